@@ -1,0 +1,68 @@
+"""Robots on real ground: force modules for MuJoCo, from soil that ruts to the report of a run."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grouser import terrain
+    from grouser.commands.run import run
+    from grouser.errors import GrouserError, InputError, RunStopped
+    from grouser.module import Channel, Controller, ForceModule
+    from grouser.recording import Recording
+    from grouser.simulation import Simulation
+    from grouser.terrain import ElevationGrid, Soil, load_soils, soil, soil_names
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Channel",
+    "Controller",
+    "ElevationGrid",
+    "ForceModule",
+    "GrouserError",
+    "InputError",
+    "Recording",
+    "RunStopped",
+    "Simulation",
+    "Soil",
+    "__version__",
+    "load_soils",
+    "run",
+    "soil",
+    "soil_names",
+    "terrain",
+]
+
+# Loaded at first use: MuJoCo and Warp alone take 0.7 s to import, and most commands need neither.
+HOMES = {
+    "Channel": "module",
+    "Controller": "module",
+    "ElevationGrid": "terrain",
+    "ForceModule": "module",
+    "GrouserError": "errors",
+    "InputError": "errors",
+    "Recording": "recording",
+    "RunStopped": "errors",
+    "Simulation": "simulation",
+    "Soil": "terrain",
+    "load_soils": "terrain",
+    "run": "commands.run",
+    "soil": "terrain",
+    "soil_names": "terrain",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "terrain":
+        return importlib.import_module("grouser.terrain")
+    if name not in HOMES:
+        raise AttributeError(f"module 'grouser' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"grouser.{HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,150 @@
+"""The command line: parsing only; what the commands do is in grouser.commands.
+
+Exit status: 0 fine, 1 an expectation missed or an error inside Grouser, 2 bad input, 3 the run stopped,
+130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+import grouser
+from grouser.errors import GrouserError
+
+BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help="Robots on real ground."
+)
+
+Target = Annotated[str, typer.Argument(metavar="NAME|FILE.yaml", help="A scenario, or a YAML file that names one.")]
+Place = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or its recording.")]
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error came from.")] = False,
+) -> None:
+    if version:
+        print(grouser.__version__)
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command("list")
+def list_scenarios() -> int:
+    """Name the scenarios."""
+    from grouser.commands import catalogue
+
+    return catalogue.list_scenarios()
+
+
+@app.command()
+def run(
+    target: Target,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="Change a setting, such as soil.k_c=900; repeatable."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where results go. [default: runs/NAME-TIME]")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")] = False,
+    rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Frames recorded per second.")] = 100.0,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Draw figures and report.")] = True,
+) -> int:
+    """Run a scenario; leaves recording.h5, summary.json, figures and report.html in DIR."""
+    from grouser.commands import console
+
+    return console.run(target, set_ or [], out, force, rate, report)
+
+
+@app.command()
+def report(place: Place) -> int:
+    """Draw the figures and the report of a recording again."""
+    from grouser.commands import console
+
+    return console.report(place)
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="Folder of a run, or its recording.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Folder of another.")],
+) -> int:
+    """Show how settings, metrics and channels of two runs differ."""
+    from grouser.commands import console
+
+    return console.compare(first, second)
+
+
+@app.command()
+def repair(place: Annotated[Path, typer.Argument(metavar="FILE", help="A recording, or the folder it is in.")]) -> int:
+    """Make a normal file of the recording a killed run left."""
+    from grouser.commands import console
+
+    return console.repair(place)
+
+
+@app.command()
+def doctor(
+    warm: Annotated[bool, typer.Option("--warm", help="Compile the kernels of all scenarios too.")] = False,
+) -> int:
+    """Say what is installed and what works here."""
+    from grouser.commands import doctor
+
+    return doctor.doctor(warm)
+
+
+@app.command()
+def bench(names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Cases.")] = None) -> int:
+    """Run the benchmarks of a checkout."""
+    from grouser.commands import bench
+
+    return bench.bench(names or [])
+
+
+@app.command()
+def schema(name: Annotated[str, typer.Argument(metavar="NAME", help="A scenario.")]) -> int:
+    """Print the JSON Schema of a scenario's YAML file, for editors."""
+    from grouser.commands import catalogue
+
+    return catalogue.print_schema(name)
+
+
+def main() -> None:
+    sys.exit(status(sys.argv[1:]))
+
+
+def status(arguments: list[str]) -> int:
+    """Run one command line; every error is told in one line."""
+    try:
+        return int(app(arguments, standalone_mode=False) or 0)
+    except GrouserError as error:
+        return _told(str(error), error.exit_status)
+    except (KeyboardInterrupt, click.Abort):
+        return _told("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "grouser"
+        return _told(f"{error.format_message()} (see {path} --help)", BAD_INPUT)
+    except BrokenPipeError:  # the reader of our output has gone
+        sys.stdout = None
+        return FAILED
+    except Exception as error:
+        if "--debug" in arguments:
+            raise
+        text = next(iter(str(error).splitlines()), "")
+        return _told(f"{type(error).__name__}: {text} (grouser --debug shows where)", FAILED)
+
+
+def _told(text: str, exit_status: int) -> int:
+    for line in text.splitlines():
+        print(f"error: {line}", file=sys.stderr)
+    return exit_status

@@ -1,0 +1,246 @@
+"""Stages that find where a body is in the soil: place its vertices, open a window, rasterise its lower skin."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.contact.soil import types as t
+from grouser.contact.soil.surface import CHUNK
+from grouser.terrain.ground import BARE, TILE
+
+
+@cache
+def footprint_stages(name: str) -> SimpleNamespace:
+    ty = t.soil_types(name)
+    p, ground = ty.precision, ty.ground
+    real, vec3, mat33 = p.real, p.vec3, p.mat33
+    Ground, Options, Bodies, Window = ground.Arrays, ty.Options, ty.Bodies, ty.Window
+    surface_at, soil_at, touch, base_height = ground.surface_at, ground.soil_at, ground.touch, ground.base_height
+    far = wp.constant(real(t.FAR))
+    seen = wp.constant(real(0.1 * t.FAR))
+    slack = wp.constant(real(p.slack))
+    flat = wp.constant(real(-1e-3 * p.slack))
+    chunk = wp.constant(CHUNK)
+    tile = wp.constant(TILE)
+
+    @wp.func
+    def find_top(g: Ground, b: Bodies, win: Window, world: int, body: int, slot: int, pos: vec3):
+        """Highest soil within the body's reach; empties the slot's extent."""
+        x = (pos[0] - g.x0) / g.spacing
+        y = (pos[1] - g.y0) / g.spacing
+        reach = int(wp.ceil(b.radius[body] / g.spacing))
+        r0 = wp.max(int(wp.floor(y)) - reach, 0)
+        r1 = wp.min(int(wp.floor(y)) + reach, g.rows - 1) + 1
+        c0 = wp.max(int(wp.floor(x)) - reach, 0)
+        c1 = wp.min(int(wp.floor(x)) + reach, g.columns - 1) + 1
+        top = -far
+        for i in range(r0, r1):
+            for j in range(c0, c1):
+                top = wp.max(top, surface_at(g, world, i, j))
+        win.top[slot] = top
+        win.lowest[slot] = vec3(real(0.0), real(0.0), far)
+        win.extent[slot, 0] = far
+        win.extent[slot, 1] = -far
+        win.extent[slot, 2] = far
+        win.extent[slot, 3] = -far
+        win.box[slot, t.ROWS] = 0
+        win.box[slot, t.COLUMNS] = 0
+        win.box[slot, t.CONTACTS] = 0
+        win.box[slot, t.BORDERS] = 0
+        win.box[slot, t.CHANGED] = 0
+
+    @wp.func
+    def sphere_bottom(sphere: p.vec4, pos: vec3, R: mat33):
+        return R[2, 0] * sphere[0] + R[2, 1] * sphere[1] + R[2, 2] * sphere[2] + pos[2] - sphere[3]
+
+    @wp.func
+    def chunk_is_near(g: Ground, b: Bodies, win: Window, body: int, slot: int, k: int, pos: vec3, R: mat33):
+        """Whether a vertex chunk may hold corners of triangles that reach the soil."""
+        limit = win.top[slot] + g.spacing + b.edge[body]
+        return sphere_bottom(b.vertex_spheres[k], pos, R) <= limit
+
+    @wp.func
+    def place_vertex(g: Ground, b: Bodies, world: int, v: int, pos: vec3, R: mat33):
+        """Column, row [cells] and height [m] of a vertex."""
+        r = R * b.vertices[v]
+        per = real(1.0) / g.spacing
+        at = vec3((r[0] + pos[0] - g.x0) * per, (r[1] + pos[1] - g.y0) * per, r[2] + pos[2])
+        b.placed[world, v] = at
+        return at
+
+    @wp.func
+    def forget_vertex(b: Bodies, world: int, v: int):
+        """A vertex far above the soil: no shear state, no place."""
+        b.shear[world, v] = vec3()
+        b.placed[world, v] = vec3(real(0.0), real(0.0), far)
+
+    @wp.func
+    def open_window(g: Ground, o: Options, win: Window, world: int, slot: int, pos: vec3):
+        """Nodes round the footprint; makes their tiles exist. Returns a status code."""
+        x = (pos[0] - g.x0) / g.spacing
+        y = (pos[1] - g.y0) / g.spacing
+        win.sinkage[slot] = real(0.0)
+        if not (x == x and y == y and pos[2] == pos[2]):
+            return t.NOT_FINITE
+        if x < real(0.0) or y < real(0.0) or x > real(g.columns - 1) or y > real(g.rows - 1):
+            return t.LEFT
+        if win.extent[slot, 0] > win.extent[slot, 1]:
+            return t.FINE
+        first_column = int(wp.floor(win.extent[slot, 0]))
+        last_column = int(wp.ceil(win.extent[slot, 1]))
+        first_row = int(wp.floor(win.extent[slot, 2]))
+        last_row = int(wp.ceil(win.extent[slot, 3]))
+        status = int(t.FINE)
+        if first_column < 1 or first_row < 1 or last_column > g.columns - 2 or last_row > g.rows - 2:
+            status = int(t.EDGE)
+        c0 = wp.max(first_column - o.margin, 0)
+        r0 = wp.max(first_row - o.margin, 0)
+        columns = wp.min(last_column + o.margin, g.columns - 1) - c0 + 1
+        rows = wp.min(last_row + o.margin, g.rows - 1) - r0 + 1
+        if rows < 3 or columns < 3:
+            return t.EDGE
+        if rows > win.side or columns > win.side:
+            return t.WINDOW_FULL
+        for i in range(r0 / tile, (r0 + rows - 1) / tile + 1):
+            for j in range(c0 / tile, (c0 + columns - 1) / tile + 1):
+                if not touch(g, world, i, j):
+                    return t.TILES_FULL
+        win.box[slot, t.ROW0] = r0
+        win.box[slot, t.COLUMN0] = c0
+        win.box[slot, t.ROWS] = rows
+        win.box[slot, t.COLUMNS] = columns
+        low = win.lowest[slot]
+        if low[2] < seen:
+            row = wp.clamp(int(wp.floor(low[1] + real(0.5))), 0, g.rows - 1)
+            column = wp.clamp(int(wp.floor(low[0] + real(0.5))), 0, g.columns - 1)
+            win.sinkage[slot] = base_height(g, row, column) - low[2]
+        return status
+
+    @wp.func
+    def gather_node(g: Ground, win: Window, world: int, slot: int, i: int, j: int):
+        """Copy a node from its tile into the window."""
+        k = (slot * win.side + i) * win.side + j
+        row = win.box[slot, t.ROW0] + i
+        column = win.box[slot, t.COLUMN0] + j
+        index = g.table[world, row / tile, column / tile]
+        levels = g.levels[world, index, row % tile, column % tile]
+        win.surface[k] = levels[0]
+        win.virgin[k] = levels[1]
+        win.packed[k] = levels[2]
+        win.packed_virgin[k] = levels[3]
+        return k
+
+    @wp.func
+    def clear_node(g: Ground, win: Window, slot: int, i: int, j: int):
+        """Nothing above a node yet."""
+        k = (slot * win.side + i) * win.side + j
+        win.under[k] = far
+        win.sunk[k] = real(0.0)
+        win.flow[k] = real(0.0)
+        win.reach[k, 0] = real(0.0)
+        win.reach[k, 1] = real(0.0)
+        win.reach[k, 2] = real(0.0)
+        win.reach[k, 3] = real(0.0)
+        soil = int(0)
+        if g.base_soil.shape[0] > 1:
+            soil = soil_at(g, win.box[slot, t.ROW0] + i, win.box[slot, t.COLUMN0] + j)
+        win.soil[k] = soil
+        mark = int(t.FREE)
+        if soil == BARE:
+            mark = int(t.BARE_NODE)
+        win.mark[k] = mark
+
+    @wp.func
+    def raster_triangle(
+        g: Ground, b: Bodies, win: Window, world: int, slot: int, triangle: int, mode: int
+    ):
+        """Lowest point of a downward triangle over each node inside it (not 003 eq. 9: vertices are biased).
+
+        mode 0: serial, height and triangle together; 1: heights, safe in parallel; 2: then triangles.
+        """
+        corners = b.triangles[triangle]
+        A = b.placed[world, corners[0]]
+        B = b.placed[world, corners[1]]
+        C = b.placed[world, corners[2]]
+        cut = win.top[slot] + g.spacing
+        if wp.min(A[2], wp.min(B[2], C[2])) <= cut and wp.max(A[2], wp.max(B[2], C[2])) < seen:
+            x = A[0] - real(win.box[slot, t.COLUMN0])
+            y = A[1] - real(win.box[slot, t.ROW0])
+            xb = B[0] - A[0]
+            yb = B[1] - A[1]
+            xc = C[0] - A[0]
+            yc = C[1] - A[1]
+            area = xb * yc - xc * yb
+            zero = real(0.0)
+            if area < flat:
+                j0 = wp.max(int(wp.ceil(x + wp.min(wp.min(xb, xc), zero) - slack)), 0)
+                j1 = wp.min(int(wp.floor(x + wp.max(wp.max(xb, xc), zero) + slack)), win.box[slot, t.COLUMNS] - 1)
+                i0 = wp.max(int(wp.ceil(y + wp.min(wp.min(yb, yc), zero) - slack)), 0)
+                i1 = wp.min(int(wp.floor(y + wp.max(wp.max(yb, yc), zero) + slack)), win.box[slot, t.ROWS] - 1)
+                per = real(1.0) / area
+                for i in range(i0, i1 + 1):
+                    for j in range(j0, j1 + 1):
+                        dx = real(j) - x
+                        dy = real(i) - y
+                        u = (dx * yc - dy * xc) * per
+                        v = (dy * xb - dx * yb) * per
+                        if u >= -slack and v >= -slack and u + v <= real(1.0) + slack:
+                            z = A[2] + u * (B[2] - A[2]) + v * (C[2] - A[2])
+                            k = (slot * win.side + i) * win.side + j
+                            if mode == 0:
+                                if z < win.under[k]:
+                                    win.under[k] = z
+                                    win.triangle[k] = triangle
+                            elif mode == 1:
+                                wp.atomic_min(win.under, k, z)
+                                win.triangle[k] = b.triangles.shape[0]
+                            elif z == win.under[k]:
+                                wp.atomic_min(win.triangle, k, triangle)
+
+    @wp.func
+    def reach_out(win: Window, k: int, side: int, much: real, mode: int):
+        if mode == 0:
+            win.reach[k, side] = wp.max(win.reach[k, side], much)
+        else:
+            wp.atomic_max(win.reach, k, side, much)
+
+    @wp.func
+    def mark_crease(g: Ground, b: Bodies, win: Window, world: int, slot: int, crease: int, mode: int):
+        """Where a sharp edge crosses a grid line, the node before it learns how far the body reaches on."""
+        ends = b.creases[crease]
+        A = b.placed[world, ends[0]]
+        B = b.placed[world, ends[1]]
+        if wp.max(A[2], B[2]) <= win.top[slot] + g.spacing:
+            xa = A[0] - real(win.box[slot, t.COLUMN0])
+            ya = A[1] - real(win.box[slot, t.ROW0])
+            xb = B[0] - real(win.box[slot, t.COLUMN0])
+            yb = B[1] - real(win.box[slot, t.ROW0])
+            rows = win.box[slot, t.ROWS]
+            columns = win.box[slot, t.COLUMNS]
+            start = slot * win.side * win.side
+            one = real(1.0)
+            if xa != xb:
+                j0 = wp.max(int(wp.ceil(wp.min(xa, xb))), 0)
+                j1 = wp.min(int(wp.floor(wp.max(xa, xb))), columns - 1)
+                for j in range(j0, j1 + 1):
+                    y = ya + (real(j) - xa) / (xb - xa) * (yb - ya)
+                    i = int(wp.floor(y))
+                    if i >= 0 and i < rows - 1:
+                        reach_out(win, start + i * win.side + j, 2, y - real(i), mode)
+                        reach_out(win, start + (i + 1) * win.side + j, 3, one - (y - real(i)), mode)
+            if ya != yb:
+                i0 = wp.max(int(wp.ceil(wp.min(ya, yb))), 0)
+                i1 = wp.min(int(wp.floor(wp.max(ya, yb))), rows - 1)
+                for i in range(i0, i1 + 1):
+                    x = xa + (real(i) - ya) / (yb - ya) * (xb - xa)
+                    j = int(wp.floor(x))
+                    if j >= 0 and j < columns - 1:
+                        reach_out(win, start + i * win.side + j, 0, x - real(j), mode)
+                        reach_out(win, start + i * win.side + j + 1, 1, one - (x - real(j)), mode)
+
+    return SimpleNamespace(
+        find_top=find_top, sphere_bottom=sphere_bottom, chunk_is_near=chunk_is_near, place_vertex=place_vertex,
+        forget_vertex=forget_vertex, open_window=open_window, gather_node=gather_node, clear_node=clear_node,
+        raster_triangle=raster_triangle, mark_crease=mark_crease,
+    )  # fmt: skip

@@ -1,0 +1,314 @@
+"""Kernels of the soil: fused (one thread a world, few launches) and fine (one thread an element, for a GPU).
+
+Both call the same stages in the same order; on the CPU in float64 they agree bit for bit.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.contact.soil import types as t
+from grouser.contact.soil.footprint import footprint_stages
+from grouser.contact.soil.plasticity import plasticity_stages
+from grouser.contact.soil.surface import CHUNK
+from grouser.contact.soil.traction import traction_stages
+
+
+@cache
+def soil_kernels(name: str) -> SimpleNamespace:
+    ty = t.soil_types(name)
+    p = ty.precision
+    real, vec3, quat, vec6, mat33, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat33, p.mat66
+    Ground, Options, Bodies, Window, terms = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window, ty.terms
+    f, s, w = footprint_stages(name), plasticity_stages(name), traction_stages(name)
+    find_top, sphere_bottom, chunk_is_near, place_vertex = f.find_top, f.sphere_bottom, f.chunk_is_near, f.place_vertex
+    forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
+    raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
+    touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
+    border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
+    pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
+    scatter_node = s.scatter_node
+    predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
+    chunk = wp.constant(CHUNK)
+    module = wp.get_module(f"grouser.contact.soil.{name}")
+    module.options["enable_backward"] = False
+
+    # ---- fused: the loops of one body -------------------------------------------------------------
+
+    @wp.func
+    def see_vertex(win: Window, slot: int, at: vec3, cut: real):
+        if at[2] < cut:
+            win.extent[slot, 0] = wp.min(win.extent[slot, 0], at[0])
+            win.extent[slot, 1] = wp.max(win.extent[slot, 1], at[0])
+            win.extent[slot, 2] = wp.min(win.extent[slot, 2], at[1])
+            win.extent[slot, 3] = wp.max(win.extent[slot, 3], at[1])
+        if at[2] < win.lowest[slot][2]:
+            win.lowest[slot] = at
+
+    @wp.func
+    def place_body(g: Ground, b: Bodies, win: Window, world: int, body: int, slot: int, pos: vec3, R: mat33):
+        cut = win.top[slot] + g.spacing
+        last = b.first_vertex[body + 1]
+        for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
+            first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * chunk
+            end = wp.min(first + chunk, last)
+            if chunk_is_near(g, b, win, body, slot, c, pos, R):
+                b.near[world, c] = 1
+                for v in range(first, end):
+                    see_vertex(win, slot, place_vertex(g, b, world, v, pos, R), cut)
+            elif b.near[world, c] == 1:
+                b.near[world, c] = 0
+                for v in range(first, end):
+                    forget_vertex(b, world, v)
+
+    @wp.func
+    def raster_body(g: Ground, b: Bodies, win: Window, world: int, body: int, slot: int, pos: vec3, R: mat33):
+        cut = win.top[slot] + g.spacing
+        last = b.first_triangle[body + 1]
+        for c in range(b.first_triangle_chunk[body], b.first_triangle_chunk[body + 1]):
+            if sphere_bottom(b.triangle_spheres[c], pos, R) <= cut:
+                first = b.first_triangle[body] + (c - b.first_triangle_chunk[body]) * chunk
+                for triangle in range(first, wp.min(first + chunk, last)):
+                    raster_triangle(g, b, win, world, slot, triangle, 0)
+        for crease in range(b.first_crease[body], b.first_crease[body + 1]):
+            mark_crease(g, b, win, world, slot, crease, 0)
+
+    @wp.func
+    def shear_body(
+        g: Ground, o: Options, b: Bodies, win: Window,
+        world: int, body: int, slot: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
+    ):  # fmt: skip
+        last = b.first_vertex[body + 1]
+        for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
+            if b.near[world, c] == 1:
+                first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * chunk
+                for v in range(first, wp.min(first + chunk, last)):
+                    if b.placed[world, v][2] < win.top[slot]:
+                        shear_vertex(g, o, b, win, world, body, slot, v, pos, R, vel, spin)
+                    else:
+                        b.shear[world, v] = vec3()
+
+    @wp.func
+    def patch_width(g: Ground, b: Bodies, win: Window, world: int, body: int, contacts: int, edges: int):
+        """1/b = perimeter / (2 area) of the footprint where a body has no width of its own."""
+        if b.from_patch[body] == 1 and contacts > 0:
+            b.per_width[world, body] = real(edges) / (real(2 * contacts) * g.spacing)
+
+    @wp.func
+    def displace(g: Ground, o: Options, b: Bodies, win: Window, world: int, body: int, slot: int,
+                 pos: vec3, vel: vec3, spin: vec3):  # fmt: skip
+        """Plastic sinkage of the footprint, spoil to its border."""
+        rows = win.box[slot, t.ROWS]
+        columns = win.box[slot, t.COLUMNS]
+        start = slot * win.side * win.side
+        contacts = int(0)
+        i0 = int(rows)
+        i1 = int(-1)
+        j0 = int(columns)
+        j1 = int(-1)
+        removed = real(0.0)
+        for i in range(1, rows - 1):
+            for j in range(1, columns - 1):
+                k = start + i * win.side + j
+                if touch_node(o, b, win, world, body, k) == 1:
+                    contacts += 1
+                    i0 = wp.min(i0, i)
+                    i1 = wp.max(i1, i)
+                    j0 = wp.min(j0, j)
+                    j1 = wp.max(j1, j)
+                    removed += win.sunk[k]
+        win.box[slot, t.CONTACTS] = contacts
+        if contacts == 0:
+            return
+        borders = int(0)
+        edges = int(0)
+        for i in range(wp.max(i0 - 1, 1), wp.min(i1 + 2, rows - 1)):
+            for j in range(wp.max(j0 - 1, 1), wp.min(j1 + 2, columns - 1)):
+                k = start + i * win.side + j
+                if mark_border(win, k) == 1:
+                    win.listed[start + borders] = i * win.side + j
+                    borders += 1
+        win.box[slot, t.BORDERS] = borders
+        if b.from_patch[body] == 1:
+            for i in range(i0, i1 + 1):
+                for j in range(j0, j1 + 1):
+                    k = start + i * win.side + j
+                    if win.mark[k] == t.CONTACT:
+                        for e in range(4):
+                            n = k + wp.where(e == 0, 1, wp.where(e == 1, -1, wp.where(e == 2, win.side, -win.side)))
+                            if win.mark[n] != t.CONTACT:
+                                edges += 1
+            patch_width(g, b, win, world, body, contacts, edges)
+        if removed == real(0.0):
+            return
+        win.box[slot, t.CHANGED] = 1
+        kept = wp.where(borders == 0, 1, 0)
+        spoil_blocks = int(0)
+        if o.spoil == 1 and borders > 0:
+            base = slot * win.blocks * win.blocks
+            for bi in range(i0 / o.block, i1 / o.block + 1):
+                for bj in range(j0 / o.block, j1 / o.block + 1):
+                    block = bi * win.blocks + bj
+                    spoil = gather_spoil(g, o, win, slot, block, pos, vel, spin)
+                    if spoil[0] > real(0.0):
+                        spoil = centre_spoil(spoil)
+                        even = real(0.0)
+                        push = real(0.0)
+                        drag = real(0.0)
+                        for q in range(borders):
+                            n = win.listed[start + q]
+                            we, wpu, wd = border_weights(win, spoil, n / win.side, n % win.side)
+                            even += we
+                            push += wpu
+                            drag += wd
+                        win.spoil[base + spoil_blocks] = share_out(spoil, even, push, drag)
+                        spoil_blocks += 1
+            for q in range(borders):
+                n = win.listed[start + q]
+                got = real(0.0)
+                for e in range(spoil_blocks):
+                    got += receive(win, win.spoil[base + e], n / win.side, n % win.side)
+                if got > real(0.0):
+                    pile_up(o, win, start + n, got)
+        compressed = real(0.0)
+        for i in range(i0, i1 + 1):
+            for j in range(j0, j1 + 1):
+                k = start + i * win.side + j
+                if win.sunk[k] > real(0.0):
+                    compressed += wp.where(kept == 1, real(1.0), o.soils[win.soil[k]].chi) * win.sunk[k]
+                    sink_node(o, win, k, kept)
+        win.tally[slot, t.REMOVED] = win.tally[slot, t.REMOVED] + removed
+        win.tally[slot, t.COMPRESSED] = win.tally[slot, t.COMPRESSED] + compressed
+
+    @wp.func
+    def erode(g: Ground, o: Options, win: Window, slot: int):
+        """Sweeps until nothing slides or the step's share is done; only where something moved before."""
+        rows = win.box[slot, t.ROWS]
+        columns = win.box[slot, t.COLUMNS]
+        start = slot * win.side * win.side
+        for i in range(1, rows - 1):
+            for j in range(1, columns - 1):
+                hold_node(g, win, start + i * win.side + j)
+        i0 = int(1)
+        i1 = rows - 2
+        j0 = int(1)
+        j1 = columns - 2
+        for sweep in range(o.sweeps):
+            if i0 <= i1:
+                a0 = int(rows)
+                a1 = int(-1)
+                b0 = int(columns)
+                b1 = int(-1)
+                for i in range(i0, i1 + 1):
+                    for j in range(j0, j1 + 1):
+                        if slide(g, o, win, slot, i, j) == 1:
+                            a0 = wp.min(a0, i)
+                            a1 = wp.max(a1, i)
+                            b0 = wp.min(b0, j)
+                            b1 = wp.max(b1, j)
+                for i in range(a0, a1 + 1):
+                    for j in range(b0, b1 + 1):
+                        settle(o, win, start + i * win.side + j)
+                if a1 >= 0:
+                    win.box[slot, t.CHANGED] = 1
+                    i0 = wp.max(a0 - 1, 1)
+                    i1 = wp.min(a1 + 1, rows - 2)
+                    j0 = wp.max(b0 - 1, 1)
+                    j1 = wp.min(b1 + 1, columns - 2)
+                else:
+                    i1 = i0 - 1
+
+    @wp.func
+    def write_back(g: Ground, win: Window, world: int, slot: int):
+        moved = real(0.0)
+        for i in range(1, win.box[slot, t.ROWS] - 1):
+            for j in range(1, win.box[slot, t.COLUMNS] - 1):
+                moved += scatter_node(g, win, world, slot, i, j)
+        win.tally[slot, t.MOVED] = win.tally[slot, t.MOVED] + moved
+        r0 = win.box[slot, t.ROW0]
+        c0 = win.box[slot, t.COLUMN0]
+        for i in range(r0 / 32, (r0 + win.box[slot, t.ROWS] - 1) / 32 + 1):
+            for j in range(c0 / 32, (c0 + win.box[slot, t.COLUMNS] - 1) / 32 + 1):
+                index = g.table[world, i, j]
+                g.stamp[world, index] = g.stamp[world, index] + 1
+
+    @wp.kernel(module=module)
+    def commit_world(
+        g: Ground, o: Options, b: Bodies, win: Window,
+        position: wp.array2d(dtype=vec3), rotation: wp.array2d(dtype=quat),
+        velocity: wp.array2d(dtype=vec3), spinning: wp.array2d(dtype=vec3),
+        status_out: wp.array2d(dtype=wp.int32),
+    ):  # fmt: skip
+        """Every body of one world in its declared order: footprint, sinkage, spoil, sliding."""
+        world = wp.tid()
+        bodies = b.rows.shape[0]
+        for body in range(bodies):
+            row = b.rows[body]
+            slot = world * bodies + body
+            pos = position[world, row]
+            R = wp.quat_to_matrix(rotation[world, row])
+            vel = velocity[world, row]
+            spin = spinning[world, row]
+            find_top(g, b, win, world, body, slot, pos)
+            place_body(g, b, win, world, body, slot, pos, R)
+            status = open_window(g, o, win, world, slot, pos)
+            if win.box[slot, t.ROWS] > 0:
+                for i in range(win.box[slot, t.ROWS]):
+                    for j in range(win.box[slot, t.COLUMNS]):
+                        gather_node(g, win, world, slot, i, j)
+                        clear_node(g, win, slot, i, j)
+                raster_body(g, b, win, world, body, slot, pos, R)
+                displace(g, o, b, win, world, body, slot, pos, vel, spin)
+                shear_body(g, o, b, win, world, body, slot, pos, R, vel, spin)
+                if o.sweeps > 0:
+                    erode(g, o, win, slot)
+                if win.box[slot, t.CHANGED] == 1:
+                    write_back(g, win, world, slot)
+                if status == t.FINE and win.box[slot, t.CONTACTS] > 0:
+                    travel = o.step[0] * wp.max(wp.abs(vel[0]), wp.max(wp.abs(vel[1]), wp.abs(vel[2])))
+                    if travel > o.fast:
+                        status = int(t.FAST)
+            status_out[world, body] = status
+
+    @wp.kernel(module=module)
+    def evaluate_world(
+        g: Ground, o: Options, b: Bodies, win: Window,
+        position: wp.array2d(dtype=vec3), rotation: wp.array2d(dtype=quat),
+        velocity: wp.array2d(dtype=vec3), spinning: wp.array2d(dtype=vec3),
+        wrench_out: wp.array2d(dtype=vec6), implicit_out: wp.array2d(dtype=mat66),
+    ):  # fmt: skip
+        """Wrench and implicit block of every body of one world from the committed ground."""
+        world = wp.tid()
+        bodies = b.rows.shape[0]
+        for body in range(bodies):
+            row = b.rows[body]
+            slot = world * bodies + body
+            pos = position[world, row]
+            R = wp.quat_to_matrix(rotation[world, row])
+            vel = velocity[world, row]
+            spin = spinning[world, row]
+            total = terms()
+            peak = real(0.0)
+            area = int(0)
+            rows = win.box[slot, t.ROWS]
+            columns = win.box[slot, t.COLUMNS]
+            if rows > 0:
+                for i in range(rows):
+                    for j in range(columns):
+                        if o.several == 1:
+                            gather_node(g, win, world, slot, i, j)
+                        predict_node(g, o, win, slot, i, j, pos, vel, spin)
+                start = slot * win.side * win.side
+                for i in range(1, rows - 1):
+                    for j in range(1, columns - 1):
+                        k = start + i * win.side + j
+                        if loaded(win, k, g.spacing):
+                            total += node_force(g, o, b, win, world, body, slot, i, j, pos, R, vel, spin)
+                            area += 1
+            win.area[slot] = real(area) * g.spacing * g.spacing
+            force, block = assemble(total)
+            wrench_out[world, body] = force
+            implicit_out[world, body] = block
+
+    return SimpleNamespace(commit_world=commit_world, evaluate_world=evaluate_world, types=ty, module=module)

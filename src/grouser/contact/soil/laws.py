@@ -1,0 +1,147 @@
+"""Laws of soil contact, pure and scalar; symbols as in the papers.
+
+A node's levels are a 4-vector: surface Z, virgin level of the loose cover V_l, compacted level C, virgin
+level of the compacted soil V_c [m]. Papers: 003_7975400cf393bbef.txt (2008), 000_03880735ba32ca08.txt (2009).
+"""
+
+from typing import Any
+
+import warp as wp
+
+
+@wp.func
+def bekker(depth: Any, k: Any, n: Any):
+    """Pressure p = k z^n [Pa], k = k_c/b + k_phi; 003 eq. 17, 29, 000 eq. 3."""
+    zero = type(depth)(0.0)
+    if depth <= zero:
+        return zero
+    return k * wp.pow(depth, n)
+
+
+@wp.func
+def yield_pressure(z: Any, levels: Any, k: Any, n: Any, k_e: Any):
+    """Pressure [Pa] at which soil gives way under a body at height z, and its slope [Pa/m].
+
+    The loose cover yields as virgin soil below V_l; below C the compacted soil is reloaded elastically up
+    to its own virgin curve: y(z) = max(k (V_l - z)^n, min(k (V_c - z)^n, K_e (C - z))).
+    """
+    zero = type(z)(0.0)
+    y = zero
+    slope = zero
+    d = levels[1] - z
+    if d > zero:
+        y = k * wp.pow(d, n)
+        slope = n * y / d
+    if z < levels[2] and levels[3] > levels[1]:
+        reload = k_e * (levels[2] - z)
+        d_packed = levels[3] - z
+        y_packed = k * wp.pow(d_packed, n)
+        if y_packed > reload:
+            if reload > y:
+                y = reload
+                slope = k_e
+        elif y_packed > y:
+            y = y_packed
+            slope = n * y_packed / d_packed
+    return y, slope
+
+
+@wp.func
+def sink(levels: Any, d: Any, a: Any):
+    """Levels after plastic sinkage d [m] of which the share a compacts (raises z_0) and the rest is carried off.
+
+    003 eq. 29: pressure is continuous because Z falls while the virgin level stays; soil carried away by
+    bulldozing and shear takes its virgin level with it, so a slipping wheel digs.
+    """
+    one = type(d)(1.0)
+    z = levels[0] - d
+    virgin = levels[1] - (one - a) * d
+    packed = levels[2]
+    packed_virgin = levels[3]
+    if z <= packed:
+        virgin = wp.max(virgin, packed_virgin - (one - a) * wp.min(d, packed - z))
+        packed_virgin = virgin
+        packed = z
+    return type(levels)(z, virgin, packed, packed_virgin)
+
+
+@wp.func
+def cover(levels: Any, f: Any, loose: int):
+    """Levels after f [m] of loose soil is put on (f > 0) or slides off (f < 0).
+
+    loose = 1: a cover over the compacted level. loose = 0: 003 eq. 29 to the letter, z_0 = max(0, z_0 - f).
+    """
+    z = levels[0] + f
+    virgin = levels[1]
+    packed = levels[2]
+    packed_virgin = levels[3]
+    if f > type(f)(0.0):
+        if loose == 1 and packed >= levels[0]:
+            virgin = z
+        else:
+            virgin = wp.max(z, virgin)
+    else:
+        virgin = virgin + f
+        if z < packed:
+            packed_virgin = packed_virgin + z - packed
+            packed = z
+            virgin = wp.max(virgin, packed_virgin)
+    if loose == 0:
+        packed = z
+        packed_virgin = virgin
+    return type(levels)(z, virgin, packed, packed_virgin)
+
+
+@wp.func
+def shear_limit(p: Any, covered: Any, cohesion: Any, tan_phi: Any, mu: Any):
+    """Greatest shear stress [Pa]: c + p tan(phi) (000 eq. 5), not above mu p where mu >= 0 is given (003 eq. 19)."""
+    tau = cohesion * covered + p * tan_phi
+    if mu >= type(p)(0.0):
+        tau = wp.min(tau, mu * p)
+    return tau
+
+
+@wp.func
+def advance_shear(s: Any, v_t: Any, step_over_k: Any):
+    """Shear state after a step: ds = (v_T - s |v_T|) dt / K, implicit in s; |s| = 1 - exp(-j/K) in steady slip.
+
+    Janosi and Hanamoto 1961, as cited in 000; stress is -tau_max s.
+    """
+    one = type(step_over_k)(1.0)
+    return (s + step_over_k * v_t) / (one + step_over_k * wp.length(v_t))
+
+
+@wp.func
+def displacement_parts(v: Any, normal: Any):
+    """Velocity split into its normal part and the shares sinkage, bulldozing, shear; 000 eq. 6-8.
+
+    `normal` need not have length one. The three shares sum to 1.
+    """
+    v_n = wp.dot(v, normal) / wp.dot(normal, normal) * normal
+    v_2 = wp.dot(v, v) + type(v[0])(1.0e-30)
+    sinkage = v_n[2] * v_n[2] / v_2
+    bulldozing = (v_n[0] * v_n[0] + v_n[1] * v_n[1]) / v_2
+    return v_n, sinkage, bulldozing
+
+
+@wp.func
+def deposit_weight(dx: Any, dy: Any):
+    """Weight 1/d^2 of a border node (003 eq. 24, 000 eq. 9), d in cells; a quarter cell keeps it finite."""
+    return type(dx)(1.0) / (dx * dx + dy * dy + type(dx)(0.25))
+
+
+@wp.func
+def directed_weight(dx: Any, dy: Any, along_x: Any, along_y: Any, weight: Any):
+    """max(0, cos alpha)^2 / 1 times |direction|^2: 000 eq. 10 with m = 2, alpha between d and the direction."""
+    c = wp.max(dx * along_x + dy * along_y, type(dx)(0.0))
+    return c * c * weight
+
+
+@wp.func
+def erosion_flux(difference: Any, limit: Any):
+    """Height a neighbour `difference` [m] higher hands over, per unit rate; nil below the limit dx tan(phi).
+
+    000 eq. 11-12, 003 eq. 25-28 as a flux between pairs, so that what one node gives the other gets.
+    """
+    zero = type(difference)(0.0)
+    return wp.max(difference - limit, zero) + wp.min(difference + limit, zero)

@@ -1,0 +1,309 @@
+"""The soil as a force module: parameters, allocation, launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from grouser.contact.soil import types as t
+from grouser.contact.soil.kernels import soil_kernels
+from grouser.contact.soil.surface import Surface
+from grouser.errors import InputError
+from grouser.module import Channel, Motion, Outputs
+from grouser.terrain.ground import TILE, Ground
+from grouser.terrain.soils import Soil
+
+BLOCK = 0.03  # [m] displaced soil is summed over blocks this wide before it is put on the border
+SHEAR_LAWS = {"shear-displacement": t.JANOSI, "mohr-coulomb": t.LIMIT, "coulomb": t.LIMIT, "none": t.NONE}
+REASONS = {
+    t.EDGE: ("its footprint reaches the edge of the terrain, where no soil carries it", False),
+    t.LEFT: ("it has left the terrain", True),
+    t.WINDOW_FULL: ("its footprint is larger than its own bounding sphere allows", True),
+    t.TILES_FULL: ("the ground ran out of tiles within one step", True),
+    t.FAST: ("it moves more than a millimetre in a step, so forces are rough; take a smaller step", False),
+    t.NOT_FINITE: ("its position is not a number", True),
+}
+
+
+@dataclass(frozen=True)
+class SoilOptions:
+    """Choices of the model where the papers differ or are silent."""
+
+    friction: str = "shear-displacement"  # or "mohr-coulomb" (000 eq. 5), "coulomb" (003 eq. 19), "none"
+    erosion: bool = True
+    sweeps: int | None = None  # of erosion in a step; None: by spacing
+    loose_cover: bool = True  # False: 003 eq. 29 to the letter
+    samples: int | None = None  # sub-cell points along an axis; None: by spacing
+    creep_speed: float = 1e-3  # [m/s] below which the pure limit laws are regularised
+    fused: bool | None = None  # None: fused kernels on a CPU, fine ones on a GPU
+
+    def __post_init__(self):
+        if self.friction not in SHEAR_LAWS:
+            raise InputError(f"friction: {self.friction!r} is not known; allowed: {', '.join(SHEAR_LAWS)}")
+        if self.samples is not None and not 1 <= self.samples <= 16:
+            raise InputError(f"samples: {self.samples} is not allowed; 1 to 16 are")
+
+
+class SoilModule:
+    """Bekker pressure, Janosi-Hanamoto shear and plastic ruts under any number of bodies on one ground."""
+
+    step_limit = math.inf
+
+    def __init__(
+        self, ground: Ground, surfaces: Mapping[str, Surface], options: SoilOptions | None = None, name: str = "soil"
+    ):
+        self.ground, self.options, self.name = ground, options or SoilOptions(), name
+        self.surfaces = dict(surfaces)
+        self.bodies = tuple(self.surfaces)
+        self.precision = ground.precision
+        if not self.bodies:
+            raise InputError(f"{name}: no body is given; name at least one")
+        for body, surface in self.surfaces.items():
+            breadth = float(np.ptp(surface.vertices, axis=0).min())
+            if ground.spacing > max(np.ptp(surface.vertices, axis=0).max(), 1e-9) / 4:
+                raise InputError(
+                    f"spacing: {ground.spacing:g} m is too coarse for body {body!r} "
+                    f"({np.ptp(surface.vertices, axis=0).max():g} m long); at most a quarter of it is allowed"
+                )
+            if breadth and ground.spacing > breadth:
+                raise InputError(
+                    f"spacing: {ground.spacing:g} m is larger than body {body!r} is wide ({breadth:g} m)"
+                )
+
+    def declare(self, spec) -> None:
+        """Take the ground contact of the soil bodies away from MuJoCo."""
+        for body in self.bodies:
+            if any(e.bodyname1 == "world" and e.bodyname2 == body for e in spec.excludes):
+                continue
+            spec.add_exclude(bodyname1="world", bodyname2=body)
+
+    # ---- allocation ---------------------------------------------------------------------------------
+
+    def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
+        name, device = self.precision.name, self.ground.device
+        self.motion, self.out, self.kernels = motion, out, soil_kernels(name)
+        self.types = self.kernels.types
+        self.device = device
+        self.worlds = motion.position.shape[0]
+        if self.worlds != self.ground.worlds:
+            raise InputError(f"{self.name}: ground has {self.ground.worlds} worlds, the engine {self.worlds}")
+        self._step = wp.array([step], dtype=self.precision.real, device=device)
+        self._options = self._make_options()
+        self._bodies = self._make_bodies(rows)
+        self._window = self._make_window()
+        self._spare = len(self.bodies) * (self._window.side // TILE + 2) ** 2
+        self._graphs: dict[str, tuple[int, object]] = {}
+        self.ground.ensure(self._spare)
+
+    def _make_options(self):
+        o, choice, spacing = self.types.Options(), self.options, self.ground.spacing
+        constants = np.zeros(len(self.ground.soils), dtype=self.types.Constants.numpy_dtype())
+        for row, soil in zip(constants, self.ground.soils, strict=True):
+            for key, value in soil_constants(soil, choice.friction).items():
+                row[key] = value
+        o.soils = wp.array(constants, dtype=self.types.Constants, device=self.device)
+        o.step = self._step
+        o.sweeps = choice.sweeps if choice.sweeps is not None else 3
+        if not choice.erosion:
+            o.sweeps = 0
+        o.margin = max(2, round(0.06 / spacing)) if choice.erosion else 2
+        o.samples = choice.samples or max(1, min(3, round(0.03 / spacing)))
+        o.block = max(1, round(BLOCK / spacing))
+        o.spoil = int(any(soil.compression < 1 for soil in self.ground.soils))
+        o.loose = int(choice.loose_cover)
+        o.shear_law = SHEAR_LAWS[choice.friction]
+        o.creep_speed = choice.creep_speed
+        o.fast = 1.01e-3
+        o.several = int(len(self.bodies) > 1)
+        return o
+
+    def _make_bodies(self, rows: Sequence[int]):
+        b, p, parts = self.types.Bodies(), self.precision, list(self.surfaces.values())
+
+        def device(values, dtype):
+            return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.device)
+
+        def firsts(arrays):
+            return device(np.cumsum([0] + [len(a) for a in arrays]).astype(np.int32), wp.int32)
+
+        def joined(arrays, dtype):
+            return device(np.concatenate(arrays).astype(p.numpy), dtype)
+
+        starts = np.cumsum([0] + [len(s.vertices) for s in parts])
+        b.rows = device(np.asarray(rows, np.int32), wp.int32)
+        b.first_vertex = firsts([s.vertices for s in parts])
+        b.first_triangle = firsts([s.triangles for s in parts])
+        b.first_vertex_chunk = firsts([s.vertex_spheres for s in parts])
+        b.first_triangle_chunk = firsts([s.triangle_spheres for s in parts])
+        b.first_crease = firsts([s.creases for s in parts])
+        b.radius = device(np.array([s.radius for s in parts], p.numpy), p.real)
+        b.edge = device(np.array([s.longest_edge for s in parts], p.numpy), p.real)
+        b.grouser = device(np.array([s.grouser_height for s in parts], p.numpy), p.real)
+        b.from_patch = device(np.array([s.width is None for s in parts], np.int32), wp.int32)
+        self._per_width = np.array([1 / (s.width or np.ptp(s.vertices, axis=0).min() or 1.0) for s in parts], p.numpy)
+        b.per_width = device(np.tile(self._per_width, (self.worlds, 1)), p.real)
+        b.vertices = joined([s.vertices for s in parts], p.vec3)
+        b.normals = joined([s.normals for s in parts], p.vec3)
+        b.lugs = joined([s.lugs for s in parts], p.real)
+        triangles = [s.triangles + start for s, start in zip(parts, starts[:-1], strict=True)]
+        creases = [s.creases + start for s, start in zip(parts, starts[:-1], strict=True)]
+        b.triangles = device(np.concatenate(triangles).astype(np.int32), wp.vec3i)
+        b.creases = device(np.concatenate(creases).astype(np.int32).reshape(-1, 2), wp.vec2i)
+        b.vertex_spheres = joined([s.vertex_spheres for s in parts], p.vec4)
+        b.triangle_spheres = joined([s.triangle_spheres for s in parts], p.vec4)
+        b.shear = wp.zeros((self.worlds, starts[-1]), dtype=p.vec3, device=self.device)
+        b.placed = device(np.tile([0, 0, t.FAR], (self.worlds, starts[-1], 1)).astype(p.numpy), p.vec3)
+        b.near = wp.zeros((self.worlds, b.vertex_spheres.shape[0]), dtype=wp.int32, device=self.device)
+        return b
+
+    def _make_window(self):
+        w, p, device = self.types.Window(), self.precision, self.device
+        slots = self.worlds * len(self.bodies)
+        reach = max(s.radius for s in self.surfaces.values())
+        w.side = 2 * math.ceil(reach / self.ground.spacing) + 2 * self._options.margin + 4
+        w.blocks = -(-w.side // self._options.block)
+        nodes, blocks = slots * w.side**2, slots * w.blocks**2
+        w.box = wp.zeros((slots, t.BOX), dtype=wp.int32, device=device)
+        w.extent = wp.zeros((slots, 4), dtype=p.real, device=device)
+        w.tally = wp.zeros((slots, 3), dtype=p.real, device=device)
+        w.reach = wp.zeros((nodes, 4), dtype=p.real, device=device)
+        w.spoil = wp.zeros(blocks, dtype=self.types.parts, device=device)
+        w.total = wp.zeros(slots, dtype=self.types.terms, device=device)
+        w.lowest = wp.zeros(slots, dtype=p.vec3, device=device)
+        for field in ("top", "sinkage", "pressure", "area"):
+            setattr(w, field, wp.zeros(slots, dtype=p.real, device=device))
+        for field in ("soil", "mark", "triangle", "listed"):
+            setattr(w, field, wp.zeros(nodes, dtype=wp.int32, device=device))
+        w.loaded = wp.zeros(blocks, dtype=wp.int32, device=device)
+        for field in (
+            "surface", "virgin", "packed", "packed_virgin", "under", "predicted", "sunk", "share", "flow",
+        ):  # fmt: skip
+            setattr(w, field, wp.zeros(nodes, dtype=p.real, device=device))
+        return w
+
+    # ---- the step -----------------------------------------------------------------------------------
+
+    def evaluate(self, h: float) -> None:
+        self._run("evaluate", h, self._launch_evaluate)
+
+    def commit(self, h: float) -> None:
+        self._run("commit", h, self._launch_commit)
+        self.ground.ensure(self._spare)
+
+    def _run(self, name: str, h: float, launch) -> None:
+        """Replay a captured launch; capture it anew where arrays were replaced."""
+        if h != self._h_set():
+            self._step.fill_(h)
+            self._h = h
+        generation, graph = self._graphs.get(name, (-1, None))
+        if generation != self.ground.generation:
+            wp.load_module(self.kernels.module, device=self.device)
+            with wp.ScopedCapture(device=self.device) as capture:
+                launch()
+            graph = capture.graph
+            self._graphs[name] = (self.ground.generation, graph)
+        wp.capture_launch(graph)
+
+    def _h_set(self) -> float:
+        return getattr(self, "_h", -1.0)
+
+    def _motion_arrays(self):
+        m = self.motion
+        return m.position, m.rotation, m.velocity, m.spin
+
+    def _launch_commit(self) -> None:
+        args = [self.ground.arrays, self._options, self._bodies, self._window, *self._motion_arrays(), self.out.status]
+        wp.launch(self.kernels.commit_world, dim=self.worlds, inputs=args, device=self.device)
+
+    def _launch_evaluate(self) -> None:
+        args = [self.ground.arrays, self._options, self._bodies, self._window, *self._motion_arrays()]
+        wp.launch(
+            self.kernels.evaluate_world,
+            dim=self.worlds,
+            inputs=[*args, self.out.wrench, self.out.implicit],
+            device=self.device,
+        )
+
+    # ---- state, channels ----------------------------------------------------------------------------
+
+    def explain(self, code: int) -> tuple[str, bool]:
+        return REASONS[code]
+
+    def state(self) -> dict[str, wp.array]:
+        w, b = self._window, self._bodies
+        names = (
+            "box", "top", "extent", "lowest", "sinkage", "pressure", "area", "tally", "soil", "mark", "surface",
+            "virgin", "packed", "packed_virgin", "under", "triangle", "reach",
+        )  # fmt: skip
+        return {
+            "shear": b.shear, "placed": b.placed, "near": b.near, "per_width": b.per_width,
+            **{name: getattr(w, name) for name in names},
+        }  # fmt: skip
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        worlds = list(worlds)
+        count = len(self.bodies)
+        slots = [w * count + k for w in worlds for k in range(count)]
+        for array, rows, value in (
+            (self._bodies.shear, worlds, 0.0), (self._bodies.placed, worlds, [0.0, 0.0, t.FAR]),
+            (self._bodies.near, worlds, 0), (self._bodies.per_width, worlds, self._per_width),
+            (self._window.box, slots, 0), (self._window.tally, slots, 0.0), (self._window.sinkage, slots, 0.0),
+        ):  # fmt: skip
+            host = array.numpy()
+            host[rows] = value
+            array.assign(host)
+        self.ground.reset(worlds)
+
+    def _per_body(self, values: np.ndarray) -> np.ndarray:
+        return values.reshape(self.worlds, len(self.bodies), *values.shape[1:])
+
+    def volume_error(self) -> np.ndarray:
+        """(world,) what the surface lost less what was compressed, over what was displaced."""
+        tally = self._per_body(self._window.tally.numpy()).sum(axis=1)
+        return np.abs(tally[:, t.MOVED] + tally[:, t.COMPRESSED]) / np.maximum(tally[:, t.REMOVED], 1e-30)
+
+    def channels(self) -> list[Channel]:
+        count = len(self.bodies)
+        area = self.ground.spacing**2
+
+        def slot_channel(name, unit, array):
+            return Channel(
+                f"{self.name}/{name}", unit, (count,), labels=self.bodies, read=lambda: self._per_body(array.numpy())
+            )
+
+        w = self._window
+        return [
+            Channel(
+                f"{self.name}/force", "N", (count, 3), labels=self.bodies,
+                read=lambda: self.out.effective.numpy()[..., :3],
+            ),
+            Channel(
+                f"{self.name}/torque", "N m", (count, 3), labels=self.bodies,
+                read=lambda: self.out.effective.numpy()[..., 3:],
+            ),
+            slot_channel("sinkage", "m", w.sinkage),
+            slot_channel("contact_area", "m^2", w.area),
+            Channel(
+                f"{self.name}/displaced_volume", "m^3", (count,), labels=self.bodies,
+                read=lambda: area * self._per_body(w.tally.numpy())[..., t.REMOVED],
+            ),
+            Channel(f"{self.name}/volume_error", "1", (), frame="", read=self.volume_error),
+        ]  # fmt: skip
+
+
+def soil_constants(soil: Soil, friction: str) -> dict[str, float]:
+    """Constants of the kernels from a soil and the friction law chosen."""
+    tan_phi = math.tan(math.radians(soil.friction_angle_deg))
+    mu = -1.0 if soil.wheel_friction is None else soil.wheel_friction
+    cohesion = soil.cohesion
+    if friction == "coulomb":  # 003 eq. 19: friction of wheel on soil alone
+        tan_phi, cohesion = (tan_phi if mu < 0 else mu), 0.0
+    return {
+        "k_c": soil.k_c, "k_phi": soil.k_phi, "n": soil.n, "cohesion": cohesion, "tan_phi": tan_phi,
+        "shear_k": soil.shear_modulus, "k_e": soil.elastic_stiffness, "damping_time": soil.damping_time,
+        "chi": soil.compression, "mu": mu, "tan_repose": soil.slope_limit,
+    }  # fmt: skip

@@ -1,0 +1,293 @@
+"""Stages that move the soil on: plastic sinkage, shear state, spoil to the border, sliding slopes."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.contact.soil import laws
+from grouser.contact.soil import types as t
+from grouser.terrain.ground import TILE
+
+RATE = 0.2  # of the excess height that slides to each neighbour in a sweep; Jacobi is stable below 1/4
+HOLD = 0.05  # cells: soil this close below a body does not slide under it, shear ends this far above the soil
+
+
+@cache
+def plasticity_stages(name: str) -> SimpleNamespace:
+    ty = t.soil_types(name)
+    p = ty.precision
+    real, vec3, vec4, mat33 = p.real, p.vec3, p.vec4, p.mat33
+    Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
+    parts = ty.parts
+    seen = wp.constant(real(0.1 * t.FAR))
+    tile = wp.constant(TILE)
+    rate = wp.constant(real(RATE))
+    hold = wp.constant(real(HOLD))
+    tiny = wp.constant(real(1.0e-30))
+
+    @wp.func
+    def levels_of(win: Window, k: int):
+        return vec4(win.surface[k], win.virgin[k], win.packed[k], win.packed_virgin[k])
+
+    @wp.func
+    def set_levels(win: Window, k: int, levels: vec4):
+        win.surface[k] = levels[0]
+        win.virgin[k] = levels[1]
+        win.packed[k] = levels[2]
+        win.packed_virgin[k] = levels[3]
+
+    @wp.func
+    def touch_node(o: Options, b: Bodies, win: Window, world: int, body: int, k: int):
+        """Mark a node in contact and find what of its sinkage is beyond the elastic trial; 003 eq. 10."""
+        z = win.under[k]
+        if z < seen and win.mark[k] != t.BARE_NODE:
+            u = win.surface[k] - z
+            if u > real(0.0):
+                win.mark[k] = t.CONTACT
+                soil = o.soils[win.soil[k]]
+                modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
+                y, slope = laws.yield_pressure(z, levels_of(win, k), modulus, soil.n, soil.k_e)
+                win.sunk[k] = wp.max(u - y / soil.k_e, real(0.0))
+                return 1
+        return 0
+
+    @wp.func
+    def shear_vertex(
+        g: Ground, o: Options, b: Bodies, win: Window,
+        world: int, body: int, slot: int, v: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
+    ):  # fmt: skip
+        """Advance the shear state of a vertex in the soil with the velocity at the end of the step."""
+        at = b.placed[world, v]
+        s = b.shear[world, v]
+        sheared = s[0] != real(0.0) or s[1] != real(0.0) or s[2] != real(0.0)
+        x = at[0] - real(win.box[slot, t.COLUMN0])
+        y = at[1] - real(win.box[slot, t.ROW0])
+        i = int(wp.floor(y))
+        j = int(wp.floor(x))
+        touching = bool(False)
+        k = int(0)
+        if i >= 0 and j >= 0 and i < win.box[slot, t.ROWS] - 1 and j < win.box[slot, t.COLUMNS] - 1:
+            k = (slot * win.side + i) * win.side + j
+            fx = x - real(j)
+            fy = y - real(i)
+            one = real(1.0)
+            weight = real(0.0)
+            height = real(0.0)
+            for corner in range(4):
+                n = k + (corner / 2) * win.side + corner % 2
+                if win.mark[n] != t.CONTACT:
+                    w = wp.where(corner % 2 == 0, one - fx, fx) * wp.where(corner / 2 == 0, one - fy, fy)
+                    w += real(1.0e-12)
+                    weight += w
+                    height += w * win.surface[n]
+            if weight == real(0.0):
+                touching = True
+            else:
+                level = height / weight
+                if at[2] < level or (sheared and at[2] < level + hold * g.spacing):
+                    touching = True
+        if touching:
+            normal = b.normals[v]
+            arm = R * (b.vertices[v] + b.grouser[body] * normal)
+            u = wp.transpose(R) * (vel + wp.cross(spin, arm))
+            u = u - wp.dot(u, normal) * normal
+            soil = o.soils[wp.max(win.soil[k], 0)]
+            b.shear[world, v] = laws.advance_shear(s, u, o.step[0] / soil.shear_k)
+        elif sheared:
+            b.shear[world, v] = vec3()
+
+    @wp.func
+    def mark_border(win: Window, k: int):
+        """A free node beside the footprint: displaced soil goes there."""
+        if win.mark[k] == t.FREE:
+            if (
+                win.mark[k - 1] == t.CONTACT
+                or win.mark[k + 1] == t.CONTACT
+                or win.mark[k - win.side] == t.CONTACT
+                or win.mark[k + win.side] == t.CONTACT
+            ):
+                win.mark[k] = t.BORDER
+                return 1
+        return 0
+
+    @wp.func
+    def central(ahead: real, behind: real, here: real):
+        """Half the difference of two neighbours [m], one-sided where the body ends."""
+        return real(0.5) * (wp.where(ahead < seen, ahead, here) - wp.where(behind < seen, behind, here))
+
+    @wp.func
+    def gather_spoil(
+        g: Ground, o: Options, win: Window, slot: int, block: int, pos: vec3, vel: vec3, spin: vec3
+    ):
+        """Soil a block of nodes displaces: volume, centroid, the parts of 000 eq. 6-8 and their directions.
+
+        0 volume [m per node], 1-2 column and row times volume, 3-5 sinkage, bulldozing, shear, 6-9 directions.
+        """
+        out = parts()
+        row = block / win.blocks * o.block
+        column = block % win.blocks * o.block
+        for i in range(row, wp.min(row + o.block, win.box[slot, t.ROWS] - 1)):
+            for j in range(column, wp.min(column + o.block, win.box[slot, t.COLUMNS] - 1)):
+                k = (slot * win.side + i) * win.side + j
+                d = win.sunk[k]
+                if d > real(0.0):
+                    z = win.under[k]
+                    dx = central(win.under[k + 1], win.under[k - 1], z)
+                    dy = central(win.under[k + win.side], win.under[k - win.side], z)
+                    arm = vec3(
+                        g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
+                        g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
+                        z - pos[2],
+                    )
+                    v = vel + wp.cross(spin, arm)
+                    v_n, sinkage, bulldozing = laws.displacement_parts(v, vec3(-dx, -dy, g.spacing))
+                    v_t = v - v_n
+                    win.share[k] = sinkage
+                    f = (real(1.0) - o.soils[win.soil[k]].chi) * d
+                    push = f * bulldozing
+                    drag = f * (real(1.0) - sinkage - bulldozing)
+                    per_push = push / (wp.sqrt(v_n[0] * v_n[0] + v_n[1] * v_n[1]) + tiny)
+                    per_drag = drag / (wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) + tiny)
+                    out[0] = out[0] + f
+                    out[1] = out[1] + f * real(j)
+                    out[2] = out[2] + f * real(i)
+                    out[3] = out[3] + f * sinkage
+                    out[4] = out[4] + push
+                    out[5] = out[5] + drag
+                    out[6] = out[6] + per_push * v_n[0]
+                    out[7] = out[7] + per_push * v_n[1]
+                    out[8] = out[8] + per_drag * v_t[0]
+                    out[9] = out[9] + per_drag * v_t[1]
+        return out
+
+    @wp.func
+    def border_weights(win: Window, spoil: parts, i: int, j: int):
+        """Weights of one border node for the three parts of a block's spoil."""
+        dx = real(j) - spoil[1]
+        dy = real(i) - spoil[2]
+        w = laws.deposit_weight(dx, dy)
+        push = laws.directed_weight(dx, dy, spoil[6], spoil[7], w)
+        drag = laws.directed_weight(dx, dy, spoil[8], spoil[9], w)
+        return w, push, drag
+
+    @wp.func
+    def share_out(spoil: parts, even: real, push: real, drag: real):
+        """Turn a block's parts into amounts per unit weight; what no node lies ahead of goes all round."""
+        zero = real(0.0)
+        rest = spoil[3]
+        per_push = zero
+        per_drag = zero
+        if push > zero:
+            per_push = spoil[4] / push
+        else:
+            rest += spoil[4]
+        if drag > zero:
+            per_drag = spoil[5] / drag
+        else:
+            rest += spoil[5]
+        return parts(
+            spoil[0], spoil[1], spoil[2], rest / even, per_push, per_drag, spoil[6], spoil[7], spoil[8], spoil[9]
+        )
+
+    @wp.func
+    def centre_spoil(spoil: parts):
+        """Centroid from first moments."""
+        return parts(
+            spoil[0], spoil[1] / spoil[0], spoil[2] / spoil[0], spoil[3], spoil[4], spoil[5],
+            spoil[6], spoil[7], spoil[8], spoil[9],
+        )  # fmt: skip
+
+    @wp.func
+    def receive(win: Window, spoil: parts, i: int, j: int):
+        """Height [m] a border node gets from one block."""
+        w, push, drag = border_weights(win, spoil, i, j)
+        return spoil[3] * w + spoil[4] * push + spoil[5] * drag
+
+    @wp.func
+    def pile_up(o: Options, win: Window, k: int, f: real):
+        set_levels(win, k, laws.cover(levels_of(win, k), f, o.loose))
+
+    @wp.func
+    def sink_node(o: Options, win: Window, k: int, kept: int):
+        """Lower a node by its plastic sinkage; `kept` = 1 where no border node could take the spoil."""
+        d = win.sunk[k]
+        chi = o.soils[win.soil[k]].chi
+        a = chi + (real(1.0) - chi) * win.share[k]
+        if kept == 1:
+            a = real(1.0)
+        set_levels(win, k, laws.sink(levels_of(win, k), d, a))
+
+    @wp.func
+    def hold_node(g: Ground, win: Window, k: int):
+        """Soil just under a body cannot slide."""
+        if win.under[k] < seen and win.mark[k] != t.BARE_NODE:
+            if win.surface[k] > win.under[k] - hold * g.spacing:
+                win.mark[k] = t.HELD
+
+    @wp.func
+    def may_slide(win: Window, k: int):
+        return win.mark[k] == t.FREE or win.mark[k] == t.BORDER
+
+    @wp.func
+    def pair_flux(g: Ground, o: Options, win: Window, k: int, n: int):
+        """Height node k gets from its neighbour n, per unit rate; the weaker soil decides."""
+        if win.mark[n] == t.FREE or win.mark[n] == t.BORDER:
+            limit = wp.min(o.soils[win.soil[k]].tan_repose, o.soils[win.soil[n]].tan_repose) * g.spacing
+            return laws.erosion_flux(win.surface[n] - win.surface[k], limit)
+        return real(0.0)
+
+    @wp.func
+    def slide(g: Ground, o: Options, win: Window, slot: int, i: int, j: int):
+        """What a node gains from its four neighbours in one sweep, 000 eq. 11-12; 1 where anything moves."""
+        k = (slot * win.side + i) * win.side + j
+        if win.mark[k] != t.FREE and win.mark[k] != t.BORDER:
+            return 0
+        z = win.surface[k]
+        limit = o.soils[win.soil[k]].tan_repose * g.spacing
+        if g.base_soil.shape[0] == 1:
+            steepest = wp.max(
+                wp.max(wp.abs(win.surface[k + 1] - z), wp.abs(win.surface[k - 1] - z)),
+                wp.max(wp.abs(win.surface[k + win.side] - z), wp.abs(win.surface[k - win.side] - z)),
+            )
+            if steepest <= limit:
+                return 0
+        f = real(0.0)
+        if j < win.box[slot, t.COLUMNS] - 2:
+            f += pair_flux(g, o, win, k, k + 1)
+        if j > 1:
+            f += pair_flux(g, o, win, k, k - 1)
+        if i < win.box[slot, t.ROWS] - 2:
+            f += pair_flux(g, o, win, k, k + win.side)
+        if i > 1:
+            f += pair_flux(g, o, win, k, k - win.side)
+        if f == real(0.0):
+            return 0
+        win.flow[k] = rate * f
+        return 1
+
+    @wp.func
+    def settle(o: Options, win: Window, k: int):
+        """Apply what slid."""
+        f = win.flow[k]
+        if f != real(0.0):
+            win.flow[k] = real(0.0)
+            pile_up(o, win, k, f)
+
+    @wp.func
+    def scatter_node(g: Ground, win: Window, world: int, slot: int, i: int, j: int):
+        """Copy a node back into its tile; returns how much its surface moved [m]."""
+        k = (slot * win.side + i) * win.side + j
+        row = win.box[slot, t.ROW0] + i
+        column = win.box[slot, t.COLUMN0] + j
+        index = g.table[world, row / tile, column / tile]
+        moved = win.surface[k] - g.levels[world, index, row % tile, column % tile][0]
+        g.levels[world, index, row % tile, column % tile] = levels_of(win, k)
+        return moved
+
+    return SimpleNamespace(
+        levels_of=levels_of, touch_node=touch_node, shear_vertex=shear_vertex, mark_border=mark_border,
+        gather_spoil=gather_spoil, border_weights=border_weights, share_out=share_out,
+        centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node, hold_node=hold_node,
+        slide=slide, settle=settle, scatter_node=scatter_node,
+    )  # fmt: skip

@@ -1,0 +1,293 @@
+"""The lower skin of a body as soil contact needs it: triangles in compact chunks, vertex normals, crease edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grouser.errors import InputError
+
+CHUNK = 32  # triangles or vertices that share one bounding sphere
+CREASE_COSINE = 0.7  # edges whose faces turn by more than about 45 degrees bound the footprint
+STRIP = 0.035  # [m] widest strip of a wheel's tread
+LONGEST_EDGE = 0.03  # [m] shear lives on vertices, so coarse meshes are divided down to this
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A triangle mesh in the body's frame, prepared for the soil."""
+
+    vertices: np.ndarray  # [m], (vertex, 3)
+    normals: np.ndarray  # (vertex, 3) outward, of the faces that are not beyond a crease
+    triangles: np.ndarray  # (triangle, 3) int32, counter-clockwise from outside
+    creases: np.ndarray  # (crease, 2) int32
+    triangle_spheres: np.ndarray  # [m], (chunk, 4) centre and radius
+    vertex_spheres: np.ndarray  # [m], (chunk, 4)
+    lugs: np.ndarray  # (vertex,) share of the surface round the vertex that carries a grouser
+    grouser_height: float = 0.0  # [m] shear plane this far outside the surface
+    width: float | None = None  # [m] the b of k_c / b; None: from the patch
+    name: str = "body"
+
+    @property
+    def radius(self) -> float:
+        """Greatest distance [m] of a vertex from the frame origin."""
+        return float(np.linalg.norm(self.vertices, axis=1).max())
+
+    @property
+    def longest_edge(self) -> float:
+        corners = self.vertices[self.triangles]
+        return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max())
+
+
+def prepare(
+    vertices: np.ndarray,
+    triangles: np.ndarray,
+    *,
+    width: float | None = None,
+    grouser_height: float = 0.0,
+    lugs: np.ndarray | None = None,
+    normals: np.ndarray | None = None,
+    longest_edge: float = LONGEST_EDGE,
+    name: str = "body",
+) -> Surface:
+    """Check, refine and order a mesh given in the body's frame; with `normals` it is taken as fine enough."""
+    vertices = np.asarray(vertices, float).reshape(-1, 3)
+    triangles = np.asarray(triangles, np.int32).reshape(-1, 3)
+    if len(vertices) == 0 or len(triangles) == 0:
+        raise InputError(f"mesh of {name!r}: it is empty; at least one triangle is needed")
+    bad = np.flatnonzero(~np.isfinite(vertices).all(axis=1))
+    if len(bad):
+        raise InputError(f"mesh of {name!r}: vertex {bad[0]} is {vertices[bad[0]]}; coordinates must be finite")
+    if triangles.min() < 0 or triangles.max() >= len(vertices):
+        raise InputError(f"mesh of {name!r}: triangle index {triangles.max()} with {len(vertices)} vertices")
+    if normals is None:
+        vertices, triangles = divide(*weld(vertices, triangles), longest_edge)
+    triangles = triangles[np.linalg.norm(face_normals(vertices, triangles), axis=1) > 0]
+    if not len(triangles):
+        raise InputError(f"mesh of {name!r}: every triangle has zero area")
+    if normals is None:
+        normals = vertex_normals(vertices, triangles)
+    if lugs is None:
+        lugs = np.zeros(len(vertices))
+    order, triangles = order_in_space(vertices, triangles)
+    vertices, normals, lugs = vertices[order], normals[order], lugs[order]
+    creases = crease_edges(vertices, triangles)
+    return Surface(
+        vertices=vertices,
+        normals=normals,
+        triangles=triangles,
+        creases=creases,
+        triangle_spheres=bounding_spheres([vertices[np.unique(c)] for c in chunks(triangles)]),
+        vertex_spheres=bounding_spheres(chunks(vertices)),
+        lugs=lugs,
+        grouser_height=grouser_height,
+        width=width,
+        name=name,
+    )
+
+
+def chunks(items: np.ndarray) -> list[np.ndarray]:
+    return [items[k : k + CHUNK] for k in range(0, len(items), CHUNK)]
+
+
+def bounding_spheres(groups: list[np.ndarray]) -> np.ndarray:
+    """Centre of the bounding box and the radius that holds all points, for each group of points."""
+    out = np.zeros((len(groups), 4))
+    for sphere, points in zip(out, groups, strict=True):
+        sphere[:3] = (points.min(axis=0) + points.max(axis=0)) / 2
+        sphere[3] = np.linalg.norm(points - sphere[:3], axis=1).max()
+    return out
+
+
+def face_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Normals with length twice the triangle's area, (triangle, 3)."""
+    a, b, c = vertices[triangles].transpose(1, 0, 2)
+    return np.cross(b - a, c - a)
+
+
+def weld(vertices: np.ndarray, triangles: np.ndarray, tolerance: float = 1e-7):
+    """One vertex where several stand at the same place (mesh files often repeat them for shading)."""
+    _, first, inverse = np.unique(
+        np.round(vertices / tolerance).astype(np.int64), axis=0, return_index=True, return_inverse=True
+    )
+    return vertices[first], inverse.reshape(-1)[triangles].astype(np.int32)
+
+
+def divide(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float):
+    """Halve edges, always where both neighbours see it, until none is longer than `longest_edge` [m]."""
+    while True:
+        a, b, c = (triangles[:, k] for k in range(3))
+        edges = np.stack([np.stack(e, -1) for e in ((a, b), (b, c), (c, a))], axis=1)  # (triangle, 3, 2)
+        length = np.linalg.norm(vertices[edges[..., 0]] - vertices[edges[..., 1]], axis=2)
+        longest = length.argmax(axis=1)
+        split = length.max(axis=1) > longest_edge
+        if not split.any():
+            return vertices, triangles
+        key = np.sort(edges, axis=2)
+        wanted = np.unique(key[np.flatnonzero(split), longest[split]], axis=0)
+        number = {tuple(e): len(vertices) + k for k, e in enumerate(wanted)}
+        vertices = np.vstack([vertices, vertices[wanted].mean(axis=1)])
+        triangles = np.array(
+            [t for corner, e in zip(triangles, key, strict=True) for t in _divide_triangle(corner, e, number)],
+            np.int32,
+        )
+
+
+def _divide_triangle(corner, edges, number):
+    for k in range(3):
+        middle = number.get((edges[k][0], edges[k][1]))
+        if middle is not None:
+            a, b, c = corner[k], corner[(k + 1) % 3], corner[(k + 2) % 3]
+            return [(a, middle, c), (middle, b, c)]
+    return [tuple(corner)]
+
+
+def order_in_space(vertices: np.ndarray, triangles: np.ndarray):
+    """Neighbours in space become neighbours in memory (Morton order): order of the vertices, new triangles."""
+    low = vertices.min(axis=0)
+    scale = 1023.0 / max(float(np.ptp(vertices, axis=0).max()), 1e-12)
+
+    def code(points):
+        q = ((points - low) * scale).astype(np.int64)
+        z = np.zeros(len(points), np.int64)
+        for bit in range(10):
+            for axis in range(3):
+                z |= ((q[:, axis] >> bit) & 1) << (3 * bit + axis)
+        return z
+
+    order = np.argsort(code(vertices), kind="stable")
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    by_place = np.argsort(code(vertices[triangles].mean(axis=1)), kind="stable")
+    return order, rank[triangles[by_place]]
+
+
+def _edge_faces(triangles: np.ndarray) -> dict[tuple[int, int], list[int]]:
+    faces: dict[tuple[int, int], list[int]] = {}
+    for t, (a, b, c) in enumerate(triangles.tolist()):
+        for p, q in ((a, b), (b, c), (c, a)):
+            faces.setdefault((min(p, q), max(p, q)), []).append(t)
+    return faces
+
+
+def crease_edges(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Open edges, and edges whose two faces turn sharply: there a footprint ends between two nodes."""
+    n = face_normals(vertices, triangles)
+    n /= np.linalg.norm(n, axis=1)[:, None]
+    sharp = [
+        e for e, t in _edge_faces(triangles).items() if len(t) != 2 or n[t[0]] @ n[t[1]] < CREASE_COSINE
+    ]
+    return np.array(sharp, np.int32).reshape(-1, 2)
+
+
+def vertex_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Mean face normals; at a crease, those of the side with more faces (on a wheel: the tread)."""
+    unit = face_normals(vertices, triangles)
+    unit /= np.linalg.norm(unit, axis=1)[:, None]
+    faces_of: list[list[int]] = [[] for _ in range(len(vertices))]
+    for t, corners in enumerate(triangles.tolist()):
+        for v in corners:
+            faces_of[v].append(t)
+    normals = np.tile((0.0, 0.0, -1.0), (len(vertices), 1))
+    for v, faces in enumerate(faces_of):
+        sides: list[list[int]] = []
+        for t in faces:
+            side = next((s for s in sides if unit[s[0]] @ unit[t] > CREASE_COSINE), None)
+            if side is None:
+                sides.append([t])
+            else:
+                side.append(t)
+        if sides:
+            normals[v] = unit[max(sides, key=len)].sum(axis=0)
+    return normals / np.linalg.norm(normals, axis=1)[:, None]
+
+
+def wheel(
+    radius: float,
+    width: float,
+    *,
+    facets: int = 180,
+    strips: int | None = None,
+    grouser_height: float = 0.0,
+    grouser_count: int = 0,
+    grouser_width: float = 0.004,
+    name: str = "wheel",
+) -> Surface:
+    """A wheel about its y axis [m]: a smooth rim; grousers move the shear plane out and add their own pressure."""
+    for what, value in (("radius", radius), ("width", width)):
+        if not (np.isfinite(value) and value > 0):
+            raise InputError(f"wheel.{what}: {value} m is not allowed; it must be above 0")
+    for what, value in (("grouser_height", grouser_height), ("grouser_count", grouser_count)):
+        if not (np.isfinite(value) and value >= 0):
+            raise InputError(f"wheel.{what}: {value} is not allowed; it must be 0 or more")
+    vertices, triangles = wheel_mesh(radius, width, facets, strips or int(np.ceil(width / STRIP)))
+    outward = vertices * (1.0, 0.0, 1.0)
+    middle = np.linalg.norm(outward, axis=1) < 1e-9
+    outward[middle] = vertices[middle] * (0.0, 1.0, 0.0)
+    normals = outward / np.linalg.norm(outward, axis=1)[:, None]
+    lugs = np.zeros(len(vertices))
+    if grouser_count and grouser_height:
+        angle = np.arctan2(vertices[:, 2], vertices[:, 0])
+        on_rim = np.linalg.norm(vertices[:, ::2], axis=1) > radius * (1 - 1e-9)
+        share = lug_share(angle, 2 * np.pi / facets, radius, grouser_count, grouser_width)
+        lugs = np.where(on_rim, share, 0.0)
+    return prepare(
+        vertices, triangles, width=width, normals=normals, lugs=lugs, name=name,
+        grouser_height=grouser_height if grouser_count else 0.0,
+    )  # fmt: skip
+
+
+def wheel_mesh(radius: float, width: float, facets: int, strips: int) -> tuple[np.ndarray, np.ndarray]:
+    """Tread and side discs of a wheel about the y axis: vertices [m], triangles."""
+    angle = 2 * np.pi * np.arange(facets) / facets
+    y = np.linspace(-width / 2, width / 2, strips + 1)
+    tread = np.zeros((facets, strips + 1, 3))
+    tread[..., 0], tread[..., 1], tread[..., 2] = radius * np.cos(angle)[:, None], y, radius * np.sin(angle)[:, None]
+    here = np.arange(facets)[:, None] * (strips + 1) + np.arange(strips)
+    ahead = np.roll(here, -1, axis=0)
+    triangles = [np.stack([here, here + 1, ahead], -1), np.stack([here + 1, ahead + 1, ahead], -1)]
+    flat, faces = disc(radius, facets)
+    vertices = [tread.reshape(-1, 3)]
+    for side, turned in ((0, faces), (strips, faces[:, ::-1])):
+        inner = np.insert(flat[facets:], 1, y[side], axis=1)
+        start = sum(map(len, vertices)) - facets
+        triangles.append(np.where(turned < facets, turned * (strips + 1) + side, turned + start))
+        vertices.append(inner)
+    return np.vstack(vertices), np.concatenate([t.reshape(-1, 3) for t in triangles]).astype(np.int32)
+
+
+def disc(radius: float, facets: int, edge: float = 0.025) -> tuple[np.ndarray, np.ndarray]:
+    """A disc in the (x, z) plane as rings of triangles, the `facets` rim points first: (point, 2), (triangle, 3)."""
+    count = max(1, round(radius / edge))
+    radii = radius * (1 - np.arange(count) / count)
+    sizes = [facets] + [max(6, round(2 * np.pi * r / edge)) for r in radii[1:]]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    points = [r * np.stack([np.cos(a), np.sin(a)], -1) for r, a in zip(radii, _ring_angles(sizes), strict=True)]
+    faces = []
+    for ring in range(count - 1):
+        outer, inner, i, j = sizes[ring], sizes[ring + 1], 0, 0
+        while i < outer or j < inner:
+            a, b = starts[ring] + i % outer, starts[ring + 1] + j % inner
+            if j >= inner or (i < outer and (i + 1) * inner <= (j + 1) * outer):
+                i += 1
+                faces.append((a, starts[ring] + i % outer, b))
+            else:
+                j += 1
+                faces.append((a, starts[ring + 1] + j % inner, b))
+    last, centre = sizes[-1], starts[-1]
+    faces += [(starts[-2] + k, starts[-2] + (k + 1) % last, centre) for k in range(last)]
+    return np.vstack([*points, [[0.0, 0.0]]]), np.array(faces)
+
+
+def _ring_angles(sizes: list[int]) -> list[np.ndarray]:
+    return [2 * np.pi * np.arange(n) / n for n in sizes]
+
+
+def lug_share(angle, pitch, radius, count, width):
+    """Share of the arc of angle `pitch` round each `angle` that `count` grousers of `width` [m] cover."""
+    fine = (np.arange(64) + 0.5) / 64 - 0.5
+    at = np.asarray(angle)[:, None] + pitch * fine[None, :]
+    spacing = 2 * np.pi / count
+    away = np.abs((at + spacing / 2) % spacing - spacing / 2)
+    return (away < width / (2 * radius)).mean(axis=1)

@@ -1,0 +1,334 @@
+"""Stages that find the forces: predicted geometry, pressure with sub-cell averaging, shear, implicit blocks."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.contact.soil import laws
+from grouser.contact.soil import types as t
+from grouser.contact.soil.plasticity import plasticity_stages
+
+
+@cache
+def traction_stages(name: str) -> SimpleNamespace:
+    ty = t.soil_types(name)
+    p = ty.precision
+    real, vec3, mat33, vec6, mat66 = p.real, p.vec3, p.mat33, p.vec6, p.mat66
+    Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
+    terms, Constants = ty.terms, ty.Constants
+    levels_of = plasticity_stages(name).levels_of
+    far = wp.constant(real(t.FAR))
+    seen = wp.constant(real(0.1 * t.FAR))
+    half = wp.constant(real(0.5))
+
+    @wp.func
+    def slope(ahead: real, behind: real, here: real):
+        """Slope per cell [m] of the body's lower skin, one-sided where the body ends."""
+        if ahead < seen:
+            if behind < seen:
+                return half * (ahead - behind)
+            return ahead - here
+        if behind < seen:
+            return here - behind
+        return real(0.0)
+
+    @wp.func
+    def bend(ahead: real, behind: real, here: real):
+        """Second difference per cell^2 [m]."""
+        if ahead < seen and behind < seen:
+            return ahead + behind - here - here
+        return real(0.0)
+
+    @wp.func
+    def predict_node(
+        g: Ground, o: Options, win: Window, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3
+    ):
+        """Lower surface of the body at the end of the step: Zp = Zw + h (v_z - v_x dZw/dx - v_y dZw/dy)."""
+        k = (slot * win.side + i) * win.side + j
+        z = win.under[k]
+        out = far
+        if z < seen and i > 0 and j > 0 and i < win.box[slot, t.ROWS] - 1 and j < win.box[slot, t.COLUMNS] - 1:
+            per = real(1.0) / g.spacing
+            zx = slope(win.under[k + 1], win.under[k - 1], z) * per
+            zy = slope(win.under[k + win.side], win.under[k - win.side], z) * per
+            arm = vec3(
+                g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
+                g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
+                z - pos[2],
+            )
+            v = vel + wp.cross(spin, arm)
+            out = z + o.step[0] * (v[2] - v[0] * zx - v[1] * zy)
+        win.predicted[k] = out
+
+    @wp.func
+    def soil_beside(covered: bool, u: real, share: real, gap: real, z: real, neighbour: real, cell: real):
+        """Change of soil height [m] part of a cell away, towards a neighbour.
+
+        Inside the footprint, and down to soil that is not higher, the surface is straight; a free neighbour
+        that stands higher is a rut wall and begins at once.
+        """
+        if covered and u > real(0.0):
+            if gap > real(0.0) or neighbour < z + real(0.1) * cell:
+                return share * (neighbour - z)
+            return neighbour - z
+        return real(0.0)
+
+    @wp.func
+    def cell_pressure(
+        g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real
+    ):
+        """Mean capped pressure [Pa] of a cell, its stiffness [Pa/m], first moments with the slope, covered share.
+
+        Elastic trial K_e (Z - Zp) capped by the yield pressure. Where part of the cell unloads or is free the
+        mean is taken over sub-cell points, else the node speaks for its cell.
+        """
+        zero = real(0.0)
+        cell = g.spacing
+        per = real(1.0) / cell
+        z = win.predicted[k]
+        ground = win.surface[k]
+        u = ground - z
+        east = win.predicted[k + 1]
+        west = win.predicted[k - 1]
+        north = win.predicted[k + win.side]
+        south = win.predicted[k - win.side]
+        u_east = win.surface[k + 1] - east
+        u_west = win.surface[k - 1] - west
+        u_north = win.surface[k + win.side] - north
+        u_south = win.surface[k - win.side] - south
+        zx = slope(east, west, z) * per
+        zy = slope(north, south, z) * per
+        y, dy = laws.yield_pressure(z, levels_of(win, k), modulus, soil.n, soil.k_e)
+        full = real(0.9) * y / soil.k_e
+        whole = (
+            u > zero
+            and soil.k_e * (u + sinking) >= y
+            and (east > seen or u_east >= full)
+            and (west > seen or u_west >= full)
+            and (north > seen or u_north >= full)
+            and (south > seen or u_south >= full)
+        )
+        if whole:
+            return y, soil.k_e, y * zx, y * zy, real(1.0)
+        zxx = bend(east, west, z) * per * per
+        zyy = bend(north, south, z) * per * per
+        steep_x = wp.max(
+            wp.where(east < seen, wp.abs(u_east - u), zero), wp.where(west < seen, wp.abs(u_west - u), zero)
+        )
+        steep_y = wp.max(
+            wp.where(north < seen, wp.abs(u_north - u), zero), wp.where(south < seen, wp.abs(u_south - u), zero)
+        )
+        columns = o.samples
+        rows = o.samples
+        if steep_x > real(4.0) * steep_y:
+            rows = 1
+        elif steep_y > real(4.0) * steep_x:
+            columns = 1
+        virgin = win.virgin[k]
+        if z < win.packed[k]:
+            virgin = wp.max(virgin, win.packed_virgin[k])
+        depth = virgin - z
+        pressure = zero
+        stiffness = zero
+        px = zero
+        py = zero
+        covered = zero
+        for a in range(columns):
+            xi = (real(a) + half) / real(columns) - half
+            away = wp.abs(xi)
+            n = k - 1
+            gap = u_west
+            if xi > zero:
+                n = k + 1
+                gap = u_east
+            there = win.predicted[n] < seen
+            ground_x = ground + soil_beside(there, u, away, gap, ground, win.surface[n], cell)
+            virgin_x = virgin + wp.where(there, away * (win.virgin[n] - win.virgin[k]), zero)
+            dx = xi * cell
+            z_x = z + zx * dx + half * zxx * dx * dx
+            for c in range(rows):
+                eta = (real(c) + half) / real(rows) - half
+                away_y = wp.abs(eta)
+                m = k - win.side
+                gap_y = u_south
+                if eta > zero:
+                    m = k + win.side
+                    gap_y = u_north
+                there_y = win.predicted[m] < seen
+                ground_xy = ground_x + soil_beside(there_y, u, away_y, gap_y, ground, win.surface[m], cell)
+                virgin_xy = virgin_x + wp.where(there_y, away_y * (win.virgin[m] - win.virgin[k]), zero)
+                dyy = eta * cell
+                skin = z_x + zy * dyy + half * zyy * dyy * dyy
+                deep = ground_xy - skin
+                if deep > zero:
+                    below = wp.max(virgin_xy - skin, zero)
+                    cap = y + dy * (below - depth)
+                    if y <= zero or wp.abs(below - depth) > real(0.3) * depth:
+                        cap = laws.bekker(below, modulus, soil.n)
+                    trial = soil.k_e * wp.max(deep + sinking, zero)
+                    q = wp.min(trial, cap)
+                    pressure += q
+                    stiffness += soil.k_e
+                    covered += real(1.0)
+                    px += q * (zx + zxx * dx)
+                    py += q * (zy + zyy * dyy)
+        mean = real(1.0) / real(rows * columns)
+        return pressure * mean, stiffness * mean, px * mean, py * mean, covered * mean
+
+    @wp.func
+    def sample_triangle(b: Bodies, world: int, triangle: int, column: real, row: real):
+        """Shear state (body frame) at a place inside a triangle, linear between its vertices."""
+        corners = b.triangles[triangle]
+        A = b.placed[world, corners[0]]
+        B = b.placed[world, corners[1]] - A
+        C = b.placed[world, corners[2]] - A
+        per = real(1.0) / (B[0] * C[1] - C[0] * B[1])
+        x = column - A[0]
+        y = row - A[1]
+        v = (x * C[1] - C[0] * y) * per
+        w = (B[0] * y - x * B[1]) * per
+        u = real(1.0) - v - w
+        return u * b.shear[world, corners[0]] + v * b.shear[world, corners[1]] + w * b.shear[world, corners[2]]
+
+    @wp.func
+    def loaded(win: Window, k: int, cell: real):
+        """Whether a node or one of its neighbours is in the soil at the end of the step."""
+        z = win.predicted[k]
+        if z >= seen or win.mark[k] == t.BARE_NODE:
+            return False
+        u = win.surface[k] - z
+        if u > real(0.0):
+            return True
+        return u > -cell and (
+            win.surface[k + 1] > win.predicted[k + 1]
+            or win.surface[k - 1] > win.predicted[k - 1]
+            or win.surface[k + win.side] > win.predicted[k + win.side]
+            or win.surface[k - win.side] > win.predicted[k - win.side]
+        )
+
+    @wp.func
+    def node_force(
+        g: Ground, o: Options, b: Bodies, win: Window,
+        world: int, body: int, slot: int, i: int, j: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
+    ):  # fmt: skip
+        """What one node adds to the body's wrench and implicit block (see `assemble`), 003 eq. 11-22."""
+        zero = real(0.0)
+        one = real(1.0)
+        h = o.step[0]
+        cell = g.spacing
+        k = (slot * win.side + i) * win.side + j
+        z = win.predicted[k]
+        soil = o.soils[win.soil[k]]
+        modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
+        sinking = wp.max(soil.damping_time * (win.under[k] - z) / h, zero)
+        pressure, stiffness, px, py, covered = cell_pressure(g, o, win, soil, k, modulus, sinking)
+        out = terms()
+        if covered <= zero:
+            return out
+        east = win.predicted[k + 1] < seen
+        west = win.predicted[k - 1] < seen
+        north = win.predicted[k + win.side] < seen
+        south = win.predicted[k - win.side] < seen
+        width = wp.where(east, half, win.reach[k, 0]) + wp.where(west, half, win.reach[k, 1])
+        length = wp.where(north, half, win.reach[k, 2]) + wp.where(south, half, win.reach[k, 3])
+        area = cell * cell * width * length
+        zx = slope(win.predicted[k + 1], win.predicted[k - 1], z) / cell
+        zy = slope(win.predicted[k + win.side], win.predicted[k - win.side], z) / cell
+        steep = one + zx * zx + zy * zy
+        inclined = wp.sqrt(steep)
+        normal = vec3(-zx, -zy, one) / inclined
+        arm = vec3(
+            g.x0 + real(win.box[slot, t.COLUMN0] + j) * cell - pos[0] - h * vel[0],
+            g.y0 + real(win.box[slot, t.ROW0] + i) * cell - pos[1] - h * vel[1],
+            z - pos[2] - h * vel[2],
+        )
+        lever = arm - b.grouser[body] * normal
+        v = vel + wp.cross(spin, lever)
+        v_t = v - wp.dot(v, normal) * normal
+        tau = laws.shear_limit(pressure, covered, soil.cohesion, soil.tan_phi, soil.mu)
+        s = vec3()
+        grip = zero
+        if o.shear_law == t.JANOSI:
+            at_column = real(win.box[slot, t.COLUMN0] + j) - h * v_t[0] / cell
+            at_row = real(win.box[slot, t.ROW0] + i) - h * v_t[1] / cell
+            s = R * sample_triangle(b, world, win.triangle[k], at_column, at_row)
+            s = s - wp.dot(s, normal) * normal
+            per_k = h / soil.shear_k
+            s = laws.advance_shear(s, v_t, per_k)
+            grip = per_k / (one + per_k * wp.length(v_t))
+        elif o.shear_law == t.LIMIT:
+            grip = one / (wp.length(v_t) + o.creep_speed)
+            s = grip * v_t
+        shear = area * inclined * tau
+        normal_force = vec3(-area * px, -area * py, area * pressure)
+        shear_force = -shear * s
+        force = normal_force + shear_force
+        moment = wp.cross(arm, normal_force) + wp.cross(lever, shear_force)
+        ct = shear * grip * h
+        damped = wp.where(sinking > zero, h * soil.damping_time, zero)
+        cn = area * steep * (h * h + damped) * stiffness
+        m = wp.cross(arm, normal)
+        for q in range(3):
+            out[q] = force[q]
+            out[3 + q] = moment[q]
+            out[7 + q] = ct * lever[q]
+        out[6] = ct
+        # tangential block ct (1 - n n^T): its n n^T part is taken at the lever too
+        mt = wp.cross(lever, normal)
+        place = int(10)
+        for q in range(3):
+            for r in range(q, 3):
+                out[place] = ct * lever[q] * lever[r]
+                place += 1
+        for q in range(6):
+            for r in range(q, 6):
+                a = wp.where(q < 3, normal[q % 3], m[q % 3]) * wp.where(r < 3, normal[r % 3], m[r % 3])
+                c = wp.where(q < 3, normal[q % 3], mt[q % 3]) * wp.where(r < 3, normal[r % 3], mt[r % 3])
+                out[place] = cn * a - ct * c
+                place += 1
+        return out
+
+    @wp.func
+    def assemble(total: terms):
+        """Wrench about the frame origin and B = sum J^T (h D + h^2 K) J from the sums over nodes."""
+        wrench = vec6(total[0], total[1], total[2], total[3], total[4], total[5])
+        B = mat66()
+        place = int(16)
+        for q in range(6):
+            for r in range(q, 6):
+                B[q, r] = total[place]
+                place += 1
+        c = total[6]
+        x = total[7]
+        y = total[8]
+        z = total[9]
+        xx = total[10]
+        xy = total[11]
+        xz = total[12]
+        yy = total[13]
+        yz = total[14]
+        zz = total[15]
+        B[0, 0] = B[0, 0] + c
+        B[1, 1] = B[1, 1] + c
+        B[2, 2] = B[2, 2] + c
+        B[0, 4] = B[0, 4] + z
+        B[0, 5] = B[0, 5] - y
+        B[1, 3] = B[1, 3] - z
+        B[1, 5] = B[1, 5] + x
+        B[2, 3] = B[2, 3] + y
+        B[2, 4] = B[2, 4] - x
+        B[3, 3] = B[3, 3] + yy + zz
+        B[4, 4] = B[4, 4] + xx + zz
+        B[5, 5] = B[5, 5] + xx + yy
+        B[3, 4] = B[3, 4] - xy
+        B[3, 5] = B[3, 5] - xz
+        B[4, 5] = B[4, 5] - yz
+        for q in range(6):
+            for r in range(q):
+                B[q, r] = B[r, q]
+        return wrench, B
+
+    return SimpleNamespace(
+        predict_node=predict_node, loaded=loaded, node_force=node_force, assemble=assemble, cell_pressure=cell_pressure
+    )

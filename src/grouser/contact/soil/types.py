@@ -1,0 +1,125 @@
+"""Device structs of the soil module, for one float type: constants, bodies, windows."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.precision import precision
+from grouser.terrain.ground import ground_types
+
+FAR = 1.0e30  # height [m] of "no body above this node"
+FREE, CONTACT, BORDER, BARE_NODE, HELD = 0, 1, 2, 3, 4  # marks of a node in a body's window
+# columns of Window.box
+ROW0, COLUMN0, ROWS, COLUMNS, CONTACTS, BORDERS, CHANGED, ACTIVE = range(8)
+BOX = 8
+# columns of Window.tally (sums since the start, in metres of node height)
+REMOVED, COMPRESSED, MOVED = range(3)
+# status codes
+FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, FAST, NOT_FINITE = range(7)
+JANOSI, LIMIT, NONE = 0, 1, 2  # shear laws
+TERMS = 37  # force 3, moment 3, tangential sums 1 + 3 + 6, normal part of B 21
+PARTS = 10  # of a block of displaced soil
+
+
+@cache
+def soil_types(name: str) -> SimpleNamespace:
+    p = precision(name)
+    real, vec3, vec4 = p.real, p.vec3, p.vec4
+    terms, parts = wp.types.vector(TERMS, real), wp.types.vector(PARTS, real)
+
+    @wp.struct
+    class Constants:
+        """One soil; symbols of laws.py."""
+
+        k_c: real
+        k_phi: real
+        n: real
+        cohesion: real
+        tan_phi: real
+        shear_k: real
+        k_e: real
+        damping_time: real
+        chi: real
+        mu: real  # below 0: none given
+        tan_repose: real
+
+    @wp.struct
+    class Options:
+        """Choices of the model; the same for all bodies and worlds."""
+
+        soils: wp.array(dtype=Constants)
+        step: wp.array(dtype=real)  # [s], (1,)
+        sweeps: wp.int32  # of erosion in a step
+        margin: wp.int32  # nodes of soil round a footprint that may slide
+        samples: wp.int32  # sub-cell points along an axis where pressure varies within a cell
+        block: wp.int32  # nodes along a block of displaced soil
+        spoil: wp.int32  # 1: some soil displaces volume (chi < 1)
+        loose: wp.int32  # 1: loose cover, 0: 003 eq. 29
+        shear_law: wp.int32
+        creep_speed: real  # [m/s] regularisation of the pure limit law
+        fast: real  # [m] surface travel per step beyond which results are doubtful
+        several: wp.int32  # 1: others may change the ground between commit and evaluate
+
+    @wp.struct
+    class Bodies:
+        """Surfaces of all bodies, one after another, and the shear state on their vertices."""
+
+        rows: wp.array(dtype=wp.int32)  # (body,) row in motion
+        first_vertex: wp.array(dtype=wp.int32)  # (body + 1,)
+        first_triangle: wp.array(dtype=wp.int32)
+        first_vertex_chunk: wp.array(dtype=wp.int32)
+        first_triangle_chunk: wp.array(dtype=wp.int32)
+        first_crease: wp.array(dtype=wp.int32)
+        radius: wp.array(dtype=real)  # [m], (body,)
+        edge: wp.array(dtype=real)  # [m], (body,) longest edge
+        grouser: wp.array(dtype=real)  # [m], (body,) height of the grousers
+        per_width: wp.array2d(dtype=real)  # [1/m], (world, body) the 1/b of k_c/b
+        from_patch: wp.array(dtype=wp.int32)  # (body,) 1: b follows the patch
+        vertices: wp.array(dtype=vec3)  # [m], body frame
+        normals: wp.array(dtype=vec3)
+        lugs: wp.array(dtype=real)
+        triangles: wp.array(dtype=wp.vec3i)
+        creases: wp.array(dtype=wp.vec2i)
+        vertex_spheres: wp.array(dtype=vec4)  # [m]
+        triangle_spheres: wp.array(dtype=vec4)
+        shear: wp.array2d(dtype=vec3)  # (world, vertex) state s, body frame
+        placed: wp.array2d(dtype=vec3)  # (world, vertex) column, row [cells], height [m]
+        near: wp.array2d(dtype=wp.int32)  # (world, vertex chunk) 1: close to the soil
+
+    @wp.struct
+    class Window:
+        """The nodes round one body, copied from the tiles; flat, `side` nodes a row, one part per slot."""
+
+        side: wp.int32
+        blocks: wp.int32  # blocks along a side
+        box: wp.array2d(dtype=wp.int32)  # (slot, BOX)
+        top: wp.array(dtype=real)  # [m], (slot,) highest soil near the body
+        extent: wp.array2d(dtype=real)  # (slot, 4) columns and rows the low part of the body spans [cells]
+        lowest: wp.array(dtype=vec3)  # (slot,) lowest vertex: column, row, height
+        sinkage: wp.array(dtype=real)  # [m], (slot,)
+        pressure: wp.array(dtype=real)  # [Pa], (slot,) greatest
+        area: wp.array(dtype=real)  # [m^2], (slot,) of the loaded nodes
+        tally: wp.array2d(dtype=real)  # [m], (slot, 3) removed, compressed, moved
+        soil: wp.array(dtype=wp.int32)
+        mark: wp.array(dtype=wp.int32)
+        surface: wp.array(dtype=real)  # [m]
+        virgin: wp.array(dtype=real)
+        packed: wp.array(dtype=real)
+        packed_virgin: wp.array(dtype=real)
+        under: wp.array(dtype=real)  # [m] lower surface of the body, FAR where there is none
+        triangle: wp.array(dtype=wp.int32)
+        reach: wp.array2d(dtype=real)  # (node, 4) how far the body goes on past its last node [cells]
+        predicted: wp.array(dtype=real)  # [m] `under` at the end of the coming step
+        sunk: wp.array(dtype=real)  # [m] plastic sinkage of this step
+        share: wp.array(dtype=real)  # part of it that is sinkage proper, 000 eq. 6
+        flow: wp.array(dtype=real)  # [m] gained or lost by sliding in this sweep
+        spoil: wp.array(dtype=parts)  # displaced soil of a block
+        listed: wp.array(dtype=wp.int32)  # border nodes of a slot, in order
+        loaded: wp.array(dtype=wp.int32)  # blocks of a slot that displace soil, in order
+        total: wp.array(dtype=terms)  # (slot,) sums of evaluate
+
+    return SimpleNamespace(
+        precision=p, ground=ground_types(name), Constants=Constants, Options=Options, Bodies=Bodies,
+        Window=Window, terms=terms, parts=parts,
+    )  # fmt: skip

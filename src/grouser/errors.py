@@ -1,0 +1,23 @@
+"""Every error a user can meet has one root and says what, where and what is allowed."""
+
+
+class GrouserError(Exception):
+    """Root of all errors Grouser raises on purpose."""
+
+    exit_status = 1
+
+
+class InputError(GrouserError):
+    """Bad input: one line naming the file or field, the value and what is allowed."""
+
+    exit_status = 2
+
+
+class RunStopped(GrouserError):
+    """A run that cannot go on: diverged, capacity exceeded, left the terrain, a controller raised."""
+
+    exit_status = 3
+
+    def __init__(self, reason: str, *, module: str, body: str, time: float):
+        super().__init__(f"run stopped at t = {time:.6g} s: {module}, body {body!r}: {reason}")
+        self.reason, self.module, self.body, self.time = reason, module, body, time

@@ -1,0 +1,96 @@
+"""The one idea: a force module takes the motion of some bodies and returns a wrench on each.
+
+Everything is SI, world axes, z up. Arrays have a leading world axis. `Array` is a Warp array on the
+device the simulation runs on; on the CPU its `.numpy()` is a view, not a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Array = Any  # warp.array; named so that reading a signature says "lives on the device"
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One recorded quantity: what it is called, what it means and how to read it now."""
+
+    name: str  # "soil/sinkage"
+    unit: str  # "m"; "1" where dimensionless
+    shape: tuple[int, ...] = ()  # without the world axis
+    frame: str = "world"  # "world", "body" or "" for scalars without a frame
+    kind: Literal["fixed", "ragged", "pose", "tiles"] = "fixed"
+    labels: tuple[str, ...] = ()  # names along the first axis of `shape`
+    read: Callable[[], np.ndarray] | None = field(default=None, compare=False, repr=False)  # (world, *shape)
+
+
+@dataclass
+class Motion:
+    """Pose and velocity of the frame origins of the bodies in play, world axes."""
+
+    position: Array  # [m], (world, body) vec3
+    rotation: Array  # (world, body) quaternion xyzw, body to world
+    velocity: Array  # [m/s], (world, body) vec3, of the frame origin
+    spin: Array  # [rad/s], (world, body) vec3
+
+
+@dataclass
+class Outputs:
+    """What a module fills: one row for each of its bodies, in the order it declared them."""
+
+    wrench: Array  # (world, row) vec6: force [N], torque about the frame origin [N m]; f - h K v, see engine.md
+    implicit: Array  # (world, row) mat66: B = sum J^T (h D + h^2 K) J, symmetric, positive semidefinite
+    effective: Array  # (world, row) vec6: what the body really got over the last step, filled by the engine
+    status: Array  # (world, row) int32: 0 fine, else a code of the module's own table
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    def state(self) -> dict[str, Array]:
+        """All that affects the next bit: restoring these arrays continues a run exactly."""
+        ...
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        """Put some worlds of the batch back to their start."""
+        ...
+
+    def channels(self) -> list[Channel]: ...
+
+
+@runtime_checkable
+class ForceModule(Stateful, Protocol):
+    name: str
+    bodies: tuple[str, ...]  # engine bodies it pushes on, one output row each
+    step_limit: float  # [s] largest stable step; inf where it is implicit
+
+    def declare(self, spec: Any) -> None:
+        """Before compiling (an MjSpec): take geometry, switch off the contacts this module takes over."""
+        ...
+
+    def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
+        """Allocate; `rows[k]` is where body k stands in `motion`."""
+        ...
+
+    def evaluate(self, h: float) -> None:
+        """Fill `out.wrench`, `out.implicit`, `out.status`; committed state stays untouched."""
+        ...
+
+    def commit(self, h: float) -> None:
+        """Move the state on, once per accepted step; `motion` is the end of that step."""
+        ...
+
+    def explain(self, code: int) -> tuple[str, bool]:
+        """A status code in words, and whether the run must stop."""
+        ...
+
+
+@runtime_checkable
+class Controller(Stateful, Protocol):
+    period: float  # [s]
+
+    def act(self, time: float, sensors: Any, command: Any) -> None: ...

@@ -1,0 +1,235 @@
+"""The ground robots deform: a fine grid in tiles, filled from an elevation grid where something touches it.
+
+Only tiles a body has come near exist, so a step costs what the footprint costs and untouched ground costs
+one integer per tile. Each node has four levels [m] (physics: loose cover over compacted soil):
+
+    levels[0]  surface          Z    what one sees
+    levels[1]  virgin           V_l  where the surface of the loose cover would be had it never been pressed
+    levels[2]  packed           C    top of the compacted soil below the cover
+    levels[3]  packed_virgin    V_c  virgin level of that compacted soil
+"""
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import warp as wp
+
+from grouser.errors import InputError
+from grouser.precision import Precision, precision
+from grouser.terrain.elevation import BARE, ElevationGrid
+from grouser.terrain.soils import Soil
+
+TILE = 32  # nodes along a tile's side
+
+_T = wp.constant(TILE)
+
+
+@cache
+def ground_types(name: str) -> SimpleNamespace:
+    """Struct and device functions of the ground for one float type."""
+    p = precision(name)
+    real, vec4 = p.real, p.vec4
+
+    @wp.struct
+    class GroundArrays:
+        base: wp.array2d(dtype=real)  # [m], (base row, base column) heights of the elevation grid
+        base_soil: wp.array2d(dtype=wp.int32)  # (row, column) soil index, or one element where uniform
+        table: wp.array3d(dtype=wp.int32)  # (world, tile row, tile column) slot, -1 where untouched
+        used: wp.array(dtype=wp.int32)  # (world,) slots in use
+        owner: wp.array2d(dtype=wp.vec2i)  # (world, slot) tile row and column
+        stamp: wp.array2d(dtype=wp.int32)  # (world, slot) number of times written
+        levels: wp.array4d(dtype=vec4)  # [m], (world, slot, row, column)
+        spacing: real  # [m]
+        x0: real  # [m] world x of column 0
+        y0: real  # [m] world y of row 0
+        rows: wp.int32
+        columns: wp.int32
+        ratio: real  # spacing of this grid over that of the base
+
+    @wp.func
+    def base_height(g: GroundArrays, row: int, column: int):
+        """Bilinear height [m] of the elevation grid under a node of the fine grid."""
+        y = real(row) * g.ratio
+        x = real(column) * g.ratio
+        i = wp.clamp(int(wp.floor(y)), 0, g.base.shape[0] - 2)
+        j = wp.clamp(int(wp.floor(x)), 0, g.base.shape[1] - 2)
+        v = y - real(i)
+        u = x - real(j)
+        one = real(1.0)
+        low = (one - u) * g.base[i, j] + u * g.base[i, j + 1]
+        high = (one - u) * g.base[i + 1, j] + u * g.base[i + 1, j + 1]
+        return (one - v) * low + v * high
+
+    @wp.func
+    def soil_at(g: GroundArrays, row: int, column: int):
+        """Soil index of a node: that of the nearest node of the elevation grid."""
+        i = wp.min(int(wp.floor(real(row) * g.ratio + real(0.5))), g.base_soil.shape[0] - 1)
+        j = wp.min(int(wp.floor(real(column) * g.ratio + real(0.5))), g.base_soil.shape[1] - 1)
+        return g.base_soil[i, j]
+
+    @wp.func
+    def surface_at(g: GroundArrays, world: int, row: int, column: int):
+        """Height [m] of a node, touched or not."""
+        slot = g.table[world, row / _T, column / _T]
+        if slot >= 0:
+            return g.levels[world, slot, row % _T, column % _T][0]
+        return base_height(g, row, column)
+
+    @wp.func
+    def touch(g: GroundArrays, world: int, tile_row: int, tile_column: int):
+        """Make a tile exist; false where the pool of tiles is full."""
+        if g.table[world, tile_row, tile_column] >= 0:
+            return True
+        slot = g.used[world]
+        if slot >= g.levels.shape[1]:
+            return False
+        g.used[world] = slot + 1
+        g.table[world, tile_row, tile_column] = slot
+        g.owner[world, slot] = wp.vec2i(tile_row, tile_column)
+        g.stamp[world, slot] = 0
+        for i in range(_T):
+            for j in range(_T):
+                z = base_height(g, tile_row * _T + i, tile_column * _T + j)
+                g.levels[world, slot, i, j] = vec4(z, z, z, z)
+        return True
+
+    return SimpleNamespace(
+        Arrays=GroundArrays, base_height=base_height, soil_at=soil_at, surface_at=surface_at, touch=touch
+    )
+
+
+class Ground:
+    """Owner of the deformable grid; soil and track modules hold views of its arrays."""
+
+    def __init__(
+        self,
+        elevation: ElevationGrid,
+        soils: Soil | Sequence[Soil] = (),
+        spacing: float | None = None,
+        *,
+        worlds: int = 1,
+        dtype: str = "float64",
+        device: str = "cpu",
+        capacity: int = 64,
+    ):
+        """`spacing` [m] of the fine grid (default: the elevation grid's); `capacity` tiles to begin with."""
+        self.elevation = elevation
+        self.soils = (soils,) if isinstance(soils, Soil) else tuple(soils) or elevation.soils
+        if not self.soils:
+            raise InputError("ground: no soil given; pass soils=… or an elevation grid that has some")
+        self.spacing = float(elevation.spacing if spacing is None else spacing)
+        if not (self.spacing > 0 and math.isfinite(self.spacing)):
+            raise InputError(f"spacing: {spacing} m is not allowed; it must be above 0")
+        self.worlds, self.device, self.precision = worlds, device, precision(dtype)
+        self.types = ground_types(dtype)
+        length, breadth = elevation.size
+        self.columns = math.floor(length / self.spacing + 1e-6) + 1
+        self.rows = math.floor(breadth / self.spacing + 1e-6) + 1
+        if min(self.rows, self.columns) < 4:
+            raise InputError(
+                f"spacing: {self.spacing} m leaves {self.rows} x {self.columns} nodes on a terrain of "
+                f"{length:g} m x {breadth:g} m; at least 4 x 4 are needed"
+            )
+        self.arrays = self._allocate(capacity)
+        self.generation = 0  # counts reallocations: whoever captured a launch must capture it again
+
+    def _allocate(self, capacity: int):
+        p: Precision = self.precision
+        elevation, device = self.elevation, self.device
+        index = elevation.soil_index
+        if index is None:
+            index = np.zeros((1, 1), np.int32)
+        if index.max() >= len(self.soils):
+            raise InputError(f"soil_index: {index.max()} is not allowed; there are {len(self.soils)} soils")
+        tiles = (self.worlds, -(-self.rows // TILE), -(-self.columns // TILE))
+        a = self.types.Arrays()
+        a.base = wp.array(elevation.heights.astype(p.numpy), dtype=p.real, device=device)
+        a.base_soil = wp.array(index.astype(np.int32), dtype=wp.int32, device=device)
+        a.table = wp.full(tiles, -1, dtype=wp.int32, device=device)
+        a.used = wp.zeros(self.worlds, dtype=wp.int32, device=device)
+        self._allocate_pool(a, capacity)
+        a.spacing, a.x0, a.y0 = self.spacing, elevation.origin[0], elevation.origin[1]
+        a.rows, a.columns, a.ratio = self.rows, self.columns, self.spacing / elevation.spacing
+        return a
+
+    def _allocate_pool(self, a, capacity: int) -> None:
+        pool = (self.worlds, capacity)
+        a.owner = wp.zeros(pool, dtype=wp.vec2i, device=self.device)
+        a.stamp = wp.zeros(pool, dtype=wp.int32, device=self.device)
+        a.levels = wp.zeros((*pool, TILE, TILE), dtype=self.precision.vec4, device=self.device)
+
+    @property
+    def capacity(self) -> int:
+        return self.arrays.levels.shape[1]
+
+    def ensure(self, spare: int) -> bool:
+        """Keep `spare` free tiles in every world; true when arrays were replaced."""
+        most = int(self.arrays.used.numpy().max())
+        if most + spare <= self.capacity:
+            return False
+        self.grow(max(2 * self.capacity, most + spare))
+        return True
+
+    def grow(self, capacity: int) -> None:
+        a, old = self.arrays, (self.arrays.owner, self.arrays.stamp, self.arrays.levels)
+        self._allocate_pool(a, capacity)
+        for source, target in zip(old, (a.owner, a.stamp, a.levels), strict=True):
+            moved = target.numpy()
+            moved[:, : source.shape[1]] = source.numpy()
+            target.assign(moved)
+        self.generation += 1
+
+    def state(self) -> dict[str, wp.array]:
+        a = self.arrays
+        return {"table": a.table, "used": a.used, "owner": a.owner, "stamp": a.stamp, "levels": a.levels}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        if state["levels"].shape[1] != self.capacity:
+            self._allocate_pool(self.arrays, state["levels"].shape[1])
+            self.generation += 1
+        for name, array in self.state().items():
+            array.assign(state[name])
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        """Virgin ground again in some worlds."""
+        for array, value in ((self.arrays.table, -1), (self.arrays.used, 0)):
+            host = array.numpy()
+            host[list(worlds)] = value
+            array.assign(host)
+
+    def memory(self) -> int:
+        """Bytes the deformable grid takes, the elevation grid not counted."""
+        return sum(array.capacity for array in self.state().values())
+
+    def heights(self, world: int = 0, region: tuple[float, float, float, float] | None = None) -> np.ndarray:
+        """Surface [m], (row, column), of the nodes inside x0, x1, y0, y1 (default: everything)."""
+        return self.level(0, world, region)
+
+    def level(
+        self, which: int, world: int = 0, region: tuple[float, float, float, float] | None = None
+    ) -> np.ndarray:
+        """One of the four levels [m] on the nodes of a region."""
+        r0, r1, c0, c1 = self._node_range(region)
+        x = self.elevation.origin[0] + self.spacing * np.arange(c0, c1)
+        y = self.elevation.origin[1] + self.spacing * np.arange(r0, r1)
+        out = self.elevation.height(x[None, :], y[:, None])
+        table, levels = self.arrays.table.numpy()[world], self.arrays.levels.numpy()[world]
+        for tile_row, tile_column in np.argwhere(table[: -(-r1 // TILE), : -(-c1 // TILE)] >= 0):
+            a0, b0 = tile_row * TILE, tile_column * TILE
+            i0, i1, j0, j1 = max(a0, r0), min(a0 + TILE, r1), max(b0, c0), min(b0 + TILE, c1)
+            if i0 < i1 and j0 < j1:
+                tile = levels[table[tile_row, tile_column]]
+                out[i0 - r0 : i1 - r0, j0 - c0 : j1 - c0] = tile[i0 - a0 : i1 - a0, j0 - b0 : j1 - b0, which]
+        return out
+
+    def _node_range(self, region) -> tuple[int, int, int, int]:
+        if region is None:
+            return 0, self.rows, 0, self.columns
+        x0, x1, y0, y1 = region
+        ox, oy = self.elevation.origin
+        c0, c1 = (math.floor((x - ox) / self.spacing + 0.5) for x in (x0, x1))
+        r0, r1 = (math.floor((y - oy) / self.spacing + 0.5) for y in (y0, y1))
+        return max(r0, 0), min(r1 + 1, self.rows), max(c0, 0), min(c1 + 1, self.columns)
