@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
+from typer.exceptions import Abort, TyperException
 
 import grouser
 from grouser.errors import GrouserError
@@ -22,7 +22,9 @@ app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help="Robots on real ground."
 )
 
-Target = Annotated[str, typer.Argument(metavar="NAME|FILE.yaml", help="A scenario, or a YAML file that names one.")]
+Target = Annotated[
+    str, typer.Argument(metavar="NAME|FILE.yaml", help="A scenario, or a YAML file that names one.")
+]
 Place = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or its recording.")]
 
 
@@ -30,7 +32,9 @@ Place = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or 
 def options(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error came from.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where in the code an error came from.")
+    ] = False,
 ) -> None:
     if version:
         print(grouser.__version__)
@@ -51,12 +55,16 @@ def run(
     target: Target,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Change a setting, such as soil.k_c=900; repeatable."),
+        typer.Option(
+            "--set", metavar="PATH=VALUE", help="Change a setting, such as soil.k_c=900; repeatable."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where results go. [default: runs/NAME-TIME]")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")
+    ] = False,
     rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Frames recorded per second.")] = 100.0,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Draw figures and report.")] = True,
 ) -> int:
@@ -80,13 +88,15 @@ def compare(
     second: Annotated[Path, typer.Argument(metavar="B", help="Folder of another.")],
 ) -> int:
     """Show how settings, metrics and channels of two runs differ."""
-    from grouser.commands import console
+    from grouser.commands import compare
 
-    return console.compare(first, second)
+    return compare.compare(first, second)
 
 
 @app.command()
-def repair(place: Annotated[Path, typer.Argument(metavar="FILE", help="A recording, or the folder it is in.")]) -> int:
+def repair(
+    place: Annotated[Path, typer.Argument(metavar="FILE", help="A recording, or the folder it is in.")],
+) -> int:
     """Make a normal file of the recording a killed run left."""
     from grouser.commands import console
 
@@ -104,7 +114,9 @@ def doctor(
 
 
 @app.command()
-def bench(names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Cases.")] = None) -> int:
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Cases.")] = None,
+) -> int:
     """Run the benchmarks of a checkout."""
     from grouser.commands import bench
 
@@ -126,14 +138,15 @@ def main() -> None:
 def status(arguments: list[str]) -> int:
     """Run one command line; every error is told in one line."""
     try:
-        return int(app(arguments, standalone_mode=False) or 0)
+        return int(app(arguments, prog_name="grouser", standalone_mode=False) or 0)
     except GrouserError as error:
         return _told(str(error), error.exit_status)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, Abort):
         return _told("interrupted", INTERRUPTED)
-    except click.ClickException as error:
-        path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "grouser"
-        return _told(f"{error.format_message()} (see {path} --help)", BAD_INPUT)
+    except TyperException as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "grouser"
+        return _told(f"{error.format_message().rstrip('.')} (see {command} --help)", BAD_INPUT)
     except BrokenPipeError:  # the reader of our output has gone
         sys.stdout = None
         return FAILED

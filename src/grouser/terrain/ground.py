@@ -150,25 +150,28 @@ class Ground:
         a.base_soil = wp.array(index.astype(np.int32), dtype=wp.int32, device=device)
         a.table = wp.full(tiles, -1, dtype=wp.int32, device=device)
         a.used = wp.zeros(self.worlds, dtype=wp.int32, device=device)
+        self._used = a.used.numpy()  # a view on the CPU
         self._allocate_pool(a, capacity)
         a.spacing, a.x0, a.y0 = self.spacing, elevation.origin[0], elevation.origin[1]
         a.rows, a.columns, a.ratio = self.rows, self.columns, self.spacing / elevation.spacing
         return a
 
     def _allocate_pool(self, a, capacity: int) -> None:
-        pool = (self.worlds, capacity)
+        pool, self._capacity = (self.worlds, capacity), capacity
         a.owner = wp.zeros(pool, dtype=wp.vec2i, device=self.device)
         a.stamp = wp.zeros(pool, dtype=wp.int32, device=self.device)
         a.levels = wp.zeros((*pool, TILE, TILE), dtype=self.precision.vec4, device=self.device)
 
     @property
     def capacity(self) -> int:
-        return self.arrays.levels.shape[1]
+        """Tiles there is room for in each world."""
+        return self._capacity
 
     def ensure(self, spare: int) -> bool:
         """Keep `spare` free tiles in every world; true when arrays were replaced."""
-        most = int(self.arrays.used.numpy().max())
-        if most + spare <= self.capacity:
+        used = self._used if self.device == "cpu" else self.arrays.used.numpy()
+        most = int(used[0]) if self.worlds == 1 else int(used.max())
+        if most + spare <= self._capacity:
             return False
         self.grow(max(2 * self.capacity, most + spare))
         return True

@@ -179,6 +179,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
                 i0 = wp.max(int(wp.ceil(y + wp.min(wp.min(yb, yc), zero) - slack)), 0)
                 i1 = wp.min(int(wp.floor(y + wp.max(wp.max(yb, yc), zero) + slack)), win.box[slot, t.ROWS] - 1)
                 per = real(1.0) / area
+                bow = b.bulge[triangle]
+                down = area * g.spacing * g.spacing * bow[3]  # vertical part of the outward normal
                 for i in range(i0, i1 + 1):
                     for j in range(j0, j1 + 1):
                         dx = real(j) - x
@@ -186,7 +188,9 @@ def footprint_stages(name: str) -> SimpleNamespace:
                         u = (dx * yc - dy * xc) * per
                         v = (dy * xb - dx * yb) * per
                         if u >= -slack and v >= -slack and u + v <= real(1.0) + slack:
+                            w = real(1.0) - u - v
                             z = A[2] + u * (B[2] - A[2]) + v * (C[2] - A[2])
+                            z += down * (bow[0] * w * u + bow[1] * u * v + bow[2] * v * w)
                             k = (slot * win.side + i) * win.side + j
                             if mode == 0:
                                 if z < win.under[k]:

@@ -266,7 +266,7 @@ def soil_kernels(name: str) -> SimpleNamespace:
                 if win.box[slot, t.CHANGED] == 1:
                     write_back(g, win, world, slot)
                 if status == t.FINE and win.box[slot, t.CONTACTS] > 0:
-                    travel = o.step[0] * wp.max(wp.abs(vel[0]), wp.max(wp.abs(vel[1]), wp.abs(vel[2])))
+                    travel = o.step[0] * wp.sqrt(vel[0] * vel[0] + vel[1] * vel[1])
                     if travel > o.fast:
                         status = int(t.FAST)
             status_out[world, body] = status

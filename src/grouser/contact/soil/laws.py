@@ -112,6 +112,27 @@ def advance_shear(s: Any, v_t: Any, step_over_k: Any):
 
 
 @wp.func
+def rest_damping(s: Any, v_t: Any):
+    """Share of tau_max per unit velocity [s/m] that brings a body swinging on its stuck soil to rest.
+
+    The shear state is a spring with nothing to damp it. Where it unloads (v against s) this adds
+    e x / (1 + x^2)^2, x = v/v_0, with e = 10 % and v_0 = 8 mm/s (both assumed): at most 3.2 % of tau_max. Steady
+    slip, in which s lies along v, is not touched.
+    """
+    zero = type(v_t[0])(0.0)
+    one = type(v_t[0])(1.0)
+    per = type(v_t[0])(125.0)
+    v = wp.length(v_t)
+    against = -wp.dot(s, v_t)
+    if against <= zero:
+        return zero
+    weight = wp.min(one, type(v_t[0])(100.0) * against / v)
+    x = per * v
+    y = one + x * x
+    return weight * type(v_t[0])(0.1) * per / (y * y)
+
+
+@wp.func
 def displacement_parts(v: Any, normal: Any):
     """Velocity split into its normal part and the shares sinkage, bulldozing, shear; 000 eq. 6-8.
 

@@ -91,6 +91,7 @@ class SoilModule:
         self.worlds = motion.position.shape[0]
         if self.worlds != self.ground.worlds:
             raise InputError(f"{self.name}: ground has {self.ground.worlds} worlds, the engine {self.worlds}")
+        self._h = step
         self._step = wp.array([step], dtype=self.precision.real, device=device)
         self._options = self._make_options()
         self._bodies = self._make_bodies(rows)
@@ -153,6 +154,7 @@ class SoilModule:
         creases = [s.creases + start for s, start in zip(parts, starts[:-1], strict=True)]
         b.triangles = device(np.concatenate(triangles).astype(np.int32), wp.vec3i)
         b.creases = device(np.concatenate(creases).astype(np.int32).reshape(-1, 2), wp.vec2i)
+        b.bulge = joined([s.bulge for s in parts], p.vec4)
         b.vertex_spheres = joined([s.vertex_spheres for s in parts], p.vec4)
         b.triangle_spheres = joined([s.triangle_spheres for s in parts], p.vec4)
         b.shear = wp.zeros((self.worlds, starts[-1]), dtype=p.vec3, device=self.device)
@@ -196,7 +198,7 @@ class SoilModule:
 
     def _run(self, name: str, h: float, launch) -> None:
         """Replay a captured launch; capture it anew where arrays were replaced."""
-        if h != self._h_set():
+        if h != self._h:
             self._step.fill_(h)
             self._h = h
         generation, graph = self._graphs.get(name, (-1, None))
@@ -207,9 +209,6 @@ class SoilModule:
             graph = capture.graph
             self._graphs[name] = (self.ground.generation, graph)
         wp.capture_launch(graph)
-
-    def _h_set(self) -> float:
-        return getattr(self, "_h", -1.0)
 
     def _motion_arrays(self):
         m = self.motion

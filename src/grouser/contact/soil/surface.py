@@ -10,6 +10,7 @@ from grouser.errors import InputError
 
 CHUNK = 32  # triangles or vertices that share one bounding sphere
 CREASE_COSINE = 0.7  # edges whose faces turn by more than about 45 degrees bound the footprint
+SMOOTH_COSINE = 0.85  # faces within about 30 degrees of their vertex normals are part of a rounded surface
 STRIP = 0.035  # [m] widest strip of a wheel's tread
 LONGEST_EDGE = 0.03  # [m] shear lives on vertices, so coarse meshes are divided down to this
 
@@ -24,6 +25,7 @@ class Surface:
     creases: np.ndarray  # (crease, 2) int32
     triangle_spheres: np.ndarray  # [m], (chunk, 4) centre and radius
     vertex_spheres: np.ndarray  # [m], (chunk, 4)
+    bulge: np.ndarray  # (triangle, 4) how far it bows out: 4 x sag [m] of its three edges, 1 / area [1/m^2]
     lugs: np.ndarray  # (vertex,) share of the surface round the vertex that carries a grouser
     grouser_height: float = 0.0  # [m] shear plane this far outside the surface
     width: float | None = None  # [m] the b of k_c / b; None: from the patch
@@ -80,6 +82,7 @@ def prepare(
         creases=creases,
         triangle_spheres=bounding_spheres([vertices[np.unique(c)] for c in chunks(triangles)]),
         vertex_spheres=bounding_spheres(chunks(vertices)),
+        bulge=bulges(vertices, normals, triangles),
         lugs=lugs,
         grouser_height=grouser_height,
         width=width,
@@ -201,6 +204,26 @@ def vertex_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
         if sides:
             normals[v] = unit[max(sides, key=len)].sum(axis=0)
     return normals / np.linalg.norm(normals, axis=1)[:, None]
+
+
+def bulges(vertices: np.ndarray, normals: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Quadratic bow of each triangle of a rounded surface, from its vertex normals; nil where the body is sharp.
+
+    An edge d between normals n_a and n_b of a circle sags by d.(n_b - n_a) / 8 at its middle; the bow is then
+    4 (sag_ab l_a l_b + sag_bc l_b l_c + sag_ca l_c l_a). Without it the corners of a slipping wheel's polygon
+    would press the soil and its flats carry nothing.
+    """
+    face = face_normals(vertices, triangles)
+    area = np.linalg.norm(face, axis=1)
+    corner = normals[triangles]
+    smooth = (np.einsum("tci,ti->tc", corner, face / area[:, None]) > SMOOTH_COSINE).all(axis=1)
+    out = np.zeros((len(triangles), 4))
+    for k in range(3):
+        a, b = triangles[:, k], triangles[:, (k + 1) % 3]
+        out[:, k] = np.einsum("ti,ti->t", vertices[b] - vertices[a], normals[b] - normals[a]) / 2
+    out[~smooth, :3] = 0.0
+    out[:, 3] = 1 / area
+    return out
 
 
 def wheel(

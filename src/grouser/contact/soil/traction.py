@@ -9,6 +9,9 @@ from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
 from grouser.contact.soil.plasticity import plasticity_stages
 
+SOFT = 0.05  # cells of height over which one rule for the soil beside a node passes into another
+PRESSED = 1e-3  # cells: soil this far below its virgin level has been pressed
+
 
 @cache
 def traction_stages(name: str) -> SimpleNamespace:
@@ -62,17 +65,16 @@ def traction_stages(name: str) -> SimpleNamespace:
         win.predicted[k] = out
 
     @wp.func
-    def soil_beside(covered: bool, u: real, share: real, gap: real, z: real, neighbour: real, cell: real):
-        """Change of soil height [m] part of a cell away, towards a neighbour.
+    def soil_beside(share: real, gap: real, rise: real, soft: real):
+        """Change of soil height [m] part of a cell away, towards a neighbour `rise` higher and `gap` in the body.
 
-        Inside the footprint, and down to soil that is not higher, the surface is straight; a free neighbour
-        that stands higher is a rut wall and begins at once.
+        Soil that has been pressed is straight between nodes, except towards a free neighbour that stands higher:
+        that is a rut wall and begins at once. One rule passes into the other over `soft` [m].
         """
-        if covered and u > real(0.0):
-            if gap > real(0.0) or neighbour < z + real(0.1) * cell:
-                return share * (neighbour - z)
-            return neighbour - z
-        return real(0.0)
+        zero = real(0.0)
+        one = real(1.0)
+        wall = wp.clamp(-gap / soft, zero, one) * wp.clamp(rise / soft - one, zero, one)
+        return (share + (one - share) * wall) * rise
 
     @wp.func
     def cell_pressure(
@@ -100,7 +102,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         zx = slope(east, west, z) * per
         zy = slope(north, south, z) * per
         y, dy = laws.yield_pressure(z, levels_of(win, k), modulus, soil.n, soil.k_e)
-        full = real(0.9) * y / soil.k_e
+        full = y / soil.k_e
         whole = (
             u > zero
             and soil.k_e * (u + sinking) >= y
@@ -129,6 +131,8 @@ def traction_stages(name: str) -> SimpleNamespace:
         if z < win.packed[k]:
             virgin = wp.max(virgin, win.packed_virgin[k])
         depth = virgin - z
+        soft = real(SOFT) * cell
+        pressed = u > zero or win.virgin[k] > ground + real(PRESSED) * cell  # virgin soil is level up to the body
         pressure = zero
         stiffness = zero
         px = zero
@@ -143,7 +147,9 @@ def traction_stages(name: str) -> SimpleNamespace:
                 n = k + 1
                 gap = u_east
             there = win.predicted[n] < seen
-            ground_x = ground + soil_beside(there, u, away, gap, ground, win.surface[n], cell)
+            ground_x = ground
+            if there and pressed and away > zero:
+                ground_x += soil_beside(away, gap, win.surface[n] - ground, soft)
             virgin_x = virgin + wp.where(there, away * (win.virgin[n] - win.virgin[k]), zero)
             dx = xi * cell
             z_x = z + zx * dx + half * zxx * dx * dx
@@ -156,7 +162,9 @@ def traction_stages(name: str) -> SimpleNamespace:
                     m = k + win.side
                     gap_y = u_north
                 there_y = win.predicted[m] < seen
-                ground_xy = ground_x + soil_beside(there_y, u, away_y, gap_y, ground, win.surface[m], cell)
+                ground_xy = ground_x
+                if there_y and pressed and away_y > zero:
+                    ground_xy += soil_beside(away_y, gap_y, win.surface[m] - ground, soft)
                 virgin_xy = virgin_x + wp.where(there_y, away_y * (win.virgin[m] - win.virgin[k]), zero)
                 dyy = eta * cell
                 skin = z_x + zy * dyy + half * zyy * dyy * dyy
@@ -192,6 +200,32 @@ def traction_stages(name: str) -> SimpleNamespace:
         return u * b.shear[world, corners[0]] + v * b.shear[world, corners[1]] + w * b.shear[world, corners[2]]
 
     @wp.func
+    def lug_share(b: Bodies, world: int, triangle: int, column: real, row: real):
+        """Share of grouser at a place inside a triangle."""
+        corners = b.triangles[triangle]
+        A = b.placed[world, corners[0]]
+        B = b.placed[world, corners[1]] - A
+        C = b.placed[world, corners[2]] - A
+        per = real(1.0) / (B[0] * C[1] - C[0] * B[1])
+        x = column - A[0]
+        y = row - A[1]
+        v = (x * C[1] - C[0] * y) * per
+        w = (B[0] * y - x * B[1]) * per
+        return (real(1.0) - v - w) * b.lugs[corners[0]] + v * b.lugs[corners[1]] + w * b.lugs[corners[2]]
+
+    @wp.func
+    def lug_gain(win: Window, soil: Constants, k: int, modulus: real, pressure: real, share: real, height: real):
+        """Factor on the rim's pressure where a share of the cell is grouser and presses `height` deeper.
+
+        Grousers press as the soil yields at their tips while the rim loads it, and let go with the rim.
+        """
+        y, dy = laws.yield_pressure(win.predicted[k], levels_of(win, k), modulus, soil.n, soil.k_e)
+        tip, dt = laws.yield_pressure(win.predicted[k] - height, levels_of(win, k), modulus, soil.n, soil.k_e)
+        if y <= real(0.0):
+            return real(1.0)
+        return real(1.0) + share * wp.max(tip - y, real(0.0)) / y
+
+    @wp.func
     def loaded(win: Window, k: int, cell: real):
         """Whether a node or one of its neighbours is in the soil at the end of the step."""
         z = win.predicted[k]
@@ -221,7 +255,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         z = win.predicted[k]
         soil = o.soils[win.soil[k]]
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
-        sinking = wp.max(soil.damping_time * (win.under[k] - z) / h, zero)
+        sinking = soil.damping_time * (win.under[k] - z) / h
         pressure, stiffness, px, py, covered = cell_pressure(g, o, win, soil, k, modulus, sinking)
         out = terms()
         if covered <= zero:
@@ -243,6 +277,14 @@ def traction_stages(name: str) -> SimpleNamespace:
             g.y0 + real(win.box[slot, t.ROW0] + i) * cell - pos[1] - h * vel[1],
             z - pos[2] - h * vel[2],
         )
+        if b.grouser[body] > zero:
+            here_column = real(win.box[slot, t.COLUMN0] + j)
+            here_row = real(win.box[slot, t.ROW0] + i)
+            lugs = lug_share(b, world, win.triangle[k], here_column, here_row)
+            gain = lug_gain(win, soil, k, modulus, pressure, lugs, b.grouser[body])
+            pressure *= gain
+            px *= gain
+            py *= gain
         lever = arm - b.grouser[body] * normal
         v = vel + wp.cross(spin, lever)
         v_t = v - wp.dot(v, normal) * normal
@@ -250,13 +292,14 @@ def traction_stages(name: str) -> SimpleNamespace:
         s = vec3()
         grip = zero
         if o.shear_law == t.JANOSI:
-            at_column = real(win.box[slot, t.COLUMN0] + j) - h * v_t[0] / cell
-            at_row = real(win.box[slot, t.ROW0] + i) - h * v_t[1] / cell
+            at_column = real(win.box[slot, t.COLUMN0] + j) - h * v[0] / cell
+            at_row = real(win.box[slot, t.ROW0] + i) - h * v[1] / cell
             s = R * sample_triangle(b, world, win.triangle[k], at_column, at_row)
             s = s - wp.dot(s, normal) * normal
             per_k = h / soil.shear_k
-            s = laws.advance_shear(s, v_t, per_k)
-            grip = per_k / (one + per_k * wp.length(v_t))
+            viscous = laws.rest_damping(s, v_t)
+            s = laws.advance_shear(s, v_t, per_k) + viscous * v_t
+            grip = per_k / (one + per_k * wp.length(v_t)) + viscous
         elif o.shear_law == t.LIMIT:
             grip = one / (wp.length(v_t) + o.creep_speed)
             s = grip * v_t
@@ -266,7 +309,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         force = normal_force + shear_force
         moment = wp.cross(arm, normal_force) + wp.cross(lever, shear_force)
         ct = shear * grip * h
-        damped = wp.where(sinking > zero, h * soil.damping_time, zero)
+        damped = h * soil.damping_time
         cn = area * steep * (h * h + damped) * stiffness
         m = wp.cross(arm, normal)
         for q in range(3):

@@ -80,6 +80,7 @@ def soil_types(name: str) -> SimpleNamespace:
         normals: wp.array(dtype=vec3)
         lugs: wp.array(dtype=real)
         triangles: wp.array(dtype=wp.vec3i)
+        bulge: wp.array(dtype=vec4)  # 4 x sag of the edges [m], 1 / (2 area) [1/m^2]
         creases: wp.array(dtype=wp.vec2i)
         vertex_spheres: wp.array(dtype=vec4)  # [m]
         triangle_spheres: wp.array(dtype=vec4)

@@ -1,0 +1,1 @@
+"""What the command line does; the only place where simulation meets report and viewer."""

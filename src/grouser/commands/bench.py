@@ -1,0 +1,30 @@
+"""`grouser bench`: the benchmarks of the checkout, which the installed package does not carry."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import grouser
+from grouser.errors import InputError
+
+
+def bench(names: list[str]) -> int:
+    """Runs `benchmarks.run.main(names)`; no names: all cases."""
+    root = checkout()
+    if root is None:
+        raise InputError(
+            "benchmarks: not installed with the package; run this in a checkout that has benchmarks/run.py"
+        )
+    sys.path.insert(0, str(root))
+    return int(importlib.import_module("benchmarks.run").main(names) or 0)
+
+
+def checkout() -> Path | None:
+    """The folder that holds benchmarks/run.py: the working directory, or where this package lies."""
+    package = Path(grouser.__file__).resolve()
+    for root in (Path.cwd(), package.parents[2]):
+        if (root / "benchmarks" / "run.py").is_file():
+            return root
+    return None

@@ -1,0 +1,121 @@
+"""`grouser doctor`: what is installed and what works here; it reports and never fails."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib import metadata
+
+import grouser
+from grouser.commands.hush import start_warp
+
+PACKAGES = (
+    "numpy",
+    "mujoco",
+    "warp-lang",
+    "h5py",
+    "pydantic",
+    "ruamel.yaml",
+    "matplotlib",
+    "trimesh",
+    "pint",
+)
+EXTRAS = ("mujoco-warp", "rasterio")
+GL_PACKAGES = {"egl": "libegl1", "osmesa": "libosmesa6"}  # Debian
+GL_TIMEOUT = 60.0  # [s]
+GL_PROBE = """
+import mujoco
+model = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom size='.1'/></worldbody></mujoco>")
+with mujoco.Renderer(model, 16, 16) as renderer:
+    renderer.update_scene(mujoco.MjData(model))
+    renderer.render()
+"""
+
+Row = tuple[str, str]
+
+
+def doctor(warm: bool = False) -> int:
+    """Prints one line for each thing looked at."""
+    for look in (_platform, _packages, _warp, _hdf5, _gl, *([_kernels] if warm else [])):
+        for name, text in _safely(look):
+            print(f"{name:14} {text}", flush=True)
+    return 0
+
+
+def _safely(look: Callable[[], Iterator[Row]]) -> Iterator[Row]:
+    try:
+        yield from look()
+    except Exception as error:  # a broken installation is what doctor is for
+        yield look.__name__.strip("_"), f"failed: {type(error).__name__}: {_first_line(error)}"
+
+
+def _platform() -> Iterator[Row]:
+    yield "grouser", grouser.__version__
+    yield "python", f"{platform.python_version()} ({sys.executable})"
+    yield "platform", f"{platform.platform()}, {os.cpu_count()} cores"
+
+
+def _packages() -> Iterator[Row]:
+    for name in (*PACKAGES, *EXTRAS):
+        try:
+            yield name, metadata.version(name)
+        except metadata.PackageNotFoundError:
+            yield name, "not installed" + (" (an extra)" if name in EXTRAS else "")
+
+
+def _warp() -> Iterator[Row]:
+    import warp
+
+    start_warp()
+    for device in warp.get_devices():
+        yield "device", f"{device.alias}: {device.name}"
+    if not warp.is_cuda_available():
+        yield "device", "no CUDA: needs an NVIDIA GPU with its driver"
+    yield "kernel cache", str(warp.config.kernel_cache_dir)
+
+
+def _hdf5() -> Iterator[Row]:
+    import h5py
+
+    yield "HDF5", h5py.version.hdf5_version
+
+
+def _gl() -> Iterator[Row]:
+    """Each way to draw without a display, tried in a process of its own: a bad driver may kill it."""
+    for backend, package in GL_PACKAGES.items():
+        yield (
+            f"GL {backend}",
+            "works" if _draws(backend) else f"does not work; on Debian: apt-get install {package}",
+        )
+
+
+def _draws(backend: str) -> bool:
+    command = [sys.executable, "-c", GL_PROBE]
+    environment = {**os.environ, "MUJOCO_GL": backend}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=GL_TIMEOUT)
+    except (subprocess.TimeoutExpired, OSError):
+        return False
+    return done.returncode == 0
+
+
+def _kernels() -> Iterator[Row]:
+    """Builds every scenario with its defaults and takes one step, which compiles all kernels they use."""
+    from grouser.scenarios import registry
+
+    for name in registry.NAMES:
+        start = time.perf_counter()
+        try:
+            scenario = registry.scenario(name)
+            scenario.build(scenario.settings()).step()
+            yield "kernels", f"{name}: ready after {time.perf_counter() - start:.1f} s"
+        except Exception as error:
+            yield "kernels", f"{name}: failed: {type(error).__name__}: {_first_line(error)}"
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "")

@@ -1,0 +1,63 @@
+"""How far a run is: a bar with the real-time factor on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+REDRAW = 0.1  # [s] between two drawings of the bar
+LINE_EVERY = 10.0  # [s] between two lines in a log
+
+
+@contextmanager
+def shown(name: str, duration: float) -> Iterator[Callable[[float], None]]:
+    """A callable that takes the simulated time [s]."""
+    with (_bar if sys.stderr.isatty() else _lines)(name, duration) as report:
+        yield report
+
+
+@contextmanager
+def _bar(name: str, duration: float) -> Iterator[Callable[[float], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.2f} of {task.total:.2f} s"),
+        TextColumn("{task.fields[factor]} real time"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(name, total=duration, factor="-")
+        yield _every(
+            REDRAW, lambda now, factor: progress.update(task, completed=now, factor=f"{factor:.2f} x")
+        )
+
+
+@contextmanager
+def _lines(name: str, duration: float) -> Iterator[Callable[[float], None]]:
+    def line(now: float, factor: float) -> None:
+        print(f"{name}: {now:.2f} of {duration:.2f} s, {factor:.2f} x real time", file=sys.stderr, flush=True)
+
+    yield _every(LINE_EVERY, line)
+
+
+def _every(period: float, show: Callable[[float, float], None]) -> Callable[[float], None]:
+    """Calls show(time, real-time factor) at most once a period [s] of wall time."""
+    first: list[float] = []  # simulated time and clock at the first call, when building is over
+    due = 0.0
+
+    def report(now: float) -> None:
+        nonlocal due
+        clock = time.perf_counter()
+        if not first:
+            first[:] = now, clock
+            due = clock + period
+        elif clock >= due:
+            due = clock + period
+            show(now, (now - first[0]) / (clock - first[1]))
+
+    return report

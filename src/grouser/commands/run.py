@@ -1,0 +1,261 @@
+"""`grouser run`: from settings to a folder with recording, summary, figures and report."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grouser
+from grouser.commands import summary as summaries
+from grouser.commands.folder import RECORDING, SUMMARY, cleared, created, refused_unless_free
+from grouser.errors import GrouserError, InputError, RunStopped
+from grouser.scenarios.settings import Experiment, from_python
+
+if TYPE_CHECKING:
+    from grouser.recording import RecordingWriter
+    from grouser.simulation import Simulation
+
+RATE = 100.0  # [Hz] frames recorded per simulated second
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where a finished run lies and what came of it."""
+
+    folder: Path
+    summary: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    stop: RunStopped | None = None
+
+    @property
+    def recording(self) -> Path:
+        return self.folder / RECORDING
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Values by name."""
+        return {name: metric["value"] for name, metric in self.summary["metrics"].items()}
+
+    @property
+    def missed(self) -> list[str]:
+        """Metrics that do not meet their expectation."""
+        return summaries.missed(self.summary)
+
+    @property
+    def exit_status(self) -> int:
+        if self.summary["status"] == "interrupted":
+            return INTERRUPTED
+        return self.stop.exit_status if self.stop else int(bool(self.missed))
+
+
+def run(
+    name: str | Path,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    out: str | Path | None = None,
+    force: bool = False,
+    rate: float = RATE,
+    report: bool = True,
+    **more: Any,
+) -> Outcome:
+    """Run a scenario by name or YAML file as the command does: run("single-wheel", soil="clay", slip=0.2).
+
+    Settings may be nested, wheel={"radius": 0.2}, or dotted in a mapping, {"wheel.radius": 0.2}. Raises
+    InputError and RunStopped; after the latter the folder still holds all data up to there.
+    """
+    experiment = from_python(name, {**(settings or {}), **more})
+    outcome = execute(experiment, out=out, force=force, rate=rate, report=report)
+    if outcome.stop is not None:
+        raise outcome.stop
+    if outcome.summary["status"] == "interrupted":
+        raise KeyboardInterrupt
+    return outcome
+
+
+def execute(
+    experiment: Experiment,
+    *,
+    out: str | Path | None = None,
+    force: bool = False,
+    rate: float = RATE,
+    report: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> Outcome:
+    """Check all that was asked for, run, leave the results in the folder; bad input writes nothing."""
+    scenario, settings = experiment.scenario, experiment.settings
+    folder = Path(out) if out is not None else fresh_folder(scenario.name)
+    if not rate > 0:
+        raise InputError(f"rate = {rate}: allowed is a number of frames per second above 0")
+    refused_unless_free(folder, force)
+    sim = scenario.build(settings)
+    duration, metrics = scenario.duration(settings), scenario.metrics(settings)
+    header = _header(experiment, sim, duration, metrics)
+    created(folder)
+    run = _Run(experiment, sim, folder, metrics)
+    run.record(header, duration, rate, progress)
+    run.conclude(report)
+    return Outcome(folder, run.summary(), tuple(sim.notes), run.stop)
+
+
+def fresh_folder(name: str) -> Path:
+    """runs/NAME-TIME, one that is not there yet."""
+    stem = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    candidates = (Path("runs") / (stem if k == 1 else f"{stem}-{k}") for k in range(1, 1000))
+    return next(folder for folder in candidates if not folder.exists())
+
+
+def _header(
+    experiment: Experiment, sim: Simulation, duration: float, metrics: list[dict[str, Any]]
+) -> dict[str, Any]:
+    from grouser.recording.schema import build_header
+
+    settings = experiment.settings
+    return build_header(
+        scenario=experiment.scenario.name,
+        version=grouser.__version__,
+        settings=settings.model_dump(mode="json"),
+        seed=getattr(settings, "seed", 0),
+        dtype=getattr(settings, "dtype", "float64"),
+        step=sim.step_size,
+        duration=duration,
+        metrics=metrics,
+        figures=experiment.scenario.figures(settings),
+        tiles=_tiles(sim),
+    )
+
+
+def _tiles(sim: Simulation) -> dict[str, Any] | None:
+    """Where the recorded patches of the fine ground lie."""
+    if sim.ground is None:
+        return None
+    from grouser.terrain.ground import TILE
+
+    ground = sim.ground
+    origin = [float(place) for place in ground.elevation.origin]
+    return {
+        "spacing": ground.spacing,
+        "origin": origin,
+        "nx": ground.columns,
+        "ny": ground.rows,
+        "size": TILE,
+    }
+
+
+class _Run:
+    """One run as it goes: how it ended, how long it took, what was measured."""
+
+    def __init__(self, experiment: Experiment, sim: Simulation, folder: Path, metrics: list[dict[str, Any]]):
+        self.experiment, self.sim, self.folder, self.declared = experiment, sim, folder, metrics
+        self.status, self.message = "complete", ""
+        self.stop: RunStopped | None = None
+        self.values: dict[str, Any] = {}
+        self.wall_s, self.sim_s, self.steps = 0.0, 0.0, 0
+
+    def record(
+        self, header: dict[str, Any], duration: float, rate: float, progress: Callable[[float], None] | None
+    ) -> None:
+        from grouser.recording import RecordingWriter
+
+        sim = self.sim
+        writer = RecordingWriter(
+            self.folder / RECORDING, header, sim.channels(),
+            worlds=sim.worlds, terrain=sim.terrain, geometry=sim.geometry(),
+        )  # fmt: skip
+        cleared(self.folder)
+        started, start_time = time.perf_counter(), sim.time
+        try:
+            sim.run(duration, writer=writer, rate=rate, progress=progress)
+        except RunStopped as stop:
+            self._ended("stopped", str(stop), stop)
+        except KeyboardInterrupt:
+            self._ended("interrupted", f"interrupted at t = {sim.time:.6g} s")
+        except BaseException as error:
+            writer.close("stopped", f"{type(error).__name__}: {error}")
+            raise
+        self.wall_s, self.sim_s = time.perf_counter() - started, sim.time - start_time
+        self.steps = round(self.sim_s / sim.step_size)
+        with undisturbed():
+            self._finish(writer)
+
+    def _ended(self, status: str, message: str, stop: RunStopped | None = None) -> None:
+        self.status, self.message, self.stop = status, message, stop
+
+    def _finish(self, writer: RecordingWriter) -> None:
+        """Measure from what has been written, then close it with the result."""
+        try:
+            writer.flush()
+            self.values = self._measured()
+        except RunStopped as stop:
+            self._ended("stopped", str(stop), self.stop or stop)
+        finally:
+            try:
+                writer.close(
+                    self.status, self.message, self.values,
+                    wall_s=self.wall_s, sim_s=self.sim_s, steps=self.steps, notes=self.sim.notes,
+                )  # fmt: skip
+            except RunStopped as stop:
+                self._ended("stopped", str(stop), self.stop or stop)
+
+    def _measured(self) -> dict[str, Any]:
+        """Metric values; of a run cut short those that need its end may be missing."""
+        from grouser.recording import Recording
+
+        settings = self.experiment.settings
+        factor = self.sim_s / self.wall_s if self.wall_s > 0 else None
+        values = {
+            metric["name"]: factor for metric in self.declared if metric["name"].endswith(summaries.TIMING)
+        }
+        try:
+            with Recording(self.folder / RECORDING) as recording:
+                values |= summaries.plain(self.experiment.scenario.measure(settings, recording))
+        except (GrouserError, ArithmeticError, LookupError, ValueError):
+            if self.status == "complete":
+                raise
+        return values
+
+    def conclude(self, report: bool) -> None:
+        """Summary and report beside the recording; a full disk stops here as it does while running."""
+        try:
+            summaries.write(self.folder / SUMMARY, self.summary())
+            if report and self.status != "interrupted":
+                from grouser.report import write_report
+
+                write_report(self.folder)
+        except OSError as error:
+            reason = f"cannot write to {self.folder}: {error.strerror or error}"
+            stop = RunStopped(reason, module="report", body="-", time=self.sim.time)
+            self._ended("stopped", str(stop), self.stop or stop)
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "scenario": self.experiment.scenario.name,
+            "version": grouser.__version__,
+            "status": self.status,
+            "message": self.message,
+            "settings": self.experiment.settings.model_dump(mode="json"),
+            "metrics": summaries.judged(self.declared, self.values),
+            "wall_s": self.wall_s,
+            "sim_s": self.sim_s,
+            "steps": self.steps,
+        }
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """A second Ctrl-C waits until the data is safe."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not in the main thread, where no signal arrives
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,170 @@
+"""Kernels between MuJoCo's conventions and Grouser's: motion in, wrenches and implicit blocks out.
+
+MuJoCo: `cvel` is [spin, velocity] about the tree's centre of mass, `xfrc_applied` acts at the body's centre of
+mass, quaternions are wxyz, `M` is the lower triangle in compressed rows. All of that ends here.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.precision import precision
+
+vec6 = wp.types.vector(6, wp.float64)
+
+
+@wp.struct
+class Tree:
+    """Constant structure of the model (one for all worlds)."""
+
+    body: wp.array(dtype=wp.int32)  # (motion row,) MuJoCo body
+    root: wp.array(dtype=wp.int32)  # (body,) root of its tree
+    last_dof: wp.array(dtype=wp.int32)  # (body,) last degree of freedom that moves it, -1 where fixed
+    parent: wp.array(dtype=wp.int32)  # (dof,) next degree of freedom towards the root, -1 at its end
+    row_start: wp.array(dtype=wp.int32)  # (dof,) of M
+    row_count: wp.array(dtype=wp.int32)
+    column: wp.array(dtype=wp.int32)
+
+
+@wp.struct
+class World:
+    """Views of one world's MjData; nothing is copied."""
+
+    position: wp.array(dtype=wp.vec3d)  # [m], (body,)
+    rotation: wp.array(dtype=wp.vec4d)  # (body,) wxyz
+    centre: wp.array(dtype=wp.vec3d)  # [m], (body,) centre of mass
+    tree_centre: wp.array(dtype=wp.vec3d)  # [m], (body,) centre of mass of the subtree
+    velocity: wp.array(dtype=vec6)  # (body,) spin, velocity about the tree's centre of mass
+    dof_axis: wp.array(dtype=vec6)  # (dof,) spin, velocity about the tree's centre of mass
+    speed: wp.array(dtype=wp.float64)  # (dof,)
+    mass: wp.array(dtype=wp.float64)  # (nonzero of M,)
+    applied: wp.array(dtype=vec6)  # (body,) force, torque at the centre of mass
+    speed_before: wp.array(dtype=wp.float64)  # (dof,) at the start of the step
+
+
+@wp.func
+def origin_velocity(w: World, tree: Tree, body: int):
+    """Velocity [m/s] of the body's frame origin."""
+    c = w.velocity[body]
+    spin = wp.vec3d(c[0], c[1], c[2])
+    arm = w.position[body] - w.tree_centre[tree.root[body]]
+    return wp.vec3d(c[3], c[4], c[5]) + wp.cross(spin, arm)
+
+
+@wp.func
+def jacobian_column(w: World, tree: Tree, body: int, dof: int):
+    """Velocity of the body's frame origin and its spin per unit speed of one degree of freedom."""
+    axis = w.dof_axis[dof]
+    spin = wp.vec3d(axis[0], axis[1], axis[2])
+    arm = w.position[body] - w.tree_centre[tree.root[body]]
+    v = wp.vec3d(axis[3], axis[4], axis[5]) + wp.cross(spin, arm)
+    return vec6(v[0], v[1], v[2], spin[0], spin[1], spin[2])
+
+
+@cache
+def engine_kernels(name: str) -> SimpleNamespace:
+    p = precision(name)
+    module = wp.get_module(f"grouser.engine.{name}")
+    module.options["enable_backward"] = False
+    real, vec3, quat, vec6r, mat66r = p.real, p.vec3, p.quat, p.vec6, p.mat66
+
+    @wp.kernel(module=module)
+    def gather_motion(
+        tree: Tree, w: World, world: int,
+        position_out: wp.array2d(dtype=vec3), rotation_out: wp.array2d(dtype=quat),
+        velocity_out: wp.array2d(dtype=vec3), spin_out: wp.array2d(dtype=vec3),
+    ):  # fmt: skip
+        for row in range(tree.body.shape[0]):
+            body = tree.body[row]
+            x = w.position[body]
+            q = w.rotation[body]
+            v = origin_velocity(w, tree, body)
+            c = w.velocity[body]
+            position_out[world, row] = vec3(real(x[0]), real(x[1]), real(x[2]))
+            rotation_out[world, row] = quat(real(q[1]), real(q[2]), real(q[3]), real(q[0]))
+            velocity_out[world, row] = vec3(real(v[0]), real(v[1]), real(v[2]))
+            spin_out[world, row] = vec3(real(c[0]), real(c[1]), real(c[2]))
+
+    @wp.kernel(module=module)
+    def start_step(tree: Tree, w: World):
+        """Remember speeds; clear what modules will add to."""
+        for dof in range(w.speed.shape[0]):
+            w.speed_before[dof] = w.speed[dof]
+        for row in range(tree.body.shape[0]):
+            w.applied[tree.body[row]] = vec6()
+
+    @wp.kernel(module=module)
+    def add_forces(
+        tree: Tree, w: World, world: int, rows: wp.array(dtype=wp.int32), implicit: int,
+        wrench: wp.array2d(dtype=vec6r), block: wp.array2d(dtype=mat66r),
+    ):  # fmt: skip
+        """Wrenches of one module into xfrc_applied, J^T B J into the mass matrix."""
+        for k in range(rows.shape[0]):
+            body = tree.body[rows[k]]
+            f = wrench[world, k]
+            force = wp.vec3d(wp.float64(f[0]), wp.float64(f[1]), wp.float64(f[2]))
+            torque = wp.vec3d(wp.float64(f[3]), wp.float64(f[4]), wp.float64(f[5]))
+            torque = torque + wp.cross(w.position[body] - w.centre[body], force)
+            w.applied[body] = w.applied[body] + vec6(
+                force[0], force[1], force[2], torque[0], torque[1], torque[2]
+            )
+            if implicit == 1:
+                B = block[world, k]
+                i = tree.last_dof[body]
+                while i >= 0:
+                    column = jacobian_column(w, tree, body, i)
+                    b = vec6()
+                    for r in range(6):
+                        s = wp.float64(0.0)
+                        for c in range(6):
+                            s += wp.float64(B[r, c]) * column[c]
+                        b[r] = s
+                    j = i
+                    at = tree.row_start[i] + tree.row_count[i] - 1
+                    while j >= 0:
+                        while tree.column[at] != j:
+                            at -= 1
+                        w.mass[at] = w.mass[at] + wp.dot(b, jacobian_column(w, tree, body, j))
+                        j = tree.parent[j]
+                    i = tree.parent[i]
+
+    @wp.kernel(module=module)
+    def effective_wrench(
+        tree: Tree, w: World, world: int, rows: wp.array(dtype=wp.int32), implicit: int, step: wp.array(dtype=wp.float64),
+        wrench: wp.array2d(dtype=vec6r), block: wp.array2d(dtype=mat66r), status: wp.array2d(dtype=wp.int32),
+        effective_out: wp.array2d(dtype=vec6r), alarm_out: wp.array(dtype=wp.int32),
+    ):  # fmt: skip
+        """What bodies really got: f - h K v - B a, a = J (v+ - v) / h."""
+        for k in range(rows.shape[0]):
+            body = tree.body[rows[k]]
+            f = wrench[world, k]
+            if implicit == 1:
+                B = block[world, k]
+                a = vec6()
+                i = tree.last_dof[body]
+                while i >= 0:
+                    a = a + jacobian_column(w, tree, body, i) * ((w.speed[i] - w.speed_before[i]) / step[0])
+                    i = tree.parent[i]
+                for r in range(6):
+                    s = wp.float64(0.0)
+                    for c in range(6):
+                        s += wp.float64(B[r, c]) * a[c]
+                    f[r] = f[r] - real(s)
+            effective_out[world, k] = f
+            if status[world, k] != 0:
+                alarm_out[world] = 1
+            if not wp.isfinite(f):
+                alarm_out[world] = 2
+
+    @wp.kernel(module=module)
+    def watch_speeds(w: World, world: int, limit: wp.float64, alarm_out: wp.array(dtype=wp.int32)):
+        """Raise the alarm where a speed is not finite or absurd."""
+        for dof in range(w.speed.shape[0]):
+            if not (wp.abs(w.speed[dof]) < limit):
+                alarm_out[world] = 2
+
+    return SimpleNamespace(
+        gather_motion=gather_motion, start_step=start_step, add_forces=add_forces,
+        effective_wrench=effective_wrench, watch_speeds=watch_speeds, module=module,
+    )  # fmt: skip

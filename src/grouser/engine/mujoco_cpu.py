@@ -1,0 +1,273 @@
+"""MuJoCo on the CPU: one MjData per world, forces from modules, the linearly implicit step.
+
+Each module gives a wrench f at the predicted geometry and a block B = sum J^T (h D + h^2 K) J. J^T B J is added
+to the mass matrix between `mj_step1` and `mj_step2`, so stiff ground needs no small steps; what a body really
+gets is f - B a, and only that is recorded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import mujoco
+import numpy as np
+import warp as wp
+
+from grouser.engine.kernels import Tree, World, engine_kernels, vec6
+from grouser.errors import InputError
+from grouser.module import ForceModule, Motion, Outputs
+from grouser.precision import precision
+
+SPEED_LIMIT = 1e6  # [m/s or rad/s] beyond which a run counts as diverged
+ACCELERATION_SENSORS = tuple(
+    getattr(mujoco.mjtSensor, f"mjSENS_{name}")
+    for name in ("ACCELEROMETER", "FORCE", "TORQUE", "TOUCH", "FRAMELINACC", "FRAMEANGACC")
+)
+
+
+@dataclass
+class ModuleSlot:
+    """A module with its place in the engine."""
+
+    module: ForceModule
+    rows: list[int]
+    row_array: wp.array
+    out: Outputs
+
+
+@dataclass
+class MujocoCpu:
+    """A compiled model with its worlds; knows MuJoCo's conventions so that nobody else has to."""
+
+    spec: mujoco.MjSpec
+    modules: Sequence[ForceModule]
+    step: float
+    implicit: bool = True
+    worlds: int = 1
+    dtype: str = "float64"
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self):
+        if not (self.step > 0 and math.isfinite(self.step)):
+            raise InputError(f"step: {self.step} s is not allowed; it must be above 0")
+        for module in self.modules:
+            if self.step > module.step_limit:
+                raise InputError(
+                    f"step: {self.step:g} s is above the {module.step_limit:g} s module {module.name!r} is stable at"
+                )
+        self._check_options()
+        for module in self.modules:
+            module.declare(self.spec)
+        self._keep_full_mass_matrix()
+        self.model = compile_spec(self.spec)
+        self.model.opt.timestep = self.step
+        self.data = [mujoco.MjData(self.model) for _ in range(self.worlds)]
+        self._senses_acceleration = bool(np.isin(self.model.sensor_type, ACCELERATION_SENSORS).any())
+        self.kernels = engine_kernels(self.dtype)
+        self._allocate()
+        self._capture()
+
+    # ---- set-up -------------------------------------------------------------------------------------
+
+    def _check_options(self) -> None:
+        """Refuse by name what the step cannot honour; say what is changed."""
+        option, enum = self.spec.option, mujoco
+        refused = {
+            "integrator RK4": option.integrator == enum.mjtIntegrator.mjINT_RK4,
+            "integrator implicit": option.integrator == enum.mjtIntegrator.mjINT_IMPLICIT,
+            "integrator discrete": option.integrator == enum.mjtIntegrator.mjINT_DISCRETE,
+            "solver PGS": option.solver == enum.mjtSolver.mjSOL_PGS,
+            f"noslip_iterations {option.noslip_iterations}": option.noslip_iterations > 0,
+            "flag sleep": bool(option.enableflags & enum.mjtEnableBit.mjENBL_SLEEP),
+            "flag ipc": bool(option.enableflags & enum.mjtEnableBit.mjENBL_IPC),
+        }
+        for what, present in refused.items():
+            if present:
+                raise InputError(
+                    f"model {self.spec.modelname!r}: option {what} is not supported with force modules; "
+                    "allowed: integrator implicitfast (Euler is changed to it), solver Newton or CG, no noslip, no sleep"
+                )
+        if option.integrator == enum.mjtIntegrator.mjINT_EULER:
+            self.notes.append("integrator set to implicitfast (the model says Euler)")
+        option.integrator = enum.mjtIntegrator.mjINT_IMPLICITFAST
+        option.disableflags |= enum.mjtDisableBit.mjDSBL_AUTORESET
+
+    def _keep_full_mass_matrix(self) -> None:
+        """MuJoCo stores only the diagonal of M for simple bodies; J^T B J needs the block."""
+        for name in self.body_names():
+            body = self.spec.body(name)
+            if body is None:
+                known = ", ".join(b.name for b in self.spec.bodies if b.name and b.name != "world")
+                raise InputError(f"body {name!r} is not in the model; it has {known or 'no named bodies'}")
+            body.simple = 0
+
+    def body_names(self) -> list[str]:
+        """Bodies in play, each once, in the order modules name them."""
+        return list(dict.fromkeys(name for module in self.modules for name in module.bodies))
+
+    def _allocate(self) -> None:
+        p, m, names = precision(self.dtype), self.model, self.body_names()
+        tree = self.tree = Tree()
+        self.body_ids = np.array([m.body(name).id for name in names], np.int32)
+        tree.body = _array(self.body_ids)
+        tree.root = _array(m.body_rootid)
+        tree.last_dof = _array([_last_dof(m, b) for b in range(m.nbody)])
+        tree.parent = _array(m.dof_parentid)
+        tree.row_start, tree.row_count, tree.column = _array(m.M_rowadr), _array(m.M_rownnz), _array(m.M_colind)
+        self.views = [self._view(d) for d in self.data]
+        count = max(len(names), 1)
+
+        def zeros(shape, dtype):
+            return wp.zeros(shape, dtype=dtype, device="cpu")
+
+        self.motion = Motion(
+            zeros((self.worlds, count), p.vec3),
+            zeros((self.worlds, count), p.quat),
+            zeros((self.worlds, count), p.vec3),
+            zeros((self.worlds, count), p.vec3),
+        )
+        self.alarm = zeros(self.worlds, wp.int32)
+        self._alarm = self.alarm.numpy()
+        self._h = wp.array([self.step], dtype=wp.float64, device="cpu")
+        self.slots = []
+        for module in self.modules:
+            rows, k = [names.index(b) for b in module.bodies], len(module.bodies)
+            out = Outputs(
+                zeros((self.worlds, k), p.vec6),
+                zeros((self.worlds, k), p.mat66),
+                zeros((self.worlds, k), p.vec6),
+                zeros((self.worlds, k), wp.int32),
+            )
+            module.bind(self.motion, rows, out, self.step)
+            self.slots.append(ModuleSlot(module, rows, _array(rows), out))
+
+    def _view(self, d: mujoco.MjData) -> World:
+        w = World()
+        for field_name, source, dtype in (
+            ("position", d.xpos, wp.vec3d), ("rotation", d.xquat, wp.vec4d), ("centre", d.xipos, wp.vec3d),
+            ("tree_centre", d.subtree_com, wp.vec3d), ("velocity", d.cvel, vec6), ("dof_axis", d.cdof, vec6),
+            ("speed", d.qvel, wp.float64), ("mass", d.M, wp.float64), ("applied", d.xfrc_applied, vec6),
+        ):  # fmt: skip
+            setattr(w, field_name, wp.array(source, dtype=dtype, copy=False, device="cpu"))
+        w.speed_before = wp.zeros(self.model.nv, dtype=wp.float64, device="cpu")
+        return w
+
+    def _capture(self) -> None:
+        """Record the launches once; a replay costs a microsecond."""
+        k, m = self.kernels, self.motion
+        wp.load_module(k.module, device="cpu")
+        implicit = int(self.implicit)
+        with wp.ScopedCapture(device="cpu") as gather:
+            for world, view in enumerate(self.views):
+                wp.launch(
+                    k.gather_motion, dim=1, device="cpu",
+                    inputs=[self.tree, view, world, m.position, m.rotation, m.velocity, m.spin],
+                )  # fmt: skip
+        with wp.ScopedCapture(device="cpu") as assemble:
+            for world, view in enumerate(self.views):
+                wp.launch(k.start_step, dim=1, inputs=[self.tree, view], device="cpu")
+                for s in self.slots:
+                    wp.launch(
+                        k.add_forces, dim=1, device="cpu",
+                        inputs=[self.tree, view, world, s.row_array, implicit, s.out.wrench, s.out.implicit],
+                    )  # fmt: skip
+        with wp.ScopedCapture(device="cpu") as effective:
+            for world, view in enumerate(self.views):
+                for s in self.slots:
+                    wp.launch(
+                        k.effective_wrench, dim=1, device="cpu",
+                        inputs=[
+                            self.tree, view, world, s.row_array, implicit, self._h,
+                            s.out.wrench, s.out.implicit, s.out.status, s.out.effective, self.alarm,
+                        ],
+                    )  # fmt: skip
+                wp.launch(k.watch_speeds, dim=1, inputs=[view, world, SPEED_LIMIT, self.alarm], device="cpu")
+        self._gather, self._assemble, self._effective = gather.graph, assemble.graph, effective.graph
+
+    # ---- the step -----------------------------------------------------------------------------------
+
+    def kinematics(self) -> None:
+        """Positions, velocities and the mass matrix at the present time; motion for the modules."""
+        for d in self.data:
+            mujoco.mj_step1(self.model, d)
+        wp.capture_launch(self._gather)
+
+    def assemble(self) -> None:
+        """Wrenches and implicit blocks of all modules into MuJoCo."""
+        wp.capture_launch(self._assemble)
+
+    def advance(self) -> None:
+        """Integrate one step; then find what the bodies really got."""
+        for d in self.data:
+            if self.implicit:
+                mujoco.mj_factorM(self.model, d)
+            mujoco.mj_step2(self.model, d)
+        wp.capture_launch(self._effective)
+        if self._senses_acceleration:
+            for world in range(self.worlds):
+                self._sense(world)
+
+    @property
+    def alarmed(self) -> bool:
+        return bool(self._alarm.any())
+
+    def clear_alarm(self) -> None:
+        self._alarm[:] = 0
+
+    def _sense(self, world: int) -> None:
+        """Force and acceleration sensors from the effective wrenches and (v+ - v) / h."""
+        m, d, view = self.model, self.data[world], self.views[world]
+        applied, after = d.xfrc_applied.copy(), d.qvel.copy()
+        before = view.speed_before.numpy()
+        for s in self.slots:
+            for k, row in enumerate(s.rows):
+                b = self.body_ids[row]
+                change = (s.out.effective.numpy()[world, k] - s.out.wrench.numpy()[world, k]).astype(float)
+                d.xfrc_applied[b, :3] += change[:3]
+                d.xfrc_applied[b, 3:] += change[3:] + np.cross(d.xpos[b] - d.xipos[b], change[:3])
+        d.qacc[:] = (after - before) / self.step
+        d.qvel[:] = before
+        mujoco.mj_rnePostConstraint(m, d)
+        mujoco.mj_sensorAcc(m, d)
+        d.qvel[:], d.xfrc_applied[:] = after, applied
+
+    # ---- state --------------------------------------------------------------------------------------
+
+    def state(self, world: int) -> np.ndarray:
+        kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        out = np.empty(mujoco.mj_stateSize(self.model, kind))
+        mujoco.mj_getState(self.model, self.data[world], out, kind)
+        return out
+
+    def restore(self, world: int, state: np.ndarray) -> None:
+        mujoco.mj_setState(self.model, self.data[world], state, mujoco.mjtState.mjSTATE_INTEGRATION)
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        for world in worlds:
+            d = self.data[world]
+            if self.model.nkey:
+                mujoco.mj_resetDataKeyframe(self.model, d, 0)
+            else:
+                mujoco.mj_resetData(self.model, d)
+
+    def total_mass(self) -> float:
+        return float(self.model.body_mass.sum())
+
+
+def compile_spec(spec: mujoco.MjSpec) -> mujoco.MjModel:
+    try:
+        return spec.compile()
+    except ValueError as error:
+        raise InputError(f"model {spec.modelname!r}: {' '.join(str(error).split())}") from None
+
+
+def _array(values) -> wp.array:
+    return wp.array(np.ascontiguousarray(values, dtype=np.int32), dtype=wp.int32, device="cpu")
+
+
+def _last_dof(m: mujoco.MjModel, body: int) -> int:
+    while body > 0 and m.body_dofnum[body] == 0:
+        body = m.body_parentid[body]
+    return int(m.body_dofadr[body] + m.body_dofnum[body] - 1) if body > 0 else -1

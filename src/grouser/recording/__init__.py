@@ -1,0 +1,8 @@
+"""Recordings: one HDF5 file per run, written while it goes on and readable after a kill."""
+
+from grouser.recording.reader import Recording
+from grouser.recording.repair import repair
+from grouser.recording.schema import SCHEMA, build_header
+from grouser.recording.writer import RecordingWriter
+
+__all__ = ["SCHEMA", "Recording", "RecordingWriter", "build_header", "repair"]

@@ -1,0 +1,110 @@
+"""The writer's hold on its file: a lock that says "being written", and disk space kept ahead of HDF5.
+
+HDF5 cannot recover from a failed write (the process dies when it exits), so space is taken before it is
+needed, and should a write fail all the same, what HDF5 still wants to write goes to memory.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import struct
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grouser.recording.superblock import end_of_file
+
+if TYPE_CHECKING:
+    import h5py
+
+try:
+    import fcntl
+except ImportError:  # not POSIX
+    fcntl = None
+
+RESERVE_BYTES = 1 << 20  # taken at a time
+CLOSING_BYTES = 1 << 18  # always left for HDF5's own bookkeeping and the outcome
+NO_RESERVE = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # the file system cannot take space ahead
+MEMORY_COPY_LIMIT = 1 << 31  # above it HDF5 gets an empty stand-in of the same size
+FLOCK = "hhqqi0q"  # struct flock of 64-bit Linux: type, whence, start, length, process
+LOCKED_BYTE = 1 << 62  # far behind any data; HDF5's own locks are of another kind, and readers hold them too
+CAN_LOCK = fcntl is not None and hasattr(fcntl, "F_OFD_SETLK")  # else a killed run looks like a running one
+
+
+class Claim:
+    def __init__(self, path: Path):
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDWR)
+        self._reserved = 0
+        self._can_reserve = hasattr(os, "posix_fallocate")
+        if fcntl is not None and CAN_LOCK:
+            fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, _lock())
+
+    def reserve(self, end: int) -> None:
+        """Make sure that the first `end` bytes of the file and a little more fit on the disk, or OSError."""
+        end += CLOSING_BYTES
+        if not self._can_reserve or end <= self._reserved:
+            return
+        try:
+            os.posix_fallocate(self._descriptor, self._reserved, end + RESERVE_BYTES - self._reserved)
+            self._reserved = end + RESERVE_BYTES
+        except OSError as error:
+            if error.errno not in NO_RESERVE:
+                raise
+            self._can_reserve = False
+
+    def trim(self) -> None:
+        """Give back what was taken ahead, once HDF5 has closed the file."""
+        end = end_of_file(self.path)
+        if 0 < end < os.fstat(self._descriptor).st_size:
+            os.ftruncate(self._descriptor, end)
+
+    def release(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def is_claimed(path: Path) -> bool:
+    """Whether a writer holds the file now; the kernel ends the hold with the process."""
+    if fcntl is None or not CAN_LOCK:
+        return True
+    with path.open("rb") as file:
+        answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _lock())
+    return struct.unpack(FLOCK, answer)[0] != fcntl.F_UNLCK
+
+
+def _lock() -> bytes:
+    assert fcntl is not None
+    return struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, LOCKED_BYTE, 1, 0)
+
+
+def abandon(file: h5py.File, path: Path) -> None:
+    """After a failed write: point HDF5 at a copy in memory, close that, leave the file as last flushed."""
+    handle = file.id.get_vfd_handle()
+    size = path.stat().st_size
+    with _scratch() as copy, path.open("rb") as source:
+        while size <= MEMORY_COPY_LIMIT and (part := source.read(1 << 24)):
+            copy.write(part)
+        copy.truncate(size)
+        copy.flush()
+        os.dup2(copy.fileno(), handle)
+    with suppress(OSError, RuntimeError):
+        file.close()
+
+
+def _scratch():
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("recording"), "r+b")
+    return tempfile.TemporaryFile()
+
+
+def reason(error: Exception) -> str:
+    """The system's words inside one of HDF5's long messages."""
+    if isinstance(error, OSError) and error.strerror and "error message" not in str(error):
+        return error.strerror
+    found = re.search(r"error message = '([^']*)'", str(error))
+    return found.group(1) if found else (str(error).strip("'\"").splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,194 @@
+"""Creates every dataset of a recording at once: SWMR allows no new ones later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.module import Channel
+from grouser.recording.schema import FORMAT, SCHEMA, check_channels, check_tiles, to_json
+
+if TYPE_CHECKING:
+    import h5py
+
+Geometry = Mapping[str, Mapping[str, np.ndarray]]  # body -> vertices [m], (n, 3); triangles (m, 3)
+
+RAGGED_CHUNK_BYTES = 16384
+OUTCOME_CHUNK_BYTES = 4096
+TILE_TIME_CHUNK = 256
+
+
+class Elevation(Protocol):
+    """What is kept of the terrain; an ElevationGrid is one."""
+
+    @property
+    def heights(self) -> np.ndarray: ...  # [m], (ny, nx)
+    @property
+    def spacing(self) -> float: ...  # [m]
+    @property
+    def origin(self) -> tuple[float, float]: ...  # [m] world x, y of node (row 0, column 0)
+
+
+@dataclass
+class Layout:
+    """The datasets that grow."""
+
+    time: h5py.Dataset
+    outcome: h5py.Dataset
+    fixed: dict[str, h5py.Dataset] = field(default_factory=dict)
+    ragged: dict[str, tuple[h5py.Dataset, h5py.Dataset]] = field(default_factory=dict)  # data, offsets
+    tiles: dict[str, h5py.Dataset] = field(default_factory=dict)  # heights, index, world, time
+
+
+def create(
+    file: h5py.File,
+    header: Mapping[str, Any],
+    channels: Sequence[Channel],
+    dtypes: Mapping[str, np.dtype],
+    *,
+    worlds: int,
+    block: int,
+    terrain: Elevation | None = None,
+    geometry: Geometry | None = None,
+    compress: bool = False,
+) -> Layout:
+    """Fill an empty file; `compress` where no chunk is written twice: SWMR never frees the old one."""
+    check_channels(channels)
+    filters: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
+    file.attrs.update({"format": FORMAT, "schema": SCHEMA, "worlds": worlds, "header": to_json(header)})
+    axes = _Axes(file)
+    time = file.create_dataset("time", (0,), "f8", maxshape=(None,), chunks=(block,), fillvalue=np.nan)
+    time.attrs["unit"] = "s"
+    time.make_scale("time")
+    world = file.create_dataset("world", data=np.arange(worlds, dtype=np.int32))
+    world.make_scale("world")
+    outcome = file.create_dataset("outcome/json", (0,), "u1", maxshape=(None,), chunks=(OUTCOME_CHUNK_BYTES,))
+    layout = Layout(time, outcome)
+    group = file.create_group("channels")
+    for channel in channels:
+        if channel.kind == "tiles":
+            continue
+        dtype = dtypes[channel.name]
+        if channel.kind == "ragged":
+            data, offsets = _ragged(group, channel, dtype, worlds, block)
+            axes.attach(offsets, time, world)
+            layout.ragged[channel.name] = data, offsets
+            continue
+        size = (worlds, *channel.shape)
+        dataset = group.create_dataset(
+            channel.name, (0, *size), dtype, maxshape=(None, *size), chunks=(block, *size), fillvalue=np.nan,
+            **(filters if compress else {}),
+        )  # fmt: skip
+        _describe(dataset, channel)
+        axes.attach(dataset, time, world, labels=channel.labels)
+        layout.fixed[channel.name] = dataset
+    if "tiles" in header:
+        check_tiles(header["tiles"])
+        layout.tiles = _tiles(file.create_group("tiles"), int(header["tiles"]["size"]), axes, filters)
+    if terrain is not None:
+        _terrain(file.create_group("terrain"), terrain, filters)
+    _geometry(file.create_group("geometry"), geometry or {}, filters)
+    return layout
+
+
+class _Axes:
+    """Dimension scales at the root, where every group can see them: one for each set of labels or size.
+
+    Two axes of one dataset never share a scale: xarray wants them to have different names.
+    """
+
+    def __init__(self, file: h5py.File):
+        self.file = file
+        self._made: dict[str | tuple[str, ...], h5py.Dataset] = {}
+
+    def attach(self, dataset: h5py.Dataset, *first: h5py.Dataset, labels: tuple[str, ...] = ()) -> None:
+        """`first` are the scales of the leading axes, `labels` the names along the next one."""
+        scales = list(first)
+        for size in dataset.shape[len(first) :]:
+            scale = self._labelled(labels) if labels else self._numbered(size, f"axis_{size}")
+            scales.append(
+                scale if scale not in scales else self._numbered(size, f"axis_{size}_{len(scales)}")
+            )
+            labels = ()
+        for axis, scale in enumerate(scales):
+            dataset.dims[axis].attach_scale(scale)
+
+    def _labelled(self, labels: tuple[str, ...]) -> h5py.Dataset:
+        name = f"labels_{sum(isinstance(key, tuple) for key in self._made)}"
+        return self._scale(labels, name, np.char.encode(np.array(labels), "utf-8"))
+
+    def _numbered(self, size: int, name: str) -> h5py.Dataset:
+        return self._scale(name, name, np.arange(size, dtype=np.int32))
+
+    def _scale(self, key: str | tuple[str, ...], name: str, values: np.ndarray) -> h5py.Dataset:
+        if key not in self._made:
+            self._made[key] = self.file.create_dataset(name, data=values)
+            self._made[key].make_scale(name)
+        return self._made[key]
+
+
+def _describe(target: h5py.Dataset | h5py.Group, channel: Channel) -> None:
+    target.attrs.update({"unit": channel.unit, "frame": channel.frame, "kind": channel.kind})
+    target.attrs["labels"] = np.array(channel.labels, dtype=object) if channel.labels else ""
+
+
+def _ragged(
+    group: h5py.Group, channel: Channel, dtype: np.dtype, worlds: int, block: int
+) -> tuple[h5py.Dataset, h5py.Dataset]:
+    folder = group.create_group(channel.name)
+    _describe(folder, channel)
+    row_bytes = dtype.itemsize * int(np.prod(channel.shape, dtype=int))
+    rows = max(1, RAGGED_CHUNK_BYTES // max(1, row_bytes))
+    size = channel.shape
+    data = folder.create_dataset("data", (0, *size), dtype, maxshape=(None, *size), chunks=(rows, *size))
+    ends = folder.create_dataset(
+        "offsets", (0, worlds), "i8", maxshape=(None, worlds), chunks=(block, worlds)
+    )
+    return data, ends
+
+
+def _tiles(group: h5py.Group, size: int, axes: _Axes, filters: Mapping[str, Any]) -> dict[str, h5py.Dataset]:
+    chunk = TILE_TIME_CHUNK
+    time = group.create_dataset("time", (0,), "f8", maxshape=(None,), chunks=(chunk,), fillvalue=np.nan)
+    time.attrs["unit"] = "s"
+    time.make_scale("time")
+    world = group.create_dataset("world", (0,), "i4", maxshape=(None,), chunks=(chunk,))
+    index = group.create_dataset("index", (0, 2), "i4", maxshape=(None, 2), chunks=(chunk, 2))
+    heights = group.create_dataset(
+        "heights", (0, size, size), "f4", maxshape=(None, size, size), chunks=(1, size, size), **filters
+    )
+    heights.attrs["unit"] = "m"
+    for dataset in (world, index, heights):
+        axes.attach(dataset, time)
+    return {"heights": heights, "index": index, "world": world, "time": time}
+
+
+def _terrain(group: h5py.Group, terrain: Elevation, filters: Mapping[str, Any]) -> None:
+    values = np.asarray(terrain.heights, dtype=np.float32)
+    if values.ndim != 2 or not values.size:
+        raise InputError(f"terrain heights of shape {values.shape}; (ny, nx) with at least one node allowed")
+    heights = group.create_dataset("heights", data=values, **filters)
+    group.attrs.update({"spacing": float(terrain.spacing), "origin": np.asarray(terrain.origin, dtype=float)})
+    heights.attrs["unit"] = "m"
+    for axis, name, start in ((0, "y", terrain.origin[1]), (1, "x", terrain.origin[0])):
+        scale = group.create_dataset(name, data=start + terrain.spacing * np.arange(values.shape[axis]))
+        scale.attrs["unit"] = "m"
+        scale.make_scale(name)
+        heights.dims[axis].attach_scale(scale)
+
+
+def _geometry(group: h5py.Group, geometry: Geometry, filters: Mapping[str, Any]) -> None:
+    for place, (body, arrays) in enumerate(geometry.items()):
+        vertices = np.asarray(arrays["vertices"], dtype=np.float32)
+        triangles = np.asarray(arrays["triangles"], dtype=np.int32)
+        for name, values in (("vertices", vertices), ("triangles", triangles)):
+            if values.ndim != 2 or values.shape[1] != 3:
+                raise InputError(f"geometry of body {body!r}: {name} of shape {values.shape}; (n, 3) allowed")
+        folder = group.create_group(str(place))
+        folder.attrs["body"] = body
+        for name, values in (("vertices", vertices), ("triangles", triangles)):
+            folder.create_dataset(name, data=values, **(filters if values.size else {}))

@@ -1,0 +1,105 @@
+"""Makes a normal file of what a killed run left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.recording.claim import Claim, abandon, reason
+from grouser.recording.layout import Layout, create
+from grouser.recording.reader import Recording
+from grouser.recording.schema import LIBRARY_VERSIONS, to_json
+
+if TYPE_CHECKING:
+    import h5py
+
+COPY_ROWS = 1024
+REPAIRED = "the run ended without closing its recording; repaired"
+
+
+class Ground(NamedTuple):
+    heights: np.ndarray  # [m], (ny, nx)
+    spacing: float  # [m]
+    origin: tuple[float, float]  # [m]
+
+
+def repair(path: str | Path) -> Path:
+    """Rewrite the whole frames of a killed recording as a normal file of the same name; a good file stays."""
+    path = Path(path)
+    with Recording(path) as source:
+        if source.finished:
+            return path
+        if source.status == "running":
+            raise InputError(f"{path} is still being written; repair it once the run has ended")
+        part = path.with_name(path.name + ".repair")
+        try:
+            _rewrite(source, part)
+            part.replace(path)
+        except (OSError, RuntimeError) as error:
+            raise InputError(f"{path} cannot be repaired, nothing changed: {reason(error)}") from None
+        finally:
+            part.unlink(missing_ok=True)
+    return path
+
+
+def _rewrite(source: Recording, part: Path) -> None:
+    import h5py
+
+    target = h5py.File(part, "w", libver=LIBRARY_VERSIONS, locking=False)
+    claim = Claim(part)
+    try:
+        claim.reserve(source.path.stat().st_size)
+        _copy(source, _like(source, target))
+        target.close()
+        claim.trim()
+    except BaseException:
+        if target:
+            abandon(target, part)
+        raise
+    finally:
+        claim.release()
+
+
+def _like(source: Recording, target: h5py.File) -> Layout:
+    """The same datasets, still empty; terrain and geometry whole."""
+    terrain = None
+    if source.has_terrain:
+        origin, spacing, heights = source.terrain()
+        terrain = Ground(heights, spacing, origin)
+    return create(
+        target,
+        source.header,
+        [source.channel_info(name) for name in source.names()],
+        {name: source.stored_dtype(name) for name in source.names()},
+        worlds=source.worlds,
+        block=source.file["time"].chunks[0],
+        terrain=terrain,
+        geometry=source.geometry(),
+        compress=True,
+    )
+
+
+def _copy(source: Recording, target: Layout) -> None:
+    count = len(source)
+    for name, dataset in target.fixed.items():
+        _transfer(source.dataset(name), dataset, count)
+    for name, (data, offsets) in target.ragged.items():
+        _transfer(source.dataset(name), offsets, count)
+        _transfer(source.file[f"channels/{name}/data"], data, int(offsets[-1, -1]) if count else 0)
+    for name, dataset in target.tiles.items():
+        _transfer(source.file[f"tiles/{name}"], dataset, len(source.tile_time()))
+    _transfer(source.file["time"], target.time, count)
+    outcome = source.outcome or {"status": "interrupted", "message": REPAIRED, "sim_s": source.sim_s}
+    text = np.frombuffer(to_json(outcome).encode(), np.uint8)
+    target.outcome.resize((len(text),))
+    target.outcome[:] = text
+
+
+def _transfer(source: Any, target: Any, count: int) -> None:
+    target.resize(count, axis=0)
+    step = target.chunks[0] * max(1, COPY_ROWS // target.chunks[0])
+    for start in range(0, count, step):
+        target[start : start + step] = source[start : min(start + step, count)]

@@ -1,0 +1,164 @@
+"""What a recording looks like on disk, and the header that explains it. Schema 1, HDF5:
+
+    /                        attributes: format, schema, worlds, header (JSON text)
+    /time                    [s], (frame,) float64; written last, so a frame with a time is whole
+    /world                   (world,) int32
+    /channels/NAME           fixed, pose: (frame, world, *shape); attributes unit, frame, kind, labels
+    /channels/NAME/data      ragged: (row, *shape), the rows of all frames one after another
+    /channels/NAME/offsets   ragged: (frame, world) int64, where the rows of that frame and world end
+    /tiles                   patches of the fine ground: time [s], world (patch,), index (patch, 2) row and
+                             column, heights [m] (patch, T, T)
+    /terrain                 the ground before the run [m]: heights (ny, nx), x (nx,), y (ny,);
+                             attributes spacing, origin
+    /geometry/K              vertices [m] (n, 3) in body axes, triangles (m, 3); attribute body
+    /outcome/json            (byte,) uint8, empty until the end: status, message, metrics, notes, wall_s,
+                             sim_s, steps
+
+Time, poses (position [m], quaternion xyzw) and channels of one number per world are float64, all others
+float32 unless the writer is told otherwise. Heights of tiles are rounded to 2^-17 m (7.6 um), which makes
+them compress. All axes carry dimension scales: /time, /world, /labels_K (names along an axis) or /axis_N.
+
+Where there are tiles, the header's "tiles" entry places them: {"spacing" [m], "origin" [m, m] of fine node
+(0, 0), "nx", "ny" fine nodes, "size" T}. Tile (r, c) holds rows r T to r T + T - 1 and columns c T to
+c T + T - 1 of the fine grid; what lies beyond the last row or column means nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import grouser
+from grouser.errors import InputError
+from grouser.module import Channel
+
+FORMAT = "grouser recording"
+SCHEMA = 1
+LIBRARY_VERSIONS = ("v110", "v110")  # oldest HDF5 format with SWMR, so that older readers open the file
+TILE_HEIGHT_STEP = 2.0**-17  # [m] tile heights are multiples of it
+STATUSES = ("complete", "running", "stopped", "interrupted")
+PROVENANCE_PACKAGES = {"numpy": "numpy", "mujoco": "mujoco", "warp": "warp-lang", "h5py": "h5py"}
+TILE_PLACEMENT = ("spacing", "origin", "nx", "ny", "size")
+
+
+def package_version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def provenance(command: str | None = None) -> dict[str, str]:
+    """What made this recording: versions, platform, command line and the time of day (UTC)."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **{name: package_version(package) for name, package in PROVENANCE_PACKAGES.items()},
+        "command": shlex.join(sys.argv) if command is None else command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def build_header(
+    *,
+    scenario: str,
+    settings: Mapping[str, Any],
+    step: float,
+    duration: float,
+    seed: int = 0,
+    dtype: str = "float64",
+    metrics: Sequence[Mapping[str, Any]] = (),
+    figures: Sequence[Mapping[str, Any]] = (),
+    version: str | None = None,
+    command: str | None = None,
+    tiles: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The header of a recording; `step` and `duration` in s, `metrics` and `figures` as declarations."""
+    header: dict[str, Any] = {
+        "schema": SCHEMA,
+        "scenario": scenario,
+        "version": grouser.__version__ if version is None else version,
+        "settings": dict(settings),
+        "seed": seed,
+        "dtype": dtype,
+        "step": step,
+        "duration": duration,
+        "metrics": list(metrics),
+        "figures": list(figures),
+        "provenance": provenance(command),
+    }
+    if tiles is not None:
+        header["tiles"] = dict(tiles)
+    return header
+
+
+def to_json(value: Any) -> str:
+    """JSON text, NumPy numbers, arrays and paths included; NaN and Infinity stay as Python writes them."""
+    return json.dumps(value, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    kind = type(value).__name__
+    raise InputError(f"recording: {value!r} is a {kind}; numbers, text, lists and dicts can be kept")
+
+
+def check_channels(channels: Iterable[Channel]) -> None:
+    """Names are unique paths and none is the folder of another; labels and poses fit the shape."""
+    seen: set[str] = set()
+    for channel in channels:
+        if not re.fullmatch(r"[^/\[\]]+(/[^/\[\]]+)*", channel.name) or "." in channel.name.split("/"):
+            raise InputError(f"channel name {channel.name!r}: words joined by '/' allowed, no '[' or ']'")
+        if channel.name in seen:
+            raise InputError(f"channel {channel.name!r} is declared twice; names must differ")
+        if channel.kind == "pose" and channel.shape[-1:] != (7,):
+            raise InputError(
+                f"channel {channel.name!r}: shape {channel.shape}; a pose ends in 7 (xyz, quaternion xyzw)"
+            )
+        if channel.labels and channel.shape[:1] != (len(channel.labels),):
+            raise InputError(
+                f"channel {channel.name!r}: {len(channel.labels)} labels for shape {channel.shape}; "
+                "one for each place of its first axis allowed"
+            )
+        seen.add(channel.name)
+    for name in seen:
+        for other in seen:
+            if other.startswith(name + "/"):
+                raise InputError(f"channel {name!r} is also the folder of {other!r}; rename one of them")
+
+
+def check_tiles(placement: Mapping[str, Any]) -> None:
+    missing = [key for key in TILE_PLACEMENT if key not in placement]
+    if missing:
+        raise InputError(f"recording header, tiles: {', '.join(missing)} missing")
+    for key in ("spacing", "nx", "ny", "size"):
+        if not placement[key] > 0:
+            raise InputError(f"recording header, tiles.{key}: {placement[key]!r}; more than 0 allowed")
+
+
+def stored_dtype(channel: Channel, precision: str | Mapping[str, str]) -> np.dtype:
+    """float64 for poses and single numbers, else `precision`: one name for all, or channel name -> name."""
+    wanted = precision.get(channel.name) if isinstance(precision, Mapping) else precision
+    if wanted not in (None, "float32", "float64"):
+        raise InputError(f"precision of channel {channel.name!r}: {wanted!r}; float32 or float64 allowed")
+    if isinstance(precision, Mapping) and wanted is not None:
+        return np.dtype(wanted)
+    alone = channel.kind == "fixed" and not channel.shape
+    return np.dtype("float64" if alone or channel.kind == "pose" else wanted or "float32")

@@ -1,0 +1,149 @@
+"""Buffers between the step loop and the file: filled frame by frame, written a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.module import Channel
+from grouser.recording.schema import TILE_HEIGHT_STEP
+
+if TYPE_CHECKING:
+    import h5py
+
+
+def put(dataset: h5py.Dataset, start: int, values: np.ndarray) -> None:
+    """Write rows at `start` and flush; doing it twice, after a Ctrl-C in between, does no harm.
+
+    h5py's low-level calls: half the time of `dataset[start:] = values` for small blocks. Flushed one by one,
+    since HDF5 survives a failed flush of a dataset but not of a file.
+    """
+    from h5py import h5s
+
+    identity, shape = dataset.id, values.shape
+    identity.set_extent((start + shape[0], *shape[1:]))
+    if values.size:
+        space = identity.get_space()
+        space.select_hyperslab((start, *(0 for _ in shape[1:])), shape)
+        identity.write(h5s.create_simple(shape), space, np.ascontiguousarray(values))
+    dataset.flush()
+
+
+class FixedStream:
+    """A channel with the same shape in every frame."""
+
+    def __init__(self, channel: Channel, dataset: h5py.Dataset, worlds: int, block: int):
+        assert channel.read is not None
+        self.name, self.read, self.dataset = channel.name, channel.read, dataset
+        self.shape = (worlds, *channel.shape)
+        self.buffer = np.empty((block, *self.shape), dataset.dtype)
+
+    @property
+    def pending_bytes(self) -> int:
+        return self.buffer.nbytes
+
+    def take(self, row: int) -> None:
+        values = np.asarray(self.read())
+        if values.shape != self.shape:
+            raise InputError(
+                f"channel {self.name!r}: read() gave shape {values.shape}; (world, *shape) is {self.shape}"
+            )
+        self.buffer[row] = values
+
+    def write(self, start: int, count: int) -> None:
+        put(self.dataset, start, self.buffer[:count])
+
+
+class RaggedStream:
+    """A channel with any number of rows in a frame: read() gives (m, *shape), or one of those per world."""
+
+    def __init__(self, channel: Channel, data: h5py.Dataset, offsets: h5py.Dataset, worlds: int, block: int):
+        assert channel.read is not None
+        self.name, self.read, self.shape, self.worlds = channel.name, channel.read, channel.shape, worlds
+        self.data, self.offsets = data, offsets
+        self.rows = np.empty((block, *self.shape), data.dtype)
+        self.ends = np.empty((block, worlds), np.int64)
+        self.written = 0  # rows in the file
+
+    @property
+    def pending_bytes(self) -> int:
+        return self.rows.nbytes + self.ends.nbytes
+
+    def take(self, row: int) -> None:
+        parts = self.read()
+        if self.worlds == 1:
+            parts = [parts]
+        elif len(parts) != self.worlds:
+            raise InputError(f"channel {self.name!r}: read() gave {len(parts)} worlds, not {self.worlds}")
+        used = self._used(row)
+        for world, part in enumerate(parts):
+            values = np.asarray(part)
+            if values.shape[1:] != self.shape or values.ndim != 1 + len(self.shape):
+                raise InputError(
+                    f"channel {self.name!r}: read() gave shape {values.shape}; declared (any, *shape) = "
+                    f"(any, {', '.join(map(str, self.shape))})"
+                )
+            end = used + len(values)
+            if end > len(self.rows):
+                grown = np.empty((max(end, 2 * len(self.rows)), *self.shape), self.rows.dtype)
+                grown[:used] = self.rows[:used]
+                self.rows = grown
+            self.rows[used:end] = values
+            used = end
+            self.ends[row, world] = self.written + end
+
+    def _used(self, row: int) -> int:
+        return int(self.ends[row - 1, -1]) - self.written if row else 0
+
+    def write(self, start: int, count: int) -> None:
+        put(self.data, self.written, self.rows[: self._used(count)])
+        put(self.offsets, start, self.ends[:count])
+        self.written = int(self.ends[count - 1, -1])
+
+
+class TileStream:
+    """Patches of fine ground that changed."""
+
+    def __init__(self, datasets: Mapping[str, h5py.Dataset]):
+        self.datasets = datasets
+        self.size = datasets["heights"].shape[1]
+        self.count = 0  # waiting
+        self.written = 0
+        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+
+    @property
+    def pending_bytes(self) -> int:
+        return sum(array.nbytes for part in self._parts for array in part)
+
+    def take(self, time: float, world: int, indices: np.ndarray, heights: np.ndarray) -> None:
+        indices, heights = np.asarray(indices), np.asarray(heights)
+        count = len(indices)
+        if indices.shape != (count, 2) or heights.shape != (count, self.size, self.size):
+            raise InputError(
+                f"tiles: indices of shape {indices.shape} with heights of shape {heights.shape}; "
+                f"(m, 2) with (m, {self.size}, {self.size}) allowed"
+            )
+        if not count:
+            return
+        self._parts.append(
+            (
+                (np.rint(heights / TILE_HEIGHT_STEP) * TILE_HEIGHT_STEP).astype(np.float32),
+                indices.astype(np.int32),
+                np.full(count, world, np.int32),
+                np.full(count, time, np.float64),
+            )
+        )
+        self.count += count
+
+    def write(self) -> None:
+        for name, column in zip(("heights", "index", "world"), zip(*self._parts, strict=True), strict=False):
+            put(self.datasets[name], self.written, np.concatenate(column))
+
+    def write_time(self) -> None:
+        """Last, once the rest is in the file: a patch with a time is whole."""
+        if self.count:
+            put(self.datasets["time"], self.written, np.concatenate([part[3] for part in self._parts]))
+        self._parts, self.written, self.count = [], self.written + self.count, 0

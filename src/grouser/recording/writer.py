@@ -1,0 +1,234 @@
+"""Writes a recording while the run goes on; whatever has been flushed survives a kill."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from grouser.errors import InputError, RunStopped
+from grouser.module import Channel
+from grouser.recording.claim import Claim, abandon, is_claimed, reason
+from grouser.recording.layout import Elevation, Geometry, create
+from grouser.recording.schema import LIBRARY_VERSIONS, STATUSES, check_channels, stored_dtype, to_json
+from grouser.recording.streams import FixedStream, RaggedStream, TileStream, put
+
+TILE_BATCH = 256  # tiles kept before they are written
+DATASET_BYTES = 2048  # room for HDF5's own bookkeeping of one dataset and flush
+
+
+class RecordingWriter:
+    """Appends frames to an HDF5 file that others may read meanwhile (SWMR).
+
+    The file appears under its name once it can be read. An older file of that name is replaced, unless a run
+    is still writing it. As a context manager it closes the file with a status that fits how the block ended.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        header: Mapping[str, Any],
+        channels: Sequence[Channel],
+        *,
+        worlds: int = 1,
+        block: int = 64,
+        terrain: Elevation | None = None,
+        tile_shape: tuple[int, int] | None = None,
+        geometry: Geometry | None = None,
+        precision: str | Mapping[str, str] = "float32",
+    ):
+        self.path = Path(path)
+        if worlds < 1 or block < 1:
+            raise InputError(f"recording {self.path}: worlds = {worlds}, block = {block}; at least 1 allowed")
+        check_channels(channels)
+        for channel in channels:
+            if channel.read is None and channel.kind != "tiles":
+                raise InputError(f"channel {channel.name!r} has no read function")
+        _check_tile_shape(header, channels, tile_shape)
+        self._block, self._header, self._channels = block, dict(header), list(channels)
+        self._frames = self._filled = 0
+        self._last_time = -math.inf
+        self._failure: RunStopped | None = None
+        self._open(worlds, terrain, geometry, {c.name: stored_dtype(c, precision) for c in channels})
+        self._times = np.empty(block)
+        self._streams: list[FixedStream | RaggedStream] = []
+        for channel in self._channels:
+            if channel.name in self._layout.fixed:
+                self._streams.append(FixedStream(channel, self._layout.fixed[channel.name], worlds, block))
+            elif channel.name in self._layout.ragged:
+                self._streams.append(RaggedStream(channel, *self._layout.ragged[channel.name], worlds, block))
+        self._tiles = TileStream(self._layout.tiles) if self._layout.tiles else None
+
+    def _open(
+        self,
+        worlds: int,
+        terrain: Elevation | None,
+        geometry: Geometry | None,
+        dtypes: Mapping[str, np.dtype],
+    ) -> None:
+        import h5py
+
+        part = self.path.with_name(self.path.name + ".part")
+        if self.path.exists() and is_claimed(self.path):
+            raise InputError(f"recording {self.path} is being written by another run; another name is needed")
+        try:
+            self._file = h5py.File(part, "w", libver=LIBRARY_VERSIONS)
+        except OSError as error:
+            raise InputError(f"recording {self.path} cannot be created: {reason(error)}") from None
+        try:
+            self._layout = create(
+                self._file, self._header, self._channels, dtypes,
+                worlds=worlds, block=self._block, terrain=terrain, geometry=geometry,
+            )  # fmt: skip
+            self._file.swmr_mode = True
+            self._claim = Claim(part)
+            self._claim.reserve(self._file.id.get_filesize())
+            part.replace(self.path)
+            self._claim.path = self.path
+        except BaseException as error:
+            abandon(self._file, part)
+            part.unlink(missing_ok=True)
+            if isinstance(error, OSError | RuntimeError):
+                raise InputError(f"recording {self.path} cannot be created: {reason(error)}") from None
+            raise
+
+    @property
+    def frames(self) -> int:
+        """Frames appended so far."""
+        return self._frames
+
+    def append(self, time: float) -> None:
+        """Take one frame: every channel is read now."""
+        if not time > self._last_time:
+            raise InputError(
+                f"recording {self.path}: frame at {time} s after {self._last_time} s; later allowed"
+            )
+        self._check_open()
+        for stream in self._streams:
+            stream.take(self._filled)
+        self._times[self._filled] = self._last_time = time
+        self._filled += 1
+        self._frames += 1
+        if self._frames % self._block == 0:
+            self.flush()
+
+    def append_tiles(self, time: float, world: int, indices: np.ndarray, heights: np.ndarray) -> None:
+        """Patches that changed since last given: indices (m, 2) row and column, heights [m], (m, T, T)."""
+        self._check_open()
+        if self._tiles is None:
+            raise InputError(f"recording {self.path}: tiles without a 'tiles' entry in the header")
+        self._tiles.take(time, world, indices, heights)
+        if self._tiles.count >= TILE_BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Everything appended so far reaches the file; what is flushed survives the end of the process."""
+        self._check_open()
+        pending = sum(stream.pending_bytes for stream in self._streams) + self._times.nbytes
+        if self._tiles is not None:
+            pending += self._tiles.pending_bytes
+        pending += DATASET_BYTES * (2 * len(self._streams) + 5)
+        try:
+            self._claim.reserve(self._file.id.get_filesize() + pending)
+        except OSError as error:
+            self._failure = self._stopped(error)
+            raise self._failure from None
+        try:
+            self._write()
+        except (OSError, RuntimeError) as error:
+            self._failure = self._stopped(error)
+            abandon(self._file, self.path)
+            raise self._failure from None
+
+    def _write(self) -> None:
+        """Times go last: what has a time is whole."""
+        start = self._frames - self._filled
+        if self._filled:
+            for stream in self._streams:
+                stream.write(start, self._filled)
+        if self._tiles is not None:
+            self._tiles.write()
+        if self._filled:
+            put(self._layout.time, start, self._times[: self._filled])
+            self._filled = 0
+        if self._tiles is not None:
+            self._tiles.write_time()
+
+    def _stopped(self, error: Exception) -> RunStopped:
+        text = f"cannot write {self.path}: {reason(error)}"
+        return RunStopped(text, module="recording", body="-", time=max(self._last_time, 0.0))
+
+    def _check_open(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if not self._file:
+            raise InputError(f"recording {self.path} is closed; nothing can be added")
+
+    def close(
+        self,
+        status: str,
+        message: str = "",
+        metrics: Mapping[str, Any] | None = None,
+        *,
+        wall_s: float | None = None,
+        sim_s: float | None = None,
+        steps: int | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Flush, write the outcome, close; a second call does nothing. `sim_s` [s]: else the last frame."""
+        if status not in STATUSES or status == "running":
+            raise InputError(f"status {status!r}; complete, stopped or interrupted allowed")
+        outcome = {"metrics": dict(metrics or {}), "notes": list(notes), "wall_s": wall_s, "steps": steps}
+        outcome["sim_s"] = max(self._last_time, 0.0) if sim_s is None else sim_s
+        failure = None
+        if self._file and self._failure is None:
+            try:
+                self.flush()
+            except RunStopped as stop:
+                failure, status, message = stop, "stopped", str(stop)
+        if self._file:
+            try:
+                text = to_json({"status": status, "message": message, **outcome})
+                put(self._layout.outcome, 0, np.frombuffer(text.encode(), np.uint8))
+                self._file.close()
+                self._claim.trim()
+            except (OSError, RuntimeError) as error:
+                failure = self._stopped(error)
+                if self._file:
+                    abandon(self._file, self.path)
+        self._claim.release()
+        if failure is not None:
+            raise failure
+
+    def __enter__(self) -> RecordingWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close("complete")
+            return
+        with suppress(RunStopped):  # the first error is the one to tell
+            self.close("interrupted" if isinstance(error, KeyboardInterrupt) else "stopped", str(error))
+
+
+def _check_tile_shape(
+    header: Mapping[str, Any], channels: Sequence[Channel], tile_shape: tuple[int, int] | None
+) -> None:
+    placement = header.get("tiles")
+    shapes = [tile_shape] if tile_shape is not None else []
+    shapes += [channel.shape for channel in channels if channel.kind == "tiles" and channel.shape]
+    if placement is None:
+        if shapes or any(channel.kind == "tiles" for channel in channels):
+            raise InputError("recording header: a 'tiles' entry must say where the recorded tiles lie")
+        return
+    size = placement["size"]
+    for shape in shapes:
+        if tuple(shape) != (size, size):
+            raise InputError(f"tile shape {tuple(shape)}; tiles.size in the header is {size}")

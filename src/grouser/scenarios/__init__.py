@@ -1,0 +1,1 @@
+"""Experiments as data: one file each, with settings, metrics, figures and what the paper says."""

@@ -1,0 +1,51 @@
+"""Numbers with units in settings: SI inside, texts such as "1.2 kPa" accepted where they enter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import PydanticCustomError, core_schema
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of a field, last in `speed: Annotated[float, Field(gt=0), Unit("m/s")]`; "1" has none."""
+
+    symbol: str
+
+    def number(self, value: Any) -> Any:
+        """A text with a unit as a number in this one; anything else as it came."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            return in_unit(value, self.symbol)
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(self.number, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        number = handler(schema)
+        text = {"type": "string", "description": f"a number with a unit, converted to {self.symbol}"}
+        return {"anyOf": [number, text], "x-unit": self.symbol}
+
+
+def in_unit(text: str, unit: str) -> float:
+    """A text with a unit as a number in another: 1.2 kPa in Pa is 1200."""
+    import pint
+
+    try:
+        return float(pint.get_application_registry().Quantity(text).to("" if unit == "1" else unit).magnitude)
+    except pint.DimensionalityError:
+        problem = "has another dimension"
+    except Exception:  # pint's parser raises a dozen unrelated types for a text it cannot read
+        problem = "is not a quantity"
+    allowed = "a plain number" if unit == "1" else f"a number in {unit} or a text such as '3 {unit}'"
+    raise PydanticCustomError("quantity", "{text}", {"text": f"{problem}: allowed is {allowed}"})

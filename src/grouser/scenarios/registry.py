@@ -1,0 +1,22 @@
+"""The scenarios by name; each is a file of this folder that defines SCENARIO."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from grouser.scenarios.scenario import Scenario
+from grouser.terrain import checks
+
+NAMES = ("plate-sinkage", "single-wheel")  # the file is the name with underscores
+
+
+def scenario(name: str) -> Scenario[Any]:
+    """One scenario; only its own file is imported."""
+    checks.choice(name, "scenario", NAMES)
+    return importlib.import_module(f"grouser.scenarios.{name.replace('-', '_')}").SCENARIO
+
+
+def scenarios() -> dict[str, Scenario[Any]]:
+    """All of them."""
+    return {name: scenario(name) for name in NAMES}

@@ -1,0 +1,64 @@
+"""What a scenario is: frozen settings, how to build it, and its metrics and figures as data."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import pydantic
+from pydantic_core import PydanticCustomError
+
+if TYPE_CHECKING:
+    from grouser.recording import Recording
+    from grouser.simulation import Simulation
+
+
+class Settings(pydantic.BaseModel):
+    """Root of all settings: frozen, finite numbers, no field it does not know."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @pydantic.field_validator("*", mode="before")
+    @classmethod
+    def _words(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
+        """`none` is nothing where nothing is allowed; true and false are not numbers."""
+        allowed = _members(cls.model_fields[str(info.field_name)].annotation)
+        nothing = isinstance(value, str) and value.lower() == "none"
+        if nothing and type(None) in allowed and not {str, "none"} & allowed:
+            return None
+        if isinstance(value, bool) and allowed & {int, float} and bool not in allowed:
+            raise PydanticCustomError("number", "must be a number")
+        return value
+
+
+def _members(annotation: Any) -> set[Any]:
+    """The types and literal values a field may hold: float | None is {float, NoneType}."""
+    origin = typing.get_origin(annotation)
+    if origin in (typing.Union, types.UnionType):
+        return set().union(*(_members(part) for part in typing.get_args(annotation)))
+    if origin is typing.Annotated:
+        return _members(typing.get_args(annotation)[0])
+    if origin is typing.Literal:
+        return set(typing.get_args(annotation))
+    return {origin or annotation}
+
+
+S = TypeVar("S", bound=Settings)
+
+
+@dataclass(frozen=True)
+class Scenario(Generic[S]):
+    """One experiment of a paper; `metrics` and `figures` travel in the recording's header."""
+
+    name: str
+    summary: str  # one line for `grouser list`
+    source: str  # paper and figure
+    settings: type[S]
+    metrics: Callable[[S], list[dict[str, Any]]]
+    figures: Callable[[S], list[dict[str, Any]]]
+    build: Callable[[S], Simulation]
+    duration: Callable[[S], float]  # [s]
+    measure: Callable[[S, Recording], Mapping[str, Any]]  # metric values from the recording alone

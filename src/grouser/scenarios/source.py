@@ -1,0 +1,251 @@
+"""Settings as written: YAML text or path=value options, with the place of every key and value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grouser.errors import InputError
+
+Keys = tuple[str | int, ...]  # ("wheel", "radius")
+
+# YAML 1.2 core schema, so that 5e7 and 1e-3 are numbers and `no`, `on` and 1:30 are texts.
+INTEGER = re.compile(r"[-+]?[0-9]+")
+BASED = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
+FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+SPECIAL = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+OPTION = re.compile(r"(?P<path>[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*)=(?P<value>.*)", re.DOTALL)
+
+
+@dataclass
+class Source:
+    """Values by path, mappings flattened, and where each path was written."""
+
+    leaves: dict[Keys, Any] = field(default_factory=dict)
+    keys: dict[Keys, str] = field(default_factory=dict)  # "wheel.yaml:3:5", or "--set wheel.radius=2"
+    values: dict[Keys, str] = field(default_factory=dict)
+
+    def tree(self) -> dict[str, Any]:
+        """The values as nested mappings."""
+        root: dict[Any, Any] = {}
+        for path, value in self.leaves.items():
+            branch = root
+            for key in path[:-1]:
+                branch = branch.setdefault(key, {})
+            branch[path[-1]] = value
+        return root
+
+    def under(self, key: str) -> Source:
+        """The part below one key, paths shortened."""
+        return Source(*({path[1:]: item for path, item in part.items() if path[:1] == (key,) and path[1:]}
+                        for part in (self.leaves, self.keys, self.values)))  # fmt: skip
+
+    def place(self, path: Keys, *, of_key: bool = False) -> str | None:
+        """Where `path` was written, or the nearest mapping round it."""
+        for end in range(len(path), -1, -1):
+            found = (self.keys if of_key else self.values).get(path[:end])
+            if found:
+                return found
+        return None
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    return ".".join(str(key) for key in path)
+
+
+def scalar(text: str) -> Any:
+    """A plain word of YAML as the number, bool, None or text it stands for."""
+    if INTEGER.fullmatch(text):
+        return int(text)
+    if BASED.fullmatch(text):
+        return int(text, 0)
+    if FLOAT.fullmatch(text):
+        return float(text)
+    if SPECIAL.fullmatch(text):
+        return float(text.replace(".", "").lower())
+    if text in (text.lower(), text.upper(), text.capitalize()):
+        return WORDS.get(text.lower(), text)
+    return text
+
+
+def read_file(path: Path) -> Source:
+    """A YAML file; unreadable text, tabs and keys that stand twice are an InputError with their place."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
+    except OSError as error:
+        raise InputError(f"{path}: not readable: {error.strerror}") from None
+    return read_text(text, str(path))
+
+
+def read_text(text: str, file: str) -> Source:
+    """YAML text; `file` names it in messages."""
+    node = compose(text, file)
+    source = Source()
+    source.values[()] = f"{file}:1:1"
+    if node is None:
+        return source
+    if _kind(node) != "mapping":
+        raise InputError(f"{place(file, node)}: holds a {_kind(node)}: allowed is a mapping")
+    repeated: list[str] = []
+    for path, value, where in _walk(node, file, (), (), repeated):
+        source.keys[path], source.values[path] = where
+        if not isinstance(value, _Branch):
+            source.leaves[path] = value
+    if repeated:
+        raise InputError("\n".join(repeated))
+    return source
+
+
+def compose(text: str, file: str) -> Any:
+    """The node graph of one YAML document, each node with its position; None where it is empty."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return YAML(typ="safe", pure=True).compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark else file
+        problem = " ".join(str(error.problem or error.context).split())
+        if "\\t" in problem:
+            problem = "a tab stands where the line is indented: allowed are spaces"
+        raise InputError(f"{where}: not readable as YAML: {problem}") from None
+    except (YAMLError, RecursionError) as error:
+        raise InputError(f"{file}: not readable as YAML: {' '.join(str(error).split())}") from None
+
+
+def place(file: str, node: Any) -> str:
+    return f"{file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+
+
+def _kind(node: Any) -> str:
+    return {"MappingNode": "mapping", "SequenceNode": "list"}.get(type(node).__name__, "single value")
+
+
+class _Branch:
+    """Stands for a mapping that has entries of its own."""
+
+
+def _walk(
+    node: Any, file: str, path: Keys, above: tuple[int, ...], repeated: list[str]
+) -> Iterator[tuple[Keys, Any, tuple[str, str]]]:
+    """Path, value and (key place, value place) of every entry below a mapping."""
+    seen: dict[str, str] = {}
+    for key_node, value_node in node.value:
+        if _kind(key_node) != "single value":
+            raise InputError(f"{place(file, key_node)}: a {_kind(key_node)} as a name: allowed is a word")
+        key, where = key_node.value, place(file, key_node)
+        below = (*path, key)
+        if key in seen:
+            repeated.append(f"{where}: {dotted(below)} stands twice, first at {seen[key]}")
+            continue
+        seen[key] = where
+        value = _value(value_node, file, (*above, id(node)))
+        branch = _kind(value_node) == "mapping" and value_node.value
+        yield below, _Branch() if branch else value, (where, place(file, value_node))
+        if branch:
+            yield from _walk(value_node, file, below, (*above, id(node)), repeated)
+
+
+def _value(node: Any, file: str, above: tuple[int, ...]) -> Any:
+    """A node as plain Python; a mapping inside a list stays one value."""
+    if id(node) in above:
+        raise InputError(f"{place(file, node)}: an alias that holds itself")
+    if str(node.tag).startswith("!"):
+        raise InputError(f"{place(file, node)}: tag {node.tag}: allowed are plain values without a tag")
+    above = (*above, id(node))
+    if _kind(node) == "list":
+        return [_value(item, file, above) for item in node.value]
+    if _kind(node) == "mapping":
+        return {str(key.value): _value(value, file, above) for key, value in node.value}
+    plain = node.style is None and node.tag != "tag:yaml.org,2002:str"
+    return scalar(node.value) if plain else node.value
+
+
+def read_options(items: Iterable[str], label: str = "--set") -> Source:
+    """`path=value` options in any order; `soil=dry-sand` beside `soil.k_c=900` names the soil."""
+    source = Source()
+    for item in items:
+        match = OPTION.fullmatch(item.strip())
+        where = f"{label} {item}"
+        if not match:
+            raise InputError(f"{where}: allowed is path=value, such as {label} wheel.radius=0.2")
+        _put(source, tuple(match["path"].split(".")), option_value(match["value"].strip(), where), where)
+    return joined(source)
+
+
+def read_mapping(given: Mapping[str, Any], label: str) -> Source:
+    """Settings from Python: names may be dotted paths, values may be mappings."""
+    source = Source()
+    for name, value in given.items():
+        _put(source, tuple(str(name).split(".")), value, f"{label} {name}={value!r}")
+    return joined(source)
+
+
+def option_value(text: str, where: str) -> Any:
+    """What stands behind the = of an option: a YAML scalar, or a list, mapping or text in quotes."""
+    if text[:1] not in tuple("[{\"'"):
+        return scalar(text)
+    node = compose(text, where)
+    return _value(node, where, ())
+
+
+def _put(source: Source, path: Keys, value: Any, where: str) -> None:
+    """Add one value; a mapping is taken apart, and a path set to two different values is refused."""
+    if isinstance(value, Mapping) and value:
+        source.keys[path] = source.values[path] = where
+        for key, inner in value.items():
+            _put(source, (*path, str(key)), inner, where)
+        return
+    if path in source.leaves and source.leaves[path] != value:
+        raise InputError(f"{where} contradicts {source.values[path]}")
+    source.leaves[path] = value
+    source.keys[path] = source.values[path] = where
+
+
+def joined(source: Source) -> Source:
+    """The source with a text and fields below it joined: the text becomes the field `name`."""
+    for path in [path for path in source.leaves if _has_below(source, path)]:
+        value, where = source.leaves.pop(path), source.values[path]
+        if isinstance(value, str):
+            _put(source, (*path, "name"), value, where)
+        elif value != {}:
+            below = next(p for p in source.leaves if len(p) > len(path) and p[: len(path)] == path)
+            raise InputError(f"{where} contradicts {source.values[below]}")
+    return source
+
+
+def _has_below(source: Source, path: Keys) -> bool:
+    return any(len(other) > len(path) and other[: len(path)] == path for other in source.leaves)
+
+
+def overlaid(lower: Source, upper: Source) -> Source:
+    """Both together; where they differ the upper one holds."""
+    paths = {*lower.leaves, *upper.leaves}
+    parts = [_named(lower, paths), _named(upper, paths)]
+    kept = {path: value for path, value in parts[0].items() if not _hidden(path, parts[1])}
+    return Source(kept | parts[1], lower.keys | upper.keys, lower.values | upper.values)
+
+
+def _named(source: Source, paths: set[Keys]) -> dict[Keys, Any]:
+    """The leaves, a text renamed to `name` where any of the paths lies below it."""
+    above = {path[:end] for path in paths for end in range(1, len(path))}
+    leaves: dict[Keys, Any] = {}
+    for path, value in source.leaves.items():
+        named = isinstance(value, str) and path in above
+        if named:
+            source.keys[(*path, "name")] = source.keys[path]
+            source.values[(*path, "name")] = source.values[path]
+        leaves[(*path, "name") if named else path] = value
+    return leaves
+
+
+def _hidden(path: Keys, leaves: Mapping[Keys, Any]) -> bool:
+    """Whether one of the leaves replaces the value at `path`, what it lies in or what lies in it."""
+    return any(other[: len(path)] == path or path[: len(other)] == other for other in leaves)

@@ -1,0 +1,277 @@
+"""A simulation: robots on ground, stepped, recorded, saved and restored."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from grouser.engine.mujoco_cpu import MujocoCpu
+from grouser.errors import InputError, RunStopped
+from grouser.module import Channel, Controller, ForceModule
+from grouser.simulation import step as stepping
+from grouser.terrain.ground import Ground
+
+if TYPE_CHECKING:
+    from grouser.recording import RecordingWriter
+
+TILE_RATE = 5.0  # [Hz] at which changed ground is recorded
+PROGRESS_PERIOD = 0.1  # [s] of wall time between two calls of `progress`
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run went."""
+
+    steps: int
+    wall_s: float
+    sim_s: float
+
+    @property
+    def real_time_factor(self) -> float:
+        return self.sim_s / self.wall_s if self.wall_s > 0 else float("inf")
+
+
+class Simulation:
+    """MuJoCo bodies, force modules, controllers and one ground, moving together."""
+
+    def __init__(
+        self,
+        spec: mujoco.MjSpec,
+        modules: Sequence[ForceModule] = (),
+        *,
+        ground: Ground | None = None,
+        controllers: Sequence[Controller] = (),
+        step: float = 5e-3,
+        implicit: bool = True,
+        worlds: int = 1,
+        dtype: str = "float64",
+        recorded_bodies: Sequence[str] | None = None,
+        notes: Sequence[str] = (),
+    ):
+        """`step` [s]; `recorded_bodies` default: every named body that moves."""
+        self.modules, self.controllers, self.ground = list(modules), list(controllers), ground
+        self.step_size, self.worlds = step, worlds
+        self.notes: list[str] = list(notes)
+        self.engine = MujocoCpu(spec, self.modules, step, implicit, worlds, dtype, self.notes)
+        for controller in self.controllers:
+            if controller.period < step * (1 - 1e-9):
+                raise InputError(
+                    f"controller {type(controller).__name__}: period {controller.period:g} s is below the step {step:g} s"
+                )
+        m = self.engine.model
+        movable = [m.body(b).name for b in range(1, m.nbody) if m.body(b).name]
+        self.recorded_bodies = tuple(recorded_bodies) if recorded_bodies is not None else tuple(movable)
+        self._said: set[tuple] = set()
+        self._tile_stamps: dict[int, np.ndarray] = {}
+        self.reset()
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        return self.engine.model
+
+    @property
+    def data(self) -> mujoco.MjData:
+        """MjData of the first world."""
+        return self.engine.data[0]
+
+    @property
+    def terrain(self):
+        return self.ground.elevation if self.ground else None
+
+    # ---- stepping -----------------------------------------------------------------------------------
+
+    def reset(self, worlds: Sequence[int] | None = None) -> None:
+        """Back to the start: bodies, ground, modules, controllers; all worlds or some."""
+        chosen = list(range(self.worlds)) if worlds is None else list(worlds)
+        self.engine.reset(chosen)
+        for stateful in (*self.modules, *self.controllers):
+            stateful.reset(chosen)
+        if worlds is None:
+            self.time, self.steps = 0.0, 0
+            self._due = [0.0] * len(self.controllers)
+        self.engine.clear_alarm()
+        stepping.settle(self)
+
+    def step(self, count: int = 1) -> None:
+        """Advance by `count` steps."""
+        for _ in range(count):
+            stepping.advance(self)
+            self.steps += 1
+
+    def act(self) -> None:
+        """Controllers act at the first step at or after their due time and hold until the next."""
+        for k, controller in enumerate(self.controllers):
+            if self.time >= self._due[k] - 1e-9 * self.step_size:
+                for d in self.engine.data:
+                    controller.act(self.time, d, d.ctrl)
+                self._due[k] += controller.period
+
+    def explain_alarm(self) -> None:
+        """Say once what modules report; stop where the run cannot go on."""
+        engine = self.engine
+        engine.clear_alarm()
+        for slot in engine.slots:
+            module = slot.module
+            for world, k in np.argwhere(slot.out.status.numpy()):
+                code, body = int(slot.out.status.numpy()[world, k]), module.bodies[k]
+                reason, fatal = module.explain(code)
+                if fatal:
+                    raise RunStopped(reason, module=module.name, body=body, time=self.time)
+                if (module.name, body, code) not in self._said:
+                    self._said.add((module.name, body, code))
+                    self.notes.append(f"t = {self.time:.3f} s: {module.name}, body {body!r}: {reason}")
+            wrong = np.argwhere(~np.isfinite(slot.out.effective.numpy()).all(axis=2))
+            if len(wrong):
+                body = module.bodies[wrong[0, 1]]
+                raise RunStopped("the wrench is not finite", module=module.name, body=body, time=self.time)
+        for d in engine.data:
+            fast = np.flatnonzero(~(np.abs(d.qvel) < 1e6))
+            if len(fast):
+                body = self.model.body(self.model.dof_bodyid[fast[0]]).name
+                raise RunStopped("the motion diverged", module="mujoco", body=body, time=self.time)
+
+    # ---- recording ----------------------------------------------------------------------------------
+
+    def channels(self) -> list[Channel]:
+        """Everything that can be recorded: poses, joints, actuators, what modules and controllers offer."""
+        m, data = self.model, self.engine.data
+        ids = np.array([m.body(name).id for name in self.recorded_bodies], int)
+        joints = tuple(m.joint(j).name or f"joint{j}" for j in range(m.njnt) if m.jnt_type[j] in (2, 3))
+        hinge = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]
+        position, speed = m.jnt_qposadr[hinge], m.jnt_dofadr[hinge]
+        actuators = tuple(m.actuator(a).name or f"actuator{a}" for a in range(m.nu))
+        out = [
+            Channel(
+                "body/pose", "m, 1", (len(ids), 7), kind="pose", labels=self.recorded_bodies,
+                read=lambda: np.stack([np.hstack([d.xpos[ids], d.xquat[ids]]) for d in data]),
+            ),
+            Channel(
+                "joint/position", "rad or m", (len(hinge),), frame="", labels=joints,
+                read=lambda: np.stack([d.qpos[position] for d in data]),
+            ),
+            Channel(
+                "joint/velocity", "rad/s or m/s", (len(hinge),), frame="", labels=joints,
+                read=lambda: np.stack([d.qvel[speed] for d in data]),
+            ),
+            Channel(
+                "actuator/force", "N m or N", (m.nu,), frame="", labels=actuators,
+                read=lambda: np.stack([d.actuator_force for d in data]),
+            ),
+        ]  # fmt: skip
+        for source in (*self.modules, *self.controllers):
+            out.extend(source.channels())
+        return [c for c in out if 0 not in c.shape]
+
+    def changed_tiles(self, world: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Tiles written since the last call: (m, 2) row and column, (m, T, T) heights [m] float32."""
+        a = self.ground.arrays
+        used = int(a.used.numpy()[world])
+        stamps = a.stamp.numpy()[world, :used]
+        before = self._tile_stamps.get(world, np.zeros(0, np.int32))
+        known = np.full(used, -1, np.int32)
+        known[: min(len(before), used)] = before[:used]
+        changed = np.flatnonzero(stamps != np.maximum(known, 0))
+        self._tile_stamps[world] = stamps.copy()
+        owner = a.owner.numpy()[world, changed]
+        return owner.astype(np.int32), a.levels.numpy()[world, changed, :, :, 0].astype(np.float32)
+
+    def geometry(self) -> dict[str, dict[str, np.ndarray]]:
+        """Meshes of the soil bodies, for display."""
+        out = {}
+        for module in self.modules:
+            for body, surface in getattr(module, "surfaces", {}).items():
+                out[body] = {
+                    "vertices": surface.vertices.astype(np.float32),
+                    "triangles": surface.triangles.astype(np.int32),
+                }
+        return out
+
+    def run(
+        self,
+        duration: float,
+        writer: RecordingWriter | None = None,
+        rate: float = 100.0,
+        progress: Callable[[float], None] | None = None,
+    ) -> RunResult:
+        """Step for `duration` [s], recording at `rate` [Hz]; `progress` gets the simulated time now and then."""
+        if rate <= 0:
+            raise InputError(f"rate: {rate} Hz is not allowed; it must be above 0")
+        start_steps, start_time = self.steps, self.time
+        total = round(duration / self.step_size)
+        every = max(1, round(1 / (rate * self.step_size)))
+        tiles_every = max(every, round(1 / (TILE_RATE * self.step_size)))
+        began = said = clock.perf_counter()
+        try:
+            for k in range(total + 1):
+                if writer is not None and k % every == 0:
+                    writer.append(self.time)
+                    if self.ground is not None and k % tiles_every == 0:
+                        self._record_tiles(writer)
+                if k < total:
+                    self.step()
+                if progress is not None and k % 16 == 0 and clock.perf_counter() - said > PROGRESS_PERIOD:
+                    said = clock.perf_counter()
+                    progress(self.time)
+        finally:
+            if writer is not None:
+                if self.ground is not None:
+                    self._record_tiles(writer)
+                writer.flush()
+        if progress is not None:
+            progress(self.time)
+        return RunResult(self.steps - start_steps, clock.perf_counter() - began, self.time - start_time)
+
+    def _record_tiles(self, writer: RecordingWriter) -> None:
+        for world in range(self.worlds):
+            indices, heights = self.changed_tiles(world)
+            if len(indices):
+                writer.append_tiles(self.time, world, indices, heights)
+
+    # ---- checkpoints --------------------------------------------------------------------------------
+
+    def checkpoint(self) -> dict[str, Any]:
+        """All that affects the next bit; taken between steps, that is after commit."""
+        return {
+            "time": self.time,
+            "steps": self.steps,
+            "due": list(self._due),
+            "engine": [self.engine.state(w) for w in range(self.worlds)],
+            "ground": _copies(self.ground.state()) if self.ground else None,
+            "modules": [_copies(m.state()) for m in self.modules],
+            "outputs": [_copies(vars(s.out)) for s in self.engine.slots],
+            "controllers": [_copies(c.state()) for c in self.controllers],
+        }
+
+    def restore(self, checkpoint: dict[str, Any]) -> None:
+        """Continue from a checkpoint, bit for bit."""
+        self.time, self.steps, self._due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
+        for world, state in enumerate(checkpoint["engine"]):
+            self.engine.restore(world, state)
+        if self.ground:
+            self.ground.restore(checkpoint["ground"])
+        for owner, saved in zip(
+            (*(m.state() for m in self.modules), *(vars(s.out) for s in self.engine.slots),
+             *(c.state() for c in self.controllers)),
+            (*checkpoint["modules"], *checkpoint["outputs"], *checkpoint["controllers"]),
+            strict=True,
+        ):  # fmt: skip
+            for name, array in owner.items():
+                _assign(array, saved[name])
+        self.engine.clear_alarm()
+        self.engine.kinematics()
+
+
+def _copies(arrays: dict[str, Any]) -> dict[str, np.ndarray]:
+    return {name: np.array(a.numpy() if hasattr(a, "numpy") else a) for name, a in arrays.items()}
+
+
+def _assign(array: Any, value: np.ndarray) -> None:
+    if hasattr(array, "assign"):
+        array.assign(value)
+    else:
+        array[...] = value

@@ -1,0 +1,55 @@
+"""What the ground is: elevation grid, soils, generators and importers."""
+
+from grouser.terrain.elevation import BARE, ElevationGrid
+from grouser.terrain.generators import (
+    crater,
+    craters,
+    flat,
+    fractal,
+    from_function,
+    ramp,
+    sinusoid,
+    slope,
+    steps,
+    v_ditch,
+)
+from grouser.terrain.importers import (
+    from_array,
+    from_esri_ascii,
+    from_geotiff,
+    from_mesh,
+    from_npy,
+    from_npz,
+    from_png,
+    jacksboro,
+    load,
+)
+from grouser.terrain.soils import Soil, load_soils, soil, soil_names
+
+__all__ = [
+    "BARE",
+    "ElevationGrid",
+    "Soil",
+    "crater",
+    "craters",
+    "flat",
+    "fractal",
+    "from_array",
+    "from_esri_ascii",
+    "from_function",
+    "from_geotiff",
+    "from_mesh",
+    "from_npy",
+    "from_npz",
+    "from_png",
+    "jacksboro",
+    "load",
+    "load_soils",
+    "ramp",
+    "sinusoid",
+    "slope",
+    "soil",
+    "soil_names",
+    "steps",
+    "v_ditch",
+]

@@ -1,0 +1,76 @@
+"""Checks of what a user hands in: each returns the clean value or raises one clear InputError line."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from grouser.errors import InputError
+
+
+def number(
+    value: Any,
+    what: str,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> float:
+    """`value` as a float inside the stated range; `what` names it in the message."""
+    bounds = [
+        (above, "above", lambda v, bound: v > bound),
+        (at_least, "at least", lambda v, bound: v >= bound),
+        (below, "below", lambda v, bound: v < bound),
+        (at_most, "at most", lambda v, bound: v <= bound),
+    ]
+    stated = [(bound, word, holds) for bound, word, holds in bounds if bound is not None]
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not (is_number and math.isfinite(value) and all(holds(value, bound) for bound, _, holds in stated)):
+        allowed = " and ".join(f"{word} {bound:g}" for bound, word, _ in stated)
+        shown = value if is_number else repr(value)
+        raise InputError(f"{what} = {shown}: allowed is a finite number{' ' if allowed else ''}{allowed}")
+    return float(value)
+
+
+def count(value: Any, what: str, *, at_least: int) -> int:
+    """`value` as an int of at least `at_least`."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < at_least:
+        raise InputError(f"{what} = {value!r}: allowed is a whole number of at least {at_least}")
+    return int(value)
+
+
+def pair(value: Any, what: str, **bounds: float) -> tuple[float, float]:
+    """Two numbers, each inside the bounds that `number` takes."""
+    try:
+        first, second = value
+    except (TypeError, ValueError):
+        raise InputError(f"{what} = {value!r}: allowed are two numbers") from None
+    return number(first, f"{what}[0]", **bounds), number(second, f"{what}[1]", **bounds)
+
+
+def choice(value: Any, what: str, allowed: Iterable[str]) -> str:
+    """`value` if it is one of the allowed words; the nearest one is offered otherwise."""
+    words = list(allowed)
+    if value not in words:
+        raise InputError(f"{what} {value!r} is not known{nearest(value, words)}; allowed: {', '.join(words)}")
+    return value
+
+
+def nearest(word: Any, words: Iterable[str]) -> str:
+    """`, did you mean 'x'?` for a misspelt word, or nothing."""
+    close = difflib.get_close_matches(str(word), list(words), n=1)
+    return f", did you mean {close[0]!r}?" if close else ""
+
+
+def existing_file(path: str | Path, what: str) -> Path:
+    """`path` if a file is there."""
+    file = Path(path)
+    if not file.is_file():
+        reason = "is a folder, not a file" if file.is_dir() else "does not exist"
+        raise InputError(f"{what} {str(path)!r} {reason}")
+    return file

@@ -1,0 +1,30 @@
+"""Rays straight down onto a triangle mesh."""
+
+import warp as wp
+
+
+@wp.kernel
+def cast_down(
+    mesh: wp.uint64,
+    x: wp.array(dtype=wp.float32),
+    y: wp.array(dtype=wp.float32),
+    top: wp.float32,
+    reach: wp.float32,
+    nudge: wp.float32,
+    face_out: wp.array2d(dtype=wp.int32),
+):
+    """The first triangle below each node (row = y, column = x), -1 where there is none."""
+    row, column = wp.tid()
+    face = wp.int32(-1)
+    for attempt in range(5):
+        if face < 0:
+            shift_x = wp.float32(0.0)
+            shift_y = wp.float32(0.0)
+            if attempt > 0:
+                shift_x = wp.where((attempt & 1) == 1, nudge, -nudge)
+                shift_y = wp.where(attempt > 2, nudge, -nudge)
+            start = wp.vec3(x[column] + shift_x, y[row] + shift_y, top)
+            query = wp.mesh_query_ray(mesh, start, wp.vec3(0.0, 0.0, -1.0), reach)
+            if query.result:
+                face = query.face
+    face_out[row, column] = face

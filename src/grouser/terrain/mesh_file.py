@@ -1,0 +1,131 @@
+"""A triangle mesh becomes an elevation grid by looking down on it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.terrain import checks
+from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.gridding import Missing, filled
+
+WHOLE = 1e-6  # of a cell: a mesh that ends this close to a line of nodes reaches it
+Y_UP_ENDINGS = (".glb", ".gltf")  # glTF 2.0 defines +y as up
+
+
+def from_mesh(
+    source: str | Path | tuple[Any, Any],
+    spacing: float,
+    *,
+    scale: float = 1.0,
+    up: Literal["z", "y"] | None = None,
+    bounds: tuple[float, float, float, float] | None = None,
+    origin: tuple[float, float] | None = None,
+    missing: Missing = "error",
+) -> ElevationGrid:
+    """The topmost surface of a mesh file (OBJ, STL, PLY, GLB) or of (vertices, triangles).
+
+    `scale` is metres a unit of the file. `up` defaults to z, for GLB to y. `bounds` [m] (x_min, x_max, y_min,
+    y_max) cuts a part out of the scaled, upright mesh. The mesh keeps its place in the world unless `origin`
+    says where the first node goes. What lies below an overhang is not seen; a node over a hole is missing.
+    """
+    what, vertices, triangles = _read(source)
+    step = checks.number(spacing, f"{what}: spacing", above=0.0)
+    upright = up or ("y" if what.lower().endswith(Y_UP_ENDINGS) else "z")
+    if checks.choice(upright, f"{what}: up", ("z", "y")) == "y":
+        vertices = vertices[:, [0, 2, 1]] * np.array([1.0, -1.0, 1.0])
+    vertices = vertices * checks.number(scale, f"{what}: scale", above=0.0)
+    x, y = _nodes(what, vertices, triangles, step, bounds)
+
+    from grouser.terrain.mesh_rays import heights_from_above
+
+    heights = heights_from_above(vertices, triangles, x, y)
+    heights = filled(what, heights, missing)
+    corner = (float(x[0]), float(y[0])) if origin is None else checks.pair(origin, f"{what}: origin")
+    return ElevationGrid(heights, step, corner)
+
+
+def _read(source: str | Path | tuple[Any, Any]) -> tuple[str, np.ndarray, np.ndarray]:
+    """Name, vertices (n, 3) float64 and triangles (m, 3) int32, checked."""
+    if isinstance(source, str | Path):
+        what = str(source)
+        vertices, triangles = _read_file(checks.existing_file(source, "terrain mesh"))
+    else:
+        what = "mesh"
+        try:
+            vertices, triangles = source
+        except (TypeError, ValueError):
+            raise InputError("terrain mesh: allowed is a file name or (vertices, triangles)") from None
+    vertices, triangles = np.asarray(vertices), np.asarray(triangles)
+    if vertices.size == 0 or triangles.size == 0:
+        raise InputError(f"terrain mesh {what!r} has no triangles")
+    for name, array, kinds in (("vertices", vertices, "iuf"), ("triangles", triangles, "iu")):
+        if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in kinds:
+            raise InputError(
+                f"terrain mesh {what!r}: {name} are {array.dtype} {array.shape}: allowed is (n, 3) numbers"
+            )
+    bad = ~np.isfinite(vertices).all(axis=1)
+    if bad.any():
+        number = int(np.argmax(bad))
+        raise InputError(
+            f"terrain mesh {what!r}: vertex {number} = {vertices[number]}: allowed are finite numbers"
+        )
+    if triangles.min() < 0 or triangles.max() >= len(vertices):
+        raise InputError(
+            f"terrain mesh {what!r}: triangles name vertices {triangles.min()} to {triangles.max()}: "
+            f"allowed are 0 to {len(vertices) - 1}"
+        )
+    return what, vertices.astype(np.float64), triangles.astype(np.int32)
+
+
+def _read_file(file: Path) -> tuple[Any, Any]:
+    try:
+        import trimesh
+    except ImportError:
+        raise InputError(
+            f"terrain mesh {str(file)!r}: reading it needs trimesh: pip install trimesh"
+        ) from None
+    try:
+        mesh = trimesh.load_mesh(file, process=False)
+    except Exception as error:  # trimesh hands on whatever its many parsers raise
+        raise InputError(
+            f"terrain mesh {str(file)!r} is not readable: {type(error).__name__}: {error}"
+        ) from None
+    if not hasattr(mesh, "faces"):
+        raise InputError(f"terrain mesh {str(file)!r} holds no triangles")
+    return mesh.vertices, mesh.faces
+
+
+def _nodes(
+    what: str,
+    vertices: np.ndarray,
+    triangles: np.ndarray,
+    step: float,
+    bounds: tuple[float, float, float, float] | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """[m] x (nx,) and y (ny,) of the nodes that fit into the mesh or the part of it asked for."""
+    used = vertices[np.unique(triangles)]
+    limits = (*_range(used[:, 0]), *_range(used[:, 1]))
+    if bounds is not None:
+        try:
+            x_min, x_max, y_min, y_max = bounds
+        except (TypeError, ValueError):
+            raise InputError(f"{what}: bounds = {bounds!r}: allowed are x_min, x_max, y_min, y_max") from None
+        along_x = checks.pair((x_min, x_max), f"{what}: bounds x")
+        limits = (*along_x, *checks.pair((y_min, y_max), f"{what}: bounds y"))
+    lengths = limits[1] - limits[0], limits[3] - limits[2]
+    if min(lengths) < step * (1.0 - WHOLE):
+        raise InputError(
+            f"terrain mesh {what!r}: {lengths[0]:g} m x {lengths[1]:g} m seen from above: "
+            f"allowed is at least one spacing of {step:g} m each way"
+        )
+    cells = [math.floor(length / step + WHOLE) for length in lengths]
+    return limits[0] + step * np.arange(cells[0] + 1), limits[2] + step * np.arange(cells[1] + 1)
+
+
+def _range(values: np.ndarray) -> tuple[float, float]:
+    return float(values.min()), float(values.max())

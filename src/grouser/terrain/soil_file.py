@@ -1,0 +1,195 @@
+"""A user's own soils from YAML, with file:line:column in every complaint."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from grouser.errors import InputError
+from grouser.terrain import checks
+from grouser.terrain.soils import OPTIONAL, RANGES, Soil, builtin_soils
+
+UNITS: dict[str, str | None] = {  # what a text such as "1.2 kPa" is converted to; None: plain numbers only
+    "n": "dimensionless",
+    "k_c": None,
+    "k_phi": None,
+    "cohesion": "Pa",
+    "friction_angle_deg": "degree",
+    "shear_modulus": "m",
+    "elastic_stiffness": "Pa/m",
+    "damping_time": "s",
+    "wheel_friction": "dimensionless",
+    "compression": "dimensionless",
+    "repose_angle_deg": "degree",
+}
+REQUIRED = ("n", "k_c", "k_phi", "cohesion", "friction_angle_deg", "shear_modulus")
+ASSUMED = dict.fromkeys(("elastic_stiffness", "damping_time", "compression"), "assumed")
+KEYS = ("like", *RANGES, "sources")
+
+
+def read_soils(path: str | Path) -> dict[str, Soil]:
+    """All soils of the file by name; every problem found is one line of the InputError."""
+    file = checks.existing_file(path, "soil file")
+    tree = _parse(file)
+    soils: dict[str, Soil] = {}
+    problems: dict[str, str] = {}
+    for name, fields in tree.items():
+        if isinstance(fields, Mapping) and fields.get("like") in list(problems):
+            continue  # what is wrong stands at the soil it starts from
+        try:
+            soils[name] = _soil(name, fields, soils, _Place(file, tree))
+        except InputError as error:
+            problems[name] = str(error)
+    if problems:
+        raise InputError("\n".join(problems.values()))
+    return soils
+
+
+class _Place:
+    """Where in the file a mapping and its keys stand."""
+
+    def __init__(self, file: Path, node: Any):
+        self.file, self.node = file, node
+
+    def key(self, key: Any) -> str:
+        return self._at(self.node.lc.key, key)
+
+    def value(self, key: Any) -> str:
+        """Of an empty value the key's place: the parser puts it where the next line begins."""
+        return self.key(key) if self.node[key] is None else self._at(self.node.lc.value, key)
+
+    def _at(self, position: Callable[[Any], tuple[int, int]], key: Any) -> str:
+        try:
+            line, column = position(key)
+        except KeyError:  # a key merged in from an anchor has no place of its own
+            line, column = self.node.lc.line, self.node.lc.col
+        return f"{self.file}:{line + 1}:{column + 1}"
+
+
+def _parse(file: Path) -> Mapping[str, Any]:
+    """The YAML tree with positions, a mapping of soil names to mappings."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        tree = YAML(typ="rt").load(file.read_text(encoding="utf-8"))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise InputError(f"{file}{where}: not readable as YAML: {_first_line(error.problem)}") from None
+    except (YAMLError, UnicodeDecodeError, OSError) as error:
+        raise InputError(f"{file}: not readable as YAML: {_first_line(error)}") from None
+    if not isinstance(tree, Mapping) or not tree:
+        raise InputError(f"{file}: holds {_kind(tree)}: allowed is a mapping of soil names to their fields")
+    return tree
+
+
+def _soil(name: Any, fields: Any, earlier: dict[str, Soil], place: _Place) -> Soil:
+    """One soil, or an InputError with one line for each of its problems."""
+    if not isinstance(name, str):
+        raise InputError(f"{place.key(name)}: soil name {name!r}: allowed is a text")
+    if not isinstance(fields, Mapping):
+        raise InputError(
+            f"{place.key(name)}: soil {name!r} holds {_kind(fields)}: allowed is a mapping of fields"
+        )
+    inside = _Place(place.file, fields)
+    start = _start(name, fields, earlier, inside)
+    problems: list[str] = []
+    values: dict[str, Any] = {}
+    for key in fields:
+        if key not in KEYS:
+            problems.append(_unknown(inside.key(key), name, "field", key, KEYS))
+        elif key in RANGES:
+            try:
+                values[key] = _value(f"{inside.value(key)}: soil {name!r}", key, fields[key])
+            except InputError as error:
+                problems.append(str(error))
+    sources = _sources(name, fields, inside, problems)
+    missing = [key for key in REQUIRED if key not in fields]
+    if missing and start is None:
+        problems.append(f"{place.key(name)}: soil {name!r} lacks {', '.join(missing)} (or `like: NAME`)")
+    if problems:
+        raise InputError("\n".join(problems))
+    stated = dict.fromkeys(values, place.file.name) | sources
+    if start is None:
+        return Soil(name=name, **values, sources=ASSUMED | stated)
+    return start.replace(name=name, **values, sources=stated)
+
+
+def _unknown(where: str, name: str, what: str, key: Any, allowed: Iterable[str]) -> str:
+    hint = checks.nearest(key, allowed)
+    return f"{where}: soil {name!r}: {what} {key!r} is not known{hint}; allowed: {', '.join(allowed)}"
+
+
+def _start(name: str, fields: Mapping[str, Any], earlier: dict[str, Soil], inside: _Place) -> Soil | None:
+    """The soil named by `like`: built in, or further up in the same file."""
+    if "like" not in fields:
+        return None
+    known = builtin_soils() | earlier
+    like = fields["like"]
+    if not isinstance(like, str) or like not in known:
+        raise InputError(_unknown(inside.value("like"), name, "like", like, known))
+    return known[like]
+
+
+def _sources(name: str, fields: Mapping[str, Any], inside: _Place, problems: list[str]) -> dict[str, str]:
+    """The user's own statement of where each value is from."""
+    sources = fields.get("sources", {})
+    if not isinstance(sources, Mapping):
+        problems.append(
+            f"{inside.value('sources')}: soil {name!r}: sources = {sources!r}: allowed is a mapping"
+        )
+        return {}
+    place = _Place(inside.file, sources)
+    problems += [
+        _unknown(place.key(key), name, "source of field", key, RANGES) for key in sources if key not in RANGES
+    ]
+    return {str(key): str(text) for key, text in sources.items()}
+
+
+def _value(where: str, key: str, value: Any) -> float | None:
+    """A field as an SI number inside its range."""
+    if value is None and key in OPTIONAL:
+        return None
+    if isinstance(value, str):
+        value = _in_unit(where, key, value)
+    return checks.number(value, f"{where}: {key}", **RANGES[key])
+
+
+def _in_unit(where: str, key: str, text: str) -> float:
+    """A text such as "1.2 kPa" as a number in the field's own unit."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    unit = UNITS[key]
+    if unit is None:
+        raise InputError(f"{where}: {key} = {text!r}: allowed is a plain SI number, its unit depends on n")
+    import pint
+
+    try:
+        return float(_units().Quantity(text).to(unit).magnitude)
+    except pint.DimensionalityError:
+        reason = "has another dimension"
+    except Exception:  # pint's parser raises a dozen unrelated types for a text it cannot read
+        reason = "is not a quantity"
+    raise InputError(f"{where}: {key} = {text!r} {reason}: allowed is a number or a text in units of {unit}")
+
+
+@functools.cache
+def _units():
+    import pint
+
+    return pint.get_application_registry()
+
+
+def _first_line(problem: Any) -> str:
+    return str(problem).strip().splitlines()[0] if str(problem).strip() else "unknown problem"
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return "a list" if isinstance(value, list) else repr(value)[:40]

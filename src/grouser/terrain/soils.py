@@ -1,0 +1,129 @@
+"""Soils as data: constants of the Bekker, Mohr-Coulomb and Janosi-Hanamoto laws with their sources."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grouser.errors import InputError
+from grouser.terrain import checks
+
+BUILTIN_FILE = Path(__file__).with_name("soils.yaml")
+USER_SOURCE = "set by the user"
+
+RANGES: dict[str, dict[str, float]] = {
+    "n": {"above": 0.0},
+    "k_c": {"at_least": 0.0},
+    "k_phi": {"above": 0.0},
+    "cohesion": {"at_least": 0.0},
+    "friction_angle_deg": {"at_least": 0.0, "below": 90.0},
+    "shear_modulus": {"above": 0.0},
+    "elastic_stiffness": {"above": 0.0},
+    "damping_time": {"at_least": 0.0},
+    "wheel_friction": {"at_least": 0.0},
+    "compression": {"at_least": 0.0, "at_most": 1.0},
+    "repose_angle_deg": {"above": 0.0, "below": 90.0},
+}
+OPTIONAL = ("wheel_friction", "repose_angle_deg")
+
+
+@dataclass(frozen=True)
+class Soil:
+    """Constants of p = (k_c/b + k_phi) z^n and tau = (c + p tan(phi)) (1 - exp(-j/K)) for one soil."""
+
+    name: str
+    n: float  # sinkage exponent
+    k_c: float  # [N/m^(n+1)] cohesive modulus
+    k_phi: float  # [N/m^(n+2)] frictional modulus
+    cohesion: float  # [Pa]
+    friction_angle_deg: float  # [deg] internal friction
+    shear_modulus: float  # [m] Janosi-Hanamoto K
+    elastic_stiffness: float = 5e7  # [Pa/m] K_e, unloading and reloading
+    damping_time: float = 1e-3  # [s], damping is K_e times this
+    wheel_friction: float | None = None  # between body and soil; None: the soil's own limit
+    compression: float = 0.3  # chi, the share of the sinkage volume that vanishes
+    repose_angle_deg: float | None = None  # [deg] steepest slope that stands; None: the friction angle
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)  # field -> paper or "assumed"
+
+    def __post_init__(self):
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InputError(f"soil name = {self.name!r}: allowed is a text that is not empty")
+        for name, bounds in RANGES.items():
+            value = getattr(self, name)
+            if value is None and name in OPTIONAL:
+                continue
+            object.__setattr__(self, name, checks.number(value, f"soil {self.name!r}: {name}", **bounds))
+        for name in self.sources:
+            checks.choice(name, f"soil {self.name!r}: source of field", RANGES)
+        object.__setattr__(self, "sources", dict(self.sources))
+
+    def pressure_modulus(self, b: float) -> float:
+        """[N/m^(n+2)] k_c/b + k_phi of a contact with smaller side b [m]; 000 eq. 3, 003 eq. 17."""
+        return self.k_c / checks.number(b, f"soil {self.name!r}: contact width b", above=0.0) + self.k_phi
+
+    @property
+    def slope_limit(self) -> float:
+        """Tangent of the steepest slope that stands: the angle of repose, by default the friction angle."""
+        angle_deg = self.friction_angle_deg if self.repose_angle_deg is None else self.repose_angle_deg
+        return math.tan(math.radians(angle_deg))
+
+    def replace(self, **overrides: Any) -> Soil:
+        """The same soil with some fields changed and checked; the source of a changed value is the user."""
+        for name in overrides:
+            checks.choice(name, f"soil {self.name!r}: field", ["name", *RANGES, "sources"])
+        changed = {name: USER_SOURCE for name in overrides if name in RANGES}
+        sources = {**self.sources, **changed, **overrides.pop("sources", {})}
+        return dataclasses.replace(self, **overrides, sources=sources)
+
+
+def soil(name: str) -> Soil:
+    """A built-in soil by name."""
+    soils = builtin_soils()
+    return soils[checks.choice(name, "soil", soils)]
+
+
+def soil_names() -> list[str]:
+    """The names of the built-in soils."""
+    return list(builtin_soils())
+
+
+def load_soils(path: str | Path) -> dict[str, Soil]:
+    """The soils of a user's YAML file by name; fields as in soils.yaml, units and `like: NAME` allowed."""
+    from grouser.terrain.soil_file import read_soils
+
+    return read_soils(path)
+
+
+@functools.cache
+def builtin_soils() -> dict[str, Soil]:
+    """The seven soils of soils.yaml, read once."""
+    tree = read_plain_yaml(BUILTIN_FILE.read_text(encoding="utf-8"))
+    return {name: Soil(name=name, **fields) for name, fields in tree.items()}
+
+
+def read_plain_yaml(text: str) -> dict[str, Any]:
+    """Nested mappings of numbers and quoted texts, nothing else of YAML: what soils.yaml keeps to.
+
+    A YAML package takes longer to import than the whole file to read, and the core runs without one.
+    """
+    tree: dict[str, Any] = {}
+    levels: list[tuple[int, dict[str, Any]]] = [(-1, tree)]
+    for line in text.splitlines():
+        content = line.strip()
+        if not content or content.startswith("#"):
+            continue
+        indent = len(line) - len(line.lstrip())
+        while levels[-1][0] >= indent:
+            levels.pop()
+        key, _, value = content.partition(":")
+        value = value.strip()
+        if value:
+            levels[-1][1][key] = value[1:-1] if value.startswith('"') else float(value)
+        else:
+            levels.append((indent, levels[-1][1].setdefault(key, {})))
+    return tree
