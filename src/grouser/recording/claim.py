@@ -31,7 +31,7 @@ NO_RESERVE = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # the file system c
 MEMORY_COPY_LIMIT = 1 << 31  # above it HDF5 gets an empty stand-in of the same size
 FLOCK = "hhqqi0q"  # struct flock of 64-bit Linux: type, whence, start, length, process
 LOCKED_BYTE = 1 << 62  # far behind any data; HDF5's own locks are of another kind, and readers hold them too
-CAN_LOCK = fcntl is not None and hasattr(fcntl, "F_OFD_SETLK")  # else a killed run looks like a running one
+CAN_LOCK = fcntl is not None and hasattr(fcntl, "F_OFD_SETLK")  # else a running file looks like a killed one
 
 
 class Claim:
@@ -71,7 +71,7 @@ class Claim:
 def is_claimed(path: Path) -> bool:
     """Whether a writer holds the file now; the kernel ends the hold with the process."""
     if fcntl is None or not CAN_LOCK:
-        return True
+        return False
     with path.open("rb") as file:
         answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _lock())
     return struct.unpack(FLOCK, answer)[0] != fcntl.F_UNLCK

@@ -283,10 +283,11 @@ def _open(path: Path) -> tuple[bool, Any]:
         )
     if not h5py.is_hdf5(path):
         raise InputError(f"{path} is no HDF5 file, so no recording")
+    claimed = is_claimed(path)
     with suppress(*DAMAGE):
-        return True, h5py.File(path, "r")
+        return not claimed, h5py.File(path, "r")
     try:
-        if is_claimed(path):
+        if claimed:
             return False, h5py.File(path, "r", swmr=True)
         return False, h5py.File(Snapshot(path), "r")
     except DAMAGE as error:

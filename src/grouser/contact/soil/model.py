@@ -10,7 +10,8 @@ import numpy as np
 import warp as wp
 
 from grouser.contact.soil import types as t
-from grouser.contact.soil.kernels import soil_kernels
+from grouser.contact.soil.fine import FineLauncher
+from grouser.contact.soil.fused import FusedLauncher
 from grouser.contact.soil.surface import Surface
 from grouser.errors import InputError
 from grouser.module import Channel, Motion, Outputs
@@ -85,8 +86,9 @@ class SoilModule:
 
     def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
         name, device = self.precision.name, self.ground.device
-        self.motion, self.out, self.kernels = motion, out, soil_kernels(name)
-        self.types = self.kernels.types
+        self.motion, self.out, self.types = motion, out, t.soil_types(name)
+        fused = self.options.fused if self.options.fused is not None else device == "cpu"
+        self._launcher = (FusedLauncher if fused else FineLauncher)(name, device)
         self.device = device
         self.worlds = motion.position.shape[0]
         if self.worlds != self.ground.worlds:
@@ -172,11 +174,12 @@ class SoilModule:
         w.box = wp.zeros((slots, t.BOX), dtype=wp.int32, device=device)
         w.extent = wp.zeros((slots, 4), dtype=p.real, device=device)
         w.tally = wp.zeros((slots, 3), dtype=p.real, device=device)
+        w.step_tally = wp.zeros((slots, 3), dtype=p.real, device=device)
         w.reach = wp.zeros((nodes, 4), dtype=p.real, device=device)
         w.spoil = wp.zeros(blocks, dtype=self.types.parts, device=device)
         w.total = wp.zeros(slots, dtype=self.types.terms, device=device)
         w.lowest = wp.zeros(slots, dtype=p.vec3, device=device)
-        for field in ("top", "sinkage", "pressure", "area"):
+        for field in ("top", "sinkage", "area"):
             setattr(w, field, wp.zeros(slots, dtype=p.real, device=device))
         for field in ("soil", "mark", "triangle", "listed"):
             setattr(w, field, wp.zeros(nodes, dtype=wp.int32, device=device))
@@ -190,10 +193,10 @@ class SoilModule:
     # ---- the step -----------------------------------------------------------------------------------
 
     def evaluate(self, h: float) -> None:
-        self._run("evaluate", h, self._launch_evaluate)
+        self._run("evaluate", h, self._launcher.evaluate)
 
     def commit(self, h: float) -> None:
-        self._run("commit", h, self._launch_commit)
+        self._run("commit", h, self._launcher.commit)
         self.ground.ensure(self._spare)
 
     def _run(self, name: str, h: float, launch) -> None:
@@ -203,29 +206,15 @@ class SoilModule:
             self._h = h
         generation, graph = self._graphs.get(name, (-1, None))
         if generation != self.ground.generation:
-            wp.load_module(self.kernels.module, device=self.device)
+            wp.load_module(self._launcher.module, device=self.device)
             with wp.ScopedCapture(device=self.device) as capture:
-                launch()
+                launch(
+                    self.ground.arrays, self._options, self._bodies, self._window, self.motion, self.out,
+                    self.worlds, list(self.surfaces.values()),
+                )  # fmt: skip
             graph = capture.graph
             self._graphs[name] = (self.ground.generation, graph)
         wp.capture_launch(graph)
-
-    def _motion_arrays(self):
-        m = self.motion
-        return m.position, m.rotation, m.velocity, m.spin
-
-    def _launch_commit(self) -> None:
-        args = [self.ground.arrays, self._options, self._bodies, self._window, *self._motion_arrays(), self.out.status]
-        wp.launch(self.kernels.commit_world, dim=self.worlds, inputs=args, device=self.device)
-
-    def _launch_evaluate(self) -> None:
-        args = [self.ground.arrays, self._options, self._bodies, self._window, *self._motion_arrays()]
-        wp.launch(
-            self.kernels.evaluate_world,
-            dim=self.worlds,
-            inputs=[*args, self.out.wrench, self.out.implicit],
-            device=self.device,
-        )
 
     # ---- state, channels ----------------------------------------------------------------------------
 
@@ -235,7 +224,7 @@ class SoilModule:
     def state(self) -> dict[str, wp.array]:
         w, b = self._window, self._bodies
         names = (
-            "box", "top", "extent", "lowest", "sinkage", "pressure", "area", "tally", "soil", "mark", "surface",
+            "box", "top", "extent", "lowest", "sinkage", "area", "tally", "soil", "mark", "surface",
             "virgin", "packed", "packed_virgin", "under", "triangle", "reach",
         )  # fmt: skip
         return {

@@ -11,8 +11,8 @@ from grouser.terrain.ground import ground_types
 FAR = 1.0e30  # height [m] of "no body above this node"
 FREE, CONTACT, BORDER, BARE_NODE, HELD = 0, 1, 2, 3, 4  # marks of a node in a body's window
 # columns of Window.box
-ROW0, COLUMN0, ROWS, COLUMNS, CONTACTS, BORDERS, CHANGED, ACTIVE = range(8)
-BOX = 8
+ROW0, COLUMN0, ROWS, COLUMNS, CONTACTS, BORDERS, CHANGED, EDGES, LOADED = range(9)
+BOX = 9
 # columns of Window.tally (sums since the start, in metres of node height)
 REMOVED, COMPRESSED, MOVED = range(3)
 # status codes
@@ -99,9 +99,9 @@ def soil_types(name: str) -> SimpleNamespace:
         extent: wp.array2d(dtype=real)  # (slot, 4) columns and rows the low part of the body spans [cells]
         lowest: wp.array(dtype=vec3)  # (slot,) lowest vertex: column, row, height
         sinkage: wp.array(dtype=real)  # [m], (slot,)
-        pressure: wp.array(dtype=real)  # [Pa], (slot,) greatest
         area: wp.array(dtype=real)  # [m^2], (slot,) of the loaded nodes
         tally: wp.array2d(dtype=real)  # [m], (slot, 3) removed, compressed, moved
+        step_tally: wp.array2d(dtype=real)  # [m], (slot, 3) the same in this step, fine kernels only
         soil: wp.array(dtype=wp.int32)
         mark: wp.array(dtype=wp.int32)
         surface: wp.array(dtype=real)  # [m]
@@ -117,7 +117,7 @@ def soil_types(name: str) -> SimpleNamespace:
         flow: wp.array(dtype=real)  # [m] gained or lost by sliding in this sweep
         spoil: wp.array(dtype=parts)  # displaced soil of a block
         listed: wp.array(dtype=wp.int32)  # border nodes of a slot, in order
-        loaded: wp.array(dtype=wp.int32)  # blocks of a slot that displace soil, in order
+        loaded: wp.array(dtype=wp.int32)  # (block,) 1: it displaces soil, fine kernels only
         total: wp.array(dtype=terms)  # (slot,) sums of evaluate
 
     return SimpleNamespace(

@@ -1,6 +1,6 @@
-"""Kernels of the soil: fused (one thread a world, few launches) and fine (one thread an element, for a GPU).
+"""Fused kernels: one thread a world with the loops inside, two launches a step. For few worlds on a CPU.
 
-Both call the same stages in the same order; on the CPU in float64 they agree bit for bit.
+They call the same stages in the same order as the fine kernels; on the CPU both agree bit for bit.
 """
 
 from functools import cache
@@ -13,10 +13,11 @@ from grouser.contact.soil.footprint import footprint_stages
 from grouser.contact.soil.plasticity import plasticity_stages
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.traction import traction_stages
+from grouser.terrain.ground import TILE
 
 
 @cache
-def soil_kernels(name: str) -> SimpleNamespace:
+def fused_kernels(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
     real, vec3, quat, vec6, mat33, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat33, p.mat66
@@ -31,10 +32,9 @@ def soil_kernels(name: str) -> SimpleNamespace:
     scatter_node = s.scatter_node
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
+    tile = wp.constant(TILE)
     module = wp.get_module(f"grouser.contact.soil.{name}")
     module.options["enable_backward"] = False
-
-    # ---- fused: the loops of one body -------------------------------------------------------------
 
     @wp.func
     def see_vertex(win: Window, slot: int, at: vec3, cut: real):
@@ -228,8 +228,8 @@ def soil_kernels(name: str) -> SimpleNamespace:
         win.tally[slot, t.MOVED] = win.tally[slot, t.MOVED] + moved
         r0 = win.box[slot, t.ROW0]
         c0 = win.box[slot, t.COLUMN0]
-        for i in range(r0 / 32, (r0 + win.box[slot, t.ROWS] - 1) / 32 + 1):
-            for j in range(c0 / 32, (c0 + win.box[slot, t.COLUMNS] - 1) / 32 + 1):
+        for i in range(r0 / tile, (r0 + win.box[slot, t.ROWS] - 1) / tile + 1):
+            for j in range(c0 / tile, (c0 + win.box[slot, t.COLUMNS] - 1) / tile + 1):
                 index = g.table[world, i, j]
                 g.stamp[world, index] = g.stamp[world, index] + 1
 
@@ -289,7 +289,6 @@ def soil_kernels(name: str) -> SimpleNamespace:
             vel = velocity[world, row]
             spin = spinning[world, row]
             total = terms()
-            peak = real(0.0)
             area = int(0)
             rows = win.box[slot, t.ROWS]
             columns = win.box[slot, t.COLUMNS]
@@ -312,3 +311,20 @@ def soil_kernels(name: str) -> SimpleNamespace:
             implicit_out[world, body] = block
 
     return SimpleNamespace(commit_world=commit_world, evaluate_world=evaluate_world, types=ty, module=module)
+
+
+class FusedLauncher:
+    """Launches one fused kernel for commit and one for evaluate."""
+
+    def __init__(self, name: str, device: str):
+        self.kernels, self.device = fused_kernels(name), device
+        self.module = self.kernels.module
+
+    def commit(self, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
+        inputs = [ground, options, bodies, window, motion.position, motion.rotation, motion.velocity, motion.spin]
+        wp.launch(self.kernels.commit_world, dim=worlds, inputs=[*inputs, out.status], device=self.device)
+
+    def evaluate(self, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
+        inputs = [ground, options, bodies, window, motion.position, motion.rotation, motion.velocity, motion.spin]
+        outputs = [out.wrench, out.implicit]
+        wp.launch(self.kernels.evaluate_world, dim=worlds, inputs=[*inputs, *outputs], device=self.device)

@@ -1,0 +1,361 @@
+"""Fine kernels: one thread an element (vertex, triangle, node, block), for many worlds on a GPU.
+
+They call the same stages in the same order as the fused kernels; on the CPU both agree bit for bit. Bodies of one
+world follow each other, because their ruts may overlap.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.contact.soil import types as t
+from grouser.contact.soil.footprint import footprint_stages
+from grouser.contact.soil.plasticity import plasticity_stages
+from grouser.contact.soil.surface import CHUNK
+from grouser.contact.soil.traction import traction_stages
+from grouser.terrain.ground import TILE
+
+
+@cache
+def fine_kernels(name: str) -> SimpleNamespace:
+    ty = t.soil_types(name)
+    p = ty.precision
+    real, vec3, quat, vec6, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat66
+    Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
+    f, s, w = footprint_stages(name), plasticity_stages(name), traction_stages(name)
+    find_top, chunk_is_near, place_vertex = f.find_top, f.chunk_is_near, f.place_vertex
+    forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
+    raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
+    touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
+    border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
+    pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
+    scatter_node = s.scatter_node
+    predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
+    chunk = wp.constant(CHUNK)
+    tile = wp.constant(TILE)
+    module = wp.get_module(f"grouser.contact.soil.fine.{name}")
+    module.options["enable_backward"] = False
+
+    @wp.struct
+    class Motion:
+        position: wp.array2d(dtype=vec3)
+        rotation: wp.array2d(dtype=quat)
+        velocity: wp.array2d(dtype=vec3)
+        spin: wp.array2d(dtype=vec3)
+
+    @wp.func
+    def inside(win: Window, slot: int, node: int):
+        """Whether a node of the window lies inside its border."""
+        i = node / win.side
+        j = node % win.side
+        return i >= 1 and j >= 1 and i < win.box[slot, t.ROWS] - 1 and j < win.box[slot, t.COLUMNS] - 1
+
+    @wp.kernel(module=module)
+    def begin(g: Ground, b: Bodies, win: Window, m: Motion, body: int):
+        world = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        find_top(g, b, win, world, body, slot, m.position[world, b.rows[body]])
+        win.box[slot, t.EDGES] = 0
+        for k in range(3):
+            win.step_tally[slot, k] = real(0.0)
+
+    @wp.kernel(module=module)
+    def place(g: Ground, b: Bodies, win: Window, m: Motion, body: int):
+        world, number = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        v = b.first_vertex[body] + number
+        pos = m.position[world, b.rows[body]]
+        R = wp.quat_to_matrix(m.rotation[world, b.rows[body]])
+        c = b.first_vertex_chunk[body] + number / chunk
+        near = int(0)
+        if chunk_is_near(g, b, win, body, slot, c, pos, R):
+            near = int(1)
+            at = place_vertex(g, b, world, v, pos, R)
+            if at[2] < win.top[slot] + g.spacing:
+                wp.atomic_min(win.extent, slot, 0, at[0])
+                wp.atomic_max(win.extent, slot, 1, at[0])
+                wp.atomic_min(win.extent, slot, 2, at[1])
+                wp.atomic_max(win.extent, slot, 3, at[1])
+        else:
+            forget_vertex(b, world, v)
+        if number % chunk == 0:
+            b.near[world, c] = near
+
+    @wp.kernel(module=module)
+    def open_up(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int, status_out: wp.array2d(dtype=wp.int32)):
+        world = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        for v in range(b.first_vertex[body], b.first_vertex[body + 1]):
+            at = b.placed[world, v]
+            if at[2] < win.lowest[slot][2]:
+                win.lowest[slot] = at
+        status_out[world, body] = open_window(g, o, win, world, slot, m.position[world, b.rows[body]])
+
+    @wp.kernel(module=module)
+    def gather(g: Ground, b: Bodies, win: Window, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        i = node / win.side
+        j = node % win.side
+        if i < win.box[slot, t.ROWS] and j < win.box[slot, t.COLUMNS]:
+            gather_node(g, win, world, slot, i, j)
+            clear_node(g, win, slot, i, j)
+
+    @wp.kernel(module=module)
+    def raster(g: Ground, b: Bodies, win: Window, body: int, mode: int):
+        world, number = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        if win.box[slot, t.ROWS] > 0:
+            raster_triangle(g, b, win, world, slot, b.first_triangle[body] + number, mode)
+
+    @wp.kernel(module=module)
+    def crease(g: Ground, b: Bodies, win: Window, body: int):
+        world, number = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        if win.box[slot, t.ROWS] > 0:
+            mark_crease(g, b, win, world, slot, b.first_crease[body] + number, 1)
+
+    @wp.kernel(module=module)
+    def touch_all(o: Options, b: Bodies, win: Window, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        if inside(win, slot, node):
+            k = slot * win.side * win.side + node
+            if touch_node(o, b, win, world, body, k) == 1:
+                wp.atomic_add(win.box, slot, t.CONTACTS, 1)
+                wp.atomic_add(win.step_tally, slot, t.REMOVED, win.sunk[k])
+
+    @wp.kernel(module=module)
+    def border(b: Bodies, win: Window, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        if inside(win, slot, node):
+            k = slot * win.side * win.side + node
+            if mark_border(win, k) == 1:
+                wp.atomic_add(win.box, slot, t.BORDERS, 1)
+            elif b.from_patch[body] == 1 and win.mark[k] == t.CONTACT:
+                for e in range(4):
+                    n = k + wp.where(e == 0, 1, wp.where(e == 1, -1, wp.where(e == 2, win.side, -win.side)))
+                    if win.mark[n] != t.CONTACT:
+                        wp.atomic_add(win.box, slot, t.EDGES, 1)
+
+    @wp.kernel(module=module)
+    def collect(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
+        """Spoil of a block and its weights over the border."""
+        world, block = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        row = b.rows[body]
+        place_in = slot * win.blocks * win.blocks + block
+        win.loaded[place_in] = 0
+        displaces = win.box[slot, t.ROWS] > 0 and win.box[slot, t.BORDERS] > 0
+        if displaces and win.step_tally[slot, t.REMOVED] > real(0.0):
+            spoil = gather_spoil(
+                g, o, win, slot, block, m.position[world, row], m.velocity[world, row], m.spin[world, row]
+            )
+            if spoil[0] > real(0.0):
+                spoil = centre_spoil(spoil)
+                even = real(0.0)
+                push = real(0.0)
+                drag = real(0.0)
+                start = slot * win.side * win.side
+                for i in range(1, win.box[slot, t.ROWS] - 1):
+                    for j in range(1, win.box[slot, t.COLUMNS] - 1):
+                        if win.mark[start + i * win.side + j] == t.BORDER:
+                            we, wpu, wd = border_weights(win, spoil, i, j)
+                            even += we
+                            push += wpu
+                            drag += wd
+                win.spoil[place_in] = share_out(spoil, even, push, drag)
+                win.loaded[place_in] = 1
+
+    @wp.kernel(module=module)
+    def pile(o: Options, b: Bodies, win: Window, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        if inside(win, slot, node):
+            k = slot * win.side * win.side + node
+            if win.mark[k] == t.BORDER:
+                base = slot * win.blocks * win.blocks
+                got = real(0.0)
+                for e in range(win.blocks * win.blocks):
+                    if win.loaded[base + e] == 1:
+                        got += receive(win, win.spoil[base + e], node / win.side, node % win.side)
+                if got > real(0.0):
+                    pile_up(o, win, k, got)
+
+    @wp.kernel(module=module)
+    def sink_all(o: Options, b: Bodies, win: Window, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        if inside(win, slot, node):
+            k = slot * win.side * win.side + node
+            d = win.sunk[k]
+            if d > real(0.0):
+                kept = wp.where(win.box[slot, t.BORDERS] == 0, 1, 0)
+                share = wp.where(kept == 1, real(1.0), o.soils[win.soil[k]].chi)
+                wp.atomic_add(win.step_tally, slot, t.COMPRESSED, share * d)
+                sink_node(o, win, k, kept)
+                win.box[slot, t.CHANGED] = 1
+
+    @wp.kernel(module=module)
+    def shear_all(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
+        world, number = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        v = b.first_vertex[body] + number
+        row = b.rows[body]
+        if win.box[slot, t.ROWS] > 0 and b.near[world, b.first_vertex_chunk[body] + number / chunk] == 1:
+            if b.placed[world, v][2] < win.top[slot]:
+                R = wp.quat_to_matrix(m.rotation[world, row])
+                shear_vertex(
+                    g, o, b, win, world, body, slot, v,
+                    m.position[world, row], R, m.velocity[world, row], m.spin[world, row],
+                )  # fmt: skip
+            else:
+                b.shear[world, v] = vec3()
+
+    @wp.kernel(module=module)
+    def hold(g: Ground, b: Bodies, win: Window, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        if inside(win, slot, node):
+            hold_node(g, win, slot * win.side * win.side + node)
+
+    @wp.kernel(module=module)
+    def slide_all(g: Ground, o: Options, b: Bodies, win: Window, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        if inside(win, slot, node):
+            if slide(g, o, win, slot, node / win.side, node % win.side) == 1:
+                win.box[slot, t.CHANGED] = 1
+
+    @wp.kernel(module=module)
+    def settle_all(o: Options, b: Bodies, win: Window, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        if inside(win, slot, node):
+            settle(o, win, slot * win.side * win.side + node)
+
+    @wp.kernel(module=module)
+    def scatter(g: Ground, b: Bodies, win: Window, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        if win.box[slot, t.CHANGED] == 1 and inside(win, slot, node):
+            moved = scatter_node(g, win, world, slot, node / win.side, node % win.side)
+            wp.atomic_add(win.step_tally, slot, t.MOVED, moved)
+
+    @wp.kernel(module=module)
+    def finish(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int, status_out: wp.array2d(dtype=wp.int32)):
+        world = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        contacts = win.box[slot, t.CONTACTS]
+        if b.from_patch[body] == 1 and contacts > 0:
+            b.per_width[world, body] = real(win.box[slot, t.EDGES]) / (real(2 * contacts) * g.spacing)
+        if win.box[slot, t.CHANGED] == 1:
+            for k in range(3):
+                win.tally[slot, k] = win.tally[slot, k] + win.step_tally[slot, k]
+            r0 = win.box[slot, t.ROW0]
+            c0 = win.box[slot, t.COLUMN0]
+            for i in range(r0 / tile, (r0 + win.box[slot, t.ROWS] - 1) / tile + 1):
+                for j in range(c0 / tile, (c0 + win.box[slot, t.COLUMNS] - 1) / tile + 1):
+                    index = g.table[world, i, j]
+                    g.stamp[world, index] = g.stamp[world, index] + 1
+        if status_out[world, body] == t.FINE and contacts > 0:
+            v = m.velocity[world, b.rows[body]]
+            if o.step[0] * wp.sqrt(v[0] * v[0] + v[1] * v[1]) > o.fast:
+                status_out[world, body] = t.FAST
+
+    @wp.kernel(module=module)
+    def predict(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        row = b.rows[body]
+        i = node / win.side
+        j = node % win.side
+        if node == 0:
+            win.total[slot] = type(win.total[slot])()
+            win.box[slot, t.LOADED] = 0
+        if i < win.box[slot, t.ROWS] and j < win.box[slot, t.COLUMNS]:
+            if o.several == 1:
+                gather_node(g, win, world, slot, i, j)
+            predict_node(
+                g, o, win, slot, i, j, m.position[world, row], m.velocity[world, row], m.spin[world, row]
+            )
+
+    @wp.kernel(module=module)
+    def force(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        row = b.rows[body]
+        if inside(win, slot, node):
+            if loaded(win, slot * win.side * win.side + node, g.spacing):
+                R = wp.quat_to_matrix(m.rotation[world, row])
+                part = node_force(
+                    g, o, b, win, world, body, slot, node / win.side, node % win.side,
+                    m.position[world, row], R, m.velocity[world, row], m.spin[world, row],
+                )  # fmt: skip
+                wp.atomic_add(win.total, slot, part)
+                wp.atomic_add(win.box, slot, t.LOADED, 1)
+
+    @wp.kernel(module=module)
+    def sum_up(g: Ground, b: Bodies, win: Window, body: int, wrench_out: wp.array2d(dtype=vec6), implicit_out: wp.array2d(dtype=mat66)):
+        world = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        win.area[slot] = real(win.box[slot, t.LOADED]) * g.spacing * g.spacing
+        total, block = assemble(win.total[slot])
+        wrench_out[world, body] = total
+        implicit_out[world, body] = block
+
+    return SimpleNamespace(**{k: v for k, v in locals().items() if isinstance(v, wp.Kernel)}, Motion=Motion, module=module)
+
+
+class FineLauncher:
+    """Launches the stages one after another, each over all worlds."""
+
+    def __init__(self, name: str, device: str):
+        self.kernels, self.device = fine_kernels(name), device
+        self.module = self.kernels.module
+
+    def _view(self, motion):
+        m = self.kernels.Motion()
+        m.position, m.rotation, m.velocity, m.spin = motion.position, motion.rotation, motion.velocity, motion.spin
+        return m
+
+    def commit(self, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
+        g, o, b, w, m, k = ground, options, bodies, window, self._view(motion), self.kernels
+        nodes, blocks = (worlds, w.side**2), (worlds, w.blocks**2)
+
+        def go(kernel, dim, *inputs):
+            wp.launch(kernel, dim=dim, inputs=list(inputs), device=self.device)
+
+        for body, surface in enumerate(surfaces):
+            vertices, triangles = (worlds, len(surface.vertices)), (worlds, len(surface.triangles))
+            go(k.begin, worlds, g, b, w, m, body)
+            go(k.place, vertices, g, b, w, m, body)
+            go(k.open_up, worlds, g, o, b, w, m, body, out.status)
+            go(k.gather, nodes, g, b, w, body)
+            go(k.raster, triangles, g, b, w, body, 1)
+            go(k.raster, triangles, g, b, w, body, 2)
+            go(k.crease, (worlds, len(surface.creases)), g, b, w, body)
+            go(k.touch_all, nodes, o, b, w, body)
+            go(k.border, nodes, b, w, body)
+            if o.spoil:
+                go(k.collect, blocks, g, o, b, w, m, body)
+                go(k.pile, nodes, o, b, w, body)
+            go(k.sink_all, nodes, o, b, w, body)
+            go(k.shear_all, vertices, g, o, b, w, m, body)
+            if o.sweeps:
+                go(k.hold, nodes, g, b, w, body)
+            for _ in range(o.sweeps):
+                go(k.slide_all, nodes, g, o, b, w, body)
+                go(k.settle_all, nodes, o, b, w, body)
+            go(k.scatter, nodes, g, b, w, body)
+            go(k.finish, worlds, g, o, b, w, m, body, out.status)
+
+    def evaluate(self, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
+        g, o, b, w, m, k = ground, options, bodies, window, self._view(motion), self.kernels
+        nodes = (worlds, w.side**2)
+        for body in range(len(surfaces)):
+            wp.launch(k.predict, dim=nodes, inputs=[g, o, b, w, m, body], device=self.device)
+            wp.launch(k.force, dim=nodes, inputs=[g, o, b, w, m, body], device=self.device)
+            wp.launch(k.sum_up, dim=worlds, inputs=[g, b, w, body, out.wrench, out.implicit], device=self.device)

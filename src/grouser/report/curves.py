@@ -1,0 +1,80 @@
+"""Turns the channels a figure names into curves with labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.recording import Recording
+from grouser.recording.selection import axis_names, split
+from grouser.report.wording import unit_text
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a figure."""
+
+    channel: str
+    label: str  # of the channel's axis; empty where the channel is one number
+    unit: str
+    values: np.ndarray  # (frame, world)
+
+
+def frames(recording: Recording, figure: Mapping[str, Any]) -> slice:
+    """The frames inside the figure's time window."""
+    window = figure.get("window")
+    if window is None:
+        return slice(0, len(recording))
+    start, stop = (np.inf if bound is None and k else -np.inf if bound is None else bound for k, bound in enumerate(window))
+    if not start < stop:
+        raise InputError(f"figure {figure['name']!r}, window: {list(window)}; [start, stop] with start < stop allowed")
+    return slice(
+        int(np.searchsorted(recording.time, start, "left")), int(np.searchsorted(recording.time, stop, "right"))
+    )
+
+
+def curves(recording: Recording, words: str, within: slice) -> list[Curve]:
+    """A channel as one curve for each of its labels; "time" is one too."""
+    if words == "time":
+        values = recording.time[within]
+        return [Curve("time", "", "s", np.repeat(values[:, None], recording.worlds, axis=1))]
+    name, inside = split(words)
+    channel = recording.channel_info(name)
+    if channel.kind == "ragged":
+        raise InputError(f"channel {name!r} has another number of rows in every frame; a figure cannot draw it")
+    values = recording.read(words, within)
+    if recording.worlds == 1:
+        values = values[:, None]
+    if values.ndim == 2:
+        return [Curve(name, inside, channel.unit, values)]
+    if values.ndim > 3:
+        raise InputError(f"{words!r} has shape {channel.shape}; a figure needs '{name}[label, component]'")
+    axis = len(channel.shape) - 1
+    names = axis_names(channel, axis)
+    return [
+        Curve(name, ", ".join(filter(None, (inside, label))), channel.unit, values[:, :, k])
+        for k, label in enumerate(names)
+    ]
+
+
+def labels(drawn: Sequence[Curve]) -> list[str]:
+    """As short as they can be without two of them being equal."""
+    channels = {curve.channel for curve in drawn}
+    short = {name: name.rsplit("/", 1)[-1].replace("_", " ") for name in channels}
+    if len(set(short.values())) < len(channels):
+        short = {name: name for name in channels}
+    if len(channels) == 1 and all(curve.label for curve in drawn):
+        return [curve.label for curve in drawn]
+    return [f"{short[c.channel]}, {c.label}" if c.label else short[c.channel] for c in drawn]
+
+
+def axis_title(drawn: Sequence[Curve]) -> str:
+    """Quantity and unit, for an axis the scenario gave no words for."""
+    names = list(dict.fromkeys(curve.channel.rsplit("/", 1)[-1].replace("_", " ") for curve in drawn))
+    units = list(dict.fromkeys(unit_text(curve.unit) for curve in drawn))
+    unit = f" [{units[0]}]" if len(units) == 1 and units[0] else ""
+    return (names[0] if len(names) == 1 else "") + unit

@@ -1,0 +1,132 @@
+"""Metric values against what a scenario expects of them, and summary.json."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from grouser.errors import InputError
+from grouser.recording import Recording
+
+UNDECIDING = "real_time_factor"  # names with this ending are timings: shown, never passed or failed
+TOLERANCES = ("rel", "abs", "min", "max")
+
+
+def judge(declaration: Mapping[str, Any], value: Any) -> bool | None:
+    """Whether a value meets its expectation; None where there is none to meet.
+
+    rel: |value - expected| <= rel |expected|; abs: |value - expected| <= abs; min: value >= min;
+    max: value <= max; several together must all hold, none means equal. NaN never passes.
+    """
+    expected, tolerance = declaration.get("expected"), declaration.get("tolerance") or {}
+    _check_tolerance(declaration)
+    if str(declaration["name"]).endswith(UNDECIDING):
+        return None
+    if _has_nan(value):
+        return False
+    if expected is None and not tolerance:
+        return None
+    if value is None:
+        return False
+    return _meets(value, expected, tolerance)
+
+
+def _check_tolerance(declaration: Mapping[str, Any]) -> None:
+    for kind, bound in (declaration.get("tolerance") or {}).items():
+        where = f"metric {declaration['name']!r}, tolerance"
+        if kind not in TOLERANCES:
+            raise InputError(f"{where} {kind!r}; {', '.join(TOLERANCES)} allowed")
+        if not _is_number(bound) or math.isnan(bound) or (kind in ("rel", "abs") and bound < 0):
+            raise InputError(f"{where} {kind}: {bound!r}; a number{', 0 or more,' * (kind in ('rel', 'abs'))} allowed")
+        if kind in ("rel", "abs") and declaration.get("expected") is None:
+            raise InputError(f"{where} {kind}: needs an expected value")
+
+
+def _meets(value: Any, expected: Any, tolerance: Mapping[str, float]) -> bool:
+    if isinstance(value, list | tuple):
+        if expected is None:
+            return all(_meets(item, None, tolerance) for item in value)
+        if not isinstance(expected, list | tuple) or len(value) != len(expected):
+            return False
+        return all(_meets(item, target, tolerance) for item, target in zip(value, expected, strict=True))
+    if not _is_number(value):
+        return type(value) is type(expected) and value == expected
+    if expected is not None and not _is_number(expected):
+        return False
+    bounds = {
+        "rel": lambda x: abs(value - expected) <= x * abs(expected),
+        "abs": lambda x: abs(value - expected) <= x,
+        "min": lambda x: value >= x,
+        "max": lambda x: value <= x,
+    }
+    if not tolerance:
+        return value == expected
+    return all(bounds[kind](bound) for kind, bound in tolerance.items())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _has_nan(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_has_nan(item) for item in value)
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows neither NaN nor infinity: null."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def summarise(recording: Recording) -> dict[str, Any]:
+    """What summary.json holds; values that no declaration names are listed without expectation."""
+    header, values = recording.header, recording.metrics
+    declared = {metric["name"]: metric for metric in header.get("metrics", [])}
+    for name in values:
+        declared.setdefault(name, {"name": name, "unit": "1"})
+    return {
+        "scenario": header.get("scenario"),
+        "version": header.get("version"),
+        "settings": _finite(header.get("settings", {})),
+        "metrics": {
+            name: {
+                "value": _finite(values.get(name)),
+                "unit": metric.get("unit", "1"),
+                "expected": _finite(metric.get("expected")),
+                "tolerance": metric.get("tolerance"),
+                "source": metric.get("source"),
+                "pass": judge(metric, values.get(name)),
+            }
+            for name, metric in declared.items()
+        },
+        "wall_s": recording.wall_s,
+        "sim_s": recording.sim_s,
+        "steps": recording.steps,
+    }
+
+
+def missed(summary: Mapping[str, Any]) -> list[str]:
+    """Names of the metrics that missed their expectation."""
+    return [name for name, metric in summary["metrics"].items() if metric["pass"] is False]
+
+
+def write_summary(recording: Recording, directory: str | Path) -> dict[str, Any]:
+    """Write summary.json, whole or not at all, and return what it says."""
+    summary = summarise(recording)
+    path = Path(directory) / "summary.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(json.dumps(summary, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return summary
