@@ -29,11 +29,17 @@ def frames(recording: Recording, figure: Mapping[str, Any]) -> slice:
     window = figure.get("window")
     if window is None:
         return slice(0, len(recording))
-    start, stop = (np.inf if bound is None and k else -np.inf if bound is None else bound for k, bound in enumerate(window))
+    start, stop = (
+        np.inf if bound is None and k else -np.inf if bound is None else bound
+        for k, bound in enumerate(window)
+    )
     if not start < stop:
-        raise InputError(f"figure {figure['name']!r}, window: {list(window)}; [start, stop] with start < stop allowed")
+        raise InputError(
+            f"figure {figure['name']!r}, window: {list(window)}; [start, stop] with start < stop allowed"
+        )
     return slice(
-        int(np.searchsorted(recording.time, start, "left")), int(np.searchsorted(recording.time, stop, "right"))
+        int(np.searchsorted(recording.time, start, "left")),
+        int(np.searchsorted(recording.time, stop, "right")),
     )
 
 
@@ -45,7 +51,9 @@ def curves(recording: Recording, words: str, within: slice) -> list[Curve]:
     name, inside = split(words)
     channel = recording.channel_info(name)
     if channel.kind == "ragged":
-        raise InputError(f"channel {name!r} has another number of rows in every frame; a figure cannot draw it")
+        raise InputError(
+            f"channel {name!r} has another number of rows in every frame; a figure cannot draw it"
+        )
     values = recording.read(words, within)
     if recording.worlds == 1:
         values = values[:, None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +11,22 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.recording.selection import split
+from grouser.report.style import WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+AROUND, LEGEND_HEIGHT = (1.75, 0.95), 0.28  # inch, what labels, title and legend take of a figure
+MAX_HEIGHT = 6.5  # inch
 MAX_NODES = 600_000
-PATH_COLOURS = ("#111111", "#b3123f", "#0a4d8c", "#6a3d9a")
+EARTH = ("#3d312b", "#6e5846", "#9d8262", "#c7b08b", "#e6dabd", "#faf6ea")  # low to high
+RUTS = ("#7a4a12", "#b5813f", "#dcbf8a", "#f7f5ef", "#b9d9e3", "#5b9fba", "#174f6c")  # heaped up to sunk
+PATH_COLOURS = ("#101418", "#c2185b", "#0a5fb4", "#6a3d9a", "#e65100", "#00796b")
 SUN_AZIMUTH_DEG, SUN_HEIGHT_DEG = 315, 40
-SHADE = 0.55  # how dark the shaded side is
+SHADE = 0.45  # how dark the shaded side is
 QUANTILE = 0.2  # percent at either end that the colours may leave out: one odd node hides no rut
-ROUND_PATH = 5000  # points a path is drawn with
+STRETCHED = (1 / 12, 3.0)  # height over width of the ground outside which a map is not to scale
+PATH_POINTS = 5000  # at most
 
 
 def draw_map(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
@@ -31,17 +37,18 @@ def draw_map(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> Non
     time = math.inf if time in (None, "end") else float(time)
     region = figure.get("region")
     world = int(figure.get("world", 0))
-    x, y, heights, first = recording.surface_at(time, region and tuple(region), world=world, max_nodes=MAX_NODES)
+    x, y, heights, first = recording.surface_at(
+        time, region and tuple(region), world=world, max_nodes=MAX_NODES
+    )
     if field == "height":
         image = _heights(axes, x, y, heights)
     else:
         image = _sinkage(axes, x, y, heights, first - heights)
     _paths(axes, recording, figure, time, world, (x[0], x[-1], y[0], y[-1]))
-    _frame(axes, x, y)
-    words = {"height": "height [m]", "sinkage": "sinkage [m]"}
-    bar = axes.figure.colorbar(image, ax=axes, shrink=0.85, pad=0.02, aspect=28, extend=_extend(image))
-    bar.set_label(figure.get("label") or words[field])
+    bar = axes.figure.colorbar(image, cax=axes.inset_axes((1.02, 0, 0.022, 1)), extend=_extend(image))
+    bar.set_label(figure.get("label") or f"{field} [m]")
     bar.outline.set_visible(False)
+    _frame(axes, x, y)
     axes.grid(visible=False)
     axes.set_xlabel(figure.get("xlabel") or "x [m]")
     axes.set_ylabel(figure.get("ylabel") or "y [m]")
@@ -51,31 +58,41 @@ def _heights(axes: Axes, x: np.ndarray, y: np.ndarray, heights: np.ndarray) -> A
     low, high = np.percentile(heights, (QUANTILE, 100 - QUANTILE))
     if high - low < 1e-9:
         low, high = low - 0.01, high + 0.01
-    image = _image(axes, x, y, heights, "cividis", low, high)
+    image = _image(axes, x, y, heights, EARTH, low, high)
     _shade(axes, x, y, heights)
     return image
 
 
 def _sinkage(axes: Axes, x: np.ndarray, y: np.ndarray, heights: np.ndarray, sinkage: np.ndarray) -> Any:
-    """Blue where the ground sank, brown where it heaped up, both to the same scale."""
+    """Blue where the ground sank, brown where it is heaped up, both to the same scale."""
     moved = np.abs(sinkage[sinkage != 0])
     reach = float(np.percentile(moved, 100 - QUANTILE)) if moved.size else 0.01
-    image = _image(axes, x, y, sinkage, "BrBG", -reach, reach)
+    image = _image(axes, x, y, sinkage, RUTS, -reach, reach)
     _shade(axes, x, y, heights)
     return image
 
 
-def _image(axes: Axes, x: np.ndarray, y: np.ndarray, values: np.ndarray, colours: str, low: float, high: float) -> Any:
-    return axes.imshow(
-        values, origin="lower", extent=_extent(x, y), cmap=colours, vmin=low, vmax=high, interpolation="nearest",
-        aspect="equal",
-    )  # fmt: skip
+def _image(
+    axes: Axes,
+    x: np.ndarray,
+    y: np.ndarray,
+    values: np.ndarray,
+    colours: Sequence[str],
+    low: float,
+    high: float,
+) -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    scale = LinearSegmentedColormap.from_list("ground", colours)
+    return axes.imshow(values, cmap=scale, vmin=low, vmax=high, **_placed(x, y))
 
 
-def _extent(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float]:
+def _placed(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    """Each node in the middle of its pixel."""
     half_x = (x[1] - x[0]) / 2 if len(x) > 1 else 0.5
     half_y = (y[1] - y[0]) / 2 if len(y) > 1 else 0.5
-    return x[0] - half_x, x[-1] + half_x, y[0] - half_y, y[-1] + half_y
+    extent = (x[0] - half_x, x[-1] + half_x, y[0] - half_y, y[-1] + half_y)
+    return {"extent": extent, "origin": "lower", "interpolation": "nearest"}
 
 
 def _shade(axes: Axes, x: np.ndarray, y: np.ndarray, heights: np.ndarray) -> None:
@@ -92,25 +109,34 @@ def _shade(axes: Axes, x: np.ndarray, y: np.ndarray, heights: np.ndarray) -> Non
     shadow = np.zeros((*heights.shape, 4), np.float32)
     shadow[..., :3] = (light > 0)[..., None]
     shadow[..., 3] = np.clip(np.abs(light), 0, 1) * SHADE
-    axes.imshow(shadow, origin="lower", extent=_extent(x, y), interpolation="nearest", aspect="equal")
+    axes.imshow(shadow, **_placed(x, y))
 
 
 def _extend(image: Any) -> str:
     values, (low, high) = image.get_array(), image.get_clim()
     under, over = values.min() < low - 1e-12, values.max() > high + 1e-12
-    return {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[under, over]
+    return {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[
+        under, over
+    ]
 
 
 def _paths(
-    axes: Axes, recording: Recording, figure: Mapping[str, Any], time: float, world: int, shown: tuple[float, ...]
+    axes: Axes,
+    recording: Recording,
+    figure: Mapping[str, Any],
+    time: float,
+    world: int,
+    shown: tuple[float, ...],
 ) -> None:
     drawn = 0
     stop = int(np.searchsorted(recording.time, time, "right"))
     for words in figure.get("paths") or ():
         for label, places in _places(recording, words, stop, world):
             colour = PATH_COLOURS[drawn % len(PATH_COLOURS)]
-            thinned = places[:: max(1, len(places) // ROUND_PATH)]
-            axes.plot(thinned[:, 0], thinned[:, 1], color="white", linewidth=2.4, alpha=0.7, solid_capstyle="round")
+            thinned = places[:: max(1, len(places) // PATH_POINTS)]
+            axes.plot(
+                thinned[:, 0], thinned[:, 1], color="white", linewidth=2.4, alpha=0.7, solid_capstyle="round"
+            )
             axes.plot(thinned[:, 0], thinned[:, 1], color=colour, linewidth=1.1, label=label)
             if len(places):
                 axes.plot(*places[0, :2], marker="o", color=colour, markersize=4, markeredgecolor="white")
@@ -119,7 +145,7 @@ def _paths(
     axes.set_xlim(shown[0], shown[1])
     axes.set_ylim(shown[2], shown[3])
     if drawn:
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(drawn, 5), handlelength=1.4, frameon=False)
+        axes.figure.legend(loc="outside lower center", ncols=min(drawn, 5), handlelength=1.4, frameon=False)
 
 
 def _places(recording: Recording, words: str, stop: int, world: int) -> list[tuple[str, np.ndarray]]:
@@ -138,8 +164,11 @@ def _places(recording: Recording, words: str, stop: int, world: int) -> list[tup
 
 
 def _frame(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
-    """The figure takes the shape of the ground, within reason."""
-    figure = axes.figure
+    """To scale, in a figure of the ground's shape; long strips are stretched, or nothing would be seen."""
+    figure: Any = axes.figure
     ratio = (y[-1] - y[0]) / max(x[-1] - x[0], 1e-9)
-    width = 7.2
-    figure.set_size_inches(width, min(max(width * 0.82 * ratio + 1.2, 2.2), 6.5))
+    to_scale = STRETCHED[0] <= ratio <= STRETCHED[1]
+    axes.set_aspect("equal" if to_scale else "auto")
+    around = AROUND[1] + LEGEND_HEIGHT * bool(figure.legends)
+    height = (WIDTH - AROUND[0]) * ratio if to_scale else 1.5 if ratio < 1 else MAX_HEIGHT
+    figure.set_size_inches(WIDTH, min(height + around, MAX_HEIGHT))

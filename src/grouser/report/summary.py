@@ -40,7 +40,9 @@ def _check_tolerance(declaration: Mapping[str, Any]) -> None:
         if kind not in TOLERANCES:
             raise InputError(f"{where} {kind!r}; {', '.join(TOLERANCES)} allowed")
         if not _is_number(bound) or math.isnan(bound) or (kind in ("rel", "abs") and bound < 0):
-            raise InputError(f"{where} {kind}: {bound!r}; a number{', 0 or more,' * (kind in ('rel', 'abs'))} allowed")
+            raise InputError(
+                f"{where} {kind}: {bound!r}; a number{', 0 or more,' * (kind in ('rel', 'abs'))} allowed"
+            )
         if kind in ("rel", "abs") and declaration.get("expected") is None:
             raise InputError(f"{where} {kind}: needs an expected value")
 
@@ -56,15 +58,17 @@ def _meets(value: Any, expected: Any, tolerance: Mapping[str, float]) -> bool:
         return type(value) is type(expected) and value == expected
     if expected is not None and not _is_number(expected):
         return False
-    bounds = {
-        "rel": lambda x: abs(value - expected) <= x * abs(expected),
-        "abs": lambda x: abs(value - expected) <= x,
-        "min": lambda x: value >= x,
-        "max": lambda x: value <= x,
-    }
     if not tolerance:
         return value == expected
-    return all(bounds[kind](bound) for kind, bound in tolerance.items())
+    return all(_within(kind, bound, value, expected) for kind, bound in tolerance.items())
+
+
+def _within(kind: str, bound: float, value: float, expected: Any) -> bool:
+    if kind == "min":
+        return value >= bound
+    if kind == "max":
+        return value <= bound
+    return abs(value - expected) <= bound * (abs(expected) if kind == "rel" else 1)
 
 
 def _is_number(value: Any) -> bool:

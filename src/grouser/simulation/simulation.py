@@ -66,6 +66,7 @@ class Simulation:
         m = self.engine.model
         movable = [m.body(b).name for b in range(1, m.nbody) if m.body(b).name]
         self.recorded_bodies = tuple(recorded_bodies) if recorded_bodies is not None else tuple(movable)
+        self._more_channels: list[Channel] = []
         self._said: set[tuple] = set()
         self._tile_stamps: dict[int, np.ndarray] = {}
         self.reset()
@@ -165,7 +166,12 @@ class Simulation:
         ]  # fmt: skip
         for source in (*self.modules, *self.controllers):
             out.extend(source.channels())
+        out.extend(self._more_channels)
         return [c for c in out if 0 not in c.shape]
+
+    def add_channel(self, channel: Channel) -> None:
+        """Record one more quantity."""
+        self._more_channels.append(channel)
 
     def changed_tiles(self, world: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Tiles written since the last call: (m, 2) row and column, (m, T, T) heights [m] float32."""

@@ -10,6 +10,7 @@ from grouser.contact.soil import types as t
 from grouser.contact.soil.plasticity import plasticity_stages
 
 SOFT = 0.05  # cells of height over which one rule for the soil beside a node passes into another
+LUG_ONSET = 1e3  # [Pa] (assumed)
 PRESSED = 1e-3  # cells: soil this far below its virgin level has been pressed
 
 
@@ -217,13 +218,12 @@ def traction_stages(name: str) -> SimpleNamespace:
     def lug_gain(win: Window, soil: Constants, k: int, modulus: real, pressure: real, share: real, height: real):
         """Factor on the rim's pressure where a share of the cell is grouser and presses `height` deeper.
 
-        Grousers press as the soil yields at their tips while the rim loads it, and let go with the rim.
+        Grousers press as the soil yields at their tips while the rim loads it, and let go with the rim; the first
+        LUG_ONSET of the rim's pressure bring them in gently.
         """
         y, dy = laws.yield_pressure(win.predicted[k], levels_of(win, k), modulus, soil.n, soil.k_e)
         tip, dt = laws.yield_pressure(win.predicted[k] - height, levels_of(win, k), modulus, soil.n, soil.k_e)
-        if y <= real(0.0):
-            return real(1.0)
-        return real(1.0) + share * wp.max(tip - y, real(0.0)) / y
+        return real(1.0) + share * wp.max(tip - y, real(0.0)) / (wp.max(pressure, y) + real(LUG_ONSET))
 
     @wp.func
     def loaded(win: Window, k: int, cell: real):
@@ -283,6 +283,7 @@ def traction_stages(name: str) -> SimpleNamespace:
             lugs = lug_share(b, world, win.triangle[k], here_column, here_row)
             gain = lug_gain(win, soil, k, modulus, pressure, lugs, b.grouser[body])
             pressure *= gain
+            stiffness *= gain
             px *= gain
             py *= gain
         lever = arm - b.grouser[body] * normal

@@ -1,0 +1,100 @@
+"""Figures of curves: channels over time or over each other, with theory and measurements laid over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.recording import Recording
+from grouser.report.curves import axis_title, curves, frames, labels
+from grouser.report.style import COLOURS, DASHES, FAINT, INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WORLDS_DRAWN = 32
+LEGEND_BESIDE = 7  # entries from which on the legend stands beside the axes
+
+
+def draw_lines(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
+    """Several x curves go with the y curves of the same label."""
+    within = frames(recording, figure)
+    over_time = figure.get("x", "time") == "time"
+    across = curves(recording, figure.get("x", "time"), within)
+    up = [curve for words in listed(figure) for curve in curves(recording, words, within)]
+    partner = {curve.label: curve for curve in across}
+    for place, (curve, label) in enumerate(zip(up, labels(up), strict=True)):
+        x = across[0] if len(across) == 1 else partner.get(curve.label)
+        if x is None:
+            raise InputError(f"x {figure['x']!r} has no {curve.label!r} to go with {curve.channel!r}")
+        look = {
+            "color": COLOURS[place % len(COLOURS)],
+            "linestyle": DASHES[place // len(COLOURS) % len(DASHES)],
+        }
+        _draw_worlds(axes, x.values, curve.values, label, look, over_time)
+    draw_overlay(axes, figure, len(up))
+    axes.set_xlabel(figure.get("xlabel") or axis_title(across))
+    axes.set_ylabel(figure.get("ylabel") or axis_title(up))
+    axes.margins(x=0.01 if over_time else 0.04, y=0.08)
+    if figure.get("equal"):
+        axes.set_aspect("equal", adjustable="datalim")
+    draw_zero(axes)
+    draw_legend(axes)
+
+
+def _draw_worlds(
+    axes: Axes, x: np.ndarray, y: np.ndarray, label: str, look: Mapping[str, Any], over_time: bool
+) -> None:
+    """A batch: thin lines, one per world, and over time their median."""
+    worlds = y.shape[1]
+    if worlds == 1:
+        axes.plot(x[:, 0], y[:, 0], label=label, **look)
+        return
+    for world in range(min(worlds, WORLDS_DRAWN)):
+        named = label if world == 0 and not over_time else None
+        axes.plot(x[:, world], y[:, world], **{**look, "linewidth": 0.7, "alpha": 0.35, "label": named})
+    if over_time and len(y):
+        axes.plot(x[:, 0], np.median(y, axis=1), label=f"{label} (median of {worlds} worlds)", **look)
+
+
+def draw_overlay(axes: Axes, figure: Mapping[str, Any], used: int) -> None:
+    """Curves given as data: measurements as points, theory as dashed lines."""
+    colours = (INK, *(COLOURS[(used + k) % len(COLOURS)] for k in range(len(COLOURS))))
+    for place, extra in enumerate(figure.get("overlay") or ()):
+        label = extra.get("label")
+        x, y = np.asarray(extra["x"], dtype=float), np.asarray(extra["y"], dtype=float)
+        if x.shape != y.shape or x.ndim != 1:
+            raise InputError(f"overlay {label!r}: {x.size} x and {y.size} y values; as many of both allowed")
+        colour = colours[place % len(colours)]
+        if extra.get("style", "points") == "line":
+            axes.plot(x, y, color=colour, linestyle=(0, (4, 2)), linewidth=1.3, label=label, zorder=3)
+        else:
+            ring = {"markerfacecolor": "white", "markeredgecolor": colour, "markeredgewidth": 1.3}
+            axes.plot(x, y, linestyle="none", marker="o", markersize=5, label=label, zorder=4, **ring)
+
+
+def listed(figure: Mapping[str, Any]) -> Sequence[str]:
+    """The channels along y."""
+    value = figure.get("y")
+    if not value:
+        raise InputError("y names no channel")
+    return [value] if isinstance(value, str) else value
+
+
+def draw_zero(axes: Axes) -> None:
+    low, high = axes.get_ylim()
+    if low < 0 < high:
+        axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
+
+
+def draw_legend(axes: Axes, at_least: int = 2) -> None:
+    count = len(axes.get_legend_handles_labels()[1])
+    if count < at_least:
+        return
+    if count >= LEGEND_BESIDE:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
+    else:
+        axes.legend(loc="best", ncols=2 if count > 3 else 1)

@@ -1,0 +1,186 @@
+"""A flat plate pressed into soil (bevameter): pressure against sinkage, the test soils are fitted with.
+
+Expectation: F = A (k_c/b + k_phi) z^n, 000_03880735ba32ca08.txt eq. 3, with b the smaller side of the plate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import mujoco
+import numpy as np
+import pydantic
+
+from grouser.contact.soil import SoilModule, SoilOptions, prepare
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Scenario, Settings
+from grouser.scenarios.soil_choice import SoilChoice
+from grouser.simulation import Simulation
+from grouser.simulation.shapes import box
+from grouser.terrain.generators import flat
+from grouser.terrain.ground import Ground
+
+SERVO = 1e8  # [N s/m] of the drive that forces the speed
+HEIGHT = 0.02  # [m] of the plate (assumed; only its lower face matters)
+PRESSING = 10.0  # [s] over which a load grows
+FIT_FROM = 0.2  # of the final sinkage: the exponent is fitted beyond it
+FORCE_TOLERANCE = 5e-3  # bar of the plate against Bekker
+EXPONENT_TOLERANCE = 5e-3  # what that force error allows the fitted exponent to be off
+
+Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
+
+
+class PlateSettings(Settings):
+    """A rectangular plate."""
+
+    length: Metres = 0.2
+    width: Metres = 0.1
+
+
+class PlateSinkage(Settings):
+    """Settings of `plate-sinkage`; with `load` the plate is pressed by a growing force instead of at `speed`."""
+
+    soil: SoilChoice = SoilChoice(name="dry-sand")
+    plate: PlateSettings = PlateSettings()
+    depth: Metres = 0.05
+    speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.01
+    load: Annotated[float, pydantic.Field(gt=0), Unit("N")] | None = None  # None: the speed is forced
+    compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
+    spacing: Metres = 0.01
+    step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] = 5e-3
+    erosion: bool = True
+
+    def chosen_soil(self):
+        soil = self.soil.resolve()
+        return soil if self.compression is None else soil.replace(compression=self.compression)
+
+    @property
+    def modulus(self) -> float:
+        """k_c/b + k_phi [N/m^(n+2)] of the smaller side."""
+        return self.chosen_soil().pressure_modulus(min(self.plate.length, self.plate.width))
+
+
+class Press:
+    """Pushes the plate: a constant speed, or a force that grows steadily to the load."""
+
+    def __init__(self, s: PlateSinkage):
+        self.period, self.settings, self.end = s.step, s, duration(s)
+
+    def act(self, time: float, sensors: Any, command: np.ndarray) -> None:
+        s = self.settings
+        command[0] = -s.speed if s.load is None else -s.load * min(time / self.end, 1.0)
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def reset(self, worlds) -> None:
+        pass
+
+    def channels(self) -> list[Channel]:
+        return []
+
+
+def build(s: PlateSinkage) -> Simulation:
+    size = (6 * s.plate.length, 6 * s.plate.width)
+    ground = Ground(flat(size=size, spacing=min(size) / 8), s.chosen_soil(), s.spacing)
+    vertices, triangles = box(np.array([s.plate.length / 2, s.plate.width / 2, HEIGHT / 2]))
+    vertices[:, 2] += HEIGHT / 2
+    surface = prepare(vertices, triangles, width=min(s.plate.length, s.plate.width), name="plate")
+    module = SoilModule(ground, {"plate": surface}, SoilOptions(erosion=s.erosion))
+    sim = Simulation(_press(s), [module], ground=ground, controllers=[Press(s)], step=s.step)
+    out, d, area, soil = sim.engine.slots[0].out, sim.data, s.plate.length * s.plate.width, s.chosen_soil()
+
+    def bekker():
+        return np.array([area * s.modulus * max(-d.qpos[0], 0.0) ** soil.n])
+
+    sim.add_channel(Channel("plate/force", "N", read=lambda: out.effective.numpy()[:, 0, 2].astype(float)))
+    sim.add_channel(Channel("plate/sinkage", "m", read=lambda: np.array([-d.qpos[0]])))
+    sim.add_channel(Channel("plate/bekker", "N", read=bekker))
+    return sim
+
+
+def _press(s: PlateSinkage) -> mujoco.MjSpec:
+    spec = mujoco.MjSpec()
+    spec.modelname = "plate-sinkage"
+    spec.option.gravity = [0, 0, 0]
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    plate = spec.worldbody.add_body(name="plate")
+    plate.add_joint(name="press", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[0, 0, 1])
+    plate.mass, plate.inertia, plate.explicitinertial = 10.0, [0.1, 0.1, 0.1], True
+    actuator = spec.add_actuator(name="drive", target="press", trntype=mujoco.mjtTrn.mjTRN_JOINT)
+    if s.load is None:
+        actuator.set_to_velocity(kv=SERVO)
+    else:
+        actuator.set_to_motor()
+    return spec
+
+
+def duration(s: PlateSinkage) -> float:
+    return s.depth / s.speed if s.load is None else PRESSING
+
+
+def metrics(s: PlateSinkage) -> list[dict[str, Any]]:
+    def metric(name, unit, definition, expected=None, tolerance=None, source=None):
+        return {
+            "name": name, "unit": unit, "definition": definition,
+            "expected": expected, "tolerance": tolerance, "source": source,
+        }  # fmt: skip
+
+    bekker = "000_03880735ba32ca08.txt eq. 3"
+    return [
+        metric(
+            "pressure_exponent", "1", "slope of log force over log sinkage, least squares beyond a fifth of the depth",
+            s.chosen_soil().n, {"rel": EXPONENT_TOLERANCE}, bekker,
+        ),
+        metric(
+            "force_error_rel", "1", "greatest difference of force and A (k_c/b + k_phi) z^n, over the latter",
+            0.0, {"abs": FORCE_TOLERANCE}, bekker,
+        ),
+        metric("sinkage_m", "m", "sinkage at the end"),
+        metric("force_N", "N", "force of the soil on the plate at the end"),
+        metric("volume_error_rel", "1", "soil lost less soil compressed, over soil displaced", 0.0, {"abs": 1e-9}, "volume"),
+        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+    ]  # fmt: skip
+
+
+def figures(s: PlateSinkage) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": "pressure-sinkage", "title": "Force over sinkage", "kind": "xy", "x": "plate/sinkage",
+            "y": ["plate/force", "plate/bekker"], "xlabel": "sinkage [m]", "ylabel": "force [N]",
+            "caption": "Force of the soil on the plate against Bekker's law.",
+        },
+        {
+            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
+            "paths": [], "caption": "Height against the undisturbed surface.",
+        },
+    ]  # fmt: skip
+
+
+def measure(s: PlateSinkage, recording: Recording) -> dict[str, Any]:
+    sinkage, force, bekker = (recording[f"plate/{name}"] for name in ("sinkage", "force", "bekker"))
+    deep = sinkage > FIT_FROM * sinkage.max()
+    slope = np.polyfit(np.log(sinkage[deep]), np.log(force[deep]), 1)[0] if deep.sum() > 2 else math.nan
+    return {
+        "pressure_exponent": float(slope),
+        "force_error_rel": float(np.max(np.abs(force[deep] / bekker[deep] - 1))) if deep.any() else math.nan,
+        "sinkage_m": float(sinkage[-1]),
+        "force_N": float(force[-1]),
+        "volume_error_rel": float(recording["soil/volume_error"][-1]),
+    }
+
+
+SCENARIO = Scenario(
+    name="plate-sinkage",
+    summary="a plate pressed into soil: pressure against sinkage (bevameter)",
+    source="000_03880735ba32ca08.txt eq. 3, 003_7975400cf393bbef.txt eq. 17",
+    settings=PlateSinkage,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+)

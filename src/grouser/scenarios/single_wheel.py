@@ -1,0 +1,315 @@
+"""One wheel in a soil bin: towed, driven or at a forced slip, as single-wheel test beds have it.
+
+The laws are those of 003_7975400cf393bbef.txt section 2.2 and 000_03880735ba32ca08.txt section III; expectations
+are the classical integrals of a rigid wheel where they hold (compaction only, no grousers, straight ahead).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+import mujoco
+import numpy as np
+import pydantic
+
+from grouser.contact.soil import SoilModule, SoilOptions, wheel
+from grouser.errors import InputError
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Scenario, Settings
+from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.wheel_theory import rolling_wheel
+from grouser.simulation import Simulation
+from grouser.terrain.generators import flat
+from grouser.terrain.ground import Ground
+
+RUN_UP = 0.5  # [m] before the metre that is averaged
+STEADY = 1.0  # [m]
+LARGEST_STEP = 5e-3  # [s]
+LARGEST_TRAVEL = 1e-3  # [m] per step; beyond it forces grow rough
+SERVO = 1e8  # [N s/m, N m s] of the drives that force speed and spin
+WHEEL_SHARE = 0.3  # of the mass that is wheel (assumed; it only matters when the spin is free)
+THEORY_TOLERANCE = 0.02  # the bar of the model against the integrals on a 10 mm grid
+VOLUME_TOLERANCE = 1e-9  # round-off of a float64 run
+LOAD_TOLERANCE = 0.01  # a steady wheel carries its weight
+
+Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
+Length = Annotated[float, pydantic.Field(ge=0), Unit("m")]
+
+
+class WheelSettings(Settings):
+    """A rigid wheel; grousers are straight bars across the rim."""
+
+    radius: Metres = 0.15
+    width: Metres = 0.10
+    grouser_height: Length = 0.0
+    grouser_count: Annotated[int, pydantic.Field(ge=0, le=200)] = 0
+    grouser_width: Metres = 0.004
+
+
+class SingleWheel(Settings):
+    """Settings of `single-wheel`."""
+
+    soil: SoilChoice = SoilChoice(name="dry-sand")
+    mode: Literal["towed", "driven", "forced-slip"] = "forced-slip"
+    slip: Annotated[float, pydantic.Field(ge=-0.95, le=1)] = 0.3  # driving 1 - v/(r w), braking r w/v - 1
+    slip_angle_deg: Annotated[float, pydantic.Field(ge=-60, le=60), Unit("degree")] = 0.0
+    speed: Annotated[float, pydantic.Field(gt=0, le=20), Unit("m/s")] = 0.05  # of travel; of the rim when driven
+    load: Annotated[float, pydantic.Field(gt=0), Unit("N")] = 185.5
+    compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
+    wheel: WheelSettings = WheelSettings()
+    spacing: Metres = 0.01
+    step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
+    erosion: bool = True
+    friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
+    loose_cover: bool = True
+    implicit: bool = True
+    gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
+    dtype: Literal["float64", "float32"] = "float64"
+
+    @property
+    def rim_speed(self) -> float:
+        """Speed [m/s] of the rim against the axle; at slip 1 the axle stands and the rim has `speed`."""
+        if self.mode == "driven" or self.slip >= 1:
+            return self.speed
+        return self.speed / (1 - self.slip) if self.slip >= 0 else self.speed * (1 + self.slip)
+
+    @property
+    def travel_speed(self) -> float:
+        """Speed [m/s] of the axle where it is forced."""
+        return 0.0 if self.mode == "forced-slip" and self.slip >= 1 else self.speed
+
+    @property
+    def chosen_step(self) -> float:
+        """Step [s]: the largest that keeps travel per step below a millimetre."""
+        return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / self.speed)
+
+    def chosen_soil(self):
+        soil = self.soil.resolve()
+        return soil if self.compression is None else soil.replace(compression=self.compression)
+
+
+def build(s: SingleWheel) -> Simulation:
+    travel = s.speed * duration(s)
+    breadth = 4 * s.wheel.width + 4 * s.wheel.radius
+    reach = 3 * s.wheel.radius
+    origin = (-reach, -breadth / 2)
+    terrain = flat(size=(travel + 2 * reach, breadth), spacing=breadth / 8, origin=origin)
+    ground = Ground(terrain, s.chosen_soil(), s.spacing, dtype=s.dtype)
+    surface = wheel(
+        s.wheel.radius, s.wheel.width, grouser_height=s.wheel.grouser_height,
+        grouser_count=s.wheel.grouser_count, grouser_width=s.wheel.grouser_width,
+    )  # fmt: skip
+    options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover)
+    module = SoilModule(ground, {"wheel": surface}, options)
+    sim = Simulation(
+        _bin(s), [module], ground=ground, step=s.chosen_step, implicit=s.implicit, dtype=s.dtype,
+        recorded_bodies=("carriage", "wheel"),
+    )  # fmt: skip
+    if s.step is not None and s.step * s.speed > LARGEST_TRAVEL * (1 + 1e-9):
+        sim.notes.append(
+            f"step {s.step:g} s: the wheel travels {1e3 * s.step * s.speed:.2g} mm a step, forces are rough beyond 1 mm"
+        )
+    for channel in _channels(sim, s):
+        sim.add_channel(channel)
+    return sim
+
+
+def _bin(s: SingleWheel) -> mujoco.MjSpec:
+    """Carriage on rails along x and z, wheel on an axle at the slip angle; its weight is the load."""
+    spec = mujoco.MjSpec()
+    spec.modelname = "single-wheel"
+    spec.option.gravity = [0, 0, -s.gravity]
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    mass, r, b = s.load / s.gravity, s.wheel.radius, s.wheel.width
+    carriage = spec.worldbody.add_body(name="carriage", pos=[0, 0, r])
+    slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
+    carriage.add_joint(name="travel", type=slide, axis=[1, 0, 0])
+    carriage.add_joint(name="sinkage", type=slide, axis=[0, 0, 1])
+    _give_inertia(carriage, (1 - WHEEL_SHARE) * mass, r, b)
+    angle = math.radians(s.slip_angle_deg) / 2
+    axle = carriage.add_body(name="wheel", quat=[math.cos(angle), 0, 0, math.sin(angle)])
+    axle.add_joint(name="axle", type=hinge, axis=[0, 1, 0])
+    _give_inertia(axle, WHEEL_SHARE * mass, r, b)
+    travel, spin = s.travel_speed, s.rim_speed / r
+    controls = []
+    if s.mode != "driven":
+        _servo(spec, "pull", "travel")
+        controls.append(travel)
+    if s.mode != "towed":
+        _servo(spec, "motor", "axle")
+        controls.append(spin)
+    spec.add_key(qpos=[0, 0, 0], qvel=[travel, 0, spin if s.mode != "towed" else travel / r], ctrl=controls)
+    return spec
+
+
+def _give_inertia(body, mass: float, radius: float, width: float) -> None:
+    """Inertia of a solid disc about y."""
+    body.mass, body.explicitinertial = mass, True
+    across = mass * (3 * radius**2 + width**2) / 12
+    body.inertia = [across, mass * radius**2 / 2, across]
+
+
+def _servo(spec, name: str, joint: str) -> None:
+    actuator = spec.add_actuator(name=name, target=joint, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+    actuator.set_to_velocity(kv=SERVO)
+
+
+def _channels(sim: Simulation, s: SingleWheel) -> list[Channel]:
+    """Forces in the wheel's own directions and its slip, as a test bed reports them."""
+    out = sim.engine.slots[0].out
+    angle = math.radians(s.slip_angle_deg)
+    heading = np.array([math.cos(angle), math.sin(angle), 0])
+    across = np.array([-math.sin(angle), math.cos(angle), 0])
+    d = sim.data
+
+    def effective():
+        return out.effective.numpy()[:, 0].astype(float)
+
+    def slip():
+        rim, travel = d.qvel[2] * s.wheel.radius, d.qvel[0] * math.cos(angle)
+        larger = max(abs(rim), abs(travel))
+        return np.array([(rim - travel) / larger if larger > 0 else 0.0])
+
+    return [
+        Channel("wheel/drawbar_pull", "N", frame="wheel heading", read=lambda: effective()[:, :3] @ heading),
+        Channel("wheel/side_force", "N", frame="wheel axle", read=lambda: effective()[:, :3] @ across),
+        Channel("wheel/load", "N", read=lambda: effective()[:, 2]),
+        Channel("wheel/torque", "N m", frame="wheel axle", read=lambda: -effective()[:, 3:] @ across),
+        Channel("wheel/slip", "1", frame="", read=slip),
+        Channel("wheel/travel", "m", read=lambda: np.array([d.qpos[0]])),
+    ]
+
+
+def duration(s: SingleWheel) -> float:
+    """Long enough for run-up and a steady metre; a driven wheel is given the slip of a good grip."""
+    if s.travel_speed == 0:
+        return 10.0
+    expected = 0.7 * s.speed if s.mode == "driven" else s.speed
+    return (RUN_UP + STEADY) / expected
+
+
+def metrics(s: SingleWheel) -> list[dict[str, Any]]:
+    theory = _theory(s)
+    resistance = abs(_theory(s, friction=False).drawbar_pull) if theory else 0.0
+
+    def metric(name, unit, definition, expected=None, tolerance=None, source=None):
+        return {
+            "name": name, "unit": unit, "definition": definition,
+            "expected": expected, "tolerance": tolerance, "source": source,
+        }  # fmt: skip
+
+    book = "rigid wheel integrals with elastic unloading (docs/theory/soil.md)" if theory else None
+    out = [
+        metric(
+            "sinkage_m", "m", "undisturbed surface to the lowest point of the rim, mean over the steady metre",
+            theory and theory.sinkage, theory and {"rel": THEORY_TOLERANCE}, book,
+        ),
+        metric(
+            "drawbar_pull_N", "N", "force of the soil on the wheel along its heading, positive pulls",
+            theory and theory.drawbar_pull,
+            theory and {"abs": THEORY_TOLERANCE * max(abs(theory.drawbar_pull), resistance)}, book,
+        ),
+        metric("side_force_N", "N", "force of the soil on the wheel along its axle, to the left of the heading"),
+        metric(
+            "torque_Nm", "N m", "torque that drives the wheel about its axle",
+            theory and theory.torque, theory and {"abs": THEORY_TOLERANCE * max(theory.torque, resistance * s.wheel.radius)},
+            book,
+        ),
+        metric("load_N", "N", "vertical force of the soil on the wheel", s.load, {"rel": LOAD_TOLERANCE}, "weight"),
+        metric("slip", "1", "driving 1 - v/(r w), braking r w/v - 1, r of the rim without grousers"),
+        metric("load_noise_rel", "1", "standard deviation of the vertical force over its mean"),
+        metric(
+            "volume_error_rel", "1", "soil lost less soil compressed, over soil displaced, at the end",
+            0.0, {"abs": VOLUME_TOLERANCE} if s.dtype == "float64" else None, "conservation of volume",
+        ),
+        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+    ]  # fmt: skip
+    return out
+
+
+def _theory(s: SingleWheel, friction: bool = True):
+    """The closed form where it holds, else None."""
+    soil = s.chosen_soil()
+    plain = s.wheel.grouser_height == 0 or s.wheel.grouser_count == 0
+    straight = s.mode == "forced-slip" and s.slip_angle_deg == 0 and 0 <= s.slip < 1
+    known = s.friction in ("shear-displacement", "none") and s.spacing <= 0.01 * s.wheel.radius / 0.15 * 1.001
+    if not (plain and straight and known and soil.compression == 1):
+        return None
+    try:
+        return rolling_wheel(
+            soil, radius=s.wheel.radius, width=s.wheel.width, load=s.load, slip=s.slip,
+            friction=friction and s.friction != "none",
+        )  # fmt: skip
+    except InputError:
+        return None
+
+
+def figures(s: SingleWheel) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": "sinkage", "title": "Sinkage of the wheel", "kind": "lines", "x": "wheel/travel",
+            "y": ["soil/sinkage"], "xlabel": "travel [m]", "ylabel": "sinkage [m]",
+            "caption": "From the undisturbed surface down to the lowest point of the rim.",
+        },
+        {
+            "name": "forces", "title": "Forces of the soil on the wheel", "kind": "lines", "x": "wheel/travel",
+            "y": ["wheel/drawbar_pull", "wheel/side_force", "wheel/load"],
+            "xlabel": "travel [m]", "ylabel": "force [N]",
+            "caption": "Effective forces: what the wheel really got in each step.",
+        },
+        {
+            "name": "torque", "title": "Driving torque and slip", "kind": "lines", "x": "wheel/travel",
+            "y": ["wheel/torque", "wheel/slip"], "xlabel": "travel [m]", "ylabel": "torque [N m], slip [1]",
+            "caption": "Torque about the axle that the soil resists, and slip.",
+        },
+        {
+            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
+            "paths": ["wheel"],
+            "caption": "Height against the undisturbed surface: the rut, and what was pushed aside and ahead.",
+        },
+    ]  # fmt: skip
+
+
+def measure(s: SingleWheel, recording: Recording) -> dict[str, Any]:
+    travel = recording["wheel/travel"]
+    steady = steady_window(travel, recording.time)
+    load = recording["wheel/load"][steady]
+
+    def mean(channel):
+        values = recording[channel][steady]
+        return float(np.mean(values)) if len(values) else math.nan
+
+    return {
+        "sinkage_m": mean("soil/sinkage"),
+        "drawbar_pull_N": mean("wheel/drawbar_pull"),
+        "side_force_N": mean("wheel/side_force"),
+        "torque_Nm": mean("wheel/torque"),
+        "load_N": mean("wheel/load"),
+        "slip": mean("wheel/slip"),
+        "load_noise_rel": float(np.std(load) / np.mean(load)) if len(load) else math.nan,
+        "volume_error_rel": float(recording["soil/volume_error"][-1]),
+    }
+
+
+def steady_window(travel: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """Frames of the last metre where there is a run-up before it, else of the last third of the run."""
+    end = float(travel[-1])
+    if end >= RUN_UP + STEADY * 0.5:
+        return travel > max(end - STEADY, RUN_UP)
+    return time > time[-1] * 2 / 3
+
+
+SCENARIO = Scenario(
+    name="single-wheel",
+    summary="one wheel in a soil bin: towed, driven or at a forced slip",
+    source="003_7975400cf393bbef.txt section 2.2, 000_03880735ba32ca08.txt section III",
+    settings=SingleWheel,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+)
