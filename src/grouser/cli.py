@@ -7,6 +7,7 @@ Exit status: 0 fine, 1 an expectation missed or an error inside Grouser, 2 bad i
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -88,9 +89,9 @@ def compare(
     second: Annotated[Path, typer.Argument(metavar="B", help="Folder of another.")],
 ) -> int:
     """Show how settings, metrics and channels of two runs differ."""
-    from grouser.commands import compare
+    from grouser.commands import console
 
-    return compare.compare(first, second)
+    return console.compare(first, second)
 
 
 @app.command()
@@ -132,6 +133,9 @@ def schema(name: Annotated[str, typer.Argument(metavar="NAME", help="A scenario.
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no minus sign gets a question mark
     sys.exit(status(sys.argv[1:]))
 
 

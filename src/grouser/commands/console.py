@@ -25,19 +25,33 @@ def run(target: str, options: list[str], out: Path | None, force: bool, rate: fl
     sim_s, wall_s = summary["sim_s"], summary["wall_s"]
     speed = f", {sim_s / wall_s:.2f} x real time" if wall_s > 0 else ""
     print(f"{sim_s:.2f} s in {wall_s:.2f} s{speed}, {summary['steps']} steps: {outcome.folder}")
-    if summary["status"] != "complete":
-        print(f"error: {summary['message']}; data up to there is in {outcome.folder}", file=sys.stderr)
+    if outcome.status != "complete":
+        print(f"error: {outcome.message}; data up to there is in {outcome.folder}", file=sys.stderr)
     elif outcome.missed:
         print(f"missed: {', '.join(outcome.missed)}", file=sys.stderr)
+    if outcome.undrawn:
+        print(f"error: {outcome.undrawn}", file=sys.stderr)
     return outcome.exit_status
 
 
 def report(place: Path) -> int:
     """Draw figures and report again from a recording."""
     from grouser.commands.folder import recording_of
+    from grouser.recording import Recording
     from grouser.report import write_report
 
-    print(write_report(recording_of(place)))
+    file = recording_of(place)
+    with Recording(file) as recording:
+        print(write_report(recording, file.parent))
+    return 0
+
+
+def compare(first: Path, second: Path) -> int:
+    """Settings that differ, metrics and channels of two runs side by side."""
+    from grouser.report import compare as compared
+    from grouser.report import table
+
+    print(table(compared(first, second)))
     return 0
 
 

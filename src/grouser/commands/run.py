@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grouser
-from grouser.commands import summary as summaries
-from grouser.commands.folder import RECORDING, SUMMARY, cleared, created, refused_unless_free
+from grouser.commands.folder import RECORDING, cleared, created, refused_unless_free
 from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.scenarios.settings import Experiment, from_python
 
@@ -23,16 +22,20 @@ if TYPE_CHECKING:
 
 RATE = 100.0  # [Hz] frames recorded per simulated second
 INTERRUPTED = 130
+TIMING = "real_time_factor"  # metrics with this ending are not in the recording until it is closed
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where a finished run lies and what came of it."""
+    """Where a run lies and what came of it."""
 
     folder: Path
-    summary: dict[str, Any]
+    summary: dict[str, Any]  # as in summary.json
+    status: str  # complete, stopped or interrupted
+    message: str = ""  # why it is not complete
     notes: tuple[str, ...] = ()
     stop: RunStopped | None = None
+    undrawn: str = ""  # why there is no report
 
     @property
     def recording(self) -> Path:
@@ -46,13 +49,13 @@ class Outcome:
     @property
     def missed(self) -> list[str]:
         """Metrics that do not meet their expectation."""
-        return summaries.missed(self.summary)
+        return [name for name, metric in self.summary["metrics"].items() if metric["pass"] is False]
 
     @property
     def exit_status(self) -> int:
-        if self.summary["status"] == "interrupted":
+        if self.status == "interrupted":
             return INTERRUPTED
-        return self.stop.exit_status if self.stop else int(bool(self.missed))
+        return self.stop.exit_status if self.stop else int(bool(self.missed or self.undrawn))
 
 
 def run(
@@ -74,8 +77,10 @@ def run(
     outcome = execute(experiment, out=out, force=force, rate=rate, report=report)
     if outcome.stop is not None:
         raise outcome.stop
-    if outcome.summary["status"] == "interrupted":
+    if outcome.status == "interrupted":
         raise KeyboardInterrupt
+    if outcome.undrawn:
+        raise GrouserError(outcome.undrawn)
     return outcome
 
 
@@ -95,13 +100,11 @@ def execute(
         raise InputError(f"rate = {rate}: allowed is a number of frames per second above 0")
     refused_unless_free(folder, force)
     sim = scenario.build(settings)
-    duration, metrics = scenario.duration(settings), scenario.metrics(settings)
-    header = _header(experiment, sim, duration, metrics)
+    header = _header(experiment, sim)
     created(folder)
-    run = _Run(experiment, sim, folder, metrics)
-    run.record(header, duration, rate, progress)
-    run.conclude(report)
-    return Outcome(folder, run.summary(), tuple(sim.notes), run.stop)
+    run = _Run(experiment, sim, folder)
+    run.record(header, rate, progress)
+    return run.concluded(report)
 
 
 def fresh_folder(name: str) -> Path:
@@ -111,22 +114,20 @@ def fresh_folder(name: str) -> Path:
     return next(folder for folder in candidates if not folder.exists())
 
 
-def _header(
-    experiment: Experiment, sim: Simulation, duration: float, metrics: list[dict[str, Any]]
-) -> dict[str, Any]:
-    from grouser.recording.schema import build_header
+def _header(experiment: Experiment, sim: Simulation) -> dict[str, Any]:
+    from grouser.recording import build_header
 
-    settings = experiment.settings
+    scenario, settings = experiment.scenario, experiment.settings
     return build_header(
-        scenario=experiment.scenario.name,
+        scenario=scenario.name,
         version=grouser.__version__,
         settings=settings.model_dump(mode="json"),
         seed=getattr(settings, "seed", 0),
         dtype=getattr(settings, "dtype", "float64"),
         step=sim.step_size,
-        duration=duration,
-        metrics=metrics,
-        figures=experiment.scenario.figures(settings),
+        duration=scenario.duration(settings),
+        metrics=scenario.metrics(settings),
+        figures=scenario.figures(settings),
         tiles=_tiles(sim),
     )
 
@@ -151,16 +152,14 @@ def _tiles(sim: Simulation) -> dict[str, Any] | None:
 class _Run:
     """One run as it goes: how it ended, how long it took, what was measured."""
 
-    def __init__(self, experiment: Experiment, sim: Simulation, folder: Path, metrics: list[dict[str, Any]]):
-        self.experiment, self.sim, self.folder, self.declared = experiment, sim, folder, metrics
+    def __init__(self, experiment: Experiment, sim: Simulation, folder: Path):
+        self.experiment, self.sim, self.folder = experiment, sim, folder
         self.status, self.message = "complete", ""
         self.stop: RunStopped | None = None
-        self.values: dict[str, Any] = {}
-        self.wall_s, self.sim_s, self.steps = 0.0, 0.0, 0
+        self.wall_s, self.sim_s = 0.0, 0.0
 
-    def record(
-        self, header: dict[str, Any], duration: float, rate: float, progress: Callable[[float], None] | None
-    ) -> None:
+    def record(self, header: dict[str, Any], rate: float, progress: Callable[[float], None] | None) -> None:
+        """Simulate into the recording, measure, close it with the result."""
         from grouser.recording import RecordingWriter
 
         sim = self.sim
@@ -171,7 +170,7 @@ class _Run:
         cleared(self.folder)
         started, start_time = time.perf_counter(), sim.time
         try:
-            sim.run(duration, writer=writer, rate=rate, progress=progress)
+            sim.run(header["duration"], writer=writer, rate=rate, progress=progress)
         except RunStopped as stop:
             self._ended("stopped", str(stop), stop)
         except KeyboardInterrupt:
@@ -180,71 +179,65 @@ class _Run:
             writer.close("stopped", f"{type(error).__name__}: {error}")
             raise
         self.wall_s, self.sim_s = time.perf_counter() - started, sim.time - start_time
-        self.steps = round(self.sim_s / sim.step_size)
         with undisturbed():
-            self._finish(writer)
+            self._finish(writer, [metric["name"] for metric in header["metrics"]])
 
     def _ended(self, status: str, message: str, stop: RunStopped | None = None) -> None:
         self.status, self.message, self.stop = status, message, stop
 
-    def _finish(self, writer: RecordingWriter) -> None:
-        """Measure from what has been written, then close it with the result."""
+    def _finish(self, writer: RecordingWriter, names: list[str]) -> None:
+        values: dict[str, Any] = {}
         try:
             writer.flush()
-            self.values = self._measured()
+            values = self._measured(names)
         except RunStopped as stop:
             self._ended("stopped", str(stop), self.stop or stop)
         finally:
             try:
                 writer.close(
-                    self.status, self.message, self.values,
-                    wall_s=self.wall_s, sim_s=self.sim_s, steps=self.steps, notes=self.sim.notes,
+                    self.status, self.message, values,
+                    wall_s=self.wall_s, sim_s=self.sim_s,
+                    steps=round(self.sim_s / self.sim.step_size), notes=self.sim.notes,
                 )  # fmt: skip
             except RunStopped as stop:
                 self._ended("stopped", str(stop), self.stop or stop)
 
-    def _measured(self) -> dict[str, Any]:
+    def _measured(self, names: list[str]) -> dict[str, Any]:
         """Metric values; of a run cut short those that need its end may be missing."""
         from grouser.recording import Recording
 
-        settings = self.experiment.settings
         factor = self.sim_s / self.wall_s if self.wall_s > 0 else None
-        values = {
-            metric["name"]: factor for metric in self.declared if metric["name"].endswith(summaries.TIMING)
-        }
+        values = dict.fromkeys([name for name in names if name.endswith(TIMING)], factor)
         try:
             with Recording(self.folder / RECORDING) as recording:
-                values |= summaries.plain(self.experiment.scenario.measure(settings, recording))
+                values |= self.experiment.scenario.measure(self.experiment.settings, recording)
         except (GrouserError, ArithmeticError, LookupError, ValueError):
             if self.status == "complete":
                 raise
         return values
 
-    def conclude(self, report: bool) -> None:
+    def concluded(self, report: bool) -> Outcome:
         """Summary and report beside the recording; a full disk stops here as it does while running."""
-        try:
-            summaries.write(self.folder / SUMMARY, self.summary())
-            if report and self.status != "interrupted":
-                from grouser.report import write_report
+        from grouser.recording import Recording
+        from grouser.report import summarise, write_report, write_summary
 
-                write_report(self.folder)
-        except OSError as error:
-            reason = f"cannot write to {self.folder}: {error.strerror or error}"
-            stop = RunStopped(reason, module="report", body="-", time=self.sim.time)
-            self._ended("stopped", str(stop), self.stop or stop)
-
-    def summary(self) -> dict[str, Any]:
-        return {
-            "scenario": self.experiment.scenario.name,
-            "version": grouser.__version__,
-            "status": self.status,
-            "message": self.message,
-            "settings": self.experiment.settings.model_dump(mode="json"),
-            "metrics": summaries.judged(self.declared, self.values),
-            "wall_s": self.wall_s,
-            "sim_s": self.sim_s,
-            "steps": self.steps,
-        }
+        undrawn = ""
+        with Recording(self.folder / RECORDING) as recording:
+            summary = summarise(recording)
+            try:
+                write_summary(recording, self.folder)
+                if report and self.status != "interrupted":
+                    write_report(recording, self.folder)
+            except (
+                InputError
+            ) as error:  # a figure that cannot be drawn is the scenario's fault, not bad input
+                undrawn = f"report: {error}"
+            except OSError as error:
+                reason = f"cannot write to {self.folder}: {error.strerror or error}"
+                stop = RunStopped(reason, module="report", body="-", time=self.sim.time)
+                self._ended("stopped", str(stop), self.stop or stop)
+        notes = tuple(self.sim.notes)
+        return Outcome(self.folder, summary, self.status, self.message, notes, self.stop, undrawn)
 
 
 @contextmanager

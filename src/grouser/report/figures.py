@@ -38,9 +38,9 @@ def draw_figures(recording: Recording, directory: str | Path) -> list[Path]:
         raise InputError(f"figures of {recording.path}: two have the same name; names must differ")
     directory.mkdir(parents=True, exist_ok=True)
     for figure, path in zip(declared, paths, strict=True):
-        with mpl.rc_context(STYLE):
-            drawn = draw(recording, figure)
-            FigureCanvasAgg(drawn)
+        drawn = draw(recording, figure)
+        FigureCanvasAgg(drawn)
+        with mpl.rc_context(STYLE):  # ticks are made when the figure is saved
             drawn.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
     return paths
 
@@ -55,19 +55,21 @@ def file_name(figure: Mapping[str, Any]) -> str:
 
 def draw(recording: Recording, figure: Mapping[str, Any]) -> Figure:
     """One figure, not yet on any canvas."""
+    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     kind = figure.get("kind", "lines")
     if kind not in KINDS:
         raise InputError(f"figure {figure.get('name')!r}, kind: {kind!r}; {', '.join(KINDS)} allowed")
-    drawn = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
-    axes = drawn.add_subplot()
-    try:
-        KINDS[kind](axes, recording, figure)
-    except InputError as error:
-        raise InputError(f"figure {figure.get('name')!r}: {error}") from None
-    if figure.get("title"):
-        axes.set_title(figure["title"])
-    if not len(recording) and kind != "map":
-        axes.text(0.5, 0.5, "no frames recorded", transform=axes.transAxes, ha="center", color=FAINT)
+    with mpl.rc_context(STYLE):
+        drawn = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+        axes = drawn.add_subplot()
+        try:
+            KINDS[kind](axes, recording, figure)
+        except InputError as error:
+            raise InputError(f"figure {figure.get('name')!r}: {error}") from None
+        if figure.get("title"):
+            axes.set_title(figure["title"])
+        if not len(recording) and kind != "map":
+            axes.text(0.5, 0.5, "no frames recorded", transform=axes.transAxes, ha="center", color=FAINT)
     return drawn

@@ -12,7 +12,7 @@ from typing import Any
 from grouser.recording import Recording
 from grouser.report.figures import draw_figures
 from grouser.report.summary import missed, summarise
-from grouser.report.wording import flat, number, tolerance_text, unit_text, value_text
+from grouser.report.wording import ALL_DIGITS, expectation_text, flat, number, unit_text, value_text
 
 STATUS_LOOK = {"complete": "good", "running": "warn", "interrupted": "warn", "stopped": "bad"}
 
@@ -104,7 +104,6 @@ def _facts(recording: Recording, summary: Mapping[str, Any]) -> str:
     facts = {
         "simulated": f"{number(float(simulated))} s",
         "wall clock": f"{number(float(wall))} s" if wall is not None else "",
-        "real-time factor": number(simulated / wall) if wall else "",
         "steps": number(summary["steps"]) if summary["steps"] is not None else "",
         "step": f"{number(1e3 * header['step'])} ms" if header.get("step") else "",
         "frames": number(len(recording)),
@@ -133,7 +132,7 @@ def _metrics(recording: Recording, summary: Mapping[str, Any]) -> str:
             f"<tr><td><code>{escape(name)}</code>"
             + (f'<span class="definition">{definition}</span>' if definition else "")
             + f'</td><td class="number"{exact}>{escape(value_text(metric["value"]))} {unit}</td>'
-            f'<td class="number">{_expectation(metric, unit)}'
+            f'<td class="number">{escape(expectation_text(metric))}'
             + (f'<span class="source">{source}</span>' if source else "")
             + f"</td><td>{_mark(metric['pass'], measured=bool(recording.metrics))}</td></tr>"
         )
@@ -143,16 +142,6 @@ def _metrics(recording: Recording, summary: Mapping[str, Any]) -> str:
         + "\n".join(rows)
         + "\n</tbody></table></div>"
     )
-
-
-def _expectation(metric: Mapping[str, Any], unit: str) -> str:
-    expected, tolerance = metric["expected"], metric["tolerance"]
-    if expected is None and not tolerance:
-        return ""
-    bounds = tolerance_text(tolerance) if tolerance else ""
-    if expected is None:
-        return f"{escape(bounds)} {unit}"
-    return f"{escape(value_text(expected))} {unit} {escape(bounds)}"
 
 
 def _mark(passed: bool | None, measured: bool) -> str:
@@ -191,7 +180,7 @@ def _pairs(title: str, values: Mapping[str, Any]) -> str:
     if not values:
         return ""
     rows = "\n".join(
-        f"<tr><td><code>{escape(str(key))}</code></td><td>{escape(value_text(value))}</td></tr>"
+        f"<tr><td><code>{escape(str(key))}</code></td><td>{escape(value_text(value, ALL_DIGITS))}</td></tr>"
         for key, value in values.items()
     )
-    return f'<h2>{title}</h2>\n<div class="card"><table><tbody>\n{rows}\n</tbody></table></div>'
+    return f'<h2>{title}</h2>\n<div class="card"><table class="pairs"><tbody>\n{rows}\n</tbody></table></div>'

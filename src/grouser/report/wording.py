@@ -9,42 +9,45 @@ from typing import Any
 MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
 DIGITS = 4  # significant ones
+ALL_DIGITS = 15
 
 
-def number(value: float) -> str:
-    """Four significant digits; powers of ten only for the very small and very large."""
+def number(value: float, digits: int = DIGITS) -> str:
+    """So many significant digits; powers of ten only for the very small and very large."""
     if isinstance(value, int) or not math.isfinite(value):
         return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", MINUS)
-    text = f"{value:.{DIGITS}g}"
+    text = f"{value:.{digits}g}"
     if "e" in text:
-        digits, power = text.split("e")
-        text = f"{digits}e{int(power)}"
+        mantissa, power = text.split("e")
+        text = f"{mantissa}e{int(power)}"
     return text.replace("-", MINUS)
 
 
-def value_text(value: Any) -> str:
+def value_text(value: Any, digits: int = DIGITS) -> str:
     if value is None:
         return NONE
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return number(value)
+        return number(value, digits)
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(value_text(item) for item in value) + "]"
+        return "[" + ", ".join(value_text(item, digits) for item in value) + "]"
     return str(value)
 
 
-def tolerance_text(tolerance: Mapping[str, float] | None) -> str:
-    """± 2 %, ± 0.01, ≥ 3, ≤ 5; "exact" where nothing is said."""
-    if not tolerance:
-        return "exact"
-    words = {
-        "rel": lambda x: f"± {number(100 * x)} %",
-        "abs": lambda x: f"± {number(x)}",
-        "min": lambda x: f"≥ {number(x)}",
-        "max": lambda x: f"≤ {number(x)}",
-    }
-    return ", ".join(words[kind](bound) for kind, bound in tolerance.items())
+def expectation_text(metric: Mapping[str, Any]) -> str:
+    """0.02 m ± 10 %, 40 ± 2 N, ≥ 3 m; nothing where nothing is expected."""
+    expected, tolerance, unit = metric["expected"], metric["tolerance"] or {}, unit_text(metric["unit"])
+    words = []
+    if expected is not None:
+        around = f" ± {number(tolerance['abs'])}" if "abs" in tolerance else ""
+        words.append(f"{value_text(expected)}{around} {unit}".strip())
+    if "rel" in tolerance:
+        words.append(f"± {number(100 * tolerance['rel'])} %")
+    for kind, sign in (("min", "≥"), ("max", "≤")):
+        if kind in tolerance:
+            words.append(f"{sign} {number(tolerance[kind])} {unit}".strip())
+    return " ".join(words)
 
 
 def unit_text(unit: str | None) -> str:

@@ -27,10 +27,11 @@ def fine_kernels(name: str) -> SimpleNamespace:
     find_top, chunk_is_near, place_vertex = f.find_top, f.chunk_is_near, f.place_vertex
     forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
     raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
+    widen_box, close_hit_box = f.widen_box, f.close_hit_box
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
-    scatter_node = s.scatter_node
+    scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
@@ -45,17 +46,37 @@ def fine_kernels(name: str) -> SimpleNamespace:
         spin: wp.array2d(dtype=vec3)
 
     @wp.func
+    def within(win: Window, slot: int, node: int, box: int, ring: int):
+        """Whether a node of the window lies in one of its boxes, or in a ring round it."""
+        i = node / win.side
+        j = node % win.side
+        return (
+            win.box[slot, t.ROWS] > 0
+            and i >= win.box[slot, box] - ring
+            and i <= win.box[slot, box + 1] + ring
+            and j >= win.box[slot, box + 2] - ring
+            and j <= win.box[slot, box + 3] + ring
+        )
+
+    @wp.func
     def inside(win: Window, slot: int, node: int):
-        """Whether a node of the window lies inside its border."""
+        """Whether a node of the window lies inside its rim."""
         i = node / win.side
         j = node % win.side
         return i >= 1 and j >= 1 and i < win.box[slot, t.ROWS] - 1 and j < win.box[slot, t.COLUMNS] - 1
+
+    @wp.func
+    def tile_of(g: Ground, win: Window, world: int, slot: int, node: int):
+        row = win.box[slot, t.ROW0] + node / win.side
+        column = win.box[slot, t.COLUMN0] + node % win.side
+        return g.table[world, row / tile, column / tile], row, column
 
     @wp.kernel(module=module)
     def begin(g: Ground, b: Bodies, win: Window, m: Motion, body: int):
         world = wp.tid()
         slot = world * b.rows.shape[0] + body
-        find_top(g, b, win, world, body, slot, m.position[world, b.rows[body]])
+        R = wp.quat_to_matrix(m.rotation[world, b.rows[body]])
+        find_top(g, b, win, world, body, slot, m.position[world, b.rows[body]], R)
         win.box[slot, t.EDGES] = 0
         for k in range(3):
             win.step_tally[slot, k] = real(0.0)
@@ -99,8 +120,10 @@ def fine_kernels(name: str) -> SimpleNamespace:
         i = node / win.side
         j = node % win.side
         if i < win.box[slot, t.ROWS] and j < win.box[slot, t.COLUMNS]:
-            gather_node(g, win, world, slot, i, j)
-            clear_node(g, win, slot, i, j)
+            k = slot * win.side * win.side + node
+            index, row, column = tile_of(g, win, world, slot, node)
+            gather_node(g, win, world, index, row, column, k)
+            clear_node(g, win, row, column, k)
 
     @wp.kernel(module=module)
     def raster(g: Ground, b: Bodies, win: Window, body: int, mode: int):
@@ -117,10 +140,15 @@ def fine_kernels(name: str) -> SimpleNamespace:
             mark_crease(g, b, win, world, slot, b.first_crease[body] + number, 1)
 
     @wp.kernel(module=module)
+    def close_hit(b: Bodies, win: Window, body: int):
+        world = wp.tid()
+        close_hit_box(win, world * b.rows.shape[0] + body)
+
+    @wp.kernel(module=module)
     def touch_all(o: Options, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
         slot = world * b.rows.shape[0] + body
-        if inside(win, slot, node):
+        if within(win, slot, node, t.HIT, 0):
             k = slot * win.side * win.side + node
             if touch_node(o, b, win, world, body, k) == 1:
                 wp.atomic_add(win.box, slot, t.CONTACTS, 1)
@@ -180,7 +208,9 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 got = real(0.0)
                 for e in range(win.blocks * win.blocks):
                     if win.loaded[base + e] == 1:
-                        got += receive(win, win.spoil[base + e], node / win.side, node % win.side)
+                        spoil = win.spoil[base + e]
+                        we, wpu, wd = border_weights(win, spoil, node / win.side, node % win.side)
+                        got += receive(spoil, vec3(we, wpu, wd))
                 if got > real(0.0):
                     pile_up(o, win, k, got)
 
@@ -190,7 +220,9 @@ def fine_kernels(name: str) -> SimpleNamespace:
         slot = world * b.rows.shape[0] + body
         if inside(win, slot, node):
             k = slot * win.side * win.side + node
-            d = win.sunk[k]
+            d = real(0.0)
+            if win.mark[k] == t.CONTACT:
+                d = win.sunk[k]
             if d > real(0.0):
                 kept = wp.where(win.box[slot, t.BORDERS] == 0, 1, 0)
                 share = wp.where(kept == 1, real(1.0), o.soils[win.soil[k]].chi)
@@ -218,16 +250,36 @@ def fine_kernels(name: str) -> SimpleNamespace:
     def hold(g: Ground, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
         slot = world * b.rows.shape[0] + body
-        if inside(win, slot, node):
+        if within(win, slot, node, t.HIT, 0):
             hold_node(g, win, slot * win.side * win.side + node)
+
+    @wp.kernel(module=module)
+    def loosen_all(o: Options, b: Bodies, win: Window, body: int):
+        world = wp.tid()
+        loosen(o, win, world * b.rows.shape[0] + body)
 
     @wp.kernel(module=module)
     def slide_all(g: Ground, o: Options, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
         slot = world * b.rows.shape[0] + body
-        if inside(win, slot, node):
-            if slide(g, o, win, slot, node / win.side, node % win.side) == 1:
+        if within(win, slot, node, t.LOOSE, 0):
+            i = node / win.side
+            j = node % win.side
+            east = j < win.box[slot, t.LOOSE + 3]
+            west = j > win.box[slot, t.LOOSE + 2]
+            north = i < win.box[slot, t.LOOSE + 1]
+            south = i > win.box[slot, t.LOOSE]
+            k = slot * win.side * win.side + node
+            if slide(g, o, win, k, east, west, north, south, o.weakest * g.spacing) == 1:
                 win.box[slot, t.CHANGED] = 1
+                widen_box(win, slot, t.MOVED_BOX, i, i, j, j, 1)
+
+    @wp.kernel(module=module)
+    def remember(b: Bodies, win: Window, body: int):
+        world = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        if win.box[slot, t.ROWS] > 0:
+            remember_moved(win, slot)
 
     @wp.kernel(module=module)
     def settle_all(o: Options, b: Bodies, win: Window, body: int):
@@ -240,8 +292,10 @@ def fine_kernels(name: str) -> SimpleNamespace:
     def scatter(g: Ground, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
         slot = world * b.rows.shape[0] + body
-        if win.box[slot, t.CHANGED] == 1 and inside(win, slot, node):
-            moved = scatter_node(g, win, world, slot, node / win.side, node % win.side)
+        changed = win.box[slot, t.CHANGED] == 1
+        if changed and node / win.side < win.box[slot, t.ROWS] and node % win.side < win.box[slot, t.COLUMNS]:
+            index, row, column = tile_of(g, win, world, slot, node)
+            moved = scatter_node(g, win, world, index, row, column, slot * win.side * win.side + node)
             wp.atomic_add(win.step_tally, slot, t.MOVED, moved)
 
     @wp.kernel(module=module)
@@ -275,19 +329,21 @@ def fine_kernels(name: str) -> SimpleNamespace:
         if node == 0:
             win.total[slot] = type(win.total[slot])()
             win.box[slot, t.LOADED] = 0
-        if i < win.box[slot, t.ROWS] and j < win.box[slot, t.COLUMNS]:
-            if o.several == 1:
-                gather_node(g, win, world, slot, i, j)
+        if i < win.box[slot, t.ROWS] and j < win.box[slot, t.COLUMNS] and o.several == 1:
+            index, grid_row, grid_column = tile_of(g, win, world, slot, node)
+            gather_node(g, win, world, index, grid_row, grid_column, slot * win.side * win.side + node)
+        if within(win, slot, node, t.HIT, 1):
             predict_node(
-                g, o, win, slot, i, j, m.position[world, row], m.velocity[world, row], m.spin[world, row]
-            )
+                g, o, b, win, world, body, slot, i, j,
+                m.position[world, row], m.velocity[world, row], m.spin[world, row],
+            )  # fmt: skip
 
     @wp.kernel(module=module)
     def force(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
         world, node = wp.tid()
         slot = world * b.rows.shape[0] + body
         row = b.rows[body]
-        if inside(win, slot, node):
+        if within(win, slot, node, t.HIT, 0):
             if loaded(win, slot * win.side * win.side + node, g.spacing):
                 R = wp.quat_to_matrix(m.rotation[world, row])
                 part = node_force(
@@ -337,6 +393,7 @@ class FineLauncher:
             go(k.raster, triangles, g, b, w, body, 1)
             go(k.raster, triangles, g, b, w, body, 2)
             go(k.crease, (worlds, len(surface.creases)), g, b, w, body)
+            go(k.close_hit, worlds, b, w, body)
             go(k.touch_all, nodes, o, b, w, body)
             go(k.border, nodes, b, w, body)
             if o.spoil:
@@ -346,9 +403,11 @@ class FineLauncher:
             go(k.shear_all, vertices, g, o, b, w, m, body)
             if o.sweeps:
                 go(k.hold, nodes, g, b, w, body)
-            for _ in range(o.sweeps):
-                go(k.slide_all, nodes, g, o, b, w, body)
-                go(k.settle_all, nodes, o, b, w, body)
+                go(k.loosen_all, worlds, o, b, w, body)
+                for _ in range(o.sweeps):
+                    go(k.slide_all, nodes, g, o, b, w, body)
+                    go(k.settle_all, nodes, o, b, w, body)
+                go(k.remember, worlds, b, w, body)
             go(k.scatter, nodes, g, b, w, body)
             go(k.finish, worlds, g, o, b, w, m, body, out.status)
 

@@ -14,9 +14,9 @@ from grouser.terrain.ground import BARE, TILE
 def footprint_stages(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p, ground = ty.precision, ty.ground
-    real, vec3, mat33 = p.real, p.vec3, p.mat33
+    real, vec3, vec4, mat33 = p.real, p.vec3, p.vec4, p.mat33
     Ground, Options, Bodies, Window = ground.Arrays, ty.Options, ty.Bodies, ty.Window
-    surface_at, soil_at, touch, base_height = ground.surface_at, ground.soil_at, ground.touch, ground.base_height
+    soil_at, touch, base_height = ground.soil_at, ground.touch, ground.base_height
     far = wp.constant(real(t.FAR))
     seen = wp.constant(real(0.1 * t.FAR))
     slack = wp.constant(real(p.slack))
@@ -25,19 +25,36 @@ def footprint_stages(name: str) -> SimpleNamespace:
     tile = wp.constant(TILE)
 
     @wp.func
-    def find_top(g: Ground, b: Bodies, win: Window, world: int, body: int, slot: int, pos: vec3):
+    def empty_box(win: Window, slot: int, box: int):
+        win.box[slot, box] = 1 << 20
+        win.box[slot, box + 1] = -1
+        win.box[slot, box + 2] = 1 << 20
+        win.box[slot, box + 3] = -1
+
+    @wp.func
+    def find_top(g: Ground, b: Bodies, win: Window, world: int, body: int, slot: int, pos: vec3, R: mat33):
         """Highest soil within the body's reach; empties the slot's extent."""
         x = (pos[0] - g.x0) / g.spacing
         y = (pos[1] - g.y0) / g.spacing
-        reach = int(wp.ceil(b.radius[body] / g.spacing))
-        r0 = wp.max(int(wp.floor(y)) - reach, 0)
-        r1 = wp.min(int(wp.floor(y)) + reach, g.rows - 1) + 1
-        c0 = wp.max(int(wp.floor(x)) - reach, 0)
-        c1 = wp.min(int(wp.floor(x)) + reach, g.columns - 1) + 1
+        half = b.half[body]
+        along = (wp.abs(R[0, 0]) * half[0] + wp.abs(R[0, 1]) * half[1] + wp.abs(R[0, 2]) * half[2]) / g.spacing
+        across = (wp.abs(R[1, 0]) * half[0] + wp.abs(R[1, 1]) * half[1] + wp.abs(R[1, 2]) * half[2]) / g.spacing
+        r0 = wp.max(int(wp.floor(y - across)), 0)
+        r1 = wp.min(int(wp.ceil(y + across)), g.rows - 1) + 1
+        c0 = wp.max(int(wp.floor(x - along)), 0)
+        c1 = wp.min(int(wp.ceil(x + along)), g.columns - 1) + 1
         top = -far
-        for i in range(r0, r1):
-            for j in range(c0, c1):
-                top = wp.max(top, surface_at(g, world, i, j))
+        for ti in range(r0 / tile, (r1 - 1) / tile + 1):
+            for tj in range(c0 / tile, (c1 - 1) / tile + 1):
+                index = g.table[world, ti, tj]
+                i1 = wp.min(r1, (ti + 1) * tile)
+                j1 = wp.min(c1, (tj + 1) * tile)
+                for i in range(wp.max(r0, ti * tile), i1):
+                    for j in range(wp.max(c0, tj * tile), j1):
+                        if index >= 0:
+                            top = wp.max(top, g.levels[world, index, i - ti * tile, j - tj * tile][0])
+                        else:
+                            top = wp.max(top, base_height(g, i, j))
         win.top[slot] = top
         win.lowest[slot] = vec3(real(0.0), real(0.0), far)
         win.extent[slot, 0] = far
@@ -49,9 +66,11 @@ def footprint_stages(name: str) -> SimpleNamespace:
         win.box[slot, t.CONTACTS] = 0
         win.box[slot, t.BORDERS] = 0
         win.box[slot, t.CHANGED] = 0
+        empty_box(win, slot, t.HIT)
+        empty_box(win, slot, t.MOVED_BOX)
 
     @wp.func
-    def sphere_bottom(sphere: p.vec4, pos: vec3, R: mat33):
+    def sphere_bottom(sphere: vec4, pos: vec3, R: mat33):
         return R[2, 0] * sphere[0] + R[2, 1] * sphere[1] + R[2, 2] * sphere[2] + pos[2] - sphere[3]
 
     @wp.func
@@ -94,10 +113,19 @@ def footprint_stages(name: str) -> SimpleNamespace:
         status = int(t.FINE)
         if first_column < 1 or first_row < 1 or last_column > g.columns - 2 or last_row > g.rows - 2:
             status = int(t.EDGE)
-        c0 = wp.max(first_column - o.margin, 0)
-        r0 = wp.max(first_row - o.margin, 0)
-        columns = wp.min(last_column + o.margin, g.columns - 1) - c0 + 1
-        rows = wp.min(last_row + o.margin, g.rows - 1) - r0 + 1
+        c0 = first_column - 2
+        c1 = last_column + 2
+        r0 = first_row - 2
+        r1 = last_row + 2
+        if win.box[slot, t.RESTLESS + 1] >= win.box[slot, t.RESTLESS]:
+            r0 = wp.min(r0, wp.max(win.box[slot, t.RESTLESS] - 1, first_row - o.margin))
+            r1 = wp.max(r1, wp.min(win.box[slot, t.RESTLESS + 1] + 1, last_row + o.margin))
+            c0 = wp.min(c0, wp.max(win.box[slot, t.RESTLESS + 2] - 1, first_column - o.margin))
+            c1 = wp.max(c1, wp.min(win.box[slot, t.RESTLESS + 3] + 1, last_column + o.margin))
+        c0 = wp.max(c0, 0)
+        r0 = wp.max(r0, 0)
+        columns = wp.min(c1, g.columns - 1) - c0 + 1
+        rows = wp.min(r1, g.rows - 1) - r0 + 1
         if rows < 3 or columns < 3:
             return t.EDGE
         if rows > win.side or columns > win.side:
@@ -118,38 +146,43 @@ def footprint_stages(name: str) -> SimpleNamespace:
         return status
 
     @wp.func
-    def gather_node(g: Ground, win: Window, world: int, slot: int, i: int, j: int):
+    def gather_node(g: Ground, win: Window, world: int, index: int, row: int, column: int, k: int):
         """Copy a node from its tile into the window."""
-        k = (slot * win.side + i) * win.side + j
-        row = win.box[slot, t.ROW0] + i
-        column = win.box[slot, t.COLUMN0] + j
-        index = g.table[world, row / tile, column / tile]
-        levels = g.levels[world, index, row % tile, column % tile]
-        win.surface[k] = levels[0]
-        win.virgin[k] = levels[1]
-        win.packed[k] = levels[2]
-        win.packed_virgin[k] = levels[3]
-        return k
+        win.levels[k] = g.levels[world, index, row % tile, column % tile]
 
     @wp.func
-    def clear_node(g: Ground, win: Window, slot: int, i: int, j: int):
+    def clear_node(g: Ground, win: Window, row: int, column: int, k: int):
         """Nothing above a node yet."""
-        k = (slot * win.side + i) * win.side + j
         win.under[k] = far
-        win.sunk[k] = real(0.0)
-        win.flow[k] = real(0.0)
-        win.reach[k, 0] = real(0.0)
-        win.reach[k, 1] = real(0.0)
-        win.reach[k, 2] = real(0.0)
-        win.reach[k, 3] = real(0.0)
-        soil = int(0)
-        if g.base_soil.shape[0] > 1:
-            soil = soil_at(g, win.box[slot, t.ROW0] + i, win.box[slot, t.COLUMN0] + j)
-        win.soil[k] = soil
+        win.reach[k] = vec4()
         mark = int(t.FREE)
-        if soil == BARE:
-            mark = int(t.BARE_NODE)
+        if g.base_soil.shape[0] > 1:
+            soil = soil_at(g, row, column)
+            win.soil[k] = soil
+            if soil == BARE:
+                mark = int(t.BARE_NODE)
         win.mark[k] = mark
+
+    @wp.func
+    def widen_box(win: Window, slot: int, box: int, i0: int, i1: int, j0: int, j1: int, mode: int):
+        if mode == 0:
+            win.box[slot, box] = wp.min(win.box[slot, box], i0)
+            win.box[slot, box + 1] = wp.max(win.box[slot, box + 1], i1)
+            win.box[slot, box + 2] = wp.min(win.box[slot, box + 2], j0)
+            win.box[slot, box + 3] = wp.max(win.box[slot, box + 3], j1)
+        else:
+            wp.atomic_min(win.box, slot, box, i0)
+            wp.atomic_max(win.box, slot, box + 1, i1)
+            wp.atomic_min(win.box, slot, box + 2, j0)
+            wp.atomic_max(win.box, slot, box + 3, j1)
+
+    @wp.func
+    def close_hit_box(win: Window, slot: int):
+        """Keep the nodes below the body off the window's rim, where they have no neighbours."""
+        win.box[slot, t.HIT] = wp.max(win.box[slot, t.HIT], 1)
+        win.box[slot, t.HIT + 1] = wp.min(win.box[slot, t.HIT + 1], win.box[slot, t.ROWS] - 2)
+        win.box[slot, t.HIT + 2] = wp.max(win.box[slot, t.HIT + 2], 1)
+        win.box[slot, t.HIT + 3] = wp.min(win.box[slot, t.HIT + 3], win.box[slot, t.COLUMNS] - 2)
 
     @wp.func
     def raster_triangle(
@@ -181,6 +214,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
                 per = real(1.0) / area
                 bow = b.bulge[triangle]
                 down = area * g.spacing * g.spacing * bow[3]  # vertical part of the outward normal
+                if i0 <= i1 and j0 <= j1:
+                    widen_box(win, slot, t.HIT, i0, i1, j0, j1, mode)
                 for i in range(i0, i1 + 1):
                     for j in range(j0, j1 + 1):
                         dx = real(j) - x
@@ -203,11 +238,11 @@ def footprint_stages(name: str) -> SimpleNamespace:
                                 wp.atomic_min(win.triangle, k, triangle)
 
     @wp.func
-    def reach_out(win: Window, k: int, side: int, much: real, mode: int):
+    def reach_out(win: Window, k: int, much: vec4, mode: int):
         if mode == 0:
-            win.reach[k, side] = wp.max(win.reach[k, side], much)
+            win.reach[k] = wp.max(win.reach[k], much)
         else:
-            wp.atomic_max(win.reach, k, side, much)
+            wp.atomic_max(win.reach, k, much)
 
     @wp.func
     def mark_crease(g: Ground, b: Bodies, win: Window, world: int, slot: int, crease: int, mode: int):
@@ -224,6 +259,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
             columns = win.box[slot, t.COLUMNS]
             start = slot * win.side * win.side
             one = real(1.0)
+            zero = real(0.0)
             if xa != xb:
                 j0 = wp.max(int(wp.ceil(wp.min(xa, xb))), 0)
                 j1 = wp.min(int(wp.floor(wp.max(xa, xb))), columns - 1)
@@ -231,8 +267,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
                     y = ya + (real(j) - xa) / (xb - xa) * (yb - ya)
                     i = int(wp.floor(y))
                     if i >= 0 and i < rows - 1:
-                        reach_out(win, start + i * win.side + j, 2, y - real(i), mode)
-                        reach_out(win, start + (i + 1) * win.side + j, 3, one - (y - real(i)), mode)
+                        reach_out(win, start + i * win.side + j, vec4(zero, zero, y - real(i), zero), mode)
+                        reach_out(win, start + (i + 1) * win.side + j, vec4(zero, zero, zero, one - (y - real(i))), mode)
             if ya != yb:
                 i0 = wp.max(int(wp.ceil(wp.min(ya, yb))), 0)
                 i1 = wp.min(int(wp.floor(wp.max(ya, yb))), rows - 1)
@@ -240,11 +276,11 @@ def footprint_stages(name: str) -> SimpleNamespace:
                     x = xa + (real(i) - ya) / (yb - ya) * (xb - xa)
                     j = int(wp.floor(x))
                     if j >= 0 and j < columns - 1:
-                        reach_out(win, start + i * win.side + j, 0, x - real(j), mode)
-                        reach_out(win, start + i * win.side + j + 1, 1, one - (x - real(j)), mode)
+                        reach_out(win, start + i * win.side + j, vec4(x - real(j), zero, zero, zero), mode)
+                        reach_out(win, start + i * win.side + j + 1, vec4(zero, one - (x - real(j)), zero, zero), mode)
 
     return SimpleNamespace(
         find_top=find_top, sphere_bottom=sphere_bottom, chunk_is_near=chunk_is_near, place_vertex=place_vertex,
         forget_vertex=forget_vertex, open_window=open_window, gather_node=gather_node, clear_node=clear_node,
-        raster_triangle=raster_triangle, mark_crease=mark_crease,
+        raster_triangle=raster_triangle, mark_crease=mark_crease, widen_box=widen_box, close_hit_box=close_hit_box,
     )  # fmt: skip

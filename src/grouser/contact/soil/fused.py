@@ -21,15 +21,17 @@ def fused_kernels(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
     real, vec3, quat, vec6, mat33, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat33, p.mat66
-    Ground, Options, Bodies, Window, terms = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window, ty.terms
+    Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
+    terms, parts = ty.terms, ty.parts
     f, s, w = footprint_stages(name), plasticity_stages(name), traction_stages(name)
     find_top, sphere_bottom, chunk_is_near, place_vertex = f.find_top, f.sphere_bottom, f.chunk_is_near, f.place_vertex
     forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
     raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
+    widen_box, close_hit_box = f.widen_box, f.close_hit_box
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
-    scatter_node = s.scatter_node
+    scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
@@ -73,6 +75,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     raster_triangle(g, b, win, world, slot, triangle, 0)
         for crease in range(b.first_crease[body], b.first_crease[body + 1]):
             mark_crease(g, b, win, world, slot, crease, 0)
+        close_hit_box(win, slot)
 
     @wp.func
     def shear_body(
@@ -96,6 +99,23 @@ def fused_kernels(name: str) -> SimpleNamespace:
             b.per_width[world, body] = real(edges) / (real(2 * contacts) * g.spacing)
 
     @wp.func
+    def spread(win: Window, spoil: parts, start: int, borders: int):
+        """Share one block's spoil out over the border."""
+        even = real(0.0)
+        push = real(0.0)
+        drag = real(0.0)
+        for q in range(borders):
+            n = win.listed[start + q]
+            we, wpu, wd = border_weights(win, spoil, n / win.side, n % win.side)
+            win.weights[start + q] = vec3(we, wpu, wd)
+            even += we
+            push += wpu
+            drag += wd
+        spoil = share_out(spoil, even, push, drag)
+        for q in range(borders):
+            win.received[start + q] = win.received[start + q] + receive(spoil, win.weights[start + q])
+
+    @wp.func
     def displace(g: Ground, o: Options, b: Bodies, win: Window, world: int, body: int, slot: int,
                  pos: vec3, vel: vec3, spin: vec3):  # fmt: skip
         """Plastic sinkage of the footprint, spoil to its border."""
@@ -108,8 +128,8 @@ def fused_kernels(name: str) -> SimpleNamespace:
         j0 = int(columns)
         j1 = int(-1)
         removed = real(0.0)
-        for i in range(1, rows - 1):
-            for j in range(1, columns - 1):
+        for i in range(win.box[slot, t.HIT], win.box[slot, t.HIT + 1] + 1):
+            for j in range(win.box[slot, t.HIT + 2], win.box[slot, t.HIT + 3] + 1):
                 k = start + i * win.side + j
                 if touch_node(o, b, win, world, body, k) == 1:
                     contacts += 1
@@ -144,38 +164,22 @@ def fused_kernels(name: str) -> SimpleNamespace:
             return
         win.box[slot, t.CHANGED] = 1
         kept = wp.where(borders == 0, 1, 0)
-        spoil_blocks = int(0)
         if o.spoil == 1 and borders > 0:
-            base = slot * win.blocks * win.blocks
+            for q in range(borders):
+                win.received[start + q] = real(0.0)
             for bi in range(i0 / o.block, i1 / o.block + 1):
                 for bj in range(j0 / o.block, j1 / o.block + 1):
-                    block = bi * win.blocks + bj
-                    spoil = gather_spoil(g, o, win, slot, block, pos, vel, spin)
+                    spoil = gather_spoil(g, o, win, slot, bi * win.blocks + bj, pos, vel, spin)
                     if spoil[0] > real(0.0):
-                        spoil = centre_spoil(spoil)
-                        even = real(0.0)
-                        push = real(0.0)
-                        drag = real(0.0)
-                        for q in range(borders):
-                            n = win.listed[start + q]
-                            we, wpu, wd = border_weights(win, spoil, n / win.side, n % win.side)
-                            even += we
-                            push += wpu
-                            drag += wd
-                        win.spoil[base + spoil_blocks] = share_out(spoil, even, push, drag)
-                        spoil_blocks += 1
+                        spread(win, centre_spoil(spoil), start, borders)
             for q in range(borders):
-                n = win.listed[start + q]
-                got = real(0.0)
-                for e in range(spoil_blocks):
-                    got += receive(win, win.spoil[base + e], n / win.side, n % win.side)
-                if got > real(0.0):
-                    pile_up(o, win, start + n, got)
+                if win.received[start + q] > real(0.0):
+                    pile_up(o, win, start + win.listed[start + q], win.received[start + q])
         compressed = real(0.0)
         for i in range(i0, i1 + 1):
             for j in range(j0, j1 + 1):
                 k = start + i * win.side + j
-                if win.sunk[k] > real(0.0):
+                if win.mark[k] == t.CONTACT and win.sunk[k] > real(0.0):
                     compressed += wp.where(kept == 1, real(1.0), o.soils[win.soil[k]].chi) * win.sunk[k]
                     sink_node(o, win, k, kept)
         win.tally[slot, t.REMOVED] = win.tally[slot, t.REMOVED] + removed
@@ -184,47 +188,86 @@ def fused_kernels(name: str) -> SimpleNamespace:
     @wp.func
     def erode(g: Ground, o: Options, win: Window, slot: int):
         """Sweeps until nothing slides or the step's share is done; only where something moved before."""
-        rows = win.box[slot, t.ROWS]
-        columns = win.box[slot, t.COLUMNS]
         start = slot * win.side * win.side
-        for i in range(1, rows - 1):
-            for j in range(1, columns - 1):
+        for i in range(win.box[slot, t.HIT], win.box[slot, t.HIT + 1] + 1):
+            for j in range(win.box[slot, t.HIT + 2], win.box[slot, t.HIT + 3] + 1):
                 hold_node(g, win, start + i * win.side + j)
-        i0 = int(1)
-        i1 = rows - 2
-        j0 = int(1)
-        j1 = columns - 2
+        loosen(o, win, slot)
+        first_row = win.box[slot, t.LOOSE]
+        last_row = win.box[slot, t.LOOSE + 1]
+        first_column = win.box[slot, t.LOOSE + 2]
+        last_column = win.box[slot, t.LOOSE + 3]
+        limit = o.weakest * g.spacing
+        waiting = int(0)
         for sweep in range(o.sweeps):
-            if i0 <= i1:
-                a0 = int(rows)
-                a1 = int(-1)
-                b0 = int(columns)
-                b1 = int(-1)
-                for i in range(i0, i1 + 1):
-                    for j in range(j0, j1 + 1):
-                        if slide(g, o, win, slot, i, j) == 1:
-                            a0 = wp.min(a0, i)
-                            a1 = wp.max(a1, i)
-                            b0 = wp.min(b0, j)
-                            b1 = wp.max(b1, j)
-                for i in range(a0, a1 + 1):
-                    for j in range(b0, b1 + 1):
-                        settle(o, win, start + i * win.side + j)
-                if a1 >= 0:
-                    win.box[slot, t.CHANGED] = 1
-                    i0 = wp.max(a0 - 1, 1)
-                    i1 = wp.min(a1 + 1, rows - 2)
-                    j0 = wp.max(b0 - 1, 1)
-                    j1 = wp.min(b1 + 1, columns - 2)
-                else:
-                    i1 = i0 - 1
+            moved = int(0)
+            if sweep == 0:
+                for i in range(first_row, last_row + 1):
+                    for j in range(first_column, last_column + 1):
+                        k = start + i * win.side + j
+                        if slide(
+                            g, o, win, k, j < last_column, j > first_column, i < last_row, i > first_row, limit
+                        ) == 1:  # fmt: skip
+                            win.moved[start + moved] = i * win.side + j
+                            moved += 1
+            else:
+                for q in range(waiting):
+                    n = win.waiting[start + q]
+                    i = n / win.side
+                    j = n % win.side
+                    if slide(
+                        g, o, win, start + n, j < last_column, j > first_column, i < last_row, i > first_row, limit
+                    ) == 1:  # fmt: skip
+                        win.moved[start + moved] = n
+                        moved += 1
+            stamp = win.box[slot, t.SWEEP] + 1
+            win.box[slot, t.SWEEP] = stamp
+            waiting = int(0)
+            for q in range(moved):
+                n = win.moved[start + q]
+                i = n / win.side
+                j = n % win.side
+                settle(o, win, start + n)
+                widen_box(win, slot, t.MOVED_BOX, i, i, j, j, 0)
+                for e in range(5):
+                    di = wp.where(e == 1, 1, wp.where(e == 2, -1, 0))
+                    dj = wp.where(e == 3, 1, wp.where(e == 4, -1, 0))
+                    near = i + di >= first_row and i + di <= last_row and j + dj >= first_column and j + dj <= last_column
+                    c = n + di * win.side + dj
+                    if near and win.queued[start + c] != stamp:
+                        win.queued[start + c] = stamp
+                        win.waiting[start + waiting] = c
+                        waiting += 1
+            if moved > 0:
+                win.box[slot, t.CHANGED] = 1
+            else:
+                break
+        remember_moved(win, slot)
+
+    @wp.func
+    def copy_window(g: Ground, win: Window, world: int, slot: int, out: int):
+        """The whole window from its tiles (out = 0, cleared), again (1), or back into them (2)."""
+        r0 = win.box[slot, t.ROW0]
+        c0 = win.box[slot, t.COLUMN0]
+        r1 = r0 + win.box[slot, t.ROWS]
+        c1 = c0 + win.box[slot, t.COLUMNS]
+        moved = real(0.0)
+        for i in range(r0, r1):
+            k0 = (slot * win.side + i - r0) * win.side - c0
+            for tj in range(c0 / tile, (c1 - 1) / tile + 1):
+                index = g.table[world, i / tile, tj]
+                for j in range(wp.max(c0, tj * tile), wp.min(c1, tj * tile + tile)):
+                    if out == 2:
+                        moved += scatter_node(g, win, world, index, i, j, k0 + j)
+                    else:
+                        gather_node(g, win, world, index, i, j, k0 + j)
+                        if out == 0:
+                            clear_node(g, win, i, j, k0 + j)
+        return moved
 
     @wp.func
     def write_back(g: Ground, win: Window, world: int, slot: int):
-        moved = real(0.0)
-        for i in range(1, win.box[slot, t.ROWS] - 1):
-            for j in range(1, win.box[slot, t.COLUMNS] - 1):
-                moved += scatter_node(g, win, world, slot, i, j)
+        moved = copy_window(g, win, world, slot, 2)
         win.tally[slot, t.MOVED] = win.tally[slot, t.MOVED] + moved
         r0 = win.box[slot, t.ROW0]
         c0 = win.box[slot, t.COLUMN0]
@@ -250,20 +293,22 @@ def fused_kernels(name: str) -> SimpleNamespace:
             R = wp.quat_to_matrix(rotation[world, row])
             vel = velocity[world, row]
             spin = spinning[world, row]
-            find_top(g, b, win, world, body, slot, pos)
+            find_top(g, b, win, world, body, slot, pos, R)
             place_body(g, b, win, world, body, slot, pos, R)
             status = open_window(g, o, win, world, slot, pos)
+            stages = o.stages[0]
             if win.box[slot, t.ROWS] > 0:
-                for i in range(win.box[slot, t.ROWS]):
-                    for j in range(win.box[slot, t.COLUMNS]):
-                        gather_node(g, win, world, slot, i, j)
-                        clear_node(g, win, slot, i, j)
-                raster_body(g, b, win, world, body, slot, pos, R)
-                displace(g, o, b, win, world, body, slot, pos, vel, spin)
-                shear_body(g, o, b, win, world, body, slot, pos, R, vel, spin)
-                if o.sweeps > 0:
+                if stages > 1:
+                    copy_window(g, win, world, slot, 0)
+                if stages > 2:
+                    raster_body(g, b, win, world, body, slot, pos, R)
+                if stages > 3:
+                    displace(g, o, b, win, world, body, slot, pos, vel, spin)
+                if stages > 4:
+                    shear_body(g, o, b, win, world, body, slot, pos, R, vel, spin)
+                if stages > 5 and o.sweeps > 0:
                     erode(g, o, win, slot)
-                if win.box[slot, t.CHANGED] == 1:
+                if stages > 6 and win.box[slot, t.CHANGED] == 1:
                     write_back(g, win, world, slot)
                 if status == t.FINE and win.box[slot, t.CONTACTS] > 0:
                     travel = o.step[0] * wp.sqrt(vel[0] * vel[0] + vel[1] * vel[1])
@@ -293,14 +338,18 @@ def fused_kernels(name: str) -> SimpleNamespace:
             rows = win.box[slot, t.ROWS]
             columns = win.box[slot, t.COLUMNS]
             if rows > 0:
-                for i in range(rows):
-                    for j in range(columns):
-                        if o.several == 1:
-                            gather_node(g, win, world, slot, i, j)
-                        predict_node(g, o, win, slot, i, j, pos, vel, spin)
+                if o.several == 1:
+                    copy_window(g, win, world, slot, 1)
+                i0 = win.box[slot, t.HIT]
+                i1 = win.box[slot, t.HIT + 1]
+                j0 = win.box[slot, t.HIT + 2]
+                j1 = win.box[slot, t.HIT + 3]
+                for i in range(i0 - 1, i1 + 2):
+                    for j in range(j0 - 1, j1 + 2):
+                        predict_node(g, o, b, win, world, body, slot, i, j, pos, vel, spin)
                 start = slot * win.side * win.side
-                for i in range(1, rows - 1):
-                    for j in range(1, columns - 1):
+                for i in range(i0, i1 + 1):
+                    for j in range(j0, j1 + 1):
                         k = start + i * win.side + j
                         if loaded(win, k, g.spacing):
                             total += node_force(g, o, b, win, world, body, slot, i, j, pos, R, vel, spin)

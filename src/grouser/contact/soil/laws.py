@@ -8,6 +8,8 @@ from typing import Any
 
 import warp as wp
 
+EROSION_BAND = 0.005  # of the slope; half of what a slope may exceed the friction angle by
+
 
 @wp.func
 def bekker(depth: Any, k: Any, n: Any):
@@ -160,9 +162,12 @@ def directed_weight(dx: Any, dy: Any, along_x: Any, along_y: Any, weight: Any):
 
 @wp.func
 def erosion_flux(difference: Any, limit: Any):
-    """Height a neighbour `difference` [m] higher hands over, per unit rate; nil below the limit dx tan(phi).
+    """Height a neighbour `difference` [m] higher hands over, per unit rate; nil up to the limit dx tan(phi).
 
-    000 eq. 11-12, 003 eq. 25-28 as a flux between pairs, so that what one node gives the other gets.
+    000 eq. 11-12, 003 eq. 25-28 as a flux between pairs, so that what one node gives the other gets. A slope
+    starts to slide EROSION_BAND above the limit and then goes back to it.
     """
-    zero = type(difference)(0.0)
-    return wp.max(difference - limit, zero) + wp.min(difference + limit, zero)
+    d = wp.abs(difference)
+    if d <= limit * (type(limit)(1.0) + type(limit)(EROSION_BAND)):
+        return type(limit)(0.0)
+    return wp.sign(difference) * (d - limit)

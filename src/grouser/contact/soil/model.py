@@ -18,8 +18,12 @@ from grouser.module import Channel, Motion, Outputs
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import Soil
 
-BLOCK = 0.03  # [m] displaced soil is summed over blocks this wide before it is put on the border
+SWEEPS = 12  # of erosion in a step, fewer where slopes have come to rest
+MARGIN = 0.08  # [m] round a footprint within which soil may slide
+BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
+STAGES = ("place", "gather", "raster", "displace", "shear", "erode", "write back")  # of a fused commit, in order
 SHEAR_LAWS = {"shear-displacement": t.JANOSI, "mohr-coulomb": t.LIMIT, "coulomb": t.LIMIT, "none": t.NONE}
+EMPTY_BOX = np.array([0] * t.RESTLESS + [0, -1, 0, -1, 0], np.int32)
 REASONS = {
     t.EDGE: ("its footprint reaches the edge of the terrain, where no soil carries it", False),
     t.LEFT: ("it has left the terrain", True),
@@ -36,7 +40,7 @@ class SoilOptions:
 
     friction: str = "shear-displacement"  # or "mohr-coulomb" (000 eq. 5), "coulomb" (003 eq. 19), "none"
     erosion: bool = True
-    sweeps: int | None = None  # of erosion in a step; None: by spacing
+    sweeps: int | None = None  # of erosion in a step, at most
     loose_cover: bool = True  # False: 003 eq. 29 to the letter
     samples: int | None = None  # sub-cell points along an axis; None: by spacing
     creep_speed: float = 1e-3  # [m/s] below which the pure limit laws are regularised
@@ -110,10 +114,11 @@ class SoilModule:
                 row[key] = value
         o.soils = wp.array(constants, dtype=self.types.Constants, device=self.device)
         o.step = self._step
-        o.sweeps = choice.sweeps if choice.sweeps is not None else 3
+        o.sweeps = choice.sweeps if choice.sweeps is not None else SWEEPS
         if not choice.erosion:
             o.sweeps = 0
-        o.margin = max(2, round(0.06 / spacing)) if choice.erosion else 2
+        o.weakest = min(soil.slope_limit for soil in self.ground.soils)
+        o.margin = max(2, round(MARGIN / spacing)) if choice.erosion else 2
         o.samples = choice.samples or max(1, min(3, round(0.03 / spacing)))
         o.block = max(1, round(BLOCK / spacing))
         o.spoil = int(any(soil.compression < 1 for soil in self.ground.soils))
@@ -121,6 +126,7 @@ class SoilModule:
         o.shear_law = SHEAR_LAWS[choice.friction]
         o.creep_speed = choice.creep_speed
         o.fast = 1.01e-3
+        o.stages = wp.array([len(STAGES)], dtype=wp.int32, device=self.device)
         o.several = int(len(self.bodies) > 1)
         return o
 
@@ -143,7 +149,7 @@ class SoilModule:
         b.first_vertex_chunk = firsts([s.vertex_spheres for s in parts])
         b.first_triangle_chunk = firsts([s.triangle_spheres for s in parts])
         b.first_crease = firsts([s.creases for s in parts])
-        b.radius = device(np.array([s.radius for s in parts], p.numpy), p.real)
+        b.half = device(np.array([np.abs(s.vertices).max(axis=0) for s in parts], p.numpy), p.vec3)
         b.edge = device(np.array([s.longest_edge for s in parts], p.numpy), p.real)
         b.grouser = device(np.array([s.grouser_height for s in parts], p.numpy), p.real)
         b.from_patch = device(np.array([s.width is None for s in parts], np.int32), wp.int32)
@@ -171,22 +177,23 @@ class SoilModule:
         w.side = 2 * math.ceil(reach / self.ground.spacing) + 2 * self._options.margin + 4
         w.blocks = -(-w.side // self._options.block)
         nodes, blocks = slots * w.side**2, slots * w.blocks**2
-        w.box = wp.zeros((slots, t.BOX), dtype=wp.int32, device=device)
+        w.box = wp.array(np.tile(EMPTY_BOX, (slots, 1)), dtype=wp.int32, device=device)
         w.extent = wp.zeros((slots, 4), dtype=p.real, device=device)
         w.tally = wp.zeros((slots, 3), dtype=p.real, device=device)
         w.step_tally = wp.zeros((slots, 3), dtype=p.real, device=device)
-        w.reach = wp.zeros((nodes, 4), dtype=p.real, device=device)
+        w.reach = wp.zeros(nodes, dtype=p.vec4, device=device)
+        w.levels = wp.zeros(nodes, dtype=p.vec4, device=device)
+        w.cap = wp.zeros(nodes, dtype=p.vec2, device=device)
+        w.weights = wp.zeros(nodes, dtype=p.vec3, device=device)
         w.spoil = wp.zeros(blocks, dtype=self.types.parts, device=device)
         w.total = wp.zeros(slots, dtype=self.types.terms, device=device)
         w.lowest = wp.zeros(slots, dtype=p.vec3, device=device)
         for field in ("top", "sinkage", "area"):
             setattr(w, field, wp.zeros(slots, dtype=p.real, device=device))
-        for field in ("soil", "mark", "triangle", "listed"):
+        for field in ("soil", "mark", "triangle", "listed", "moved", "waiting", "queued", "yielding"):
             setattr(w, field, wp.zeros(nodes, dtype=wp.int32, device=device))
         w.loaded = wp.zeros(blocks, dtype=wp.int32, device=device)
-        for field in (
-            "surface", "virgin", "packed", "packed_virgin", "under", "predicted", "sunk", "share", "flow",
-        ):  # fmt: skip
+        for field in ("under", "predicted", "sunk", "share", "flow", "received"):
             setattr(w, field, wp.zeros(nodes, dtype=p.real, device=device))
         return w
 
@@ -224,8 +231,8 @@ class SoilModule:
     def state(self) -> dict[str, wp.array]:
         w, b = self._window, self._bodies
         names = (
-            "box", "top", "extent", "lowest", "sinkage", "area", "tally", "soil", "mark", "surface",
-            "virgin", "packed", "packed_virgin", "under", "triangle", "reach",
+            "box", "top", "extent", "lowest", "sinkage", "area", "tally", "soil", "mark", "levels", "under",
+            "triangle", "reach",
         )  # fmt: skip
         return {
             "shear": b.shear, "placed": b.placed, "near": b.near, "per_width": b.per_width,
@@ -239,7 +246,7 @@ class SoilModule:
         for array, rows, value in (
             (self._bodies.shear, worlds, 0.0), (self._bodies.placed, worlds, [0.0, 0.0, t.FAR]),
             (self._bodies.near, worlds, 0), (self._bodies.per_width, worlds, self._per_width),
-            (self._window.box, slots, 0), (self._window.tally, slots, 0.0), (self._window.sinkage, slots, 0.0),
+            (self._window.box, slots, EMPTY_BOX), (self._window.tally, slots, 0.0), (self._window.sinkage, slots, 0.0),
         ):  # fmt: skip
             host = array.numpy()
             host[rows] = value

@@ -17,7 +17,7 @@ HOLD = 0.05  # cells: soil this close below a body does not slide under it, shea
 def plasticity_stages(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
-    real, vec3, vec4, mat33 = p.real, p.vec3, p.vec4, p.mat33
+    real, vec3, mat33 = p.real, p.vec3, p.mat33
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
     parts = ty.parts
     seen = wp.constant(real(0.1 * t.FAR))
@@ -27,27 +27,16 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     tiny = wp.constant(real(1.0e-30))
 
     @wp.func
-    def levels_of(win: Window, k: int):
-        return vec4(win.surface[k], win.virgin[k], win.packed[k], win.packed_virgin[k])
-
-    @wp.func
-    def set_levels(win: Window, k: int, levels: vec4):
-        win.surface[k] = levels[0]
-        win.virgin[k] = levels[1]
-        win.packed[k] = levels[2]
-        win.packed_virgin[k] = levels[3]
-
-    @wp.func
     def touch_node(o: Options, b: Bodies, win: Window, world: int, body: int, k: int):
         """Mark a node in contact and find what of its sinkage is beyond the elastic trial; 003 eq. 10."""
         z = win.under[k]
         if z < seen and win.mark[k] != t.BARE_NODE:
-            u = win.surface[k] - z
+            u = win.levels[k][0] - z
             if u > real(0.0):
                 win.mark[k] = t.CONTACT
                 soil = o.soils[win.soil[k]]
                 modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
-                y, slope = laws.yield_pressure(z, levels_of(win, k), modulus, soil.n, soil.k_e)
+                y, slope = laws.yield_pressure(z, win.levels[k], modulus, soil.n, soil.k_e)
                 win.sunk[k] = wp.max(u - y / soil.k_e, real(0.0))
                 return 1
         return 0
@@ -80,7 +69,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
                     w = wp.where(corner % 2 == 0, one - fx, fx) * wp.where(corner / 2 == 0, one - fy, fy)
                     w += real(1.0e-12)
                     weight += w
-                    height += w * win.surface[n]
+                    height += w * win.levels[n][0]
             if weight == real(0.0):
                 touching = True
             else:
@@ -130,7 +119,9 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         for i in range(row, wp.min(row + o.block, win.box[slot, t.ROWS] - 1)):
             for j in range(column, wp.min(column + o.block, win.box[slot, t.COLUMNS] - 1)):
                 k = (slot * win.side + i) * win.side + j
-                d = win.sunk[k]
+                d = real(0.0)
+                if win.mark[k] == t.CONTACT:
+                    d = win.sunk[k]
                 if d > real(0.0):
                     z = win.under[k]
                     dx = central(win.under[k + 1], win.under[k - 1], z)
@@ -199,14 +190,13 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         )  # fmt: skip
 
     @wp.func
-    def receive(win: Window, spoil: parts, i: int, j: int):
+    def receive(spoil: parts, weights: vec3):
         """Height [m] a border node gets from one block."""
-        w, push, drag = border_weights(win, spoil, i, j)
-        return spoil[3] * w + spoil[4] * push + spoil[5] * drag
+        return spoil[3] * weights[0] + spoil[4] * weights[1] + spoil[5] * weights[2]
 
     @wp.func
     def pile_up(o: Options, win: Window, k: int, f: real):
-        set_levels(win, k, laws.cover(levels_of(win, k), f, o.loose))
+        win.levels[k] = laws.cover(win.levels[k], f, o.loose)
 
     @wp.func
     def sink_node(o: Options, win: Window, k: int, kept: int):
@@ -216,51 +206,78 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         a = chi + (real(1.0) - chi) * win.share[k]
         if kept == 1:
             a = real(1.0)
-        set_levels(win, k, laws.sink(levels_of(win, k), d, a))
+        win.levels[k] = laws.sink(win.levels[k], d, a)
 
     @wp.func
     def hold_node(g: Ground, win: Window, k: int):
         """Soil just under a body cannot slide."""
         if win.under[k] < seen and win.mark[k] != t.BARE_NODE:
-            if win.surface[k] > win.under[k] - hold * g.spacing:
+            if win.levels[k][0] > win.under[k] - hold * g.spacing:
                 win.mark[k] = t.HELD
 
     @wp.func
-    def may_slide(win: Window, k: int):
-        return win.mark[k] == t.FREE or win.mark[k] == t.BORDER
+    def loosen(o: Options, win: Window, slot: int):
+        """Nodes that may slide in this step: round the body, and where soil slid in the last step."""
+        rows = win.box[slot, t.ROWS]
+        columns = win.box[slot, t.COLUMNS]
+        i0 = win.box[slot, t.HIT] - 2
+        i1 = win.box[slot, t.HIT + 1] + 2
+        j0 = win.box[slot, t.HIT + 2] - 2
+        j1 = win.box[slot, t.HIT + 3] + 2
+        if win.box[slot, t.RESTLESS + 1] >= win.box[slot, t.RESTLESS]:
+            i0 = wp.min(i0, win.box[slot, t.RESTLESS] - win.box[slot, t.ROW0])
+            i1 = wp.max(i1, win.box[slot, t.RESTLESS + 1] - win.box[slot, t.ROW0])
+            j0 = wp.min(j0, win.box[slot, t.RESTLESS + 2] - win.box[slot, t.COLUMN0])
+            j1 = wp.max(j1, win.box[slot, t.RESTLESS + 3] - win.box[slot, t.COLUMN0])
+        win.box[slot, t.LOOSE] = wp.max(i0, 1)
+        win.box[slot, t.LOOSE + 1] = wp.min(i1, rows - 2)
+        win.box[slot, t.LOOSE + 2] = wp.max(j0, 1)
+        win.box[slot, t.LOOSE + 3] = wp.min(j1, columns - 2)
 
     @wp.func
-    def pair_flux(g: Ground, o: Options, win: Window, k: int, n: int):
+    def remember_moved(win: Window, slot: int):
+        """What slid in this step, and a ring round it, may slide in the next."""
+        if win.box[slot, t.MOVED_BOX + 1] >= win.box[slot, t.MOVED_BOX]:
+            win.box[slot, t.RESTLESS] = win.box[slot, t.MOVED_BOX] - 2 + win.box[slot, t.ROW0]
+            win.box[slot, t.RESTLESS + 1] = win.box[slot, t.MOVED_BOX + 1] + 2 + win.box[slot, t.ROW0]
+            win.box[slot, t.RESTLESS + 2] = win.box[slot, t.MOVED_BOX + 2] - 2 + win.box[slot, t.COLUMN0]
+            win.box[slot, t.RESTLESS + 3] = win.box[slot, t.MOVED_BOX + 3] + 2 + win.box[slot, t.COLUMN0]
+        else:
+            win.box[slot, t.RESTLESS] = 0
+            win.box[slot, t.RESTLESS + 1] = -1
+
+    @wp.func
+    def pair_flux(g: Ground, o: Options, win: Window, k: int, n: int, z: real):
         """Height node k gets from its neighbour n, per unit rate; the weaker soil decides."""
         if win.mark[n] == t.FREE or win.mark[n] == t.BORDER:
             limit = wp.min(o.soils[win.soil[k]].tan_repose, o.soils[win.soil[n]].tan_repose) * g.spacing
-            return laws.erosion_flux(win.surface[n] - win.surface[k], limit)
+            return laws.erosion_flux(win.levels[n][0] - z, limit)
         return real(0.0)
 
     @wp.func
-    def slide(g: Ground, o: Options, win: Window, slot: int, i: int, j: int):
-        """What a node gains from its four neighbours in one sweep, 000 eq. 11-12; 1 where anything moves."""
-        k = (slot * win.side + i) * win.side + j
+    def slide(g: Ground, o: Options, win: Window, k: int, east: bool, west: bool, north: bool, south: bool, limit: real):
+        """What a node gains in one sweep from the neighbours that may slide too, 000 eq. 11-12; 1 where it moves.
+
+        `limit` [m] is that of the weakest soil: no pair below it slides.
+        """
+        z = win.levels[k][0]
+        steepest = wp.max(
+            wp.max(wp.abs(win.levels[k + 1][0] - z), wp.abs(win.levels[k - 1][0] - z)),
+            wp.max(wp.abs(win.levels[k + win.side][0] - z), wp.abs(win.levels[k - win.side][0] - z)),
+        )
+        if steepest <= limit * real(1.0 + laws.EROSION_BAND):
+            return 0
         if win.mark[k] != t.FREE and win.mark[k] != t.BORDER:
             return 0
-        z = win.surface[k]
-        limit = o.soils[win.soil[k]].tan_repose * g.spacing
-        if g.base_soil.shape[0] == 1:
-            steepest = wp.max(
-                wp.max(wp.abs(win.surface[k + 1] - z), wp.abs(win.surface[k - 1] - z)),
-                wp.max(wp.abs(win.surface[k + win.side] - z), wp.abs(win.surface[k - win.side] - z)),
-            )
-            if steepest <= limit:
-                return 0
         f = real(0.0)
-        if j < win.box[slot, t.COLUMNS] - 2:
-            f += pair_flux(g, o, win, k, k + 1)
-        if j > 1:
-            f += pair_flux(g, o, win, k, k - 1)
-        if i < win.box[slot, t.ROWS] - 2:
-            f += pair_flux(g, o, win, k, k + win.side)
-        if i > 1:
-            f += pair_flux(g, o, win, k, k - win.side)
+        if east:
+            f += pair_flux(g, o, win, k, k + 1, z)
+        if west:
+            f += pair_flux(g, o, win, k, k - 1, z)
+        if north:
+            f += pair_flux(g, o, win, k, k + win.side, z)
+        if south:
+            f += pair_flux(g, o, win, k, k - win.side, z)
         if f == real(0.0):
             return 0
         win.flow[k] = rate * f
@@ -275,19 +292,16 @@ def plasticity_stages(name: str) -> SimpleNamespace:
             pile_up(o, win, k, f)
 
     @wp.func
-    def scatter_node(g: Ground, win: Window, world: int, slot: int, i: int, j: int):
+    def scatter_node(g: Ground, win: Window, world: int, index: int, row: int, column: int, k: int):
         """Copy a node back into its tile; returns how much its surface moved [m]."""
-        k = (slot * win.side + i) * win.side + j
-        row = win.box[slot, t.ROW0] + i
-        column = win.box[slot, t.COLUMN0] + j
-        index = g.table[world, row / tile, column / tile]
-        moved = win.surface[k] - g.levels[world, index, row % tile, column % tile][0]
-        g.levels[world, index, row % tile, column % tile] = levels_of(win, k)
+        levels = win.levels[k]
+        moved = levels[0] - g.levels[world, index, row % tile, column % tile][0]
+        g.levels[world, index, row % tile, column % tile] = levels
         return moved
 
     return SimpleNamespace(
-        levels_of=levels_of, touch_node=touch_node, shear_vertex=shear_vertex, mark_border=mark_border,
+        touch_node=touch_node, shear_vertex=shear_vertex, mark_border=mark_border,
         gather_spoil=gather_spoil, border_weights=border_weights, share_out=share_out,
         centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node, hold_node=hold_node,
-        slide=slide, settle=settle, scatter_node=scatter_node,
+        loosen=loosen, remember_moved=remember_moved, slide=slide, settle=settle, scatter_node=scatter_node,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from grouser.errors import InputError
 CHUNK = 32  # triangles or vertices that share one bounding sphere
 CREASE_COSINE = 0.7  # edges whose faces turn by more than about 45 degrees bound the footprint
 SMOOTH_COSINE = 0.85  # faces within about 30 degrees of their vertex normals are part of a rounded surface
-STRIP = 0.035  # [m] widest strip of a wheel's tread
+STRIP = 0.05  # [m] widest strip of a wheel's tread
 LONGEST_EDGE = 0.03  # [m] shear lives on vertices, so coarse meshes are divided down to this
 
 

@@ -7,8 +7,8 @@ import warp as wp
 
 from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
-from grouser.contact.soil.plasticity import plasticity_stages
 
+ALMOST = 0.99  # of the yield pressure: soil this close to it counts as yielding
 SOFT = 0.05  # cells of height over which one rule for the soil beside a node passes into another
 LUG_ONSET = 1e3  # [Pa] (assumed)
 PRESSED = 1e-3  # cells: soil this far below its virgin level has been pressed
@@ -18,10 +18,9 @@ PRESSED = 1e-3  # cells: soil this far below its virgin level has been pressed
 def traction_stages(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
-    real, vec3, mat33, vec6, mat66 = p.real, p.vec3, p.mat33, p.vec6, p.mat66
+    real, vec2, vec3, mat33, vec6, mat66 = p.real, p.vec2, p.vec3, p.mat33, p.vec6, p.mat66
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
     terms, Constants = ty.terms, ty.Constants
-    levels_of = plasticity_stages(name).levels_of
     far = wp.constant(real(t.FAR))
     seen = wp.constant(real(0.1 * t.FAR))
     half = wp.constant(real(0.5))
@@ -46,12 +45,15 @@ def traction_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def predict_node(
-        g: Ground, o: Options, win: Window, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3
-    ):
-        """Lower surface of the body at the end of the step: Zp = Zw + h (v_z - v_x dZw/dx - v_y dZw/dy)."""
+        g: Ground, o: Options, b: Bodies, win: Window,
+        world: int, body: int, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3,
+    ):  # fmt: skip
+        """Lower surface of the body at the end of the step, Zp = Zw + h (v_z - v_x dZw/dx - v_y dZw/dy), and what
+        pressure the soil bears there."""
         k = (slot * win.side + i) * win.side + j
         z = win.under[k]
         out = far
+        yielding = int(0)
         if z < seen and i > 0 and j > 0 and i < win.box[slot, t.ROWS] - 1 and j < win.box[slot, t.COLUMNS] - 1:
             per = real(1.0) / g.spacing
             zx = slope(win.under[k + 1], win.under[k - 1], z) * per
@@ -62,8 +64,19 @@ def traction_stages(name: str) -> SimpleNamespace:
                 z - pos[2],
             )
             v = vel + wp.cross(spin, arm)
-            out = z + o.step[0] * (v[2] - v[0] * zx - v[1] * zy)
+            rise = v[2] - v[0] * zx - v[1] * zy
+            out = z + o.step[0] * rise
+            levels = win.levels[k]
+            u = levels[0] - out
+            if u > -g.spacing and win.mark[k] != t.BARE_NODE:
+                soil = o.soils[win.soil[k]]
+                modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
+                y, dy = laws.yield_pressure(out, levels, modulus, soil.n, soil.k_e)
+                win.cap[k] = vec2(y, dy)
+                if u > real(0.0) and soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
+                    yielding = int(1)
         win.predicted[k] = out
+        win.yielding[k] = yielding
 
     @wp.func
     def soil_beside(share: real, gap: real, rise: real, soft: real):
@@ -90,29 +103,27 @@ def traction_stages(name: str) -> SimpleNamespace:
         cell = g.spacing
         per = real(1.0) / cell
         z = win.predicted[k]
-        ground = win.surface[k]
+        ground = win.levels[k][0]
         u = ground - z
         east = win.predicted[k + 1]
         west = win.predicted[k - 1]
         north = win.predicted[k + win.side]
         south = win.predicted[k - win.side]
-        u_east = win.surface[k + 1] - east
-        u_west = win.surface[k - 1] - west
-        u_north = win.surface[k + win.side] - north
-        u_south = win.surface[k - win.side] - south
+        u_east = win.levels[k + 1][0] - east
+        u_west = win.levels[k - 1][0] - west
+        u_north = win.levels[k + win.side][0] - north
+        u_south = win.levels[k - win.side][0] - south
         zx = slope(east, west, z) * per
         zy = slope(north, south, z) * per
-        y, dy = laws.yield_pressure(z, levels_of(win, k), modulus, soil.n, soil.k_e)
-        full = y / soil.k_e
-        whole = (
-            u > zero
-            and soil.k_e * (u + sinking) >= y
-            and (east > seen or u_east >= full)
-            and (west > seen or u_west >= full)
-            and (north > seen or u_north >= full)
-            and (south > seen or u_south >= full)
-        )
-        if whole:
+        y = win.cap[k][0]
+        dy = win.cap[k][1]
+        if (
+            win.yielding[k] == 1
+            and (east > seen or win.yielding[k + 1] == 1)
+            and (west > seen or win.yielding[k - 1] == 1)
+            and (north > seen or win.yielding[k + win.side] == 1)
+            and (south > seen or win.yielding[k - win.side] == 1)
+        ):
             return y, soil.k_e, y * zx, y * zy, real(1.0)
         zxx = bend(east, west, z) * per * per
         zyy = bend(north, south, z) * per * per
@@ -128,12 +139,12 @@ def traction_stages(name: str) -> SimpleNamespace:
             rows = 1
         elif steep_y > real(4.0) * steep_x:
             columns = 1
-        virgin = win.virgin[k]
-        if z < win.packed[k]:
-            virgin = wp.max(virgin, win.packed_virgin[k])
+        virgin = win.levels[k][1]
+        if z < win.levels[k][2]:
+            virgin = wp.max(virgin, win.levels[k][3])
         depth = virgin - z
         soft = real(SOFT) * cell
-        pressed = u > zero or win.virgin[k] > ground + real(PRESSED) * cell  # virgin soil is level up to the body
+        pressed = u > zero or win.levels[k][1] > ground + real(PRESSED) * cell  # virgin soil is level up to the body
         pressure = zero
         stiffness = zero
         px = zero
@@ -150,8 +161,8 @@ def traction_stages(name: str) -> SimpleNamespace:
             there = win.predicted[n] < seen
             ground_x = ground
             if there and pressed and away > zero:
-                ground_x += soil_beside(away, gap, win.surface[n] - ground, soft)
-            virgin_x = virgin + wp.where(there, away * (win.virgin[n] - win.virgin[k]), zero)
+                ground_x += soil_beside(away, gap, win.levels[n][0] - ground, soft)
+            virgin_x = virgin + wp.where(there, away * (win.levels[n][1] - win.levels[k][1]), zero)
             dx = xi * cell
             z_x = z + zx * dx + half * zxx * dx * dx
             for c in range(rows):
@@ -165,8 +176,8 @@ def traction_stages(name: str) -> SimpleNamespace:
                 there_y = win.predicted[m] < seen
                 ground_xy = ground_x
                 if there_y and pressed and away_y > zero:
-                    ground_xy += soil_beside(away_y, gap_y, win.surface[m] - ground, soft)
-                virgin_xy = virgin_x + wp.where(there_y, away_y * (win.virgin[m] - win.virgin[k]), zero)
+                    ground_xy += soil_beside(away_y, gap_y, win.levels[m][0] - ground, soft)
+                virgin_xy = virgin_x + wp.where(there_y, away_y * (win.levels[m][1] - win.levels[k][1]), zero)
                 dyy = eta * cell
                 skin = z_x + zy * dyy + half * zyy * dyy * dyy
                 deep = ground_xy - skin
@@ -221,8 +232,8 @@ def traction_stages(name: str) -> SimpleNamespace:
         Grousers press as the soil yields at their tips while the rim loads it, and let go with the rim; the first
         LUG_ONSET of the rim's pressure bring them in gently.
         """
-        y, dy = laws.yield_pressure(win.predicted[k], levels_of(win, k), modulus, soil.n, soil.k_e)
-        tip, dt = laws.yield_pressure(win.predicted[k] - height, levels_of(win, k), modulus, soil.n, soil.k_e)
+        y = win.cap[k][0]
+        tip, dt = laws.yield_pressure(win.predicted[k] - height, win.levels[k], modulus, soil.n, soil.k_e)
         return real(1.0) + share * wp.max(tip - y, real(0.0)) / (wp.max(pressure, y) + real(LUG_ONSET))
 
     @wp.func
@@ -231,14 +242,14 @@ def traction_stages(name: str) -> SimpleNamespace:
         z = win.predicted[k]
         if z >= seen or win.mark[k] == t.BARE_NODE:
             return False
-        u = win.surface[k] - z
+        u = win.levels[k][0] - z
         if u > real(0.0):
             return True
         return u > -cell and (
-            win.surface[k + 1] > win.predicted[k + 1]
-            or win.surface[k - 1] > win.predicted[k - 1]
-            or win.surface[k + win.side] > win.predicted[k + win.side]
-            or win.surface[k - win.side] > win.predicted[k - win.side]
+            win.levels[k + 1][0] > win.predicted[k + 1]
+            or win.levels[k - 1][0] > win.predicted[k - 1]
+            or win.levels[k + win.side][0] > win.predicted[k + win.side]
+            or win.levels[k - win.side][0] > win.predicted[k - win.side]
         )
 
     @wp.func
@@ -264,8 +275,8 @@ def traction_stages(name: str) -> SimpleNamespace:
         west = win.predicted[k - 1] < seen
         north = win.predicted[k + win.side] < seen
         south = win.predicted[k - win.side] < seen
-        width = wp.where(east, half, win.reach[k, 0]) + wp.where(west, half, win.reach[k, 1])
-        length = wp.where(north, half, win.reach[k, 2]) + wp.where(south, half, win.reach[k, 3])
+        width = wp.where(east, half, win.reach[k][0]) + wp.where(west, half, win.reach[k][1])
+        length = wp.where(north, half, win.reach[k][2]) + wp.where(south, half, win.reach[k][3])
         area = cell * cell * width * length
         zx = slope(win.predicted[k + 1], win.predicted[k - 1], z) / cell
         zy = slope(win.predicted[k + win.side], win.predicted[k - win.side], z) / cell
@@ -318,19 +329,20 @@ def traction_stages(name: str) -> SimpleNamespace:
             out[3 + q] = moment[q]
             out[7 + q] = ct * lever[q]
         out[6] = ct
-        # tangential block ct (1 - n n^T): its n n^T part is taken at the lever too
-        mt = wp.cross(lever, normal)
-        place = int(10)
         for q in range(3):
             for r in range(q, 3):
-                out[place] = ct * lever[q] * lever[r]
-                place += 1
-        for q in range(6):
-            for r in range(q, 6):
-                a = wp.where(q < 3, normal[q % 3], m[q % 3]) * wp.where(r < 3, normal[r % 3], m[r % 3])
-                c = wp.where(q < 3, normal[q % 3], mt[q % 3]) * wp.where(r < 3, normal[r % 3], mt[r % 3])
-                out[place] = cn * a - ct * c
-                place += 1
+                out[10 + 3 * q - q * (q - 1) / 2 + r - q] = ct * lever[q] * lever[r]
+        both = vec6(normal[0], normal[1], normal[2], m[0], m[1], m[2])
+        if b.grouser[body] > zero:  # the tangential block ct (1 - n n^T) acts at the tips
+            mt = wp.cross(lever, normal)
+            tips = vec6(normal[0], normal[1], normal[2], mt[0], mt[1], mt[2])
+            for q in range(6):
+                for r in range(q, 6):
+                    out[16 + 6 * q - q * (q - 1) / 2 + r - q] = cn * both[q] * both[r] - ct * tips[q] * tips[r]
+        else:
+            for q in range(6):
+                for r in range(q, 6):
+                    out[16 + 6 * q - q * (q - 1) / 2 + r - q] = (cn - ct) * both[q] * both[r]
         return out
 
     @wp.func

@@ -10,9 +10,14 @@ from grouser.terrain.ground import ground_types
 
 FAR = 1.0e30  # height [m] of "no body above this node"
 FREE, CONTACT, BORDER, BARE_NODE, HELD = 0, 1, 2, 3, 4  # marks of a node in a body's window
-# columns of Window.box
+# columns of Window.box; boxes are first row, last row, first column, last column, empty where last < first
 ROW0, COLUMN0, ROWS, COLUMNS, CONTACTS, BORDERS, CHANGED, EDGES, LOADED = range(9)
-BOX = 9
+HIT = 9  # nodes below the body, in the window
+LOOSE = 13  # nodes that may slide in this step, in the window
+MOVED_BOX = 17  # nodes that did slide in this step, in the window
+RESTLESS = 21  # nodes that slid in the last step, in the grid
+SWEEP = 25  # sweeps made so far, a stamp
+BOX = 26
 # columns of Window.tally (sums since the start, in metres of node height)
 REMOVED, COMPRESSED, MOVED = range(3)
 # status codes
@@ -25,7 +30,7 @@ PARTS = 10  # of a block of displaced soil
 @cache
 def soil_types(name: str) -> SimpleNamespace:
     p = precision(name)
-    real, vec3, vec4 = p.real, p.vec3, p.vec4
+    real, vec2, vec3, vec4 = p.real, p.vec2, p.vec3, p.vec4
     terms, parts = wp.types.vector(TERMS, real), wp.types.vector(PARTS, real)
 
     @wp.struct
@@ -51,6 +56,7 @@ def soil_types(name: str) -> SimpleNamespace:
         soils: wp.array(dtype=Constants)
         step: wp.array(dtype=real)  # [s], (1,)
         sweeps: wp.int32  # of erosion in a step
+        weakest: real  # least tangent of the slope a soil stands at
         margin: wp.int32  # nodes of soil round a footprint that may slide
         samples: wp.int32  # sub-cell points along an axis where pressure varies within a cell
         block: wp.int32  # nodes along a block of displaced soil
@@ -59,6 +65,7 @@ def soil_types(name: str) -> SimpleNamespace:
         shear_law: wp.int32
         creep_speed: real  # [m/s] regularisation of the pure limit law
         fast: real  # [m] surface travel per step beyond which results are doubtful
+        stages: wp.array(dtype=wp.int32)  # (1,) how many stages of commit run; below all of them only to time them
         several: wp.int32  # 1: others may change the ground between commit and evaluate
 
     @wp.struct
@@ -71,7 +78,7 @@ def soil_types(name: str) -> SimpleNamespace:
         first_vertex_chunk: wp.array(dtype=wp.int32)
         first_triangle_chunk: wp.array(dtype=wp.int32)
         first_crease: wp.array(dtype=wp.int32)
-        radius: wp.array(dtype=real)  # [m], (body,)
+        half: wp.array(dtype=vec3)  # [m], (body,) half sides of a box about the frame origin
         edge: wp.array(dtype=real)  # [m], (body,) longest edge
         grouser: wp.array(dtype=real)  # [m], (body,) height of the grousers
         per_width: wp.array2d(dtype=real)  # [1/m], (world, body) the 1/b of k_c/b
@@ -104,19 +111,23 @@ def soil_types(name: str) -> SimpleNamespace:
         step_tally: wp.array2d(dtype=real)  # [m], (slot, 3) the same in this step, fine kernels only
         soil: wp.array(dtype=wp.int32)
         mark: wp.array(dtype=wp.int32)
-        surface: wp.array(dtype=real)  # [m]
-        virgin: wp.array(dtype=real)
-        packed: wp.array(dtype=real)
-        packed_virgin: wp.array(dtype=real)
+        levels: wp.array(dtype=vec4)  # [m] surface, virgin, packed, packed virgin; see terrain/ground.py
         under: wp.array(dtype=real)  # [m] lower surface of the body, FAR where there is none
         triangle: wp.array(dtype=wp.int32)
-        reach: wp.array2d(dtype=real)  # (node, 4) how far the body goes on past its last node [cells]
+        reach: wp.array(dtype=vec4)  # how far the body goes on past its last node east, west, north, south [cells]
         predicted: wp.array(dtype=real)  # [m] `under` at the end of the coming step
+        cap: wp.array(dtype=vec2)  # yield pressure [Pa] at `predicted` and its slope [Pa/m]
+        yielding: wp.array(dtype=wp.int32)  # 1: pressed as far as the soil bears
         sunk: wp.array(dtype=real)  # [m] plastic sinkage of this step
         share: wp.array(dtype=real)  # part of it that is sinkage proper, 000 eq. 6
         flow: wp.array(dtype=real)  # [m] gained or lost by sliding in this sweep
         spoil: wp.array(dtype=parts)  # displaced soil of a block
         listed: wp.array(dtype=wp.int32)  # border nodes of a slot, in order
+        weights: wp.array(dtype=vec3)  # of the listed border nodes for one block, fused kernels only
+        received: wp.array(dtype=real)  # [m] by the listed border nodes, fused kernels only
+        moved: wp.array(dtype=wp.int32)  # nodes that slide in this sweep, fused kernels only
+        waiting: wp.array(dtype=wp.int32)  # nodes to look at in this sweep, fused kernels only
+        queued: wp.array(dtype=wp.int32)  # (node,) sweep it was last put in line for, fused kernels only
         loaded: wp.array(dtype=wp.int32)  # (block,) 1: it displaces soil, fine kernels only
         total: wp.array(dtype=terms)  # (slot,) sums of evaluate
 

@@ -1,0 +1,88 @@
+# Everything lives in .venv: Python's own venv, then uv, then the packages of requirements.lock by hash.
+PYTHON ?= python3
+DEMO ?= single-wheel
+NAME ?=
+VENV := .venv
+BIN := $(VENV)/bin
+GPU_PYTHON ?= $(BIN)/python
+UV := $(BIN)/uv
+LOCKED := $(UV) pip install --quiet --python $(BIN)/python
+CALM := -m "not long and not batch and not browser and not gpu"
+
+.PHONY: help setup demo test test-all lint bench gpu-test warm lock wheel clean
+
+help:
+	@echo "make setup     environment in $(VENV), from requirements.lock"
+	@echo "make demo      run the main job into demo/ (DEMO=NAME for another scenario)"
+	@echo "make test      the tests, in minutes"
+	@echo "make test-all  the long, batch and browser tests"
+	@echo "make lint      ruff, import-linter, pyright"
+	@echo "make bench     benchmarks (NAME=CASE for one)"
+	@echo "make gpu-test  CUDA against CPU; needs an NVIDIA GPU"
+	@echo "make lock      write requirements.lock anew"
+	@echo "make wheel     build dist/*.whl"
+	@echo "make clean     remove what the targets above made"
+
+setup: $(VENV)/project.stamp
+
+$(VENV)/uv.stamp: requirements.lock
+	@command -v $(PYTHON) >/dev/null || { echo "Grouser needs Python 3.11 or newer: '$(PYTHON)' is not on PATH (make setup PYTHON=...)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Grouser needs Python 3.11 or newer: '$(PYTHON)' is $$($(PYTHON) --version) (make setup PYTHON=python3.12)"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "Python's venv is missing: install it first, on Debian 'apt-get install python3-venv'"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $(VENV)/uv.lock
+	@touch $@
+
+$(VENV)/packages.stamp: requirements.lock $(VENV)/uv.stamp
+	@echo "installing the packages of requirements.lock into $(VENV)"
+	@$(LOCKED) --require-hashes --only-binary :all: -r requirements.lock
+	@touch $@
+
+$(VENV)/project.stamp: pyproject.toml $(VENV)/packages.stamp
+	@$(LOCKED) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup
+	$(BIN)/grouser run $(DEMO) --out demo --force
+
+# Kernels are compiled here once, or every worker of pytest would compile them side by side.
+warm: setup
+	@$(BIN)/grouser doctor --warm
+
+test: warm
+	$(BIN)/python -m pytest -n 2 $(CALM)
+
+# Status 5 of pytest: no test carries such a mark.
+test-all: warm
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "long or batch or browser" \
+	  || { status=$$?; test $$status -eq 5 && echo "no long, batch or browser tests"; }
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+bench: setup
+	$(BIN)/grouser bench $(NAME)
+
+# GPU_PYTHON=python3 takes an interpreter that has the packages already, on a machine that can install nothing.
+gpu-test: $(if $(filter $(BIN)/python,$(GPU_PYTHON)),setup)
+	@$(GPU_PYTHON) -c 'import sys, warp; warp.config.log_level = warp.LOG_ERROR; sys.exit(not warp.is_cuda_available())' \
+	  || { echo "make gpu-test compares CUDA with the CPU and needs an NVIDIA GPU with its driver: none was found"; exit 1; }
+	PYTHONPATH=src$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m pytest -m gpu tests/gpu
+
+lock: $(VENV)/uv.stamp
+	$(UV) pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --quiet --output-file requirements.lock
+	@! grep -nE '://|--index|--find-links|--extra' requirements.lock || { echo "requirements.lock names an address"; exit 1; }
+
+wheel: setup
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+
+clean:
+	rm -rf $(VENV) dist demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
