@@ -267,7 +267,7 @@ def figures(s: SingleWheel) -> list[dict[str, Any]]:
         },
         {
             "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
-            "paths": ["wheel"],
+            "paths": ["body/pose[wheel]"],
             "caption": "Height against the undisturbed surface: the rut, and what was pushed aside and ahead.",
         },
     ]  # fmt: skip

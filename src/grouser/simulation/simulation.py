@@ -149,7 +149,7 @@ class Simulation:
         out = [
             Channel(
                 "body/pose", "m, 1", (len(ids), 7), kind="pose", labels=self.recorded_bodies,
-                read=lambda: np.stack([np.hstack([d.xpos[ids], d.xquat[ids]]) for d in data]),
+                read=lambda: np.stack([np.hstack([d.xpos[ids], d.xquat[ids][:, [1, 2, 3, 0]]]) for d in data]),  # xyzw
             ),
             Channel(
                 "joint/position", "rad or m", (len(hinge),), frame="", labels=joints,

@@ -43,6 +43,7 @@ def ground_types(name: str) -> SimpleNamespace:
         stamp: wp.array2d(dtype=wp.int32)  # (world, slot) number of times written
         levels: wp.array4d(dtype=vec4)  # [m], (world, slot, row, column)
         spacing: real  # [m]
+        per_spacing: real  # [1/m]
         x0: real  # [m] world x of column 0
         y0: real  # [m] world y of row 0
         rows: wp.int32
@@ -152,6 +153,7 @@ class Ground:
         a.used = wp.zeros(self.worlds, dtype=wp.int32, device=device)
         self._used = a.used.numpy()  # a view on the CPU
         self._allocate_pool(a, capacity)
+        a.per_spacing = 1 / self.spacing
         a.spacing, a.x0, a.y0 = self.spacing, elevation.origin[0], elevation.origin[1]
         a.rows, a.columns, a.ratio = self.rows, self.columns, self.spacing / elevation.spacing
         return a

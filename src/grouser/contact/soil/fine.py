@@ -32,6 +32,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
+    erosion_is_due = s.erosion_is_due
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
@@ -145,12 +146,15 @@ def fine_kernels(name: str) -> SimpleNamespace:
         close_hit_box(win, world * b.rows.shape[0] + body)
 
     @wp.kernel(module=module)
-    def touch_all(o: Options, b: Bodies, win: Window, body: int):
+    def touch_all(g: Ground, o: Options, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
         slot = world * b.rows.shape[0] + body
         if within(win, slot, node, t.HIT, 0):
             k = slot * win.side * win.side + node
-            if touch_node(o, b, win, world, body, k) == 1:
+            touched = touch_node(g, o, b, win, world, body, k)
+            if touched > 0:
+                widen_box(win, slot, t.NEAR, node / win.side, node / win.side, node % win.side, node % win.side, 1)
+            if touched == 2:
                 wp.atomic_add(win.box, slot, t.CONTACTS, 1)
                 wp.atomic_add(win.step_tally, slot, t.REMOVED, win.sunk[k])
 
@@ -250,13 +254,19 @@ def fine_kernels(name: str) -> SimpleNamespace:
     def hold(g: Ground, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
         slot = world * b.rows.shape[0] + body
-        if within(win, slot, node, t.HIT, 0):
+        if within(win, slot, node, t.NEAR, 0):
             hold_node(g, win, slot * win.side * win.side + node)
 
     @wp.kernel(module=module)
     def loosen_all(o: Options, b: Bodies, win: Window, body: int):
         world = wp.tid()
-        loosen(o, win, world * b.rows.shape[0] + body)
+        slot = world * b.rows.shape[0] + body
+        if win.box[slot, t.ROWS] > 0:
+            win.box[slot, t.TICK] = win.box[slot, t.TICK] + 1
+        if erosion_is_due(o, win, slot):
+            loosen(o, win, slot)
+        else:
+            win.box[slot, t.LOOSE + 1] = -1
 
     @wp.kernel(module=module)
     def slide_all(g: Ground, o: Options, b: Bodies, win: Window, body: int):
@@ -275,10 +285,10 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 widen_box(win, slot, t.MOVED_BOX, i, i, j, j, 1)
 
     @wp.kernel(module=module)
-    def remember(b: Bodies, win: Window, body: int):
+    def remember(o: Options, b: Bodies, win: Window, body: int):
         world = wp.tid()
         slot = world * b.rows.shape[0] + body
-        if win.box[slot, t.ROWS] > 0:
+        if win.box[slot, t.ROWS] > 0 and erosion_is_due(o, win, slot):
             remember_moved(win, slot)
 
     @wp.kernel(module=module)
@@ -327,12 +337,13 @@ def fine_kernels(name: str) -> SimpleNamespace:
         i = node / win.side
         j = node % win.side
         if node == 0:
-            win.total[slot] = type(win.total[slot])()
+            for q in range(t.TERMS):
+                win.total[slot, q] = real(0.0)
             win.box[slot, t.LOADED] = 0
         if i < win.box[slot, t.ROWS] and j < win.box[slot, t.COLUMNS] and o.several == 1:
             index, grid_row, grid_column = tile_of(g, win, world, slot, node)
             gather_node(g, win, world, index, grid_row, grid_column, slot * win.side * win.side + node)
-        if within(win, slot, node, t.HIT, 1):
+        if within(win, slot, node, t.NEAR, 1):
             predict_node(
                 g, o, b, win, world, body, slot, i, j,
                 m.position[world, row], m.velocity[world, row], m.spin[world, row],
@@ -343,14 +354,13 @@ def fine_kernels(name: str) -> SimpleNamespace:
         world, node = wp.tid()
         slot = world * b.rows.shape[0] + body
         row = b.rows[body]
-        if within(win, slot, node, t.HIT, 0):
+        if within(win, slot, node, t.NEAR, 0):
             if loaded(win, slot * win.side * win.side + node, g.spacing):
                 R = wp.quat_to_matrix(m.rotation[world, row])
-                part = node_force(
+                node_force(
                     g, o, b, win, world, body, slot, node / win.side, node % win.side,
-                    m.position[world, row], R, m.velocity[world, row], m.spin[world, row],
+                    m.position[world, row], R, m.velocity[world, row], m.spin[world, row], 1,
                 )  # fmt: skip
-                wp.atomic_add(win.total, slot, part)
                 wp.atomic_add(win.box, slot, t.LOADED, 1)
 
     @wp.kernel(module=module)
@@ -358,7 +368,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         world = wp.tid()
         slot = world * b.rows.shape[0] + body
         win.area[slot] = real(win.box[slot, t.LOADED]) * g.spacing * g.spacing
-        total, block = assemble(win.total[slot])
+        total, block = assemble(win, slot)
         wrench_out[world, body] = total
         implicit_out[world, body] = block
 
@@ -394,7 +404,7 @@ class FineLauncher:
             go(k.raster, triangles, g, b, w, body, 2)
             go(k.crease, (worlds, len(surface.creases)), g, b, w, body)
             go(k.close_hit, worlds, b, w, body)
-            go(k.touch_all, nodes, o, b, w, body)
+            go(k.touch_all, nodes, g, o, b, w, body)
             go(k.border, nodes, b, w, body)
             if o.spoil:
                 go(k.collect, blocks, g, o, b, w, m, body)
@@ -407,7 +417,7 @@ class FineLauncher:
                 for _ in range(o.sweeps):
                     go(k.slide_all, nodes, g, o, b, w, body)
                     go(k.settle_all, nodes, o, b, w, body)
-                go(k.remember, worlds, b, w, body)
+                go(k.remember, worlds, o, b, w, body)
             go(k.scatter, nodes, g, b, w, body)
             go(k.finish, worlds, g, o, b, w, m, body, out.status)
 

@@ -34,11 +34,11 @@ def footprint_stages(name: str) -> SimpleNamespace:
     @wp.func
     def find_top(g: Ground, b: Bodies, win: Window, world: int, body: int, slot: int, pos: vec3, R: mat33):
         """Highest soil within the body's reach; empties the slot's extent."""
-        x = (pos[0] - g.x0) / g.spacing
-        y = (pos[1] - g.y0) / g.spacing
+        x = (pos[0] - g.x0) * g.per_spacing
+        y = (pos[1] - g.y0) * g.per_spacing
         half = b.half[body]
-        along = (wp.abs(R[0, 0]) * half[0] + wp.abs(R[0, 1]) * half[1] + wp.abs(R[0, 2]) * half[2]) / g.spacing
-        across = (wp.abs(R[1, 0]) * half[0] + wp.abs(R[1, 1]) * half[1] + wp.abs(R[1, 2]) * half[2]) / g.spacing
+        along = (wp.abs(R[0, 0]) * half[0] + wp.abs(R[0, 1]) * half[1] + wp.abs(R[0, 2]) * half[2]) * g.per_spacing
+        across = (wp.abs(R[1, 0]) * half[0] + wp.abs(R[1, 1]) * half[1] + wp.abs(R[1, 2]) * half[2]) * g.per_spacing
         r0 = wp.max(int(wp.floor(y - across)), 0)
         r1 = wp.min(int(wp.ceil(y + across)), g.rows - 1) + 1
         c0 = wp.max(int(wp.floor(x - along)), 0)
@@ -67,11 +67,17 @@ def footprint_stages(name: str) -> SimpleNamespace:
         win.box[slot, t.BORDERS] = 0
         win.box[slot, t.CHANGED] = 0
         empty_box(win, slot, t.HIT)
+        empty_box(win, slot, t.NEAR)
         empty_box(win, slot, t.MOVED_BOX)
 
     @wp.func
     def sphere_bottom(sphere: vec4, pos: vec3, R: mat33):
         return R[2, 0] * sphere[0] + R[2, 1] * sphere[1] + R[2, 2] * sphere[2] + pos[2] - sphere[3]
+
+    @wp.func
+    def faces_up(cone: vec4, R: mat33):
+        """Whether no triangle of a chunk looks down."""
+        return R[2, 0] * cone[0] + R[2, 1] * cone[1] + R[2, 2] * cone[2] >= cone[3]
 
     @wp.func
     def chunk_is_near(g: Ground, b: Bodies, win: Window, body: int, slot: int, k: int, pos: vec3, R: mat33):
@@ -83,7 +89,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
     def place_vertex(g: Ground, b: Bodies, world: int, v: int, pos: vec3, R: mat33):
         """Column, row [cells] and height [m] of a vertex."""
         r = R * b.vertices[v]
-        per = real(1.0) / g.spacing
+        per = g.per_spacing
         at = vec3((r[0] + pos[0] - g.x0) * per, (r[1] + pos[1] - g.y0) * per, r[2] + pos[2])
         b.placed[world, v] = at
         return at
@@ -97,8 +103,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
     @wp.func
     def open_window(g: Ground, o: Options, win: Window, world: int, slot: int, pos: vec3):
         """Nodes round the footprint; makes their tiles exist. Returns a status code."""
-        x = (pos[0] - g.x0) / g.spacing
-        y = (pos[1] - g.y0) / g.spacing
+        x = (pos[0] - g.x0) * g.per_spacing
+        y = (pos[1] - g.y0) * g.per_spacing
         win.sinkage[slot] = real(0.0)
         if not (x == x and y == y and pos[2] == pos[2]):
             return t.NOT_FINITE
@@ -280,7 +286,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
                         reach_out(win, start + i * win.side + j + 1, vec4(zero, one - (x - real(j)), zero, zero), mode)
 
     return SimpleNamespace(
-        find_top=find_top, sphere_bottom=sphere_bottom, chunk_is_near=chunk_is_near, place_vertex=place_vertex,
+        faces_up=faces_up, find_top=find_top, sphere_bottom=sphere_bottom, chunk_is_near=chunk_is_near, place_vertex=place_vertex,
         forget_vertex=forget_vertex, open_window=open_window, gather_node=gather_node, clear_node=clear_node,
         raster_triangle=raster_triangle, mark_crease=mark_crease, widen_box=widen_box, close_hit_box=close_hit_box,
     )  # fmt: skip

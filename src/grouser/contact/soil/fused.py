@@ -22,16 +22,17 @@ def fused_kernels(name: str) -> SimpleNamespace:
     p = ty.precision
     real, vec3, quat, vec6, mat33, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat33, p.mat66
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
-    terms, parts = ty.terms, ty.parts
+    parts = ty.parts
     f, s, w = footprint_stages(name), plasticity_stages(name), traction_stages(name)
     find_top, sphere_bottom, chunk_is_near, place_vertex = f.find_top, f.sphere_bottom, f.chunk_is_near, f.place_vertex
     forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
     raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
-    widen_box, close_hit_box = f.widen_box, f.close_hit_box
+    widen_box, close_hit_box, faces_up = f.widen_box, f.close_hit_box, f.faces_up
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
+    erosion_is_due = s.erosion_is_due
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
@@ -69,7 +70,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         cut = win.top[slot] + g.spacing
         last = b.first_triangle[body + 1]
         for c in range(b.first_triangle_chunk[body], b.first_triangle_chunk[body + 1]):
-            if sphere_bottom(b.triangle_spheres[c], pos, R) <= cut:
+            if sphere_bottom(b.triangle_spheres[c], pos, R) <= cut and not faces_up(b.triangle_cones[c], R):
                 first = b.first_triangle[body] + (c - b.first_triangle_chunk[body]) * chunk
                 for triangle in range(first, wp.min(first + chunk, last)):
                     raster_triangle(g, b, win, world, slot, triangle, 0)
@@ -127,11 +128,21 @@ def fused_kernels(name: str) -> SimpleNamespace:
         i1 = int(-1)
         j0 = int(columns)
         j1 = int(-1)
+        n0 = int(rows)
+        n1 = int(-1)
+        m0 = int(columns)
+        m1 = int(-1)
         removed = real(0.0)
         for i in range(win.box[slot, t.HIT], win.box[slot, t.HIT + 1] + 1):
             for j in range(win.box[slot, t.HIT + 2], win.box[slot, t.HIT + 3] + 1):
                 k = start + i * win.side + j
-                if touch_node(o, b, win, world, body, k) == 1:
+                touched = touch_node(g, o, b, win, world, body, k)
+                if touched > 0:
+                    n0 = wp.min(n0, i)
+                    n1 = wp.max(n1, i)
+                    m0 = wp.min(m0, j)
+                    m1 = wp.max(m1, j)
+                if touched == 2:
                     contacts += 1
                     i0 = wp.min(i0, i)
                     i1 = wp.max(i1, i)
@@ -139,6 +150,10 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     j1 = wp.max(j1, j)
                     removed += win.sunk[k]
         win.box[slot, t.CONTACTS] = contacts
+        win.box[slot, t.NEAR] = n0
+        win.box[slot, t.NEAR + 1] = n1
+        win.box[slot, t.NEAR + 2] = m0
+        win.box[slot, t.NEAR + 3] = m1
         if contacts == 0:
             return
         borders = int(0)
@@ -189,8 +204,8 @@ def fused_kernels(name: str) -> SimpleNamespace:
     def erode(g: Ground, o: Options, win: Window, slot: int):
         """Sweeps until nothing slides or the step's share is done; only where something moved before."""
         start = slot * win.side * win.side
-        for i in range(win.box[slot, t.HIT], win.box[slot, t.HIT + 1] + 1):
-            for j in range(win.box[slot, t.HIT + 2], win.box[slot, t.HIT + 3] + 1):
+        for i in range(win.box[slot, t.NEAR], win.box[slot, t.NEAR + 1] + 1):
+            for j in range(win.box[slot, t.NEAR + 2], win.box[slot, t.NEAR + 3] + 1):
                 hold_node(g, win, start + i * win.side + j)
         loosen(o, win, slot)
         first_row = win.box[slot, t.LOOSE]
@@ -306,7 +321,8 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     displace(g, o, b, win, world, body, slot, pos, vel, spin)
                 if stages > 4:
                     shear_body(g, o, b, win, world, body, slot, pos, R, vel, spin)
-                if stages > 5 and o.sweeps > 0:
+                win.box[slot, t.TICK] = win.box[slot, t.TICK] + 1
+                if stages > 5 and erosion_is_due(o, win, slot):
                     erode(g, o, win, slot)
                 if stages > 6 and win.box[slot, t.CHANGED] == 1:
                     write_back(g, win, world, slot)
@@ -333,29 +349,30 @@ def fused_kernels(name: str) -> SimpleNamespace:
             R = wp.quat_to_matrix(rotation[world, row])
             vel = velocity[world, row]
             spin = spinning[world, row]
-            total = terms()
+            for q in range(t.TERMS):
+                win.total[slot, q] = real(0.0)
             area = int(0)
             rows = win.box[slot, t.ROWS]
             columns = win.box[slot, t.COLUMNS]
             if rows > 0:
                 if o.several == 1:
                     copy_window(g, win, world, slot, 1)
-                i0 = win.box[slot, t.HIT]
-                i1 = win.box[slot, t.HIT + 1]
-                j0 = win.box[slot, t.HIT + 2]
-                j1 = win.box[slot, t.HIT + 3]
-                for i in range(i0 - 1, i1 + 2):
-                    for j in range(j0 - 1, j1 + 2):
+                i0 = win.box[slot, t.NEAR]
+                i1 = win.box[slot, t.NEAR + 1]
+                j0 = win.box[slot, t.NEAR + 2]
+                j1 = win.box[slot, t.NEAR + 3]
+                for i in range(wp.max(i0 - 1, 0), i1 + 2):
+                    for j in range(wp.max(j0 - 1, 0), j1 + 2):
                         predict_node(g, o, b, win, world, body, slot, i, j, pos, vel, spin)
                 start = slot * win.side * win.side
                 for i in range(i0, i1 + 1):
                     for j in range(j0, j1 + 1):
                         k = start + i * win.side + j
                         if loaded(win, k, g.spacing):
-                            total += node_force(g, o, b, win, world, body, slot, i, j, pos, R, vel, spin)
+                            node_force(g, o, b, win, world, body, slot, i, j, pos, R, vel, spin, 0)
                             area += 1
             win.area[slot] = real(area) * g.spacing * g.spacing
-            force, block = assemble(total)
+            force, block = assemble(win, slot)
             wrench_out[world, body] = force
             implicit_out[world, body] = block
 

@@ -18,12 +18,14 @@ from grouser.module import Channel, Motion, Outputs
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import Soil
 
-SWEEPS = 12  # of erosion in a step, fewer where slopes have come to rest
+FINE_SPACING = 7.5e-3  # [m] below which two sub-cell points along an axis do, else three
+EROSION_PERIOD = 0.01  # [s] from one erosion to the next: sliding is slow beside a step (assumed)
+SWEEPS = 3  # of erosion each time, fewer where slopes have come to rest
 MARGIN = 0.08  # [m] round a footprint within which soil may slide
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
 STAGES = ("place", "gather", "raster", "displace", "shear", "erode", "write back")  # of a fused commit, in order
 SHEAR_LAWS = {"shear-displacement": t.JANOSI, "mohr-coulomb": t.LIMIT, "coulomb": t.LIMIT, "none": t.NONE}
-EMPTY_BOX = np.array([0] * t.RESTLESS + [0, -1, 0, -1, 0], np.int32)
+EMPTY_BOX = np.array([0] * t.RESTLESS + [0, -1, 0, -1] + [0] * (t.BOX - t.RESTLESS - 4), np.int32)
 REASONS = {
     t.EDGE: ("its footprint reaches the edge of the terrain, where no soil carries it", False),
     t.LEFT: ("it has left the terrain", True),
@@ -40,7 +42,7 @@ class SoilOptions:
 
     friction: str = "shear-displacement"  # or "mohr-coulomb" (000 eq. 5), "coulomb" (003 eq. 19), "none"
     erosion: bool = True
-    sweeps: int | None = None  # of erosion in a step, at most
+    sweeps: int | None = None  # of erosion every 10 ms, at most
     loose_cover: bool = True  # False: 003 eq. 29 to the letter
     samples: int | None = None  # sub-cell points along an axis; None: by spacing
     creep_speed: float = 1e-3  # [m/s] below which the pure limit laws are regularised
@@ -117,9 +119,10 @@ class SoilModule:
         o.sweeps = choice.sweeps if choice.sweeps is not None else SWEEPS
         if not choice.erosion:
             o.sweeps = 0
+        o.erosion_steps = wp.array([erosion_steps(self._h)], dtype=wp.int32, device=self.device)
         o.weakest = min(soil.slope_limit for soil in self.ground.soils)
         o.margin = max(2, round(MARGIN / spacing)) if choice.erosion else 2
-        o.samples = choice.samples or max(1, min(3, round(0.03 / spacing)))
+        o.samples = choice.samples or (3 if spacing > FINE_SPACING else 2)
         o.block = max(1, round(BLOCK / spacing))
         o.spoil = int(any(soil.compression < 1 for soil in self.ground.soils))
         o.loose = int(choice.loose_cover)
@@ -165,6 +168,7 @@ class SoilModule:
         b.bulge = joined([s.bulge for s in parts], p.vec4)
         b.vertex_spheres = joined([s.vertex_spheres for s in parts], p.vec4)
         b.triangle_spheres = joined([s.triangle_spheres for s in parts], p.vec4)
+        b.triangle_cones = joined([s.triangle_cones for s in parts], p.vec4)
         b.shear = wp.zeros((self.worlds, starts[-1]), dtype=p.vec3, device=self.device)
         b.placed = device(np.tile([0, 0, t.FAR], (self.worlds, starts[-1], 1)).astype(p.numpy), p.vec3)
         b.near = wp.zeros((self.worlds, b.vertex_spheres.shape[0]), dtype=wp.int32, device=self.device)
@@ -183,10 +187,11 @@ class SoilModule:
         w.step_tally = wp.zeros((slots, 3), dtype=p.real, device=device)
         w.reach = wp.zeros(nodes, dtype=p.vec4, device=device)
         w.levels = wp.zeros(nodes, dtype=p.vec4, device=device)
+        w.pressed = wp.zeros(nodes, dtype=p.vec2, device=device)
         w.cap = wp.zeros(nodes, dtype=p.vec2, device=device)
         w.weights = wp.zeros(nodes, dtype=p.vec3, device=device)
         w.spoil = wp.zeros(blocks, dtype=self.types.parts, device=device)
-        w.total = wp.zeros(slots, dtype=self.types.terms, device=device)
+        w.total = wp.zeros((slots, t.TERMS), dtype=p.real, device=device)
         w.lowest = wp.zeros(slots, dtype=p.vec3, device=device)
         for field in ("top", "sinkage", "area"):
             setattr(w, field, wp.zeros(slots, dtype=p.real, device=device))
@@ -209,8 +214,9 @@ class SoilModule:
     def _run(self, name: str, h: float, launch) -> None:
         """Replay a captured launch; capture it anew where arrays were replaced."""
         if h != self._h:
-            self._step.fill_(h)
             self._h = h
+            self._step.fill_(h)
+            self._options.erosion_steps.fill_(erosion_steps(h))
         generation, graph = self._graphs.get(name, (-1, None))
         if generation != self.ground.generation:
             wp.load_module(self._launcher.module, device=self.device)
@@ -232,7 +238,7 @@ class SoilModule:
         w, b = self._window, self._bodies
         names = (
             "box", "top", "extent", "lowest", "sinkage", "area", "tally", "soil", "mark", "levels", "under",
-            "triangle", "reach",
+            "triangle", "reach", "pressed",
         )  # fmt: skip
         return {
             "shear": b.shear, "placed": b.placed, "near": b.near, "per_width": b.per_width,
@@ -288,6 +294,11 @@ class SoilModule:
             ),
             Channel(f"{self.name}/volume_error", "1", (), frame="", read=self.volume_error),
         ]  # fmt: skip
+
+
+def erosion_steps(h: float) -> int:
+    """Steps of `h` [s] from one erosion to the next."""
+    return max(1, round(EROSION_PERIOD / h))
 
 
 def soil_constants(soil: Soil, friction: str) -> dict[str, float]:

@@ -17,7 +17,7 @@ HOLD = 0.05  # cells: soil this close below a body does not slide under it, shea
 def plasticity_stages(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
-    real, vec3, mat33 = p.real, p.vec3, p.mat33
+    real, vec2, vec3, mat33 = p.real, p.vec2, p.vec3, p.mat33
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
     parts = ty.parts
     seen = wp.constant(real(0.1 * t.FAR))
@@ -27,19 +27,30 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     tiny = wp.constant(real(1.0e-30))
 
     @wp.func
-    def touch_node(o: Options, b: Bodies, win: Window, world: int, body: int, k: int):
-        """Mark a node in contact and find what of its sinkage is beyond the elastic trial; 003 eq. 10."""
+    def touch_node(g: Ground, o: Options, b: Bodies, win: Window, world: int, body: int, k: int):
+        """Mark a node in contact and find what of its sinkage is beyond the elastic trial; 003 eq. 10.
+
+        2 in contact, 1 less than a cell above the soil, 0 elsewhere.
+        """
         z = win.under[k]
-        if z < seen and win.mark[k] != t.BARE_NODE:
-            u = win.levels[k][0] - z
-            if u > real(0.0):
-                win.mark[k] = t.CONTACT
-                soil = o.soils[win.soil[k]]
-                modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
-                y, slope = laws.yield_pressure(z, win.levels[k], modulus, soil.n, soil.k_e)
-                win.sunk[k] = wp.max(u - y / soil.k_e, real(0.0))
-                return 1
-        return 0
+        if z >= seen or win.mark[k] == t.BARE_NODE:
+            return 0
+        levels = win.levels[k]
+        u = levels[0] - z
+        win.pressed[k] = vec2()
+        if u <= -g.spacing:
+            return 0
+        if u <= real(0.0):
+            return 1
+        win.mark[k] = t.CONTACT
+        soil = o.soils[win.soil[k]]
+        modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
+        depth = levels[1] - z
+        pressure = laws.bekker(depth, modulus, soil.n)
+        y, slope = laws.yield_pressure(z, levels, vec2(depth, pressure), modulus, soil.n, soil.k_e)
+        win.pressed[k] = vec2(depth, pressure)
+        win.sunk[k] = wp.max(u - y / soil.k_e, real(0.0))
+        return 2
 
     @wp.func
     def shear_vertex(
@@ -216,14 +227,18 @@ def plasticity_stages(name: str) -> SimpleNamespace:
                 win.mark[k] = t.HELD
 
     @wp.func
+    def erosion_is_due(o: Options, win: Window, slot: int):
+        return o.sweeps > 0 and win.box[slot, t.TICK] % o.erosion_steps[0] == 0
+
+    @wp.func
     def loosen(o: Options, win: Window, slot: int):
         """Nodes that may slide in this step: round the body, and where soil slid in the last step."""
         rows = win.box[slot, t.ROWS]
         columns = win.box[slot, t.COLUMNS]
-        i0 = win.box[slot, t.HIT] - 2
-        i1 = win.box[slot, t.HIT + 1] + 2
-        j0 = win.box[slot, t.HIT + 2] - 2
-        j1 = win.box[slot, t.HIT + 3] + 2
+        i0 = win.box[slot, t.NEAR] - 2
+        i1 = win.box[slot, t.NEAR + 1] + 2
+        j0 = win.box[slot, t.NEAR + 2] - 2
+        j1 = win.box[slot, t.NEAR + 3] + 2
         if win.box[slot, t.RESTLESS + 1] >= win.box[slot, t.RESTLESS]:
             i0 = wp.min(i0, win.box[slot, t.RESTLESS] - win.box[slot, t.ROW0])
             i1 = wp.max(i1, win.box[slot, t.RESTLESS + 1] - win.box[slot, t.ROW0])
@@ -303,5 +318,5 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         touch_node=touch_node, shear_vertex=shear_vertex, mark_border=mark_border,
         gather_spoil=gather_spoil, border_weights=border_weights, share_out=share_out,
         centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node, hold_node=hold_node,
-        loosen=loosen, remember_moved=remember_moved, slide=slide, settle=settle, scatter_node=scatter_node,
+        erosion_is_due=erosion_is_due, loosen=loosen, remember_moved=remember_moved, slide=slide, settle=settle, scatter_node=scatter_node,
     )  # fmt: skip

@@ -24,6 +24,7 @@ class Surface:
     triangles: np.ndarray  # (triangle, 3) int32, counter-clockwise from outside
     creases: np.ndarray  # (crease, 2) int32
     triangle_spheres: np.ndarray  # [m], (chunk, 4) centre and radius
+    triangle_cones: np.ndarray  # (chunk, 4) mean normal and the sine of the widest angle to it
     vertex_spheres: np.ndarray  # [m], (chunk, 4)
     bulge: np.ndarray  # (triangle, 4) how far it bows out: 4 x sag [m] of its three edges, 1 / area [1/m^2]
     lugs: np.ndarray  # (vertex,) share of the surface round the vertex that carries a grouser
@@ -72,7 +73,7 @@ def prepare(
         normals = vertex_normals(vertices, triangles)
     if lugs is None:
         lugs = np.zeros(len(vertices))
-    order, triangles = order_in_space(vertices, triangles)
+    order, triangles = order_in_space(vertices, triangles, smooth_patches(vertices, triangles))
     vertices, normals, lugs = vertices[order], normals[order], lugs[order]
     creases = crease_edges(vertices, triangles)
     return Surface(
@@ -81,6 +82,7 @@ def prepare(
         triangles=triangles,
         creases=creases,
         triangle_spheres=bounding_spheres([vertices[np.unique(c)] for c in chunks(triangles)]),
+        triangle_cones=normal_cones([face_normals(vertices, c) for c in chunks(triangles)]),
         vertex_spheres=bounding_spheres(chunks(vertices)),
         bulge=bulges(vertices, normals, triangles),
         lugs=lugs,
@@ -100,6 +102,19 @@ def bounding_spheres(groups: list[np.ndarray]) -> np.ndarray:
     for sphere, points in zip(out, groups, strict=True):
         sphere[:3] = (points.min(axis=0) + points.max(axis=0)) / 2
         sphere[3] = np.linalg.norm(points - sphere[:3], axis=1).max()
+    return out
+
+
+def normal_cones(groups: list[np.ndarray]) -> np.ndarray:
+    """Mean direction and the sine of the widest angle to it (2 where that is a right angle or more)."""
+    out = np.zeros((len(groups), 4))
+    for cone, normals in zip(out, groups, strict=True):
+        unit = normals / np.linalg.norm(normals, axis=1)[:, None]
+        axis = unit.sum(axis=0)
+        length = np.linalg.norm(axis)
+        cosine = (unit @ axis).min() / length if length > 0 else -1.0
+        cone[:3] = axis / length if length > 0 else (0, 0, 1)
+        cone[3] = np.sqrt(max(1 - cosine**2, 0.0)) if cosine > 0 else 2.0
     return out
 
 
@@ -146,8 +161,26 @@ def _divide_triangle(corner, edges, number):
     return [tuple(corner)]
 
 
-def order_in_space(vertices: np.ndarray, triangles: np.ndarray):
-    """Neighbours in space become neighbours in memory (Morton order): order of the vertices, new triangles."""
+def smooth_patches(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """(triangle,) number of the patch between creases each triangle belongs to."""
+    n = face_normals(vertices, triangles)
+    n /= np.linalg.norm(n, axis=1)[:, None]
+    parent = list(range(len(triangles)))
+
+    def root(t: int) -> int:
+        while parent[t] != t:
+            parent[t] = parent[parent[t]]
+            t = parent[t]
+        return t
+
+    for faces in _edge_faces(triangles).values():
+        if len(faces) == 2 and n[faces[0]] @ n[faces[1]] >= CREASE_COSINE:
+            parent[root(faces[0])] = root(faces[1])
+    return np.array([root(t) for t in range(len(triangles))])
+
+
+def order_in_space(vertices: np.ndarray, triangles: np.ndarray, patch: np.ndarray):
+    """Neighbours in space become neighbours in memory, patch by patch: order of the vertices, new triangles."""
     low = vertices.min(axis=0)
     scale = 1023.0 / max(float(np.ptp(vertices, axis=0).max()), 1e-12)
 
@@ -162,7 +195,7 @@ def order_in_space(vertices: np.ndarray, triangles: np.ndarray):
     order = np.argsort(code(vertices), kind="stable")
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    by_place = np.argsort(code(vertices[triangles].mean(axis=1)), kind="stable")
+    by_place = np.lexsort((code(vertices[triangles].mean(axis=1)), patch))
     return order, rank[triangles[by_place]]
 
 

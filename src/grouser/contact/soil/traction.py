@@ -20,7 +20,7 @@ def traction_stages(name: str) -> SimpleNamespace:
     p = ty.precision
     real, vec2, vec3, mat33, vec6, mat66 = p.real, p.vec2, p.vec3, p.mat33, p.vec6, p.mat66
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
-    terms, Constants = ty.terms, ty.Constants
+    Constants = ty.Constants
     far = wp.constant(real(t.FAR))
     seen = wp.constant(real(0.1 * t.FAR))
     half = wp.constant(real(0.5))
@@ -55,7 +55,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         out = far
         yielding = int(0)
         if z < seen and i > 0 and j > 0 and i < win.box[slot, t.ROWS] - 1 and j < win.box[slot, t.COLUMNS] - 1:
-            per = real(1.0) / g.spacing
+            per = g.per_spacing
             zx = slope(win.under[k + 1], win.under[k - 1], z) * per
             zy = slope(win.under[k + win.side], win.under[k - win.side], z) * per
             arm = vec3(
@@ -71,7 +71,7 @@ def traction_stages(name: str) -> SimpleNamespace:
             if u > -g.spacing and win.mark[k] != t.BARE_NODE:
                 soil = o.soils[win.soil[k]]
                 modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
-                y, dy = laws.yield_pressure(out, levels, modulus, soil.n, soil.k_e)
+                y, dy = laws.yield_pressure(out, levels, win.pressed[k], modulus, soil.n, soil.k_e)
                 win.cap[k] = vec2(y, dy)
                 if u > real(0.0) and soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
                     yielding = int(1)
@@ -101,7 +101,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         """
         zero = real(0.0)
         cell = g.spacing
-        per = real(1.0) / cell
+        per = g.per_spacing
         z = win.predicted[k]
         ground = win.levels[k][0]
         u = ground - z
@@ -125,6 +125,9 @@ def traction_stages(name: str) -> SimpleNamespace:
             and (south > seen or win.yielding[k - win.side] == 1)
         ):
             return y, soil.k_e, y * zx, y * zy, real(1.0)
+        pressed = u > zero or win.levels[k][1] > ground + real(PRESSED) * cell  # virgin soil is level up to the body
+        if not pressed and u + half * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:
+            return zero, zero, zero, zero, zero
         zxx = bend(east, west, z) * per * per
         zyy = bend(north, south, z) * per * per
         steep_x = wp.max(
@@ -144,7 +147,6 @@ def traction_stages(name: str) -> SimpleNamespace:
             virgin = wp.max(virgin, win.levels[k][3])
         depth = virgin - z
         soft = real(SOFT) * cell
-        pressed = u > zero or win.levels[k][1] > ground + real(PRESSED) * cell  # virgin soil is level up to the body
         pressure = zero
         stiffness = zero
         px = zero
@@ -233,7 +235,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         LUG_ONSET of the rim's pressure bring them in gently.
         """
         y = win.cap[k][0]
-        tip, dt = laws.yield_pressure(win.predicted[k] - height, win.levels[k], modulus, soil.n, soil.k_e)
+        tip, dt = laws.yield_pressure(win.predicted[k] - height, win.levels[k], vec2(), modulus, soil.n, soil.k_e)
         return real(1.0) + share * wp.max(tip - y, real(0.0)) / (wp.max(pressure, y) + real(LUG_ONSET))
 
     @wp.func
@@ -253,11 +255,18 @@ def traction_stages(name: str) -> SimpleNamespace:
         )
 
     @wp.func
+    def add(win: Window, slot: int, term: int, value: real, mode: int):
+        if mode == 0:
+            win.total[slot, term] = win.total[slot, term] + value
+        else:
+            wp.atomic_add(win.total, slot, term, value)
+
+    @wp.func
     def node_force(
         g: Ground, o: Options, b: Bodies, win: Window,
-        world: int, body: int, slot: int, i: int, j: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
+        world: int, body: int, slot: int, i: int, j: int, pos: vec3, R: mat33, vel: vec3, spin: vec3, mode: int,
     ):  # fmt: skip
-        """What one node adds to the body's wrench and implicit block (see `assemble`), 003 eq. 11-22."""
+        """Add a node's part to the sums for the body's wrench and implicit block (see `assemble`), 003 eq. 11-22."""
         zero = real(0.0)
         one = real(1.0)
         h = o.step[0]
@@ -268,9 +277,8 @@ def traction_stages(name: str) -> SimpleNamespace:
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
         sinking = soil.damping_time * (win.under[k] - z) / h
         pressure, stiffness, px, py, covered = cell_pressure(g, o, win, soil, k, modulus, sinking)
-        out = terms()
         if covered <= zero:
-            return out
+            return
         east = win.predicted[k + 1] < seen
         west = win.predicted[k - 1] < seen
         north = win.predicted[k + win.side] < seen
@@ -278,8 +286,8 @@ def traction_stages(name: str) -> SimpleNamespace:
         width = wp.where(east, half, win.reach[k][0]) + wp.where(west, half, win.reach[k][1])
         length = wp.where(north, half, win.reach[k][2]) + wp.where(south, half, win.reach[k][3])
         area = cell * cell * width * length
-        zx = slope(win.predicted[k + 1], win.predicted[k - 1], z) / cell
-        zy = slope(win.predicted[k + win.side], win.predicted[k - win.side], z) / cell
+        zx = slope(win.predicted[k + 1], win.predicted[k - 1], z) * g.per_spacing
+        zy = slope(win.predicted[k + win.side], win.predicted[k - win.side], z) * g.per_spacing
         steep = one + zx * zx + zy * zy
         inclined = wp.sqrt(steep)
         normal = vec3(-zx, -zy, one) / inclined
@@ -304,8 +312,8 @@ def traction_stages(name: str) -> SimpleNamespace:
         s = vec3()
         grip = zero
         if o.shear_law == t.JANOSI:
-            at_column = real(win.box[slot, t.COLUMN0] + j) - h * v[0] / cell
-            at_row = real(win.box[slot, t.ROW0] + i) - h * v[1] / cell
+            at_column = real(win.box[slot, t.COLUMN0] + j) - h * v[0] * g.per_spacing
+            at_row = real(win.box[slot, t.ROW0] + i) - h * v[1] * g.per_spacing
             s = R * sample_triangle(b, world, win.triangle[k], at_column, at_row)
             s = s - wp.dot(s, normal) * normal
             per_k = h / soil.shear_k
@@ -325,46 +333,46 @@ def traction_stages(name: str) -> SimpleNamespace:
         cn = area * steep * (h * h + damped) * stiffness
         m = wp.cross(arm, normal)
         for q in range(3):
-            out[q] = force[q]
-            out[3 + q] = moment[q]
-            out[7 + q] = ct * lever[q]
-        out[6] = ct
+            add(win, slot, q, force[q], mode)
+            add(win, slot, 3 + q, moment[q], mode)
+            add(win, slot, 7 + q, ct * lever[q], mode)
+        add(win, slot, 6, ct, mode)
         for q in range(3):
             for r in range(q, 3):
-                out[10 + 3 * q - q * (q - 1) / 2 + r - q] = ct * lever[q] * lever[r]
+                add(win, slot, 10 + 3 * q - q * (q - 1) / 2 + r - q, ct * lever[q] * lever[r], mode)
         both = vec6(normal[0], normal[1], normal[2], m[0], m[1], m[2])
         if b.grouser[body] > zero:  # the tangential block ct (1 - n n^T) acts at the tips
             mt = wp.cross(lever, normal)
             tips = vec6(normal[0], normal[1], normal[2], mt[0], mt[1], mt[2])
             for q in range(6):
                 for r in range(q, 6):
-                    out[16 + 6 * q - q * (q - 1) / 2 + r - q] = cn * both[q] * both[r] - ct * tips[q] * tips[r]
+                    both_parts = cn * both[q] * both[r] - ct * tips[q] * tips[r]
+                    add(win, slot, 16 + 6 * q - q * (q - 1) / 2 + r - q, both_parts, mode)
         else:
             for q in range(6):
                 for r in range(q, 6):
-                    out[16 + 6 * q - q * (q - 1) / 2 + r - q] = (cn - ct) * both[q] * both[r]
-        return out
+                    add(win, slot, 16 + 6 * q - q * (q - 1) / 2 + r - q, (cn - ct) * both[q] * both[r], mode)
 
     @wp.func
-    def assemble(total: terms):
+    def assemble(win: Window, slot: int):
         """Wrench about the frame origin and B = sum J^T (h D + h^2 K) J from the sums over nodes."""
-        wrench = vec6(total[0], total[1], total[2], total[3], total[4], total[5])
+        wrench = vec6(win.total[slot, 0], win.total[slot, 1], win.total[slot, 2], win.total[slot, 3], win.total[slot, 4], win.total[slot, 5])
         B = mat66()
         place = int(16)
         for q in range(6):
             for r in range(q, 6):
-                B[q, r] = total[place]
+                B[q, r] = win.total[slot, place]
                 place += 1
-        c = total[6]
-        x = total[7]
-        y = total[8]
-        z = total[9]
-        xx = total[10]
-        xy = total[11]
-        xz = total[12]
-        yy = total[13]
-        yz = total[14]
-        zz = total[15]
+        c = win.total[slot, 6]
+        x = win.total[slot, 7]
+        y = win.total[slot, 8]
+        z = win.total[slot, 9]
+        xx = win.total[slot, 10]
+        xy = win.total[slot, 11]
+        xz = win.total[slot, 12]
+        yy = win.total[slot, 13]
+        yz = win.total[slot, 14]
+        zz = win.total[slot, 15]
         B[0, 0] = B[0, 0] + c
         B[1, 1] = B[1, 1] + c
         B[2, 2] = B[2, 2] + c

@@ -17,7 +17,9 @@ LOOSE = 13  # nodes that may slide in this step, in the window
 MOVED_BOX = 17  # nodes that did slide in this step, in the window
 RESTLESS = 21  # nodes that slid in the last step, in the grid
 SWEEP = 25  # sweeps made so far, a stamp
-BOX = 26
+TICK = 30  # commits so far
+NEAR = 26  # nodes where the body is in the soil or less than a cell above it, in the window
+BOX = 31
 # columns of Window.tally (sums since the start, in metres of node height)
 REMOVED, COMPRESSED, MOVED = range(3)
 # status codes
@@ -31,7 +33,7 @@ PARTS = 10  # of a block of displaced soil
 def soil_types(name: str) -> SimpleNamespace:
     p = precision(name)
     real, vec2, vec3, vec4 = p.real, p.vec2, p.vec3, p.vec4
-    terms, parts = wp.types.vector(TERMS, real), wp.types.vector(PARTS, real)
+    parts = wp.types.vector(PARTS, real)
 
     @wp.struct
     class Constants:
@@ -55,7 +57,8 @@ def soil_types(name: str) -> SimpleNamespace:
 
         soils: wp.array(dtype=Constants)
         step: wp.array(dtype=real)  # [s], (1,)
-        sweeps: wp.int32  # of erosion in a step
+        sweeps: wp.int32  # of erosion, when it is due
+        erosion_steps: wp.array(dtype=wp.int32)  # (1,) steps from one erosion to the next
         weakest: real  # least tangent of the slope a soil stands at
         margin: wp.int32  # nodes of soil round a footprint that may slide
         samples: wp.int32  # sub-cell points along an axis where pressure varies within a cell
@@ -91,6 +94,7 @@ def soil_types(name: str) -> SimpleNamespace:
         creases: wp.array(dtype=wp.vec2i)
         vertex_spheres: wp.array(dtype=vec4)  # [m]
         triangle_spheres: wp.array(dtype=vec4)
+        triangle_cones: wp.array(dtype=vec4)
         shear: wp.array2d(dtype=vec3)  # (world, vertex) state s, body frame
         placed: wp.array2d(dtype=vec3)  # (world, vertex) column, row [cells], height [m]
         near: wp.array2d(dtype=wp.int32)  # (world, vertex chunk) 1: close to the soil
@@ -116,6 +120,7 @@ def soil_types(name: str) -> SimpleNamespace:
         triangle: wp.array(dtype=wp.int32)
         reach: wp.array(dtype=vec4)  # how far the body goes on past its last node east, west, north, south [cells]
         predicted: wp.array(dtype=real)  # [m] `under` at the end of the coming step
+        pressed: wp.array(dtype=vec2)  # depth below the virgin level [m] and Bekker's pressure there [Pa], at commit
         cap: wp.array(dtype=vec2)  # yield pressure [Pa] at `predicted` and its slope [Pa/m]
         yielding: wp.array(dtype=wp.int32)  # 1: pressed as far as the soil bears
         sunk: wp.array(dtype=real)  # [m] plastic sinkage of this step
@@ -129,9 +134,9 @@ def soil_types(name: str) -> SimpleNamespace:
         waiting: wp.array(dtype=wp.int32)  # nodes to look at in this sweep, fused kernels only
         queued: wp.array(dtype=wp.int32)  # (node,) sweep it was last put in line for, fused kernels only
         loaded: wp.array(dtype=wp.int32)  # (block,) 1: it displaces soil, fine kernels only
-        total: wp.array(dtype=terms)  # (slot,) sums of evaluate
+        total: wp.array2d(dtype=real)  # (slot, TERMS) sums of evaluate
 
     return SimpleNamespace(
         precision=p, ground=ground_types(name), Constants=Constants, Options=Options, Bodies=Bodies,
-        Window=Window, terms=terms, parts=parts,
+        Window=Window, parts=parts,
     )  # fmt: skip
