@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import warp as wp
 
+from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
 from grouser.contact.soil.footprint import footprint_stages
 from grouser.contact.soil.plasticity import plasticity_stages
@@ -201,6 +202,15 @@ def fused_kernels(name: str) -> SimpleNamespace:
         win.tally[slot, t.COMPRESSED] = win.tally[slot, t.COMPRESSED] + compressed
 
     @wp.func
+    def put_in_line(win: Window, start: int, node: int, stamp: int, waiting: int):
+        """A node to look at in the next sweep, once; returns how many wait."""
+        if win.queued[start + node] == stamp:
+            return waiting
+        win.queued[start + node] = stamp
+        win.waiting[start + waiting] = node
+        return waiting + 1
+
+    @wp.func
     def erode(g: Ground, o: Options, win: Window, slot: int):
         """Sweeps until nothing slides or the step's share is done; only where something moved before."""
         start = slot * win.side * win.side
@@ -213,28 +223,31 @@ def fused_kernels(name: str) -> SimpleNamespace:
         first_column = win.box[slot, t.LOOSE + 2]
         last_column = win.box[slot, t.LOOSE + 3]
         limit = o.weakest * g.spacing
+        stamp = win.box[slot, t.SWEEP] + 1
+        win.box[slot, t.SWEEP] = stamp
         waiting = int(0)
+        steep = limit * real(1.0 + laws.EROSION_BAND)
+        for i in range(first_row, last_row + 1):
+            for j in range(first_column, last_column + 1):
+                n = i * win.side + j
+                z = win.levels[start + n][0]
+                if j < last_column and wp.abs(win.levels[start + n + 1][0] - z) > steep:
+                    waiting = put_in_line(win, start, n, stamp, waiting)
+                    waiting = put_in_line(win, start, n + 1, stamp, waiting)
+                if i < last_row and wp.abs(win.levels[start + n + win.side][0] - z) > steep:
+                    waiting = put_in_line(win, start, n, stamp, waiting)
+                    waiting = put_in_line(win, start, n + win.side, stamp, waiting)
         for sweep in range(o.sweeps):
             moved = int(0)
-            if sweep == 0:
-                for i in range(first_row, last_row + 1):
-                    for j in range(first_column, last_column + 1):
-                        k = start + i * win.side + j
-                        if slide(
-                            g, o, win, k, j < last_column, j > first_column, i < last_row, i > first_row, limit
-                        ) == 1:  # fmt: skip
-                            win.moved[start + moved] = i * win.side + j
-                            moved += 1
-            else:
-                for q in range(waiting):
-                    n = win.waiting[start + q]
-                    i = n / win.side
-                    j = n % win.side
-                    if slide(
-                        g, o, win, start + n, j < last_column, j > first_column, i < last_row, i > first_row, limit
-                    ) == 1:  # fmt: skip
-                        win.moved[start + moved] = n
-                        moved += 1
+            for q in range(waiting):
+                n = win.waiting[start + q]
+                i = n / win.side
+                j = n % win.side
+                if slide(
+                    g, o, win, start + n, j < last_column, j > first_column, i < last_row, i > first_row, limit
+                ) == 1:  # fmt: skip
+                    win.moved[start + moved] = n
+                    moved += 1
             stamp = win.box[slot, t.SWEEP] + 1
             win.box[slot, t.SWEEP] = stamp
             waiting = int(0)
@@ -248,11 +261,8 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     di = wp.where(e == 1, 1, wp.where(e == 2, -1, 0))
                     dj = wp.where(e == 3, 1, wp.where(e == 4, -1, 0))
                     near = i + di >= first_row and i + di <= last_row and j + dj >= first_column and j + dj <= last_column
-                    c = n + di * win.side + dj
-                    if near and win.queued[start + c] != stamp:
-                        win.queued[start + c] = stamp
-                        win.waiting[start + waiting] = c
-                        waiting += 1
+                    if near:
+                        waiting = put_in_line(win, start, n + di * win.side + dj, stamp, waiting)
             if moved > 0:
                 win.box[slot, t.CHANGED] = 1
             else:

@@ -20,7 +20,7 @@ from grouser.terrain.soils import Soil
 
 FINE_SPACING = 7.5e-3  # [m] below which two sub-cell points along an axis do, else three
 EROSION_PERIOD = 0.01  # [s] from one erosion to the next: sliding is slow beside a step (assumed)
-SWEEPS = 3  # of erosion each time, fewer where slopes have come to rest
+SWEEPS = 2  # of erosion each time, fewer where slopes have come to rest
 MARGIN = 0.08  # [m] round a footprint within which soil may slide
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
 STAGES = ("place", "gather", "raster", "displace", "shear", "erode", "write back")  # of a fused commit, in order
