@@ -23,9 +23,7 @@ app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help="Robots on real ground."
 )
 
-Target = Annotated[
-    str, typer.Argument(metavar="NAME|FILE.yaml", help="A scenario, or a YAML file that names one.")
-]
+Target = Annotated[str, typer.Argument(metavar="NAME|FILE.yaml", help="A scenario, or a YAML file that names one.")]
 Place = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or its recording.")]
 
 
@@ -33,9 +31,7 @@ Place = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or 
 def options(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where in the code an error came from.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error came from.")] = False,
 ) -> None:
     if version:
         print(grouser.__version__)
@@ -56,16 +52,12 @@ def run(
     target: Target,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="PATH=VALUE", help="Change a setting, such as soil.k_c=900; repeatable."
-        ),
+        typer.Option("--set", metavar="PATH=VALUE", help="Change a setting, such as soil.k_c=900; repeatable."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where results go. [default: runs/NAME-TIME]")
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")] = False,
     rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Frames recorded per second.")] = 100.0,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Draw figures and report.")] = True,
 ) -> int:

@@ -15,9 +15,7 @@ def refused_unless_free(folder: Path, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out {folder}: a file is in the way: allowed is a folder")
     if folder.is_dir() and not force and any(folder.iterdir()):
-        raise InputError(
-            f"--out {folder}: not empty: allowed is a new or empty folder, or --force to replace it"
-        )
+        raise InputError(f"--out {folder}: not empty: allowed is a new or empty folder, or --force to replace it")
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise InputError(f"--out {folder}: {parent} cannot be written to")

@@ -6,9 +6,7 @@ import os
 import sys
 import tempfile
 
-NO_DRIVER = (
-    "NVIDIA CUDA driver"  # said on every machine without a GPU; `grouser doctor` tells it in its own words
-)
+NO_DRIVER = "NVIDIA CUDA driver"  # said on every machine without a GPU; `grouser doctor` tells it in its own words
 
 
 def start_warp() -> None:

@@ -32,9 +32,7 @@ def _bar(name: str, duration: float) -> Iterator[Callable[[float], None]]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(name, total=duration, factor="-")
-        yield _every(
-            REDRAW, lambda now, factor: progress.update(task, completed=now, factor=f"{factor:.2f} x")
-        )
+        yield _every(REDRAW, lambda now, factor: progress.update(task, completed=now, factor=f"{factor:.2f} x"))
 
 
 @contextmanager

@@ -228,9 +228,7 @@ class _Run:
                 write_summary(recording, self.folder)
                 if report and self.status != "interrupted":
                     write_report(recording, self.folder)
-            except (
-                InputError
-            ) as error:  # a figure that cannot be drawn is the scenario's fault, not bad input
+            except InputError as error:  # a figure that cannot be drawn is the scenario's fault, not bad input
                 undrawn = f"report: {error}"
             except OSError as error:
                 reason = f"cannot write to {self.folder}: {error.strerror or error}"

@@ -106,9 +106,7 @@ def engine_kernels(name: str) -> SimpleNamespace:
             force = wp.vec3d(wp.float64(f[0]), wp.float64(f[1]), wp.float64(f[2]))
             torque = wp.vec3d(wp.float64(f[3]), wp.float64(f[4]), wp.float64(f[5]))
             torque = torque + wp.cross(w.position[body] - w.centre[body], force)
-            w.applied[body] = w.applied[body] + vec6(
-                force[0], force[1], force[2], torque[0], torque[1], torque[2]
-            )
+            w.applied[body] = w.applied[body] + vec6(force[0], force[1], force[2], torque[0], torque[1], torque[2])
             if implicit == 1:
                 B = block[world, k]
                 i = tree.last_dof[body]
@@ -131,7 +129,8 @@ def engine_kernels(name: str) -> SimpleNamespace:
 
     @wp.kernel(module=module)
     def effective_wrench(
-        tree: Tree, w: World, world: int, rows: wp.array(dtype=wp.int32), implicit: int, step: wp.array(dtype=wp.float64),
+        tree: Tree, w: World, world: int, rows: wp.array(dtype=wp.int32), implicit: int,
+        step: wp.array(dtype=wp.float64),
         wrench: wp.array2d(dtype=vec6r), block: wp.array2d(dtype=mat66r), status: wp.array2d(dtype=wp.int32),
         effective_out: wp.array2d(dtype=vec6r), alarm_out: wp.array(dtype=wp.int32),
     ):  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -87,7 +88,7 @@ class MujocoCpu:
             if present:
                 raise InputError(
                     f"model {self.spec.modelname!r}: option {what} is not supported with force modules; "
-                    "allowed: integrator implicitfast (Euler is changed to it), solver Newton or CG, no noslip, no sleep"
+                    "allowed: integrator implicitfast (Euler is changed to it), solver Newton or CG"
                 )
         if option.integrator == enum.mjtIntegrator.mjINT_EULER:
             self.notes.append("integrator set to implicitfast (the model says Euler)")
@@ -184,7 +185,8 @@ class MujocoCpu:
                         ],
                     )  # fmt: skip
                 wp.launch(k.watch_speeds, dim=1, inputs=[view, world, SPEED_LIMIT, self.alarm], device="cpu")
-        self._gather, self._assemble, self._effective = gather.graph, assemble.graph, effective.graph
+        graphs: tuple[Any, Any, Any] = (gather.graph, assemble.graph, effective.graph)
+        self._gather, self._assemble, self._effective = graphs
 
     # ---- the step -----------------------------------------------------------------------------------
 

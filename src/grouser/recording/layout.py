@@ -110,9 +110,7 @@ class _Axes:
         scales = list(first)
         for size in dataset.shape[len(first) :]:
             scale = self._labelled(labels) if labels else self._numbered(size, f"axis_{size}")
-            scales.append(
-                scale if scale not in scales else self._numbered(size, f"axis_{size}_{len(scales)}")
-            )
+            scales.append(scale if scale not in scales else self._numbered(size, f"axis_{size}_{len(scales)}"))
             labels = ()
         for axis, scale in enumerate(scales):
             dataset.dims[axis].attach_scale(scale)
@@ -145,9 +143,7 @@ def _ragged(
     rows = max(1, RAGGED_CHUNK_BYTES // max(1, row_bytes))
     size = channel.shape
     data = folder.create_dataset("data", (0, *size), dtype, maxshape=(None, *size), chunks=(rows, *size))
-    ends = folder.create_dataset(
-        "offsets", (0, worlds), "i8", maxshape=(None, worlds), chunks=(block, worlds)
-    )
+    ends = folder.create_dataset("offsets", (0, worlds), "i8", maxshape=(None, worlds), chunks=(block, worlds))
     return data, ends
 
 

@@ -37,9 +37,7 @@ class Recording:
                     raise InputError(f"{self.path} is an HDF5 file but no recording of Grouser")
                 if attributes["schema"] > SCHEMA:
                     found = attributes["schema"]
-                    raise InputError(
-                        f"{self.path} has schema {found}; up to {SCHEMA} is known: update Grouser"
-                    )
+                    raise InputError(f"{self.path} has schema {found}; up to {SCHEMA} is known: update Grouser")
                 self.header: dict[str, Any] = json.loads(attributes["header"])
                 self.worlds = int(attributes["worlds"])
                 self._channels = _channels(self.file["channels"])
@@ -278,9 +276,7 @@ def _open(path: Path) -> tuple[bool, Any]:
     import h5py
 
     if not path.is_file():
-        raise InputError(
-            f"{path} is a folder; a recording is a file" if path.exists() else f"{path}: no such file"
-        )
+        raise InputError(f"{path} is a folder; a recording is a file" if path.exists() else f"{path}: no such file")
     if not h5py.is_hdf5(path):
         raise InputError(f"{path} is no HDF5 file, so no recording")
     claimed = is_claimed(path)

@@ -16,9 +16,7 @@ Region = tuple[float, float, float, float]  # [m] x0, x1, y0, y1
 Surface = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # x, y, heights, first heights [m]
 
 
-def surface_at(
-    recording: Recording, time: float, world: int, region: Region | None, max_nodes: int
-) -> Surface:
+def surface_at(recording: Recording, time: float, world: int, region: Region | None, max_nodes: int) -> Surface:
     """Heights [m] on the fine grid, thinned by whole numbers so that at most `max_nodes` are left."""
     lattice = _Lattice(recording)
     columns, rows = lattice.window(_touched(recording, lattice) if region is None else region, max_nodes)

@@ -105,9 +105,7 @@ class RecordingWriter:
     def append(self, time: float) -> None:
         """Take one frame: every channel is read now."""
         if not time > self._last_time:
-            raise InputError(
-                f"recording {self.path}: frame at {time} s after {self._last_time} s; later allowed"
-            )
+            raise InputError(f"recording {self.path}: frame at {time} s after {self._last_time} s; later allowed")
         self._check_open()
         for stream in self._streams:
             stream.take(self._filled)

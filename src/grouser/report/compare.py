@@ -110,9 +110,7 @@ def _channel_rows(one: Recording, two: Recording) -> list[Row]:
     for name in sorted({*one.names(), *two.names()}):
         if name not in one or name not in two:
             channel = (one if name in one else two).channel_info(name)
-            rows.append(
-                Row("channel", name, channel.unit, None, None, note=f"only in {'AB'[name not in one]}")
-            )
+            rows.append(Row("channel", name, channel.unit, None, None, note=f"only in {'AB'[name not in one]}"))
             continue
         rows.append(_channel_row(name, one, two))
     return rows
@@ -134,14 +132,10 @@ def _channel_row(name: str, one: Recording, two: Recording) -> Row:
     worst = int(np.argmax(apart))
     difference = float(apart[worst])
     note = f"at t = {number(float(times[worst]))} s" if difference else ""
-    return Row(
-        "channel", name, first.unit, largest_a, largest_b, difference, _relative(difference, largest_a), note
-    )
+    return Row("channel", name, first.unit, largest_a, largest_b, difference, _relative(difference, largest_a), note)
 
 
-def _apart(
-    time_a: np.ndarray, a: np.ndarray, time_b: np.ndarray, b: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _apart(time_a: np.ndarray, a: np.ndarray, time_b: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Largest distance in each common frame of A; B is interpolated where its times are others.
 
     A value that is NaN on one side only is infinitely far apart.
@@ -167,6 +161,5 @@ def table(rows: Sequence[Row]) -> str:
         lines.append((row.kind, row.name, unit_text(row.unit), *sides, difference, relative, row.note))
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )

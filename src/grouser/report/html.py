@@ -71,9 +71,7 @@ def _heading(recording: Recording, summary: Mapping[str, Any]) -> str:
     failed = missed(summary)
     if judged and recording.metrics:
         if failed:
-            badges.append(
-                f'<span class="badge bad">{len(failed)} of {len(judged)} expectations missed</span>'
-            )
+            badges.append(f'<span class="badge bad">{len(failed)} of {len(judged)} expectations missed</span>')
         else:
             badges.append(f'<span class="badge good">all {len(judged)} expectations met</span>')
     return (
@@ -112,9 +110,7 @@ def _facts(recording: Recording, summary: Mapping[str, Any]) -> str:
         "numbers": str(header.get("dtype", "")),
     }
     cells = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-        for name, value in facts.items()
-        if value
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items() if value
     )
     return f'<dl class="facts">{cells}</dl>'
 

@@ -37,9 +37,7 @@ def draw_map(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> Non
     time = math.inf if time in (None, "end") else float(time)
     region = figure.get("region")
     world = int(figure.get("world", 0))
-    x, y, heights, first = recording.surface_at(
-        time, region and tuple(region), world=world, max_nodes=MAX_NODES
-    )
+    x, y, heights, first = recording.surface_at(time, region and tuple(region), world=world, max_nodes=MAX_NODES)
     if field == "height":
         image = _heights(axes, x, y, heights)
     else:
@@ -115,9 +113,7 @@ def _shade(axes: Axes, x: np.ndarray, y: np.ndarray, heights: np.ndarray) -> Non
 def _extend(image: Any) -> str:
     values, (low, high) = image.get_array(), image.get_clim()
     under, over = values.min() < low - 1e-12, values.max() > high + 1e-12
-    return {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[
-        under, over
-    ]
+    return {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[under, over]
 
 
 def _paths(
@@ -134,9 +130,7 @@ def _paths(
         for label, places in _places(recording, words, stop, world):
             colour = PATH_COLOURS[drawn % len(PATH_COLOURS)]
             thinned = places[:: max(1, len(places) // PATH_POINTS)]
-            axes.plot(
-                thinned[:, 0], thinned[:, 1], color="white", linewidth=2.4, alpha=0.7, solid_capstyle="round"
-            )
+            axes.plot(thinned[:, 0], thinned[:, 1], color="white", linewidth=2.4, alpha=0.7, solid_capstyle="round")
             axes.plot(thinned[:, 0], thinned[:, 1], color=colour, linewidth=1.1, label=label)
             if len(places):
                 axes.plot(*places[0, :2], marker="o", color=colour, markersize=4, markeredgecolor="white")

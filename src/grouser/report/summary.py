@@ -40,9 +40,7 @@ def _check_tolerance(declaration: Mapping[str, Any]) -> None:
         if kind not in TOLERANCES:
             raise InputError(f"{where} {kind!r}; {', '.join(TOLERANCES)} allowed")
         if not _is_number(bound) or math.isnan(bound) or (kind in ("rel", "abs") and bound < 0):
-            raise InputError(
-                f"{where} {kind}: {bound!r}; a number{', 0 or more,' * (kind in ('rel', 'abs'))} allowed"
-            )
+            raise InputError(f"{where} {kind}: {bound!r}; a number{', 0 or more,' * (kind in ('rel', 'abs'))} allowed")
         if kind in ("rel", "abs") and declaration.get("expected") is None:
             raise InputError(f"{where} {kind}: needs an expected value")
 

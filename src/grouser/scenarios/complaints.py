@@ -14,9 +14,7 @@ from grouser.terrain.checks import nearest
 Model = type[pydantic.BaseModel]
 
 
-def complaints(
-    error: pydantic.ValidationError, model: Model, given: Source, where: str, above: Keys = ()
-) -> list[str]:
+def complaints(error: pydantic.ValidationError, model: Model, given: Source, where: str, above: Keys = ()) -> list[str]:
     """One line for each path; `where` is for what has no place, `above` leads from `given` to the model."""
     texts: dict[Keys, dict[str, None]] = {}
     values: dict[Keys, Any] = {}
@@ -29,8 +27,7 @@ def complaints(
         texts.setdefault(path, {})[_text(item, model)] = None
         values[path] = item["input"]
     return [
-        _line(given, where, path, values[path], " or ".join(parts), path in unknown)
-        for path, parts in texts.items()
+        _line(given, where, path, values[path], " or ".join(parts), path in unknown) for path, parts in texts.items()
     ]
 
 

@@ -16,7 +16,7 @@ from grouser.contact.soil import SoilModule, SoilOptions, prepare
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, Settings
+from grouser.scenarios.scenario import Scenario, Settings, metric
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.simulation.shapes import box
@@ -122,14 +122,7 @@ def duration(s: PlateSinkage) -> float:
     return s.depth / s.speed if s.load is None else PRESSING
 
 
-def metrics(s: PlateSinkage) -> list[dict[str, Any]]:
-    def metric(name, unit, definition, expected=None, tolerance=None, source=None):
-        return {
-            "name": name, "unit": unit, "definition": definition,
-            "expected": expected, "tolerance": tolerance, "source": source,
-        }  # fmt: skip
-
-    bekker = "000_03880735ba32ca08.txt eq. 3"
+def metrics(s: PlateSinkage) -> list[dict[str, Any]]:    bekker = "000_03880735ba32ca08.txt eq. 3"
     return [
         metric(
             "pressure_exponent", "1", "slope of log force over log sinkage, least squares beyond a fifth of the depth",
@@ -141,7 +134,10 @@ def metrics(s: PlateSinkage) -> list[dict[str, Any]]:
         ),
         metric("sinkage_m", "m", "sinkage at the end"),
         metric("force_N", "N", "force of the soil on the plate at the end"),
-        metric("volume_error_rel", "1", "soil lost less soil compressed, over soil displaced", 0.0, {"abs": 1e-9}, "volume"),
+        metric(
+            "volume_error_rel", "1", "soil lost less soil compressed, over soil displaced", 0.0, {"abs": 1e-9},
+            "conservation of volume",
+        ),
         metric("real_time_factor", "1", "simulated over wall time of the loop"),
     ]  # fmt: skip
 

@@ -24,9 +24,7 @@ class Unit:
         except ValueError:
             return in_unit(value, self.symbol)
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.no_info_before_validator_function(self.number, handler(source))
 
     def __get_pydantic_json_schema__(

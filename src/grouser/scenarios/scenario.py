@@ -46,6 +46,25 @@ def _members(annotation: Any) -> set[Any]:
     return {origin or annotation}
 
 
+def metric(
+    name: str,
+    unit: str,
+    definition: str,
+    expected: Any = None,
+    tolerance: Mapping[str, float] | None = None,
+    source: str | None = None,
+) -> dict[str, Any]:
+    """A metric declared as data: what it is, what it should be ({"rel"|"abs"|"min"|"max": x}) and who says so."""
+    return {
+        "name": name,
+        "unit": unit,
+        "definition": definition,
+        "expected": expected,
+        "tolerance": tolerance,
+        "source": source,
+    }
+
+
 S = TypeVar("S", bound=Settings)
 
 

@@ -18,7 +18,7 @@ from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, Settings
+from grouser.scenarios.scenario import Scenario, Settings, metric
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.wheel_theory import rolling_wheel
 from grouser.simulation import Simulation
@@ -193,13 +193,8 @@ def duration(s: SingleWheel) -> float:
 
 def metrics(s: SingleWheel) -> list[dict[str, Any]]:
     theory = _theory(s)
-    resistance = abs(_theory(s, friction=False).drawbar_pull) if theory else 0.0
-
-    def metric(name, unit, definition, expected=None, tolerance=None, source=None):
-        return {
-            "name": name, "unit": unit, "definition": definition,
-            "expected": expected, "tolerance": tolerance, "source": source,
-        }  # fmt: skip
+    frictionless = _theory(s, friction=False)
+    resistance = abs(frictionless.drawbar_pull) if frictionless else 0.0
 
     book = "rigid wheel integrals with elastic unloading (docs/theory/soil.md)" if theory else None
     out = [
@@ -215,8 +210,8 @@ def metrics(s: SingleWheel) -> list[dict[str, Any]]:
         metric("side_force_N", "N", "force of the soil on the wheel along its axle, to the left of the heading"),
         metric(
             "torque_Nm", "N m", "torque that drives the wheel about its axle",
-            theory and theory.torque, theory and {"abs": THEORY_TOLERANCE * max(theory.torque, resistance * s.wheel.radius)},
-            book,
+            theory and theory.torque,
+            theory and {"abs": THEORY_TOLERANCE * max(theory.torque, resistance * s.wheel.radius)}, book,
         ),
         metric("load_N", "N", "vertical force of the soil on the wheel", s.load, {"rel": LOAD_TOLERANCE}, "weight"),
         metric("slip", "1", "driving 1 - v/(r w), braking r w/v - 1, r of the rim without grousers"),

@@ -115,9 +115,7 @@ class SoilChoice(SoilConstants):
         return soil(self.name)
 
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: Any, handler: pydantic.GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: pydantic.GetJsonSchemaHandler) -> dict[str, Any]:
         fields = handler.resolve_ref_schema(handler(schema))
         name = {"type": "string", "description": f"a soil by name: {', '.join(soil_names())}"}
         return {"anyOf": [name, fields]}

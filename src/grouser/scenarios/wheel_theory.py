@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -44,14 +45,13 @@ def rolling_wheel(
     deepest = radius * (1 - math.cos(1.5))
     if integrals(deepest)[0] < load:
         raise InputError(f"load: {load:g} N sinks the wheel beyond the theory (contact angle above 86 degrees)")
-    sinkage = brentq(lambda z: integrals(z)[0] - load, 1e-7, deepest, xtol=1e-10)
-    _, pull, torque = integrals(float(sinkage))
-    return WheelState(float(sinkage), pull, torque)
+    root: Any = brentq(lambda z: integrals(z)[0] - load, 1e-7, deepest, xtol=1e-10)
+    sinkage = float(root)
+    _, pull, torque = integrals(sinkage)
+    return WheelState(sinkage, pull, torque)
 
 
-def _integrals(
-    soil: Soil, r: float, b: float, z: float, s: float, friction: bool
-) -> tuple[float, float, float]:
+def _integrals(soil: Soil, r: float, b: float, z: float, s: float, friction: bool) -> tuple[float, float, float]:
     """Load, pull and torque at sinkage z."""
     k, n, k_e = soil.pressure_modulus(b), soil.n, soil.elastic_stiffness
     front = math.acos(1 - z / r)

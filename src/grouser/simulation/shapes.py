@@ -95,7 +95,10 @@ def _arc(radius: float, half_length: float) -> tuple[np.ndarray, np.ndarray]:
 def revolved(r: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A closed profile turned about z; its first and last points lie on the axis."""
     angle = 2 * np.pi * np.arange(ROUND) / ROUND
-    rings = [np.column_stack([a * np.cos(angle), a * np.sin(angle), np.full(ROUND, b)]) for a, b in zip(r[1:-1], z[1:-1], strict=True)]
+    rings = [
+        np.column_stack([a * np.cos(angle), a * np.sin(angle), np.full(ROUND, b)])
+        for a, b in zip(r[1:-1], z[1:-1], strict=True)
+    ]
     vertices = np.vstack([*rings, [[0, 0, z[0]], [0, 0, z[-1]]]])
     here, ahead = np.arange(ROUND), (np.arange(ROUND) + 1) % ROUND
     faces = []

@@ -14,7 +14,7 @@ from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.errors import InputError, RunStopped
 from grouser.module import Channel, Controller, ForceModule
 from grouser.simulation import step as stepping
-from grouser.terrain.ground import Ground
+from grouser.terrain.ground import TILE, Ground
 
 if TYPE_CHECKING:
     from grouser.recording import RecordingWriter
@@ -61,7 +61,7 @@ class Simulation:
         for controller in self.controllers:
             if controller.period < step * (1 - 1e-9):
                 raise InputError(
-                    f"controller {type(controller).__name__}: period {controller.period:g} s is below the step {step:g} s"
+                    f"controller {type(controller).__name__}: period {controller.period:g} s is below the step"
                 )
         m = self.engine.model
         movable = [m.body(b).name for b in range(1, m.nbody) if m.body(b).name]
@@ -175,6 +175,8 @@ class Simulation:
 
     def changed_tiles(self, world: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Tiles written since the last call: (m, 2) row and column, (m, T, T) heights [m] float32."""
+        if self.ground is None:
+            return np.zeros((0, 2), np.int32), np.zeros((0, TILE, TILE), np.float32)
         a = self.ground.arrays
         used = int(a.used.numpy()[world])
         stamps = a.stamp.numpy()[world, :used]

@@ -141,9 +141,7 @@ def _heights(given: Any) -> np.ndarray:
     except (TypeError, ValueError):
         raise InputError("elevation grid: heights are not an array of numbers") from None
     if heights.ndim != 2 or min(heights.shape) < 2:
-        raise InputError(
-            f"elevation grid: heights have shape {heights.shape}: allowed is (ny, nx), at least 2 x 2"
-        )
+        raise InputError(f"elevation grid: heights have shape {heights.shape}: allowed is (ny, nx), at least 2 x 2")
     bad = ~np.isfinite(heights)
     if bad.any():
         row, column = np.argwhere(bad)[0]
@@ -158,9 +156,7 @@ def _soil_index(given: Any, shape: tuple[int, ...], soil_count: int) -> np.ndarr
     """(ny, nx) int32, read only, every value -1 (bare) or the number of a soil."""
     index = np.asarray(given)
     if index.shape != shape or index.dtype.kind not in "iu":
-        raise InputError(
-            f"elevation grid: soil_index is {index.dtype} {index.shape}: allowed are integers {shape}"
-        )
+        raise InputError(f"elevation grid: soil_index is {index.dtype} {index.shape}: allowed are integers {shape}")
     last = soil_count - 1 if soil_count else np.iinfo(np.int32).max
     bad = (index < BARE) | (index > last)
     if bad.any():
@@ -180,9 +176,7 @@ def _soils(given: Any) -> tuple[Soil, ...]:
     soils = tuple(soil(entry) if isinstance(entry, str) else entry for entry in given)
     for entry in soils:
         if not isinstance(entry, Soil):
-            raise InputError(
-                f"elevation grid: soils hold {entry!r}: allowed are soils or names of built-in ones"
-            )
+            raise InputError(f"elevation grid: soils hold {entry!r}: allowed are soils or names of built-in ones")
     return soils
 
 

@@ -89,9 +89,7 @@ def sinusoid(
     """Waves z = A sin(2 pi s/wavelength + phase)."""
     peak = checks.number(amplitude, "sinusoid: amplitude", at_least=0.0)
     lattice = _Lattice("sinusoid", size, spacing, origin)
-    length = checks.number(
-        wavelength, "sinusoid: wavelength (at least 2 spacings)", at_least=2.0 * lattice.spacing
-    )
+    length = checks.number(wavelength, "sinusoid: wavelength (at least 2 spacings)", at_least=2.0 * lattice.spacing)
     phase = math.radians(checks.number(phase_deg, "sinusoid: phase_deg"))
     return lattice.grid(peak * np.sin(2.0 * np.pi / length * lattice.along(direction_deg) + phase), soil)
 
@@ -250,9 +248,7 @@ def from_function(
     except Exception as error:  # the user's code may raise anything
         raise InputError(f"from_function: {name} raised {type(error).__name__}: {error}") from error
     if heights.shape not in (x.shape, ()):
-        raise InputError(
-            f"from_function: {name} returned shape {heights.shape}: allowed is that of x and y, {x.shape}"
-        )
+        raise InputError(f"from_function: {name} returned shape {heights.shape}: allowed is that of x and y, {x.shape}")
     return lattice.grid(heights, soil)
 
 

@@ -90,9 +90,7 @@ def _reader(what: str, name: str) -> Callable[[Path], _Raster]:
     checks.choice(name, f"{what}: reader", ("auto", "rasterio", "pillow"))
     installed = importlib.util.find_spec("rasterio") is not None
     if name == "rasterio" and not installed:
-        raise InputError(
-            f"terrain {what!r}: rasterio is not installed: pip install rasterio, or reader = 'pillow'"
-        )
+        raise InputError(f"terrain {what!r}: rasterio is not installed: pip install rasterio, or reader = 'pillow'")
     return _read_rasterio if installed and name != "pillow" else _read_pillow
 
 
@@ -120,9 +118,7 @@ def _read_pillow(file: Path) -> _Raster:
     centre = 0.0 if keys.get(RASTER_TYPE) == PIXEL_IS_POINT else 0.5
     south_west = (x + centre * step_x, y - (heights.shape[0] - 1 + centre) * step_y)
     unit = "metre" if keys.get(LINEAR_UNIT, METRE) == METRE else f"the EPSG unit {keys[LINEAR_UNIT]}"
-    return _Raster(
-        heights, (step_x, step_y), south_west, "degree" if keys.get(MODEL_TYPE) == GEOGRAPHIC else unit
-    )
+    return _Raster(heights, (step_x, step_y), south_west, "degree" if keys.get(MODEL_TYPE) == GEOGRAPHIC else unit)
 
 
 def _corner(file: Path, tags: dict[int, Any]) -> tuple[float, float, float, float] | None:
@@ -139,9 +135,7 @@ def _corner(file: Path, tags: dict[int, Any]) -> tuple[float, float, float, floa
     else:
         return None
     if step_x <= 0.0 or step_y <= 0.0:
-        raise InputError(
-            f"terrain {str(file)!r} has pixels of {step_x:g} x {step_y:g}: allowed is above 0, north up"
-        )
+        raise InputError(f"terrain {str(file)!r} has pixels of {step_x:g} x {step_y:g}: allowed is above 0, north up")
     return step_x, step_y, x, y
 
 
@@ -166,7 +160,8 @@ def _number(file: Path, what: str, text: str) -> float:
 
 def _read_rasterio(file: Path) -> _Raster:
     """Whatever GDAL reads, north up."""
-    import rasterio  # pyright: ignore[reportMissingImports]
+    import rasterio
+    import rasterio.errors
 
     try:
         with warnings.catch_warnings():

@@ -19,7 +19,7 @@ import warp as wp
 
 from grouser.errors import InputError
 from grouser.precision import Precision, precision
-from grouser.terrain.elevation import BARE, ElevationGrid
+from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.soils import Soil
 
 TILE = 32  # nodes along a tile's side
@@ -213,9 +213,7 @@ class Ground:
         """Surface [m], (row, column), of the nodes inside x0, x1, y0, y1 (default: everything)."""
         return self.level(0, world, region)
 
-    def level(
-        self, which: int, world: int = 0, region: tuple[float, float, float, float] | None = None
-    ) -> np.ndarray:
+    def level(self, which: int, world: int = 0, region: tuple[float, float, float, float] | None = None) -> np.ndarray:
         """One of the four levels [m] on the nodes of a region."""
         r0, r1, c0, c1 = self._node_range(region)
         x = self.elevation.origin[0] + self.spacing * np.arange(c0, c1)

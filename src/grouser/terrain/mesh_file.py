@@ -71,9 +71,7 @@ def _read(source: str | Path | tuple[Any, Any]) -> tuple[str, np.ndarray, np.nda
     bad = ~np.isfinite(vertices).all(axis=1)
     if bad.any():
         number = int(np.argmax(bad))
-        raise InputError(
-            f"terrain mesh {what!r}: vertex {number} = {vertices[number]}: allowed are finite numbers"
-        )
+        raise InputError(f"terrain mesh {what!r}: vertex {number} = {vertices[number]}: allowed are finite numbers")
     if triangles.min() < 0 or triangles.max() >= len(vertices):
         raise InputError(
             f"terrain mesh {what!r}: triangles name vertices {triangles.min()} to {triangles.max()}: "
@@ -86,15 +84,11 @@ def _read_file(file: Path) -> tuple[Any, Any]:
     try:
         import trimesh
     except ImportError:
-        raise InputError(
-            f"terrain mesh {str(file)!r}: reading it needs trimesh: pip install trimesh"
-        ) from None
+        raise InputError(f"terrain mesh {str(file)!r}: reading it needs trimesh: pip install trimesh") from None
     try:
         mesh = trimesh.load_mesh(file, process=False)
     except Exception as error:  # trimesh hands on whatever its many parsers raise
-        raise InputError(
-            f"terrain mesh {str(file)!r} is not readable: {type(error).__name__}: {error}"
-        ) from None
+        raise InputError(f"terrain mesh {str(file)!r} is not readable: {type(error).__name__}: {error}") from None
     if not hasattr(mesh, "faces"):
         raise InputError(f"terrain mesh {str(file)!r} holds no triangles")
     return mesh.vertices, mesh.faces

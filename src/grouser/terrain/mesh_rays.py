@@ -11,9 +11,7 @@ NUDGE = 1e-4  # of the node distance: how far a ray that slips past the mesh's o
 RAY_ROUND_OFF = 4.0 * float(np.finfo(np.float32).eps)  # of the mesh's size: a smaller move is none in float32
 
 
-def heights_from_above(
-    vertices: np.ndarray, triangles: np.ndarray, x: np.ndarray, y: np.ndarray
-) -> np.ndarray:
+def heights_from_above(vertices: np.ndarray, triangles: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """[m], (ny, nx) height of the topmost triangle at every node, NaN where there is none.
 
     Rays run in float32 about the middle of the mesh; the height is then that of the hit triangle's plane in

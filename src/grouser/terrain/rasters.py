@@ -26,9 +26,7 @@ def from_png(
     factor, shift = checks.number(scale, f"{what}: scale"), checks.number(offset, f"{what}: offset")
     with open_picture(path) as picture:
         if picture.mode not in ("L", "I", "I;16", "I;16B"):
-            raise InputError(
-                f"terrain picture {what!r} is of mode {picture.mode}: allowed is grey of 8 or 16 bit"
-            )
+            raise InputError(f"terrain picture {what!r} is of mode {picture.mode}: allowed is grey of 8 or 16 bit")
         grey = pixels(path, picture)
     return placed(what, shift + factor * grey[::-1], spacing, origin)
 
@@ -81,9 +79,7 @@ def _ascii_header(what: str, lines: list[str]) -> tuple[dict[str, float], int]:
         if key == "cellsize":
             checks.number(header[key], f"terrain {what!r}: {key}", above=0.0)
         elif header[key] < 2 or not header[key].is_integer():
-            raise InputError(
-                f"terrain {what!r}: {key} = {header[key]:g}: allowed is a whole number of at least 2"
-            )
+            raise InputError(f"terrain {what!r}: {key} = {header[key]:g}: allowed is a whole number of at least 2")
     for axis in "xy":
         if not {f"{axis}llcorner", f"{axis}llcenter"} & header.keys():
             raise InputError(f"terrain {what!r}: the header has neither {axis}llcorner nor {axis}llcenter")

@@ -91,9 +91,7 @@ def _soil(name: Any, fields: Any, earlier: dict[str, Soil], place: _Place) -> So
     if not isinstance(name, str):
         raise InputError(f"{place.key(name)}: soil name {name!r}: allowed is a text")
     if not isinstance(fields, Mapping):
-        raise InputError(
-            f"{place.key(name)}: soil {name!r} holds {_kind(fields)}: allowed is a mapping of fields"
-        )
+        raise InputError(f"{place.key(name)}: soil {name!r} holds {_kind(fields)}: allowed is a mapping of fields")
     inside = _Place(place.file, fields)
     start = _start(name, fields, earlier, inside)
     problems: list[str] = []
@@ -138,14 +136,10 @@ def _sources(name: str, fields: Mapping[str, Any], inside: _Place, problems: lis
     """The user's own statement of where each value is from."""
     sources = fields.get("sources", {})
     if not isinstance(sources, Mapping):
-        problems.append(
-            f"{inside.value('sources')}: soil {name!r}: sources = {sources!r}: allowed is a mapping"
-        )
+        problems.append(f"{inside.value('sources')}: soil {name!r}: sources = {sources!r}: allowed is a mapping")
         return {}
     place = _Place(inside.file, sources)
-    problems += [
-        _unknown(place.key(key), name, "source of field", key, RANGES) for key in sources if key not in RANGES
-    ]
+    problems += [_unknown(place.key(key), name, "source of field", key, RANGES) for key in sources if key not in RANGES]
     return {str(key): str(text) for key, text in sources.items()}
 
 

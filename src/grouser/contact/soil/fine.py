@@ -105,7 +105,9 @@ def fine_kernels(name: str) -> SimpleNamespace:
             b.near[world, c] = near
 
     @wp.kernel(module=module)
-    def open_up(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int, status_out: wp.array2d(dtype=wp.int32)):
+    def open_up(
+        g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int, status_out: wp.array2d(dtype=wp.int32)
+    ):
         world = wp.tid()
         slot = world * b.rows.shape[0] + body
         for v in range(b.first_vertex[body], b.first_vertex[body + 1]):
@@ -309,7 +311,9 @@ def fine_kernels(name: str) -> SimpleNamespace:
             wp.atomic_add(win.step_tally, slot, t.MOVED, moved)
 
     @wp.kernel(module=module)
-    def finish(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int, status_out: wp.array2d(dtype=wp.int32)):
+    def finish(
+        g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int, status_out: wp.array2d(dtype=wp.int32)
+    ):
         world = wp.tid()
         slot = world * b.rows.shape[0] + body
         contacts = win.box[slot, t.CONTACTS]
@@ -364,7 +368,14 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 wp.atomic_add(win.box, slot, t.LOADED, 1)
 
     @wp.kernel(module=module)
-    def sum_up(g: Ground, b: Bodies, win: Window, body: int, wrench_out: wp.array2d(dtype=vec6), implicit_out: wp.array2d(dtype=mat66)):
+    def sum_up(
+        g: Ground,
+        b: Bodies,
+        win: Window,
+        body: int,
+        wrench_out: wp.array2d(dtype=vec6),
+        implicit_out: wp.array2d(dtype=mat66),
+    ):
         world = wp.tid()
         slot = world * b.rows.shape[0] + body
         win.area[slot] = real(win.box[slot, t.LOADED]) * g.spacing * g.spacing
@@ -372,7 +383,9 @@ def fine_kernels(name: str) -> SimpleNamespace:
         wrench_out[world, body] = total
         implicit_out[world, body] = block
 
-    return SimpleNamespace(**{k: v for k, v in locals().items() if isinstance(v, wp.Kernel)}, Motion=Motion, module=module)
+    return SimpleNamespace(
+        **{k: v for k, v in locals().items() if isinstance(v, wp.Kernel)}, Motion=Motion, module=module
+    )
 
 
 class FineLauncher:

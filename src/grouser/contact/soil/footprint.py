@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import warp as wp
 
 from grouser.contact.soil import types as t
-from grouser.contact.soil.surface import CHUNK
-from grouser.terrain.ground import BARE, TILE
+from grouser.terrain.elevation import BARE
+from grouser.terrain.ground import TILE
 
 
 @cache
@@ -21,7 +21,6 @@ def footprint_stages(name: str) -> SimpleNamespace:
     seen = wp.constant(real(0.1 * t.FAR))
     slack = wp.constant(real(p.slack))
     flat = wp.constant(real(-1e-3 * p.slack))
-    chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
 
     @wp.func
@@ -191,9 +190,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
         win.box[slot, t.HIT + 3] = wp.min(win.box[slot, t.HIT + 3], win.box[slot, t.COLUMNS] - 2)
 
     @wp.func
-    def raster_triangle(
-        g: Ground, b: Bodies, win: Window, world: int, slot: int, triangle: int, mode: int
-    ):
+    def raster_triangle(g: Ground, b: Bodies, win: Window, world: int, slot: int, triangle: int, mode: int):
         """Lowest point of a downward triangle over each node inside it (not 003 eq. 9: vertices are biased).
 
         mode 0: serial, height and triangle together; 1: heights, safe in parallel; 2: then triangles.
@@ -274,7 +271,9 @@ def footprint_stages(name: str) -> SimpleNamespace:
                     i = int(wp.floor(y))
                     if i >= 0 and i < rows - 1:
                         reach_out(win, start + i * win.side + j, vec4(zero, zero, y - real(i), zero), mode)
-                        reach_out(win, start + (i + 1) * win.side + j, vec4(zero, zero, zero, one - (y - real(i))), mode)
+                        reach_out(
+                            win, start + (i + 1) * win.side + j, vec4(zero, zero, zero, one - (y - real(i))), mode
+                        )
             if ya != yb:
                 i0 = wp.max(int(wp.ceil(wp.min(ya, yb))), 0)
                 i1 = wp.min(int(wp.floor(wp.max(ya, yb))), rows - 1)
@@ -286,7 +285,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
                         reach_out(win, start + i * win.side + j + 1, vec4(zero, one - (x - real(j)), zero, zero), mode)
 
     return SimpleNamespace(
-        faces_up=faces_up, find_top=find_top, sphere_bottom=sphere_bottom, chunk_is_near=chunk_is_near, place_vertex=place_vertex,
+        faces_up=faces_up, find_top=find_top, sphere_bottom=sphere_bottom, chunk_is_near=chunk_is_near,
+        place_vertex=place_vertex,
         forget_vertex=forget_vertex, open_window=open_window, gather_node=gather_node, clear_node=clear_node,
         raster_triangle=raster_triangle, mark_crease=mark_crease, widen_box=widen_box, close_hit_box=close_hit_box,
     )  # fmt: skip

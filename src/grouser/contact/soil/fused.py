@@ -260,7 +260,9 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 for e in range(5):
                     di = wp.where(e == 1, 1, wp.where(e == 2, -1, 0))
                     dj = wp.where(e == 3, 1, wp.where(e == 4, -1, 0))
-                    near = i + di >= first_row and i + di <= last_row and j + dj >= first_column and j + dj <= last_column
+                    near = (
+                        i + di >= first_row and i + di <= last_row and j + dj >= first_column and j + dj <= last_column
+                    )
                     if near:
                         waiting = put_in_line(win, start, n + di * win.side + dj, stamp, waiting)
             if moved > 0:
@@ -363,7 +365,6 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 win.total[slot, q] = real(0.0)
             area = int(0)
             rows = win.box[slot, t.ROWS]
-            columns = win.box[slot, t.COLUMNS]
             if rows > 0:
                 if o.several == 1:
                     copy_window(g, win, world, slot, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -77,9 +78,7 @@ class SoilModule:
                     f"({np.ptp(surface.vertices, axis=0).max():g} m long); at most a quarter of it is allowed"
                 )
             if breadth and ground.spacing > breadth:
-                raise InputError(
-                    f"spacing: {ground.spacing:g} m is larger than body {body!r} is wide ({breadth:g} m)"
-                )
+                raise InputError(f"spacing: {ground.spacing:g} m is larger than body {body!r} is wide ({breadth:g} m)")
 
     def declare(self, spec) -> None:
         """Take the ground contact of the soil bodies away from MuJoCo."""
@@ -105,15 +104,15 @@ class SoilModule:
         self._bodies = self._make_bodies(rows)
         self._window = self._make_window()
         self._spare = len(self.bodies) * (self._window.side // TILE + 2) ** 2
-        self._graphs: dict[str, tuple[int, object]] = {}
+        self._graphs: dict[str, tuple[int, Any]] = {}
         self.ground.ensure(self._spare)
 
     def _make_options(self):
         o, choice, spacing = self.types.Options(), self.options, self.ground.spacing
         constants = np.zeros(len(self.ground.soils), dtype=self.types.Constants.numpy_dtype())
-        for row, soil in zip(constants, self.ground.soils, strict=True):
+        for k, soil in enumerate(self.ground.soils):
             for key, value in soil_constants(soil, choice.friction).items():
-                row[key] = value
+                constants[key][k] = value
         o.soils = wp.array(constants, dtype=self.types.Constants, device=self.device)
         o.step = self._step
         o.sweeps = choice.sweeps if choice.sweeps is not None else SWEEPS

@@ -117,9 +117,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return real(0.5) * (wp.where(ahead < seen, ahead, here) - wp.where(behind < seen, behind, here))
 
     @wp.func
-    def gather_spoil(
-        g: Ground, o: Options, win: Window, slot: int, block: int, pos: vec3, vel: vec3, spin: vec3
-    ):
+    def gather_spoil(g: Ground, o: Options, win: Window, slot: int, block: int, pos: vec3, vel: vec3, spin: vec3):
         """Soil a block of nodes displaces: volume, centroid, the parts of 000 eq. 6-8 and their directions.
 
         0 volume [m per node], 1-2 column and row times volume, 3-5 sinkage, bulldozing, shear, 6-9 directions.
@@ -270,7 +268,9 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return real(0.0)
 
     @wp.func
-    def slide(g: Ground, o: Options, win: Window, k: int, east: bool, west: bool, north: bool, south: bool, limit: real):
+    def slide(
+        g: Ground, o: Options, win: Window, k: int, east: bool, west: bool, north: bool, south: bool, limit: real
+    ):
         """What a node gains in one sweep from the neighbours that may slide too, 000 eq. 11-12; 1 where it moves.
 
         `limit` [m] is that of the weakest soil: no pair below it slides.
@@ -318,5 +318,6 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         touch_node=touch_node, shear_vertex=shear_vertex, mark_border=mark_border,
         gather_spoil=gather_spoil, border_weights=border_weights, share_out=share_out,
         centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node, hold_node=hold_node,
-        erosion_is_due=erosion_is_due, loosen=loosen, remember_moved=remember_moved, slide=slide, settle=settle, scatter_node=scatter_node,
+        erosion_is_due=erosion_is_due, loosen=loosen, remember_moved=remember_moved, slide=slide, settle=settle,
+        scatter_node=scatter_node,
     )  # fmt: skip

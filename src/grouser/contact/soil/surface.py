@@ -211,9 +211,7 @@ def crease_edges(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """Open edges, and edges whose two faces turn sharply: there a footprint ends between two nodes."""
     n = face_normals(vertices, triangles)
     n /= np.linalg.norm(n, axis=1)[:, None]
-    sharp = [
-        e for e, t in _edge_faces(triangles).items() if len(t) != 2 or n[t[0]] @ n[t[1]] < CREASE_COSINE
-    ]
+    sharp = [e for e, t in _edge_faces(triangles).items() if len(t) != 2 or n[t[0]] @ n[t[1]] < CREASE_COSINE]
     return np.array(sharp, np.int32).reshape(-1, 2)
 
 

@@ -91,9 +91,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         return (share + (one - share) * wall) * rise
 
     @wp.func
-    def cell_pressure(
-        g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real
-    ):
+    def cell_pressure(g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real):
         """Mean capped pressure [Pa] of a cell, its stiffness [Pa/m], first moments with the slope, covered share.
 
         Elastic trial K_e (Z - Zp) capped by the yield pressure. Where part of the cell unloads or is free the
@@ -356,7 +354,14 @@ def traction_stages(name: str) -> SimpleNamespace:
     @wp.func
     def assemble(win: Window, slot: int):
         """Wrench about the frame origin and B = sum J^T (h D + h^2 K) J from the sums over nodes."""
-        wrench = vec6(win.total[slot, 0], win.total[slot, 1], win.total[slot, 2], win.total[slot, 3], win.total[slot, 4], win.total[slot, 5])
+        wrench = vec6(
+            win.total[slot, 0],
+            win.total[slot, 1],
+            win.total[slot, 2],
+            win.total[slot, 3],
+            win.total[slot, 4],
+            win.total[slot, 5],
+        )
         B = mat66()
         place = int(16)
         for q in range(6):
