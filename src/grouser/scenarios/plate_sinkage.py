@@ -122,7 +122,8 @@ def duration(s: PlateSinkage) -> float:
     return s.depth / s.speed if s.load is None else PRESSING
 
 
-def metrics(s: PlateSinkage) -> list[dict[str, Any]]:    bekker = "000_03880735ba32ca08.txt eq. 3"
+def metrics(s: PlateSinkage) -> list[dict[str, Any]]:
+    bekker = "000_03880735ba32ca08.txt eq. 3"
     return [
         metric(
             "pressure_exponent", "1", "slope of log force over log sinkage, least squares beyond a fifth of the depth",

@@ -109,7 +109,7 @@ class SoilModule:
 
     def _make_options(self):
         o, choice, spacing = self.types.Options(), self.options, self.ground.spacing
-        constants = np.zeros(len(self.ground.soils), dtype=self.types.Constants.numpy_dtype())
+        constants: Any = np.zeros(len(self.ground.soils), dtype=self.types.Constants.numpy_dtype())
         for k, soil in enumerate(self.ground.soils):
             for key, value in soil_constants(soil, choice.friction).items():
                 constants[key][k] = value
@@ -216,17 +216,17 @@ class SoilModule:
             self._h = h
             self._step.fill_(h)
             self._options.erosion_steps.fill_(erosion_steps(h))
-        generation, graph = self._graphs.get(name, (-1, None))
-        if generation != self.ground.generation:
+        captured = self._graphs.get(name)
+        if captured is None or captured[0] != self.ground.generation:
             wp.load_module(self._launcher.module, device=self.device)
             with wp.ScopedCapture(device=self.device) as capture:
                 launch(
                     self.ground.arrays, self._options, self._bodies, self._window, self.motion, self.out,
                     self.worlds, list(self.surfaces.values()),
                 )  # fmt: skip
-            graph = capture.graph
-            self._graphs[name] = (self.ground.generation, graph)
-        wp.capture_launch(graph)
+            graph: Any = capture.graph
+            captured = self._graphs[name] = (self.ground.generation, graph)
+        wp.capture_launch(captured[1])
 
     # ---- state, channels ----------------------------------------------------------------------------
 

@@ -1,0 +1,111 @@
+"""Runs benchmark cases, prints a table and appends to a history file.
+
+Timing is noisy, so every run measures a reference too: MuJoCo stepping the bare 22-DoF rover without contact. Bars
+hold for a machine on which that takes 9 microseconds; `scaled` is the measured time brought to such a machine.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import platform
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+CASES = {"soil-wheel": "soil_wheel", "ground": "ground", "start-up": "start_up"}
+REFERENCE = 9.0  # [us] a step of the bare rover on the machine the bars are given for
+HISTORY = Path(__file__).with_name("history.jsonl")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured quantity."""
+
+    case: str
+    what: str
+    value: float
+    unit: str
+    bar: float | None = None  # at most this, on the reference machine
+    scales: bool = True  # a time that shrinks with a faster machine
+
+
+def main(names: list[str]) -> int:
+    from grouser.errors import InputError
+
+    unknown = [name for name in names if name not in CASES]
+    if unknown:
+        raise InputError(f"benchmark: {unknown[0]!r} is not known; allowed: {', '.join(CASES)}")
+    rows: list[Row] = []
+    references = [bare_rover()]
+    for name in names or CASES:
+        rows += importlib.import_module(f"benchmarks.{CASES[name]}").measure()
+        references.append(bare_rover())
+    reference = min(references)
+    report(rows, reference)
+    return 0
+
+
+def report(rows: list[Row], reference: float) -> None:
+    print(f"reference: bare rover {reference:.2f} us a step (bars: {REFERENCE:.0f} us); times scaled by the ratio")
+    print(f"{'case':12} {'what':52} {'measured':>12} {'scaled':>10} {'bar':>8}  {'rover steps':>11}")
+    for row in rows:
+        scaled = row.value * REFERENCE / reference if row.scales else row.value
+        bar = "" if row.bar is None else f"{row.bar:g}"
+        mark = "" if row.bar is None else ("  ok" if scaled <= row.bar else "  over")
+        ratio = f"{row.value / reference:11.2f}" if row.unit == "us" else ""
+        print(f"{row.case:12} {row.what:52} {row.value:9.4g} {row.unit:4} {scaled:8.4g} {bar:>8}  {ratio}{mark}")
+    entry = {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "processor": platform.machine(),
+        "reference_us": reference,
+        "rows": [asdict(row) for row in rows],
+    }
+    with HISTORY.open("a") as history:
+        history.write(json.dumps(entry) + "\n")
+
+
+def bare_rover(steps: int = 2000, repeats: int = 8) -> float:
+    """[us] a step of MuJoCo alone on a six-wheel rover with 22 degrees of freedom, contact off."""
+    import mujoco
+
+    model = mujoco.MjModel.from_xml_string(ROVER)
+    data = mujoco.MjData(model)
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(steps):
+            mujoco.mj_step(model, data)
+        best = min(best, (time.perf_counter() - start) / steps)
+    return 1e6 * best
+
+
+def _wheel(name: str, x: float, z: float) -> str:
+    return (
+        f'<body pos="{x} 0 {z}"><joint name="steer{name}" axis="0 0 1" damping="1" armature=".01"/>'
+        '<geom type="box" size=".03 .03 .1" mass="2"/><body pos="0 0 -.1">'
+        f'<joint name="drive{name}" axis="0 1 0" damping=".1" armature=".02"/>'
+        '<geom type="cylinder" size=".15 .05" euler="90 0 0" mass="4"/></body></body>'
+    )
+
+
+def _side(name: str, y: float) -> str:
+    bar = '<geom type="box" size=".3 .02 .02" mass="{}"/>'
+    return (
+        f'<body pos="0 {y} 0"><joint name="rocker{name}" axis="0 1 0"/>{bar.format(5)}{_wheel(name + "1", 0.6, -0.2)}'
+        f'<body pos="-.3 0 -.05"><joint name="bogie{name}" axis="0 1 0"/>{bar.format(4)}'
+        f"{_wheel(name + '2', 0.3, -0.15)}{_wheel(name + '3', -0.3, -0.15)}</body></body>"
+    )
+
+
+ROVER = f"""<mujoco><option timestep="0.001" integrator="implicitfast"><flag contact="disable"/></option>
+<worldbody><body pos="0 0 .6"><freejoint/><geom type="box" size=".5 .35 .15" mass="120"/>
+{_side("L", 0.5)}{_side("R", -0.5)}</body></worldbody>
+<equality><joint joint1="rockerL" joint2="rockerR" polycoef="0 -1 0 0 0"/></equality>
+<actuator>{
+    "".join(
+        f'<velocity joint="drive{s}{k}" kv="5"/><position joint="steer{s}{k}" kp="200" kv="10"/>'
+        for s in "LR"
+        for k in (1, 2, 3)
+    )
+}</actuator></mujoco>"""
