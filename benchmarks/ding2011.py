@@ -1,8 +1,8 @@
 """A driven wheel against the measurements of Ding et al. 2011: `python benchmarks/ding2011.py [--write]`.
 
 The table of measurements was digitised. Nothing here is fitted to it: the friction of the smooth wheel is the
-geotechnical rule of thumb tan(2/3 phi) for steel on sand (assumed, chosen before looking at the table), shown beside
-the soil's own limit; the compressed share is that of the soil file (assumed); 24 lugs of 4 mm are assumed too.
+geotechnical rule of thumb tan(2/3 phi) for a smooth wall on sand (assumed), shown beside the soil's own limit; the
+compressed share is that of the soil file (assumed); 24 lugs of 4 mm are assumed too.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import math
 import tempfile
 from dataclasses import dataclass, field
 
-import grouser
 import numpy as np
-from grouser.scenarios.wheel_theory import rolling_wheel
 from page import FIGURES, number, percent, publish, quiet, table
+
+import grouser
+from grouser.scenarios.wheel_theory import rolling_wheel
 
 SLIPS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6)
 WHEEL = {"radius": 0.15735, "width": 0.165}  # [m]
@@ -57,10 +58,10 @@ class Curve:
         return out
 
 
-def driven(name: str, wheel: dict, **settings) -> Curve:
-    """The wheel in Grouser at every slip."""
+def driven(name: str, wheel: dict, slips: tuple[float, ...] = SLIPS, **settings) -> Curve:
+    """The wheel in Grouser at every slip (of the rim)."""
     curve = Curve(name)
-    for slip in SLIPS:
+    for slip in slips:
         with tempfile.TemporaryDirectory() as folder:
             run = grouser.run("single-wheel", load=LOAD, slip=slip, wheel=wheel, out=folder, report=False, **settings)
             m = run.metrics
@@ -68,6 +69,12 @@ def driven(name: str, wheel: dict, **settings) -> Curve:
             if slip == 0.3 and "grouser_count" in wheel:
                 curve.ripple = ripple(run.recording, wheel)
     return curve
+
+
+def rim_slips(height: float) -> tuple[float, ...]:
+    """Slips of the rim when SLIPS are those of the lug tips: v = (1 - s) w (r + height); below 0 r w/v - 1."""
+    share = [(1 - s) * (1 + height / WHEEL["radius"]) for s in SLIPS]  # v / (r w)
+    return tuple(1 - q if q <= 1 else 1 / q - 1 for q in share)
 
 
 def ripple(path, wheel: dict) -> float:
@@ -91,9 +98,11 @@ def closed_form(name: str, wheel_friction: float | None) -> Curve:
     return curve
 
 
-def comparison(curves: list[Curve], measured: dict[str, tuple[float, ...]], name: str) -> str:
+def comparison(
+    curves: list[Curve], measured: dict[str, tuple[float, ...]], name: str, wheel: str = "smooth wheel"
+) -> str:
     """One quantity over slip, measured and computed."""
-    head = (f"{name} {UNITS[name]} at slip", *(f"{s:g}" for s in SLIPS), "median error")
+    head = (f"{wheel}: {name} {UNITS[name]} at slip", *(f"{s:g}" for s in SLIPS), "median error")
     rows = [("measured", *(number(v, DIGITS[name]) for v in measured[name]), "")]
     for curve in curves:
         values = (number(v, DIGITS[name]) for v in getattr(curve, name))
@@ -104,12 +113,10 @@ def comparison(curves: list[Curve], measured: dict[str, tuple[float, ...]], name
 def resistance(curves: list[Curve]) -> str:
     """What traction T/r loses before it becomes pull [N]."""
     r = WHEEL["radius"]
-    head = ("T/r − pull, N at slip", *(f"{s:g}" for s in SLIPS))
+    head = ("smooth wheel: T/r − pull, N at slip", *(f"{s:g}" for s in SLIPS))
     measured = [t / r - p for t, p in zip(SMOOTH["torque"], SMOOTH["pull"], strict=True)]
     rows = [("measured", *(number(v, 1) for v in measured))]
-    rows += [
-        (c.name, *(number(t / r - p, 1) for t, p in zip(c.torque, c.pull, strict=True))) for c in curves
-    ]
+    rows += [(c.name, *(number(t / r - p, 1) for t, p in zip(c.torque, c.pull, strict=True))) for c in curves]
     return table(head, rows)
 
 
@@ -120,25 +127,32 @@ def sensitivity(mu: float, reference: Curve) -> str:
         "compression 0.6": {"soil.compression": 0.6},
         "K = 9.7 mm": {"soil.shear_modulus": 0.0097},
         "K = 13.1 mm": {"soil.shear_modulus": 0.0131},
-        "grid 5 mm": {"spacing": 0.005},
     }
-    head = ("smooth wheel, tan(2/3 φ), with", "pull", "sinkage", "torque", "sinkage mm at slip 0.6", "pull N at slip 0.6")
+    head = (
+        "smooth wheel, tan(2/3 φ), with",
+        "pull",
+        "sinkage",
+        "torque",
+        "sinkage mm at slip 0.6",
+        "pull N at slip 0.6",
+    )
     rows = []
     for name, change in {"as above": {}, **variants}.items():
         settings = {"soil": SOIL, "soil.wheel_friction": mu, **change}
         curve = driven(name, WHEEL, settings=settings) if change else reference
         error = curve.errors(SMOOTH)
         shares = (percent(error[q], 0) for q in ("pull", "sinkage", "torque"))
-        rows.append((name, *shares, number(curve.sinkage[-1], 1), number(curve.pull[-1], 1)))
+        rows.append((name, *shares, f"{curve.sinkage[-1]:.1f} mm", f"{number(curve.pull[-1], 1)} N"))
     return table(head, rows)
 
 
 def draw(quantity: str, curves: list[tuple[Curve, str, str]], points: dict[str, tuple[tuple[float, ...], str]]) -> None:
     """Measured points, Grouser's curves, the closed form."""
     import matplotlib as mpl
-    from grouser.report.style import STYLE
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+
+    from grouser.report.style import STYLE
 
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=FIGURE_INCH, layout="constrained")
@@ -146,7 +160,8 @@ def draw(quantity: str, curves: list[tuple[Curve, str, str]], points: dict[str, 
         for label, (values, colour) in points.items():
             axes.plot(SLIPS, values, "o", color=colour, label=label, zorder=3)
         for curve, colour, style in curves:
-            axes.plot(SLIPS, getattr(curve, quantity), style, color=colour, label=curve.name)
+            label = curve.name.replace(", slip of the rim", "")
+            axes.plot(SLIPS, getattr(curve, quantity), style, color=colour, label=label)
         if quantity == "pull":
             axes.axhline(0, color="#8797a3", linewidth=0.8)
         axes.set_xlabel("slip [1]")
@@ -159,19 +174,23 @@ def draw(quantity: str, curves: list[tuple[Curve, str, str]], points: dict[str, 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="tables into docs/validation.md, figures into docs/figures")
+    parser.add_argument(
+        "--write", action="store_true", help="tables into docs/validation.md, figures into docs/figures"
+    )
     write = parser.parse_args().write
     quiet()
     mu = math.tan(math.radians(2 / 3 * grouser.soil(SOIL).friction_angle_deg))
-    rule = driven("smooth, tan(2/3 φ)", WHEEL, settings={"soil": SOIL, "soil.wheel_friction": mu})
-    own = driven("smooth, soil's own limit", WHEEL, soil=SOIL)
-    lugged = driven("10 mm lugs", {**WHEEL, **LUGS}, soil=SOIL)
+    rule = driven("tan(2/3 φ)", WHEEL, settings={"soil": SOIL, "soil.wheel_friction": mu})
+    own = driven("soil's own limit", WHEEL, soil=SOIL)
+    lugs = {**WHEEL, **LUGS}
+    lugged = driven("10 mm lugs, slip of the rim", lugs, soil=SOIL)
+    tips = driven("10 mm lugs, slip of the tips", lugs, rim_slips(LUGS["grouser_height"]), soil=SOIL)
     books = [closed_form("closed form, tan(2/3 φ)", mu), closed_form("closed form, soil's own limit", None)]
     smooth = [rule, own, *books]
     text = [comparison(smooth, SMOOTH, name) for name in SMOOTH]
-    text += [comparison([lugged], LUGGED, "pull").replace("pull N", "pull N of the lugged wheel", 1)]
+    text += [comparison([lugged, tips], LUGGED, "pull", "lugged wheel")]
     text += [
-        "Lugged wheel, not measured: sinkage "
+        "The same lugged wheel (slip of the rim), not measured: sinkage "
         + ", ".join(number(v, 1) for v in lugged.sinkage)
         + " mm, torque "
         + ", ".join(number(v, 2) for v in lugged.torque)

@@ -30,7 +30,9 @@ def measure() -> list[Row]:
             times.append((time.perf_counter() - start) / 100)
         costs[side] = 1e6 * float(np.median(times))
         rows.append(Row("ground", f"{side:g} m x {side:g} m at 1 cm: a step", costs[side], "us"))
-        rows.append(Row("ground", f"{side:g} m x {side:g} m at 1 cm: memory", sim.ground.memory() / 1e6, "MB", scales=False))
+        rows.append(
+            Row("ground", f"{side:g} m x {side:g} m at 1 cm: memory", sim.ground.memory() / 1e6, "MB", scales=False)
+        )
     rows.append(Row("ground", "cost of 100 m over 2 m", costs[100.0] / costs[2.0], "1", 1.1, scales=False))
     return rows + along_a_path()
 

@@ -11,9 +11,10 @@ import argparse
 import tempfile
 from dataclasses import dataclass
 
+from page import number, percent, publish, quiet, table
+
 import grouser
 from grouser.scenarios.wheel_theory import rolling_wheel
-from page import number, percent, publish, quiet, table
 
 RADIUS, WIDTH, LOAD = 0.15, 0.1, 185.5  # [m], [m], [N], the defaults of single-wheel
 SOILS = ("dry-sand", "lunar-nominal", "sandy-loam", "exomars-test")

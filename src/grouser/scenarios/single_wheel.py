@@ -64,7 +64,8 @@ class SingleWheel(Settings):
     step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
     erosion: bool = True
     friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
-    loose_cover: bool = True
+    loose_cover: bool = True  # false: 003 eq. 29 to the letter
+    node_shear: bool = False  # true: the shear state stays with the soil, an option for comparison
     implicit: bool = True
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
     dtype: Literal["float64", "float32"] = "float64"
@@ -102,7 +103,7 @@ def build(s: SingleWheel) -> Simulation:
         s.wheel.radius, s.wheel.width, grouser_height=s.wheel.grouser_height,
         grouser_count=s.wheel.grouser_count, grouser_width=s.wheel.grouser_width,
     )  # fmt: skip
-    options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover)
+    options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover, node_shear=s.node_shear)
     module = SoilModule(ground, {"wheel": surface}, options)
     sim = Simulation(
         _bin(s), [module], ground=ground, step=s.chosen_step, implicit=s.implicit, dtype=s.dtype,
@@ -230,7 +231,11 @@ def _theory(s: SingleWheel, friction: bool = True):
     soil = s.chosen_soil()
     plain = s.wheel.grouser_height == 0 or s.wheel.grouser_count == 0
     straight = s.mode == "forced-slip" and s.slip_angle_deg == 0 and 0 <= s.slip < 1
-    known = s.friction in ("shear-displacement", "none") and s.spacing <= 0.01 * s.wheel.radius / 0.15 * 1.001
+    known = (
+        s.friction in ("shear-displacement", "none")
+        and not s.node_shear
+        and s.spacing <= 0.01 * s.wheel.radius / 0.15 * 1.001
+    )
     if not (plain and straight and known and soil.compression == 1):
         return None
     try:

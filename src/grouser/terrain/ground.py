@@ -42,6 +42,7 @@ def ground_types(name: str) -> SimpleNamespace:
         owner: wp.array2d(dtype=wp.vec2i)  # (world, slot) tile row and column
         stamp: wp.array2d(dtype=wp.int32)  # (world, slot) number of times written
         levels: wp.array4d(dtype=vec4)  # [m], (world, slot, row, column)
+        shear: wp.array4d(dtype=p.vec3)  # (world, slot, row, column) shear state, one element where none is kept
         spacing: real  # [m]
         per_spacing: real  # [1/m]
         x0: real  # [m] world x of column 0
@@ -95,6 +96,8 @@ def ground_types(name: str) -> SimpleNamespace:
             for j in range(_T):
                 z = base_height(g, tile_row * _T + i, tile_column * _T + j)
                 g.levels[world, slot, i, j] = vec4(z, z, z, z)
+                if g.shear.shape[2] > 1:
+                    g.shear[world, slot, i, j] = p.vec3()
         return True
 
     return SimpleNamespace(
@@ -134,6 +137,7 @@ class Ground:
                 f"spacing: {self.spacing} m leaves {self.rows} x {self.columns} nodes on a terrain of "
                 f"{length:g} m x {breadth:g} m; at least 4 x 4 are needed"
             )
+        self.keeps_shear = False  # a shear state on the nodes, where a module asks for it
         self.arrays = self._allocate(capacity)
         self.generation = 0  # counts reallocations: whoever captured a launch must capture it again
 
@@ -163,6 +167,8 @@ class Ground:
         a.owner = wp.zeros(pool, dtype=wp.vec2i, device=self.device)
         a.stamp = wp.zeros(pool, dtype=wp.int32, device=self.device)
         a.levels = wp.zeros((*pool, TILE, TILE), dtype=self.precision.vec4, device=self.device)
+        nodes = (*pool, TILE, TILE) if self.keeps_shear else (1, 1, 1, 1)
+        a.shear = wp.zeros(nodes, dtype=self.precision.vec3, device=self.device)
 
     @property
     def capacity(self) -> int:
@@ -179,17 +185,27 @@ class Ground:
         return True
 
     def grow(self, capacity: int) -> None:
-        a, old = self.arrays, (self.arrays.owner, self.arrays.stamp, self.arrays.levels)
+        a = self.arrays
+        old = (a.owner, a.stamp, a.levels, a.shear)
         self._allocate_pool(a, capacity)
-        for source, target in zip(old, (a.owner, a.stamp, a.levels), strict=True):
+        for source, target in zip(old, (a.owner, a.stamp, a.levels, a.shear), strict=True):
             moved = target.numpy()
             moved[:, : source.shape[1]] = source.numpy()
             target.assign(moved)
         self.generation += 1
 
+    def keep_shear(self) -> None:
+        """Keep a shear state on every touched node from now on."""
+        if not self.keeps_shear:
+            self.keeps_shear = True
+            nodes = self.arrays.levels.shape
+            self.arrays.shear = wp.zeros(nodes, dtype=self.precision.vec3, device=self.device)
+            self.generation += 1
+
     def state(self) -> dict[str, wp.array]:
         a = self.arrays
-        return {"table": a.table, "used": a.used, "owner": a.owner, "stamp": a.stamp, "levels": a.levels}
+        state = {"table": a.table, "used": a.used, "owner": a.owner, "stamp": a.stamp, "levels": a.levels}
+        return {**state, "shear": a.shear} if self.keeps_shear else state
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         if state["levels"].shape[1] != self.capacity:

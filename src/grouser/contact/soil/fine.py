@@ -21,7 +21,7 @@ from grouser.terrain.ground import TILE
 def fine_kernels(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
-    real, vec3, quat, vec6, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat66
+    real, vec3, quat, vec6, mat33, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat33, p.mat66
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
     f, s, w = footprint_stages(name), plasticity_stages(name), traction_stages(name)
     find_top, chunk_is_near, place_vertex = f.find_top, f.chunk_is_near, f.place_vertex
@@ -32,8 +32,9 @@ def fine_kernels(name: str) -> SimpleNamespace:
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
-    erosion_is_due = s.erosion_is_due
+    erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
+    at_the_tips = w.at_the_tips
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
     module = wp.get_module(f"grouser.contact.soil.fine.{name}")
@@ -253,6 +254,17 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 b.shear[world, v] = vec3()
 
     @wp.kernel(module=module)
+    def shear_nodes(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
+        world, node = wp.tid()
+        slot = world * b.rows.shape[0] + body
+        row = b.rows[body]
+        if within(win, slot, node, t.HIT, 0):
+            shear_node(
+                g, o, win, slot, node / win.side, node % win.side,
+                m.position[world, row], m.velocity[world, row], m.spin[world, row],
+            )  # fmt: skip
+
+    @wp.kernel(module=module)
     def hold(g: Ground, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
         slot = world * b.rows.shape[0] + body
@@ -341,8 +353,11 @@ def fine_kernels(name: str) -> SimpleNamespace:
         i = node / win.side
         j = node % win.side
         if node == 0:
-            for q in range(t.TERMS):
-                win.total[slot, q] = real(0.0)
+            win.wrench_sum[slot] = vec6()
+            win.weight_sum[slot] = real(0.0)
+            win.lever_sum[slot] = vec3()
+            win.second_sum[slot] = mat33()
+            win.block_sum[slot] = mat66()
             win.box[slot, t.LOADED] = 0
         if i < win.box[slot, t.ROWS] and j < win.box[slot, t.COLUMNS] and o.several == 1:
             index, grid_row, grid_column = tile_of(g, win, world, slot, node)
@@ -361,10 +376,18 @@ def fine_kernels(name: str) -> SimpleNamespace:
         if within(win, slot, node, t.NEAR, 0):
             if loaded(win, slot * win.side * win.side + node, g.spacing):
                 R = wp.quat_to_matrix(m.rotation[world, row])
-                node_force(
+                part, ct, lever, cn, both = node_force(
                     g, o, b, win, world, body, slot, node / win.side, node % win.side,
-                    m.position[world, row], R, m.velocity[world, row], m.spin[world, row], 1,
+                    m.position[world, row], R, m.velocity[world, row], m.spin[world, row],
                 )  # fmt: skip
+                wp.atomic_add(win.wrench_sum, slot, part)
+                wp.atomic_add(win.weight_sum, slot, ct)
+                wp.atomic_add(win.lever_sum, slot, ct * lever)
+                wp.atomic_add(win.second_sum, slot, wp.outer(ct * lever, lever))
+                wp.atomic_add(win.block_sum, slot, wp.outer(cn * both, both))
+                if b.grouser[body] > real(0.0):
+                    tips = at_the_tips(lever, both)
+                    wp.atomic_sub(win.block_sum, slot, wp.outer(ct * tips, tips))
                 wp.atomic_add(win.box, slot, t.LOADED, 1)
 
     @wp.kernel(module=module)
@@ -379,9 +402,10 @@ def fine_kernels(name: str) -> SimpleNamespace:
         world = wp.tid()
         slot = world * b.rows.shape[0] + body
         win.area[slot] = real(win.box[slot, t.LOADED]) * g.spacing * g.spacing
-        total, block = assemble(win, slot)
-        wrench_out[world, body] = total
-        implicit_out[world, body] = block
+        wrench_out[world, body] = win.wrench_sum[slot]
+        implicit_out[world, body] = assemble(
+            win.weight_sum[slot], win.lever_sum[slot], win.second_sum[slot], win.block_sum[slot]
+        )
 
     return SimpleNamespace(
         **{k: v for k, v in locals().items() if isinstance(v, wp.Kernel)}, Motion=Motion, module=module
@@ -423,7 +447,10 @@ class FineLauncher:
                 go(k.collect, blocks, g, o, b, w, m, body)
                 go(k.pile, nodes, o, b, w, body)
             go(k.sink_all, nodes, o, b, w, body)
-            go(k.shear_all, vertices, g, o, b, w, m, body)
+            if o.node_shear:
+                go(k.shear_nodes, nodes, g, o, b, w, m, body)
+            else:
+                go(k.shear_all, vertices, g, o, b, w, m, body)
             if o.sweeps:
                 go(k.hold, nodes, g, b, w, body)
                 go(k.loosen_all, worlds, o, b, w, body)

@@ -154,6 +154,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
     def gather_node(g: Ground, win: Window, world: int, index: int, row: int, column: int, k: int):
         """Copy a node from its tile into the window."""
         win.levels[k] = g.levels[world, index, row % tile, column % tile]
+        if g.shear.shape[2] > 1:
+            win.node_shear[k] = g.shear[world, index, row % tile, column % tile]
 
     @wp.func
     def clear_node(g: Ground, win: Window, row: int, column: int, k: int):

@@ -33,8 +33,9 @@ def fused_kernels(name: str) -> SimpleNamespace:
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
-    erosion_is_due = s.erosion_is_due
+    erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
+    at_the_tips = w.at_the_tips
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
     module = wp.get_module(f"grouser.contact.soil.{name}")
@@ -84,6 +85,11 @@ def fused_kernels(name: str) -> SimpleNamespace:
         g: Ground, o: Options, b: Bodies, win: Window,
         world: int, body: int, slot: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
     ):  # fmt: skip
+        if o.node_shear == 1:
+            for i in range(win.box[slot, t.HIT], win.box[slot, t.HIT + 1] + 1):
+                for j in range(win.box[slot, t.HIT + 2], win.box[slot, t.HIT + 3] + 1):
+                    shear_node(g, o, win, slot, i, j, pos, vel, spin)
+            return
         last = b.first_vertex[body + 1]
         for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
             if b.near[world, c] == 1:
@@ -361,8 +367,12 @@ def fused_kernels(name: str) -> SimpleNamespace:
             R = wp.quat_to_matrix(rotation[world, row])
             vel = velocity[world, row]
             spin = spinning[world, row]
-            for q in range(t.TERMS):
-                win.total[slot, q] = real(0.0)
+            force = vec6()
+            weight = real(0.0)
+            levers = vec3()
+            second = mat33()
+            block = mat66()
+            grouser = b.grouser[body] > real(0.0)
             area = int(0)
             rows = win.box[slot, t.ROWS]
             if rows > 0:
@@ -380,12 +390,21 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     for j in range(j0, j1 + 1):
                         k = start + i * win.side + j
                         if loaded(win, k, g.spacing):
-                            node_force(g, o, b, win, world, body, slot, i, j, pos, R, vel, spin, 0)
+                            part, ct, lever, cn, both = node_force(
+                                g, o, b, win, world, body, slot, i, j, pos, R, vel, spin
+                            )
+                            force += part
+                            weight += ct
+                            levers += ct * lever
+                            second += wp.outer(ct * lever, lever)
+                            block += wp.outer(cn * both, both)
+                            if grouser:
+                                tips = at_the_tips(lever, both)
+                                block -= wp.outer(ct * tips, tips)
                             area += 1
             win.area[slot] = real(area) * g.spacing * g.spacing
-            force, block = assemble(win, slot)
             wrench_out[world, body] = force
-            implicit_out[world, body] = block
+            implicit_out[world, body] = assemble(weight, levers, second, block)
 
     return SimpleNamespace(commit_world=commit_world, evaluate_world=evaluate_world, types=ty, module=module)
 

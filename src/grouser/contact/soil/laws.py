@@ -21,44 +21,13 @@ def bekker(depth: Any, k: Any, n: Any):
 
 
 @wp.func
-def bekker_near(depth: Any, known_depth: Any, known_pressure: Any, k: Any, n: Any):
-    """k z^n from its value at a depth nearby: three terms of the series, off by less than 1e-6 of it."""
-    one = type(depth)(1.0)
-    if known_depth > type(depth)(0.0):
-        x = depth / known_depth - one
-        if wp.abs(x) < type(depth)(0.05):
-            third = one + (n - type(depth)(2.0)) * x / type(depth)(3.0)
-            return known_pressure * (one + n * x * (one + (n - one) * x * type(depth)(0.5) * third))
-    return k * wp.pow(depth, n)
+def yield_pressure(loose: Any, packed: Any, reload: Any):
+    """Pressure [Pa] at which soil gives way under a body at height z.
 
-
-@wp.func
-def yield_pressure(z: Any, levels: Any, known: Any, k: Any, n: Any, k_e: Any):
-    """Pressure [Pa] at which soil gives way under a body at height z, and its slope [Pa/m].
-
-    The loose cover yields as virgin soil below V_l; below C the compacted soil is reloaded elastically up
-    to its own virgin curve: y(z) = max(k (V_l - z)^n, min(k (V_c - z)^n, K_e (C - z))). `known` is a depth and its
-    pressure that may save a power, or zeros.
+    The loose cover yields as virgin soil below V_l; below C the compacted soil is reloaded elastically up to its
+    own virgin curve: y(z) = max(k (V_l - z)^n, min(k (V_c - z)^n, K_e (C - z))).
     """
-    zero = type(z)(0.0)
-    y = zero
-    slope = zero
-    d = levels[1] - z
-    if d > zero:
-        y = bekker_near(d, known[0], known[1], k, n)
-        slope = n * y / d
-    if z < levels[2] and levels[3] > levels[1]:
-        reload = k_e * (levels[2] - z)
-        d_packed = levels[3] - z
-        y_packed = k * wp.pow(d_packed, n)
-        if y_packed > reload:
-            if reload > y:
-                y = reload
-                slope = k_e
-        elif y_packed > y:
-            y = y_packed
-            slope = n * y_packed / d_packed
-    return y, slope
+    return wp.max(loose, wp.min(packed, reload))
 
 
 @wp.func

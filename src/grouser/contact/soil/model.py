@@ -11,6 +11,7 @@ import numpy as np
 import warp as wp
 
 from grouser.contact.soil import types as t
+from grouser.contact.soil.bekker import power_table
 from grouser.contact.soil.fine import FineLauncher
 from grouser.contact.soil.fused import FusedLauncher
 from grouser.contact.soil.surface import Surface
@@ -46,14 +47,15 @@ class SoilOptions:
     sweeps: int | None = None  # of erosion every 10 ms, at most
     loose_cover: bool = True  # False: 003 eq. 29 to the letter
     samples: int | None = None  # sub-cell points along an axis; None: by spacing
+    node_shear: bool = False  # True: the shear state stays with the soil, not with the body (pulls too much)
     creep_speed: float = 1e-3  # [m/s] below which the pure limit laws are regularised
     fused: bool | None = None  # None: fused kernels on a CPU, fine ones on a GPU
 
     def __post_init__(self):
         if self.friction not in SHEAR_LAWS:
             raise InputError(f"friction: {self.friction!r} is not known; allowed: {', '.join(SHEAR_LAWS)}")
-        if self.samples is not None and not 1 <= self.samples <= 16:
-            raise InputError(f"samples: {self.samples} is not allowed; 1 to 16 are")
+        if self.samples is not None and not 1 <= self.samples <= 4:
+            raise InputError(f"samples: {self.samples} is not allowed; 1 to 4 are")
 
 
 class SoilModule:
@@ -99,6 +101,8 @@ class SoilModule:
         if self.worlds != self.ground.worlds:
             raise InputError(f"{self.name}: ground has {self.ground.worlds} worlds, the engine {self.worlds}")
         self._h = step
+        if self.options.node_shear:
+            self.ground.keep_shear()
         self._step = wp.array([step], dtype=self.precision.real, device=device)
         self._options = self._make_options()
         self._bodies = self._make_bodies(rows)
@@ -114,6 +118,8 @@ class SoilModule:
             for key, value in soil_constants(soil, choice.friction).items():
                 constants[key][k] = value
         o.soils = wp.array(constants, dtype=self.types.Constants, device=self.device)
+        powers = power_table([soil.n for soil in self.ground.soils]).astype(self.precision.numpy)
+        o.powers = wp.array(powers, dtype=self.precision.vec2, device=self.device)
         o.step = self._step
         o.sweeps = choice.sweeps if choice.sweeps is not None else SWEEPS
         if not choice.erosion:
@@ -126,6 +132,7 @@ class SoilModule:
         o.spoil = int(any(soil.compression < 1 for soil in self.ground.soils))
         o.loose = int(choice.loose_cover)
         o.shear_law = SHEAR_LAWS[choice.friction]
+        o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
         o.fast = 1.01e-3
         o.stages = wp.array([len(STAGES)], dtype=wp.int32, device=self.device)
@@ -186,11 +193,15 @@ class SoilModule:
         w.step_tally = wp.zeros((slots, 3), dtype=p.real, device=device)
         w.reach = wp.zeros(nodes, dtype=p.vec4, device=device)
         w.levels = wp.zeros(nodes, dtype=p.vec4, device=device)
-        w.pressed = wp.zeros(nodes, dtype=p.vec2, device=device)
-        w.cap = wp.zeros(nodes, dtype=p.vec2, device=device)
+        w.cap = wp.zeros(nodes, dtype=p.real, device=device)
+        w.node_shear = wp.zeros(nodes if self.options.node_shear else 1, dtype=p.vec3, device=device)
         w.weights = wp.zeros(nodes, dtype=p.vec3, device=device)
         w.spoil = wp.zeros(blocks, dtype=self.types.parts, device=device)
-        w.total = wp.zeros((slots, t.TERMS), dtype=p.real, device=device)
+        w.wrench_sum = wp.zeros(slots, dtype=p.vec6, device=device)
+        w.weight_sum = wp.zeros(slots, dtype=p.real, device=device)
+        w.lever_sum = wp.zeros(slots, dtype=p.vec3, device=device)
+        w.second_sum = wp.zeros(slots, dtype=p.mat33, device=device)
+        w.block_sum = wp.zeros(slots, dtype=p.mat66, device=device)
         w.lowest = wp.zeros(slots, dtype=p.vec3, device=device)
         for field in ("top", "sinkage", "area"):
             setattr(w, field, wp.zeros(slots, dtype=p.real, device=device))
@@ -237,7 +248,7 @@ class SoilModule:
         w, b = self._window, self._bodies
         names = (
             "box", "top", "extent", "lowest", "sinkage", "area", "tally", "soil", "mark", "levels", "under",
-            "triangle", "reach", "pressed",
+            "triangle", "reach", "node_shear",
         )  # fmt: skip
         return {
             "shear": b.shear, "placed": b.placed, "near": b.near, "per_width": b.per_width,

@@ -7,6 +7,7 @@ import warp as wp
 
 from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
+from grouser.contact.soil.bekker import bekker_stages
 from grouser.terrain.ground import TILE
 
 RATE = 0.2  # of the excess height that slides to each neighbour in a sweep; Jacobi is stable below 1/4
@@ -17,9 +18,9 @@ HOLD = 0.05  # cells: soil this close below a body does not slide under it, shea
 def plasticity_stages(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
-    real, vec2, vec3, mat33 = p.real, p.vec2, p.vec3, p.mat33
+    real, vec3, mat33 = p.real, p.vec3, p.mat33
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
-    parts = ty.parts
+    parts, yield_at = ty.parts, bekker_stages(name).yield_at
     seen = wp.constant(real(0.1 * t.FAR))
     tile = wp.constant(TILE)
     rate = wp.constant(real(RATE))
@@ -35,9 +36,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         z = win.under[k]
         if z >= seen or win.mark[k] == t.BARE_NODE:
             return 0
-        levels = win.levels[k]
-        u = levels[0] - z
-        win.pressed[k] = vec2()
+        u = win.levels[k][0] - z
         if u <= -g.spacing:
             return 0
         if u <= real(0.0):
@@ -45,10 +44,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         win.mark[k] = t.CONTACT
         soil = o.soils[win.soil[k]]
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
-        depth = levels[1] - z
-        pressure = laws.bekker(depth, modulus, soil.n)
-        y, slope = laws.yield_pressure(z, levels, vec2(depth, pressure), modulus, soil.n, soil.k_e)
-        win.pressed[k] = vec2(depth, pressure)
+        y = yield_at(o, win.soil[k], modulus, z, win.levels[k])
         win.sunk[k] = wp.max(u - y / soil.k_e, real(0.0))
         return 2
 
@@ -98,6 +94,34 @@ def plasticity_stages(name: str) -> SimpleNamespace:
             b.shear[world, v] = vec3()
 
     @wp.func
+    def central(ahead: real, behind: real, here: real):
+        """Half the difference of two neighbours [m], one-sided where the body ends."""
+        return real(0.5) * (wp.where(ahead < seen, ahead, here) - wp.where(behind < seen, behind, here))
+
+    @wp.func
+    def shear_node(
+        g: Ground, o: Options, win: Window, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3
+    ):  # fmt: skip
+        """Advance the shear state of a node in contact; it forgets when the body leaves it."""
+        k = (slot * win.side + i) * win.side + j
+        if win.mark[k] != t.CONTACT:
+            win.node_shear[k] = vec3()
+            return
+        z = win.under[k]
+        dx = central(win.under[k + 1], win.under[k - 1], z)
+        dy = central(win.under[k + win.side], win.under[k - win.side], z)
+        n = wp.normalize(vec3(-dx, -dy, g.spacing))
+        arm = vec3(
+            g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
+            g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
+            z - pos[2],
+        )
+        v = vel + wp.cross(spin, arm)
+        step = o.step[0] / o.soils[win.soil[k]].shear_k
+        win.node_shear[k] = laws.advance_shear(win.node_shear[k], v - wp.dot(v, n) * n, step)
+        win.box[slot, t.CHANGED] = 1
+
+    @wp.func
     def mark_border(win: Window, k: int):
         """A free node beside the footprint: displaced soil goes there."""
         if win.mark[k] == t.FREE:
@@ -110,11 +134,6 @@ def plasticity_stages(name: str) -> SimpleNamespace:
                 win.mark[k] = t.BORDER
                 return 1
         return 0
-
-    @wp.func
-    def central(ahead: real, behind: real, here: real):
-        """Half the difference of two neighbours [m], one-sided where the body ends."""
-        return real(0.5) * (wp.where(ahead < seen, ahead, here) - wp.where(behind < seen, behind, here))
 
     @wp.func
     def gather_spoil(g: Ground, o: Options, win: Window, slot: int, block: int, pos: vec3, vel: vec3, spin: vec3):
@@ -312,10 +331,12 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         levels = win.levels[k]
         moved = levels[0] - g.levels[world, index, row % tile, column % tile][0]
         g.levels[world, index, row % tile, column % tile] = levels
+        if g.shear.shape[2] > 1:
+            g.shear[world, index, row % tile, column % tile] = win.node_shear[k]
         return moved
 
     return SimpleNamespace(
-        touch_node=touch_node, shear_vertex=shear_vertex, mark_border=mark_border,
+        touch_node=touch_node, shear_vertex=shear_vertex, shear_node=shear_node, mark_border=mark_border,
         gather_spoil=gather_spoil, border_weights=border_weights, share_out=share_out,
         centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node, hold_node=hold_node,
         erosion_is_due=erosion_is_due, loosen=loosen, remember_moved=remember_moved, slide=slide, settle=settle,

@@ -7,6 +7,7 @@ import warp as wp
 
 from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
+from grouser.contact.soil.bekker import bekker_stages
 
 ALMOST = 0.99  # of the yield pressure: soil this close to it counts as yielding
 SOFT = 0.05  # cells of height over which one rule for the soil beside a node passes into another
@@ -18,9 +19,10 @@ PRESSED = 1e-3  # cells: soil this far below its virgin level has been pressed
 def traction_stages(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
-    real, vec2, vec3, mat33, vec6, mat66 = p.real, p.vec2, p.vec3, p.mat33, p.vec6, p.mat66
+    real, vec2, vec3, vec4, mat33, vec6, mat66 = p.real, p.vec2, p.vec3, p.vec4, p.mat33, p.vec6, p.mat66
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
     Constants = ty.Constants
+    bekker, yield_at = bekker_stages(name).bekker, bekker_stages(name).yield_at
     far = wp.constant(real(t.FAR))
     seen = wp.constant(real(0.1 * t.FAR))
     half = wp.constant(real(0.5))
@@ -66,14 +68,13 @@ def traction_stages(name: str) -> SimpleNamespace:
             v = vel + wp.cross(spin, arm)
             rise = v[2] - v[0] * zx - v[1] * zy
             out = z + o.step[0] * rise
-            levels = win.levels[k]
-            u = levels[0] - out
-            if u > -g.spacing and win.mark[k] != t.BARE_NODE:
+            u = win.levels[k][0] - out
+            if u > real(0.0) and win.mark[k] != t.BARE_NODE:
                 soil = o.soils[win.soil[k]]
                 modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
-                y, dy = laws.yield_pressure(out, levels, win.pressed[k], modulus, soil.n, soil.k_e)
-                win.cap[k] = vec2(y, dy)
-                if u > real(0.0) and soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
+                y = yield_at(o, win.soil[k], modulus, out, win.levels[k])
+                win.cap[k] = y
+                if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
                     yielding = int(1)
         win.predicted[k] = out
         win.yielding[k] = yielding
@@ -89,6 +90,34 @@ def traction_stages(name: str) -> SimpleNamespace:
         one = real(1.0)
         wall = wp.clamp(-gap / soft, zero, one) * wp.clamp(rise / soft - one, zero, one)
         return (share + (one - share) * wall) * rise
+
+    @wp.func
+    def along_axis(
+        samples: int, pressed: bool, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
+        there_behind: bool, there_ahead: bool, rise: real, bow: real, soft: real,
+    ):  # fmt: skip
+        """Soil, virgin level and the body's skin at points along one axis of a cell, against the node [m].
+
+        `rise` and `bow` are slope and bend of the skin per cell.
+        """
+        ground = vec4()
+        virgin = vec4()
+        skin = vec4()
+        for a in range(samples):
+            x = (real(a) + half) / real(samples) - half
+            away = wp.abs(x)
+            if x > real(0.0):
+                if there_ahead:
+                    virgin[a] = away * (ahead[1] - here[1])
+                    if pressed:
+                        ground[a] = soil_beside(away, gap_ahead, ahead[0] - here[0], soft)
+            elif x < real(0.0):
+                if there_behind:
+                    virgin[a] = away * (behind[1] - here[1])
+                    if pressed:
+                        ground[a] = soil_beside(away, gap_behind, behind[0] - here[0], soft)
+            skin[a] = x * (rise + half * bow * x)
+        return ground, virgin, skin
 
     @wp.func
     def cell_pressure(g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real):
@@ -113,8 +142,6 @@ def traction_stages(name: str) -> SimpleNamespace:
         u_south = win.levels[k - win.side][0] - south
         zx = slope(east, west, z) * per
         zy = slope(north, south, z) * per
-        y = win.cap[k][0]
-        dy = win.cap[k][1]
         if (
             win.yielding[k] == 1
             and (east > seen or win.yielding[k + 1] == 1)
@@ -122,6 +149,7 @@ def traction_stages(name: str) -> SimpleNamespace:
             and (north > seen or win.yielding[k + win.side] == 1)
             and (south > seen or win.yielding[k - win.side] == 1)
         ):
+            y = win.cap[k]
             return y, soil.k_e, y * zx, y * zy, real(1.0)
         pressed = u > zero or win.levels[k][1] > ground + real(PRESSED) * cell  # virgin soil is level up to the body
         if not pressed and u + half * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:
@@ -140,61 +168,38 @@ def traction_stages(name: str) -> SimpleNamespace:
             rows = 1
         elif steep_y > real(4.0) * steep_x:
             columns = 1
-        virgin = win.levels[k][1]
-        if z < win.levels[k][2]:
-            virgin = wp.max(virgin, win.levels[k][3])
-        depth = virgin - z
+        levels = win.levels[k]
         soft = real(SOFT) * cell
+        ground_x, virgin_x, skin_x = along_axis(
+            columns, pressed, levels, win.levels[k - 1], win.levels[k + 1], u_west, u_east,
+            west < seen, east < seen, zx * cell, zxx * cell * cell, soft,
+        )  # fmt: skip
+        ground_y, virgin_y, skin_y = along_axis(
+            rows, pressed, levels, win.levels[k - win.side], win.levels[k + win.side], u_south, u_north,
+            south < seen, north < seen, zy * cell, zyy * cell * cell, soft,
+        )  # fmt: skip
+        depth = levels[1] - z
+        if z < levels[2]:
+            depth = wp.max(levels[1], levels[3]) - z
         pressure = zero
-        stiffness = zero
         px = zero
         py = zero
-        covered = zero
+        inside = int(0)
         for a in range(columns):
-            xi = (real(a) + half) / real(columns) - half
-            away = wp.abs(xi)
-            n = k - 1
-            gap = u_west
-            if xi > zero:
-                n = k + 1
-                gap = u_east
-            there = win.predicted[n] < seen
-            ground_x = ground
-            if there and pressed and away > zero:
-                ground_x += soil_beside(away, gap, win.levels[n][0] - ground, soft)
-            virgin_x = virgin + wp.where(there, away * (win.levels[n][1] - win.levels[k][1]), zero)
-            dx = xi * cell
-            z_x = z + zx * dx + half * zxx * dx * dx
+            slope_x = zx + zxx * cell * ((real(a) + half) / real(columns) - half)
             for c in range(rows):
-                eta = (real(c) + half) / real(rows) - half
-                away_y = wp.abs(eta)
-                m = k - win.side
-                gap_y = u_south
-                if eta > zero:
-                    m = k + win.side
-                    gap_y = u_north
-                there_y = win.predicted[m] < seen
-                ground_xy = ground_x
-                if there_y and pressed and away_y > zero:
-                    ground_xy += soil_beside(away_y, gap_y, win.levels[m][0] - ground, soft)
-                virgin_xy = virgin_x + wp.where(there_y, away_y * (win.levels[m][1] - win.levels[k][1]), zero)
-                dyy = eta * cell
-                skin = z_x + zy * dyy + half * zyy * dyy * dyy
-                deep = ground_xy - skin
+                skin = skin_x[a] + skin_y[c]
+                deep = u + ground_x[a] + ground_y[c] - skin
                 if deep > zero:
-                    below = wp.max(virgin_xy - skin, zero)
-                    cap = y + dy * (below - depth)
-                    if y <= zero or wp.abs(below - depth) > real(0.3) * depth:
-                        cap = laws.bekker(below, modulus, soil.n)
-                    trial = soil.k_e * wp.max(deep + sinking, zero)
-                    q = wp.min(trial, cap)
+                    cap = bekker(o, win.soil[k], modulus, depth + virgin_x[a] + virgin_y[c] - skin)
+                    q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                     pressure += q
-                    stiffness += soil.k_e
-                    covered += real(1.0)
-                    px += q * (zx + zxx * dx)
-                    py += q * (zy + zyy * dyy)
+                    inside += 1
+                    px += q * slope_x
+                    py += q * (zy + zyy * cell * ((real(c) + half) / real(rows) - half))
         mean = real(1.0) / real(rows * columns)
-        return pressure * mean, stiffness * mean, px * mean, py * mean, covered * mean
+        covered = real(inside) * mean
+        return pressure * mean, soil.k_e * covered, px * mean, py * mean, covered
 
     @wp.func
     def sample_triangle(b: Bodies, world: int, triangle: int, column: real, row: real):
@@ -226,14 +231,16 @@ def traction_stages(name: str) -> SimpleNamespace:
         return (real(1.0) - v - w) * b.lugs[corners[0]] + v * b.lugs[corners[1]] + w * b.lugs[corners[2]]
 
     @wp.func
-    def lug_gain(win: Window, soil: Constants, k: int, modulus: real, pressure: real, share: real, height: real):
+    def lug_gain(o: Options, win: Window, k: int, modulus: real, pressure: real, share: real, height: real):
         """Factor on the rim's pressure where a share of the cell is grouser and presses `height` deeper.
 
         Grousers press as the soil yields at their tips while the rim loads it, and let go with the rim; the first
         LUG_ONSET of the rim's pressure bring them in gently.
         """
-        y = win.cap[k][0]
-        tip, dt = laws.yield_pressure(win.predicted[k] - height, win.levels[k], vec2(), modulus, soil.n, soil.k_e)
+        y = real(0.0)
+        if win.levels[k][0] > win.predicted[k]:
+            y = win.cap[k]
+        tip = yield_at(o, win.soil[k], modulus, win.predicted[k] - height, win.levels[k])
         return real(1.0) + share * wp.max(tip - y, real(0.0)) / (wp.max(pressure, y) + real(LUG_ONSET))
 
     @wp.func
@@ -253,18 +260,12 @@ def traction_stages(name: str) -> SimpleNamespace:
         )
 
     @wp.func
-    def add(win: Window, slot: int, term: int, value: real, mode: int):
-        if mode == 0:
-            win.total[slot, term] = win.total[slot, term] + value
-        else:
-            wp.atomic_add(win.total, slot, term, value)
-
-    @wp.func
     def node_force(
         g: Ground, o: Options, b: Bodies, win: Window,
-        world: int, body: int, slot: int, i: int, j: int, pos: vec3, R: mat33, vel: vec3, spin: vec3, mode: int,
+        world: int, body: int, slot: int, i: int, j: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
     ):  # fmt: skip
-        """Add a node's part to the sums for the body's wrench and implicit block (see `assemble`), 003 eq. 11-22."""
+        """A node's part of the body's wrench, 003 eq. 11-22, and of the sums of its implicit block (see `assemble`):
+        wrench, tangential weight, lever of the shear, normal weight, normal with its moment."""
         zero = real(0.0)
         one = real(1.0)
         h = o.step[0]
@@ -276,7 +277,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         sinking = soil.damping_time * (win.under[k] - z) / h
         pressure, stiffness, px, py, covered = cell_pressure(g, o, win, soil, k, modulus, sinking)
         if covered <= zero:
-            return
+            return vec6(), zero, vec3(), zero, vec6()
         east = win.predicted[k + 1] < seen
         west = win.predicted[k - 1] < seen
         north = win.predicted[k + win.side] < seen
@@ -298,7 +299,7 @@ def traction_stages(name: str) -> SimpleNamespace:
             here_column = real(win.box[slot, t.COLUMN0] + j)
             here_row = real(win.box[slot, t.ROW0] + i)
             lugs = lug_share(b, world, win.triangle[k], here_column, here_row)
-            gain = lug_gain(win, soil, k, modulus, pressure, lugs, b.grouser[body])
+            gain = lug_gain(o, win, k, modulus, pressure, lugs, b.grouser[body])
             pressure *= gain
             stiffness *= gain
             px *= gain
@@ -312,7 +313,10 @@ def traction_stages(name: str) -> SimpleNamespace:
         if o.shear_law == t.JANOSI:
             at_column = real(win.box[slot, t.COLUMN0] + j) - h * v[0] * g.per_spacing
             at_row = real(win.box[slot, t.ROW0] + i) - h * v[1] * g.per_spacing
-            s = R * sample_triangle(b, world, win.triangle[k], at_column, at_row)
+            if o.node_shear == 1:
+                s = win.node_shear[k]
+            else:
+                s = R * sample_triangle(b, world, win.triangle[k], at_column, at_row)
             s = s - wp.dot(s, normal) * normal
             per_k = h / soil.shear_k
             viscous = laws.rest_damping(s, v_t)
@@ -330,74 +334,42 @@ def traction_stages(name: str) -> SimpleNamespace:
         damped = h * soil.damping_time
         cn = area * steep * (h * h + damped) * stiffness
         m = wp.cross(arm, normal)
-        for q in range(3):
-            add(win, slot, q, force[q], mode)
-            add(win, slot, 3 + q, moment[q], mode)
-            add(win, slot, 7 + q, ct * lever[q], mode)
-        add(win, slot, 6, ct, mode)
-        for q in range(3):
-            for r in range(q, 3):
-                add(win, slot, 10 + 3 * q - q * (q - 1) / 2 + r - q, ct * lever[q] * lever[r], mode)
+        wrench = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
         both = vec6(normal[0], normal[1], normal[2], m[0], m[1], m[2])
-        if b.grouser[body] > zero:  # the tangential block ct (1 - n n^T) acts at the tips
-            mt = wp.cross(lever, normal)
-            tips = vec6(normal[0], normal[1], normal[2], mt[0], mt[1], mt[2])
-            for q in range(6):
-                for r in range(q, 6):
-                    both_parts = cn * both[q] * both[r] - ct * tips[q] * tips[r]
-                    add(win, slot, 16 + 6 * q - q * (q - 1) / 2 + r - q, both_parts, mode)
-        else:
-            for q in range(6):
-                for r in range(q, 6):
-                    add(win, slot, 16 + 6 * q - q * (q - 1) / 2 + r - q, (cn - ct) * both[q] * both[r], mode)
+        if b.grouser[body] == zero:  # lever and arm are one: the tangential block's n n^T part joins the normal's
+            return wrench, ct, lever, cn - ct, both
+        return wrench, ct, lever, cn, both
 
     @wp.func
-    def assemble(win: Window, slot: int):
-        """Wrench about the frame origin and B = sum J^T (h D + h^2 K) J from the sums over nodes."""
-        wrench = vec6(
-            win.total[slot, 0],
-            win.total[slot, 1],
-            win.total[slot, 2],
-            win.total[slot, 3],
-            win.total[slot, 4],
-            win.total[slot, 5],
-        )
-        B = mat66()
-        place = int(16)
-        for q in range(6):
-            for r in range(q, 6):
-                B[q, r] = win.total[slot, place]
-                place += 1
-        c = win.total[slot, 6]
-        x = win.total[slot, 7]
-        y = win.total[slot, 8]
-        z = win.total[slot, 9]
-        xx = win.total[slot, 10]
-        xy = win.total[slot, 11]
-        xz = win.total[slot, 12]
-        yy = win.total[slot, 13]
-        yz = win.total[slot, 14]
-        zz = win.total[slot, 15]
-        B[0, 0] = B[0, 0] + c
-        B[1, 1] = B[1, 1] + c
-        B[2, 2] = B[2, 2] + c
-        B[0, 4] = B[0, 4] + z
-        B[0, 5] = B[0, 5] - y
-        B[1, 3] = B[1, 3] - z
-        B[1, 5] = B[1, 5] + x
-        B[2, 3] = B[2, 3] + y
-        B[2, 4] = B[2, 4] - x
-        B[3, 3] = B[3, 3] + yy + zz
-        B[4, 4] = B[4, 4] + xx + zz
-        B[5, 5] = B[5, 5] + xx + yy
-        B[3, 4] = B[3, 4] - xy
-        B[3, 5] = B[3, 5] - xz
-        B[4, 5] = B[4, 5] - yz
-        for q in range(6):
-            for r in range(q):
-                B[q, r] = B[r, q]
-        return wrench, B
+    def at_the_tips(lever: vec3, both: vec6):
+        """The normal with its moment about the lever of the shear, where grousers keep it off the arm."""
+        normal = vec3(both[0], both[1], both[2])
+        m = wp.cross(lever, normal)
+        return vec6(normal[0], normal[1], normal[2], m[0], m[1], m[2])
+
+    @wp.func
+    def assemble(weight: real, lever: vec3, second: mat33, block: mat66):
+        """B = sum J^T (h D + h^2 K) J: the normal block and the isotropic tangential one from its moments.
+
+        A weight c at lever r adds c [1, -r~; r~, -r~ r~], r~ the cross product matrix.
+        """
+        B = block
+        trace = second[0, 0] + second[1, 1] + second[2, 2]
+        turn = wp.skew(lever)
+        for q in range(3):
+            B[q, q] = B[q, q] + weight
+            B[3 + q, 3 + q] = B[3 + q, 3 + q] + trace
+            for r in range(3):
+                B[3 + q, 3 + r] = B[3 + q, 3 + r] - second[q, r]
+                B[q, 3 + r] = B[q, 3 + r] - turn[q, r]
+                B[3 + r, q] = B[3 + r, q] - turn[q, r]
+        return B
 
     return SimpleNamespace(
-        predict_node=predict_node, loaded=loaded, node_force=node_force, assemble=assemble, cell_pressure=cell_pressure
+        predict_node=predict_node,
+        loaded=loaded,
+        node_force=node_force,
+        at_the_tips=at_the_tips,
+        assemble=assemble,
+        cell_pressure=cell_pressure,
     )

@@ -25,7 +25,6 @@ REMOVED, COMPRESSED, MOVED = range(3)
 # status codes
 FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, FAST, NOT_FINITE = range(7)
 JANOSI, LIMIT, NONE = 0, 1, 2  # shear laws
-TERMS = 37  # force 3, moment 3, tangential sums 1 + 3 + 6, normal part of B 21
 PARTS = 10  # of a block of displaced soil
 
 
@@ -56,6 +55,7 @@ def soil_types(name: str) -> SimpleNamespace:
         """Choices of the model; the same for all bodies and worlds."""
 
         soils: wp.array(dtype=Constants)
+        powers: wp.array2d(dtype=vec2)  # (soil, cell) z^n as a table, see bekker.py
         step: wp.array(dtype=real)  # [s], (1,)
         sweeps: wp.int32  # of erosion, when it is due
         erosion_steps: wp.array(dtype=wp.int32)  # (1,) steps from one erosion to the next
@@ -66,6 +66,7 @@ def soil_types(name: str) -> SimpleNamespace:
         spoil: wp.int32  # 1: some soil displaces volume (chi < 1)
         loose: wp.int32  # 1: loose cover, 0: 003 eq. 29
         shear_law: wp.int32
+        node_shear: wp.int32  # 1: the shear state stays with the soil's nodes, not with the body
         creep_speed: real  # [m/s] regularisation of the pure limit law
         fast: real  # [m] surface travel per step beyond which results are doubtful
         stages: wp.array(dtype=wp.int32)  # (1,) how many stages of commit run; below all of them only to time them
@@ -116,12 +117,12 @@ def soil_types(name: str) -> SimpleNamespace:
         soil: wp.array(dtype=wp.int32)
         mark: wp.array(dtype=wp.int32)
         levels: wp.array(dtype=vec4)  # [m] surface, virgin, packed, packed virgin; see terrain/ground.py
+        node_shear: wp.array(dtype=vec3)  # shear state of the nodes, where they keep it
         under: wp.array(dtype=real)  # [m] lower surface of the body, FAR where there is none
         triangle: wp.array(dtype=wp.int32)
         reach: wp.array(dtype=vec4)  # how far the body goes on past its last node east, west, north, south [cells]
         predicted: wp.array(dtype=real)  # [m] `under` at the end of the coming step
-        pressed: wp.array(dtype=vec2)  # depth below the virgin level [m] and Bekker's pressure there [Pa], at commit
-        cap: wp.array(dtype=vec2)  # yield pressure [Pa] at `predicted` and its slope [Pa/m]
+        cap: wp.array(dtype=real)  # yield pressure [Pa] at `predicted`, where that is in the soil
         yielding: wp.array(dtype=wp.int32)  # 1: pressed as far as the soil bears
         sunk: wp.array(dtype=real)  # [m] plastic sinkage of this step
         share: wp.array(dtype=real)  # part of it that is sinkage proper, 000 eq. 6
@@ -134,7 +135,11 @@ def soil_types(name: str) -> SimpleNamespace:
         waiting: wp.array(dtype=wp.int32)  # nodes to look at in this sweep, fused kernels only
         queued: wp.array(dtype=wp.int32)  # (node,) sweep it was last put in line for, fused kernels only
         loaded: wp.array(dtype=wp.int32)  # (block,) 1: it displaces soil, fine kernels only
-        total: wp.array2d(dtype=real)  # (slot, TERMS) sums of evaluate
+        wrench_sum: wp.array(dtype=p.vec6)  # (slot,) sums of evaluate, fine kernels only
+        weight_sum: wp.array(dtype=real)
+        lever_sum: wp.array(dtype=vec3)
+        second_sum: wp.array(dtype=p.mat33)
+        block_sum: wp.array(dtype=p.mat66)
 
     return SimpleNamespace(
         precision=p, ground=ground_types(name), Constants=Constants, Options=Options, Bodies=Bodies,

@@ -1,0 +1,135 @@
+"""Rest, volume, slopes, step size, grid and mound: `python benchmarks/bars.py [--write]`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+from typing import Any
+
+import mujoco
+import numpy as np
+from page import number, percent, publish, quiet, table
+
+import grouser
+from grouser.contact.soil import wheel
+from grouser.scenarios.wheel_theory import rolling_wheel
+from grouser.simulation import on_soil
+from grouser.terrain import slope
+
+RADIUS, WIDTH, LOAD = 0.15, 0.1, 185.5  # [m], [m], [N], the defaults of single-wheel
+SLOPE_DEG, SETTLED, PARKED = 10.0, 10.0, 60.0  # [deg], [s], [s]
+TILE_ROUNDING = 2.0**-17  # [m] heights in a recording are multiples of it
+
+
+def parked(soil: str, spacing: float) -> tuple[float, float]:
+    """Creep [m] down the slope and into the ground of a locked wheel on 10 degrees, from 10 s to 70 s."""
+    spec = mujoco.MjSpec()
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    body = spec.worldbody.add_body(name="wheel", pos=[0, 0, RADIUS / math.cos(math.radians(SLOPE_DEG))])
+    for axis in ([1, 0, 0], [0, 0, 1]):
+        body.add_joint(type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
+    body.mass, body.inertia, body.explicitinertial = LOAD / 9.81, [0.1, 0.1, 0.1], True
+    ground = slope(SLOPE_DEG, size=(2.0, 2.0))
+    sim = on_soil(spec, soil, {"wheel": wheel(RADIUS, WIDTH)}, terrain=ground, spacing=spacing)
+    sim.step(round(SETTLED / sim.step_size))
+    before = sim.data.qpos.copy()
+    sim.step(round(PARKED / sim.step_size))
+    x, z = sim.data.qpos - before
+    angle = math.radians(SLOPE_DEG)
+    return abs(x * math.cos(angle) + z * math.sin(angle)), abs(z * math.cos(angle) - x * math.sin(angle))
+
+
+def rest_table() -> str:
+    rows = []
+    for soil in grouser.soil_names():
+        cells = []
+        for spacing in (0.01, 0.005):
+            along, into = parked(soil, spacing)
+            cells.append(f"{1e6 * along:.3f} / {1e6 * into:.3f}")
+        rows.append((soil, *cells))
+    return table(("soil", "10 mm grid: along / into, µm", "5 mm grid: along / into, µm"), rows)
+
+
+def driven(keep=None, **settings: Any) -> dict[str, Any]:
+    """Metrics of a single-wheel run, and what `keep` takes from its recording."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = grouser.run("single-wheel", settings, out=folder, report=False)
+        kept = {}
+        if keep is not None:
+            with grouser.Recording(run.recording) as recording:
+                kept = {"kept": keep(recording)}
+        return {**run.metrics, **kept}
+
+
+def steepest(recording: grouser.Recording) -> float:
+    """Greatest slope between neighbours neither of which lies under the wheel, at the end."""
+    x, y, heights, _ = recording.surface_at()
+    at = float(recording["wheel/travel"][-1])
+    free = ~((np.abs(x[None, :] - at) < RADIUS) & (np.abs(y[:, None]) < WIDTH / 2 + 1e-9))
+    spacing = x[1] - x[0]
+    rise_x = np.abs(np.diff(heights, axis=1))[free[:, 1:] & free[:, :-1]]
+    rise_y = np.abs(np.diff(heights, axis=0))[free[1:] & free[:-1]]
+    return (max(rise_x.max(), rise_y.max()) - TILE_ROUNDING) / spacing
+
+
+def volume_table() -> str:
+    """A 60 s run: 1.5 m at 25 mm/s."""
+    rows = []
+    for soil in ("dry-sand", "sandy-loam", "lunar-nominal"):
+        for slip in (0.0, 0.3, 0.6):
+            m = driven(steepest, soil=soil, slip=slip, speed=0.025)
+            limit = grouser.soil(soil).slope_limit
+            rows.append((soil, f"{slip:g}", f"{m['volume_error_rel']:.1e}", percent(m["kept"] / limit - 1, 2)))
+    return table(("soil", "slip", "volume error", "steepest free slope over tan φ"), rows)
+
+
+def step_table() -> str:
+    """Mean sinkage and pull against a 0.2 ms run, 0.1 m/s."""
+    head = ("soil, compression", "step or grid", "sinkage mm", "pull N", "sinkage off by", "pull off by", "load noise")
+    rows = []
+    for soil, compression in (("dry-sand", 0.3), ("sandy-loam", 0.3), ("dry-sand", 1.0)):
+        common = {"soil": soil, "compression": compression, "speed": 0.1}
+        reference = driven(**common, step=2e-4)
+        for what, change in (("0.2 ms", {}), ("5 ms", {"step": 5e-3}), ("10 ms", {"step": 1e-2})):
+            m = driven(**common, **change) if change else reference
+            off = [abs(m[k] / reference[k] - 1) for k in ("sinkage_m", "drawbar_pull_N")]
+            rows.append((
+                f"{soil}, {compression:g}", what, f"{1e3 * m['sinkage_m']:.2f}", number(m["drawbar_pull_N"], 2),
+                percent(off[0], 2), percent(off[1], 2), percent(m["load_noise_rel"], 2),
+            ))  # fmt: skip
+        fine = driven(**common, step=5e-3, spacing=0.005)
+        rows.append((
+            f"{soil}, {compression:g}", "5 ms, 5 mm grid", f"{1e3 * fine['sinkage_m']:.2f}",
+            number(fine["drawbar_pull_N"], 2), percent(abs(fine["sinkage_m"] / reference["sinkage_m"] - 1), 2),
+            percent(abs(fine["drawbar_pull_N"] / reference["drawbar_pull_N"] - 1), 2), percent(fine["load_noise_rel"], 2),
+        ))  # fmt: skip
+    return table(head, rows)
+
+
+def mound_table() -> str:
+    """A frictionless wheel at slip 0 on dry sand: what the mound adds to the resistance."""
+    soil = grouser.soil("dry-sand")
+    book = rolling_wheel(soil, radius=RADIUS, width=WIDTH, load=LOAD, slip=0.0, friction=False)
+    rows = []
+    for compression in (0.0, 0.3, 0.6, 0.9, 0.99, 1.0):
+        m = driven(soil="dry-sand", friction="none", slip=0.0, compression=compression, speed=0.1)
+        more = -m["drawbar_pull_N"] + book.drawbar_pull
+        rows.append(
+            (f"{compression:g}", f"{1e3 * m['sinkage_m']:.2f}", number(-m["drawbar_pull_N"], 2), number(more, 2))
+        )
+    head = ("compression", "sinkage mm", "resistance N", "more than the closed form, N")
+    return table(head, rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/validation.md")
+    write = parser.parse_args().write
+    quiet()
+    publish({"rest": rest_table(), "volume": volume_table(), "steps": step_table(), "mound": mound_table()}, write)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
