@@ -254,6 +254,12 @@ class MujocoCpu:
             else:
                 mujoco.mj_resetData(self.model, d)
 
+    def clear_outputs(self, worlds: Sequence[int]) -> None:
+        """Nothing pushes yet: no wrench, block or status is left over from before."""
+        for slot in self.slots:
+            for array in vars(slot.out).values():
+                array.numpy()[list(worlds)] = 0
+
     def total_mass(self) -> float:
         return float(self.model.body_mass.sum())
 

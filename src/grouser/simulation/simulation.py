@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from grouser.engine.mujoco_cpu import MujocoCpu
+from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
 from grouser.errors import InputError, RunStopped
 from grouser.module import Channel, Controller, ForceModule
 from grouser.simulation import step as stepping
@@ -87,16 +87,30 @@ class Simulation:
     # ---- stepping -----------------------------------------------------------------------------------
 
     def reset(self, worlds: Sequence[int] | None = None) -> None:
-        """Back to the start: bodies, ground, modules, controllers; all worlds or some."""
+        """Back to the start: bodies, ground, modules, controllers; all worlds or some, which the others do not feel."""
         chosen = list(range(self.worlds)) if worlds is None else list(worlds)
+        others = [w for w in range(self.worlds) if w not in chosen]
+        kept = [_copies(arrays) for arrays in self._committed()] if others else []
         self.engine.reset(chosen)
         for stateful in (*self.modules, *self.controllers):
             stateful.reset(chosen)
+        for world in chosen:
+            self._tile_stamps.pop(world, None)
         if worlds is None:
             self.time, self.steps = 0.0, 0
             self._due = [0.0] * len(self.controllers)
+        self.engine.clear_outputs(chosen)
         self.engine.clear_alarm()
         stepping.settle(self)
+        if others:
+            for arrays, saved in zip(self._committed(), kept, strict=True):
+                for name, array in arrays.items():
+                    _assign_worlds(array, saved[name], others, self.worlds)
+
+    def _committed(self) -> list[dict[str, Any]]:
+        """What `commit` changes, arrays by name: modules, their outputs, the ground."""
+        ground = [self.ground.state()] if self.ground else []
+        return [*(m.state() for m in self.modules), *(vars(s.out) for s in self.engine.slots), *ground]
 
     def step(self, count: int = 1) -> None:
         """Advance by `count` steps."""
@@ -116,6 +130,16 @@ class Simulation:
         """Say once what modules report; stop where the run cannot go on."""
         engine = self.engine
         engine.clear_alarm()
+        for slot in engine.slots:  # first: what follows from a wrench that is no number is not the fault of others
+            wrong = ~np.isfinite(slot.out.wrench.numpy()).all(axis=2) | ~np.isfinite(slot.out.implicit.numpy()).all(axis=(2, 3))
+            for _, k in np.argwhere(wrong):
+                module = slot.module
+                raise RunStopped("the wrench is not finite", module=module.name, body=module.bodies[k], time=self.time)
+        for d in engine.data:
+            fast = np.flatnonzero(~(np.abs(d.qvel) < SPEED_LIMIT))
+            if len(fast):
+                body = self.model.body(self.model.dof_bodyid[fast[0]]).name
+                raise RunStopped(f"the motion diverged{self._hardest()}", module="mujoco", body=body, time=self.time)
         for slot in engine.slots:
             module = slot.module
             for world, k in np.argwhere(slot.out.status.numpy()):
@@ -126,15 +150,16 @@ class Simulation:
                 if (module.name, body, code) not in self._said:
                     self._said.add((module.name, body, code))
                     self.notes.append(f"t = {self.time:.3f} s: {module.name}, body {body!r}: {reason}")
-            wrong = np.argwhere(~np.isfinite(slot.out.effective.numpy()).all(axis=2))
-            if len(wrong):
-                body = module.bodies[wrong[0, 1]]
-                raise RunStopped("the wrench is not finite", module=module.name, body=body, time=self.time)
-        for d in engine.data:
-            fast = np.flatnonzero(~(np.abs(d.qvel) < 1e6))
-            if len(fast):
-                body = self.model.body(self.model.dof_bodyid[fast[0]]).name
-                raise RunStopped("the motion diverged", module="mujoco", body=body, time=self.time)
+
+    def _hardest(self) -> str:
+        """Who pushed hardest in this step, in words."""
+        most, words = 0.0, ""
+        for slot in self.engine.slots:
+            sizes = np.abs(slot.out.wrench.numpy()).max(axis=(0, 2))
+            if len(sizes) and sizes.max() > most:
+                most, body = float(sizes.max()), slot.module.bodies[int(sizes.argmax())]
+                words = f"; the largest wrench, {most:.3g} N or N m, was that of {slot.module.name} on {body!r}"
+        return words
 
     # ---- recording ----------------------------------------------------------------------------------
 
@@ -270,12 +295,26 @@ class Simulation:
         ):  # fmt: skip
             for name, array in owner.items():
                 _assign(array, saved[name])
+        self._tile_stamps.clear()
         self.engine.clear_alarm()
         self.engine.kinematics()
 
 
 def _copies(arrays: dict[str, Any]) -> dict[str, np.ndarray]:
     return {name: np.array(a.numpy() if hasattr(a, "numpy") else a) for name, a in arrays.items()}
+
+
+def _assign_worlds(array: Any, value: np.ndarray, chosen: Sequence[int], worlds: int) -> None:
+    """Some worlds of `value` into `array`, whose worlds follow one another; the ground's pool may have grown."""
+    host = np.array(array.numpy() if hasattr(array, "numpy") else array)
+    if len(host) % worlds:
+        return  # one for all worlds
+    here, there = host.reshape(worlds, -1, *host.shape[1:]), value.reshape(worlds, -1, *value.shape[1:])
+    if here.shape[1] == 1 and host.ndim > 1:  # (world, …)
+        here[chosen, :, : value.shape[1]] = there[chosen]
+    else:  # (world x slot, …)
+        here[chosen] = there[chosen]
+    _assign(array, host)
 
 
 def _assign(array: Any, value: np.ndarray) -> None:

@@ -92,7 +92,7 @@ def advance_shear(s: Any, v_t: Any, step_over_k: Any):
     Janosi and Hanamoto 1961, as cited in 000; stress is -tau_max s.
     """
     one = type(step_over_k)(1.0)
-    return (s + step_over_k * v_t) / (one + step_over_k * wp.length(v_t))
+    return (one / (one + step_over_k * wp.length(v_t))) * (s + step_over_k * v_t)
 
 
 @wp.func
@@ -120,12 +120,12 @@ def rest_damping(s: Any, v_t: Any):
 def displacement_parts(v: Any, normal: Any):
     """Velocity split into its normal part and the shares sinkage, bulldozing, shear; 000 eq. 6-8.
 
-    `normal` need not have length one. The three shares sum to 1.
+    `normal` need not have length one. The three shares sum to 1; the shear share is what the others leave.
     """
-    v_n = wp.dot(v, normal) / wp.dot(normal, normal) * normal
-    v_2 = wp.dot(v, v) + type(v[0])(1.0e-30)
-    sinkage = v_n[2] * v_n[2] / v_2
-    bulldozing = (v_n[0] * v_n[0] + v_n[1] * v_n[1]) / v_2
+    v_n = (wp.dot(v, normal) / wp.dot(normal, normal)) * normal
+    per_v_2 = type(v[0])(1.0) / (wp.dot(v, v) + type(v[0])(1.0e-30))
+    sinkage = v_n[2] * v_n[2] * per_v_2
+    bulldozing = (v_n[0] * v_n[0] + v_n[1] * v_n[1]) * per_v_2
     return v_n, sinkage, bulldozing
 
 

@@ -320,6 +320,6 @@ def soil_constants(soil: Soil, friction: str) -> dict[str, float]:
         tan_phi, cohesion = (tan_phi if mu < 0 else mu), 0.0
     return {
         "k_c": soil.k_c, "k_phi": soil.k_phi, "n": soil.n, "cohesion": cohesion, "tan_phi": tan_phi,
-        "shear_k": soil.shear_modulus, "k_e": soil.elastic_stiffness, "damping_time": soil.damping_time,
+        "shear_k": soil.shear_modulus, "k_e": soil.elastic_stiffness, "per_k_e": 1 / soil.elastic_stiffness, "damping_time": soil.damping_time,
         "chi": soil.compression, "mu": mu, "tan_repose": soil.slope_limit,
     }  # fmt: skip

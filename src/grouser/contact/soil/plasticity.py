@@ -45,7 +45,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         soil = o.soils[win.soil[k]]
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
         y = yield_at(o, win.soil[k], modulus, z, win.levels[k])
-        win.sunk[k] = wp.max(u - y / soil.k_e, real(0.0))
+        win.sunk[k] = wp.max(u - y * soil.per_k_e, real(0.0))
         return 2
 
     @wp.func

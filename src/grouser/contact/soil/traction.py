@@ -19,7 +19,7 @@ PRESSED = 1e-3  # cells: soil this far below its virgin level has been pressed
 def traction_stages(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
-    real, vec2, vec3, vec4, mat33, vec6, mat66 = p.real, p.vec2, p.vec3, p.vec4, p.mat33, p.vec6, p.mat66
+    real, vec3, vec4, mat33, vec6, mat66 = p.real, p.vec3, p.vec4, p.mat33, p.vec6, p.mat66
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
     Constants = ty.Constants
     bekker, yield_at = bekker_stages(name).bekker, bekker_stages(name).yield_at
@@ -96,15 +96,17 @@ def traction_stages(name: str) -> SimpleNamespace:
         samples: int, pressed: bool, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
         there_behind: bool, there_ahead: bool, rise: real, bow: real, soft: real,
     ):  # fmt: skip
-        """Soil, virgin level and the body's skin at points along one axis of a cell, against the node [m].
+        """Soil, virgin level and the body's skin at points along one axis of a cell, against the node, and slope [m].
 
         `rise` and `bow` are slope and bend of the skin per cell.
         """
         ground = vec4()
         virgin = vec4()
         skin = vec4()
+        slope_at = vec4()
+        per = real(1.0) / real(samples)
         for a in range(samples):
-            x = (real(a) + half) / real(samples) - half
+            x = (real(a) + half) * per - half
             away = wp.abs(x)
             if x > real(0.0):
                 if there_ahead:
@@ -117,7 +119,8 @@ def traction_stages(name: str) -> SimpleNamespace:
                     if pressed:
                         ground[a] = soil_beside(away, gap_behind, behind[0] - here[0], soft)
             skin[a] = x * (rise + half * bow * x)
-        return ground, virgin, skin
+            slope_at[a] = rise + bow * x
+        return ground, virgin, skin, slope_at
 
     @wp.func
     def cell_pressure(g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real):
@@ -170,11 +173,11 @@ def traction_stages(name: str) -> SimpleNamespace:
             columns = 1
         levels = win.levels[k]
         soft = real(SOFT) * cell
-        ground_x, virgin_x, skin_x = along_axis(
+        ground_x, virgin_x, skin_x, slope_x = along_axis(
             columns, pressed, levels, win.levels[k - 1], win.levels[k + 1], u_west, u_east,
             west < seen, east < seen, zx * cell, zxx * cell * cell, soft,
         )  # fmt: skip
-        ground_y, virgin_y, skin_y = along_axis(
+        ground_y, virgin_y, skin_y, slope_y = along_axis(
             rows, pressed, levels, win.levels[k - win.side], win.levels[k + win.side], u_south, u_north,
             south < seen, north < seen, zy * cell, zyy * cell * cell, soft,
         )  # fmt: skip
@@ -186,7 +189,6 @@ def traction_stages(name: str) -> SimpleNamespace:
         py = zero
         inside = int(0)
         for a in range(columns):
-            slope_x = zx + zxx * cell * ((real(a) + half) / real(columns) - half)
             for c in range(rows):
                 skin = skin_x[a] + skin_y[c]
                 deep = u + ground_x[a] + ground_y[c] - skin
@@ -195,11 +197,11 @@ def traction_stages(name: str) -> SimpleNamespace:
                     q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                     pressure += q
                     inside += 1
-                    px += q * slope_x
-                    py += q * (zy + zyy * cell * ((real(c) + half) / real(rows) - half))
+                    px += q * slope_x[a]
+                    py += q * slope_y[c]
         mean = real(1.0) / real(rows * columns)
         covered = real(inside) * mean
-        return pressure * mean, soil.k_e * covered, px * mean, py * mean, covered
+        return pressure * mean, soil.k_e * covered, px * mean * per, py * mean * per, covered
 
     @wp.func
     def sample_triangle(b: Bodies, world: int, triangle: int, column: real, row: real):
@@ -289,7 +291,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         zy = slope(win.predicted[k + win.side], win.predicted[k - win.side], z) * g.per_spacing
         steep = one + zx * zx + zy * zy
         inclined = wp.sqrt(steep)
-        normal = vec3(-zx, -zy, one) / inclined
+        normal = (one / inclined) * vec3(-zx, -zy, one)
         arm = vec3(
             g.x0 + real(win.box[slot, t.COLUMN0] + j) * cell - pos[0] - h * vel[0],
             g.y0 + real(win.box[slot, t.ROW0] + i) * cell - pos[1] - h * vel[1],
@@ -321,7 +323,7 @@ def traction_stages(name: str) -> SimpleNamespace:
             per_k = h / soil.shear_k
             viscous = laws.rest_damping(s, v_t)
             s = laws.advance_shear(s, v_t, per_k) + viscous * v_t
-            grip = per_k / (one + per_k * wp.length(v_t)) + viscous
+            grip = per_k * (one / (one + per_k * wp.length(v_t))) + viscous
         elif o.shear_law == t.LIMIT:
             grip = one / (wp.length(v_t) + o.creep_speed)
             s = grip * v_t

@@ -45,6 +45,7 @@ def soil_types(name: str) -> SimpleNamespace:
         tan_phi: real
         shear_k: real
         k_e: real
+        per_k_e: real
         damping_time: real
         chi: real
         mu: real  # below 0: none given
