@@ -60,9 +60,8 @@ class Simulation:
         self.engine = MujocoCpu(spec, self.modules, step, implicit, worlds, dtype, self.notes)
         for controller in self.controllers:
             if controller.period < step * (1 - 1e-9):
-                raise InputError(
-                    f"controller {type(controller).__name__}: period {controller.period:g} s is below the step"
-                )
+                name = type(controller).__name__
+                raise InputError(f"controller {name}: period {controller.period:g} s is below the step {step:g} s")
         m = self.engine.model
         movable = [m.body(b).name for b in range(1, m.nbody) if m.body(b).name]
         self.recorded_bodies = tuple(recorded_bodies) if recorded_bodies is not None else tuple(movable)
@@ -131,7 +130,9 @@ class Simulation:
         engine = self.engine
         engine.clear_alarm()
         for slot in engine.slots:  # first: what follows from a wrench that is no number is not the fault of others
-            wrong = ~np.isfinite(slot.out.wrench.numpy()).all(axis=2) | ~np.isfinite(slot.out.implicit.numpy()).all(axis=(2, 3))
+            wrong = ~np.isfinite(slot.out.wrench.numpy()).all(axis=2) | ~np.isfinite(slot.out.implicit.numpy()).all(
+                axis=(2, 3)
+            )
             for _, k in np.argwhere(wrong):
                 module = slot.module
                 raise RunStopped("the wrench is not finite", module=module.name, body=module.bodies[k], time=self.time)

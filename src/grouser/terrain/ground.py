@@ -27,6 +27,12 @@ TILE = 32  # nodes along a tile's side
 _T = wp.constant(TILE)
 
 
+@wp.func
+def natural(i: int):
+    """The index itself, known not to be negative: the compiler then drops the wrap-around of negative indices."""
+    return i & 0x7FFFFFFF
+
+
 @cache
 def ground_types(name: str) -> SimpleNamespace:
     """Struct and device functions of the ground for one float type."""

@@ -12,6 +12,7 @@ import warp as wp
 
 from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
+from grouser.terrain.ground import natural
 
 CELLS = 512
 DEEPEST = 1.0  # [m] end of the table
@@ -45,8 +46,8 @@ def bekker_stages(name: str) -> SimpleNamespace:
         if i < FIRST or i >= CELLS:
             return laws.bekker(depth, modulus, o.soils[soil].n)
         f = x - real(i)
-        a = o.powers[soil, i]
-        b = o.powers[soil, i + 1]
+        a = o.powers[natural(soil), natural(i)]
+        b = o.powers[natural(soil), natural(i) + 1]
         rise = b[0] - a[0]
         bend = a[1] + b[1] - rise - rise
         return modulus * (a[0] + f * (a[1] + f * (rise - a[1] - bend + f * bend)))

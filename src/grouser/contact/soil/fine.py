@@ -14,7 +14,7 @@ from grouser.contact.soil.footprint import footprint_stages
 from grouser.contact.soil.plasticity import plasticity_stages
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.traction import traction_stages
-from grouser.terrain.ground import TILE
+from grouser.terrain.ground import TILE, natural
 
 
 @cache
@@ -76,7 +76,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def begin(g: Ground, b: Bodies, win: Window, m: Motion, body: int):
         world = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         R = wp.quat_to_matrix(m.rotation[world, b.rows[body]])
         find_top(g, b, win, world, body, slot, m.position[world, b.rows[body]], R)
         win.box[slot, t.EDGES] = 0
@@ -86,7 +86,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def place(g: Ground, b: Bodies, win: Window, m: Motion, body: int):
         world, number = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         v = b.first_vertex[body] + number
         pos = m.position[world, b.rows[body]]
         R = wp.quat_to_matrix(m.rotation[world, b.rows[body]])
@@ -110,7 +110,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int, status_out: wp.array2d(dtype=wp.int32)
     ):
         world = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         for v in range(b.first_vertex[body], b.first_vertex[body + 1]):
             at = b.placed[world, v]
             if at[2] < win.lowest[slot][2]:
@@ -120,11 +120,11 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def gather(g: Ground, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         i = node / win.side
         j = node % win.side
         if i < win.box[slot, t.ROWS] and j < win.box[slot, t.COLUMNS]:
-            k = slot * win.side * win.side + node
+            k = natural(slot * win.side * win.side + node)
             index, row, column = tile_of(g, win, world, slot, node)
             gather_node(g, win, world, index, row, column, k)
             clear_node(g, win, row, column, k)
@@ -132,14 +132,14 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def raster(g: Ground, b: Bodies, win: Window, body: int, mode: int):
         world, number = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         if win.box[slot, t.ROWS] > 0:
             raster_triangle(g, b, win, world, slot, b.first_triangle[body] + number, mode)
 
     @wp.kernel(module=module)
     def crease(g: Ground, b: Bodies, win: Window, body: int):
         world, number = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         if win.box[slot, t.ROWS] > 0:
             mark_crease(g, b, win, world, slot, b.first_crease[body] + number, 1)
 
@@ -151,9 +151,9 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def touch_all(g: Ground, o: Options, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         if within(win, slot, node, t.HIT, 0):
-            k = slot * win.side * win.side + node
+            k = natural(slot * win.side * win.side + node)
             touched = touch_node(g, o, b, win, world, body, k)
             if touched > 0:
                 widen_box(win, slot, t.NEAR, node / win.side, node / win.side, node % win.side, node % win.side, 1)
@@ -164,9 +164,9 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def border(b: Bodies, win: Window, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         if inside(win, slot, node):
-            k = slot * win.side * win.side + node
+            k = natural(slot * win.side * win.side + node)
             if mark_border(win, k) == 1:
                 wp.atomic_add(win.box, slot, t.BORDERS, 1)
             elif b.from_patch[body] == 1 and win.mark[k] == t.CONTACT:
@@ -179,7 +179,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     def collect(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
         """Spoil of a block and its weights over the border."""
         world, block = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         row = b.rows[body]
         place_in = slot * win.blocks * win.blocks + block
         win.loaded[place_in] = 0
@@ -193,7 +193,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 even = real(0.0)
                 push = real(0.0)
                 drag = real(0.0)
-                start = slot * win.side * win.side
+                start = natural(slot * win.side * win.side)
                 for i in range(1, win.box[slot, t.ROWS] - 1):
                     for j in range(1, win.box[slot, t.COLUMNS] - 1):
                         if win.mark[start + i * win.side + j] == t.BORDER:
@@ -207,9 +207,9 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def pile(o: Options, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         if inside(win, slot, node):
-            k = slot * win.side * win.side + node
+            k = natural(slot * win.side * win.side + node)
             if win.mark[k] == t.BORDER:
                 base = slot * win.blocks * win.blocks
                 got = real(0.0)
@@ -224,15 +224,15 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def sink_all(o: Options, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         if inside(win, slot, node):
-            k = slot * win.side * win.side + node
+            k = natural(slot * win.side * win.side + node)
             d = real(0.0)
             if win.mark[k] == t.CONTACT:
                 d = win.sunk[k]
             if d > real(0.0):
                 kept = wp.where(win.box[slot, t.BORDERS] == 0, 1, 0)
-                share = wp.where(kept == 1, real(1.0), o.soils[win.soil[k]].chi)
+                share = wp.where(kept == 1, real(1.0), o.soils[natural(win.soil[k])].chi)
                 wp.atomic_add(win.step_tally, slot, t.COMPRESSED, share * d)
                 sink_node(o, win, k, kept)
                 win.box[slot, t.CHANGED] = 1
@@ -240,7 +240,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def shear_all(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
         world, number = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         v = b.first_vertex[body] + number
         row = b.rows[body]
         if win.box[slot, t.ROWS] > 0 and b.near[world, b.first_vertex_chunk[body] + number / chunk] == 1:
@@ -256,7 +256,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def shear_nodes(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         row = b.rows[body]
         if within(win, slot, node, t.HIT, 0):
             shear_node(
@@ -267,14 +267,14 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def hold(g: Ground, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         if within(win, slot, node, t.NEAR, 0):
             hold_node(g, win, slot * win.side * win.side + node)
 
     @wp.kernel(module=module)
     def loosen_all(o: Options, b: Bodies, win: Window, body: int):
         world = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         if win.box[slot, t.ROWS] > 0:
             win.box[slot, t.TICK] = win.box[slot, t.TICK] + 1
         if erosion_is_due(o, win, slot):
@@ -285,7 +285,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def slide_all(g: Ground, o: Options, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         if within(win, slot, node, t.LOOSE, 0):
             i = node / win.side
             j = node % win.side
@@ -293,7 +293,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
             west = j > win.box[slot, t.LOOSE + 2]
             north = i < win.box[slot, t.LOOSE + 1]
             south = i > win.box[slot, t.LOOSE]
-            k = slot * win.side * win.side + node
+            k = natural(slot * win.side * win.side + node)
             if slide(g, o, win, k, east, west, north, south, o.weakest * g.spacing) == 1:
                 win.box[slot, t.CHANGED] = 1
                 widen_box(win, slot, t.MOVED_BOX, i, i, j, j, 1)
@@ -301,21 +301,21 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def remember(o: Options, b: Bodies, win: Window, body: int):
         world = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         if win.box[slot, t.ROWS] > 0 and erosion_is_due(o, win, slot):
             remember_moved(win, slot)
 
     @wp.kernel(module=module)
     def settle_all(o: Options, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         if inside(win, slot, node):
             settle(o, win, slot * win.side * win.side + node)
 
     @wp.kernel(module=module)
     def scatter(g: Ground, b: Bodies, win: Window, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         changed = win.box[slot, t.CHANGED] == 1
         if changed and node / win.side < win.box[slot, t.ROWS] and node % win.side < win.box[slot, t.COLUMNS]:
             index, row, column = tile_of(g, win, world, slot, node)
@@ -327,7 +327,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int, status_out: wp.array2d(dtype=wp.int32)
     ):
         world = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         contacts = win.box[slot, t.CONTACTS]
         if b.from_patch[body] == 1 and contacts > 0:
             b.per_width[world, body] = real(win.box[slot, t.EDGES]) / (real(2 * contacts) * g.spacing)
@@ -348,7 +348,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def predict(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         row = b.rows[body]
         i = node / win.side
         j = node % win.side
@@ -371,7 +371,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def force(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
         world, node = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         row = b.rows[body]
         if within(win, slot, node, t.NEAR, 0):
             if loaded(win, slot * win.side * win.side + node, g.spacing):
@@ -400,7 +400,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         implicit_out: wp.array2d(dtype=mat66),
     ):
         world = wp.tid()
-        slot = world * b.rows.shape[0] + body
+        slot = natural(world * b.rows.shape[0] + body)
         win.area[slot] = real(win.box[slot, t.LOADED]) * g.spacing * g.spacing
         wrench_out[world, body] = win.wrench_sum[slot]
         implicit_out[world, body] = assemble(

@@ -7,7 +7,7 @@ import warp as wp
 
 from grouser.contact.soil import types as t
 from grouser.terrain.elevation import BARE
-from grouser.terrain.ground import TILE
+from grouser.terrain.ground import TILE, natural
 
 
 @cache
@@ -197,10 +197,10 @@ def footprint_stages(name: str) -> SimpleNamespace:
 
         mode 0: serial, height and triangle together; 1: heights, safe in parallel; 2: then triangles.
         """
-        corners = b.triangles[triangle]
-        A = b.placed[world, corners[0]]
-        B = b.placed[world, corners[1]]
-        C = b.placed[world, corners[2]]
+        corners = b.triangles[natural(triangle)]
+        A = b.placed[world, natural(corners[0])]
+        B = b.placed[world, natural(corners[1])]
+        C = b.placed[world, natural(corners[2])]
         cut = win.top[slot] + g.spacing
         if wp.min(A[2], wp.min(B[2], C[2])) <= cut and wp.max(A[2], wp.max(B[2], C[2])) < seen:
             x = A[0] - real(win.box[slot, t.COLUMN0])
@@ -231,7 +231,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
                             w = real(1.0) - u - v
                             z = A[2] + u * (B[2] - A[2]) + v * (C[2] - A[2])
                             z += down * (bow[0] * w * u + bow[1] * u * v + bow[2] * v * w)
-                            k = (slot * win.side + i) * win.side + j
+                            k = natural((slot * win.side + i) * win.side + j)
                             if mode == 0:
                                 if z < win.under[k]:
                                     win.under[k] = z
@@ -253,8 +253,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
     def mark_crease(g: Ground, b: Bodies, win: Window, world: int, slot: int, crease: int, mode: int):
         """Where a sharp edge crosses a grid line, the node before it learns how far the body reaches on."""
         ends = b.creases[crease]
-        A = b.placed[world, ends[0]]
-        B = b.placed[world, ends[1]]
+        A = b.placed[world, natural(ends[0])]
+        B = b.placed[world, natural(ends[1])]
         if wp.max(A[2], B[2]) <= win.top[slot] + g.spacing:
             xa = A[0] - real(win.box[slot, t.COLUMN0])
             ya = A[1] - real(win.box[slot, t.ROW0])
@@ -262,7 +262,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
             yb = B[1] - real(win.box[slot, t.ROW0])
             rows = win.box[slot, t.ROWS]
             columns = win.box[slot, t.COLUMNS]
-            start = slot * win.side * win.side
+            start = natural(slot * win.side * win.side)
             one = real(1.0)
             zero = real(0.0)
             if xa != xb:

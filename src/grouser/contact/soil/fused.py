@@ -14,7 +14,7 @@ from grouser.contact.soil.footprint import footprint_stages
 from grouser.contact.soil.plasticity import plasticity_stages
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.traction import traction_stages
-from grouser.terrain.ground import TILE
+from grouser.terrain.ground import TILE, natural
 
 
 @cache
@@ -113,7 +113,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         push = real(0.0)
         drag = real(0.0)
         for q in range(borders):
-            n = win.listed[start + q]
+            n = natural(win.listed[start + q])
             we, wpu, wd = border_weights(win, spoil, n / win.side, n % win.side)
             win.weights[start + q] = vec3(we, wpu, wd)
             even += we
@@ -129,7 +129,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         """Plastic sinkage of the footprint, spoil to its border."""
         rows = win.box[slot, t.ROWS]
         columns = win.box[slot, t.COLUMNS]
-        start = slot * win.side * win.side
+        start = natural(slot * win.side * win.side)
         contacts = int(0)
         i0 = int(rows)
         i1 = int(-1)
@@ -142,7 +142,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         removed = real(0.0)
         for i in range(win.box[slot, t.HIT], win.box[slot, t.HIT + 1] + 1):
             for j in range(win.box[slot, t.HIT + 2], win.box[slot, t.HIT + 3] + 1):
-                k = start + i * win.side + j
+                k = natural(start + i * win.side + j)
                 touched = touch_node(g, o, b, win, world, body, k)
                 if touched > 0:
                     n0 = wp.min(n0, i)
@@ -167,7 +167,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         edges = int(0)
         for i in range(wp.max(i0 - 1, 1), wp.min(i1 + 2, rows - 1)):
             for j in range(wp.max(j0 - 1, 1), wp.min(j1 + 2, columns - 1)):
-                k = start + i * win.side + j
+                k = natural(start + i * win.side + j)
                 if mark_border(win, k) == 1:
                     win.listed[start + borders] = i * win.side + j
                     borders += 1
@@ -175,7 +175,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         if b.from_patch[body] == 1:
             for i in range(i0, i1 + 1):
                 for j in range(j0, j1 + 1):
-                    k = start + i * win.side + j
+                    k = natural(start + i * win.side + j)
                     if win.mark[k] == t.CONTACT:
                         for e in range(4):
                             n = k + wp.where(e == 0, 1, wp.where(e == 1, -1, wp.where(e == 2, win.side, -win.side)))
@@ -200,9 +200,9 @@ def fused_kernels(name: str) -> SimpleNamespace:
         compressed = real(0.0)
         for i in range(i0, i1 + 1):
             for j in range(j0, j1 + 1):
-                k = start + i * win.side + j
+                k = natural(start + i * win.side + j)
                 if win.mark[k] == t.CONTACT and win.sunk[k] > real(0.0):
-                    compressed += wp.where(kept == 1, real(1.0), o.soils[win.soil[k]].chi) * win.sunk[k]
+                    compressed += wp.where(kept == 1, real(1.0), o.soils[natural(win.soil[k])].chi) * win.sunk[k]
                     sink_node(o, win, k, kept)
         win.tally[slot, t.REMOVED] = win.tally[slot, t.REMOVED] + removed
         win.tally[slot, t.COMPRESSED] = win.tally[slot, t.COMPRESSED] + compressed
@@ -219,7 +219,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
     @wp.func
     def erode(g: Ground, o: Options, win: Window, slot: int):
         """Sweeps until nothing slides or the step's share is done; only where something moved before."""
-        start = slot * win.side * win.side
+        start = natural(slot * win.side * win.side)
         for i in range(win.box[slot, t.NEAR], win.box[slot, t.NEAR + 1] + 1):
             for j in range(win.box[slot, t.NEAR + 2], win.box[slot, t.NEAR + 3] + 1):
                 hold_node(g, win, start + i * win.side + j)
@@ -240,13 +240,13 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 if j < last_column and wp.abs(win.levels[start + n + 1][0] - z) > steep:
                     waiting = put_in_line(win, start, n, stamp, waiting)
                     waiting = put_in_line(win, start, n + 1, stamp, waiting)
-                if i < last_row and wp.abs(win.levels[start + n + win.side][0] - z) > steep:
+                if i < last_row and wp.abs(win.levels[natural(start + n + win.side)][0] - z) > steep:
                     waiting = put_in_line(win, start, n, stamp, waiting)
                     waiting = put_in_line(win, start, n + win.side, stamp, waiting)
         for sweep in range(o.sweeps):
             moved = int(0)
             for q in range(waiting):
-                n = win.waiting[start + q]
+                n = natural(win.waiting[start + q])
                 i = n / win.side
                 j = n % win.side
                 if slide(
@@ -258,7 +258,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
             win.box[slot, t.SWEEP] = stamp
             waiting = int(0)
             for q in range(moved):
-                n = win.moved[start + q]
+                n = natural(win.moved[start + q])
                 i = n / win.side
                 j = n % win.side
                 settle(o, win, start + n)
@@ -317,11 +317,11 @@ def fused_kernels(name: str) -> SimpleNamespace:
         status_out: wp.array2d(dtype=wp.int32),
     ):  # fmt: skip
         """Every body of one world in its declared order: footprint, sinkage, spoil, sliding."""
-        world = wp.tid()
+        world = natural(wp.tid())
         bodies = b.rows.shape[0]
         for body in range(bodies):
-            row = b.rows[body]
-            slot = world * bodies + body
+            row = natural(b.rows[body])
+            slot = natural(world * bodies + body)
             pos = position[world, row]
             R = wp.quat_to_matrix(rotation[world, row])
             vel = velocity[world, row]
@@ -358,11 +358,11 @@ def fused_kernels(name: str) -> SimpleNamespace:
         wrench_out: wp.array2d(dtype=vec6), implicit_out: wp.array2d(dtype=mat66),
     ):  # fmt: skip
         """Wrench and implicit block of every body of one world from the committed ground."""
-        world = wp.tid()
+        world = natural(wp.tid())
         bodies = b.rows.shape[0]
         for body in range(bodies):
-            row = b.rows[body]
-            slot = world * bodies + body
+            row = natural(b.rows[body])
+            slot = natural(world * bodies + body)
             pos = position[world, row]
             R = wp.quat_to_matrix(rotation[world, row])
             vel = velocity[world, row]
@@ -385,10 +385,10 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 for i in range(wp.max(i0 - 1, 0), i1 + 2):
                     for j in range(wp.max(j0 - 1, 0), j1 + 2):
                         predict_node(g, o, b, win, world, body, slot, i, j, pos, vel, spin)
-                start = slot * win.side * win.side
+                start = natural(slot * win.side * win.side)
                 for i in range(i0, i1 + 1):
                     for j in range(j0, j1 + 1):
-                        k = start + i * win.side + j
+                        k = natural(start + i * win.side + j)
                         if loaded(win, k, g.spacing):
                             part, ct, lever, cn, both = node_force(
                                 g, o, b, win, world, body, slot, i, j, pos, R, vel, spin

@@ -8,7 +8,7 @@ import warp as wp
 from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
 from grouser.contact.soil.bekker import bekker_stages
-from grouser.terrain.ground import TILE
+from grouser.terrain.ground import TILE, natural
 
 RATE = 0.2  # of the excess height that slides to each neighbour in a sweep; Jacobi is stable below 1/4
 HOLD = 0.05  # cells: soil this close below a body does not slide under it, shear ends this far above the soil
@@ -42,7 +42,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         if u <= real(0.0):
             return 1
         win.mark[k] = t.CONTACT
-        soil = o.soils[win.soil[k]]
+        soil = o.soils[natural(win.soil[k])]
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
         y = yield_at(o, win.soil[k], modulus, z, win.levels[k])
         win.sunk[k] = wp.max(u - y * soil.per_k_e, real(0.0))
@@ -64,7 +64,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         touching = bool(False)
         k = int(0)
         if i >= 0 and j >= 0 and i < win.box[slot, t.ROWS] - 1 and j < win.box[slot, t.COLUMNS] - 1:
-            k = (slot * win.side + i) * win.side + j
+            k = natural((slot * win.side + i) * win.side + j)
             fx = x - real(j)
             fy = y - real(i)
             one = real(1.0)
@@ -103,13 +103,13 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         g: Ground, o: Options, win: Window, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3
     ):  # fmt: skip
         """Advance the shear state of a node in contact; it forgets when the body leaves it."""
-        k = (slot * win.side + i) * win.side + j
+        k = natural((slot * win.side + i) * win.side + j)
         if win.mark[k] != t.CONTACT:
             win.node_shear[k] = vec3()
             return
         z = win.under[k]
-        dx = central(win.under[k + 1], win.under[k - 1], z)
-        dy = central(win.under[k + win.side], win.under[k - win.side], z)
+        dx = central(win.under[k + 1], win.under[natural(k - 1)], z)
+        dy = central(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z)
         n = wp.normalize(vec3(-dx, -dy, g.spacing))
         arm = vec3(
             g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
@@ -117,7 +117,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
             z - pos[2],
         )
         v = vel + wp.cross(spin, arm)
-        step = o.step[0] / o.soils[win.soil[k]].shear_k
+        step = o.step[0] / o.soils[natural(win.soil[k])].shear_k
         win.node_shear[k] = laws.advance_shear(win.node_shear[k], v - wp.dot(v, n) * n, step)
         win.box[slot, t.CHANGED] = 1
 
@@ -126,10 +126,10 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         """A free node beside the footprint: displaced soil goes there."""
         if win.mark[k] == t.FREE:
             if (
-                win.mark[k - 1] == t.CONTACT
+                win.mark[natural(k - 1)] == t.CONTACT
                 or win.mark[k + 1] == t.CONTACT
-                or win.mark[k - win.side] == t.CONTACT
-                or win.mark[k + win.side] == t.CONTACT
+                or win.mark[natural(k - win.side)] == t.CONTACT
+                or win.mark[natural(k + win.side)] == t.CONTACT
             ):
                 win.mark[k] = t.BORDER
                 return 1
@@ -146,14 +146,14 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         column = block % win.blocks * o.block
         for i in range(row, wp.min(row + o.block, win.box[slot, t.ROWS] - 1)):
             for j in range(column, wp.min(column + o.block, win.box[slot, t.COLUMNS] - 1)):
-                k = (slot * win.side + i) * win.side + j
+                k = natural((slot * win.side + i) * win.side + j)
                 d = real(0.0)
                 if win.mark[k] == t.CONTACT:
                     d = win.sunk[k]
                 if d > real(0.0):
                     z = win.under[k]
-                    dx = central(win.under[k + 1], win.under[k - 1], z)
-                    dy = central(win.under[k + win.side], win.under[k - win.side], z)
+                    dx = central(win.under[k + 1], win.under[natural(k - 1)], z)
+                    dy = central(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z)
                     arm = vec3(
                         g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
                         g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
@@ -163,7 +163,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
                     v_n, sinkage, bulldozing = laws.displacement_parts(v, vec3(-dx, -dy, g.spacing))
                     v_t = v - v_n
                     win.share[k] = sinkage
-                    f = (real(1.0) - o.soils[win.soil[k]].chi) * d
+                    f = (real(1.0) - o.soils[natural(win.soil[k])].chi) * d
                     push = f * bulldozing
                     drag = f * (real(1.0) - sinkage - bulldozing)
                     per_push = push / (wp.sqrt(v_n[0] * v_n[0] + v_n[1] * v_n[1]) + tiny)
@@ -230,7 +230,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     def sink_node(o: Options, win: Window, k: int, kept: int):
         """Lower a node by its plastic sinkage; `kept` = 1 where no border node could take the spoil."""
         d = win.sunk[k]
-        chi = o.soils[win.soil[k]].chi
+        chi = o.soils[natural(win.soil[k])].chi
         a = chi + (real(1.0) - chi) * win.share[k]
         if kept == 1:
             a = real(1.0)
@@ -282,7 +282,9 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     def pair_flux(g: Ground, o: Options, win: Window, k: int, n: int, z: real):
         """Height node k gets from its neighbour n, per unit rate; the weaker soil decides."""
         if win.mark[n] == t.FREE or win.mark[n] == t.BORDER:
-            limit = wp.min(o.soils[win.soil[k]].tan_repose, o.soils[win.soil[n]].tan_repose) * g.spacing
+            limit = (
+                wp.min(o.soils[natural(win.soil[k])].tan_repose, o.soils[natural(win.soil[n])].tan_repose) * g.spacing
+            )
             return laws.erosion_flux(win.levels[n][0] - z, limit)
         return real(0.0)
 
@@ -296,8 +298,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         """
         z = win.levels[k][0]
         steepest = wp.max(
-            wp.max(wp.abs(win.levels[k + 1][0] - z), wp.abs(win.levels[k - 1][0] - z)),
-            wp.max(wp.abs(win.levels[k + win.side][0] - z), wp.abs(win.levels[k - win.side][0] - z)),
+            wp.max(wp.abs(win.levels[k + 1][0] - z), wp.abs(win.levels[natural(k - 1)][0] - z)),
+            wp.max(wp.abs(win.levels[natural(k + win.side)][0] - z), wp.abs(win.levels[natural(k - win.side)][0] - z)),
         )
         if steepest <= limit * real(1.0 + laws.EROSION_BAND):
             return 0

@@ -261,7 +261,7 @@ def wheel(
     radius: float,
     width: float,
     *,
-    facets: int = 180,
+    facets: int = 144,
     strips: int | None = None,
     grouser_height: float = 0.0,
     grouser_count: int = 0,

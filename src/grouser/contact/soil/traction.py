@@ -8,6 +8,7 @@ import warp as wp
 from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
 from grouser.contact.soil.bekker import bekker_stages
+from grouser.terrain.ground import natural
 
 ALMOST = 0.99  # of the yield pressure: soil this close to it counts as yielding
 SOFT = 0.05  # cells of height over which one rule for the soil beside a node passes into another
@@ -52,14 +53,14 @@ def traction_stages(name: str) -> SimpleNamespace:
     ):  # fmt: skip
         """Lower surface of the body at the end of the step, Zp = Zw + h (v_z - v_x dZw/dx - v_y dZw/dy), and what
         pressure the soil bears there."""
-        k = (slot * win.side + i) * win.side + j
+        k = natural((slot * win.side + i) * win.side + j)
         z = win.under[k]
         out = far
         yielding = int(0)
         if z < seen and i > 0 and j > 0 and i < win.box[slot, t.ROWS] - 1 and j < win.box[slot, t.COLUMNS] - 1:
             per = g.per_spacing
-            zx = slope(win.under[k + 1], win.under[k - 1], z) * per
-            zy = slope(win.under[k + win.side], win.under[k - win.side], z) * per
+            zx = slope(win.under[k + 1], win.under[natural(k - 1)], z) * per
+            zy = slope(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z) * per
             arm = vec3(
                 g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
                 g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
@@ -70,7 +71,7 @@ def traction_stages(name: str) -> SimpleNamespace:
             out = z + o.step[0] * rise
             u = win.levels[k][0] - out
             if u > real(0.0) and win.mark[k] != t.BARE_NODE:
-                soil = o.soils[win.soil[k]]
+                soil = o.soils[natural(win.soil[k])]
                 modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
                 y = yield_at(o, win.soil[k], modulus, out, win.levels[k])
                 win.cap[k] = y
@@ -136,21 +137,21 @@ def traction_stages(name: str) -> SimpleNamespace:
         ground = win.levels[k][0]
         u = ground - z
         east = win.predicted[k + 1]
-        west = win.predicted[k - 1]
-        north = win.predicted[k + win.side]
-        south = win.predicted[k - win.side]
+        west = win.predicted[natural(k - 1)]
+        north = win.predicted[natural(k + win.side)]
+        south = win.predicted[natural(k - win.side)]
         u_east = win.levels[k + 1][0] - east
-        u_west = win.levels[k - 1][0] - west
-        u_north = win.levels[k + win.side][0] - north
-        u_south = win.levels[k - win.side][0] - south
+        u_west = win.levels[natural(k - 1)][0] - west
+        u_north = win.levels[natural(k + win.side)][0] - north
+        u_south = win.levels[natural(k - win.side)][0] - south
         zx = slope(east, west, z) * per
         zy = slope(north, south, z) * per
         if (
             win.yielding[k] == 1
             and (east > seen or win.yielding[k + 1] == 1)
-            and (west > seen or win.yielding[k - 1] == 1)
-            and (north > seen or win.yielding[k + win.side] == 1)
-            and (south > seen or win.yielding[k - win.side] == 1)
+            and (west > seen or win.yielding[natural(k - 1)] == 1)
+            and (north > seen or win.yielding[natural(k + win.side)] == 1)
+            and (south > seen or win.yielding[natural(k - win.side)] == 1)
         ):
             y = win.cap[k]
             return y, soil.k_e, y * zx, y * zy, real(1.0)
@@ -174,11 +175,11 @@ def traction_stages(name: str) -> SimpleNamespace:
         levels = win.levels[k]
         soft = real(SOFT) * cell
         ground_x, virgin_x, skin_x, slope_x = along_axis(
-            columns, pressed, levels, win.levels[k - 1], win.levels[k + 1], u_west, u_east,
+            columns, pressed, levels, win.levels[natural(k - 1)], win.levels[k + 1], u_west, u_east,
             west < seen, east < seen, zx * cell, zxx * cell * cell, soft,
         )  # fmt: skip
         ground_y, virgin_y, skin_y, slope_y = along_axis(
-            rows, pressed, levels, win.levels[k - win.side], win.levels[k + win.side], u_south, u_north,
+            rows, pressed, levels, win.levels[natural(k - win.side)], win.levels[natural(k + win.side)], u_south, u_north,
             south < seen, north < seen, zy * cell, zyy * cell * cell, soft,
         )  # fmt: skip
         depth = levels[1] - z
@@ -206,31 +207,39 @@ def traction_stages(name: str) -> SimpleNamespace:
     @wp.func
     def sample_triangle(b: Bodies, world: int, triangle: int, column: real, row: real):
         """Shear state (body frame) at a place inside a triangle, linear between its vertices."""
-        corners = b.triangles[triangle]
-        A = b.placed[world, corners[0]]
-        B = b.placed[world, corners[1]] - A
-        C = b.placed[world, corners[2]] - A
+        corners = b.triangles[natural(triangle)]
+        A = b.placed[world, natural(corners[0])]
+        B = b.placed[world, natural(corners[1])] - A
+        C = b.placed[world, natural(corners[2])] - A
         per = real(1.0) / (B[0] * C[1] - C[0] * B[1])
         x = column - A[0]
         y = row - A[1]
         v = (x * C[1] - C[0] * y) * per
         w = (B[0] * y - x * B[1]) * per
         u = real(1.0) - v - w
-        return u * b.shear[world, corners[0]] + v * b.shear[world, corners[1]] + w * b.shear[world, corners[2]]
+        return (
+            u * b.shear[world, natural(corners[0])]
+            + v * b.shear[world, natural(corners[1])]
+            + w * b.shear[world, natural(corners[2])]
+        )
 
     @wp.func
     def lug_share(b: Bodies, world: int, triangle: int, column: real, row: real):
         """Share of grouser at a place inside a triangle."""
-        corners = b.triangles[triangle]
-        A = b.placed[world, corners[0]]
-        B = b.placed[world, corners[1]] - A
-        C = b.placed[world, corners[2]] - A
+        corners = b.triangles[natural(triangle)]
+        A = b.placed[world, natural(corners[0])]
+        B = b.placed[world, natural(corners[1])] - A
+        C = b.placed[world, natural(corners[2])] - A
         per = real(1.0) / (B[0] * C[1] - C[0] * B[1])
         x = column - A[0]
         y = row - A[1]
         v = (x * C[1] - C[0] * y) * per
         w = (B[0] * y - x * B[1]) * per
-        return (real(1.0) - v - w) * b.lugs[corners[0]] + v * b.lugs[corners[1]] + w * b.lugs[corners[2]]
+        return (
+            (real(1.0) - v - w) * b.lugs[natural(corners[0])]
+            + v * b.lugs[natural(corners[1])]
+            + w * b.lugs[natural(corners[2])]
+        )
 
     @wp.func
     def lug_gain(o: Options, win: Window, k: int, modulus: real, pressure: real, share: real, height: real):
@@ -256,9 +265,9 @@ def traction_stages(name: str) -> SimpleNamespace:
             return True
         return u > -cell and (
             win.levels[k + 1][0] > win.predicted[k + 1]
-            or win.levels[k - 1][0] > win.predicted[k - 1]
-            or win.levels[k + win.side][0] > win.predicted[k + win.side]
-            or win.levels[k - win.side][0] > win.predicted[k - win.side]
+            or win.levels[natural(k - 1)][0] > win.predicted[natural(k - 1)]
+            or win.levels[natural(k + win.side)][0] > win.predicted[natural(k + win.side)]
+            or win.levels[natural(k - win.side)][0] > win.predicted[natural(k - win.side)]
         )
 
     @wp.func
@@ -272,23 +281,23 @@ def traction_stages(name: str) -> SimpleNamespace:
         one = real(1.0)
         h = o.step[0]
         cell = g.spacing
-        k = (slot * win.side + i) * win.side + j
+        k = natural((slot * win.side + i) * win.side + j)
         z = win.predicted[k]
-        soil = o.soils[win.soil[k]]
+        soil = o.soils[natural(win.soil[k])]
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
         sinking = soil.damping_time * (win.under[k] - z) / h
         pressure, stiffness, px, py, covered = cell_pressure(g, o, win, soil, k, modulus, sinking)
         if covered <= zero:
             return vec6(), zero, vec3(), zero, vec6()
         east = win.predicted[k + 1] < seen
-        west = win.predicted[k - 1] < seen
-        north = win.predicted[k + win.side] < seen
-        south = win.predicted[k - win.side] < seen
+        west = win.predicted[natural(k - 1)] < seen
+        north = win.predicted[natural(k + win.side)] < seen
+        south = win.predicted[natural(k - win.side)] < seen
         width = wp.where(east, half, win.reach[k][0]) + wp.where(west, half, win.reach[k][1])
         length = wp.where(north, half, win.reach[k][2]) + wp.where(south, half, win.reach[k][3])
         area = cell * cell * width * length
-        zx = slope(win.predicted[k + 1], win.predicted[k - 1], z) * g.per_spacing
-        zy = slope(win.predicted[k + win.side], win.predicted[k - win.side], z) * g.per_spacing
+        zx = slope(win.predicted[k + 1], win.predicted[natural(k - 1)], z) * g.per_spacing
+        zy = slope(win.predicted[natural(k + win.side)], win.predicted[natural(k - win.side)], z) * g.per_spacing
         steep = one + zx * zx + zy * zy
         inclined = wp.sqrt(steep)
         normal = (one / inclined) * vec3(-zx, -zy, one)
