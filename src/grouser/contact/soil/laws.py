@@ -9,6 +9,7 @@ from typing import Any
 import warp as wp
 
 EROSION_BAND = 0.005  # of the slope; half of what a slope may exceed the friction angle by
+EROSION_REST = 0.95  # of the slope, where sliding ends (assumed)
 
 
 @wp.func
@@ -146,10 +147,11 @@ def directed_weight(dx: Any, dy: Any, along_x: Any, along_y: Any, weight: Any):
 def erosion_flux(difference: Any, limit: Any):
     """Height a neighbour `difference` [m] higher hands over, per unit rate; nil up to the limit dx tan(phi).
 
-    000 eq. 11-12, 003 eq. 25-28 as a flux between pairs, so that what one node gives the other gets. A slope
-    starts to slide EROSION_BAND above the limit and then goes back to it.
+    000 eq. 11-12, 003 eq. 25-28 as a flux between pairs, so that what one node gives the other gets. A slope that
+    exceeds the limit by EROSION_BAND slides until it is EROSION_REST of it: sand comes to rest a little below the
+    angle it starts to move at.
     """
     d = wp.abs(difference)
-    if d <= limit * (type(limit)(1.0) + type(limit)(EROSION_BAND)):
+    if d <= limit * type(limit)(1.0 + EROSION_BAND):
         return type(limit)(0.0)
-    return wp.sign(difference) * (d - limit)
+    return wp.sign(difference) * (d - limit * type(limit)(EROSION_REST))

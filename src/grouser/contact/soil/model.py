@@ -21,9 +21,9 @@ from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import Soil
 
 FINE_SPACING = 7.5e-3  # [m] below which two sub-cell points along an axis do, else three
-EROSION_PERIOD = 0.01  # [s] from one erosion to the next: sliding is slow beside a step (assumed)
+SLIDE_SPEED = 1.0  # [m/s] at which sliding spreads, a cell in a sweep (assumed: about the speed of a small sand slide)
 SWEEPS = 2  # of erosion each time, fewer where slopes have come to rest
-MARGIN = 0.08  # [m] round a footprint within which soil may slide
+MARGIN = 0.15  # [m] round a footprint within which soil may slide
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
 STAGES = ("place", "gather", "raster", "displace", "shear", "erode", "write back")  # of a fused commit, in order
 SHEAR_LAWS = {"shear-displacement": t.JANOSI, "mohr-coulomb": t.LIMIT, "coulomb": t.LIMIT, "none": t.NONE}
@@ -44,7 +44,7 @@ class SoilOptions:
 
     friction: str = "shear-displacement"  # or "mohr-coulomb" (000 eq. 5), "coulomb" (003 eq. 19), "none"
     erosion: bool = True
-    sweeps: int | None = None  # of erosion every 10 ms, at most
+    sweeps: int | None = None  # of erosion each time it is due
     loose_cover: bool = True  # False: 003 eq. 29 to the letter
     samples: int | None = None  # sub-cell points along an axis; None: by spacing
     node_shear: bool = False  # True: the shear state stays with the soil, not with the body (pulls too much)
@@ -124,7 +124,7 @@ class SoilModule:
         o.sweeps = choice.sweeps if choice.sweeps is not None else SWEEPS
         if not choice.erosion:
             o.sweeps = 0
-        o.erosion_steps = wp.array([erosion_steps(self._h)], dtype=wp.int32, device=self.device)
+        o.erosion_steps = wp.array([self._erosion_steps(self._h)], dtype=wp.int32, device=self.device)
         o.weakest = min(soil.slope_limit for soil in self.ground.soils)
         o.margin = max(2, round(MARGIN / spacing)) if choice.erosion else 2
         o.samples = choice.samples or (3 if spacing > FINE_SPACING else 2)
@@ -138,6 +138,10 @@ class SoilModule:
         o.stages = wp.array([len(STAGES)], dtype=wp.int32, device=self.device)
         o.several = int(len(self.bodies) > 1)
         return o
+
+    def _erosion_steps(self, h: float) -> int:
+        """Steps of `h` [s] from one erosion to the next."""
+        return max(1, round(SWEEPS * self.ground.spacing / (SLIDE_SPEED * h)))
 
     def _make_bodies(self, rows: Sequence[int]):
         b, p, parts = self.types.Bodies(), self.precision, list(self.surfaces.values())
@@ -193,7 +197,7 @@ class SoilModule:
         w.step_tally = wp.zeros((slots, 3), dtype=p.real, device=device)
         w.reach = wp.zeros(nodes, dtype=p.vec4, device=device)
         w.levels = wp.zeros(nodes, dtype=p.vec4, device=device)
-        w.cap = wp.zeros(nodes, dtype=p.real, device=device)
+        w.end = wp.zeros(nodes, dtype=p.vec4, device=device)
         w.node_shear = wp.zeros(nodes if self.options.node_shear else 1, dtype=p.vec3, device=device)
         w.weights = wp.zeros(nodes, dtype=p.vec3, device=device)
         w.spoil = wp.zeros(blocks, dtype=self.types.parts, device=device)
@@ -205,10 +209,10 @@ class SoilModule:
         w.lowest = wp.zeros(slots, dtype=p.vec3, device=device)
         for field in ("top", "sinkage", "area"):
             setattr(w, field, wp.zeros(slots, dtype=p.real, device=device))
-        for field in ("soil", "mark", "triangle", "listed", "moved", "waiting", "queued", "yielding"):
+        for field in ("soil", "mark", "triangle", "listed", "moved", "waiting", "queued"):
             setattr(w, field, wp.zeros(nodes, dtype=wp.int32, device=device))
         w.loaded = wp.zeros(blocks, dtype=wp.int32, device=device)
-        for field in ("under", "predicted", "sunk", "share", "flow", "received"):
+        for field in ("under", "sunk", "share", "flow", "received"):
             setattr(w, field, wp.zeros(nodes, dtype=p.real, device=device))
         return w
 
@@ -226,7 +230,7 @@ class SoilModule:
         if h != self._h:
             self._h = h
             self._step.fill_(h)
-            self._options.erosion_steps.fill_(erosion_steps(h))
+            self._options.erosion_steps.fill_(self._erosion_steps(h))
         captured = self._graphs.get(name)
         if captured is None or captured[0] != self.ground.generation:
             wp.load_module(self._launcher.module, device=self.device)
@@ -306,11 +310,6 @@ class SoilModule:
         ]  # fmt: skip
 
 
-def erosion_steps(h: float) -> int:
-    """Steps of `h` [s] from one erosion to the next."""
-    return max(1, round(EROSION_PERIOD / h))
-
-
 def soil_constants(soil: Soil, friction: str) -> dict[str, float]:
     """Constants of the kernels from a soil and the friction law chosen."""
     tan_phi = math.tan(math.radians(soil.friction_angle_deg))
@@ -320,6 +319,7 @@ def soil_constants(soil: Soil, friction: str) -> dict[str, float]:
         tan_phi, cohesion = (tan_phi if mu < 0 else mu), 0.0
     return {
         "k_c": soil.k_c, "k_phi": soil.k_phi, "n": soil.n, "cohesion": cohesion, "tan_phi": tan_phi,
-        "shear_k": soil.shear_modulus, "k_e": soil.elastic_stiffness, "per_k_e": 1 / soil.elastic_stiffness, "damping_time": soil.damping_time,
+        "shear_k": soil.shear_modulus, "k_e": soil.elastic_stiffness,
+        "per_k_e": 1 / soil.elastic_stiffness, "damping_time": soil.damping_time,
         "chi": soil.compression, "mu": mu, "tan_repose": soil.slope_limit,
     }  # fmt: skip

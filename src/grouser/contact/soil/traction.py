@@ -55,8 +55,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         pressure the soil bears there."""
         k = natural((slot * win.side + i) * win.side + j)
         z = win.under[k]
-        out = far
-        yielding = int(0)
+        end = vec4(far, -far, real(0.0), real(0.0))
         if z < seen and i > 0 and j > 0 and i < win.box[slot, t.ROWS] - 1 and j < win.box[slot, t.COLUMNS] - 1:
             per = g.per_spacing
             zx = slope(win.under[k + 1], win.under[natural(k - 1)], z) * per
@@ -70,15 +69,14 @@ def traction_stages(name: str) -> SimpleNamespace:
             rise = v[2] - v[0] * zx - v[1] * zy
             out = z + o.step[0] * rise
             u = win.levels[k][0] - out
+            end = vec4(out, u, real(0.0), real(0.0))
             if u > real(0.0) and win.mark[k] != t.BARE_NODE:
                 soil = o.soils[natural(win.soil[k])]
                 modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
                 y = yield_at(o, win.soil[k], modulus, out, win.levels[k])
-                win.cap[k] = y
-                if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
-                    yielding = int(1)
-        win.predicted[k] = out
-        win.yielding[k] = yielding
+                yielding = soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST)
+                end = vec4(out, u, wp.where(yielding, real(1.0), real(0.0)), y)
+        win.end[k] = end
 
     @wp.func
     def soil_beside(share: real, gap: real, rise: real, soft: real):
@@ -133,29 +131,34 @@ def traction_stages(name: str) -> SimpleNamespace:
         zero = real(0.0)
         cell = g.spacing
         per = g.per_spacing
-        z = win.predicted[k]
-        ground = win.levels[k][0]
-        u = ground - z
-        east = win.predicted[k + 1]
-        west = win.predicted[natural(k - 1)]
-        north = win.predicted[natural(k + win.side)]
-        south = win.predicted[natural(k - win.side)]
-        u_east = win.levels[k + 1][0] - east
-        u_west = win.levels[natural(k - 1)][0] - west
-        u_north = win.levels[natural(k + win.side)][0] - north
-        u_south = win.levels[natural(k - win.side)][0] - south
+        here = win.end[k]
+        at_east = win.end[k + 1]
+        at_west = win.end[natural(k - 1)]
+        at_north = win.end[natural(k + win.side)]
+        at_south = win.end[natural(k - win.side)]
+        z = here[0]
+        u = here[1]
+        east = at_east[0]
+        west = at_west[0]
+        north = at_north[0]
+        south = at_south[0]
         zx = slope(east, west, z) * per
         zy = slope(north, south, z) * per
         if (
-            win.yielding[k] == 1
-            and (east > seen or win.yielding[k + 1] == 1)
-            and (west > seen or win.yielding[natural(k - 1)] == 1)
-            and (north > seen or win.yielding[natural(k + win.side)] == 1)
-            and (south > seen or win.yielding[natural(k - win.side)] == 1)
+            here[2] > zero
+            and (east > seen or at_east[2] > zero)
+            and (west > seen or at_west[2] > zero)
+            and (north > seen or at_north[2] > zero)
+            and (south > seen or at_south[2] > zero)
         ):
-            y = win.cap[k]
+            y = here[3]
             return y, soil.k_e, y * zx, y * zy, real(1.0)
-        pressed = u > zero or win.levels[k][1] > ground + real(PRESSED) * cell  # virgin soil is level up to the body
+        u_east = at_east[1]
+        u_west = at_west[1]
+        u_north = at_north[1]
+        u_south = at_south[1]
+        virgin = win.levels[k][1]
+        pressed = u > zero or virgin > z + u + real(PRESSED) * cell  # virgin soil is level up to the body
         if not pressed and u + half * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:
             return zero, zero, zero, zero, zero
         zxx = bend(east, west, z) * per * per
@@ -179,8 +182,8 @@ def traction_stages(name: str) -> SimpleNamespace:
             west < seen, east < seen, zx * cell, zxx * cell * cell, soft,
         )  # fmt: skip
         ground_y, virgin_y, skin_y, slope_y = along_axis(
-            rows, pressed, levels, win.levels[natural(k - win.side)], win.levels[natural(k + win.side)], u_south, u_north,
-            south < seen, north < seen, zy * cell, zyy * cell * cell, soft,
+            rows, pressed, levels, win.levels[natural(k - win.side)], win.levels[natural(k + win.side)],
+            u_south, u_north, south < seen, north < seen, zy * cell, zyy * cell * cell, soft,
         )  # fmt: skip
         depth = levels[1] - z
         if z < levels[2]:
@@ -248,26 +251,23 @@ def traction_stages(name: str) -> SimpleNamespace:
         Grousers press as the soil yields at their tips while the rim loads it, and let go with the rim; the first
         LUG_ONSET of the rim's pressure bring them in gently.
         """
-        y = real(0.0)
-        if win.levels[k][0] > win.predicted[k]:
-            y = win.cap[k]
-        tip = yield_at(o, win.soil[k], modulus, win.predicted[k] - height, win.levels[k])
+        y = win.end[k][3]
+        tip = yield_at(o, win.soil[k], modulus, win.end[k][0] - height, win.levels[k])
         return real(1.0) + share * wp.max(tip - y, real(0.0)) / (wp.max(pressure, y) + real(LUG_ONSET))
 
     @wp.func
     def loaded(win: Window, k: int, cell: real):
         """Whether a node or one of its neighbours is in the soil at the end of the step."""
-        z = win.predicted[k]
-        if z >= seen or win.mark[k] == t.BARE_NODE:
+        zero = real(0.0)
+        u = win.end[k][1]
+        if u <= -cell or win.mark[k] == t.BARE_NODE:
             return False
-        u = win.levels[k][0] - z
-        if u > real(0.0):
-            return True
-        return u > -cell and (
-            win.levels[k + 1][0] > win.predicted[k + 1]
-            or win.levels[natural(k - 1)][0] > win.predicted[natural(k - 1)]
-            or win.levels[natural(k + win.side)][0] > win.predicted[natural(k + win.side)]
-            or win.levels[natural(k - win.side)][0] > win.predicted[natural(k - win.side)]
+        return (
+            u > zero
+            or win.end[k + 1][1] > zero
+            or win.end[natural(k - 1)][1] > zero
+            or win.end[natural(k + win.side)][1] > zero
+            or win.end[natural(k - win.side)][1] > zero
         )
 
     @wp.func
@@ -282,22 +282,22 @@ def traction_stages(name: str) -> SimpleNamespace:
         h = o.step[0]
         cell = g.spacing
         k = natural((slot * win.side + i) * win.side + j)
-        z = win.predicted[k]
+        z = win.end[k][0]
         soil = o.soils[natural(win.soil[k])]
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
         sinking = soil.damping_time * (win.under[k] - z) / h
         pressure, stiffness, px, py, covered = cell_pressure(g, o, win, soil, k, modulus, sinking)
         if covered <= zero:
             return vec6(), zero, vec3(), zero, vec6()
-        east = win.predicted[k + 1] < seen
-        west = win.predicted[natural(k - 1)] < seen
-        north = win.predicted[natural(k + win.side)] < seen
-        south = win.predicted[natural(k - win.side)] < seen
-        width = wp.where(east, half, win.reach[k][0]) + wp.where(west, half, win.reach[k][1])
-        length = wp.where(north, half, win.reach[k][2]) + wp.where(south, half, win.reach[k][3])
+        east = win.end[k + 1][0]
+        west = win.end[natural(k - 1)][0]
+        north = win.end[natural(k + win.side)][0]
+        south = win.end[natural(k - win.side)][0]
+        width = wp.where(east < seen, half, win.reach[k][0]) + wp.where(west < seen, half, win.reach[k][1])
+        length = wp.where(north < seen, half, win.reach[k][2]) + wp.where(south < seen, half, win.reach[k][3])
         area = cell * cell * width * length
-        zx = slope(win.predicted[k + 1], win.predicted[natural(k - 1)], z) * g.per_spacing
-        zy = slope(win.predicted[natural(k + win.side)], win.predicted[natural(k - win.side)], z) * g.per_spacing
+        zx = slope(east, west, z) * g.per_spacing
+        zy = slope(north, south, z) * g.per_spacing
         steep = one + zx * zx + zy * zy
         inclined = wp.sqrt(steep)
         normal = (one / inclined) * vec3(-zx, -zy, one)

@@ -122,9 +122,9 @@ def soil_types(name: str) -> SimpleNamespace:
         under: wp.array(dtype=real)  # [m] lower surface of the body, FAR where there is none
         triangle: wp.array(dtype=wp.int32)
         reach: wp.array(dtype=vec4)  # how far the body goes on past its last node east, west, north, south [cells]
-        predicted: wp.array(dtype=real)  # [m] `under` at the end of the coming step
-        cap: wp.array(dtype=real)  # yield pressure [Pa] at `predicted`, where that is in the soil
-        yielding: wp.array(dtype=wp.int32)  # 1: pressed as far as the soil bears
+        end: wp.array(
+            dtype=vec4
+        )  # at the end of the step: `under` [m], depth [m], 1 if the soil yields, its pressure [Pa]
         sunk: wp.array(dtype=real)  # [m] plastic sinkage of this step
         share: wp.array(dtype=real)  # part of it that is sinkage proper, 000 eq. 6
         flow: wp.array(dtype=real)  # [m] gained or lost by sliding in this sweep
