@@ -31,7 +31,7 @@ SMOOTH = {  # measured
 LUGGED = {"pull": (-6.5, 14.0, 20.0, 22.0, 23.0, 24.5)}
 UNITS = {"pull": "N", "sinkage": "mm", "torque": "N·m"}
 DIGITS = {"pull": 1, "sinkage": 1, "torque": 2}
-FIGURE_INCH, FIGURE_DPI = (5.6, 3.4), 110
+FIGURE_INCH, FIGURE_DPI = (6.4, 3.4), 110
 
 
 @dataclass
@@ -117,7 +117,10 @@ def resistance(curves: list[Curve]) -> str:
     measured = [t / r - p for t, p in zip(SMOOTH["torque"], SMOOTH["pull"], strict=True)]
     rows = [("measured", *(number(v, 1) for v in measured))]
     rows += [(c.name, *(number(t / r - p, 1) for t, p in zip(c.torque, c.pull, strict=True))) for c in curves]
-    return table(head, rows)
+    early, late = SLIPS.index(0.1), SLIPS.index(0.6)
+    shares = {"measured": SMOOTH["torque"], **{c.name: c.torque for c in curves}}
+    words = ", ".join(f"{name} {percent(t[early] / t[late], 0)}" for name, t in shares.items())
+    return f"{table(head, rows)}\n\nTorque at slip 0.1 over that at slip 0.6: {words}."
 
 
 def sensitivity(mu: float, reference: Curve) -> str:
@@ -160,7 +163,8 @@ def draw(quantity: str, curves: list[tuple[Curve, str, str]], points: dict[str, 
         for label, (values, colour) in points.items():
             axes.plot(SLIPS, values, "o", color=colour, label=label, zorder=3)
         for curve, colour, style in curves:
-            label = curve.name.replace(", slip of the rim", "")
+            label = curve.name.removesuffix(", slip of the rim")
+            label = label if label.startswith("closed form") else f"Grouser, {label}"
             axes.plot(SLIPS, getattr(curve, quantity), style, color=colour, label=label)
         if quantity == "pull":
             axes.axhline(0, color="#8797a3", linewidth=0.8)

@@ -27,7 +27,7 @@ COLUMNS = {
     "slip 0.6": {"slip": 0.6},
 }
 GRIDS = {0.010: 0.02, 0.005: 0.01}  # spacing [m] -> bar
-PLATES = ((0.2, 0.1), (0.1, 0.1), (0.3, 0.05))  # [m]
+PLATES = ((0.2, 0.1), (0.1, 0.1), (0.2, 0.05))  # [m]; the last one has two edges on nodes and two between
 
 
 @dataclass(frozen=True)

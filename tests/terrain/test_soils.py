@@ -32,7 +32,7 @@ def test_builtin_soil_has_the_published_constants(name):
     s = soil(name)
     constants = (s.n, s.k_c, s.k_phi, s.cohesion, s.friction_angle_deg, s.shear_modulus)
     assert constants == TABLE[name]
-    assert (s.elastic_stiffness, s.damping_time, s.compression) == (5e7, 2e-3, 0.3)
+    assert (s.elastic_stiffness, s.damping_time, s.compression) == (5e7, 1e-3, 0.3)
     assert s.wheel_friction is None
     assert s.repose_angle_deg is None
 

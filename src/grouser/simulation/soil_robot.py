@@ -42,8 +42,27 @@ def on_soil(
     ground = Ground(terrain or flat(size=(20.0, 20.0), spacing=1.0), material, spacing, worlds=worlds, dtype=dtype)
     surfaces = bodies if isinstance(bodies, Mapping) else chosen_surfaces(spec, bodies)
     module = SoilModule(ground, surfaces, options)
+    hand_over_floors(spec, module.bodies)
     notes = [f"ground contact of {', '.join(module.bodies)} handed from MuJoCo to the soil ({material.name})"]
     return Simulation(spec, [module], ground=ground, step=step, worlds=worlds, dtype=dtype, notes=notes, **more)
+
+
+def hand_over_floors(spec: mujoco.MjSpec, bodies: Sequence[str]) -> None:
+    """Take floors that are bodies of their own, and contact pairs with a floor, away from the soil bodies.
+
+    What belongs to the world itself is taken away by the soil module.
+    """
+    floors = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+    for k, floor in enumerate(spec.bodies):
+        if floor.name != "world" and any(g.type in floors for g in floor.geoms):
+            floor.name = floor.name or f"floor{k}"
+            for body in bodies:
+                spec.add_exclude(bodyname1=floor.name, bodyname2=body)
+    for pair in list(spec.pairs):
+        ends = [spec.geom(name) for name in (pair.geomname1, pair.geomname2)]
+        known = [g for g in ends if g is not None]
+        if any(g.type in floors for g in known) and any(g.parent.name in bodies for g in known):
+            spec.delete(pair)
 
 
 def load_robot(robot: str | Path | mujoco.MjSpec) -> mujoco.MjSpec:
@@ -59,11 +78,12 @@ def load_robot(robot: str | Path | mujoco.MjSpec) -> mujoco.MjSpec:
 
 
 def chosen_surfaces(spec: mujoco.MjSpec, bodies: str | Sequence[str]) -> dict[str, Surface]:
-    """Surfaces of the bodies a pattern or a list names, from their own shapes."""
+    """Surfaces of the bodies a list names or a pattern finds among those that move, from their own shapes."""
     model = compile_spec(spec.copy())
     names = [model.body(b).name for b in range(1, model.nbody)]
     if isinstance(bodies, str):
-        chosen = [n for n in names if n and re.fullmatch(bodies, n) and model.body(n).geomnum[0] > 0]
+        movable = [n for b, n in enumerate(names, 1) if n and model.body_weldid[b] != 0 and model.body_geomnum[b] > 0]
+        chosen = [n for n in movable if re.fullmatch(bodies, n)]
         if not chosen:
             raise InputError(f"bodies: {bodies!r} matches none of {', '.join(n for n in names if n)}")
     else:
