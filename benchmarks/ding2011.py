@@ -31,6 +31,7 @@ SMOOTH = {  # measured
 LUGGED = {"pull": (-6.5, 14.0, 20.0, 22.0, 23.0, 24.5)}
 UNITS = {"pull": "N", "sinkage": "mm", "torque": "N·m"}
 DIGITS = {"pull": 1, "sinkage": 1, "torque": 2}
+PEAK_WIDTH = 0.08  # of the lug frequency: what its peak covers
 FIGURE_INCH, FIGURE_DPI = (6.4, 3.4), 110
 
 
@@ -42,7 +43,6 @@ class Curve:
     pull: list[float] = field(default_factory=list)
     sinkage: list[float] = field(default_factory=list)
     torque: list[float] = field(default_factory=list)
-    ripple: float = math.nan  # strongest frequency of the pull over the lug frequency, at slip 0.3
 
     def add(self, sinkage: float, pull: float, torque: float) -> None:
         self.sinkage.append(1e3 * sinkage)
@@ -64,10 +64,8 @@ def driven(name: str, wheel: dict, slips: tuple[float, ...] = SLIPS, **settings)
     for slip in slips:
         with tempfile.TemporaryDirectory() as folder:
             run = grouser.run("single-wheel", load=LOAD, slip=slip, wheel=wheel, out=folder, report=False, **settings)
-            m = run.metrics
-            curve.add(m["sinkage_m"], m["drawbar_pull_N"], m["torque_Nm"])
-            if slip == 0.3 and "grouser_count" in wheel:
-                curve.ripple = ripple(run.recording, wheel)
+        m = run.metrics
+        curve.add(m["sinkage_m"], m["drawbar_pull_N"], m["torque_Nm"])
     return curve
 
 
@@ -77,15 +75,25 @@ def rim_slips(height: float) -> tuple[float, ...]:
     return tuple(1 - q if q <= 1 else 1 / q - 1 for q in share)
 
 
-def ripple(path, wheel: dict) -> float:
-    """Strongest frequency of the pull over the frequency at which lugs enter the soil."""
-    with grouser.Recording(path) as recording:
-        time, pull = recording.time, recording["wheel/drawbar_pull"]
-        spin = float(np.mean(recording["joint/velocity[axle]"][len(time) // 2 :]))
+def ripple(spacing: float) -> str:
+    """Amplitude of the lugged wheel's pull at slip 0.3: at the lug frequency, and the strongest elsewhere."""
+    wheel = {**WHEEL, **LUGS}
+    with tempfile.TemporaryDirectory() as folder:
+        run = grouser.run(
+            "single-wheel", soil=SOIL, load=LOAD, slip=0.3, wheel=wheel, spacing=spacing, out=folder, report=False
+        )
+        with grouser.Recording(run.recording) as recording:
+            time, pull = recording.time, recording["wheel/drawbar_pull"]
+            spin = float(recording["joint/velocity[axle]"][-1])
     steady = pull[len(pull) // 3 :] - np.mean(pull[len(pull) // 3 :])
-    power = np.abs(np.fft.rfft(steady * np.hanning(len(steady))))
-    frequency = np.fft.rfftfreq(len(steady), time[1] - time[0])
-    return float(frequency[np.argmax(power)] / (wheel["grouser_count"] * spin / (2 * math.pi)))
+    amplitude = 4 / len(steady) * np.abs(np.fft.rfft(steady * np.hanning(len(steady))))
+    times = np.fft.rfftfreq(len(steady), time[1] - time[0]) / (LUGS["grouser_count"] * spin / (2 * math.pi))
+    near = np.abs(times - 1) < PEAK_WIDTH
+    other = int(np.argmax(np.where(near, 0.0, amplitude)))
+    return (
+        f"{1e3 * spacing:.0f} mm grid: {amplitude[near].max():.1f} N at the lug frequency, at most"
+        f" {amplitude[other]:.1f} N elsewhere (at {times[other]:.2f} times it)"
+    )
 
 
 def closed_form(name: str, wheel_friction: float | None) -> Curve:
@@ -131,14 +139,7 @@ def sensitivity(mu: float, reference: Curve) -> str:
         "K = 9.7 mm": {"soil.shear_modulus": 0.0097},
         "K = 13.1 mm": {"soil.shear_modulus": 0.0131},
     }
-    head = (
-        "smooth wheel, tan(2/3 φ), with",
-        "pull",
-        "sinkage",
-        "torque",
-        "sinkage mm at slip 0.6",
-        "pull N at slip 0.6",
-    )
+    head = ("smooth wheel, tan(2/3 φ)", "pull", "sinkage", "torque", "sinkage at slip 0.6", "pull at slip 0.6")
     rows = []
     for name, change in {"as above": {}, **variants}.items():
         settings = {"soil": SOIL, "soil.wheel_friction": mu, **change}
@@ -198,8 +199,8 @@ def main() -> int:
         + ", ".join(number(v, 1) for v in lugged.sinkage)
         + " mm, torque "
         + ", ".join(number(v, 2) for v in lugged.torque)
-        + f" N·m at the slips above. The strongest frequency of its pull at slip 0.3 is {lugged.ripple:.2f} times the"
-        " frequency at which lugs enter the soil."
+        + " N·m at the slips above.",
+        "Ripple of its pull at slip 0.3. " + "; ".join(ripple(spacing) for spacing in (0.01, 0.005)) + ".",
     ]
     parts = {
         "ding2011": f"tan(2/3 φ) = {mu:.3f}.\n\n" + "\n\n".join(text),

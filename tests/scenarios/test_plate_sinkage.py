@@ -36,9 +36,7 @@ def test_every_soil_follows_bekker(tmp_path, name):
 
 
 @pytest.mark.parametrize("spacing", [0.01, 0.005])
-@pytest.mark.parametrize(
-    ("length", "width"), [(0.1, 0.1), (0.3, 0.05), (0.1537, 0.0771), (0.077, 0.2013)], ids=str
-)
+@pytest.mark.parametrize(("length", "width"), [(0.1, 0.1), (0.3, 0.05), (0.1537, 0.0771), (0.077, 0.2013)], ids=str)
 def test_size_and_edges_between_nodes_do_not_matter(tmp_path, length, width, spacing):
     changes = {"plate.length": length, "plate.width": width, "spacing": spacing, "depth": 0.03}
     held_to_the_bar(pressed(tmp_path, **changes), soil("dry-sand").n)

@@ -197,7 +197,10 @@ def test_bare_nodes_do_not_rut():
             ),
             "soil_index: 2 is not allowed; there are 1 soils",
         ),
-        (lambda: Ground(flat(size=(1, 1), spacing=0.1), soil("clay"), dtype="float16"), "dtype: 'float16' is not known"),
+        (
+            lambda: Ground(flat(size=(1, 1), spacing=0.1), soil("clay"), dtype="float16"),
+            "dtype: 'float16' is not known",
+        ),
     ],
 )
 def test_ground_that_cannot_be_is_refused(make, said):

@@ -429,9 +429,7 @@ def test_displacement_parts_of_plain_motions(velocity, normal, expected):
 
 def weights(at, along=(1.0, 0.0)) -> tuple[np.ndarray, np.ndarray]:
     at = np.atleast_2d(at)
-    even, ahead = launch(
-        weight_kernel, len(at), [array(at, vec2), vec2(*along)], (len(at), real), (len(at), real)
-    )
+    even, ahead = launch(weight_kernel, len(at), [array(at, vec2), vec2(*along)], (len(at), real), (len(at), real))
     return even, ahead
 
 

@@ -264,11 +264,11 @@ def test_slivers_without_area_are_dropped():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (dict(radius=0, width=0.1), r"wheel.radius: 0 m is not allowed"),
-        (dict(radius=0.1, width=-0.1), r"wheel.width: -0.1 m is not allowed"),
-        (dict(radius=float("nan"), width=0.1), r"wheel.radius: nan m is not allowed"),
-        (dict(radius=0.1, width=0.1, grouser_height=-0.01), r"wheel.grouser_height: -0.01 is not allowed"),
-        (dict(radius=0.1, width=0.1, grouser_count=-2), r"wheel.grouser_count: -2 is not allowed"),
+        ({"radius": 0, "width": 0.1}, r"wheel.radius: 0 m is not allowed"),
+        ({"radius": 0.1, "width": -0.1}, r"wheel.width: -0.1 m is not allowed"),
+        ({"radius": float("nan"), "width": 0.1}, r"wheel.radius: nan m is not allowed"),
+        ({"radius": 0.1, "width": 0.1, "grouser_height": -0.01}, r"wheel.grouser_height: -0.01 is not allowed"),
+        ({"radius": 0.1, "width": 0.1, "grouser_count": -2}, r"wheel.grouser_count: -2 is not allowed"),
     ],
 )
 def test_a_wheel_that_cannot_be_is_refused(settings, said):

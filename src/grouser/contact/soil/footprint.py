@@ -266,8 +266,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
             one = real(1.0)
             zero = real(0.0)
             if xa != xb:
-                j0 = wp.max(int(wp.ceil(wp.min(xa, xb))), 0)
-                j1 = wp.min(int(wp.floor(wp.max(xa, xb))), columns - 1)
+                j0 = wp.max(int(wp.ceil(wp.min(xa, xb) - slack)), 0)
+                j1 = wp.min(int(wp.floor(wp.max(xa, xb) + slack)), columns - 1)
                 for j in range(j0, j1 + 1):
                     y = ya + (real(j) - xa) / (xb - xa) * (yb - ya)
                     i = int(wp.floor(y))
@@ -277,8 +277,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
                             win, start + (i + 1) * win.side + j, vec4(zero, zero, zero, one - (y - real(i))), mode
                         )
             if ya != yb:
-                i0 = wp.max(int(wp.ceil(wp.min(ya, yb))), 0)
-                i1 = wp.min(int(wp.floor(wp.max(ya, yb))), rows - 1)
+                i0 = wp.max(int(wp.ceil(wp.min(ya, yb) - slack)), 0)
+                i1 = wp.min(int(wp.floor(wp.max(ya, yb) + slack)), rows - 1)
                 for i in range(i0, i1 + 1):
                     x = xa + (real(i) - ya) / (yb - ya) * (xb - xa)
                     j = int(wp.floor(x))

@@ -141,7 +141,8 @@ class SoilModule:
 
     def _erosion_steps(self, h: float) -> int:
         """Steps of `h` [s] from one erosion to the next."""
-        return max(1, round(SWEEPS * self.ground.spacing / (SLIDE_SPEED * h)))
+        sweeps = SWEEPS if self.options.sweeps is None else self.options.sweeps
+        return max(1, round(sweeps * self.ground.spacing / (SLIDE_SPEED * h)))
 
     def _make_bodies(self, rows: Sequence[int]):
         b, p, parts = self.types.Bodies(), self.precision, list(self.surfaces.values())
@@ -252,7 +253,7 @@ class SoilModule:
         w, b = self._window, self._bodies
         names = (
             "box", "top", "extent", "lowest", "sinkage", "area", "tally", "soil", "mark", "levels", "under",
-            "triangle", "reach", "node_shear",
+            "triangle", "reach", "queued", "node_shear",
         )  # fmt: skip
         return {
             "shear": b.shear, "placed": b.placed, "near": b.near, "per_width": b.per_width,
@@ -266,7 +267,9 @@ class SoilModule:
         for array, rows, value in (
             (self._bodies.shear, worlds, 0.0), (self._bodies.placed, worlds, [0.0, 0.0, t.FAR]),
             (self._bodies.near, worlds, 0), (self._bodies.per_width, worlds, self._per_width),
-            (self._window.box, slots, EMPTY_BOX), (self._window.tally, slots, 0.0), (self._window.sinkage, slots, 0.0),
+            (self._window.box, slots, EMPTY_BOX), (self._window.tally, slots, 0.0),
+            (self._window.sinkage, slots, 0.0), (self._window.area, slots, 0.0),
+            (self._window.queued.reshape((-1, self._window.side**2)), slots, 0),
         ):  # fmt: skip
             host = array.numpy()
             host[rows] = value

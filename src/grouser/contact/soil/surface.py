@@ -65,7 +65,7 @@ def prepare(
     if triangles.min() < 0 or triangles.max() >= len(vertices):
         raise InputError(f"mesh of {name!r}: triangle index {triangles.max()} with {len(vertices)} vertices")
     if normals is None:
-        vertices, triangles = divide(*weld(vertices, triangles), longest_edge)
+        vertices, triangles = weld(*divide(*weld(vertices, triangles), longest_edge))
     triangles = triangles[np.linalg.norm(face_normals(vertices, triangles), axis=1) > 0]
     if not len(triangles):
         raise InputError(f"mesh of {name!r}: every triangle has zero area")

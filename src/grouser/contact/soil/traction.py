@@ -70,7 +70,9 @@ def traction_stages(name: str) -> SimpleNamespace:
             out = z + o.step[0] * rise
             u = win.levels[k][0] - out
             end = vec4(out, u, real(0.0), real(0.0))
-            if u > real(0.0) and win.mark[k] != t.BARE_NODE:
+            if win.soil[k] < 0:  # bare: nothing presses there
+                end = vec4(out, -far, real(0.0), real(0.0))
+            elif u > real(0.0):
                 soil = o.soils[natural(win.soil[k])]
                 modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
                 y = yield_at(o, win.soil[k], modulus, out, win.levels[k])
@@ -91,35 +93,25 @@ def traction_stages(name: str) -> SimpleNamespace:
         return (share + (one - share) * wall) * rise
 
     @wp.func
-    def along_axis(
-        samples: int, pressed: bool, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
+    def beside(
+        x: real, pressed: bool, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
         there_behind: bool, there_ahead: bool, rise: real, bow: real, soft: real,
     ):  # fmt: skip
-        """Soil, virgin level and the body's skin at points along one axis of a cell, against the node, and slope [m].
+        """Soil, virgin level and the body's skin x cells along an axis, against the node, and the skin's slope [m].
 
         `rise` and `bow` are slope and bend of the skin per cell.
         """
-        ground = vec4()
-        virgin = vec4()
-        skin = vec4()
-        slope_at = vec4()
-        per = real(1.0) / real(samples)
-        for a in range(samples):
-            x = (real(a) + half) * per - half
-            away = wp.abs(x)
-            if x > real(0.0):
-                if there_ahead:
-                    virgin[a] = away * (ahead[1] - here[1])
-                    if pressed:
-                        ground[a] = soil_beside(away, gap_ahead, ahead[0] - here[0], soft)
-            elif x < real(0.0):
-                if there_behind:
-                    virgin[a] = away * (behind[1] - here[1])
-                    if pressed:
-                        ground[a] = soil_beside(away, gap_behind, behind[0] - here[0], soft)
-            skin[a] = x * (rise + half * bow * x)
-            slope_at[a] = rise + bow * x
-        return ground, virgin, skin, slope_at
+        ground = real(0.0)
+        virgin = real(0.0)
+        if x > real(0.0) and there_ahead:
+            virgin = x * (ahead[1] - here[1])
+            if pressed:
+                ground = soil_beside(x, gap_ahead, ahead[0] - here[0], soft)
+        if x < real(0.0) and there_behind:
+            virgin = -x * (behind[1] - here[1])
+            if pressed:
+                ground = soil_beside(-x, gap_behind, behind[0] - here[0], soft)
+        return vec4(ground, virgin, x * (rise + half * bow * x), rise + bow * x)
 
     @wp.func
     def cell_pressure(g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real):
@@ -176,34 +168,41 @@ def traction_stages(name: str) -> SimpleNamespace:
         elif steep_y > real(4.0) * steep_x:
             columns = 1
         levels = win.levels[k]
+        to_east = win.levels[k + 1]
+        to_west = win.levels[natural(k - 1)]
+        to_north = win.levels[natural(k + win.side)]
+        to_south = win.levels[natural(k - win.side)]
         soft = real(SOFT) * cell
-        ground_x, virgin_x, skin_x, slope_x = along_axis(
-            columns, pressed, levels, win.levels[natural(k - 1)], win.levels[k + 1], u_west, u_east,
-            west < seen, east < seen, zx * cell, zxx * cell * cell, soft,
-        )  # fmt: skip
-        ground_y, virgin_y, skin_y, slope_y = along_axis(
-            rows, pressed, levels, win.levels[natural(k - win.side)], win.levels[natural(k + win.side)],
-            u_south, u_north, south < seen, north < seen, zy * cell, zyy * cell * cell, soft,
-        )  # fmt: skip
         depth = levels[1] - z
         if z < levels[2]:
             depth = wp.max(levels[1], levels[3]) - z
+        per_column = real(1.0) / real(columns)
+        per_row = real(1.0) / real(rows)
         pressure = zero
         px = zero
         py = zero
         inside = int(0)
-        for a in range(columns):
-            for c in range(rows):
-                skin = skin_x[a] + skin_y[c]
-                deep = u + ground_x[a] + ground_y[c] - skin
+        for c in range(rows):
+            y = real(2 * c + 1 - rows) * half * per_row  # the middle point is 0 to the last bit
+            row = beside(
+                y, pressed, levels, to_south, to_north, u_south, u_north, south < seen, north < seen,
+                zy * cell, zyy * cell * cell, soft,
+            )  # fmt: skip
+            for a in range(columns):
+                x = real(2 * a + 1 - columns) * half * per_column
+                point = row + beside(
+                    x, pressed, levels, to_west, to_east, u_west, u_east, west < seen, east < seen,
+                    zx * cell, zxx * cell * cell, soft,
+                )  # fmt: skip
+                deep = u + point[0] - point[2]
                 if deep > zero:
-                    cap = bekker(o, win.soil[k], modulus, depth + virgin_x[a] + virgin_y[c] - skin)
+                    cap = bekker(o, win.soil[k], modulus, depth + point[1] - point[2])
                     q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                     pressure += q
                     inside += 1
-                    px += q * slope_x[a]
-                    py += q * slope_y[c]
-        mean = real(1.0) / real(rows * columns)
+                    px += q * (point[3] - row[3])
+                    py += q * row[3]
+        mean = per_row * per_column
         covered = real(inside) * mean
         return pressure * mean, soil.k_e * covered, px * mean * per, py * mean * per, covered
 
@@ -260,7 +259,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         """Whether a node or one of its neighbours is in the soil at the end of the step."""
         zero = real(0.0)
         u = win.end[k][1]
-        if u <= -cell or win.mark[k] == t.BARE_NODE:
+        if u <= -cell:
             return False
         return (
             u > zero

@@ -1,0 +1,202 @@
+"""Bad input to the real scenarios and to `on_soil`: one clear line, exit 2, nothing written."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+import grouser
+from grouser.cli import status
+from grouser.errors import InputError
+from grouser.simulation import on_soil
+from grouser.terrain import ElevationGrid, flat, soil
+
+
+def told(arguments: list[str], capsys) -> str:
+    """The one line on stderr of a command that must refuse."""
+    assert status(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1, captured.err
+    assert "Traceback" not in captured.err
+    return captured.err.removeprefix("error: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("scenario", ["single-wheel", "plate-sinkage"])
+@pytest.mark.parametrize(
+    ("option", "allowed"),
+    [
+        ("soil.k_phi=0", "above 0"), ("soil.k_phi=-1e6", "above 0"), ("soil.n=-1", "above 0"), ("soil.n=0", "above 0"),
+        ("soil.k_c=-1", "at least 0"), ("soil.shear_modulus=0", "above 0"), ("soil.cohesion=-5", "at least 0"),
+        ("soil.elastic_stiffness=0", "above 0"), ("soil.friction_angle_deg=90", "below 90"),
+        ("soil.wheel_friction=-0.1", "at least 0"), ("soil.n=nan", "finite"), ("soil.k_phi=stiff", ""),
+    ],
+)  # fmt: skip
+def test_soil_constants_that_cannot_be(tmp_path, monkeypatch, capsys, scenario, option, allowed):
+    monkeypatch.chdir(tmp_path)
+    line = told(["run", scenario, "--out", "out", "--set", option], capsys)
+    assert line.startswith(f"--set {option}: ")
+    assert allowed in line
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["single-wheel", "--set", "spacing=0.4"], ["spacing: 0.4 m", "at least 4 x 4"]),
+        (["single-wheel", "--set", "spacing=0.15"], ["spacing: 0.15 m", "'wheel'", "0.3 m"]),
+        (["single-wheel", "--set", "spacing=0.06", "--set", "wheel.width=0.05"], ["spacing: 0.06 m", "0.05 m"]),
+        (["plate-sinkage", "--set", "spacing=0.5"], ["spacing: 0.5 m"]),
+        (["single-wheel", "--set", "spacing=0"], ["spacing=0", "greater than 0"]),
+        (["single-wheel", "--set", "step=-0.001"], ["step=-0.001", "greater than 0"]),
+        (["single-wheel", "--set", "wheel.radius=0"], ["wheel.radius=0", "greater than 0"]),
+        (["single-wheel", "--set", "load=-10"], ["load=-10", "greater than 0"]),
+        (["single-wheel", "--set", "compression=1.5"], ["compression=1.5", "less than or equal to 1"]),
+        (["single-wheel", "--set", "sinkgae=1"], ["sinkgae", "unknown field"]),
+        (["single-wheel", "--set", "wheel.radios=0.1"], ["wheel.radios", "unknown field", "'radius'"]),
+        (["single-wheel", "--set", "soil.k_fi=1"], ["soil.k_fi", "unknown field", "'k_phi'"]),
+        (["single-wheel", "--set", "soil=dry-snd"], ["dry-snd", "'dry-sand'"]),
+        (["single-wheel", "--set", "mode=pushed"], ["mode=pushed", "allowed: towed, driven"]),
+        (["single-wheel", "--set", "soil.file=none.yaml"], ["none.yaml"]),
+        (["missing.yaml"], ["missing.yaml: not readable"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_settings_that_cannot_be(tmp_path, monkeypatch, capsys, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    line = told(["run", *arguments, "--out", "out"], capsys)
+    for word in words:
+        assert word in line
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("scenario: single-wheel\nsettings: {slip: [\n", ["wheel.yaml:"]),
+        ("scenario: single-wheel\nsettings:\n\tslip: 0.1\n", ["wheel.yaml:3:1"]),
+        ("scenario: single-wheel\nsettings:\n  spaceing: 0.01\n", ["wheel.yaml:3:3", "spaceing", "'spacing'"]),
+        ("scenario: single-wheel\nsettings:\n  soil: {name: clay, n: -1}\n", ["wheel.yaml:3:", "soil.n", "above 0"]),
+        ("scenario: single-whel\n", ["wheel.yaml:1:11", "'single-wheel'"]),
+        ("- 1\n", ["wheel.yaml"]),
+        ("", ["wheel.yaml"]),
+    ],
+    ids=["never closed", "tab", "misspelt", "soil constant", "scenario", "a list", "nothing"],
+)
+def test_files_that_cannot_be_read_name_the_place(tmp_path, monkeypatch, capsys, text, words):
+    monkeypatch.chdir(tmp_path)
+    Path("wheel.yaml").write_text(text, encoding="utf-8")
+    line = told(["run", "wheel.yaml", "--out", "out"], capsys)
+    for word in words:
+        assert word in line
+    assert [file.name for file in tmp_path.iterdir()] == ["wheel.yaml"]
+
+
+def test_bytes_that_are_no_text(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("wheel.yaml").write_bytes(b"\xff\xfe\x00scenario")
+    assert "wheel.yaml" in told(["run", "wheel.yaml", "--out", "out"], capsys)
+    assert not Path("out").exists()
+
+
+def test_results_are_not_mixed_with_those_of_another_run(tmp_path, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    line = told(["run", "single-wheel", "--out", str(out)], capsys)
+    assert line.startswith(f"--out {out}: not empty")
+    assert [file.name for file in out.iterdir()] == ["notes.txt"]
+
+
+# ---- robots and ground -------------------------------------------------------------------------------
+
+
+def stl(path: Path, triangles: np.ndarray) -> Path:
+    """A binary STL file."""
+    body = b"".join(struct.pack("<12fH", 0, 0, 0, *t.reshape(-1), 0) for t in triangles.astype(np.float32))
+    path.write_bytes(bytes(80) + struct.pack("<I", len(triangles)) + body)
+    return path
+
+
+def cube(size: float = 0.1) -> np.ndarray:
+    from grouser.simulation.shapes import box
+
+    vertices, triangles = box(np.full(3, size))
+    return vertices[triangles]
+
+
+def robot_with_mesh(folder: Path, triangles: np.ndarray) -> Path:
+    stl(folder / "foot.stl", triangles)
+    file = folder / "robot.xml"
+    file.write_text(
+        '<mujoco><asset><mesh name="foot" file="foot.stl"/></asset><worldbody><body name="foot" pos="0 0 1">'
+        '<freejoint/><geom type="mesh" mesh="foot" mass="1"/></body></worldbody></mujoco>'
+    )
+    return file
+
+
+def refusal(make) -> str:
+    with pytest.raises(InputError) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_mesh_that_is_fine_is_taken(tmp_path):
+    """So that the refusals below are about what is wrong with the others."""
+    assert on_soil(robot_with_mesh(tmp_path, cube()), "clay").modules[0].bodies == ("foot",)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_mesh_with_a_hole_in_its_numbers(tmp_path, wrong):
+    triangles = cube()
+    triangles[3, 1, 2] = wrong
+    line = refusal(lambda: on_soil(robot_with_mesh(tmp_path, triangles), "clay"))
+    assert "robot.xml" in line or "foot" in line
+
+
+def test_an_empty_mesh(tmp_path):
+    line = refusal(lambda: on_soil(robot_with_mesh(tmp_path, np.zeros((0, 3, 3))), "clay"))
+    assert "foot" in line
+
+
+def falling_ball() -> mujoco.MjSpec:
+    return mujoco.MjSpec.from_string(
+        '<mujoco><worldbody><body name="ball" pos="0 0 1"><freejoint/><geom size="0.1"/></body>'
+        '<body name="ghost" pos="0 0 2"><freejoint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
+        "</worldbody></mujoco>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: on_soil("no-such-robot.xml"), ["no-such-robot.xml"]),
+        (lambda: on_soil(falling_ball(), "clay", ["bal"]), ["'bal'", "ball"]),
+        (lambda: on_soil(falling_ball(), "clay", "wheel_.*"), ["wheel_.*", "ball"]),
+        (lambda: on_soil(falling_ball(), "clay", ["ghost"]), ["'ghost'", "no shape"]),
+        (lambda: on_soil(falling_ball(), "clya"), ["clya", "'clay'"]),
+        (lambda: on_soil(falling_ball(), "clay", ["ball"], spacing=0.15), ["spacing: 0.15 m", "'ball'"]),
+        (lambda: on_soil(falling_ball(), "clay", ["ball"], step=0.0), ["step: 0"]),
+        (lambda: on_soil(falling_ball(), "clay", ["ball"], dtype="half"), ["'half'", "float64"]),
+        (lambda: grouser.run("single-wheel", spacing=1.0, out="never"), ["spacing: 1"]),
+        (lambda: ElevationGrid(np.full((3, 3), np.nan), 0.1, (0, 0)), ["height nan", "row 0, column 0"]),
+        (lambda: flat(size=(1, 1), spacing=-1.0), ["spacing"]),
+        (lambda: soil("dry-sand").replace(k_phi=float("nan")), ["k_phi", "nan"]),
+    ],
+)
+def test_robots_and_ground_that_cannot_be(tmp_path, monkeypatch, make, words):
+    monkeypatch.chdir(tmp_path)
+    line = refusal(make)
+    for word in words:
+        assert word in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_robot_file_mujoco_cannot_read(tmp_path):
+    (tmp_path / "robot.xml").write_text("<mujoco><worldbody><body>")
+    assert "robot.xml" in refusal(lambda: on_soil(tmp_path / "robot.xml"))
