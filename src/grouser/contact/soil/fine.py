@@ -30,6 +30,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     widen_box, close_hit_box = f.widen_box, f.close_hit_box
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
+    dig_node = s.dig_node
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
     erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
@@ -176,6 +177,19 @@ def fine_kernels(name: str) -> SimpleNamespace:
                         wp.atomic_add(win.box, slot, t.EDGES, 1)
 
     @wp.kernel(module=module)
+    def dig(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
+        world, node = wp.tid()
+        slot = natural(world * b.rows.shape[0] + body)
+        row = b.rows[body]
+        k = natural(slot * win.side * win.side + node)
+        if inside(win, slot, node) and win.mark[k] == t.CONTACT and win.box[slot, t.BORDERS] > 0:
+            if dig_node(
+                g, o, win, slot, node / win.side, node % win.side,
+                m.position[world, row], m.velocity[world, row], m.spin[world, row],
+            ) == 1:  # fmt: skip
+                wp.atomic_add(win.step_tally, slot, t.REMOVED, win.dug[k])
+
+    @wp.kernel(module=module)
     def collect(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
         """Spoil of a block and its weights over the border."""
         world, block = wp.tid()
@@ -227,13 +241,10 @@ def fine_kernels(name: str) -> SimpleNamespace:
         slot = natural(world * b.rows.shape[0] + body)
         if inside(win, slot, node):
             k = natural(slot * win.side * win.side + node)
-            d = real(0.0)
-            if win.mark[k] == t.CONTACT:
-                d = win.sunk[k]
-            if d > real(0.0):
+            if win.mark[k] == t.CONTACT and win.step_tally[slot, t.REMOVED] > real(0.0):
                 kept = wp.where(win.box[slot, t.BORDERS] == 0, 1, 0)
                 share = wp.where(kept == 1, real(1.0), o.soils[natural(win.soil[k])].chi)
-                wp.atomic_add(win.step_tally, slot, t.COMPRESSED, share * d)
+                wp.atomic_add(win.step_tally, slot, t.COMPRESSED, share * win.sunk[k])
                 sink_node(o, win, k, kept)
                 win.box[slot, t.CHANGED] = 1
 
@@ -342,7 +353,8 @@ def fine_kernels(name: str) -> SimpleNamespace:
                     g.stamp[world, index] = g.stamp[world, index] + 1
         if status_out[world, body] == t.FINE and contacts > 0:
             v = m.velocity[world, b.rows[body]]
-            if o.step[0] * wp.sqrt(v[0] * v[0] + v[1] * v[1]) > o.fast:
+            travel = o.step[0] * wp.sqrt(v[0] * v[0] + v[1] * v[1])
+            if travel > o.fast or o.step[0] * wp.abs(v[2]) > o.hard:
                 status_out[world, body] = t.FAST
 
     @wp.kernel(module=module)
@@ -444,6 +456,7 @@ class FineLauncher:
             go(k.touch_all, nodes, g, o, b, w, body)
             go(k.border, nodes, b, w, body)
             if o.spoil:
+                go(k.dig, nodes, g, o, b, w, m, body)
                 go(k.collect, blocks, g, o, b, w, m, body)
                 go(k.pile, nodes, o, b, w, body)
             go(k.sink_all, nodes, o, b, w, body)

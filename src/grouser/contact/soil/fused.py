@@ -31,6 +31,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
     widen_box, close_hit_box, faces_up = f.widen_box, f.close_hit_box, f.faces_up
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
+    dig_node = s.dig_node
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
     erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
@@ -182,6 +183,13 @@ def fused_kernels(name: str) -> SimpleNamespace:
                             if win.mark[n] != t.CONTACT:
                                 edges += 1
             patch_width(g, b, win, world, body, contacts, edges)
+        if o.spoil == 1 and borders > 0:
+            for i in range(i0, i1 + 1):
+                for j in range(j0, j1 + 1):
+                    k = natural(start + i * win.side + j)
+                    if win.mark[k] == t.CONTACT:
+                        if dig_node(g, o, win, slot, i, j, pos, vel, spin) == 1:
+                            removed += win.dug[k]
         if removed == real(0.0):
             return
         win.box[slot, t.CHANGED] = 1
@@ -201,7 +209,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         for i in range(i0, i1 + 1):
             for j in range(j0, j1 + 1):
                 k = natural(start + i * win.side + j)
-                if win.mark[k] == t.CONTACT and win.sunk[k] > real(0.0):
+                if win.mark[k] == t.CONTACT:
                     compressed += wp.where(kept == 1, real(1.0), o.soils[natural(win.soil[k])].chi) * win.sunk[k]
                     sink_node(o, win, k, kept)
         win.tally[slot, t.REMOVED] = win.tally[slot, t.REMOVED] + removed
@@ -346,7 +354,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     write_back(g, win, world, slot)
                 if status == t.FINE and win.box[slot, t.CONTACTS] > 0:
                     travel = o.step[0] * wp.sqrt(vel[0] * vel[0] + vel[1] * vel[1])
-                    if travel > o.fast:
+                    if travel > o.fast or o.step[0] * wp.abs(vel[2]) > o.hard:
                         status = int(t.FAST)
             status_out[world, body] = status
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import warp as wp
 
+SHEAR_BAND = 1e-3  # [m] of soil that a slipping surface drags along (assumed: some ten grains)
 EROSION_BAND = 0.005  # of the slope; half of what a slope may exceed the friction angle by
 EROSION_REST = 0.95  # of the slope, where sliding ends (assumed)
 
@@ -128,6 +129,17 @@ def displacement_parts(v: Any, normal: Any):
     sinkage = v_n[2] * v_n[2] * per_v_2
     bulldozing = (v_n[0] * v_n[0] + v_n[1] * v_n[1]) * per_v_2
     return v_n, sinkage, bulldozing
+
+
+@wp.func
+def dug_height(v_t: Any, chi: Any, step_per_cell: Any):
+    """Height [m] a slipping body drags off a node with no soil coming in from behind: (1 - chi) t |v_T| dt / dx.
+
+    A band of soil of thickness t moves with the surface; inside the footprint as much comes as goes, at its upstream
+    edge nothing comes. Over a pass this is t s / (1 - s), the form of classical slip sinkage; a wheel that spins on
+    the spot digs. t = SHEAR_BAND.
+    """
+    return (type(chi)(1.0) - chi) * type(chi)(SHEAR_BAND) * wp.length(v_t) * step_per_cell
 
 
 @wp.func

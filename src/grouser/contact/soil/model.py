@@ -20,6 +20,8 @@ from grouser.module import Channel, Motion, Outputs
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import Soil
 
+ROUGH_TRAVEL = 0.3e-3  # [m] along the ground in a step, beyond which pull and sinkage are off by percents
+ROUGH_DROP = 2e-3  # [m] down in a step, beyond which an impact sinks too deep
 FINE_SPACING = 7.5e-3  # [m] below which two sub-cell points along an axis do, else three
 SLIDE_SPEED = 1.0  # [m/s] at which sliding spreads, a cell in a sweep (assumed: about the speed of a small sand slide)
 SWEEPS = 2  # of erosion each time, fewer where slopes have come to rest
@@ -33,7 +35,10 @@ REASONS = {
     t.LEFT: ("it has left the terrain", True),
     t.WINDOW_FULL: ("its footprint is larger than its own bounding sphere allows", True),
     t.TILES_FULL: ("the ground ran out of tiles within one step", True),
-    t.FAST: ("it moves more than a millimetre in a step, so forces are rough; take a smaller step", False),
+    t.FAST: (
+        "it moves more than 0.3 mm along the ground or 2 mm down in a step: forces are rough, take a smaller step",
+        False,
+    ),
     t.NOT_FINITE: ("its position is not a number", True),
 }
 
@@ -134,7 +139,7 @@ class SoilModule:
         o.shear_law = SHEAR_LAWS[choice.friction]
         o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
-        o.fast = 1.01e-3
+        o.fast, o.hard = ROUGH_TRAVEL, ROUGH_DROP
         o.stages = wp.array([len(STAGES)], dtype=wp.int32, device=self.device)
         o.several = int(len(self.bodies) > 1)
         return o
@@ -213,7 +218,7 @@ class SoilModule:
         for field in ("soil", "mark", "triangle", "listed", "moved", "waiting", "queued"):
             setattr(w, field, wp.zeros(nodes, dtype=wp.int32, device=device))
         w.loaded = wp.zeros(blocks, dtype=wp.int32, device=device)
-        for field in ("under", "sunk", "share", "flow", "received"):
+        for field in ("under", "sunk", "dug", "share", "flow", "received"):
             setattr(w, field, wp.zeros(nodes, dtype=p.real, device=device))
         return w
 

@@ -136,6 +136,46 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return 0
 
     @wp.func
+    def node_velocity(g: Ground, win: Window, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3):
+        """Velocity of the body's surface over a node, and its part along the surface's normal."""
+        k = natural((slot * win.side + i) * win.side + j)
+        z = win.under[k]
+        dx = central(win.under[k + 1], win.under[natural(k - 1)], z)
+        dy = central(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z)
+        arm = vec3(
+            g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
+            g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
+            z - pos[2],
+        )
+        v = vel + wp.cross(spin, arm)
+        v_n, sinkage, bulldozing = laws.displacement_parts(v, vec3(-dx, -dy, g.spacing))
+        return v, v_n
+
+    @wp.func
+    def dig_node(
+        g: Ground, o: Options, win: Window, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3
+    ):  # fmt: skip
+        """What slip drags off a node at the upstream edge of the footprint; 1 where it is any."""
+        k = natural((slot * win.side + i) * win.side + j)
+        win.dug[k] = real(0.0)
+        east = win.mark[k + 1] != t.CONTACT
+        west = win.mark[natural(k - 1)] != t.CONTACT
+        north = win.mark[natural(k + win.side)] != t.CONTACT
+        south = win.mark[natural(k - win.side)] != t.CONTACT
+        if not (east or west or north or south):
+            return 0
+        v, v_n = node_velocity(g, win, slot, i, j, pos, vel, spin)
+        v_t = v - v_n
+        upstream = wp.where(v_t[1] > real(0.0), south, north)
+        if wp.abs(v_t[0]) > wp.abs(v_t[1]):
+            upstream = wp.where(v_t[0] > real(0.0), west, east)
+        if not upstream:
+            return 0
+        chi = o.soils[natural(win.soil[k])].chi
+        win.dug[k] = laws.dug_height(v_t, chi, o.step[0] * g.per_spacing)
+        return 1
+
+    @wp.func
     def gather_spoil(g: Ground, o: Options, win: Window, slot: int, block: int, pos: vec3, vel: vec3, spin: vec3):
         """Soil a block of nodes displaces: volume, centroid, the parts of 000 eq. 6-8 and their directions.
 
@@ -148,9 +188,11 @@ def plasticity_stages(name: str) -> SimpleNamespace:
             for j in range(column, wp.min(column + o.block, win.box[slot, t.COLUMNS] - 1)):
                 k = natural((slot * win.side + i) * win.side + j)
                 d = real(0.0)
+                dug = real(0.0)
                 if win.mark[k] == t.CONTACT:
                     d = win.sunk[k]
-                if d > real(0.0):
+                    dug = win.dug[k]
+                if d + dug > real(0.0):
                     z = win.under[k]
                     dx = central(win.under[k + 1], win.under[natural(k - 1)], z)
                     dy = central(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z)
@@ -165,12 +207,12 @@ def plasticity_stages(name: str) -> SimpleNamespace:
                     win.share[k] = sinkage
                     f = (real(1.0) - o.soils[natural(win.soil[k])].chi) * d
                     push = f * bulldozing
-                    drag = f * (real(1.0) - sinkage - bulldozing)
+                    drag = f * (real(1.0) - sinkage - bulldozing) + dug
                     per_push = push / (wp.sqrt(v_n[0] * v_n[0] + v_n[1] * v_n[1]) + tiny)
                     per_drag = drag / (wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) + tiny)
-                    out[0] = out[0] + f
-                    out[1] = out[1] + f * real(j)
-                    out[2] = out[2] + f * real(i)
+                    out[0] = out[0] + f + dug
+                    out[1] = out[1] + (f + dug) * real(j)
+                    out[2] = out[2] + (f + dug) * real(i)
                     out[3] = out[3] + f * sinkage
                     out[4] = out[4] + push
                     out[5] = out[5] + drag
@@ -235,6 +277,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         if kept == 1:
             a = real(1.0)
         win.levels[k] = laws.sink(win.levels[k], d, a)
+        if kept == 0 and o.spoil == 1 and win.dug[k] > real(0.0):
+            win.levels[k] = laws.cover(win.levels[k], -win.dug[k], o.loose)
 
     @wp.func
     def hold_node(g: Ground, win: Window, k: int):
@@ -339,7 +383,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
     return SimpleNamespace(
         touch_node=touch_node, shear_vertex=shear_vertex, shear_node=shear_node, mark_border=mark_border,
-        gather_spoil=gather_spoil, border_weights=border_weights, share_out=share_out,
+        gather_spoil=gather_spoil, dig_node=dig_node, border_weights=border_weights, share_out=share_out,
         centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node, hold_node=hold_node,
         erosion_is_due=erosion_is_due, loosen=loosen, remember_moved=remember_moved, slide=slide, settle=settle,
         scatter_node=scatter_node,

@@ -20,7 +20,7 @@ class Surface:
     """A triangle mesh in the body's frame, prepared for the soil."""
 
     vertices: np.ndarray  # [m], (vertex, 3)
-    normals: np.ndarray  # (vertex, 3) outward, of the faces that are not beyond a crease
+    normals: np.ndarray  # (vertex, 3) outward, nil at a crease
     triangles: np.ndarray  # (triangle, 3) int32, counter-clockwise from outside
     creases: np.ndarray  # (crease, 2) int32
     triangle_spheres: np.ndarray  # [m], (chunk, 4) centre and radius
@@ -63,9 +63,10 @@ def prepare(
     if len(bad):
         raise InputError(f"mesh of {name!r}: vertex {bad[0]} is {vertices[bad[0]]}; coordinates must be finite")
     if triangles.min() < 0 or triangles.max() >= len(vertices):
-        raise InputError(f"mesh of {name!r}: triangle index {triangles.max()} with {len(vertices)} vertices")
+        wrong = triangles.min() if triangles.min() < 0 else triangles.max()
+        raise InputError(f"mesh of {name!r}: triangle index {wrong} with {len(vertices)} vertices")
     if normals is None:
-        vertices, triangles = weld(*divide(*weld(vertices, triangles), longest_edge))
+        vertices, triangles = divide(*weld(vertices, triangles), longest_edge)
     triangles = triangles[np.linalg.norm(face_normals(vertices, triangles), axis=1) > 0]
     if not len(triangles):
         raise InputError(f"mesh of {name!r}: every triangle has zero area")
@@ -133,32 +134,33 @@ def weld(vertices: np.ndarray, triangles: np.ndarray, tolerance: float = 1e-7):
 
 
 def divide(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float):
-    """Halve edges, always where both neighbours see it, until none is longer than `longest_edge` [m]."""
+    """Halve every edge longer than `longest_edge` [m], for both its triangles at once, until none is left."""
     while True:
-        a, b, c = (triangles[:, k] for k in range(3))
-        edges = np.stack([np.stack(e, -1) for e in ((a, b), (b, c), (c, a))], axis=1)  # (triangle, 3, 2)
-        length = np.linalg.norm(vertices[edges[..., 0]] - vertices[edges[..., 1]], axis=2)
-        longest = length.argmax(axis=1)
-        split = length.max(axis=1) > longest_edge
-        if not split.any():
+        ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]], axis=2)  # (triangle, edge, 2)
+        length = np.linalg.norm(vertices[ends[..., 0]] - vertices[ends[..., 1]], axis=2)
+        wanted = np.unique(ends[length > longest_edge], axis=0)
+        if not len(wanted):
             return vertices, triangles
-        key = np.sort(edges, axis=2)
-        wanted = np.unique(key[np.flatnonzero(split), longest[split]], axis=0)
-        number = {tuple(e): len(vertices) + k for k, e in enumerate(wanted)}
+        number = {(a, b): len(vertices) + k for k, (a, b) in enumerate(wanted.tolist())}
         vertices = np.vstack([vertices, vertices[wanted].mean(axis=1)])
-        triangles = np.array(
-            [t for corner, e in zip(triangles, key, strict=True) for t in _divide_triangle(corner, e, number)],
-            np.int32,
-        )
+        pieces = [p for corners in triangles.tolist() for p in _divided(corners, number)]
+        triangles = np.array(pieces, np.int32)
 
 
-def _divide_triangle(corner, edges, number):
-    for k in range(3):
-        middle = number.get((edges[k][0], edges[k][1]))
-        if middle is not None:
-            a, b, c = corner[k], corner[(k + 1) % 3], corner[(k + 2) % 3]
-            return [(a, middle, c), (middle, b, c)]
-    return [tuple(corner)]
+def _divided(corners: list[int], number: dict[tuple[int, int], int]) -> list[tuple[int, int, int]]:
+    """A triangle cut at the middles of those of its edges that have one."""
+    middle = [number.get((min(p, q), max(p, q))) for p, q in zip(corners, corners[1:] + corners[:1], strict=True)]
+    cut = [m is not None for m in middle]
+    if not any(cut):
+        return [(corners[0], corners[1], corners[2])]
+    while not (cut[0] and (sum(cut) != 2 or cut[1])):  # turn it until the cut edges come first
+        corners, middle, cut = corners[1:] + corners[:1], middle[1:] + middle[:1], cut[1:] + cut[:1]
+    (a, b, c), (ab, bc, ca) = corners, middle
+    if sum(cut) == 1:
+        return [(a, ab, c), (ab, b, c)]
+    if sum(cut) == 2:
+        return [(ab, b, bc), (a, ab, bc), (a, bc, c)]
+    return [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
 
 
 def smooth_patches(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
@@ -216,25 +218,20 @@ def crease_edges(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 
 def vertex_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Mean face normals; at a crease, those of the side with more faces (on a wheel: the tread)."""
+    """Mean face normals; nil where faces meet at a crease, for no direction there is normal to all of them."""
     unit = face_normals(vertices, triangles)
     unit /= np.linalg.norm(unit, axis=1)[:, None]
-    faces_of: list[list[int]] = [[] for _ in range(len(vertices))]
-    for t, corners in enumerate(triangles.tolist()):
-        for v in corners:
-            faces_of[v].append(t)
-    normals = np.tile((0.0, 0.0, -1.0), (len(vertices), 1))
-    for v, faces in enumerate(faces_of):
-        sides: list[list[int]] = []
-        for t in faces:
-            side = next((s for s in sides if unit[s[0]] @ unit[t] > CREASE_COSINE), None)
-            if side is None:
-                sides.append([t])
-            else:
-                side.append(t)
-        if sides:
-            normals[v] = unit[max(sides, key=len)].sum(axis=0)
-    return normals / np.linalg.norm(normals, axis=1)[:, None]
+    normals = np.zeros_like(vertices)
+    for k in range(3):
+        np.add.at(normals, triangles[:, k], unit)
+    length = np.linalg.norm(normals, axis=1)
+    normals[length > 0] /= length[length > 0, None]
+    sharp = np.zeros(len(vertices), bool)
+    for k in range(3):
+        corner = triangles[:, k]
+        sharp[corner[np.einsum("ti,ti->t", normals[corner], unit) < SMOOTH_COSINE]] = True
+    normals[sharp] = 0.0
+    return normals
 
 
 def bulges(vertices: np.ndarray, normals: np.ndarray, triangles: np.ndarray) -> np.ndarray:

@@ -69,7 +69,8 @@ def soil_types(name: str) -> SimpleNamespace:
         shear_law: wp.int32
         node_shear: wp.int32  # 1: the shear state stays with the soil's nodes, not with the body
         creep_speed: real  # [m/s] regularisation of the pure limit law
-        fast: real  # [m] surface travel per step beyond which results are doubtful
+        fast: real  # [m] along the ground in a step beyond which results are rough
+        hard: real  # [m] the same, down
         stages: wp.array(dtype=wp.int32)  # (1,) how many stages of commit run; below all of them only to time them
         several: wp.int32  # 1: others may change the ground between commit and evaluate
 
@@ -126,6 +127,7 @@ def soil_types(name: str) -> SimpleNamespace:
             dtype=vec4
         )  # at the end of the step: `under` [m], depth [m], 1 if the soil yields, its pressure [Pa]
         sunk: wp.array(dtype=real)  # [m] plastic sinkage of this step
+        dug: wp.array(dtype=real)  # [m] dragged away by slip in this step
         share: wp.array(dtype=real)  # part of it that is sinkage proper, 000 eq. 6
         flow: wp.array(dtype=real)  # [m] gained or lost by sliding in this sweep
         spoil: wp.array(dtype=parts)  # displaced soil of a block
