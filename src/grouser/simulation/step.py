@@ -21,9 +21,9 @@ def advance(sim: Simulation) -> None:
     engine.assemble()  # into xfrc_applied and the mass matrix
     engine.advance()  # mj_step2; then what the bodies really got
     sim.time += h
-    settle(sim)
-    if engine.alarmed:
+    if engine.alarmed:  # before the next commit sets its own status
         sim.explain_alarm()
+    settle(sim)
 
 
 def settle(sim: Simulation) -> None:

@@ -81,6 +81,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         R = wp.quat_to_matrix(m.rotation[world, b.rows[body]])
         find_top(g, b, win, world, body, slot, m.position[world, b.rows[body]], R)
         win.box[slot, t.EDGES] = 0
+        win.box[slot, t.DUG] = 0
         for k in range(3):
             win.step_tally[slot, k] = real(0.0)
 
@@ -187,7 +188,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 g, o, win, slot, node / win.side, node % win.side,
                 m.position[world, row], m.velocity[world, row], m.spin[world, row],
             ) == 1:  # fmt: skip
-                wp.atomic_add(win.step_tally, slot, t.REMOVED, win.dug[k])
+                wp.atomic_add(win.box, slot, t.DUG, 1)
 
     @wp.kernel(module=module)
     def collect(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
@@ -198,7 +199,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         place_in = slot * win.blocks * win.blocks + block
         win.loaded[place_in] = 0
         displaces = win.box[slot, t.ROWS] > 0 and win.box[slot, t.BORDERS] > 0
-        if displaces and win.step_tally[slot, t.REMOVED] > real(0.0):
+        if displaces and (win.step_tally[slot, t.REMOVED] > real(0.0) or win.box[slot, t.DUG] > 0):
             spoil = gather_spoil(
                 g, o, win, slot, block, m.position[world, row], m.velocity[world, row], m.spin[world, row]
             )
@@ -241,7 +242,8 @@ def fine_kernels(name: str) -> SimpleNamespace:
         slot = natural(world * b.rows.shape[0] + body)
         if inside(win, slot, node):
             k = natural(slot * win.side * win.side + node)
-            if win.mark[k] == t.CONTACT and win.step_tally[slot, t.REMOVED] > real(0.0):
+            moves = win.step_tally[slot, t.REMOVED] > real(0.0) or win.box[slot, t.DUG] > 0
+            if win.mark[k] == t.CONTACT and moves:
                 kept = wp.where(win.box[slot, t.BORDERS] == 0, 1, 0)
                 share = wp.where(kept == 1, real(1.0), o.soils[natural(win.soil[k])].chi)
                 wp.atomic_add(win.step_tally, slot, t.COMPRESSED, share * win.sunk[k])

@@ -183,14 +183,15 @@ def fused_kernels(name: str) -> SimpleNamespace:
                             if win.mark[n] != t.CONTACT:
                                 edges += 1
             patch_width(g, b, win, world, body, contacts, edges)
+        dug = int(0)
         if o.spoil == 1 and borders > 0:
             for i in range(i0, i1 + 1):
                 for j in range(j0, j1 + 1):
                     k = natural(start + i * win.side + j)
                     if win.mark[k] == t.CONTACT:
                         if dig_node(g, o, win, slot, i, j, pos, vel, spin) == 1:
-                            removed += win.dug[k]
-        if removed == real(0.0):
+                            dug += 1
+        if removed == real(0.0) and dug == 0:
             return
         win.box[slot, t.CHANGED] = 1
         kept = wp.where(borders == 0, 1, 0)

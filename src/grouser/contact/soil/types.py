@@ -18,8 +18,9 @@ MOVED_BOX = 17  # nodes that did slide in this step, in the window
 RESTLESS = 21  # nodes that slid in the last step, in the grid
 SWEEP = 25  # sweeps made so far, a stamp
 TICK = 30  # commits so far
+DUG = 31  # nodes that slip drags soil off
 NEAR = 26  # nodes where the body is in the soil or less than a cell above it, in the window
-BOX = 31
+BOX = 32
 # columns of Window.tally (sums since the start, in metres of node height)
 REMOVED, COMPRESSED, MOVED = range(3)
 # status codes
