@@ -1,15 +1,15 @@
-"""What the size of the ground costs: the same wheel on 2 m x 2 m and on 100 m x 100 m at 1 cm, and memory along a path."""
+"""What the size of the ground costs: one wheel on 2 m x 2 m and on 100 m x 100 m at 1 cm, and memory along a path."""
 
 from __future__ import annotations
 
 import time
 
 import numpy as np
-from benchmarks.run import Row
 
+from benchmarks.run import Row
 from grouser.contact.soil import SoilModule, wheel
-from grouser.simulation.simulation import Simulation
 from grouser.scenarios.single_wheel import SingleWheel, _bin
+from grouser.simulation.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import soil

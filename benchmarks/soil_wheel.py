@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from benchmarks.run import Row
 
+from benchmarks.run import Row
 from grouser.contact.soil.model import STAGES
 from grouser.scenarios.single_wheel import SingleWheel, build
 from grouser.simulation.simulation import Simulation

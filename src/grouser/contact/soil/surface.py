@@ -155,7 +155,7 @@ def _divided(corners: list[int], number: dict[tuple[int, int], int]) -> list[tup
         return [(corners[0], corners[1], corners[2])]
     while not (cut[0] and (sum(cut) != 2 or cut[1])):  # turn it until the cut edges come first
         corners, middle, cut = corners[1:] + corners[:1], middle[1:] + middle[:1], cut[1:] + cut[:1]
-    (a, b, c), (ab, bc, ca) = corners, middle
+    (a, b, c), (ab, bc, ca) = corners, [m if m is not None else -1 for m in middle]
     if sum(cut) == 1:
         return [(a, ab, c), (ab, b, c)]
     if sum(cut) == 2:
