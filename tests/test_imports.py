@@ -32,9 +32,7 @@ def test_import_grouser_loads_nothing_heavy():
 
 
 def test_errors_and_names_come_without_an_engine():
-    loaded = modules_after(
-        "import grouser; grouser.InputError, grouser.__version__, dir(grouser), grouser.ForceModule"
-    )
+    loaded = modules_after("import grouser; grouser.InputError, grouser.__version__, dir(grouser), grouser.ForceModule")
     assert not HEAVY & loaded
 
 

@@ -17,9 +17,7 @@ def rig(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_run_returns_what_the_command_writes(tmp_path):
-    outcome = grouser.run(
-        "fake-rig", {"soil.k_c": 7}, out=tmp_path / "out", report=False, frequency=0.5, soil="clay"
-    )
+    outcome = grouser.run("fake-rig", {"soil.k_c": 7}, out=tmp_path / "out", report=False, frequency=0.5, soil="clay")
     assert outcome.metrics["end_m"] == pytest.approx(-1.0)
     assert outcome.metrics["soil_k_c"] == 7
     assert outcome.missed == ["end_m"]

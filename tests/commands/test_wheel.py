@@ -59,9 +59,9 @@ def test_wheel_runs_outside_the_checkout(wheel, tmp_path):
         return done.stdout
 
     where = [str(python), "-c", "import grouser; print(grouser.__file__)"]
-    assert subprocess.run(
-        where, cwd=tmp_path, env=environment, capture_output=True, text=True
-    ).stdout.startswith(str(site))
+    assert subprocess.run(where, cwd=tmp_path, env=environment, capture_output=True, text=True).stdout.startswith(
+        str(site)
+    )
     assert command("--version").strip() == grouser.__version__
     assert [line.split()[0] for line in command("list").splitlines()] == list(registry.NAMES)
     for name in registry.NAMES:

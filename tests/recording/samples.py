@@ -56,9 +56,7 @@ class Clock:
 
     def contacts(self) -> Any:
         count = round(self.time / PERIOD) % 3
-        parts = [
-            np.arange(3 * (count + w), dtype=float).reshape(-1, 3) + self.time for w in range(self.worlds)
-        ]
+        parts = [np.arange(3 * (count + w), dtype=float).reshape(-1, 3) + self.time for w in range(self.worlds)]
         return parts[0] if self.worlds == 1 else parts
 
     def channels(self) -> list[Channel]:

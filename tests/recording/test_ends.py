@@ -27,9 +27,7 @@ def check(recording: Recording) -> None:
     frames = np.arange(len(recording))
     np.testing.assert_allclose(recording.time, PERIOD * frames, rtol=1e-15)
     np.testing.assert_array_equal(recording["drive/power"], np.pi * recording.time)
-    np.testing.assert_allclose(
-        recording["soil/sinkage"], np.arange(4) + recording.time[:, None], rtol=FLOAT32
-    )
+    np.testing.assert_allclose(recording["soil/sinkage"], np.arange(4) + recording.time[:, None], rtol=FLOAT32)
     assert [len(rows) for rows in recording["contact/points"]] == [k % 3 for k in frames]
     for moment, _, heights in recording.tiles_between(-1, np.inf):
         np.testing.assert_allclose(heights, moment, atol=TILE_HEIGHT_STEP / 2)
@@ -249,9 +247,7 @@ def test_failed_write_leaves_what_was_flushed(tmp_path):
     read_only = os.open(tmp_path / "a.h5", os.O_RDONLY)
     os.dup2(read_only, writer._file.id.get_vfd_handle())
     os.close(read_only)
-    with pytest.raises(
-        RunStopped, match=r"recording, body '-': cannot write .*a\.h5: Bad file descriptor"
-    ) as stop:
+    with pytest.raises(RunStopped, match=r"recording, body '-': cannot write .*a\.h5: Bad file descriptor") as stop:
         fill(writer, clock, 64)
     assert stop.value.time == pytest.approx(191 * PERIOD)
     with pytest.raises(RunStopped):
@@ -283,9 +279,7 @@ def test_ctrl_c_in_the_middle_of_a_write_repeats_it(tmp_path, monkeypatch, call)
 
 
 def test_space_taken_ahead_is_given_back(tmp_path):
-    with RecordingWriter(
-        tmp_path / "a.h5", header(), [Channel("a", "1", read=lambda: np.zeros(1))]
-    ) as writer:
+    with RecordingWriter(tmp_path / "a.h5", header(), [Channel("a", "1", read=lambda: np.zeros(1))]) as writer:
         writer.append(0.0)
         assert (tmp_path / "a.h5").stat().st_size > 1_000_000
     assert (tmp_path / "a.h5").stat().st_size < 50_000

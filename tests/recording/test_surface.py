@@ -49,9 +49,7 @@ def test_first_heights_are_bilinear(recording):
     np.testing.assert_array_equal(heights, first)
 
 
-@pytest.mark.parametrize(
-    ("time", "pressed", "later"), [(1.5, -0.1, None), (2.0, -0.2, None), (math.inf, -0.2, -0.3)]
-)
+@pytest.mark.parametrize(("time", "pressed", "later"), [(1.5, -0.1, None), (2.0, -0.2, None), (math.inf, -0.2, -0.3)])
 def test_latest_patch_counts(recording, time, pressed, later):
     surface = recording.surface_at(time)
     assert value_at(surface, *centre(1, 2)) == pytest.approx(pressed, abs=ROUNDING)
@@ -138,8 +136,6 @@ def test_worlds_have_ground_of_their_own(tmp_path):
 
 
 def test_tiles_between_times_in_order(recording):
-    found = [
-        (time, place, float(heights[0, 0])) for time, place, heights in recording.tiles_between(1.0, 3.0)
-    ]
+    found = [(time, place, float(heights[0, 0])) for time, place, heights in recording.tiles_between(1.0, 3.0)]
     assert [(time, place) for time, place, _ in found] == [(2.0, (1, 2)), (3.0, (3, 4))]
     assert [value for _, _, value in found] == pytest.approx([-0.2, -0.3], abs=ROUNDING)

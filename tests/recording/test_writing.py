@@ -9,9 +9,7 @@ from grouser.module import Channel
 from grouser.recording import Recording, RecordingWriter
 from tests.recording.samples import PERIOD, TILE, WHEELS, Clock, fill, header, sample, triangle
 
-FLOAT32 = (
-    6e-8  # relative, half a unit in the last place: what the file keeps of channels with several numbers
-)
+FLOAT32 = 6e-8  # relative, half a unit in the last place: what the file keeps of channels with several numbers
 
 
 @pytest.mark.parametrize("frames", [0, 1, 63, 64, 65, 200])

@@ -191,9 +191,7 @@ def start(path: Path, duration: float = 20.0, period: float = 0.1, **changes: An
         for x, y in rover.pose()[0, 1:, :2]:
             changed.update(ground.press(x, y, 0.022))
         places = sorted(changed)
-        writer.append_tiles(
-            rover.time, 0, np.array(places), np.array([ground.tile(*place) for place in places])
-        )
+        writer.append_tiles(rover.time, 0, np.array(places), np.array([ground.tile(*place) for place in places]))
     return writer
 
 

@@ -82,9 +82,7 @@ def test_nan_on_one_side_is_infinitely_far(tmp_path):
 def test_channels_that_cannot_be_compared_say_why(tmp_path):
     ragged = Channel("rows", "m", (3,), kind="ragged", read=lambda: np.zeros((1, 3)))
     a = run(tmp_path / "a.h5", np.sin, channels=[ragged, Channel("x", "m", read=lambda: np.zeros(1))])
-    b = run(
-        tmp_path / "b.h5", np.sin, channels=[ragged, Channel("x", "N", read=lambda: np.zeros(1))], count=0
-    )
+    b = run(tmp_path / "b.h5", np.sin, channels=[ragged, Channel("x", "N", read=lambda: np.zeros(1))], count=0)
     notes = {row.name: row.note for row in compare(a, b)}
     assert notes == {
         "one": "no frames",

@@ -21,9 +21,7 @@ def recording(tmp_path_factory):
 
 
 def curves(axes):
-    return {
-        line.get_label(): line.get_xydata() for line in axes.lines if not line.get_label().startswith("_")
-    }
+    return {line.get_label(): line.get_xydata() for line in axes.lines if not line.get_label().startswith("_")}
 
 
 def test_all_are_written_as_pictures(recording, tmp_path):
@@ -133,9 +131,7 @@ def test_names_stay_inside_the_folder(tmp_path):
     with Recording(plain(tmp_path, figures, 3)) as recording:
         paths = draw_figures(recording, tmp_path / "figures")
     assert [path.relative_to(tmp_path / "figures").as_posix() for path in paths] == ["up.png", "b-c.png"]
-    with Recording(
-        plain(tmp_path, [{"name": "a b", "y": ["a"]}, {"name": "a-b", "y": ["a"]}], 3)
-    ) as recording:
+    with Recording(plain(tmp_path, [{"name": "a b", "y": ["a"]}, {"name": "a-b", "y": ["a"]}], 3)) as recording:
         with pytest.raises(InputError, match="same name"):
             draw_figures(recording, tmp_path)
 

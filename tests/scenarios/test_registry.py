@@ -47,9 +47,7 @@ def test_settings_survive_the_header_of_a_recording(name):
 
 def test_every_scenario_file_is_in_the_registry():
     folder = Path(registry.__file__).parent
-    defining = {
-        file.stem for file in folder.glob("*.py") if "\nSCENARIO = " in file.read_text(encoding="utf-8")
-    }
+    defining = {file.stem for file in folder.glob("*.py") if "\nSCENARIO = " in file.read_text(encoding="utf-8")}
     assert defining == {name.replace("-", "_") for name in registry.NAMES}
 
 

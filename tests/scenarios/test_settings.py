@@ -104,9 +104,7 @@ def test_a_soil_by_name_starts_from_that_soil():
 
 
 def test_units_are_converted_where_a_field_declares_one():
-    changed = settings(
-        "wheel.radius=20 cm", "step=5 ms", "soil.cohesion=1.2 kPa", "soil.friction_angle_deg=0.5 rad"
-    )
+    changed = settings("wheel.radius=20 cm", "step=5 ms", "soil.cohesion=1.2 kPa", "soil.friction_angle_deg=0.5 rad")
     assert changed.wheel.radius == pytest.approx(0.2, rel=1e-12)
     assert changed.step == pytest.approx(0.005, rel=1e-12)
     assert changed.soil.cohesion == pytest.approx(1200, rel=1e-12)
@@ -114,9 +112,7 @@ def test_units_are_converted_where_a_field_declares_one():
 
 
 def test_bounds_hold_after_conversion():
-    assert complaint(fake_rig.NAME, "wheel.radius=-2 cm") == [
-        "--set wheel.radius=-2 cm: must be greater than 0"
-    ]
+    assert complaint(fake_rig.NAME, "wheel.radius=-2 cm") == ["--set wheel.radius=-2 cm: must be greater than 0"]
 
 
 @pytest.mark.parametrize("word", ["none", "None", "null", "~"])
@@ -175,9 +171,7 @@ def test_only_finite_numbers_are_numbers(value):
 
 def test_a_misspelt_soil_is_offered_the_nearest():
     (line,) = complaint(fake_rig.NAME, "soil=dri-sand")
-    assert line.startswith(
-        "--set soil=dri-sand: soil 'dri-sand' is not known, did you mean 'dry-sand'?; allowed: "
-    )
+    assert line.startswith("--set soil=dri-sand: soil 'dri-sand' is not known, did you mean 'dry-sand'?; allowed: ")
 
 
 @pytest.mark.parametrize("name", ["fakerig", "fake_rig"])
@@ -216,12 +210,8 @@ soils:
 
 
 def test_soils_of_a_file_of_their_own_lie_beside_the_scenario(tmp_path):
-    (tmp_path / "soils.yaml").write_text(
-        "mine: {like: clay, n: 0.9}\nother: {like: clay}\n", encoding="utf-8"
-    )
-    file = written(
-        tmp_path, "scenario: fake-rig\nsettings:\n  soil: {file: soils.yaml, name: mine, k_c: 5}\n"
-    )
+    (tmp_path / "soils.yaml").write_text("mine: {like: clay, n: 0.9}\nother: {like: clay}\n", encoding="utf-8")
+    file = written(tmp_path, "scenario: fake-rig\nsettings:\n  soil: {file: soils.yaml, name: mine, k_c: 5}\n")
     assert from_command(str(file)).settings.soil.resolve() == soil("clay").replace(name="mine", n=0.9, k_c=5)
     direct = settings(f"soil.file={tmp_path / 'soils.yaml'}", "soil.name=other").soil.resolve()
     assert direct == soil("clay").replace(name="other")
@@ -297,9 +287,7 @@ def test_unreadable_files(tmp_path, text, said):
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    assert complaint(tmp_path / "no.yaml") == [
-        f"{tmp_path / 'no.yaml'}: not readable: No such file or directory"
-    ]
+    assert complaint(tmp_path / "no.yaml") == [f"{tmp_path / 'no.yaml'}: not readable: No such file or directory"]
     assert complaint(tmp_path) == [f"{tmp_path}: not readable: Is a directory"]
     (tmp_path / "bytes.yaml").write_bytes(b"a: \xff\n")
     assert complaint(tmp_path / "bytes.yaml") == [

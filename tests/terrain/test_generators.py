@@ -51,9 +51,7 @@ def test_ramp_is_flat_rises_and_is_flat(height):
 def test_sinusoid_is_a_sine_on_the_nodes():
     grid = terrain.sinusoid(0.2, 2.5, direction_deg=90, phase_deg=30)
     expected = 0.2 * np.sin(2 * np.pi * grid.y / 2.5 + np.pi / 6)
-    np.testing.assert_allclose(
-        grid.heights, np.repeat(expected[:, None], grid.x.size, 1), atol=10 * ROUND_OFF
-    )
+    np.testing.assert_allclose(grid.heights, np.repeat(expected[:, None], grid.x.size, 1), atol=10 * ROUND_OFF)
 
 
 def test_steps_have_their_heights_treads_and_count():
@@ -175,9 +173,7 @@ def test_from_function_calls_once_with_arrays():
 def test_from_function_adds_grounds():
     hill, dip = terrain.slope(5), terrain.v_ditch(0.2, 1.0)
     both = terrain.from_function(lambda x, y: hill.height(x, y) + dip.height(x, y))
-    np.testing.assert_allclose(
-        both.heights, dip.heights + hill.height(dip.x[None, :], dip.y[:, None]), atol=ROUND_OFF
-    )
+    np.testing.assert_allclose(both.heights, dip.heights + hill.height(dip.x[None, :], dip.y[:, None]), atol=ROUND_OFF)
 
 
 @settings(max_examples=50)

@@ -130,12 +130,8 @@ def test_jacksboro_is_real_ground_in_metres():
     assert grid.spacing == pytest.approx(92.66, abs=0.01)  # 3 arc seconds of latitude
     length, breadth = grid.size
     assert breadth == pytest.approx(343 / 1200 * 111195, rel=1e-4)
-    assert length == pytest.approx(
-        402 / 1200 * 111195 * math.cos(math.radians(36.59)), rel=5e-3
-    )  # whole cells
-    assert (
-        236 <= grid.heights.min() < 246
-    )  # the file's extremes are 236 and 1076 m, at nodes between the new ones
+    assert length == pytest.approx(402 / 1200 * 111195 * math.cos(math.radians(36.59)), rel=5e-3)  # whole cells
+    assert 236 <= grid.heights.min() < 246  # the file's extremes are 236 and 1076 m, at nodes between the new ones
     assert 1066 < grid.heights.max() <= 1076
     assert grid.contains(0, 0)
 

@@ -72,18 +72,14 @@ def test_a_sphere_is_a_dome():
     grid = terrain.from_mesh((ball.vertices, ball.faces), 0.1, bounds=(-0.5, 0.5, -0.5, 0.5))
     exact = np.sqrt(1 - grid.x[None, :] ** 2 - grid.y[:, None] ** 2)
     facet = math.radians(63.4 / 2**5)  # an edge of the icosahedron, halved five times
-    assert (
-        np.abs(grid.heights - exact).max() < facet**2 / 6 * 2
-    )  # sagitta of a facet, on a slope of up to 45 deg
+    assert np.abs(grid.heights - exact).max() < facet**2 / 6 * 2  # sagitta of a facet, on a slope of up to 45 deg
 
 
 def test_holes_are_refused_or_filled():
     points, faces = surface(tilted, nodes=11)
     middles = points[faces].mean(axis=1)
     holed = points, faces[np.hypot(middles[:, 0], middles[:, 1]) > 0.35]
-    with pytest.raises(
-        InputError, match=r"'mesh': no height at node .* missing: allowed with missing = 'nearest'"
-    ):
+    with pytest.raises(InputError, match=r"'mesh': no height at node .* missing: allowed with missing = 'nearest'"):
         terrain.from_mesh(holed, 0.1)
     assert terrain.from_mesh(holed, 0.1, missing=-3.0).height(0.0, 0.0) == pytest.approx(-3.0)
     nearest = terrain.from_mesh(holed, 0.1, missing="nearest")
@@ -115,9 +111,7 @@ def test_scale_up_and_origin(tmp_path):
 def test_a_generated_ground_survives_as_a_mesh():
     ground = terrain.crater(1.0, size=(2, 2), spacing=0.25)
     points, faces = surface(lambda x, y: ground.height(x, y))
-    np.testing.assert_allclose(
-        terrain.from_mesh((points, faces), 0.25).heights, ground.heights, atol=ROUND_OFF
-    )
+    np.testing.assert_allclose(terrain.from_mesh((points, faces), 0.25).heights, ground.heights, atol=ROUND_OFF)
 
 
 def test_a_bad_mesh_is_one_clear_line(tmp_path):

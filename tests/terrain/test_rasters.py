@@ -18,9 +18,7 @@ READERS = [
         marks=pytest.mark.skipif(importlib.util.find_spec("rasterio") is None, reason="rasterio is an extra"),
     ),
 ]
-HEIGHTS = np.array(
-    [[10.0, 11.0, 12.5], [20.0, 21.0, 22.0], [30.0, 31.0, -2.0], [40.0, 41.0, 42.0]]
-)  # north first
+HEIGHTS = np.array([[10.0, 11.0, 12.5], [20.0, 21.0, 22.0], [30.0, 31.0, -2.0], [40.0, 41.0, 42.0]])  # north first
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
@@ -35,9 +33,7 @@ def test_png_of_8_and_16_bit(tmp_path, dtype):
 def test_png_that_is_coloured_broken_or_not_there(tmp_path):
     Image.new("RGB", (4, 4)).save(tmp_path / "colour.png")
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n but no more")
-    Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64), np.uint8)).save(
-        tmp_path / "whole.png"
-    )
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64), np.uint8)).save(tmp_path / "whole.png")
     (tmp_path / "cut.png").write_bytes((tmp_path / "whole.png").read_bytes()[:2000])
     Image.new("L", (1, 5)).save(tmp_path / "thin.png")
     cases = {
@@ -79,9 +75,7 @@ def test_esri_ascii_nodata_is_refused_or_filled(tmp_path):
     holed[0, 0] = -9999
     file = tmp_path / "dem.asc"
     file.write_text(HEADER + ascii_rows(holed))
-    with pytest.raises(
-        InputError, match=r"no height at node \(row 3, column 0\) counted from the south-west, 1 of 12"
-    ):
+    with pytest.raises(InputError, match=r"no height at node \(row 3, column 0\) counted from the south-west, 1 of 12"):
         terrain.load(file)
     assert terrain.load(file, missing=5.0).heights[3, 0] == 5.0
     assert terrain.load(file, missing="nearest").heights[3, 0] in (11.0, 20.0)
@@ -183,15 +177,11 @@ def test_geotiff_whose_pixels_are_points(tmp_path, reader):
 @pytest.mark.parametrize("reader", READERS)
 def test_geotiff_with_a_transformation_matrix(tmp_path, reader):
     matrix = (2.0, 0.0, 0.0, 100.0, 0.0, -2.0, 0.0, 208.0, *(0.0,) * 7, 1.0)
-    file = write_tiff(
-        tmp_path / "dem.tif", HEIGHTS.astype(np.float32), pixel=None, matrix=matrix, keys=METRES
-    )
+    file = write_tiff(tmp_path / "dem.tif", HEIGHTS.astype(np.float32), pixel=None, matrix=matrix, keys=METRES)
     grid = terrain.from_geotiff(file, reader=reader, origin="file")
     assert grid.origin == pytest.approx((101.0, 201.0), rel=ROUND_OFF)
     turned = (1.6, 1.2, 0.0, 100.0, 1.2, -1.6, 0.0, 208.0, *(0.0,) * 7, 1.0)
-    file = write_tiff(
-        tmp_path / "turned.tif", HEIGHTS.astype(np.float32), pixel=None, matrix=turned, keys=METRES
-    )
+    file = write_tiff(tmp_path / "turned.tif", HEIGHTS.astype(np.float32), pixel=None, matrix=turned, keys=METRES)
     with pytest.raises(InputError, match="is a turned raster: allowed is north up"):
         terrain.from_geotiff(file, reader=reader)
 
@@ -202,9 +192,7 @@ def test_geotiff_scale_offset_and_nodata_are_applied(tmp_path, reader):
         '<GDALMetadata><Item name="OFFSET" sample="0" role="offset">5</Item>'
         '<Item name="SCALE" sample="0" role="scale">0.1</Item></GDALMetadata>'
     )
-    file = write_tiff(
-        tmp_path / "dem.tif", HEIGHTS.astype(np.float32), keys=METRES, nodata="-2", metadata=metadata
-    )
+    file = write_tiff(tmp_path / "dem.tif", HEIGHTS.astype(np.float32), keys=METRES, nodata="-2", metadata=metadata)
     with pytest.raises(InputError, match=r"no height at node \(row 1, column 2\)"):
         terrain.from_geotiff(file, reader=reader)
     grid = terrain.from_geotiff(file, reader=reader, missing=-1.0)
@@ -222,9 +210,7 @@ def test_geotiff_nodata_is_compared_in_the_files_own_precision(tmp_path):
 @pytest.mark.parametrize("reader", READERS)
 def test_geotiff_in_degrees_needs_the_size_of_the_body(tmp_path, reader):
     plane = np.tile(np.arange(9, dtype=np.float32), (5, 1))
-    file = write_tiff(
-        tmp_path / "dem.tif", plane, pixel=(0.001, 0.001), tie=(0, 0, 0, 10.0, 60.0025, 0), keys=DEGREES
-    )
+    file = write_tiff(tmp_path / "dem.tif", plane, pixel=(0.001, 0.001), tie=(0, 0, 0, 10.0, 60.0025, 0), keys=DEGREES)
     with pytest.raises(InputError, match="pixels in degrees: give body_radius"):
         terrain.from_geotiff(file, reader=reader)
     with pytest.raises(InputError, match="origin = 'file': allowed where the file itself is in metres"):
@@ -281,9 +267,7 @@ def test_a_bad_geotiff_is_one_clear_line(tmp_path):
 def test_rasterio_when_it_is_not_installed(tmp_path, monkeypatch):
     file = write_tiff(tmp_path / "dem.tif", HEIGHTS.astype(np.float32), keys=METRES)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        InputError, match="rasterio is not installed: pip install rasterio, or reader = 'pillow'"
-    ):
+    with pytest.raises(InputError, match="rasterio is not installed: pip install rasterio, or reader = 'pillow'"):
         terrain.from_geotiff(file, reader="rasterio")
     assert terrain.from_geotiff(file).spacing == 2.0
 

@@ -63,9 +63,7 @@ def test_builtin_soils_are_read_fast_and_without_a_yaml_package():
         "import time, sys, grouser.terrain.soils as s; t = time.perf_counter(); s.soil('clay'); "
         "print(time.perf_counter() - t, 'ruamel.yaml' in sys.modules, 'pint' in sys.modules)"
     )
-    shown = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert float(shown[0]) < READ_TIME
     assert shown[1:] == ["False", "False"]
     start = time.perf_counter()

@@ -45,6 +45,9 @@ from grouser.module import Channel
 FORMAT = "grouser recording"
 SCHEMA = 1
 LIBRARY_VERSIONS = ("v110", "v110")  # oldest HDF5 format with SWMR, so that older readers open the file
+MEMORY_PAGE = 4096  # bytes: a kill can end a write where such a page of the file ends, not inside one
+FILE_PAGE = 512  # bytes: HDF5 puts no smaller piece across two of these, so a kill finds it old or new
+PAGED: dict[str, Any] = {"fs_strategy": "page", "fs_page_size": FILE_PAGE}
 TILE_HEIGHT_STEP = 2.0**-17  # [m] tile heights are multiples of it
 STATUSES = ("complete", "running", "stopped", "interrupted")
 PROVENANCE_PACKAGES = {"numpy": "numpy", "mujoco": "mujoco", "warp": "warp-lang", "h5py": "h5py"}

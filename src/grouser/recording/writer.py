@@ -15,7 +15,7 @@ from grouser.errors import InputError, RunStopped
 from grouser.module import Channel
 from grouser.recording.claim import Claim, abandon, is_claimed, reason
 from grouser.recording.layout import Elevation, Geometry, create
-from grouser.recording.schema import LIBRARY_VERSIONS, STATUSES, check_channels, stored_dtype, to_json
+from grouser.recording.schema import LIBRARY_VERSIONS, PAGED, STATUSES, check_channels, stored_dtype, to_json
 from grouser.recording.streams import FixedStream, RaggedStream, TileStream, put
 
 TILE_BATCH = 256  # tiles kept before they are written
@@ -77,7 +77,7 @@ class RecordingWriter:
         if self.path.exists() and is_claimed(self.path):
             raise InputError(f"recording {self.path} is being written by another run; another name is needed")
         try:
-            self._file = h5py.File(part, "w", libver=LIBRARY_VERSIONS)
+            self._file = h5py.File(part, "w", libver=LIBRARY_VERSIONS, **PAGED)
         except OSError as error:
             raise InputError(f"recording {self.path} cannot be created: {reason(error)}") from None
         try:

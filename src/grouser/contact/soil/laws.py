@@ -9,6 +9,7 @@ from typing import Any
 import warp as wp
 
 SHEAR_BAND = 1e-3  # [m] of soil that a slipping surface drags along (assumed: some ten grains)
+STUCK_SPEED = 1e-3  # [m/s] of slip below which soil is stuck (assumed)
 EROSION_BAND = 0.005  # of the slope; half of what a slope may exceed the friction angle by
 EROSION_REST = 0.95  # of the slope, where sliding ends (assumed)
 
@@ -137,9 +138,10 @@ def dug_height(v_t: Any, chi: Any, step_per_cell: Any):
 
     A band of soil of thickness t moves with the surface; inside the footprint as much comes as goes, at its upstream
     edge nothing comes. Over a pass this is t s / (1 - s), the form of classical slip sinkage; a wheel that spins on
-    the spot digs. t = SHEAR_BAND.
+    the spot digs. t = SHEAR_BAND. Soil that is stuck does not flow: below STUCK_SPEED nothing is dragged.
     """
-    return (type(chi)(1.0) - chi) * type(chi)(SHEAR_BAND) * wp.length(v_t) * step_per_cell
+    speed = wp.max(wp.length(v_t) - type(chi)(STUCK_SPEED), type(chi)(0.0))
+    return (type(chi)(1.0) - chi) * type(chi)(SHEAR_BAND) * speed * step_per_cell
 
 
 @wp.func

@@ -173,7 +173,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
             return 0
         chi = o.soils[natural(win.soil[k])].chi
         win.dug[k] = laws.dug_height(v_t, chi, o.step[0] * g.per_spacing)
-        return 1
+        return wp.where(win.dug[k] > real(0.0), 1, 0)
 
     @wp.func
     def gather_spoil(g: Ground, o: Options, win: Window, slot: int, block: int, pos: vec3, vel: vec3, spin: vec3):

@@ -1,0 +1,123 @@
+"""Pieces of HDF5's own bookkeeping that a kill can leave half written, and how they are made whole.
+
+A kill can end a write where a page of memory ends, but not inside one. HDF5 keeps every piece smaller than a
+page of the file (`PAGED`) inside one, so such a piece is either old or new: object headers, the headers of
+chunk indices, the superblock. Larger pieces begin with a page of the file; of those only the blocks of chunk
+addresses are written again while a recording grows. A block only ever gains addresses: whatever mixture of old
+and new is in the file, those of flushed chunks are right and only the checksum at its end is not.
+HDF5 File Format Specification 3.0, section VII.D (extensible array).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from grouser.recording.schema import FILE_PAGE, MEMORY_PAGE
+
+HEADER_BYTES = 72
+HEADER, DATA_BLOCK, SUPER_BLOCK = b"EAHD", b"EADB", b"EASB"
+ADDRESS = slice(6, 14)  # of the header, in both kinds of block
+ADDRESS_BYTES = 8
+CHECKSUM_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Index:
+    """The numbers in a header that give the size of a block."""
+
+    element_bytes: int
+    offset_bytes: int
+    smallest: int  # elements in the smallest data block
+    page: int  # elements; a larger data block has a checksum for each so many
+
+    @classmethod
+    def read(cls, data: bytes) -> Index | None:
+        if not data.startswith(HEADER) or len(data) < HEADER_BYTES or not data[9]:
+            return None
+        return cls(data[6], -(-data[7] // 8), data[9], 1 << data[11])
+
+    def level(self, offset: int) -> tuple[int, int]:
+        """How many data blocks the super block with that element has, and the elements in each."""
+        level, end = 0, 0
+        while True:
+            blocks, elements = 1 << level // 2, self.smallest << (level + 1) // 2
+            end += blocks * elements
+            if offset < end:
+                return blocks, elements
+            level += 1
+
+    def parts(self, kind: bytes, offset: int) -> list[int]:
+        """Sizes of what has a checksum of its own in a block, without the checksum."""
+        prefix = ADDRESS.stop + self.offset_bytes
+        blocks, elements = self.level(offset)
+        pages = elements // self.page if elements > self.page else 0
+        if kind == SUPER_BLOCK:
+            return [prefix + blocks * (-(-pages // 8) + ADDRESS_BYTES)]
+        if pages:
+            return [prefix] + [self.page * self.element_bytes] * pages
+        return [prefix + elements * self.element_bytes]
+
+
+def mended(path: Path) -> dict[int, bytes]:
+    """Where a checksum does not fit what is before it: its address and the one that fits."""
+    data = np.memmap(path, np.uint8, "r")
+    found: dict[int, list[int]] = {}  # size -> addresses
+    for start, size in _parts(data):
+        last = start + size + CHECKSUM_BYTES - 1
+        if start // MEMORY_PAGE != last // MEMORY_PAGE:
+            found.setdefault(size, []).append(start)
+    result = {}
+    for size, starts in found.items():
+        checksums = lookup3(np.array([data[start : start + size] for start in starts]))
+        for end, checksum in zip((start + size for start in starts), checksums, strict=True):
+            fitting = int(checksum).to_bytes(CHECKSUM_BYTES, "little")
+            if data[end : end + CHECKSUM_BYTES].tobytes() != fitting:
+                result[end] = fitting
+    return result
+
+
+def _parts(data: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Address and size of everything in the blocks that begin with a page of the file."""
+    pages = data[: len(data) // FILE_PAGE * FILE_PAGE].view("S4")[:: FILE_PAGE // 4]
+    for page in FILE_PAGE * np.flatnonzero((pages == DATA_BLOCK) | (pages == SUPER_BLOCK)):
+        start = int(page)
+        prefix = data[start : start + ADDRESS.stop + ADDRESS_BYTES].tobytes()
+        address = int.from_bytes(prefix[ADDRESS], "little")
+        index = Index.read(data[address : address + HEADER_BYTES].tobytes())
+        if index is None:
+            continue
+        offset = int.from_bytes(prefix[ADDRESS.stop : ADDRESS.stop + index.offset_bytes], "little")
+        for size in index.parts(prefix[:4], offset):
+            if start + size + CHECKSUM_BYTES > len(data):
+                break
+            yield start, size
+            start += size + CHECKSUM_BYTES
+
+
+def lookup3(rows: np.ndarray) -> np.ndarray:
+    """Checksum of HDF5 metadata, of each row of bytes: Jenkins, lookup3.c, hashlittle (2006)."""
+    count, size = rows.shape
+    padded = np.zeros((count, max(-(-size // 12), 1) * 12), np.uint8)
+    padded[:, :size] = rows
+    words = np.ascontiguousarray(padded.view("<u4").T.astype(np.uint32))
+    a = b = c = np.full(count, (0xDEADBEEF + size) & 0xFFFFFFFF, np.uint32)
+
+    def rotated(x: np.ndarray, bits: int) -> np.ndarray:
+        return x << np.uint32(bits) | x >> np.uint32(32 - bits)
+
+    for k in range(0, len(words), 3):
+        a, b, c = a + words[k], b + words[k + 1], c + words[k + 2]
+        if k + 3 == len(words):
+            break
+        for bits in (4, 6, 8, 16, 19, 4):
+            a = (a - c) ^ rotated(c, bits)
+            c = c + b
+            a, b, c = b, c, a
+    for bits in (14, 11, 25, 16, 4, 14, 24):
+        c = (c ^ b) - rotated(b, bits)
+        a, b, c = b, c, a
+    return b
