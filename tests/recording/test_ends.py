@@ -13,8 +13,8 @@ import pytest
 
 from grouser.errors import InputError, RunStopped
 from grouser.module import Channel
-from grouser.recording import Recording, RecordingWriter, repair, streams, superblock
-from grouser.recording.schema import TILE_HEIGHT_STEP
+from grouser.recording import Recording, RecordingWriter, repair, streams, superblock, torn
+from grouser.recording.schema import MEMORY_PAGE, TILE_HEIGHT_STEP
 from tests.recording.samples import PERIOD, Clock, fill, header, sample
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +74,44 @@ def test_kill_at_any_time_loses_nothing_flushed(tmp_path):
             assert len(recording) == found
             check(recording)
     assert not list(tmp_path.glob("*.repair"))
+
+
+def test_half_written_blocks_of_chunk_addresses_are_read(tmp_path):
+    """A kill ends a write where a page of memory ends; whole blocks are left alone."""
+    clock, path = Clock(), tmp_path / "a.h5"
+    writer = sample(tmp_path / "b.h5", clock, block=1)
+    fill(writer, clock, 600)
+    writer.flush()
+    data = bytearray((tmp_path / "b.h5").read_bytes())
+    assert torn.mended(tmp_path / "b.h5") == {}
+    writer.close("complete")
+    spoiled = set()
+    for start, size in torn._parts(np.frombuffer(bytes(data), np.uint8)):
+        end = start + size
+        if start // MEMORY_PAGE != (end + 3) // MEMORY_PAGE:
+            data[end : end + 4] = b"torn"
+            spoiled.add(end)
+    path.write_bytes(data)
+    assert spoiled
+    assert set(torn.mended(path)) == spoiled
+    with Recording(path) as recording:
+        assert len(recording) == 600
+        check(recording)
+
+
+def test_headers_that_are_written_again_lie_in_one_page(tmp_path):
+    names = tuple(f"a wheel with a long name, number {k}" for k in range(40))
+    values = np.zeros((1, 40, 2, 2, 2))
+    channels = [Channel(f"c/{k}", "m", values.shape[1:], labels=names, read=lambda: values) for k in range(60)]
+    with RecordingWriter(tmp_path / "a.h5", header(), channels, block=1) as writer:
+        data = (tmp_path / "a.h5").read_bytes()
+        for dataset in [writer._layout.time, writer._layout.outcome, *writer._layout.fixed.values()]:
+            start = h5py.h5o.get_info(dataset.id).addr
+            assert data[start : start + 4] == b"OHDR"
+            flags = data[start + 5]  # HDF5 File Format Specification 3.0, section IV.A.1.b
+            place, width = start + 6 + 16 * (flags >> 5 & 1) + 4 * (flags >> 4 & 1), 1 << (flags & 3)
+            end = place + width + int.from_bytes(data[place : place + width], "little") + 4
+            assert start // MEMORY_PAGE == (end - 1) // MEMORY_PAGE
 
 
 def test_cleared_flags_make_a_normal_file(tmp_path):

@@ -32,28 +32,36 @@ class Index:
     element_bytes: int
     offset_bytes: int
     smallest: int  # elements in the smallest data block
+    direct: int  # levels whose data blocks hang on the index itself
     page: int  # elements; a larger data block has a checksum for each so many
 
     @classmethod
     def read(cls, data: bytes) -> Index | None:
-        if not data.startswith(HEADER) or len(data) < HEADER_BYTES or not data[9]:
+        if not data.startswith(HEADER) or len(data) < HEADER_BYTES or not data[9] or not data[10]:
             return None
-        return cls(data[6], -(-data[7] // 8), data[9], 1 << data[11])
+        return cls(data[6], -(-data[7] // 8), data[9], 2 * (data[10].bit_length() - 1), 1 << data[11])
 
     def level(self, offset: int) -> tuple[int, int]:
-        """How many data blocks the super block with that element has, and the elements in each."""
-        level, end = 0, 0
+        """How many data blocks the level with that offset has, and the elements in each.
+
+        A direct block's offset is off: HDF5 counts its blocks from the first of all, not of its level.
+        """
+        level = start = first = 0
         while True:
             blocks, elements = 1 << level // 2, self.smallest << (level + 1) // 2
-            end += blocks * elements
-            if offset < end:
+            shift = first * elements if level < self.direct else 0
+            if 0 <= offset - start - shift < blocks * elements:
                 return blocks, elements
-            level += 1
+            level, start, first = level + 1, start + blocks * elements, first + blocks
+            if start > offset and level >= self.direct:
+                return blocks, 0
 
     def parts(self, kind: bytes, offset: int) -> list[int]:
         """Sizes of what has a checksum of its own in a block, without the checksum."""
         prefix = ADDRESS.stop + self.offset_bytes
         blocks, elements = self.level(offset)
+        if not elements:
+            return []
         pages = elements // self.page if elements > self.page else 0
         if kind == SUPER_BLOCK:
             return [prefix + blocks * (-(-pages // 8) + ADDRESS_BYTES)]
