@@ -190,7 +190,7 @@ def test_five_milliseconds_are_fine_enough():
 
 
 WALKS = [
-    {}, {"compression": 1.0}, {"slip": 0.1}, {"slip": 0.6}, {"soil": "sandy-loam"}, {"mode": "towed"},
+    {}, {"compression": 1.0}, {"slip": 0.6}, {"soil": "sandy-loam"}, {"mode": "towed"},
     {"soil": "lunar-nominal", "slip": 0.6}, {"spacing": 0.005},
     {"soil": "lunar-nominal", "slip": 0.1, "compression": 0.6},
 ]  # fmt: skip

@@ -97,7 +97,7 @@ def test_slopes_stand_where_nothing_touches_them():
     [
         {"slip": 0.6}, {"spacing": 0.005}, {"soil": "lunar-nominal", "slip": 0.6}, {"soil": "clay", "slip": 0.6},
         {"soil": "hit-lss1", "load": 80.0, "slip": 0.6}, {"compression": 1.0}, {"compression": 0.0},
-        {"compression": 0.0, "slip": 0.6}, {"speed": 0.2}, {"speed": 0.5}, {"slip_angle_deg": 20.0}, {"load": 400.0},
+        {"speed": 0.2}, {"slip_angle_deg": 20.0}, {"load": 400.0},
         {"soil": "exomars-test"},
     ],
     ids=str,
