@@ -189,11 +189,7 @@ def test_five_milliseconds_are_fine_enough():
     assert metrics["load_noise_rel"] < NOISE
 
 
-WALKS = [
-    {}, {"compression": 1.0}, {"slip": 0.6}, {"soil": "sandy-loam"}, {"mode": "towed"},
-    {"soil": "lunar-nominal", "slip": 0.6}, {"spacing": 0.005},
-    {"soil": "lunar-nominal", "slip": 0.1, "compression": 0.6},
-]  # fmt: skip
+WALKS = [{}, {"compression": 1.0}, {"slip": 0.6}]
 
 
 @pytest.mark.long
@@ -214,16 +210,6 @@ def test_ten_milliseconds_everywhere(changes):
         assert abs(error) < STEP_10, what
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("chi", [0.3, 1.0])
-def test_a_slow_wheel(chi):
-    """0.01 m/s: 0.05 mm a step."""
-    got, metrics = step_errors(5e-3, speed=0.01, compression=chi)
-    for what, error in got.items():
-        assert abs(error) < STEP_5, what
-    assert metrics["load_noise_rel"] < NOISE
-
-
 @pytest.mark.parametrize(("speed", "largest"), [(0.01, 5e-3), (0.2, 5e-3), (0.5, 2e-3), (2.0, 5e-4)])
 def test_the_program_keeps_the_travel_of_a_step_below_a_millimetre(speed, largest):
     settings, simulation = built(speed=speed)
@@ -232,7 +218,7 @@ def test_the_program_keeps_the_travel_of_a_step_below_a_millimetre(speed, larges
     assert simulation.notes == []
 
 
-@pytest.mark.parametrize("chi", [0.3, pytest.param(1.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize("chi", [0.3])
 def test_a_fast_wheel_at_the_step_the_program_chose(chi):
     """0.5 m/s: 1 mm a step."""
     fine, chosen = (rolled(speed=0.5, step=step, compression=chi) for step in (2e-4, None))
@@ -251,7 +237,7 @@ def test_a_step_too_large_for_the_speed_is_said():
     assert "2.5 mm a step" in simulation.notes[0]
 
 
-@pytest.mark.parametrize("chi", [pytest.param(0.3, marks=pytest.mark.long), 1.0])
+@pytest.mark.parametrize("chi", [1.0])
 def test_explicit_steps_agree_where_they_are_small(chi):
     implicit, explicit = (rolled(step=2e-4, speed=0.3, compression=chi, implicit=choice) for choice in (True, False))
     got = errors(
