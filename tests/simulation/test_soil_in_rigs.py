@@ -25,7 +25,7 @@ GRID = 0.1  # of the largest force, at 10 cells under a body: what a cell's bord
 SINGLE_FORCE = 4e-3  # rms of the largest: a border node off (BORDER_FORCE) in one step of a hundred and fifty
 BORDER_FORCE = 0.05  # of the largest: a node of a footprint of twenty that lies under the body in one and not the other
 SINGLE_HEIGHT = 1e-6  # [m] round-off of float32 on heights of 0.1 m, some dozens of times
-BORDER_HEIGHT, BORDER_SHARE = 1e-4, 0.03  # [m], of the disturbed nodes: the footprint's border is a tenth of them
+BORDER_HEIGHT, BORDER_SHARE = 1e-4, 0.1  # [m], of the disturbed nodes: the footprint's border is a tenth of them
 SYMMETRIC, POSITIVE = 1e-14, 1e-12  # B is assembled symmetric; eigenvalues cancel to round-off
 
 
