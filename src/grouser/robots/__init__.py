@@ -1,0 +1,1 @@
+"""Built-in machines as MjSpec builders."""
