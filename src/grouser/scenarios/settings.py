@@ -68,8 +68,8 @@ def _from_file(file: Path, changes: Source) -> Experiment:
     for key in ("settings", "soils"):
         if not isinstance(tree.get(key) or {}, dict):
             lines.append(f"{source.place((key,))}: {key} = {tree[key]!r}: allowed is a mapping")
-    soils = _own_soils(source, tree.get("soils"), lines)
-    scenario = _scenario_of(file, source, tree, lines)
+    soils = own_soils(source, tree.get("soils"), lines)
+    scenario = scenario_of(file, source, tree, lines)
     settings = None
     if scenario is not None and isinstance(tree.get("settings") or {}, dict):
         try:
@@ -83,7 +83,7 @@ def _from_file(file: Path, changes: Source) -> Experiment:
     return Experiment(scenario, settings)
 
 
-def _scenario_of(file: Path, source: Source, tree: dict[str, Any], lines: list[str]) -> Scenario[Any] | None:
+def scenario_of(file: Path, source: Source, tree: dict[str, Any], lines: list[str]) -> Scenario[Any] | None:
     name, allowed = tree.get("scenario"), ", ".join(registry.NAMES)
     if name in registry.NAMES:
         return registry.scenario(name)
@@ -95,7 +95,7 @@ def _scenario_of(file: Path, source: Source, tree: dict[str, Any], lines: list[s
     return None
 
 
-def _own_soils(source: Source, tree: Any, lines: list[str]) -> dict[str, Soil]:
+def own_soils(source: Source, tree: Any, lines: list[str]) -> dict[str, Soil]:
     """The soils defined in the file itself; a later one may be `like` an earlier one."""
     own: dict[str, Soil] = {}
     for name, fields in tree.items() if isinstance(tree, dict) else ():

@@ -151,6 +151,9 @@ def _walk(
         yield below, _Branch() if branch else value, (where, place(file, value_node))
         if branch:
             yield from _walk(value_node, file, below, (*above, id(node)), repeated)
+        elif _kind(value_node) == "list":  # its items have places, but are no values of their own
+            for index, item in enumerate(value_node.value):
+                yield (*below, index), _Branch(), (where, place(file, item))
 
 
 def _value(node: Any, file: str, above: tuple[int, ...]) -> Any:
@@ -176,7 +179,7 @@ def read_options(items: Iterable[str], label: str = "--set") -> Source:
         where = f"{label} {item}"
         if not match:
             raise InputError(f"{where}: allowed is path=value, such as {label} wheel.radius=0.2")
-        _put(source, tuple(match["path"].split(".")), option_value(match["value"].strip(), where), where)
+        put(source, tuple(match["path"].split(".")), option_value(match["value"].strip(), where), where)
     return joined(source)
 
 
@@ -184,7 +187,7 @@ def read_mapping(given: Mapping[str, Any], label: str) -> Source:
     """Settings from Python: names may be dotted paths, values may be mappings."""
     source = Source()
     for name, value in given.items():
-        _put(source, tuple(str(name).split(".")), value, f"{label} {name}={value!r}")
+        put(source, tuple(str(name).split(".")), value, f"{label} {name}={value!r}")
     return joined(source)
 
 
@@ -196,12 +199,12 @@ def option_value(text: str, where: str) -> Any:
     return _value(node, where, ())
 
 
-def _put(source: Source, path: Keys, value: Any, where: str) -> None:
+def put(source: Source, path: Keys, value: Any, where: str) -> None:
     """Add one value; a mapping is taken apart, and a path set to two different values is refused."""
     if isinstance(value, Mapping) and value:
         source.keys[path] = source.values[path] = where
         for key, inner in value.items():
-            _put(source, (*path, str(key)), inner, where)
+            put(source, (*path, str(key)), inner, where)
         return
     if path in source.leaves and source.leaves[path] != value:
         raise InputError(f"{where} contradicts {source.values[path]}")
@@ -214,7 +217,7 @@ def joined(source: Source) -> Source:
     for path in [path for path in source.leaves if _has_below(source, path)]:
         value, where = source.leaves.pop(path), source.values[path]
         if isinstance(value, str):
-            _put(source, (*path, "name"), value, where)
+            put(source, (*path, "name"), value, where)
         elif value != {}:
             below = next(p for p in source.leaves if len(p) > len(path) and p[: len(path)] == path)
             raise InputError(f"{where} contradicts {source.values[below]}")
