@@ -27,6 +27,7 @@ from grouser.terrain.ground import Ground
 
 RUN_UP = 0.5  # [m] before the metre that is averaged
 STEADY = 1.0  # [m]
+LEAST_DISTANCE = 1e-6  # [m] of travel that energy is divided by
 LARGEST_STEP = 5e-3  # [s]
 LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it pull and sinkage are off by percents
 SERVO = 1e8  # [N s/m, N m s] of the drives that force speed and spin
@@ -214,6 +215,7 @@ def metrics(s: SingleWheel) -> list[dict[str, Any]]:
             theory and theory.torque,
             theory and {"abs": THEORY_TOLERANCE * max(theory.torque, resistance * s.wheel.radius)}, book,
         ),
+        metric("energy_per_metre_J", "J/m", "work of the driving torque over the distance travelled"),
         metric("load_N", "N", "vertical force of the soil on the wheel", s.load, {"rel": LOAD_TOLERANCE}, "weight"),
         metric("slip", "1", "driving 1 - v/(r w), braking r w/v - 1, r of the rim without grousers"),
         metric("load_noise_rel", "1", "standard deviation of the vertical force over its mean"),
@@ -287,11 +289,21 @@ def measure(s: SingleWheel, recording: Recording) -> dict[str, Any]:
         "drawbar_pull_N": mean("wheel/drawbar_pull"),
         "side_force_N": mean("wheel/side_force"),
         "torque_Nm": mean("wheel/torque"),
+        "energy_per_metre_J": energy_per_metre(recording, steady),
         "load_N": mean("wheel/load"),
         "slip": mean("wheel/slip"),
         "load_noise_rel": float(np.std(load) / np.mean(load)) if len(load) else math.nan,
         "volume_error_rel": float(recording["soil/volume_error"][-1]),
     }
+
+
+def energy_per_metre(recording: Recording, frames: np.ndarray) -> float | None:
+    """Integral of torque x spin over the frames, per metre of travel [J/m]; None where the wheel stands."""
+    distance = np.ptp(recording["wheel/travel"][frames]) if frames.any() else 0.0
+    if distance < LEAST_DISTANCE:
+        return None
+    power = recording["wheel/torque"][frames] * recording["joint/velocity[axle]"][frames]
+    return float(np.trapezoid(power, recording.time[frames]) / distance)
 
 
 def steady_window(travel: np.ndarray, time: np.ndarray) -> np.ndarray:
