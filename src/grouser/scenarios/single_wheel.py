@@ -27,7 +27,7 @@ from grouser.terrain.ground import Ground
 
 RUN_UP = 0.5  # [m] before the metre that is averaged
 STEADY = 1.0  # [m]
-LEAST_DISTANCE = 1e-6  # [m] of travel that energy is divided by
+LEAST_DISTANCE = 1e-3  # [m] of travel for an energy per metre: at slip 1 the servo creeps by micrometres
 LARGEST_STEP = 5e-3  # [s]
 LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it pull and sinkage are off by percents
 SERVO = 1e8  # [N s/m, N m s] of the drives that force speed and spin
