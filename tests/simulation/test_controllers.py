@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from grouser.errors import InputError
+from grouser.errors import InputError, RunStopped
 from grouser.simulation import Simulation
 
 H = 2e-3
@@ -90,3 +90,36 @@ def test_every_world_is_commanded():
         d.qpos[0] = world
     sim.step()
     assert [d.ctrl[0] for d in sim.engine.data] == [10, 11, 12]
+
+
+class Clumsy(Clock):
+    """Fails at its third act, inside a call of its own."""
+
+    def act(self, time, sensors, command):
+        super().act(time, sensors, command)
+        if len(self.times) == 3:
+            self.reach(command)
+
+    def reach(self, command):
+        command[7] = 1.0
+
+
+def test_a_controller_that_raises_stops_the_run_and_is_named_with_file_and_line():
+    sim = Simulation(slider(), controllers=[Clumsy(2 * H)], step=H)
+    with pytest.raises(RunStopped) as stopped:
+        sim.step(20)
+    line = Clumsy.reach.__code__.co_firstlineno + 1
+    assert stopped.value.reason.startswith("the controller raised IndexError: index 7 is out of bounds")
+    assert stopped.value.reason.endswith(f"({__file__}, line {line})")
+    assert (stopped.value.module, stopped.value.time) == ("Clumsy", pytest.approx(4 * H))
+    assert isinstance(stopped.value.__cause__, IndexError)
+    assert sim.steps == 4
+
+
+def test_a_controller_may_stop_the_run_itself():
+    class Careful(Clock):
+        def act(self, time, sensors, command):
+            raise RunStopped("too steep", module="guard", body="mass", time=time)
+
+    with pytest.raises(RunStopped, match="guard, body 'mass': too steep"):
+        Simulation(slider(), controllers=[Careful(H)], step=H).step()

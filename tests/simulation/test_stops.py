@@ -16,7 +16,7 @@ NOTHING = np.zeros((6, 6))
 
 @pytest.fixture(autouse=True)
 def somewhere_else(tmp_path, monkeypatch):
-    """MuJoCo writes its log of diverging runs where it is."""
+    """MuJoCo would write its log of diverging runs here."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -83,6 +83,19 @@ def test_an_explicit_spring_that_rings_itself_to_bits_is_stopped():
     stopped, sim = stop([LawModule("body", spring(1e7, anchor=(0, 0, 0.01)))], implicit=False)
     assert "diverged" in stopped.reason
     assert 0 < stopped.time < 0.2
+
+
+def test_a_warning_of_mujoco_is_a_note_and_leaves_no_file(tmp_path):
+    """Its own handler writes MUJOCO_LOG.TXT into the working directory."""
+    other, sim = (Simulation(free_body(), step=H) for _ in range(2))
+    sim.data.xfrc_applied[1, 0] = np.nan
+    with pytest.raises(RunStopped):
+        for _ in range(3):
+            other.step()
+            sim.step()
+    assert [note for note in sim.notes if note.startswith("MuJoCo warns: Nan, Inf or huge value in QACC")]
+    assert not any("MuJoCo warns" in note for note in other.notes)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_one_bad_world_is_enough():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import mujoco
 import numpy as np
@@ -26,6 +26,22 @@ ACCELERATION_SENSORS = tuple(
     getattr(mujoco.mjtSensor, f"mjSENS_{name}")
     for name in ("ACCELEROMETER", "FORCE", "TORQUE", "TOUCH", "FRAMELINACC", "FRAMEANGACC")
 )
+
+
+class Listening:
+    """Who hears a warning of MuJoCo: the notes of the engine that steps."""
+
+    notes: ClassVar[list[str]] = []
+
+    @classmethod
+    def note(cls, text: str) -> None:
+        line = f"MuJoCo warns: {' '.join(text.split())}"
+        if line not in cls.notes:
+            cls.notes.append(line)
+
+
+if mujoco.get_mju_user_warning() is None:  # MuJoCo's own handler leaves MUJOCO_LOG.TXT in the working directory
+    mujoco.set_mju_user_warning(Listening.note)
 
 
 @dataclass
@@ -192,6 +208,7 @@ class MujocoCpu:
 
     def kinematics(self) -> None:
         """Positions, velocities and the mass matrix at the present time; motion for the modules."""
+        Listening.notes = self.notes
         for d in self.data:
             mujoco.mj_step1(self.model, d)
         wp.capture_launch(self._gather)
@@ -202,6 +219,7 @@ class MujocoCpu:
 
     def advance(self) -> None:
         """Integrate one step; then find what the bodies really got."""
+        Listening.notes = self.notes
         for d in self.data:
             if self.implicit:
                 mujoco.mj_factorM(self.model, d)

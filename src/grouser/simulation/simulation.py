@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time as clock
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import mujoco
 import numpy as np
 
 from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
-from grouser.errors import InputError, RunStopped
+from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Controller, ForceModule
 from grouser.simulation import step as stepping
 from grouser.terrain.ground import TILE, Ground
@@ -121,8 +122,15 @@ class Simulation:
         """Controllers act at the first step at or after their due time and hold until the next."""
         for k, controller in enumerate(self.controllers):
             if self.time >= self._due[k] - 1e-9 * self.step_size:
-                for d in self.engine.data:
-                    controller.act(self.time, d, d.ctrl)
+                try:
+                    for d in self.engine.data:
+                        controller.act(self.time, d, d.ctrl)
+                except GrouserError:
+                    raise
+                except Exception as error:
+                    reason = f"the controller raised {type(error).__name__}: {_one_line(error)} ({_where(error)})"
+                    name = type(controller).__name__
+                    raise RunStopped(reason, module=name, body="-", time=self.time) from error
                 self._due[k] += controller.period
 
     def explain_alarm(self) -> None:
@@ -171,7 +179,7 @@ class Simulation:
         joints = tuple(m.joint(j).name or f"joint{j}" for j in range(m.njnt) if m.jnt_type[j] in (2, 3))
         hinge = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]
         position, speed = m.jnt_qposadr[hinge], m.jnt_dofadr[hinge]
-        actuators = tuple(m.actuator(a).name or f"actuator{a}" for a in range(m.nu))
+        actuators = actuator_outputs(m)
         out = [
             Channel(
                 "body/pose", "m, 1", (len(ids), 7), kind="pose", labels=self.recorded_bodies,
@@ -186,7 +194,7 @@ class Simulation:
                 read=lambda: np.stack([d.qvel[speed] for d in data]),
             ),
             Channel(
-                "actuator/force", "N m or N", (m.nu,), frame="", labels=actuators,
+                "actuator/force", "N m or N", (len(actuators),), frame="", labels=actuators,
                 read=lambda: np.stack([d.actuator_force for d in data]),
             ),
         ]  # fmt: skip
@@ -299,6 +307,26 @@ class Simulation:
         self._tile_stamps.clear()
         self.engine.clear_alarm()
         self.engine.kinematics()
+
+
+def actuator_outputs(m: mujoco.MjModel) -> tuple[str, ...]:
+    """A name for each force that actuators give; one that gives several has numbers behind its name."""
+    names = []
+    for a in range(m.nactuator):
+        name, count = m.actuator(a).name or f"actuator{a}", m.actuator_outnum[a]
+        names += [name] if count == 1 else [f"{name}{k}" for k in range(count)]
+    return tuple(names)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _where(error: Exception) -> str:
+    """File and line in the controller's own file; deeper frames are of libraries it calls."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    own = [frame for frame in frames if frame.filename == frames[0].filename] if frames else []
+    return f"{own[-1].filename}, line {own[-1].lineno}" if own else "no Python code of its own"
 
 
 def _copies(arrays: dict[str, Any]) -> dict[str, np.ndarray]:
