@@ -1,0 +1,25 @@
+"""Steering and path following: from where a vehicle shall go to what its motors are told, and what came of it."""
+
+from grouser.control.drive import Drive, GroundSpeed
+from grouser.control.follower import PathFollower
+from grouser.control.odometry import Odometry
+from grouser.control.path import Path
+from grouser.control.power import PowerMeter
+from grouser.control.steering import ackermann, crab, point_turn
+from grouser.control.tip_over import TipOver, tip_over_margin
+from grouser.control.wheels import Wheels
+
+__all__ = [
+    "Drive",
+    "GroundSpeed",
+    "Odometry",
+    "Path",
+    "PathFollower",
+    "PowerMeter",
+    "TipOver",
+    "Wheels",
+    "ackermann",
+    "crab",
+    "point_turn",
+    "tip_over_margin",
+]

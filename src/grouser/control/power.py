@@ -1,0 +1,92 @@
+"""What the motors do: mechanical energy, power, and energy for each metre travelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from grouser.control.drive import PERIOD
+from grouser.control.wheels import Worlds, actuator_id, body_id
+from grouser.module import Channel
+
+LEAST_DISTANCE = 0.01  # [m] below which energy per metre says nothing
+
+
+class PowerMeter:
+    """Mechanical work of actuators on what they move; no losses, no work back where a motor brakes (assumed).
+
+    Each period, work = mean of the forces at its ends x the way between them: exact for a constant torque. Forces are
+    those at the end of the last step under the command of that step, which is what the implicit step applied.
+    """
+
+    def __init__(self, actuators: Sequence[str], chassis: str = "chassis", *, worlds: int = 1, period: float = PERIOD):
+        self.actuators, self.chassis, self.period = tuple(actuators), chassis, period
+        count = len(self.actuators)
+        self.energy = np.zeros((worlds, count))  # [J]
+        self.power = np.zeros((worlds, count))  # [W] mean over the last period
+        self.distance = np.zeros(worlds)  # [m] way of the chassis
+        self.elapsed = np.zeros(worlds)  # [s]
+        self.started = np.zeros(worlds, bool)
+        self.force = np.zeros((worlds, count))  # [N m] at the last act
+        self.length = np.zeros((worlds, count))  # [rad] at the last act
+        self.place = np.zeros((worlds, 3))  # [m] of the chassis at the last act
+        self.time = np.zeros(worlds)  # [s] of the last act
+        self._worlds = Worlds(self, worlds, self._wire)
+
+    def _wire(self, model: mujoco.MjModel) -> None:
+        self._model, self._body = model, body_id(model, self.chassis)
+        self._ids = np.array([actuator_id(model, name) for name in self.actuators], np.intp)
+
+    def act(self, time: float, sensors: Any, command: Any) -> None:
+        world = self._worlds.index(sensors)
+        mujoco.mj_fwdActuation(self._model, sensors)  # actuator_force is a step old, and not there after a restore
+        force, length = sensors.actuator_force[self._ids], sensors.actuator_length[self._ids]
+        place = sensors.xpos[self._body]
+        if self.started[world]:
+            work = (force + self.force[world]) * (length - self.length[world])
+            work *= 0.5
+            np.maximum(work, 0.0, out=work)
+            passed = time - self.time[world]
+            self.energy[world] += work
+            np.divide(work, passed, out=self.power[world])
+            self.elapsed[world] += passed
+            self.distance[world] += np.linalg.norm(place - self.place[world])
+        self.started[world] = True
+        self.force[world], self.length[world], self.place[world] = force, length, place
+        self.time[world] = time
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "energy": self.energy, "power": self.power, "distance": self.distance, "elapsed": self.elapsed,
+            "started": self.started, "force": self.force, "length": self.length, "place": self.place,
+            "time": self.time,
+        }  # fmt: skip
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        chosen = self._worlds.check(worlds)
+        for array in self.state().values():
+            array[chosen] = 0
+
+    def energy_per_metre(self) -> np.ndarray:
+        """[J/m], (world,); NaN before there is a way to speak of."""
+        far = self.distance >= LEAST_DISTANCE
+        return np.where(far, self.energy.sum(axis=1) / np.where(far, self.distance, 1.0), np.nan)
+
+    def mean_power(self) -> np.ndarray:
+        """[W], (world,) since the start."""
+        return self.energy.sum(axis=1) / np.maximum(self.elapsed, self.period)
+
+    def channels(self) -> list[Channel]:
+        count, names = len(self.actuators), self.actuators
+        return [
+            Channel("power/actuator", "W", (count,), "", labels=names, read=self.power.copy),
+            Channel("power/total", "W", (), "", read=lambda: self.power.sum(axis=1)),
+            Channel("power/mean", "W", (), "", read=self.mean_power),
+            Channel("energy/actuator", "J", (count,), "", labels=names, read=self.energy.copy),
+            Channel("energy/total", "J", (), "", read=lambda: self.energy.sum(axis=1)),
+            Channel("energy/per_metre", "J/m", (), "", read=self.energy_per_metre),
+            Channel("travel/distance", "m", (), "", read=self.distance.copy),
+        ]
