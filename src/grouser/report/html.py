@@ -22,11 +22,15 @@ def write_report(recording: Recording, directory: str | Path, figures: Sequence[
     directory = Path(directory)
     if figures is None:
         figures = draw_figures(recording, directory / "figures")
-    path = directory / "report.html"
+    return write_whole(directory / "report.html", page(recording, figures))
+
+
+def write_whole(path: Path, text: str) -> Path:
+    """Write a file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     try:
-        part.write_text(page(recording, figures), encoding="utf-8")
+        part.write_text(text, encoding="utf-8")
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -36,8 +40,6 @@ def write_report(recording: Recording, directory: str | Path, figures: Sequence[
 def page(recording: Recording, figures: Sequence[Path]) -> str:
     """The whole page; everything that comes from the recording is escaped."""
     summary = summarise(recording)
-    title = escape(str(summary["scenario"]))
-    style = resources.files("grouser.report").joinpath("page.css").read_text(encoding="utf-8")
     declared = recording.header.get("figures", [])
     sections = [
         _heading(recording, summary),
@@ -46,14 +48,20 @@ def page(recording: Recording, figures: Sequence[Path]) -> str:
         _metrics(recording, summary),
         _figures(declared, figures),
         _notes(recording),
-        _pairs("Settings", flat(summary["settings"])),
-        _pairs("Provenance", recording.header.get("provenance", {})),
+        pairs("Settings", flat(summary["settings"])),
+        pairs("Provenance", recording.header.get("provenance", {})),
         _footer(recording, summary),
     ]
+    return document(str(summary["scenario"]), sections)
+
+
+def document(title: str, sections: Sequence[str]) -> str:
+    """A page of its own with the style of all reports."""
+    style = resources.files("grouser.report").joinpath("page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(filter(None, sections))
         + "\n</main>\n</body>\n</html>\n"
     )
@@ -109,6 +117,11 @@ def _facts(recording: Recording, summary: Mapping[str, Any]) -> str:
         "seed": str(header.get("seed", "")),
         "numbers": str(header.get("dtype", "")),
     }
+    return fact_cards(facts)
+
+
+def fact_cards(facts: Mapping[str, str]) -> str:
+    """Short facts side by side; empty ones are left out."""
     cells = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items() if value
     )
@@ -153,15 +166,16 @@ def _figures(declared: Sequence[Mapping[str, Any]], paths: Sequence[Path]) -> st
         return ""
     parts = ["<h2>Figures</h2>"]
     for figure, path in zip(declared, paths, strict=True):
-        picture = base64.b64encode(path.read_bytes()).decode("ascii")
-        title, caption = str(figure.get("title") or figure["name"]), str(figure.get("caption") or "")
-        image = f'<img alt="{escape(title)}" src="data:image/png;base64,{picture}">'
-        parts.append(
-            f'<figure id="{escape(path.stem)}">{image}'
-            + (f"<figcaption>{escape(caption)}</figcaption>" if caption else "")
-            + "</figure>"
-        )
+        parts.append(picture(path, str(figure.get("title") or figure["name"]), str(figure.get("caption") or "")))
     return "\n".join(parts)
+
+
+def picture(path: Path, title: str, caption: str) -> str:
+    """A PNG inside the page."""
+    content = base64.b64encode(path.read_bytes()).decode("ascii")
+    image = f'<img alt="{escape(title)}" src="data:image/png;base64,{content}">'
+    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f'<figure id="{escape(path.stem)}">{image}{below}</figure>'
 
 
 def _notes(recording: Recording) -> str:
@@ -172,7 +186,7 @@ def _notes(recording: Recording) -> str:
     return f'<h2>Notes</h2>\n<div class="card"><ul class="notes">{items}</ul></div>'
 
 
-def _pairs(title: str, values: Mapping[str, Any]) -> str:
+def pairs(title: str, values: Mapping[str, Any]) -> str:
     if not values:
         return ""
     rows = "\n".join(
