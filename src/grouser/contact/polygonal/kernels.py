@@ -1,0 +1,335 @@
+"""Kernels that press, stick and gather: contact polygons to pair sums, stick points on, pair sums to bodies."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.contact import penalty
+from grouser.contact.polygonal import laws
+from grouser.contact.polygonal import types as t
+from grouser.contact.polygonal.search import search_stages
+
+NEARLY_LOST = 0.95  # of the reach: deeper than this and the next step may find no face
+
+
+@cache
+def polygonal_kernels(name: str) -> SimpleNamespace:
+    stages = search_stages(name)
+    ty, module = stages.types, stages.module
+    p = ty.precision
+    real, vec3, vec4, vec6, mat33, mat66 = p.real, p.vec3, p.vec4, p.vec6, p.mat33, p.mat66
+    Shapes, Pairs, Places, Lists, Elements, Sums = ty.Shapes, ty.Pairs, ty.Places, ty.Lists, ty.Elements, ty.Sums
+    polygon = ty.polygon
+    element_frame = stages.element_frame
+
+    @wp.func
+    def overlap(
+        x: vec3, e1: vec3, e2: vec3, flat: vec3, A: vec3, B: vec3, C: vec3,
+        d: real, dx: real, dy: real, limit: real,
+    ):  # fmt: skip
+        """Part of an element behind a face, seen along the element's normal: corners in its plane, their number.
+
+        The depth d + dx x + dy y lies between 0 and `limit` in it.
+        """
+        px = polygon()
+        py = polygon()
+        px[1] = flat[0]
+        px[2] = flat[1]
+        py[2] = flat[2]
+        count = int(3)
+        a = A - x
+        b = B - x
+        c = C - x
+        xa = wp.dot(a, e1)
+        xb = wp.dot(b, e1)
+        xc = wp.dot(c, e1)
+        ya = wp.dot(a, e2)
+        yb = wp.dot(b, e2)
+        yc = wp.dot(c, e2)
+        if wp.max(ya, wp.max(yb, yc)) <= real(0.0) or wp.min(ya, wp.min(yb, yc)) >= flat[2]:
+            return px, py, 0
+        if wp.max(xa, wp.max(xb, xc)) <= wp.min(real(0.0), flat[1]):
+            return px, py, 0
+        if wp.min(xa, wp.min(xb, xc)) >= wp.max(flat[0], flat[1]):
+            return px, py, 0
+        px, py, count = laws.cut(px, py, count, dx, dy, d)
+        if count > 2:  # the face is clockwise in the element's plane: its inside is right of every edge
+            px, py, count = laws.cut(px, py, count, yb - ya, xa - xb, xb * ya - xa * yb)
+        if count > 2:
+            px, py, count = laws.cut(px, py, count, yc - yb, xb - xc, xc * yb - xb * yc)
+        if count > 2:
+            px, py, count = laws.cut(px, py, count, ya - yc, xc - xa, xa * yc - xc * ya)
+        if count > 2:
+            px, py, count = laws.cut(px, py, count, -dx, -dy, limit - d)
+        return px, py, count
+
+    @wp.func
+    def assemble(push: mat33, mixed: mat33, turn: mat33):
+        """B from its blocks: force by velocity, force by spin, torque by spin."""
+        B = mat66()
+        for r in range(3):
+            for c in range(3):
+                B[r, c] = push[r, c]
+                B[r, 3 + c] = mixed[r, c]
+                B[3 + c, r] = mixed[r, c]
+                B[3 + r, 3 + c] = turn[r, c]
+        return B
+
+    @wp.kernel(module=module)
+    def press(s: Shapes, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums):
+        """Normal force of every contact polygon, friction of every element, implicit block of the pair."""
+        world, pair, lane = wp.tid()
+        zero = real(0.0)
+        h = pairs.step[0]
+        at = places.position[world, pair]
+        R = places.rotation[world, pair]
+        velocity = places.velocity[world, pair]
+        spin = places.spin[world, pair]
+        centre = places.centre[world, pair]
+        reach = pairs.reach[pair]
+        implicit = pairs.both_move[pair] == 0
+        base = pairs.first_element[pair]
+        start_face = s.first_face[pairs.shape[pair, 0]]
+        force = vec3()
+        moment = vec3()
+        push = mat33()
+        mixed = mat33()
+        turn = mat33()
+        deepest = zero
+        whole = zero
+        stiffness = zero
+        polygons = int(0)
+        flags = int(0)
+        for k in range(lane, lists.counts[world, pair, t.ELEMENTS], pairs.lanes):
+            slot = base + k
+            face = lists.face[world, slot]
+            x, e1, n, flat = element_frame(s, face, at, R)
+            e2 = wp.cross(n, e1)
+            arm = x - centre
+            area = zero
+            middle = vec3()
+            load = zero
+            pressed = vec3()
+            tangential = vec4()
+            first = lists.first[world, slot]
+            for c in range(first, first + lists.count[world, slot]):
+                other = lists.other[world, c]
+                m = s.normal[other]
+                g = -wp.dot(n, m)
+                A = s.corners[other, 0]
+                d = wp.dot(A - x, m)
+                dx = -wp.dot(e1, m)
+                dy = -wp.dot(e2, m)
+                most = wp.max(d, wp.max(d + dx * flat[0], d + dx * flat[1] + dy * flat[2]))
+                if g > zero and most > zero:
+                    px, py, count = overlap(
+                        x, e1, e2, flat, A, s.corners[other, 1], s.corners[other, 2], d, dx, dy, reach * g
+                    )
+                    if count > 2:
+                        M, Mx, My, Mxx, Mxy, Myy = laws.moments(px, py, count)
+                        if M > zero:
+                            index = pairs.first_contact[pair] + s.layer[face] * pairs.layers[pair] + s.layer[other]
+                            law = pairs.contacts[index]
+                            depth = (d * M + dx * Mx + dy * My) / M
+                            share = penalty.damping_share(depth, law.s_d0)
+                            v = velocity + wp.cross(spin, x - at)
+                            damping = law.d * share
+                            q0 = g * (law.c * d - damping * wp.dot(v, m))
+                            qx = g * (law.c * dx - damping * wp.dot(wp.cross(spin, e1), m))
+                            qy = g * (law.c * dy - damping * wp.dot(wp.cross(spin, e2), m))
+                            N = q0 * M + qx * Mx + qy * My
+                            deep = laws.deepest(px, py, count, d, dx, dy)
+                            deepest = wp.max(deepest, deep)
+                            if deep > law.thickness:
+                                flags = flags | (1 << t.DEEP)
+                            if deep > real(NEARLY_LOST) * reach:
+                                flags = flags | (1 << t.LOST)
+                            if law.far == 1:
+                                flags = flags | (1 << t.KAPPA)
+                            polygons += 1
+                            area += M
+                            middle += M * x + Mx * e1 + My * e2
+                            tangential = tangential + vec4(law.c_t * M, law.d_t * M, zero, zero)
+                            if N > zero:
+                                along_x = q0 * Mx + qx * Mxx + qy * Mxy
+                                along_y = q0 * My + qx * Mxy + qy * Myy
+                                load += N
+                                pressed += N * m
+                                force += N * m
+                                moment += wp.cross(N * arm + along_x * e1 + along_y * e2, m)
+                                tangential = tangential + vec4(zero, zero, law.mu_stick * N, law.mu_slip * N)
+                                stiffness += g * law.c * M
+                                if implicit:
+                                    weight = g * h * (h * law.c + damping)
+                                    j0 = wp.cross(arm, m)
+                                    jx = wp.cross(e1, m)
+                                    jy = wp.cross(e2, m)
+                                    push += wp.outer((weight * M) * m, m)
+                                    mixed += wp.outer(weight * m, M * j0 + Mx * jx + My * jy)
+                                    turn += wp.outer(weight * j0, M * j0 + Mx * jx + My * jy)
+                                    turn += wp.outer(weight * jx, Mx * j0 + Mxx * jx + Mxy * jy)
+                                    turn += wp.outer(weight * jy, My * j0 + Mxy * jx + Myy * jy)
+            e.area[world, slot] = area
+            e.load[world, slot] = load
+            if load > zero:
+                whole += area
+                point = middle / area
+                normal = wp.normalize(pressed)
+                state = e.state[world, base + face - start_face]
+                mid = x + ((flat[0] + flat[1]) * e1 + flat[2] * e2) / real(3.0)
+                way = vec3()
+                if state != t.FREE:
+                    way = mid - e.anchor[world, base + face - start_face]
+                elif implicit:
+                    way = h * (velocity + wp.cross(spin, mid - at))
+                way = way - wp.dot(way, normal) * normal
+                v = velocity + wp.cross(spin, point - at)
+                v = v - wp.dot(v, normal) * normal
+                speed = wp.length(v)
+                trial = tangential[0] * way + tangential[1] * v
+                slipping = wp.where(state == t.SLIPPING, 1, 0)
+                limit = penalty.friction_limit(slipping, speed, pairs.stick_speed[pair], tangential[2], tangential[3])
+                drag, slips = penalty.friction(trial, limit, tangential[3])
+                lever = point - centre
+                force += drag
+                moment += wp.cross(lever, drag)
+                e.normal[world, slot] = normal
+                e.centre[world, slot] = point
+                e.tangential[world, slot] = tangential
+                if implicit:
+                    weight = h * tangential[0] + tangential[1]
+                    if slips == 1:
+                        weight = penalty.grip(weight, tangential[3], speed)
+                    weight = h * weight
+                    along = mat33()
+                    for r in range(3):
+                        along[r, r] = weight
+                    along = along - wp.outer(weight * normal, normal)
+                    cross = wp.skew(lever)
+                    push += along
+                    mixed = mixed - along * cross
+                    turn = turn - cross * (along * cross)
+        if polygons > 0:
+            wp.atomic_add(
+                sums.wrench, world, pair, vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
+            )
+            wp.atomic_add(sums.block, world, pair, assemble(push, mixed, turn))
+            wp.atomic_max(sums.depth, world, pair, deepest)
+            wp.atomic_add(sums.area, world, pair, whole)
+            wp.atomic_add(sums.stiffness, world, pair, stiffness)
+            wp.atomic_add(sums.polygons, world, pair, polygons)
+            wp.atomic_or(sums.flags, world, pair, flags)
+
+    @wp.kernel(module=module)
+    def stick(s: Shapes, pairs: Pairs, places: Places, lists: Lists, e: Elements):
+        """Stick points after the step: stay, follow the slip, or are let go; 000 eq. 2 with return mapping."""
+        world, pair, lane = wp.tid()
+        h = pairs.step[0]
+        at = places.position[world, pair]
+        R = places.rotation[world, pair]
+        velocity = places.velocity[world, pair]
+        spin = places.spin[world, pair]
+        base = pairs.first_element[pair]
+        start_face = s.first_face[pairs.shape[pair, 0]]
+        for k in range(lane, lists.counts[world, pair, t.ELEMENTS], pairs.lanes):
+            slot = base + k
+            face = lists.face[world, slot]
+            own = base + face - start_face
+            if e.load[world, slot] <= real(0.0):
+                e.state[world, own] = t.FREE
+            else:
+                third = real(1.0 / 3.0)
+                mid = at + R * (third * (s.corners[face, 0] + s.corners[face, 1] + s.corners[face, 2]))
+                v = velocity + wp.cross(spin, mid - at)
+                normal = e.normal[world, slot]
+                v = v - wp.dot(v, normal) * normal
+                way = h * v
+                if e.state[world, own] != t.FREE:
+                    way = mid - e.anchor[world, own]
+                    way = way - wp.dot(way, normal) * normal
+                law = e.tangential[world, slot]
+                trial = law[0] * way + law[1] * v
+                slipping = wp.where(e.state[world, own] == t.SLIPPING, 1, 0)
+                limit = penalty.friction_limit(slipping, wp.length(v), pairs.stick_speed[pair], law[2], law[3])
+                kept, slips = penalty.elastic_way(way, trial, limit, law[3], law[0])
+                e.anchor[world, own] = mid - kept
+                e.state[world, own] = wp.where(slips == 1, int(t.SLIPPING), int(t.STUCK))
+
+    @wp.func
+    def worse(status: wp.array2d(dtype=wp.int32), world: int, row: int, kind: int, pair: int):
+        """Keep the gravest status of a body."""
+        if row >= 0 and kind > status[world, row] % t.KINDS:
+            status[world, row] = kind + t.KINDS * pair
+
+    @wp.func
+    def in_world(R: mat33, B: mat66):
+        """A block turned from the second shape's axes into the world's."""
+        push = mat33()
+        mixed = mat33()
+        turn = mat33()
+        for r in range(3):
+            for c in range(3):
+                push[r, c] = B[r, c]
+                mixed[r, c] = B[r, 3 + c]
+                turn[r, c] = B[3 + r, 3 + c]
+        back = wp.transpose(R)
+        return assemble(R * push * back, R * mixed * back, R * turn * back)
+
+    @wp.kernel(module=module)
+    def gather(
+        pairs: Pairs, places: Places, lists: Lists, sums: Sums,
+        wrench_out: wp.array2d(dtype=vec6), implicit_out: wp.array2d(dtype=mat66),
+        status_out: wp.array2d(dtype=wp.int32),
+    ):  # fmt: skip
+        """Pair sums to the bodies of one world: exactly opposite wrenches, blocks for pairs with the ground."""
+        world = wp.tid()
+        for row in range(wrench_out.shape[1]):
+            wrench_out[world, row] = vec6()
+            implicit_out[world, row] = mat66()
+            status_out[world, row] = 0
+        for pair in range(pairs.named.shape[0]):
+            one = pairs.out[pair, 0]
+            two = pairs.out[pair, 1]
+            named = vec6()
+            block = mat66()
+            if sums.polygons[world, pair] > 0:
+                R = places.world_rotation[world, pair]
+                f = sums.wrench[world, pair]
+                force = R * vec3(f[0], f[1], f[2])
+                moment = R * vec3(f[3], f[4], f[5])
+                here = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
+                there = -here
+                if pairs.both_move[pair] == 1:
+                    shifted = moment + wp.cross(R * places.position[world, pair], force)
+                    there = -vec6(force[0], force[1], force[2], shifted[0], shifted[1], shifted[2])
+                else:
+                    block = in_world(R, sums.block[world, pair])
+                if one >= 0:
+                    wrench_out[world, one] = wrench_out[world, one] + here
+                    implicit_out[world, one] = implicit_out[world, one] + block
+                if two >= 0:
+                    wrench_out[world, two] = wrench_out[world, two] + there
+                    implicit_out[world, two] = implicit_out[world, two] + block
+                named = wp.where(pairs.named[pair] == 0, here, there)
+            sums.named_wrench[world, pair] = named
+            sums.named_block[world, pair] = block
+            flags = sums.flags[world, pair]
+            kind = int(t.FINE)
+            if (flags & (1 << t.KAPPA)) != 0 and lists.counts[world, pair, t.SAID] == 0:
+                kind = int(t.KAPPA)
+            if (flags & (1 << t.DEEP)) != 0:
+                kind = int(t.DEEP)
+            if pairs.both_move[pair] == 1 and sums.stiffness[world, pair] > pairs.stiffest[pair]:
+                kind = int(t.STIFF)
+            if (flags & (1 << t.LOST)) != 0:
+                kind = int(t.LOST)
+            if lists.counts[world, pair, t.OVERFLOW] == 1:
+                kind = int(t.FULL)
+            worse(status_out, world, one, kind, pair)
+            worse(status_out, world, two, kind, pair)
+
+    return SimpleNamespace(
+        module=module, types=ty, place_ahead=stages.place_ahead, place_now=stages.place_now,
+        check_lists=stages.check_lists, search=stages.search, press=press, stick=stick, gather=gather,
+    )  # fmt: skip

@@ -1,0 +1,92 @@
+"""Geometry and pressure of one contact polygon, pure and scalar.
+
+An element is a triangle of one surface, with corners (0, 0), (L, 0), (a, b) in its own plane and outward normal n.
+A point of it lies the depth d below a face of the other surface, whose outward normal is m; d is linear in the
+plane. The polygon is where the element lies behind that face, seen along n.
+
+003_7975400cf393bbef.txt eq. 1-5 with the depth measured along m, on the area g dA that the face sees, g = -m.n: on
+smooth bodies m = -n up to the square root of depth over radius. Measured along n, a wall of a box that is tilted a
+little would press with depth / sin(tilt).
+"""
+
+from typing import Any
+
+import warp as wp
+
+MOST_CORNERS = 9  # of a triangle cut by three edges, the surface and the reach (8), and one to spare
+
+
+@wp.func
+def cut(x: Any, y: Any, count: int, a: Any, b: Any, c: Any):
+    """Part of a convex polygon where a x + b y + c >= 0: corners x, y and their number (Sutherland and Hodgman)."""
+    zero = type(a)(0.0)
+    least = zero
+    for k in range(count):
+        least = wp.min(least, a * x[k] + b * y[k] + c)
+    if least >= zero:
+        return x, y, count
+    new_x = type(x)()
+    new_y = type(x)()
+    kept = int(0)
+    x0 = x[count - 1]
+    y0 = y[count - 1]
+    s0 = a * x0 + b * y0 + c
+    for k in range(count):
+        x1 = x[k]
+        y1 = y[k]
+        s1 = a * x1 + b * y1 + c
+        if (s0 < zero) != (s1 < zero) and kept < MOST_CORNERS:
+            share = s0 / (s0 - s1)
+            new_x[kept] = x0 + share * (x1 - x0)
+            new_y[kept] = y0 + share * (y1 - y0)
+            kept += 1
+        if s1 >= zero and kept < MOST_CORNERS:
+            new_x[kept] = x1
+            new_y[kept] = y1
+            kept += 1
+        x0 = x1
+        y0 = y1
+        s0 = s1
+    return new_x, new_y, kept
+
+
+@wp.func
+def moments(x: Any, y: Any, count: int):
+    """Integrals over a polygon, counter-clockwise: 1, x, y, x^2, x y, y^2."""
+    zero = x[0] - x[0]
+    area = zero
+    mx = zero
+    my = zero
+    mxx = zero
+    mxy = zero
+    myy = zero
+    two = type(zero)(2.0)
+    x0 = x[count - 1]
+    y0 = y[count - 1]
+    for k in range(count):
+        x1 = x[k]
+        y1 = y[k]
+        z = x0 * y1 - x1 * y0
+        area += z
+        mx += z * (x0 + x1)
+        my += z * (y0 + y1)
+        mxx += z * (x0 * x0 + x0 * x1 + x1 * x1)
+        mxy += z * (x0 * y1 + two * (x0 * y0 + x1 * y1) + x1 * y0)
+        myy += z * (y0 * y0 + y0 * y1 + y1 * y1)
+        x0 = x1
+        y0 = y1
+    sixth = type(zero)(1.0 / 6.0)
+    twelfth = type(zero)(1.0 / 12.0)
+    return (
+        type(zero)(0.5) * area, sixth * mx, sixth * my,
+        twelfth * mxx, type(zero)(1.0 / 24.0) * mxy, twelfth * myy,
+    )  # fmt: skip
+
+
+@wp.func
+def deepest(x: Any, y: Any, count: int, d0: Any, dx: Any, dy: Any):
+    """Greatest depth [m] of a polygon, the depth being d0 + dx x + dy y."""
+    most = d0 + dx * x[0] + dy * y[0]
+    for k in range(1, count):
+        most = wp.max(most, d0 + dx * x[k] + dy * y[k])
+    return most

@@ -1,0 +1,134 @@
+"""What a triangle mesh is: closed, wound alike, free of crossings."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from grouser.contact.polygonal.crossing import crossing_kernels
+
+TOUCH = 1e-9  # of the mesh's size: triangles that come closer than this but do not pass through do not cross
+
+
+def double_area(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    a, b, c = vertices[triangles].transpose(1, 0, 2)
+    return np.linalg.norm(np.cross(b - a, c - a), axis=1)
+
+
+def weld(vertices: np.ndarray, triangles: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    """One vertex where several stand at the same place; vertices that no triangle uses are dropped."""
+    used, corner = np.unique(triangles, return_inverse=True)
+    points = vertices[used]
+    keys = np.round((points - points.min(axis=0)) / max(tolerance, 1e-300)).astype(np.int64)
+    _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return points[first], number.reshape(-1)[corner.reshape(triangles.shape)].astype(np.int32)
+
+
+def edge_table(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number of each directed edge's undirected one (face, 3), its direction (face, 3) bool, faces per edge."""
+    ends = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2)
+    ordered = np.sort(ends, axis=2).reshape(-1, 2)
+    _, number, count = np.unique(ordered, axis=0, return_inverse=True, return_counts=True)
+    return number.reshape(triangles.shape), ends[..., 0] < ends[..., 1], count
+
+
+def is_closed(triangles: np.ndarray) -> bool:
+    """Whether every edge has two faces."""
+    return bool((edge_table(triangles)[2] == 2).all())
+
+
+def oriented(triangles: np.ndarray) -> tuple[np.ndarray, int, np.ndarray, str]:
+    """Triangles wound alike, how many were turned, the piece of each, and what stands in the way ("" if nothing).
+
+    Of two ways to wind a piece the one that turns fewer triangles is taken.
+    """
+    number, forward, count = edge_table(triangles)
+    faces = len(triangles)
+    if count.max() > 2:
+        return triangles, 0, np.zeros(faces, int), f"an edge has {count.max()} faces"
+    shared = np.argsort(number.reshape(-1), kind="stable")
+    sorted_number = number.reshape(-1)[shared]
+    twin = np.flatnonzero(sorted_number[1:] == sorted_number[:-1])
+    one, two = shared[twin], shared[twin + 1]  # directed edges face * 3 + k that meet
+    against = forward.reshape(-1)[one] == forward.reshape(-1)[two]
+    a, b = one // 3, two // 3
+    piece, turn = np.arange(faces), np.zeros(faces, bool)
+    if against.any():
+        piece, turn, fault = _two_coloured(faces, a, b, against)
+        if fault:
+            return triangles, 0, piece, "it has only one side"
+    else:
+        piece = _pieces(faces, a, b)
+    turned = triangles.copy()
+    turned[turn] = turned[turn][:, ::-1]
+    return turned, int(turn.sum()), piece, ""
+
+
+def _pieces(faces: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(face,) number of the connected piece."""
+    label = np.arange(faces)
+    while True:
+        low = np.minimum(label[a], label[b])
+        new = label.copy()
+        np.minimum.at(new, a, low)
+        np.minimum.at(new, b, low)
+        new = new[new]
+        if (new == label).all():
+            return np.unique(label, return_inverse=True)[1]
+        label = new
+
+
+def _two_coloured(faces: int, a: np.ndarray, b: np.ndarray, against: np.ndarray):
+    """Pieces, which faces to turn so that no neighbours are wound against each other, and whether that fails."""
+    piece = _pieces(faces, a, b)
+    neighbours: list[list[tuple[int, bool]]] = [[] for _ in range(faces)]
+    for i, j, flip in zip(a.tolist(), b.tolist(), against.tolist(), strict=True):
+        neighbours[i].append((j, flip))
+        neighbours[j].append((i, flip))
+    turn = np.full(faces, -1)
+    for start in range(faces):
+        if turn[start] >= 0:
+            continue
+        turn[start] = 0
+        waiting, members = [start], [start]
+        while waiting:
+            i = waiting.pop()
+            for j, flip in neighbours[i]:
+                wanted = int(turn[i]) ^ int(flip)
+                if turn[j] < 0:
+                    turn[j] = wanted
+                    waiting.append(j)
+                    members.append(j)
+                elif turn[j] != wanted:
+                    return piece, turn > 0, True
+        if 2 * int(turn[members].sum()) > len(members):
+            turn[members] = 1 - turn[members]
+    return piece, turn > 0, False
+
+
+def signed_volume(vertices: np.ndarray, triangles: np.ndarray, piece: np.ndarray) -> np.ndarray:
+    """[m^3], (piece,) volume inside, negative where faces look inward."""
+    a, b, c = (vertices - vertices.mean(axis=0))[triangles].transpose(1, 0, 2)
+    return np.bincount(piece, np.einsum("fi,fi->f", a, np.cross(b, c)) / 6)
+
+
+def self_intersections(vertices: np.ndarray, triangles: np.ndarray, most: int = 1000) -> np.ndarray:
+    """(n, 2) pairs of triangles without a common vertex that pass through each other, at most `most` of them."""
+    corners = vertices[triangles]
+    middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+    size = float(np.ptp(vertices, axis=0).max())
+    low, high = corners.min(axis=1) - middle, corners.max(axis=1) - middle
+    pad = 1e-6 * size
+    boxes = [wp.array((b + s * pad).astype(np.float32), dtype=wp.vec3, device="cpu") for b, s in ((low, -1), (high, 1))]
+    tree = wp.Bvh(*boxes)
+    found = wp.zeros(1, dtype=wp.int32, device="cpu")
+    pairs = wp.zeros(most, dtype=wp.vec2i, device="cpu")
+    wp.launch(
+        crossing_kernels().find_crossings, dim=len(triangles), device="cpu",
+        inputs=[
+            tree.id, boxes[0], boxes[1],
+            wp.array(np.ascontiguousarray(corners - middle), dtype=wp.vec3d, ndim=2, device="cpu"),
+            wp.array(triangles, dtype=wp.vec3i, device="cpu"), TOUCH * size, found, pairs,
+        ],
+    )  # fmt: skip
+    return pairs.numpy()[: min(int(found.numpy()[0]), most)]

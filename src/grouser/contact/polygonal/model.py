@@ -1,0 +1,446 @@
+"""Polygonal contact as a force module: pairs, allocation, launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from grouser.contact.penalty import KAPPA_LIMIT, damping_in_series, in_series, kappa
+from grouser.contact.polygonal import types as t
+from grouser.contact.polygonal.kernels import polygonal_kernels
+from grouser.contact.polygonal.shape import Layer, Shape, tree_boxes, tree_depth
+from grouser.errors import InputError
+from grouser.module import Channel, Motion, Outputs
+from grouser.precision import precision
+
+REACH = 2.0  # of the layers' thickness: depth up to which faces are looked for
+MARGIN = 0.25  # of an element's edge: relative motion a list of candidates lasts for
+CANDIDATES = 8  # a face of the elements' shape, at least LEAST_CANDIDATES: room on a list
+LEAST_CANDIDATES = 4096
+GPU_LANES = 128  # threads that share a pair on a GPU
+PATCH = 8  # numbers of an element in the patch channel
+REASONS = {
+    t.KAPPA: ("its material and that of {other!r} differ: |kappa| = {kappa:.2f}, and the layer model holds for "
+              "tangential contact near 0 only (003 eq. 3)", False),
+    t.DEEP: ("it is deeper in {other!r} than both layers are thick ({thickness:.3g} m), where the theory ends", False),
+    t.STIFF: ("its contact with {other!r} is stiffer than the step limit was found for ({stiffest:.3g} N/m): "
+              "give the pair a larger largest_area", False),
+    t.LOST: ("it is {reach:.3g} m deep in {other!r}, as far as faces are looked for: the contact is lost", True),
+    t.FULL: ("it may touch more faces of {other!r} than there is room for ({room}): raise the pair's capacity", True),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two shapes that may touch: `body` moves, `other` is another body or a fixed shape."""
+
+    body: str
+    other: str
+    friction: tuple[float, float] | None = None  # stick, slip; None: the smaller of the two surfaces (assumed)
+    reach: float | None = None  # [m] depth up to which faces are looked for; None: twice both layers
+    margin: float | None = None  # [m] of motion a list of candidates lasts for
+    largest_area: float | None = None  # [m^2] of contact between two bodies, for the step limit
+    capacity: int | None = None  # candidates on a list
+    elements: str | None = None  # which of the two carries the elements; None: the smaller one
+
+
+class PolygonalModule:
+    """Elastic layers on triangle meshes: any number of bodies against each other and against fixed ground."""
+
+    def __init__(
+        self,
+        bodies: Mapping[str, Shape],
+        fixed: Mapping[str, Shape] | None = None,
+        pairs: Sequence[Pair | tuple[str, str]] | None = None,
+        name: str = "polygonal",
+    ):
+        """`pairs` default: every body against every fixed shape."""
+        self.name, self.surfaces, self.fixed = name, dict(bodies), dict(fixed or {})
+        self.shapes = {**self.surfaces, **self.fixed}
+        if pairs is None:
+            pairs = [Pair(body, other) for body in self.surfaces for other in self.fixed]
+        self.pairs = tuple(p if isinstance(p, Pair) else Pair(*p) for p in pairs)
+        self._check_pairs()
+        used = {n for pair in self.pairs for n in (pair.body, pair.other)}
+        self.bodies = tuple(b for b in self.surfaces if b in used)
+        self.step_limit = math.inf
+        self.notes = [note for n in self.shapes if n in used for note in self.shapes[n].notes]
+        self._order = [self._elements_first(pair) for pair in self.pairs]
+        self._laws = [self._pair_laws(pair, order) for pair, order in zip(self.pairs, self._order, strict=True)]
+        self._stiffest = np.full(len(self.pairs), math.inf)
+
+    def _check_pairs(self) -> None:
+        both = set(self.surfaces) & set(self.fixed)
+        if both:
+            raise InputError(f"{self.name}: {sorted(both)[0]!r} is both a body and fixed; a name stands for one shape")
+        if not self.pairs:
+            raise InputError(f"{self.name}: no pair is given; name at least one body and what it may touch")
+        for pair in self.pairs:
+            if pair.body not in self.surfaces:
+                raise InputError(
+                    f"{self.name}: pair ({pair.body!r}, {pair.other!r}): no body {pair.body!r}; "
+                    f"there are {', '.join(self.surfaces) or 'none'}"
+                )
+            if pair.other not in self.shapes or pair.other == pair.body:
+                raise InputError(
+                    f"{self.name}: pair ({pair.body!r}, {pair.other!r}): no other shape {pair.other!r}; "
+                    f"there are {', '.join(n for n in self.shapes if n != pair.body) or 'none'}"
+                )
+            if pair.elements not in (None, pair.body, pair.other):
+                raise InputError(
+                    f"{self.name}: pair ({pair.body!r}, {pair.other!r}): elements on {pair.elements!r}; "
+                    "allowed is one of the two"
+                )
+            for field in ("reach", "margin", "largest_area", "capacity"):
+                value = getattr(pair, field)
+                if value is not None and not 0 < value < math.inf:
+                    raise InputError(f"{self.name}: pair ({pair.body!r}, {pair.other!r}): {field} {value} must be above 0")
+            if pair.friction is not None and not 0 <= pair.friction[1] <= pair.friction[0] < math.inf:
+                raise InputError(
+                    f"{self.name}: pair ({pair.body!r}, {pair.other!r}): friction {pair.friction} is not allowed; "
+                    "stick, slip with 0 <= slip <= stick are"
+                )
+        twice = [p for k, p in enumerate(self.pairs) if any({p.body, p.other} == {q.body, q.other} for q in self.pairs[:k])]
+        if twice:
+            raise InputError(f"{self.name}: pair ({twice[0].body!r}, {twice[0].other!r}) is given twice")
+
+    def _elements_first(self, pair: Pair) -> tuple[str, str]:
+        """The shape that carries the elements, then the other."""
+        one, two = pair.body, pair.other
+        spread = {n: float(np.ptp(self.shapes[n].vertices, axis=0).max()) for n in (one, two)}
+        first = pair.elements or (two if spread[two] < spread[one] else one)
+        return (first, two if first == one else one)
+
+    def _pair_laws(self, pair: Pair, order: tuple[str, str]) -> list[dict[str, float]]:
+        """Constants of every combination of layers, those of the elements' shape in the outer loop."""
+        return [
+            contact_constants(a, b, pair.friction, f"{self.name}: pair ({pair.body!r}, {pair.other!r})")
+            for a in self.shapes[order[0]].layers
+            for b in self.shapes[order[1]].layers
+        ]
+
+    def moves(self, pair: Pair) -> bool:
+        """Whether both of a pair are bodies."""
+        return pair.other in self.surfaces
+
+    # ---- step limit -----------------------------------------------------------------------------------
+
+    def declare(self, spec) -> None:
+        """Take these contacts away from MuJoCo; find the step limit of pairs of two bodies."""
+        for pair in self.pairs:
+            names = ("world" if pair.other in self.fixed else pair.other, pair.body)
+            if not any({e.bodyname1, e.bodyname2} == set(names) for e in spec.excludes):
+                spec.add_exclude(bodyname1=names[0], bodyname2=names[1])
+        if any(self.moves(pair) for pair in self.pairs):
+            self._find_step_limit(spec)
+
+    def _find_step_limit(self, spec) -> None:
+        """Largest stable step of explicit contact, from the stiffest contact and the lightest pair.
+
+        h = 2 (sqrt(1 + z^2) - z) / w with w^2 = c A (1/m_1 + 1/m_2), z = d A (1/m_1 + 1/m_2) / (2 w): the limit of
+        the semi-implicit Euler step on a spring and damper. 1/m of a body is 1/mass + r^2 / least inertia.
+        """
+        try:
+            model = spec.copy().compile()
+        except ValueError as error:
+            raise InputError(f"model {spec.modelname!r}: {' '.join(str(error).split())}") from None
+        limits = []
+        for k, pair in enumerate(self.pairs):
+            if not self.moves(pair):
+                continue
+            give = sum(self._mobility(model, name) for name in (pair.body, pair.other))
+            area = pair.largest_area or min(self.shapes[name].broadest for name in (pair.body, pair.other))
+            c, d = (max(law[key] for law in self._laws[k]) for key in ("c", "d"))
+            self._stiffest[k] = c * area
+            if give > 0:
+                w = math.sqrt(c * area * give)
+                z = d * area * give / (2 * w)
+                limits.append((2 * (math.sqrt(1 + z * z) - z) / w, pair, area))
+        if limits:
+            self.step_limit, self._tightest, self._tightest_area = min(limits, key=lambda entry: entry[0])
+
+    def _mobility(self, model, name: str) -> float:
+        """[1/kg] how easily a body's own mass lets its farthest point be moved."""
+        try:
+            body = model.body(name)
+        except KeyError:
+            return 0.0  # the engine refuses it by name
+        mass, inertia = float(model.body_mass[body.id]), float(model.body_inertia[body.id].min())
+        if mass <= 0:
+            return 0.0
+        arm = np.linalg.norm(self.shapes[name].vertices - model.body_ipos[body.id], axis=1).max()
+        return 1 / mass + (arm**2 / inertia if inertia > 0 else 0.0)
+
+    # ---- allocation -----------------------------------------------------------------------------------
+
+    def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
+        if step > self.step_limit:
+            pair = self._tightest
+            raise InputError(
+                f"step: {step:g} s is above the {self.step_limit:g} s module {self.name!r} is stable at (bodies "
+                f"{pair.body!r} and {pair.other!r} touching over {self._tightest_area:g} m^2; give the pair its "
+                "largest_area where that is too much)"
+            )
+        self.motion, self.out, self.device = motion, out, motion.position.device
+        self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
+        self.types, self.kernels = t.polygonal_types(self.precision.name), polygonal_kernels(self.precision.name)
+        self.worlds = motion.position.shape[0]
+        self.lanes = 1 if self.device.is_cpu else GPU_LANES
+        self._h = step
+        self._step = wp.array([step], dtype=self.precision.real, device=self.device)
+        self._shapes = self._make_shapes()
+        self._pairs = self._make_pairs(rows)
+        self._places, self._lists, self._elements, self._sums = (
+            self._make_places(), self._make_lists(), self._make_elements(), self._make_sums()
+        )  # fmt: skip
+        self._graphs: dict[str, Any] = {}
+
+    def _array(self, values, dtype, kind=None) -> wp.array:
+        return wp.array(np.ascontiguousarray(values, kind), dtype=dtype, device=self.device)
+
+    def _reals(self, values, dtype=None) -> wp.array:
+        return self._array(values, dtype or self.precision.real, self.precision.numpy)
+
+    def _indices(self, values) -> wp.array:
+        return self._array(values, wp.int32, np.int32)
+
+    def _make_shapes(self):
+        """Faces of all shapes in play, their trees; Warp's trees only for shapes that elements meet."""
+        s, p = self.types.Shapes(), self.precision
+        self._names = list(dict.fromkeys(name for order in self._order for name in order))
+        shapes = [self.shapes[name] for name in self._names]
+        met = {order[1] for order in self._order}
+        corners = [shape.corners for shape in shapes]
+        boxes = [tree_boxes(c) for c in corners]
+        s.first_face = self._indices(np.cumsum([0] + [len(c) for c in corners]))
+        s.first_node = self._indices(np.cumsum([0] + [len(centre) for centre, _ in boxes]))
+        s.depth = self._indices([tree_depth(len(c)) for c in corners])
+        s.centre = self._reals(np.concatenate([centre for centre, _ in boxes]), p.vec3)
+        s.half = self._reals(np.concatenate([half for _, half in boxes]), p.vec3)
+        joined = np.concatenate(corners)
+        normal = np.cross(joined[:, 1] - joined[:, 0], joined[:, 2] - joined[:, 0])
+        s.corners = self._reals(joined, p.vec3)
+        s.normal = self._reals(normal / np.linalg.norm(normal, axis=1)[:, None], p.vec3)
+        s.layer = self._indices(np.concatenate([shape.face_layer for shape in shapes]))
+        self._trees = [self._tree(c) if n in met else None for n, c in zip(self._names, corners, strict=True)]
+        s.bvh = self._array([tree.id if tree else 0 for tree in self._trees], wp.uint64, np.uint64)
+        return s
+
+    def _tree(self, corners: np.ndarray) -> wp.Bvh:
+        pad = 1e-6 * np.abs(corners).max()  # float32
+        low, high = corners.min(axis=1) - pad, corners.max(axis=1) + pad
+        return wp.Bvh(self._array(low, wp.vec3, np.float32), self._array(high, wp.vec3, np.float32))
+
+    def _make_pairs(self, rows: Sequence[int]):
+        q, order = self.types.Pairs(), self._order
+        motion_row = dict(zip(self.bodies, rows, strict=True))
+        out_row = {name: k for k, name in enumerate(self.bodies)}
+        firsts = [self.shapes[a] for a, _ in order]
+        self.reach = np.array([
+            pair.reach or REACH * max(law["thickness"] for law in laws)
+            for pair, laws in zip(self.pairs, self._laws, strict=True)
+        ])  # fmt: skip
+        q.shape = self._indices([[self._names.index(n) for n in names] for names in order])
+        q.row = self._indices([[motion_row.get(n, -1) for n in names] for names in order])
+        q.out = self._indices([[out_row.get(n, -1) for n in names] for names in order])
+        q.named = self._indices([names.index(pair.body) for names, pair in zip(order, self.pairs, strict=True)])
+        q.both_move = self._indices([self.moves(pair) for pair in self.pairs])
+        q.radius = self._reals([shape.radius for shape in firsts])
+        q.reach = self._reals(self.reach)
+        q.margin = self._reals([
+            pair.margin or MARGIN * shape.edge for pair, shape in zip(self.pairs, firsts, strict=True)
+        ])  # fmt: skip
+        q.stick_speed = self._reals([
+            max(layer.stick_speed for name in names for layer in self.shapes[name].layers) for names in order
+        ])  # fmt: skip
+        q.stiffest = self._reals(np.minimum(self._stiffest, np.finfo(self.precision.numpy).max))
+        q.first_contact = self._indices(np.cumsum([0] + [len(laws) for laws in self._laws])[:-1])
+        q.layers = self._indices([len(self.shapes[b].layers) for _, b in order])
+        table: Any = np.zeros(sum(map(len, self._laws)), dtype=self.types.Contact.numpy_dtype())
+        for k, law in enumerate(law for laws in self._laws for law in laws):
+            for key in ("c", "d", "c_t", "d_t", "s_d0", "mu_stick", "mu_slip", "thickness"):
+                table[key][k] = law[key]
+            table["far"][k] = abs(law["kappa"]) > KAPPA_LIMIT
+        q.contacts = wp.array(table, dtype=self.types.Contact, device=self.device)
+        faces = [len(shape.triangles) for shape in firsts]
+        self._room = [
+            pair.capacity or max(CANDIDATES * n, LEAST_CANDIDATES) for pair, n in zip(self.pairs, faces, strict=True)
+        ]
+        self._first_element = np.cumsum([0, *faces])
+        q.first_element = self._indices(self._first_element)
+        q.first_candidate = self._indices(np.cumsum([0, *self._room]))
+        q.step, q.lanes = self._step, self.lanes
+        return q
+
+    def _zeros(self, count: int, *kinds) -> list[wp.array]:
+        return [wp.zeros((self.worlds, count), dtype=kind, device=self.device) for kind in kinds]
+
+    def _make_places(self):
+        a, p, n = self.types.Places(), self.precision, len(self.pairs)
+        a.position, a.velocity, a.spin, a.centre, a.world_position = self._zeros(n, *[p.vec3] * 5)
+        a.rotation, a.world_rotation, a.twist = self._zeros(n, p.mat33, p.mat33, p.vec6)
+        return a
+
+    def _make_lists(self):
+        a, p, n = self.types.Lists(), self.precision, len(self.pairs)
+        a.counts = wp.zeros((self.worlds, n, t.COUNTS), dtype=wp.int32, device=self.device)
+        a.slack, a.position, a.rotation = self._zeros(n, p.real, p.vec3, p.mat33)
+        a.face, a.first, a.count = self._zeros(int(self._first_element[-1]), *[wp.int32] * 3)
+        (a.other,) = self._zeros(sum(self._room), wp.int32)
+        return a
+
+    def _make_elements(self):
+        a, p, n = self.types.Elements(), self.precision, int(self._first_element[-1])
+        a.area, a.load, a.normal, a.centre = self._zeros(n, p.real, p.real, p.vec3, p.vec3)
+        a.tangential, a.state, a.anchor = self._zeros(n, p.vec4, wp.int32, p.vec3)
+        return a
+
+    def _make_sums(self):
+        a, p, n = self.types.Sums(), self.precision, len(self.pairs)
+        a.wrench, a.named_wrench, a.effective = self._zeros(n, *[p.vec6] * 3)
+        a.block, a.named_block = self._zeros(n, p.mat66, p.mat66)
+        a.depth, a.area, a.stiffness = self._zeros(n, *[p.real] * 3)
+        a.polygons, a.flags = self._zeros(n, wp.int32, wp.int32)
+        return a
+
+    # ---- the step -------------------------------------------------------------------------------------
+
+    def evaluate(self, h: float) -> None:
+        self._run("evaluate", h, self._launch_evaluate)
+
+    def commit(self, h: float) -> None:
+        self._run("commit", h, self._launch_commit)
+
+    def _run(self, name: str, h: float, launch) -> None:
+        """Replay a captured launch; capture it the first time."""
+        if h != self._h:
+            self._h = h
+            self._step.fill_(h)
+        if name not in self._graphs:
+            wp.load_module(self.kernels.module, device=self.device)
+            with wp.ScopedCapture(device=self.device) as capture:
+                launch()
+            self._graphs[name] = capture.graph
+        wp.capture_launch(self._graphs[name])
+
+    def _launch_evaluate(self) -> None:
+        """Poses at the end of the step, contact polygons, sums to the bodies."""
+        k, m = self.kernels, self.motion
+        by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
+        moving = [m.position, m.rotation, m.velocity, m.spin]
+        q, places, lists, sums = self._pairs, self._places, self._lists, self._sums
+        wp.launch(k.place_ahead, dim=by_pair, inputs=[q, places, sums, *moving], device=self.device)
+        wp.launch(
+            k.press, dim=by_lane, inputs=[self._shapes, q, places, lists, self._elements, sums], device=self.device
+        )
+        outputs = [self.out.wrench, self.out.implicit, self.out.status]
+        wp.launch(k.gather, dim=self.worlds, inputs=[q, places, lists, sums, *outputs], device=self.device)
+
+    def _launch_commit(self) -> None:
+        """Stick points go on with the motion at the end of the step; lists are made anew where a pair moved on."""
+        k, m = self.kernels, self.motion
+        by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
+        moving = [m.position, m.rotation, m.velocity, m.spin]
+        q, places, lists, sums = self._pairs, self._places, self._lists, self._sums
+        wp.launch(k.place_now, dim=by_pair, inputs=[q, places, sums, *moving], device=self.device)
+        wp.launch(k.stick, dim=by_lane, inputs=[self._shapes, q, places, lists, self._elements], device=self.device)
+        wp.launch(k.check_lists, dim=by_pair, inputs=[q, places, lists, sums], device=self.device)
+        wp.launch(k.search, dim=by_lane, inputs=[self._shapes, q, lists], device=self.device)
+
+    # ---- state, channels ------------------------------------------------------------------------------
+
+    def explain(self, code: int) -> tuple[str, bool]:
+        kind, k = code % t.KINDS, code // t.KINDS
+        reason, fatal = REASONS[kind]
+        laws = self._laws[k]
+        return reason.format(
+            other=self.pairs[k].other, thickness=max(law["thickness"] for law in laws), reach=self.reach[k],
+            kappa=max(abs(law["kappa"]) for law in laws), room=self._room[k], stiffest=self._stiffest[k],
+        ), fatal  # fmt: skip
+
+    def state(self) -> dict[str, wp.array]:
+        lists, e, sums = self._lists, self._elements, self._sums
+        return {
+            "counts": lists.counts, "slack": lists.slack, "position": lists.position, "rotation": lists.rotation,
+            "face": lists.face, "first": lists.first, "count": lists.count, "other": lists.other,
+            "area": e.area, "load": e.load, "normal": e.normal, "centre": e.centre, "tangential": e.tangential,
+            "state": e.state, "anchor": e.anchor, "flags": sums.flags,
+            "twist": self._places.twist, "named_wrench": sums.named_wrench, "named_block": sums.named_block,
+            "effective": sums.effective, "depth": sums.depth, "contact_area": sums.area, "polygons": sums.polygons,
+        }  # fmt: skip
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        chosen = list(worlds)
+        for array in self.state().values():
+            host = array.numpy()
+            host[chosen] = 0
+            array.assign(host)
+
+    def tests(self) -> np.ndarray:
+        """(world, pair) faces looked at, one against one, by the last search."""
+        return self._lists.counts.numpy()[..., t.TESTS]
+
+    def patch(self, world: int = 0) -> np.ndarray:
+        """(element, 8) elements in contact, world axes: centre [m], normal out of the surface met, pressure [Pa],
+        area [m^2]."""
+        e, counts = self._elements, self._lists.counts.numpy()[world]
+        rotation, position = (a.numpy()[world] for a in (self._places.world_rotation, self._places.world_position))
+        area, load = e.area.numpy()[world], e.load.numpy()[world]
+        centre, normal = e.centre.numpy()[world], e.normal.numpy()[world]
+        parts = []
+        for k, first in enumerate(self._first_element[:-1]):
+            slots = np.arange(first, first + counts[k, t.ELEMENTS])
+            slots = slots[load[slots] > 0]
+            parts.append(np.column_stack([
+                centre[slots] @ rotation[k].T + position[k], normal[slots] @ rotation[k].T,
+                load[slots] / area[slots], area[slots],
+            ]))  # fmt: skip
+        return np.concatenate(parts)
+
+    def channels(self) -> list[Channel]:
+        count = len(self.pairs)
+        labels = tuple(f"{pair.body}/{pair.other}" for pair in self.pairs)
+        sums = self._sums
+
+        def of_pairs(name, unit, array, **more):
+            return Channel(f"{self.name}/{name}", unit, (count,), labels=labels, read=array.numpy, **more)
+
+        return [
+            Channel(
+                f"{self.name}/force", "N", (count, 3), labels=labels, read=lambda: sums.effective.numpy()[..., :3]
+            ),
+            Channel(
+                f"{self.name}/torque", "N m", (count, 3), labels=labels, read=lambda: sums.effective.numpy()[..., 3:]
+            ),
+            of_pairs("penetration", "m", sums.depth, frame=""),
+            of_pairs("contact_area", "m^2", sums.area, frame=""),
+            of_pairs("polygons", "1", sums.polygons, frame=""),
+            Channel(
+                f"{self.name}/patch", "m, 1, Pa, m^2", (PATCH,), kind="ragged",
+                read=lambda: self.patch() if self.worlds == 1 else [self.patch(w) for w in range(self.worlds)],
+            ),
+        ]  # fmt: skip
+
+
+def contact_constants(a: Layer, b: Layer, friction: tuple[float, float] | None, where: str) -> dict[str, float]:
+    """Two layers in series (003 eq. 1-5), by the names of penalty.py; friction is that of the pair where given."""
+    if a.rigid and b.rigid:
+        raise InputError(f"{where}: layers {a.name!r} and {b.name!r} are both rigid; one must have a finite young")
+    stiffness, shear = (a.stiffness, b.stiffness), (a.tangential_stiffness, b.tangential_stiffness)
+    c, c_t = in_series(*stiffness), in_series(*shear)
+    stick, slip = friction or (
+        min(a.friction_stick, b.friction_stick), min(a.friction_slip, b.friction_slip)
+    )  # fmt: skip
+    return {
+        "c": c, "c_t": c_t,
+        "d": damping_in_series(c, stiffness, (a.damping, b.damping)),
+        "d_t": damping_in_series(c_t, shear, (a.tangential_damping, b.tangential_damping)),
+        "s_d0": max(a.transition_depth, b.transition_depth), "mu_stick": stick, "mu_slip": slip,
+        "thickness": sum(layer.thickness for layer in (a, b) if not layer.rigid),
+        "kappa": kappa((a.young, b.young), (a.poisson, b.poisson)),
+    }  # fmt: skip

@@ -1,0 +1,302 @@
+"""Where pairs stand and which faces may meet: relative poses, trees, lists that last while a pair moves little.
+
+Elements come from a walk down the first shape's tree; every box of it asks Warp's tree over the second shape. Lists
+are made with some slack and kept until the relative motion has used it up.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.contact.polygonal import types as t
+
+BOX_ROUND_OFF = 1e-6  # of a box's coordinates: Warp's trees are float32
+
+
+@cache
+def search_stages(name: str) -> SimpleNamespace:
+    ty = t.polygonal_types(name)
+    p = ty.precision
+    real, vec3, quat, vec6, mat33, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat33, p.mat66
+    Shapes, Pairs, Places, Lists, Sums = ty.Shapes, ty.Pairs, ty.Places, ty.Lists, ty.Sums
+    module = wp.get_module(f"grouser.contact.polygonal.{name}")
+    module.options["enable_backward"] = False
+    pose_arrays = wp.array2d(dtype=vec3)
+    round_off = wp.constant(real(BOX_ROUND_OFF))
+
+    @wp.func
+    def turned(q: quat, way: vec3):
+        """Orientation after a turn by a rotation vector [rad], world axes."""
+        angle = wp.length(way)
+        if angle == real(0.0):
+            return q
+        return wp.normalize(wp.quat_from_axis_angle(way / angle, angle) * q)
+
+    @wp.func
+    def place(
+        pairs: Pairs, places: Places, world: int, pair: int, ahead: real,
+        position: pose_arrays, rotation: wp.array2d(dtype=quat), velocity: pose_arrays, spinning: pose_arrays,
+    ):  # fmt: skip
+        """Relative pose `ahead` [s] from now (of pairs with the ground) and relative velocity now."""
+        p1 = vec3()
+        p2 = vec3()
+        v1 = vec3()
+        v2 = vec3()
+        w1 = vec3()
+        w2 = vec3()
+        q1 = quat(real(0.0), real(0.0), real(0.0), real(1.0))
+        q2 = quat(real(0.0), real(0.0), real(0.0), real(1.0))
+        h = ahead
+        if pairs.both_move[pair] == 1:
+            h = real(0.0)
+        one = pairs.row[pair, 0]
+        two = pairs.row[pair, 1]
+        if one >= 0:
+            v1 = velocity[world, one]
+            w1 = spinning[world, one]
+            p1 = position[world, one] + h * v1
+            q1 = turned(rotation[world, one], h * w1)
+        if two >= 0:
+            v2 = velocity[world, two]
+            w2 = spinning[world, two]
+            p2 = position[world, two] + h * v2
+            q2 = turned(rotation[world, two], h * w2)
+        R2 = wp.quat_to_matrix(q2)
+        into = wp.transpose(R2)
+        at = into * (p1 - p2)
+        places.position[world, pair] = at
+        places.rotation[world, pair] = into * wp.quat_to_matrix(q1)
+        places.velocity[world, pair] = into * (v1 - v2 - wp.cross(w2, p1 - p2))
+        places.spin[world, pair] = into * (w1 - w2)
+        places.centre[world, pair] = wp.where(one >= 0, at, vec3())
+        places.world_position[world, pair] = p2
+        places.world_rotation[world, pair] = R2
+        v = v1
+        w = w1
+        if one < 0:
+            v = v2
+            w = w2
+        return vec6(v[0], v[1], v[2], w[0], w[1], w[2])
+
+    @wp.kernel(module=module)
+    def place_ahead(
+        pairs: Pairs, places: Places, sums: Sums,
+        position: pose_arrays, rotation: wp.array2d(dtype=quat), velocity: pose_arrays, spinning: pose_arrays,
+    ):  # fmt: skip
+        """Poses at the end of the step; sums start at nil."""
+        world, pair = wp.tid()
+        places.twist[world, pair] = place(
+            pairs, places, world, pair, pairs.step[0], position, rotation, velocity, spinning
+        )
+        sums.wrench[world, pair] = vec6()
+        sums.block[world, pair] = mat66()
+        sums.depth[world, pair] = real(0.0)
+        sums.area[world, pair] = real(0.0)
+        sums.stiffness[world, pair] = real(0.0)
+        sums.polygons[world, pair] = 0
+        sums.flags[world, pair] = 0
+
+    @wp.kernel(module=module)
+    def place_now(
+        pairs: Pairs, places: Places, sums: Sums,
+        position: pose_arrays, rotation: wp.array2d(dtype=quat), velocity: pose_arrays, spinning: pose_arrays,
+    ):  # fmt: skip
+        """Poses after the step, and what it gave the named body: f - B (v+ - v) / h."""
+        world, pair = wp.tid()
+        twist = place(pairs, places, world, pair, real(0.0), position, rotation, velocity, spinning)
+        gained = (real(1.0) / pairs.step[0]) * (twist - places.twist[world, pair])
+        sums.effective[world, pair] = sums.named_wrench[world, pair] - sums.named_block[world, pair] * gained
+
+    @wp.kernel(module=module)
+    def check_lists(pairs: Pairs, places: Places, lists: Lists, sums: Sums):
+        """Whether a pair has moved, or may move in this step, further than its list allows; then empty the list."""
+        world, pair = wp.tid()
+        if (sums.flags[world, pair] & (1 << t.KAPPA)) != 0:
+            lists.counts[world, pair, t.SAID] = 1
+        radius = pairs.radius[pair]
+        change = places.rotation[world, pair] - lists.rotation[world, pair]
+        turn = real(0.0)
+        for k in range(3):
+            row = vec3(change[k, 0], change[k, 1], change[k, 2])
+            turn += wp.dot(row, row)
+        moved = wp.length(places.position[world, pair] - lists.position[world, pair])
+        moved += wp.sqrt(real(0.5) * turn) * radius
+        ahead = wp.length(places.velocity[world, pair]) + radius * wp.length(places.spin[world, pair])
+        ahead = pairs.step[0] * ahead
+        if moved + ahead < lists.slack[world, pair]:
+            lists.counts[world, pair, t.STALE] = 0
+        else:
+            lists.slack[world, pair] = pairs.margin[pair] + ahead
+            lists.position[world, pair] = places.position[world, pair]
+            lists.rotation[world, pair] = places.rotation[world, pair]
+            lists.counts[world, pair, t.STALE] = 1
+            lists.counts[world, pair, t.SEARCHES] = lists.counts[world, pair, t.SEARCHES] + 1
+            lists.counts[world, pair, t.ELEMENTS] = 0
+            lists.counts[world, pair, t.CANDIDATES] = 0
+            lists.counts[world, pair, t.TESTS] = 0
+            lists.counts[world, pair, t.OVERFLOW] = 0
+
+    @wp.func
+    def element_frame(s: Shapes, face: int, at: vec3, R: mat33):
+        """A face in the other's axes: corner, first edge's direction, normal, and L, a, b of its plane."""
+        A = s.corners[face, 0]
+        B = s.corners[face, 1] - A
+        C = s.corners[face, 2] - A
+        n = s.normal[face]
+        L = wp.length(B)
+        e1 = B / L
+        flat = vec3(L, wp.dot(C, e1), wp.dot(C, wp.cross(n, e1)))
+        return at + R * A, R * e1, R * n, flat
+
+    @wp.func
+    def may_meet(
+        x: vec3, e1: vec3, e2: vec3, n: vec3, flat: vec3,
+        A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reach: real, turn: real,
+    ):  # fmt: skip
+        """Whether an element can come to lie behind a face, within `slack` [m] of motion and `turn` [rad]."""
+        if wp.dot(n, m) >= turn:
+            return False
+        d = wp.dot(A - x, m)
+        dx = -wp.dot(e1, m)
+        dy = -wp.dot(e2, m)
+        if wp.max(d, wp.max(d + dx * flat[0], d + dx * flat[1] + dy * flat[2])) < -slack:
+            return False
+        a = A - x
+        b = B - x
+        c = C - x
+        ua = -wp.dot(a, n)
+        ub = -wp.dot(b, n)
+        uc = -wp.dot(c, n)
+        if wp.max(ua, wp.max(ub, uc)) < -slack or wp.min(ua, wp.min(ub, uc)) > reach + slack:
+            return False
+        wide = slack + turn * reach
+        ya = wp.dot(a, e2)
+        yb = wp.dot(b, e2)
+        yc = wp.dot(c, e2)
+        if wp.max(ya, wp.max(yb, yc)) < -wide or wp.min(ya, wp.min(yb, yc)) > flat[2] + wide:
+            return False
+        xa = wp.dot(a, e1)
+        xb = wp.dot(b, e1)
+        xc = wp.dot(c, e1)
+        low = wp.min(real(0.0), flat[1])
+        high = wp.max(flat[0], flat[1])
+        return wp.max(xa, wp.max(xb, xc)) >= low - wide and wp.min(xa, wp.min(xb, xc)) <= high + wide
+
+    @wp.func
+    def single(v: vec3, outward: real):
+        """A corner of a box for Warp's float32 tree, moved outward by round-off."""
+        size = round_off * wp.max(wp.abs(v[0]), wp.max(wp.abs(v[1]), wp.abs(v[2]))) * outward
+        return wp.vec3(wp.float32(v[0] + size), wp.float32(v[1] + size), wp.float32(v[2] + size))
+
+    @wp.func
+    def box_is_near(s: Shapes, bvh: wp.uint64, node: int, at: vec3, R: mat33, grow: real):
+        """Whether a box of the first shape's tree, grown, overlaps any face of the second."""
+        c = at + R * s.centre[node]
+        half = s.half[node]
+        e = vec3()
+        for k in range(3):
+            e[k] = wp.abs(R[k, 0]) * half[0] + wp.abs(R[k, 1]) * half[1] + wp.abs(R[k, 2]) * half[2] + grow
+        query = wp.bvh_query_aabb(bvh, single(c - e, real(-1.0)), single(c + e, real(1.0)))
+        face = wp.int32(0)
+        return wp.bvh_query_next(query, face)
+
+    @wp.func
+    def search_face(
+        s: Shapes, pairs: Pairs, lists: Lists, world: int, pair: int, face: int, other: int, at: vec3, R: mat33,
+    ):  # fmt: skip
+        """Put a face with all it may meet on the list: counted first, so that its candidates lie side by side."""
+        slack = lists.slack[world, pair]
+        reach = pairs.reach[pair]
+        turn = slack / pairs.radius[pair]
+        x, e1, n, flat = element_frame(s, face, at, R)
+        e2 = wp.cross(n, e1)
+        b = x + flat[0] * e1
+        c = x + flat[1] * e1 + flat[2] * e2
+        low = wp.min(x, wp.min(b, c))
+        high = wp.max(x, wp.max(b, c))
+        down = reach * n
+        grow = vec3(slack, slack, slack)
+        low = wp.min(low, low - down) - grow
+        high = wp.max(high, high - down) + grow
+        first = s.first_face[other]
+        bvh = s.bvh[other]
+        found = int(0)
+        tests = int(0)
+        k = wp.int32(0)
+        query = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
+        while wp.bvh_query_next(query, k):
+            f = first + k
+            tests += 1
+            if may_meet(
+                x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn
+            ):
+                found += 1
+        wp.atomic_add(lists.counts, world, pair, t.TESTS, tests)
+        if found == 0:
+            return
+        at_candidate = wp.atomic_add(lists.counts, world, pair, t.CANDIDATES, found)
+        at_candidate += pairs.first_candidate[pair]
+        if at_candidate + found > pairs.first_candidate[pair + 1]:
+            lists.counts[world, pair, t.OVERFLOW] = 1
+            return
+        slot = pairs.first_element[pair] + wp.atomic_add(lists.counts, world, pair, t.ELEMENTS, 1)
+        lists.face[world, slot] = face
+        lists.first[world, slot] = at_candidate
+        lists.count[world, slot] = found
+        again = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
+        while wp.bvh_query_next(again, k):
+            f = first + k
+            if may_meet(
+                x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn
+            ):
+                lists.other[world, at_candidate] = f
+                at_candidate += 1
+
+    @wp.kernel(module=module)
+    def search(s: Shapes, pairs: Pairs, lists: Lists):
+        """Walk down the first shape's tree of every pair whose list is stale; each lane takes some branches."""
+        world, pair, lane = wp.tid()
+        if lists.counts[world, pair, t.STALE] == 0:
+            return
+        one = pairs.shape[pair, 0]
+        other = pairs.shape[pair, 1]
+        bvh = s.bvh[other]
+        at = lists.position[world, pair]
+        R = lists.rotation[world, pair]
+        grow = pairs.reach[pair] + lists.slack[world, pair]
+        depth = s.depth[one]
+        first = s.first_node[one]
+        faces = wp.int64(s.first_face[one + 1] - s.first_face[one])
+        split = int(0)
+        while (1 << split) < pairs.lanes and split < depth:
+            split += 1
+        for branch in range(lane, 1 << split, pairs.lanes):
+            top = (1 << split) - 1 + branch
+            node = int(top)
+            level = int(split)
+            walking = int(1)
+            while walking == 1:
+                near = box_is_near(s, bvh, first + node, at, R, grow)
+                if near and level < depth:
+                    node = 2 * node + 1
+                    level += 1
+                else:
+                    if near:
+                        leaf = wp.int64(node - (1 << depth) + 1)
+                        start = int((faces * leaf) >> wp.int64(depth))
+                        end = int((faces * (leaf + wp.int64(1))) >> wp.int64(depth))
+                        for face in range(start, end):
+                            search_face(s, pairs, lists, world, pair, s.first_face[one] + face, other, at, R)
+                    while node != top and (node & 1) == 0:
+                        node = (node - 1) / 2
+                        level -= 1
+                    if node == top:
+                        walking = 0
+                    else:
+                        node += 1
+
+    return SimpleNamespace(
+        module=module, types=ty, element_frame=element_frame, place_ahead=place_ahead, place_now=place_now,
+        check_lists=check_lists, search=search,
+    )  # fmt: skip

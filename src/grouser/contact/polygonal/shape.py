@@ -1,0 +1,331 @@
+"""Surfaces that touch: triangle meshes with elastic layers, checked, repaired where that is safe, and ordered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grouser.contact.penalty import POISSON_LIMIT, layer_modulus, shear_modulus
+from grouser.contact.polygonal.mesh_checks import (
+    double_area,
+    is_closed,
+    oriented,
+    self_intersections,
+    signed_volume,
+    weld,
+)
+from grouser.errors import InputError
+from grouser.terrain.elevation import BARE, ElevationGrid
+
+LEAF = 4  # faces of a leaf of the tree at most
+MORTON_BITS = 20  # an axis
+MORTON_CELLS = (1 << MORTON_BITS) - 1
+SLIVER = 1e-12  # of the longest edge squared: a triangle of less area is degenerate
+
+
+@dataclass(frozen=True)
+class Layer:
+    """An elastic layer on a rigid core (003 section 2.1) with the friction of its surface (000 eq. 1-2).
+
+    An infinite `young` is a rigid surface; one of two surfaces that touch must be elastic.
+    """
+
+    young: float  # [Pa]
+    poisson: float = 0.3  # below 0.45
+    thickness: float = 0.01  # [m]
+    damping: float = 0.0  # [Pa s/m] d_N of a unit of area
+    transition_depth: float = 0.0  # [m] s_d0 over which the damping comes in
+    friction_stick: float = 0.6
+    friction_slip: float = 0.5
+    shear_stiffness: float | None = None  # [Pa/m] c_T; None: G / thickness
+    shear_damping: float | None = None  # [Pa s/m] d_T; None: relaxes as fast as the normal part, d_N c_T / c_N
+    stick_speed: float = 1e-3  # [m/s] v_T0 below which a slipping element sticks again
+    name: str = "layer"
+
+    def __post_init__(self):
+        def check(field: str, good: bool, allowed: str):
+            if not good:
+                raise InputError(f"layer {self.name!r}: {field} {getattr(self, field)} is not allowed; {allowed}")
+
+        check("young", self.young > 0, "it must be above 0 Pa")
+        check(
+            "poisson", -1 < self.poisson < POISSON_LIMIT,
+            f"the layer model holds below {POISSON_LIMIT} (003 eq. 2), and above -1",
+        )  # fmt: skip
+        check("thickness", 0 < self.thickness < math.inf, "it must be above 0 m")
+        check("friction_slip", self.friction_slip <= self.friction_stick, "at most friction_stick")
+        for field in ("damping", "transition_depth", "friction_stick", "friction_slip", "stick_speed"):
+            check(field, 0 <= getattr(self, field) < math.inf, "it must be 0 or more")
+        check("shear_stiffness", self.shear_stiffness is None or self.shear_stiffness > 0, "it must be above 0 Pa/m")
+        check("shear_damping", self.shear_damping is None or self.shear_damping >= 0, "it must be 0 or more")
+
+    @property
+    def rigid(self) -> bool:
+        return math.isinf(self.young)
+
+    @property
+    def stiffness(self) -> float:
+        """c = K / b [Pa/m], 003 eq. 1-2."""
+        return layer_modulus(self.young, self.poisson) / self.thickness
+
+    @property
+    def tangential_stiffness(self) -> float:
+        """c_T [Pa/m]."""
+        return self.shear_stiffness or shear_modulus(self.young, self.poisson) / self.thickness
+
+    @property
+    def tangential_damping(self) -> float:
+        """d_T [Pa s/m]."""
+        if self.shear_damping is not None:
+            return self.shear_damping
+        return 0.0 if self.rigid else self.damping * self.tangential_stiffness / self.stiffness
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A surface ready for contact, in the axes of its body or, where it is fixed, of the world."""
+
+    vertices: np.ndarray  # [m], (vertex, 3)
+    triangles: np.ndarray  # (face, 3) int32, counter-clockwise from outside, neighbours in space side by side
+    layers: tuple[Layer, ...]
+    face_layer: np.ndarray  # (face,) int32
+    closed: bool
+    name: str = "shape"
+    notes: tuple[str, ...] = ()  # what was repaired
+
+    @property
+    def corners(self) -> np.ndarray:
+        """[m], (face, 3, 3)."""
+        return self.vertices[self.triangles]
+
+    @property
+    def radius(self) -> float:
+        """Greatest distance [m] of a vertex from the frame origin."""
+        return float(np.linalg.norm(self.vertices, axis=1).max())
+
+    @property
+    def edge(self) -> float:
+        """Mean length [m] of the edges."""
+        corners = self.corners
+        return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean())
+
+    @property
+    def broadest(self) -> float:
+        """[m^2] largest side of the box round the shape."""
+        sides = np.sort(np.ptp(self.vertices, axis=0))
+        return float(sides[1] * sides[2])
+
+
+def shape(
+    vertices,
+    triangles,
+    layer: Layer | Sequence[Layer],
+    *,
+    face_layer=None,
+    longest_edge: float | None = None,
+    check_intersections: bool = True,
+    name: str = "shape",
+) -> Shape:
+    """Check a mesh, repair what is safe to repair, divide edges above `longest_edge` [m], put it in order.
+
+    `face_layer` is the index into the layers of every triangle. Repaired with a note: repeated vertices, triangles
+    without area, mixed winding, a closed mesh inside out. Refused: no triangles, coordinates that are no numbers,
+    edges of more than two faces, one-sided strips, meshes that cross themselves. Open meshes are fine: their faces
+    act on the side they look to.
+    """
+    layers = (layer,) if isinstance(layer, Layer) else tuple(layer)
+    if not layers or not all(isinstance(entry, Layer) for entry in layers):
+        raise InputError(f"mesh {name!r}: layer must be a Layer or some of them, not {layer!r}")
+    vertices, triangles = _arrays(vertices, triangles, name)
+    index = _face_layer(face_layer, len(triangles), len(layers), name)
+    notes: list[str] = []
+    vertices, triangles, index = _clean(vertices, triangles, index, name, notes)
+    closed = is_closed(triangles)
+    triangles = _wound(vertices, triangles, closed, name, notes)
+    if check_intersections:
+        crossing = self_intersections(vertices, triangles)
+        if len(crossing):
+            a, b = crossing[0]
+            raise InputError(
+                f"mesh {name!r}: it crosses itself ({len(crossing)} pairs of triangles, {a} and {b} first); "
+                "a surface that does not is needed"
+            )
+    if longest_edge is not None:
+        if not longest_edge > 0:
+            raise InputError(f"mesh {name!r}: longest_edge {longest_edge} m is not allowed; it must be above 0")
+        vertices, triangles, index = divide(vertices, triangles, index, longest_edge)
+    order = order_in_space(vertices[triangles].mean(axis=1))
+    return Shape(
+        vertices, np.ascontiguousarray(triangles[order], np.int32), layers,
+        np.ascontiguousarray(index[order], np.int32), closed, name, tuple(notes),
+    )  # fmt: skip
+
+
+def hard_ground(grid: ElevationGrid, layer: Layer, *, bare_only: bool = False, name: str = "ground") -> Shape:
+    """An elevation grid as a fixed surface, two triangles a cell; `bare_only`: cells whose four nodes carry no soil.
+
+    Where a cell is twisted its two triangles lie up to a quarter of the twist away from the bilinear surface.
+    """
+    rows, columns = grid.heights.shape
+    x, y = np.meshgrid(grid.x, grid.y)
+    vertices = np.stack([x, y, grid.heights], axis=-1).reshape(-1, 3)
+    corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
+    if bare_only:
+        bare = np.zeros((rows, columns), bool) if grid.soil_index is None else grid.soil_index == BARE
+        whole = bare[:-1, :-1] & bare[1:, :-1] & bare[:-1, 1:] & bare[1:, 1:]
+        corner = corner[whole.ravel()]
+    if not len(corner):
+        raise InputError(f"ground {name!r}: no cell of the grid is bare; nothing is left to touch")
+    first = np.stack([corner, corner + 1, corner + columns + 1], axis=1)
+    second = np.stack([corner, corner + columns + 1, corner + columns], axis=1)
+    triangles = np.concatenate([first, second]).astype(np.int32)
+    order = order_in_space(vertices[triangles].mean(axis=1))
+    return Shape(vertices, triangles[order], (layer,), np.zeros(len(triangles), np.int32), False, name)
+
+
+def merged(shapes: Sequence[Shape], name: str = "shapes") -> Shape:
+    """Several shapes as one, such as the stones of a field: one tree, one pair for each body that may touch them."""
+    if not shapes:
+        raise InputError(f"mesh {name!r}: no shape is given to merge")
+    layers = tuple(dict.fromkeys(layer for s in shapes for layer in s.layers))
+    number = {layer: k for k, layer in enumerate(layers)}
+    starts = np.cumsum([0] + [len(s.vertices) for s in shapes])
+    vertices = np.vstack([s.vertices for s in shapes])
+    triangles = np.vstack([s.triangles + start for s, start in zip(shapes, starts[:-1], strict=True)])
+    index = np.concatenate([np.array([number[layer] for layer in s.layers])[s.face_layer] for s in shapes])
+    order = order_in_space(vertices[triangles].mean(axis=1))
+    notes = tuple(note for s in shapes for note in s.notes)
+    closed = all(s.closed for s in shapes)
+    return Shape(
+        vertices, triangles[order].astype(np.int32), layers, index[order].astype(np.int32), closed, name, notes
+    )
+
+
+# ---- checks and repairs -------------------------------------------------------------------------------
+
+
+def _arrays(vertices, triangles, name: str) -> tuple[np.ndarray, np.ndarray]:
+    vertices, triangles = np.array(vertices, float), np.asarray(triangles)
+    if vertices.size == 0 or triangles.size == 0:
+        raise InputError(f"mesh {name!r}: it is empty; at least one triangle is needed")
+    if vertices.ndim != 2 or vertices.shape[1] != 3 or triangles.ndim != 2 or triangles.shape[1] != 3:
+        raise InputError(
+            f"mesh {name!r}: vertices {vertices.shape} and triangles {triangles.shape} are not allowed; "
+            "(n, 3) and (m, 3) are"
+        )
+    if triangles.dtype.kind not in "iu":
+        raise InputError(f"mesh {name!r}: triangles are {triangles.dtype}; indices must be integers")
+    bad = np.flatnonzero(~np.isfinite(vertices).all(axis=1))
+    if len(bad):
+        raise InputError(f"mesh {name!r}: vertex {bad[0]} is {vertices[bad[0]]}; coordinates must be finite")
+    if triangles.min() < 0 or triangles.max() >= len(vertices):
+        wrong = triangles.min() if triangles.min() < 0 else triangles.max()
+        raise InputError(f"mesh {name!r}: triangle index {wrong} with {len(vertices)} vertices")
+    return vertices, triangles.astype(np.int32)
+
+
+def _face_layer(given, faces: int, layers: int, name: str) -> np.ndarray:
+    if given is None:
+        return np.zeros(faces, np.int32)
+    index = np.asarray(given)
+    if index.shape != (faces,) or index.dtype.kind not in "iu":
+        raise InputError(f"mesh {name!r}: face_layer is {index.dtype} {index.shape}; integers ({faces},) are needed")
+    if index.min() < 0 or index.max() >= layers:
+        wrong = index.min() if index.min() < 0 else index.max()
+        raise InputError(f"mesh {name!r}: face_layer {wrong} is not allowed; 0 to {layers - 1} are")
+    return index.astype(np.int32)
+
+
+def _clean(vertices, triangles, index, name: str, notes: list[str]):
+    """One vertex at a place, no triangle without area."""
+    size = float(np.ptp(vertices[np.unique(triangles)], axis=0).max())
+    count = len(vertices)
+    vertices, triangles = weld(vertices, triangles, 1e-9 * size)
+    if len(vertices) < count:
+        notes.append(f"mesh {name!r}: {count - len(vertices)} repeated or unused vertices were merged or dropped")
+    area = double_area(vertices, triangles)
+    corners = vertices[triangles]
+    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    good = area > SLIVER * np.maximum(longest, 1e-300) ** 2
+    if not good.any():
+        raise InputError(f"mesh {name!r}: every triangle has zero area; a surface is needed")
+    if not good.all():
+        notes.append(f"mesh {name!r}: {(~good).sum()} triangles without area were dropped")
+    return vertices, triangles[good], index[good]
+
+
+def _wound(vertices, triangles, closed: bool, name: str, notes: list[str]) -> np.ndarray:
+    """All faces of a piece wound alike, closed pieces outward."""
+    triangles, turned, piece, fault = oriented(triangles)
+    if fault:
+        raise InputError(f"mesh {name!r}: {fault}; a surface with two sides and at most two faces an edge is needed")
+    if turned:
+        notes.append(f"mesh {name!r}: {turned} triangles were wound against their neighbours and were turned round")
+    if closed:
+        volume = signed_volume(vertices, triangles, piece)
+        inside_out = volume < 0
+        if inside_out.any() and volume.sum() < 0:
+            triangles = np.where(inside_out[piece][:, None], triangles[:, ::-1], triangles)
+            notes.append(f"mesh {name!r}: it was inside out and was turned")
+    return triangles
+
+
+# ---- order and refinement -----------------------------------------------------------------------------
+
+
+def divide(vertices, triangles, index, longest_edge: float):
+    """Halve the longest edge of every triangle until none is above `longest_edge` [m].
+
+    Neighbours are not cut along: halves lie in the plane of their triangle, so no gap opens.
+    """
+    corners, layer = vertices[triangles], index
+    while True:
+        length = np.linalg.norm(corners - np.roll(corners, -1, axis=1), axis=2)  # edge k from corner k to k + 1
+        long = length.max(axis=1) > longest_edge
+        if not long.any():
+            break
+        k = length[long].argmax(axis=1)
+        rows = np.arange(len(k))
+        a, b, c = (corners[long][rows, (k + i) % 3] for i in range(3))
+        middle = (a + b) / 2
+        corners = np.concatenate([corners[~long], np.stack([a, middle, c], 1), np.stack([middle, b, c], 1)])
+        layer = np.concatenate([layer[~long], layer[long], layer[long]])
+    faces = np.arange(3 * len(corners), dtype=np.int32).reshape(-1, 3)
+    size = float(np.ptp(vertices, axis=0).max())
+    vertices, triangles = weld(corners.reshape(-1, 3), faces, 1e-9 * size)
+    return vertices, triangles, layer
+
+
+def tree_depth(faces: int) -> int:
+    """Levels below the root of a tree whose leaves hold at most LEAF faces."""
+    return max(0, math.ceil(math.log2(max(faces, 1) / LEAF)))
+
+
+def order_in_space(centres: np.ndarray) -> np.ndarray:
+    """Order of the faces along a Morton curve: every branch of the tree is a run of neighbours."""
+    low = centres.min(axis=0)
+    cells = ((centres - low) * (MORTON_CELLS / max(float(np.ptp(centres, axis=0).max()), 1e-300))).astype(np.int64)
+    code = np.zeros(len(centres), np.int64)
+    for bit in range(MORTON_BITS):
+        for axis in range(3):
+            code |= ((cells[:, axis] >> bit) & 1) << (3 * bit + axis)
+    return np.argsort(code, kind="stable")
+
+
+def tree_boxes(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and half sides [m], (node, 3) each, of the heap of boxes over ordered faces (face, 3, 3)."""
+    count, depth = len(corners), tree_depth(len(corners))
+    leaves = 1 << depth
+    starts = np.array([count * k // leaves for k in range(leaves)])
+    low = np.minimum.reduceat(corners.min(axis=1), starts, axis=0)
+    high = np.maximum.reduceat(corners.max(axis=1), starts, axis=0)
+    lows, highs = [low], [high]
+    for _ in range(depth):
+        low, high = np.minimum(low[::2], low[1::2]), np.maximum(high[::2], high[1::2])
+        lows.append(low)
+        highs.append(high)
+    low, high = np.concatenate(lows[::-1]), np.concatenate(highs[::-1])
+    return (low + high) / 2, (high - low) / 2

@@ -1,0 +1,135 @@
+"""Device structs of polygonal contact, for one float type: shapes, pairs, contact lists, sums."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.contact.polygonal.laws import MOST_CORNERS
+from grouser.precision import precision
+
+# columns of Lists.counts
+ELEMENTS, CANDIDATES, TESTS, STALE, OVERFLOW, SAID, SEARCHES = range(7)
+COUNTS = 7
+FREE, STUCK, SLIPPING = 0, 1, 2  # states of an element
+# kinds of status in order of severity; a code is kind + KINDS * pair
+FINE, KAPPA, DEEP, STIFF, LOST, FULL = range(6)
+KINDS = 8
+
+
+@cache
+def polygonal_types(name: str) -> SimpleNamespace:
+    p = precision(name)
+    real, vec3, vec4, quat, vec6, mat33, mat66 = p.real, p.vec3, p.vec4, p.quat, p.vec6, p.mat33, p.mat66
+
+    @wp.struct
+    class Contact:
+        """Two layers in contact; symbols of penalty.py, per unit of area."""
+
+        c: real  # [Pa/m]
+        d: real  # [Pa s/m]
+        c_t: real  # [Pa/m]
+        d_t: real  # [Pa s/m]
+        s_d0: real  # [m]
+        mu_stick: real
+        mu_slip: real
+        thickness: real  # [m] of both layers
+        far: wp.int32  # 1: kappa is far from 0
+
+    @wp.struct
+    class Shapes:
+        """Surfaces one after another, in the axes of their bodies; each with a tree over its faces.
+
+        The tree is a heap: node k has the children 2 k + 1 and 2 k + 2; leaf j of 2^depth holds the faces from
+        count j / 2^depth on.
+        """
+
+        first_face: wp.array(dtype=wp.int32)  # (shape + 1,)
+        first_node: wp.array(dtype=wp.int32)  # (shape + 1,)
+        depth: wp.array(dtype=wp.int32)  # (shape,) of the tree
+        bvh: wp.array(dtype=wp.uint64)  # (shape,) Warp's tree over the faces
+        centre: wp.array(dtype=vec3)  # [m], (node,) of the box
+        half: wp.array(dtype=vec3)  # [m], (node,)
+        corners: wp.array2d(dtype=vec3)  # [m], (face, 3)
+        normal: wp.array(dtype=vec3)  # (face,) outward
+        layer: wp.array(dtype=wp.int32)  # (face,)
+
+    @wp.struct
+    class Pairs:
+        """Who may touch whom. The first shape carries the elements, the second is what they meet."""
+
+        shape: wp.array2d(dtype=wp.int32)  # (pair, 2)
+        row: wp.array2d(dtype=wp.int32)  # (pair, 2) in motion, -1 where fixed
+        out: wp.array2d(dtype=wp.int32)  # (pair, 2) output row, -1 where fixed
+        named: wp.array(dtype=wp.int32)  # (pair,) 0 or 1: which of the two the channels speak of
+        both_move: wp.array(dtype=wp.int32)  # (pair,) 1: both move
+        radius: wp.array(dtype=real)  # [m], (pair,) of the first shape about its frame origin
+        reach: wp.array(dtype=real)  # [m], (pair,) depth up to which faces are looked for
+        margin: wp.array(dtype=real)  # [m], (pair,) of relative motion a list lasts for
+        stick_speed: wp.array(dtype=real)  # [m/s], (pair,) v_T0
+        stiffest: wp.array(dtype=real)  # [N/m], (pair,) for which the step limit was found
+        first_contact: wp.array(dtype=wp.int32)  # (pair,) in contacts: layer of the first x layer of the second
+        layers: wp.array(dtype=wp.int32)  # (pair,) number of layers of the second shape
+        contacts: wp.array(dtype=Contact)
+        first_element: wp.array(dtype=wp.int32)  # (pair + 1,) in element lists and element states
+        first_candidate: wp.array(dtype=wp.int32)  # (pair + 1,)
+        step: wp.array(dtype=real)  # [s], (1,)
+        lanes: wp.int32  # threads that share a pair
+
+    @wp.struct
+    class Places:
+        """Pose and velocity of the first shape against the second, in the second's axes, of every pair."""
+
+        position: wp.array2d(dtype=vec3)  # [m], (world, pair)
+        rotation: wp.array2d(dtype=mat33)
+        velocity: wp.array2d(dtype=vec3)  # [m/s] of the first's frame origin
+        spin: wp.array2d(dtype=vec3)  # [rad/s]
+        centre: wp.array2d(dtype=vec3)  # [m] frame origin of the body moments are about
+        world_position: wp.array2d(dtype=vec3)  # [m] of the second shape
+        world_rotation: wp.array2d(dtype=mat33)
+        twist: wp.array2d(dtype=vec6)  # of the body that is implicit, world axes, when it was evaluated
+
+    @wp.struct
+    class Lists:
+        """Elements near the other surface and the faces they may meet; found anew when a pair has moved on."""
+
+        counts: wp.array3d(dtype=wp.int32)  # (world, pair, COUNTS)
+        slack: wp.array2d(dtype=real)  # [m], (world, pair) of motion this list lasts for
+        position: wp.array2d(dtype=vec3)  # (world, pair) where it was made
+        rotation: wp.array2d(dtype=mat33)
+        face: wp.array2d(dtype=wp.int32)  # (world, element) face of the first shape
+        first: wp.array2d(dtype=wp.int32)  # (world, element) in other
+        count: wp.array2d(dtype=wp.int32)  # (world, element)
+        other: wp.array2d(dtype=wp.int32)  # (world, candidate) face of the second shape
+
+    @wp.struct
+    class Elements:
+        """Result of the last evaluation, in the order of the list, and the stick points of all faces."""
+
+        area: wp.array2d(dtype=real)  # [m^2], (world, element) in contact
+        load: wp.array2d(dtype=real)  # [N], (world, element) normal
+        normal: wp.array2d(dtype=vec3)  # (world, element) outward from the second shape, its axes
+        centre: wp.array2d(dtype=vec3)  # [m], (world, element) of the area in contact, second's axes
+        tangential: wp.array2d(dtype=vec4)  # (world, element) c_T A, d_T A, mu_stick F_N, mu_slip F_N
+        state: wp.array2d(dtype=wp.int32)  # (world, face of a pair) FREE, STUCK or SLIPPING
+        anchor: wp.array2d(dtype=vec3)  # [m], (world, face of a pair) where the face's centre sticks, second's axes
+
+    @wp.struct
+    class Sums:
+        """Of every pair: wrench on the first shape about `Places.centre`, in the second's axes, and what is shown."""
+
+        wrench: wp.array2d(dtype=vec6)  # (world, pair)
+        block: wp.array2d(dtype=mat66)  # (world, pair)
+        depth: wp.array2d(dtype=real)  # [m] greatest
+        area: wp.array2d(dtype=real)  # [m^2]
+        stiffness: wp.array2d(dtype=real)  # [N/m] normal
+        polygons: wp.array2d(dtype=wp.int32)
+        flags: wp.array2d(dtype=wp.int32)  # kinds of status seen, bits
+        named_wrench: wp.array2d(dtype=vec6)  # on the named body about its frame origin, world axes, as applied
+        named_block: wp.array2d(dtype=mat66)
+        effective: wp.array2d(dtype=vec6)  # the same as the body really got it over the last step
+
+    return SimpleNamespace(
+        precision=p, polygon=wp.types.vector(MOST_CORNERS, real), Contact=Contact, Shapes=Shapes, Pairs=Pairs,
+        Places=Places, Lists=Lists, Elements=Elements, Sums=Sums,
+    )  # fmt: skip
