@@ -92,6 +92,7 @@ def dropped(name: str, chi: float, step: float, above: float) -> tuple[float, Si
     return -float(simulation.data.qpos[1]) - above, simulation
 
 
+AT_REST = 1e-4  # [m/s] a hundredth of a creeping rover's speed
 DROPPED = [("dry-sand", 0.3), pytest.param("dry-sand", 1.0, marks=pytest.mark.long)]  # harder soils: docs/validation.md
 
 
@@ -102,7 +103,7 @@ def test_a_dropped_wheel_comes_to_rest_where_small_steps_say(name, chi):
     coarse, simulation = dropped(name, chi, 1e-3, 0.05)
     assert coarse == pytest.approx(fine, rel=DROP)
     assert simulation.engine.slots[0].out.effective.numpy()[0, 0, 2] == pytest.approx(MASS * 9.81, rel=STANDING)
-    assert np.abs(simulation.data.qvel).max() < 1e-5
+    assert np.abs(simulation.data.qvel).max() < AT_REST
 
 
 @pytest.mark.parametrize(("name", "chi"), DROPPED)

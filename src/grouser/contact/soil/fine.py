@@ -30,7 +30,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     widen_box, close_hit_box = f.widen_box, f.close_hit_box
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
-    dig_node = s.dig_node
+    dig_node, blocks_along = s.dig_node, s.blocks_along
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
     erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
@@ -160,6 +160,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
             if touched > 0:
                 widen_box(win, slot, t.NEAR, node / win.side, node / win.side, node % win.side, node % win.side, 1)
             if touched == 2:
+                widen_box(win, slot, t.TOUCHED, node / win.side, node / win.side, node % win.side, node % win.side, 1)
                 wp.atomic_add(win.box, slot, t.CONTACTS, 1)
                 wp.atomic_add(win.step_tally, slot, t.REMOVED, win.sunk[k])
 
@@ -199,7 +200,8 @@ def fine_kernels(name: str) -> SimpleNamespace:
         place_in = slot * win.blocks * win.blocks + block
         win.loaded[place_in] = 0
         displaces = win.box[slot, t.ROWS] > 0 and win.box[slot, t.BORDERS] > 0
-        if displaces and (win.step_tally[slot, t.REMOVED] > real(0.0) or win.box[slot, t.DUG] > 0):
+        blocks = blocks_along(o, win, slot, t.TOUCHED) * blocks_along(o, win, slot, t.TOUCHED + 2)
+        if displaces and block < blocks and (win.step_tally[slot, t.REMOVED] > real(0.0) or win.box[slot, t.DUG] > 0):
             spoil = gather_spoil(
                 g, o, win, slot, block, m.position[world, row], m.velocity[world, row], m.spin[world, row]
             )

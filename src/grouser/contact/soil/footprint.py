@@ -67,6 +67,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
         win.box[slot, t.CHANGED] = 0
         empty_box(win, slot, t.HIT)
         empty_box(win, slot, t.NEAR)
+        empty_box(win, slot, t.TOUCHED)
         empty_box(win, slot, t.MOVED_BOX)
 
     @wp.func

@@ -28,10 +28,10 @@ def fused_kernels(name: str) -> SimpleNamespace:
     find_top, sphere_bottom, chunk_is_near, place_vertex = f.find_top, f.sphere_bottom, f.chunk_is_near, f.place_vertex
     forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
     raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
-    widen_box, close_hit_box, faces_up = f.widen_box, f.close_hit_box, f.faces_up
+    close_hit_box, faces_up = f.close_hit_box, f.faces_up
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
-    dig_node = s.dig_node
+    dig_node, blocks_along = s.dig_node, s.blocks_along
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
     erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
@@ -162,6 +162,10 @@ def fused_kernels(name: str) -> SimpleNamespace:
         win.box[slot, t.NEAR + 1] = n1
         win.box[slot, t.NEAR + 2] = m0
         win.box[slot, t.NEAR + 3] = m1
+        win.box[slot, t.TOUCHED] = i0
+        win.box[slot, t.TOUCHED + 1] = i1
+        win.box[slot, t.TOUCHED + 2] = j0
+        win.box[slot, t.TOUCHED + 3] = j1
         if contacts == 0:
             return
         borders = int(0)
@@ -198,11 +202,10 @@ def fused_kernels(name: str) -> SimpleNamespace:
         if o.spoil == 1 and borders > 0:
             for q in range(borders):
                 win.received[start + q] = real(0.0)
-            for bi in range(i0 / o.block, i1 / o.block + 1):
-                for bj in range(j0 / o.block, j1 / o.block + 1):
-                    spoil = gather_spoil(g, o, win, slot, bi * win.blocks + bj, pos, vel, spin)
-                    if spoil[0] > real(0.0):
-                        spread(win, centre_spoil(spoil), start, borders)
+            for block in range(blocks_along(o, win, slot, t.TOUCHED) * blocks_along(o, win, slot, t.TOUCHED + 2)):
+                spoil = gather_spoil(g, o, win, slot, block, pos, vel, spin)
+                if spoil[0] > real(0.0):
+                    spread(win, centre_spoil(spoil), start, borders)
             for q in range(borders):
                 if win.received[start + q] > real(0.0):
                     pile_up(o, win, start + win.listed[start + q], win.received[start + q])
@@ -238,9 +241,12 @@ def fused_kernels(name: str) -> SimpleNamespace:
         first_column = win.box[slot, t.LOOSE + 2]
         last_column = win.box[slot, t.LOOSE + 3]
         limit = o.weakest * g.spacing
-        stamp = win.box[slot, t.SWEEP] + 1
-        win.box[slot, t.SWEEP] = stamp
+        stamp = int(win.box[slot, t.SWEEP] + 1)
         waiting = int(0)
+        i0 = int(1 << 20)
+        i1 = int(-1)
+        j0 = int(1 << 20)
+        j1 = int(-1)
         steep = limit * real(1.0 + laws.EROSION_BAND)
         for i in range(first_row, last_row + 1):
             for j in range(first_column, last_column + 1):
@@ -263,60 +269,102 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 ) == 1:  # fmt: skip
                     win.moved[start + moved] = n
                     moved += 1
-            stamp = win.box[slot, t.SWEEP] + 1
-            win.box[slot, t.SWEEP] = stamp
+            stamp += 1
             waiting = int(0)
             for q in range(moved):
                 n = natural(win.moved[start + q])
                 i = n / win.side
                 j = n % win.side
                 settle(o, win, start + n)
-                widen_box(win, slot, t.MOVED_BOX, i, i, j, j, 0)
-                for e in range(5):
-                    di = wp.where(e == 1, 1, wp.where(e == 2, -1, 0))
-                    dj = wp.where(e == 3, 1, wp.where(e == 4, -1, 0))
-                    near = (
-                        i + di >= first_row and i + di <= last_row and j + dj >= first_column and j + dj <= last_column
-                    )
-                    if near:
-                        waiting = put_in_line(win, start, n + di * win.side + dj, stamp, waiting)
+                i0 = wp.min(i0, i)
+                i1 = wp.max(i1, i)
+                j0 = wp.min(j0, j)
+                j1 = wp.max(j1, j)
+                if sweep + 1 < o.sweeps:
+                    waiting = put_in_line(win, start, n, stamp, waiting)
+                    if i < last_row:
+                        waiting = put_in_line(win, start, natural(n + win.side), stamp, waiting)
+                    if i > first_row:
+                        waiting = put_in_line(win, start, natural(n - win.side), stamp, waiting)
+                    if j < last_column:
+                        waiting = put_in_line(win, start, n + 1, stamp, waiting)
+                    if j > first_column:
+                        waiting = put_in_line(win, start, natural(n - 1), stamp, waiting)
             if moved > 0:
                 win.box[slot, t.CHANGED] = 1
             else:
                 break
+        win.box[slot, t.SWEEP] = stamp
+        if i1 >= 0:
+            win.box[slot, t.MOVED_BOX] = i0
+            win.box[slot, t.MOVED_BOX + 1] = i1
+            win.box[slot, t.MOVED_BOX + 2] = j0
+            win.box[slot, t.MOVED_BOX + 3] = j1
         remember_moved(win, slot)
 
     @wp.func
-    def copy_window(g: Ground, win: Window, world: int, slot: int, out: int):
-        """The whole window from its tiles (out = 0, cleared), again (1), or back into them (2)."""
+    def written(g: Ground, win: Window, world: int, slot: int):
+        """How often the window's tiles have been written to: a sum that any write changes."""
         r0 = win.box[slot, t.ROW0]
         c0 = win.box[slot, t.COLUMN0]
-        r1 = r0 + win.box[slot, t.ROWS]
+        count = int(0)
+        for i in range(r0 / tile, (r0 + win.box[slot, t.ROWS] - 1) / tile + 1):
+            for j in range(c0 / tile, (c0 + win.box[slot, t.COLUMNS] - 1) / tile + 1):
+                count += g.stamp[world, g.table[world, i, j]]
+        return count
+
+    @wp.func
+    def fill_window(g: Ground, win: Window, world: int, slot: int):
+        """Levels of the whole window from its tiles."""
+        r0 = win.box[slot, t.ROW0]
+        c0 = win.box[slot, t.COLUMN0]
         c1 = c0 + win.box[slot, t.COLUMNS]
-        moved = real(0.0)
-        for i in range(r0, r1):
+        for i in range(r0, r0 + win.box[slot, t.ROWS]):
             k0 = (slot * win.side + i - r0) * win.side - c0
             for tj in range(c0 / tile, (c1 - 1) / tile + 1):
                 index = g.table[world, i / tile, tj]
                 for j in range(wp.max(c0, tj * tile), wp.min(c1, tj * tile + tile)):
-                    if out == 2:
-                        moved += scatter_node(g, win, world, index, i, j, k0 + j)
-                    else:
-                        gather_node(g, win, world, index, i, j, k0 + j)
-                        if out == 0:
-                            clear_node(g, win, i, j, k0 + j)
-        return moved
+                    gather_node(g, win, world, index, i, j, k0 + j)
+        win.box[slot, t.SEEN] = written(g, win, world, slot)
 
     @wp.func
-    def write_back(g: Ground, win: Window, world: int, slot: int):
-        moved = copy_window(g, win, world, slot, 2)
-        win.tally[slot, t.MOVED] = win.tally[slot, t.MOVED] + moved
+    def clear_window(g: Ground, win: Window, slot: int):
         r0 = win.box[slot, t.ROW0]
         c0 = win.box[slot, t.COLUMN0]
+        for i in range(win.box[slot, t.ROWS]):
+            k0 = natural((slot * win.side + i) * win.side)
+            for j in range(win.box[slot, t.COLUMNS]):
+                clear_node(g, win, r0 + i, c0 + j, k0 + j)
+
+    @wp.func
+    def write_back(g: Ground, o: Options, win: Window, world: int, slot: int):
+        """What changed into its tiles: the footprint with its border, and what slid."""
+        r0 = win.box[slot, t.ROW0]
+        c0 = win.box[slot, t.COLUMN0]
+        i0 = wp.max(wp.min(win.box[slot, t.TOUCHED] - 1, win.box[slot, t.MOVED_BOX]), 0)
+        i1 = wp.min(wp.max(win.box[slot, t.TOUCHED + 1] + 1, win.box[slot, t.MOVED_BOX + 1]), win.box[slot, t.ROWS] - 1)
+        j0 = wp.max(wp.min(win.box[slot, t.TOUCHED + 2] - 1, win.box[slot, t.MOVED_BOX + 2]), 0)
+        j1 = wp.min(
+            wp.max(win.box[slot, t.TOUCHED + 3] + 1, win.box[slot, t.MOVED_BOX + 3]), win.box[slot, t.COLUMNS] - 1
+        )
+        if o.node_shear == 1:
+            i0 = int(0)
+            i1 = win.box[slot, t.ROWS] - 1
+            j0 = int(0)
+            j1 = win.box[slot, t.COLUMNS] - 1
+        moved = real(0.0)
+        for i in range(r0 + i0, r0 + i1 + 1):
+            k0 = (slot * win.side + i - r0) * win.side - c0
+            for tj in range((c0 + j0) / tile, (c0 + j1) / tile + 1):
+                index = g.table[world, i / tile, tj]
+                for j in range(wp.max(c0 + j0, tj * tile), wp.min(c0 + j1 + 1, tj * tile + tile)):
+                    moved += scatter_node(g, win, world, index, i, j, k0 + j)
+        win.tally[slot, t.MOVED] = win.tally[slot, t.MOVED] + moved
         for i in range(r0 / tile, (r0 + win.box[slot, t.ROWS] - 1) / tile + 1):
             for j in range(c0 / tile, (c0 + win.box[slot, t.COLUMNS] - 1) / tile + 1):
                 index = g.table[world, i, j]
                 g.stamp[world, index] = g.stamp[world, index] + 1
+        win.box[slot, t.SEEN] = written(g, win, world, slot)
 
     @wp.kernel(module=module)
     def commit_world(
@@ -335,13 +383,25 @@ def fused_kernels(name: str) -> SimpleNamespace:
             R = wp.quat_to_matrix(rotation[world, row])
             vel = velocity[world, row]
             spin = spinning[world, row]
+            r0 = win.box[slot, t.ROW0]
+            c0 = win.box[slot, t.COLUMN0]
+            rows = win.box[slot, t.ROWS]
+            columns = win.box[slot, t.COLUMNS]
             find_top(g, b, win, world, body, slot, pos, R)
             place_body(g, b, win, world, body, slot, pos, R)
             status = open_window(g, o, win, world, slot, pos)
             stages = o.stages[0]
             if win.box[slot, t.ROWS] > 0:
+                stays = (
+                    r0 == win.box[slot, t.ROW0]
+                    and c0 == win.box[slot, t.COLUMN0]
+                    and rows == win.box[slot, t.ROWS]
+                    and columns == win.box[slot, t.COLUMNS]
+                )
                 if stages > 1:
-                    copy_window(g, win, world, slot, 0)
+                    if not stays or win.box[slot, t.SEEN] != written(g, win, world, slot):
+                        fill_window(g, win, world, slot)
+                    clear_window(g, win, slot)
                 if stages > 2:
                     raster_body(g, b, win, world, body, slot, pos, R)
                 if stages > 3:
@@ -352,7 +412,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 if stages > 5 and erosion_is_due(o, win, slot):
                     erode(g, o, win, slot)
                 if stages > 6 and win.box[slot, t.CHANGED] == 1:
-                    write_back(g, win, world, slot)
+                    write_back(g, o, win, world, slot)
                 if status == t.FINE and win.box[slot, t.CONTACTS] > 0:
                     travel = o.step[0] * wp.sqrt(vel[0] * vel[0] + vel[1] * vel[1])
                     if travel > o.fast or o.step[0] * wp.abs(vel[2]) > o.hard:
@@ -385,16 +445,16 @@ def fused_kernels(name: str) -> SimpleNamespace:
             area = int(0)
             rows = win.box[slot, t.ROWS]
             if rows > 0:
-                if o.several == 1:
-                    copy_window(g, win, world, slot, 1)
+                if o.several == 1 and win.box[slot, t.SEEN] != written(g, win, world, slot):
+                    fill_window(g, win, world, slot)
                 i0 = win.box[slot, t.NEAR]
                 i1 = win.box[slot, t.NEAR + 1]
                 j0 = win.box[slot, t.NEAR + 2]
                 j1 = win.box[slot, t.NEAR + 3]
-                for i in range(wp.max(i0 - 1, 0), i1 + 2):
-                    for j in range(wp.max(j0 - 1, 0), j1 + 2):
-                        predict_node(g, o, b, win, world, body, slot, i, j, pos, vel, spin)
                 start = natural(slot * win.side * win.side)
+                for i in range(i0 - 1, i1 + 2):
+                    for j in range(j0 - 1, j1 + 2):
+                        predict_node(g, o, b, win, world, body, slot, i, j, pos, vel, spin)
                 for i in range(i0, i1 + 1):
                     for j in range(j0, j1 + 1):
                         k = natural(start + i * win.side + j)

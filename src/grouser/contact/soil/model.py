@@ -26,6 +26,7 @@ FINE_SPACING = 7.5e-3  # [m] below which two sub-cell points along an axis do, e
 SLIDE_SPEED = 1.0  # [m/s] at which sliding spreads, a cell in a sweep (assumed: about the speed of a small sand slide)
 SWEEPS = 2  # of erosion each time, fewer where slopes have come to rest
 MARGIN = 0.15  # [m] round a footprint within which soil may slide
+STAGGER = 320  # [bytes] five cache lines
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
 STAGES = ("place", "gather", "raster", "displace", "shear", "erode", "write back")  # of a fused commit, in order
 SHEAR_LAWS = {"shear-displacement": t.JANOSI, "mohr-coulomb": t.LIMIT, "coulomb": t.LIMIT, "none": t.NONE}
@@ -192,6 +193,7 @@ class SoilModule:
 
     def _make_window(self):
         w, p, device = self.types.Window(), self.precision, self.device
+        self._stagger = 0
         slots = self.worlds * len(self.bodies)
         reach = max(s.radius for s in self.surfaces.values())
         w.side = 2 * math.ceil(reach / self.ground.spacing) + 2 * self._options.margin + 4
@@ -201,11 +203,9 @@ class SoilModule:
         w.extent = wp.zeros((slots, 4), dtype=p.real, device=device)
         w.tally = wp.zeros((slots, 3), dtype=p.real, device=device)
         w.step_tally = wp.zeros((slots, 3), dtype=p.real, device=device)
-        w.reach = wp.zeros(nodes, dtype=p.vec4, device=device)
-        w.levels = wp.zeros(nodes, dtype=p.vec4, device=device)
-        w.end = wp.zeros(nodes, dtype=p.vec4, device=device)
+        w.reach, w.levels, w.end = (self._staggered(nodes, p.vec4) for _ in range(3))
         w.node_shear = wp.zeros(nodes if self.options.node_shear else 1, dtype=p.vec3, device=device)
-        w.weights = wp.zeros(nodes, dtype=p.vec3, device=device)
+        w.weights = self._staggered(nodes, p.vec3)
         w.spoil = wp.zeros(blocks, dtype=self.types.parts, device=device)
         w.wrench_sum = wp.zeros(slots, dtype=p.vec6, device=device)
         w.weight_sum = wp.zeros(slots, dtype=p.real, device=device)
@@ -216,11 +216,20 @@ class SoilModule:
         for field in ("top", "sinkage", "area"):
             setattr(w, field, wp.zeros(slots, dtype=p.real, device=device))
         for field in ("soil", "mark", "triangle", "listed", "moved", "waiting", "queued"):
-            setattr(w, field, wp.zeros(nodes, dtype=wp.int32, device=device))
+            setattr(w, field, self._staggered(nodes, wp.int32))
         w.loaded = wp.zeros(blocks, dtype=wp.int32, device=device)
         for field in ("under", "sunk", "dug", "share", "flow", "received"):
-            setattr(w, field, wp.zeros(nodes, dtype=p.real, device=device))
+            setattr(w, field, self._staggered(nodes, p.real))
         return w
+
+    def _staggered(self, count: int, dtype) -> wp.array:
+        """Zeros that begin a few cache lines further into a page than the array before.
+
+        Large arrays all begin at the start of a page; a node's entries would then compete for one set of the cache.
+        """
+        self._stagger += STAGGER
+        offset = -(-self._stagger // wp.types.type_size_in_bytes(dtype))
+        return wp.zeros(offset + count, dtype=dtype, device=self.device)[offset:]
 
     # ---- the step -----------------------------------------------------------------------------------
 

@@ -176,16 +176,34 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return wp.where(win.dug[k] > real(0.0), 1, 0)
 
     @wp.func
+    def blocks_along(o: Options, win: Window, slot: int, side: int):
+        """Blocks the footprint is cut into along an axis, of nearly equal width."""
+        return (win.box[slot, side + 1] - win.box[slot, side] + o.block) / o.block
+
+    @wp.func
+    def block_start(win: Window, slot: int, side: int, block: int, blocks: int):
+        """First node of a block along an axis; rounded, so that a footprint and its mirror image are cut alike."""
+        nodes = win.box[slot, side + 1] - win.box[slot, side] + 1
+        return win.box[slot, side] + (2 * nodes * block + blocks) / (2 * blocks)
+
+    @wp.func
     def gather_spoil(g: Ground, o: Options, win: Window, slot: int, block: int, pos: vec3, vel: vec3, spin: vec3):
-        """Soil a block of nodes displaces: volume, centroid, the parts of 000 eq. 6-8 and their directions.
+        """Soil a block of the footprint displaces: volume, centroid, the parts of 000 eq. 6-8 and their directions.
 
         0 volume [m per node], 1-2 column and row times volume, 3-5 sinkage, bulldozing, shear, 6-9 directions.
         """
         out = parts()
-        row = block / win.blocks * o.block
-        column = block % win.blocks * o.block
-        for i in range(row, wp.min(row + o.block, win.box[slot, t.ROWS] - 1)):
-            for j in range(column, wp.min(column + o.block, win.box[slot, t.COLUMNS] - 1)):
+        across = blocks_along(o, win, slot, t.TOUCHED)
+        along = blocks_along(o, win, slot, t.TOUCHED + 2)
+        row = block / along
+        column = block % along
+        for i in range(
+            block_start(win, slot, t.TOUCHED, row, across), block_start(win, slot, t.TOUCHED, row + 1, across)
+        ):
+            for j in range(
+                block_start(win, slot, t.TOUCHED + 2, column, along),
+                block_start(win, slot, t.TOUCHED + 2, column + 1, along),
+            ):
                 k = natural((slot * win.side + i) * win.side + j)
                 d = real(0.0)
                 dug = real(0.0)
@@ -340,24 +358,19 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
         `limit` [m] is that of the weakest soil: no pair below it slides.
         """
-        z = win.levels[k][0]
-        steepest = wp.max(
-            wp.max(wp.abs(win.levels[k + 1][0] - z), wp.abs(win.levels[natural(k - 1)][0] - z)),
-            wp.max(wp.abs(win.levels[natural(k + win.side)][0] - z), wp.abs(win.levels[natural(k - win.side)][0] - z)),
-        )
-        if steepest <= limit * real(1.0 + laws.EROSION_BAND):
-            return 0
         if win.mark[k] != t.FREE and win.mark[k] != t.BORDER:
             return 0
+        z = win.levels[k][0]
+        steep = limit * real(1.0 + laws.EROSION_BAND)
         f = real(0.0)
-        if east:
+        if east and wp.abs(win.levels[k + 1][0] - z) > steep:
             f += pair_flux(g, o, win, k, k + 1, z)
-        if west:
-            f += pair_flux(g, o, win, k, k - 1, z)
-        if north:
-            f += pair_flux(g, o, win, k, k + win.side, z)
-        if south:
-            f += pair_flux(g, o, win, k, k - win.side, z)
+        if west and wp.abs(win.levels[natural(k - 1)][0] - z) > steep:
+            f += pair_flux(g, o, win, k, natural(k - 1), z)
+        if north and wp.abs(win.levels[natural(k + win.side)][0] - z) > steep:
+            f += pair_flux(g, o, win, k, natural(k + win.side), z)
+        if south and wp.abs(win.levels[natural(k - win.side)][0] - z) > steep:
+            f += pair_flux(g, o, win, k, natural(k - win.side), z)
         if f == real(0.0):
             return 0
         win.flow[k] = rate * f
@@ -383,8 +396,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
     return SimpleNamespace(
         touch_node=touch_node, shear_vertex=shear_vertex, shear_node=shear_node, mark_border=mark_border,
-        gather_spoil=gather_spoil, dig_node=dig_node, border_weights=border_weights, share_out=share_out,
-        centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node, hold_node=hold_node,
-        erosion_is_due=erosion_is_due, loosen=loosen, remember_moved=remember_moved, slide=slide, settle=settle,
+        gather_spoil=gather_spoil, blocks_along=blocks_along, dig_node=dig_node, border_weights=border_weights,
+        share_out=share_out, centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node,
+        hold_node=hold_node, erosion_is_due=erosion_is_due, loosen=loosen, remember_moved=remember_moved, slide=slide, settle=settle,
         scatter_node=scatter_node,
     )  # fmt: skip

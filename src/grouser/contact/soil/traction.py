@@ -81,21 +81,21 @@ def traction_stages(name: str) -> SimpleNamespace:
         win.end[k] = end
 
     @wp.func
-    def soil_beside(share: real, gap: real, rise: real, soft: real):
+    def soil_beside(share: real, gap: real, rise: real, per_soft: real):
         """Change of soil height [m] part of a cell away, towards a neighbour `rise` higher and `gap` in the body.
 
         Soil that has been pressed is straight between nodes, except towards a free neighbour that stands higher:
-        that is a rut wall and begins at once. One rule passes into the other over `soft` [m].
+        that is a rut wall and begins at once. One rule passes into the other over 1 / `per_soft` [m].
         """
         zero = real(0.0)
         one = real(1.0)
-        wall = wp.clamp(-gap / soft, zero, one) * wp.clamp(rise / soft - one, zero, one)
+        wall = wp.clamp(-gap * per_soft, zero, one) * wp.clamp(rise * per_soft - one, zero, one)
         return (share + (one - share) * wall) * rise
 
     @wp.func
     def beside(
         x: real, pressed: bool, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
-        there_behind: bool, there_ahead: bool, rise: real, bow: real, soft: real,
+        there_behind: bool, there_ahead: bool, rise: real, bow: real, per_soft: real,
     ):  # fmt: skip
         """Soil, virgin level and the body's skin x cells along an axis, against the node, and the skin's slope [m].
 
@@ -106,11 +106,11 @@ def traction_stages(name: str) -> SimpleNamespace:
         if x > real(0.0) and there_ahead:
             virgin = x * (ahead[1] - here[1])
             if pressed:
-                ground = soil_beside(x, gap_ahead, ahead[0] - here[0], soft)
+                ground = soil_beside(x, gap_ahead, ahead[0] - here[0], per_soft)
         if x < real(0.0) and there_behind:
             virgin = -x * (behind[1] - here[1])
             if pressed:
-                ground = soil_beside(-x, gap_behind, behind[0] - here[0], soft)
+                ground = soil_beside(-x, gap_behind, behind[0] - here[0], per_soft)
         return vec4(ground, virgin, x * (rise + half * bow * x), rise + bow * x)
 
     @wp.func
@@ -172,7 +172,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         to_west = win.levels[natural(k - 1)]
         to_north = win.levels[natural(k + win.side)]
         to_south = win.levels[natural(k - win.side)]
-        soft = real(SOFT) * cell
+        per_soft = real(1.0 / SOFT) * per
         depth = levels[1] - z
         if z < levels[2]:
             depth = wp.max(levels[1], levels[3]) - z
@@ -186,13 +186,13 @@ def traction_stages(name: str) -> SimpleNamespace:
             y = real(2 * c + 1 - rows) * half * per_row  # the middle point is 0 to the last bit
             row = beside(
                 y, pressed, levels, to_south, to_north, u_south, u_north, south < seen, north < seen,
-                zy * cell, zyy * cell * cell, soft,
+                zy * cell, zyy * cell * cell, per_soft,
             )  # fmt: skip
             for a in range(columns):
                 x = real(2 * a + 1 - columns) * half * per_column
                 point = row + beside(
                     x, pressed, levels, to_west, to_east, u_west, u_east, west < seen, east < seen,
-                    zx * cell, zxx * cell * cell, soft,
+                    zx * cell, zxx * cell * cell, per_soft,
                 )  # fmt: skip
                 deep = u + point[0] - point[2]
                 if deep > zero:
@@ -279,12 +279,13 @@ def traction_stages(name: str) -> SimpleNamespace:
         zero = real(0.0)
         one = real(1.0)
         h = o.step[0]
+        per_h = one / h
         cell = g.spacing
         k = natural((slot * win.side + i) * win.side + j)
         z = win.end[k][0]
         soil = o.soils[natural(win.soil[k])]
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
-        sinking = soil.damping_time * (win.under[k] - z) / h
+        sinking = soil.damping_time * (win.under[k] - z) * per_h
         pressure, stiffness, px, py, covered = cell_pressure(g, o, win, soil, k, modulus, sinking)
         if covered <= zero:
             return vec6(), zero, vec3(), zero, vec6()

@@ -20,7 +20,9 @@ SWEEP = 25  # sweeps made so far, a stamp
 TICK = 30  # commits so far
 DUG = 31  # nodes that slip drags soil off
 NEAR = 26  # nodes where the body is in the soil or less than a cell above it, in the window
-BOX = 32
+TOUCHED = 32  # nodes in contact, in the window
+SEEN = 36  # writes to the window's tiles when it was last filled, fused kernels only
+BOX = 37
 # columns of Window.tally (sums since the start, in metres of node height)
 REMOVED, COMPRESSED, MOVED = range(3)
 # status codes
@@ -108,7 +110,7 @@ def soil_types(name: str) -> SimpleNamespace:
         """The nodes round one body, copied from the tiles; flat, `side` nodes a row, one part per slot."""
 
         side: wp.int32
-        blocks: wp.int32  # blocks along a side
+        blocks: wp.int32  # blocks along a side, at most
         box: wp.array2d(dtype=wp.int32)  # (slot, BOX)
         top: wp.array(dtype=real)  # [m], (slot,) highest soil near the body
         extent: wp.array2d(dtype=real)  # (slot, 4) columns and rows the low part of the body spans [cells]
