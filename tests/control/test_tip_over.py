@@ -106,7 +106,7 @@ def test_a_cart_on_hard_ground_tips_when_the_margin_says_so(excess, tips):
         mujoco.mj_step(model, data)
     mujoco.mj_forward(model, data)
     meter.act(data.time, data, data.ctrl)
-    still = float(meter.margin[0, 0])
+    still = float(meter.margin[0])
     assert still == pytest.approx(math.atan2(0.6, 0.5), abs=5e-3)  # balls press some millimetres into MuJoCo's floor
     for share in np.minimum(np.linspace(0, 1.5, 4500), 1):  # slowly: a sudden lean would throw it over
         model.opt.gravity[:] = tilted(share * (still + excess))
@@ -128,4 +128,4 @@ def test_braking_counts_as_weight_that_leans_forward():
     mujoco.mj_forward(model, data)
     meter.act(0.1, data, data.ctrl)
     forward = math.atan2(0.65, 0.5) - math.atan2(braking, 3.71)
-    assert meter.margin[0, 0] == pytest.approx(forward, abs=ROUND_OFF)
+    assert meter.margin[0] == pytest.approx(forward, abs=ROUND_OFF)

@@ -26,11 +26,12 @@ TURNED_WITHIN = math.radians(1)  # and that ends it (assumed)
 
 
 class PathFollower:
-    """Pure pursuit of a path in plan view (Coulter 1992, CMU-RI-TR-92-01), in one of three ways to steer.
+    """Follows a path in plan view in one of three ways to steer.
 
-    `ackermann`: on the arc through the point and the goal a look-ahead farther on, curvature = 2 y / (x^2 + y^2).
-    `crab`: straight to the goal, heading kept. `point-turn`: along each leg as with ackermann, turning on the spot
-    where legs meet. When the end is reached the vehicle stops and `ended` is true.
+    `ackermann`: pure pursuit (Coulter 1992, CMU-RI-TR-92-01), on the arc that leads to the path a look-ahead farther
+    on, curvature = 2 y / (x^2 + y^2) with that place at (x, y). `crab`: in the direction of the path less
+    atan(error / look-ahead), heading kept. `point-turn`: pursuit along each leg, turning on the spot where legs meet.
+    When the end is reached the vehicle stops and `ended` is true.
     """
 
     def __init__(
@@ -93,19 +94,23 @@ class PathFollower:
                 rate = math.copysign(min(self.turn_rate, HEADING_GAIN * abs(missing)), missing)
                 return point_turn(rate, (self.axle, 0.0))
             goal = self.path.point_of_leg(arc + self.look_ahead, leg)
+        elif self.mode == "crab":
+            return self._sideways(world, yaw, leg)
         else:
             goal = self.path.point(arc + self.look_ahead, leg)
         dx, dy = goal[0] - x, goal[1] - y
-        if self.mode == "crab":
-            if math.isnan(self.heading[world]):
-                self.heading[world] = yaw
-            turn = HEADING_GAIN * turned(self.heading[world] - yaw)
-            vx, vy, _ = crab(self.speed, turned(math.atan2(dy, dx) - yaw))
-            turn = min(max(turn, -self.turn_rate), self.turn_rate)
-            return vx, vy - turn * self.axle, turn
         left = math.cos(yaw) * dy - math.sin(yaw) * dx
         curvature = 2 * left / (dx * dx + dy * dy)
         return ackermann(self.speed, min(max(curvature, -self.sharpest), self.sharpest), self.axle)
+
+    def _sideways(self, world: int, yaw: float, leg: int) -> Twist:
+        if math.isnan(self.heading[world]):
+            self.heading[world] = yaw
+        course = self.path.heading(leg) - math.atan2(self.error[world], self.look_ahead)
+        vx, vy, _ = crab(self.speed, turned(course - yaw))
+        turn = HEADING_GAIN * turned(self.heading[world] - yaw)
+        turn = min(max(turn, -self.turn_rate), self.turn_rate)
+        return vx, vy - turn * self.axle, turn
 
     def _must_turn(self, world: int, yaw: float, leg: int) -> bool:
         """Once for each leg, where it begins: until the heading is that of the leg."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
 
 from grouser.control.drive import PERIOD
-from grouser.control.wheels import Wheels, Wiring, Worlds, joint_id
-from grouser.errors import InputError
+from grouser.control.wheels import Wheels, Wiring, Worlds
 from grouser.module import Channel
 
 COLLINEAR = 1e-9  # share of the support's size by which a point may lie outside an edge and the edge still be one
@@ -48,62 +47,36 @@ def tip_over_margin(supports: np.ndarray, centre: np.ndarray, force: np.ndarray)
 
 
 class TipOver:
-    """Tip-over margin [rad] of a vehicle under its effective gravity (gravity less mean acceleration of a period).
+    """Tip-over margin [rad] under the effective gravity: gravity less the mean acceleration of the last period.
 
-    `tip_over/margin`: the vehicle as one rigid body on the lowest points of all its wheels. With `bogies`, joint names
-    with the wheels they carry, also `tip_over/bogie_margin`: the chassis on its bogies, each of which, free about its
-    pivot, can only carry a force through the pivot's axis, beside the middle of its wheels. The latter is what counts
-    until a bogie meets its stop. Loads other than gravity, such as a towed one, are not counted.
+    The vehicle counts as one rigid body that stands on the lowest points of all its wheels. A chassis on free bogies
+    may go over its pivots a little earlier, a wheel that hangs in the air carries nothing, and loads other than
+    gravity, such as a towed one, are not counted.
     """
 
-    def __init__(
-        self,
-        wheels: Wheels,
-        bogies: Mapping[str, Sequence[int]] | None = None,
-        *,
-        worlds: int = 1,
-        period: float = PERIOD,
-    ):
-        self.wheels, self.bogies, self.period = wheels, dict(bogies or {}), period
-        carried = sorted(k for group in self.bogies.values() for k in group)
-        if self.bogies and carried != list(range(len(wheels.drive))):
-            raise InputError(
-                f"TipOver: bogies carry wheels {carried}: allowed is each of 0 to {len(wheels.drive) - 1} once"
-            )
-        self.margin = np.full((worlds, 2), np.nan)  # [rad] rigid, on bogies
-        self.velocity = np.zeros((worlds, 2, 3))  # [m/s] of the centres of mass at the last act
+    def __init__(self, wheels: Wheels, *, worlds: int = 1, period: float = PERIOD):
+        self.wheels, self.period = wheels, period
+        self.margin = np.full(worlds, np.nan)  # [rad]
+        self.velocity = np.zeros((worlds, 3))  # [m/s] of the centre of mass at the last act
         self.time = np.full(worlds, np.nan)  # [s] of the last act
         self._worlds = Worlds(self, worlds, self._wire)
-        self._shares = np.zeros((len(self.bogies), len(wheels.drive)))  # of each wheel in the middle of a bogie
-        for row, group in zip(self._shares, self.bogies.values(), strict=True):
-            row[list(group)] = 1 / len(group)
 
     def _wire(self, model: mujoco.MjModel) -> None:
         w = self.wheels
         self._model, self._wiring = model, Wiring(model, w.drive, w.steer, w.chassis)
-        self._pivots = np.array([joint_id(model, name) for name in self.bogies], np.intp)
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         world, wires = self._worlds.index(sensors), self._wiring
         body = wires.chassis
         mujoco.mj_subtreeVel(self._model, sensors)
-        velocity = self.velocity[world]
-        before = velocity.copy()
-        velocity[0] = sensors.subtree_linvel[body]
-        spin, root = sensors.cvel[body], self._model.body_rootid[body]
-        velocity[1] = spin[3:] + np.cross(spin[:3], sensors.xipos[body] - sensors.subtree_com[root])
+        velocity = sensors.subtree_linvel[body]
         passed = time - self.time[world]
-        self.time[world] = time
         gravity = self._model.opt.gravity
-        pulls = gravity - (velocity - before) / passed if passed > 0 else np.tile(gravity, (2, 1))
+        pull = gravity - (velocity - self.velocity[world]) / passed if passed > 0 else gravity
+        self.time[world], self.velocity[world] = time, velocity
         up = sensors.xmat[body].reshape(3, 3)[:, 2]
         contacts = sensors.xpos[wires.bodies] - self.wheels.radius * up
-        self.margin[world, 0] = tip_over_margin(contacts, sensors.subtree_com[body], pulls[0])
-        if self.bogies:
-            anchors, axes = sensors.xanchor[self._pivots], sensors.xaxis[self._pivots]
-            beside = np.einsum("ij,ij->i", self._shares @ contacts - anchors, axes)
-            supports = anchors + beside[:, None] * axes
-            self.margin[world, 1] = tip_over_margin(supports, sensors.xipos[body], pulls[1])
+        self.margin[world] = tip_over_margin(contacts, sensors.subtree_com[body], pull)
 
     def state(self) -> dict[str, Any]:
         return {"margin": self.margin, "velocity": self.velocity, "time": self.time}
@@ -113,7 +86,4 @@ class TipOver:
         self.margin[chosen], self.velocity[chosen], self.time[chosen] = np.nan, 0.0, np.nan
 
     def channels(self) -> list[Channel]:
-        out = [Channel("tip_over/margin", "rad", (), "", read=lambda: self.margin[:, 0].copy())]
-        if self.bogies:
-            out.append(Channel("tip_over/bogie_margin", "rad", (), "", read=lambda: self.margin[:, 1].copy()))
-        return out
+        return [Channel("tip_over/margin", "rad", (), "", read=self.margin.copy)]

@@ -135,14 +135,6 @@ def actuator_id(model: mujoco.MjModel, name: str) -> int:
     return found
 
 
-def joint_id(model: mujoco.MjModel, name: str) -> int:
-    found = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
-    if found < 0:
-        known = ", ".join(filter(None, (model.joint(j).name for j in range(model.njnt))))
-        raise InputError(f"joint {name!r} is not in the model; it has {known or 'no named joints'}")
-    return found
-
-
 def _joint(model: mujoco.MjModel, actuator: int) -> int:
     joint = int(model.actuator_trnid[actuator, 0])
     hinge = mujoco.mjtJoint.mjJNT_HINGE
