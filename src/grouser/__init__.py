@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from grouser import terrain
     from grouser.commands.run import run
+    from grouser.commands.sweep import sweep
     from grouser.errors import GrouserError, InputError, RunStopped
     from grouser.module import Channel, Controller, ForceModule
     from grouser.recording import Recording
@@ -32,6 +33,7 @@ __all__ = [
     "run",
     "soil",
     "soil_names",
+    "sweep",
     "terrain",
 ]
 
@@ -51,6 +53,7 @@ HOMES = {
     "run": "commands.run",
     "soil": "terrain",
     "soil_names": "terrain",
+    "sweep": "commands.sweep",
 }
 
 

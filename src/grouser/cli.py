@@ -1,7 +1,7 @@
 """The command line: parsing only; what the commands do is in grouser.commands.
 
-Exit status: 0 fine, 1 an expectation missed or an error inside Grouser, 2 bad input, 3 the run stopped,
-130 Ctrl-C.
+Exit status: 0 fine, 1 an expectation missed, a case of a sweep failed or an error inside Grouser, 2 bad input,
+3 the run stopped, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -65,6 +65,23 @@ def run(
     from grouser.commands import console
 
     return console.run(target, set_ or [], out, force, rate, report)
+
+
+@app.command()
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="What to vary, see docs/sweeps.md.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where results go. [default: runs/FILE]")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Processes at a time. [default: one per core]")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the results in DIR instead of going on.")] = False,
+) -> int:
+    """Run many cases of a scenario; goes on where an interrupted sweep ended."""
+    from grouser.commands import console
+
+    return console.sweep(file, out, workers, force)
 
 
 @app.command()

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grouser.campaign import Tally
 
 
 def run(target: str, options: list[str], out: Path | None, force: bool, rate: float, report: bool) -> int:
@@ -34,12 +38,44 @@ def run(target: str, options: list[str], out: Path | None, force: bool, rate: fl
     return outcome.exit_status
 
 
+def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int:
+    """Run a sweep with a progress bar, say where its tables are, name the cases that failed."""
+    from grouser.commands import sweep_progress
+    from grouser.commands.sweep import sweep as swept
+
+    tally = None
+
+    def counted(now: Tally) -> None:
+        nonlocal tally
+        tally = now
+        show(now)
+
+    try:
+        with sweep_progress.shown(file.stem) as show:
+            outcome = swept(file, out=out, workers=workers, force=force, progress=counted)
+    except KeyboardInterrupt:
+        if tally is not None:
+            print(f"{tally.done} of {tally.total} cases are kept; the same command goes on", file=sys.stderr)
+        raise
+    total, complete = len(outcome.table.rows), len(outcome.table.complete)
+    before = f" ({tally.before} from before)" if tally and tally.before else ""
+    print(f"{complete} of {total} cases complete{before}: {outcome.folder / 'sweep.html'}")
+    for name, reason in outcome.failed.items():
+        print(f"failed: {name}: {reason}", file=sys.stderr)
+    return outcome.exit_status
+
+
 def report(place: Path) -> int:
-    """Draw figures and report again from a recording."""
+    """Draw figures and report again from a recording, or tables and figures from a sweep's cases."""
     from grouser.commands.folder import recording_of
     from grouser.recording import Recording
     from grouser.report import write_report
 
+    if (place / "sweep.json").is_file():
+        from grouser.report.sweep import write_sweep_report
+
+        print(write_sweep_report(place))
+        return 0
     file = recording_of(place)
     with Recording(file) as recording:
         print(write_report(recording, file.parent))

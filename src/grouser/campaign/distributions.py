@@ -1,0 +1,174 @@
+"""What a parameter of a sweep may be: steps of a grid, or a distribution that samples are drawn from.
+
+Every distribution is given by its quantile function: a share u between 0 and 1 becomes a value. Monte Carlo
+and Latin hypercubes differ only in how they choose u.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+import pydantic
+from pydantic_core import PydanticCustomError
+
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Settings
+
+SMALLEST_SHARE = 2.0**-53  # of a distribution that a sample may stand for: 0 and 1 themselves may lie at infinity
+SHARE_LEFT = 1e-6  # of a distribution between min and max below which its quantiles lose their digits
+
+
+def _in_unit_of_setting(value: Any, info: pydantic.ValidationInfo) -> Any:
+    """A text with a unit as a number in the unit of the setting that is varied."""
+    return Unit((info.context or {}).get("unit", "1")).number(value)
+
+
+Quantity = Annotated[float, pydantic.BeforeValidator(_in_unit_of_setting)]
+Scale = Literal["linear", "log"]
+
+
+class _Between(Settings):
+    """From `min` to `max`, on a linear or a logarithmic scale."""
+
+    min: Quantity
+    max: Quantity
+    scale: Scale = "linear"
+
+    @pydantic.model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if not self.min < self.max:
+            _refuse(f"min {self.min:g} is not below max {self.max:g}")
+        if self.scale == "log" and self.min <= 0:
+            _refuse(f"min {self.min:g}: a logarithmic scale needs one above 0")
+        return self
+
+    def along(self, share: np.ndarray) -> np.ndarray:
+        if self.scale == "log":
+            return np.exp(math.log(self.min) + share * (math.log(self.max) - math.log(self.min)))
+        return self.min + share * (self.max - self.min)
+
+
+class Steps(_Between):
+    """So many values of a grid, both ends among them."""
+
+    count: Annotated[int, pydantic.Field(ge=2)]
+
+    def values(self) -> list[Any]:
+        inside = self.along(np.linspace(0, 1, self.count))[1:-1]
+        return [self.min, *inside.tolist(), self.max]
+
+
+class Uniform(_Between):
+    """Every value between min and max as likely as any other; on a log scale its logarithm is."""
+
+    distribution: Literal["uniform"] = "uniform"
+
+    def at(self, share: np.ndarray, whole: bool) -> list[Any]:
+        if whole and self.scale == "linear":
+            low, high = math.ceil(self.min), math.floor(self.max)
+            return (low + np.floor(share * (high - low + 1)).astype(int)).tolist()
+        return _listed(self.along(share), whole)
+
+
+class _Bell(Settings):
+    """A normal distribution of something, cut off at `min` and `max` where they are given."""
+
+    min: Quantity | None = None
+    max: Quantity | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _something_left(self) -> Self:
+        low, high = self._cut()
+        if not high - low > SHARE_LEFT:
+            _refuse("min and max leave nothing of the distribution")
+        return self
+
+    def _standard(self, value: float) -> float:
+        """So many standard deviations above the middle."""
+        raise NotImplementedError
+
+    def _cut(self) -> tuple[float, float]:
+        """Shares of the whole distribution below min and below max."""
+        from scipy.special import ndtr
+
+        return (
+            0.0 if self.min is None else float(ndtr(self._standard(self.min))),
+            1.0 if self.max is None else float(ndtr(self._standard(self.max))),
+        )
+
+    def deviations(self, share: np.ndarray) -> np.ndarray:
+        from scipy.special import ndtri
+
+        low, high = self._cut()
+        return ndtri(np.clip(low + share * (high - low), SMALLEST_SHARE, 1 - SMALLEST_SHARE))
+
+
+class Normal(_Bell):
+    """Mean and standard deviation of the uncut distribution."""
+
+    distribution: Literal["normal"]
+    mean: Quantity
+    deviation: Annotated[Quantity, pydantic.Field(gt=0)]
+
+    def _standard(self, value: float) -> float:
+        return (value - self.mean) / self.deviation
+
+    def at(self, share: np.ndarray, whole: bool) -> list[Any]:
+        return _listed(self.mean + self.deviation * self.deviations(share), whole)
+
+
+class Lognormal(_Bell):
+    """Its logarithm is normal: half of the values lie below `median`, two thirds within a factor exp(log_deviation)."""
+
+    distribution: Literal["lognormal"]
+    median: Annotated[Quantity, pydantic.Field(gt=0)]
+    log_deviation: Annotated[float, pydantic.Field(gt=0)]
+
+    def _standard(self, value: float) -> float:
+        return math.log(value / self.median) / self.log_deviation if value > 0 else -math.inf
+
+    def at(self, share: np.ndarray, whole: bool) -> list[Any]:
+        return _listed(self.median * np.exp(self.log_deviation * self.deviations(share)), whole)
+
+
+class Choice(Settings):
+    """One of some values, with weights or all as likely."""
+
+    distribution: Literal["choice"] = "choice"
+    values: Annotated[list[Any], pydantic.Field(min_length=1)]
+    weights: list[Annotated[float, pydantic.Field(ge=0)]] | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _as_many(self) -> Self:
+        if self.weights is not None and len(self.weights) != len(self.values):
+            _refuse(f"{len(self.weights)} weights for {len(self.values)} values: as many of both are allowed")
+        if self.weights is not None and not sum(self.weights) > 0:
+            _refuse("all weights are 0")
+        return self
+
+    def at(self, share: np.ndarray, whole: bool) -> list[Any]:
+        return [self.values[k] for k in self.places(share)]
+
+    def places(self, share: np.ndarray) -> list[int]:
+        """Which of the values."""
+        weights = np.ones(len(self.values)) if self.weights is None else np.array(self.weights)
+        upper = np.cumsum(weights) / weights.sum()
+        return np.searchsorted(upper[:-1], share, side="right").tolist()
+
+
+DISTRIBUTIONS: dict[str, type[Uniform | Normal | Lognormal | Choice]] = {
+    "uniform": Uniform,
+    "normal": Normal,
+    "lognormal": Lognormal,
+    "choice": Choice,
+}
+
+
+def _listed(values: np.ndarray, whole: bool) -> list[Any]:
+    return np.rint(values).astype(int).tolist() if whole else values.tolist()
+
+
+def _refuse(text: str) -> None:
+    raise PydanticCustomError("distribution", "{text}", {"text": text})

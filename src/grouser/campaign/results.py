@@ -1,0 +1,133 @@
+"""The folder of a sweep: what it is, one file per case, written whole or not at all.
+
+sweep.json         the sweep: parameters, cases, a hash of all that decides the results
+cases/0001.json    settings, metrics and status of a case that is over
+recordings/0001.h5 where they are wanted
+working/           of the cases that run now
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grouser.errors import InputError
+
+if TYPE_CHECKING:
+    from grouser.campaign.case import Sweep
+
+try:
+    import fcntl
+except ImportError:  # not POSIX
+    fcntl = None
+
+SWEEP, CASES, RECORDINGS, WORKING, LOCK = "sweep.json", "cases", "recordings", "working", ".lock"
+MADE = ("table.csv", "table.md", "sweep.html")  # what is made of the results
+COMPLETE, FAILED = "complete", "failed"
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Through a file of its own beside it, so that nobody ever reads half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """What a file says, or None where there is none or it is no JSON object."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+class SweepFolder:
+    def __init__(self, path: Path, sweep: Sweep):
+        self.path, self.sweep = path, sweep
+
+    def case_file(self, name: str) -> Path:
+        return self.path / CASES / f"{name}.json"
+
+    def check(self, force: bool) -> None:
+        """An InputError where the sweep cannot go on or start here; nothing is written."""
+        path = self.path
+        if path.exists() and not path.is_dir():
+            raise InputError(f"--out {path}: a file is in the way: allowed is a folder")
+        parent = next(place for place in (path, *path.absolute().parents) if place.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK):
+            raise InputError(f"--out {path}: {parent} cannot be written to")
+        if force or not path.is_dir() or not any(path.iterdir()):
+            return
+        there = read_json(path / SWEEP)
+        if there is None:
+            raise InputError(
+                f"--out {path}: not empty: allowed is a new or empty folder, one of the same sweep, or --force"
+            )
+        if there.get("digest") != self.sweep.digest:
+            raise InputError(
+                f"--out {path}: holds another sweep ({self._difference(there)}): allowed is the same sweep, "
+                "another folder, or --force to replace it"
+            )
+
+    def _difference(self, there: Mapping[str, Any]) -> str:
+        here = self.sweep.described()
+        for key in ("scenario", "version", "parameters", "recordings", "rate"):
+            old, new = there.get(key), here[key]
+            if old != new:
+                if key == "parameters":
+                    old, new = (", ".join(item["path"] for item in items or ()) for items in (old, new))
+                return f"{key} {old}, not {new}"
+        old, new = there.get("cases") or (), here["cases"]
+        if len(old) != len(new):
+            return f"{len(old)} cases, not {len(new)}"
+        differ = sum(a != b for a, b in zip(old, new, strict=True))
+        return f"{differ} of {len(new)} cases differ" if differ else "settings under 'set' differ"
+
+    @contextmanager
+    def opened(self, force: bool) -> Iterator[None]:
+        """The folder ready for work and held against others; `force` takes away what an earlier sweep left."""
+        self.check(force)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / LOCK).open("a")
+        except OSError as error:
+            raise InputError(f"--out {self.path}: cannot be created: {error.strerror}") from None
+        with lock:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise InputError(f"--out {self.path}: a sweep is running there: wait for it or stop it") from None
+            if force:
+                self._clear()
+            self._tidy()
+            write_json(self.path / SWEEP, self.sweep.described())
+            yield
+            shutil.rmtree(self.path / WORKING, ignore_errors=True)
+
+    def _clear(self) -> None:
+        for name in (CASES, RECORDINGS):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        for file in (self.path / SWEEP, *(self.path / name for name in MADE), *(self.path / "figures").glob("*.png")):
+            file.unlink(missing_ok=True)
+
+    def _tidy(self) -> None:
+        """What a killed sweep left half done."""
+        shutil.rmtree(self.path / WORKING, ignore_errors=True)
+        for part in (*self.path.glob("*.part"), *(self.path / CASES).glob("*.part")):
+            part.unlink(missing_ok=True)
+
+    def finished(self, name: str) -> bool:
+        """Whether the case is over and well; failed ones are tried again."""
+        there = read_json(self.case_file(name)) or {}
+        return there.get("status") == COMPLETE and there.get("digest") == self.sweep.digest

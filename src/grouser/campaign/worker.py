@@ -1,0 +1,102 @@
+"""What a worker process does; this file imports little, so that a worker is there at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import threading
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from grouser.campaign.results import CASES, COMPLETE, FAILED, WORKING, write_json
+from grouser.errors import GrouserError
+
+if TYPE_CHECKING:
+    from grouser.campaign.case import Case
+
+
+class Runner(Protocol):
+    """Runs one case; an object that can be pickled, as it goes to other processes."""
+
+    def warm(self, case: Case) -> None:
+        """Load and compile what cases like this one need."""
+        ...
+
+    def run(self, case: Case, folder: Path) -> dict[str, Any]:
+        """Status ("complete" or "failed"), reason, settings and metrics; `folder` is free for files on the way."""
+        ...
+
+
+@dataclass(frozen=True)
+class Order:
+    """A case to run and where its result goes."""
+
+    case: Case
+    folder: Path  # of the sweep
+    digest: str
+
+
+def begin() -> None:
+    """Ctrl-C is for the main process; without a main process there is nobody to work for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def follow() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=follow, daemon=True).start()
+
+
+def warm(runner: Runner, order: Order) -> None:
+    """What cannot be warmed cannot be run either, and then says so."""
+    with suppress(Exception):
+        runner.warm(order.case)
+
+
+def work(runner: Runner, order: Order) -> dict[str, Any]:
+    """Run a case, leave its result file, say how it ended."""
+    working = order.folder / WORKING / order.case.name
+    try:
+        shutil.rmtree(working, ignore_errors=True)
+        working.mkdir(parents=True)
+        found = runner.run(order.case, working)
+    except GrouserError as error:
+        found = failed(str(error))
+    except Exception as error:
+        found = failed(f"{type(error).__name__}: {error}") | {"traceback": traceback.format_exc()}
+    finally:
+        shutil.rmtree(working, ignore_errors=True)
+    try:
+        settle(order, found)
+    except (OSError, ValueError) as error:
+        found = failed(f"its result cannot be written: {error}")
+    return {"status": found["status"], "reason": found["reason"]}
+
+
+def failed(reason: str) -> dict[str, Any]:
+    return {"status": FAILED, "reason": next(iter(reason.splitlines()), "")}
+
+
+def settle(order: Order, found: dict[str, Any]) -> None:
+    """Write the result file of a case."""
+    case = order.case
+    known = {
+        "case": case.name,
+        "status": FAILED,
+        "reason": "",
+        "scenario": case.scenario,
+        "digest": order.digest,
+        "seed": case.seed,
+        "parameters": case.parameters,
+    }
+    write_json(order.folder / CASES / f"{case.name}.json", known | found)
+
+
+__all__ = ["COMPLETE", "FAILED", "Order", "Runner", "begin", "failed", "settle", "warm", "work"]

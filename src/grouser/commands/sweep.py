@@ -1,0 +1,90 @@
+"""`grouser sweep`: many cases of a scenario, then tables, figures and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grouser.campaign import Case, SweepStopped, Tally, read_sweep, run_sweep
+from grouser.campaign.results import COMPLETE, FAILED, RECORDINGS
+
+if TYPE_CHECKING:
+    from grouser.report.sweep import SweepTable
+
+
+@dataclass(frozen=True)
+class ScenarioRunner:
+    """Runs cases as `grouser run` does, without a report; a campaign hands it to its worker processes."""
+
+    rate: float  # [Hz] frames recorded per simulated second
+    recordings: Path | None  # where they are kept
+
+    def warm(self, case: Case) -> None:
+        from grouser.commands.hush import start_warp
+        from grouser.scenarios import registry
+
+        start_warp()
+        registry.scenario(case.scenario).build(case.settings).step()
+
+    def run(self, case: Case, folder: Path) -> dict[str, Any]:
+        from grouser.commands.run import execute
+        from grouser.scenarios import registry
+        from grouser.scenarios.settings import Experiment
+
+        experiment = Experiment(registry.scenario(case.scenario), case.settings)
+        outcome = execute(experiment, out=folder, rate=self.rate, report=False)
+        if self.recordings is not None:
+            self.recordings.mkdir(exist_ok=True)
+            outcome.recording.replace(self.recordings / f"{case.name}.h5")
+        status = COMPLETE if outcome.status == "complete" else FAILED
+        return {"status": status, "reason": outcome.message, **outcome.summary, "notes": list(outcome.notes)}
+
+
+@dataclass(frozen=True)
+class SweepOutcome:
+    """Where a sweep lies and what came of it."""
+
+    folder: Path
+    table: SweepTable
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Reason by name of the case."""
+        return self.table.failed
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Parameters and metrics of every complete case by name."""
+        return [{"case": row.name, **row.parameters, **row.metrics} for row in self.table.complete]
+
+    @property
+    def exit_status(self) -> int:
+        return int(bool(self.failed))
+
+
+def sweep(
+    definition: str | Path | Mapping[str, Any],
+    *,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    force: bool = False,
+    progress: Callable[[Tally], None] = lambda tally: None,
+) -> SweepOutcome:
+    """Run a sweep as the command does: from its YAML file, or from a mapping with the same keys.
+
+    Finished cases in `out` are skipped. In a script, call it below `if __name__ == "__main__":`, as its worker
+    processes import the script. Raises InputError; failed cases are named in the outcome.
+    """
+    from grouser.report.sweep import read_table, write_sweep_report
+
+    planned = read_sweep(definition)
+    folder = Path(out) if out is not None else Path("runs") / planned.title
+    runner = ScenarioRunner(planned.rate, folder / RECORDINGS if planned.recordings else None)
+    run_sweep(planned, folder, runner, workers=workers, force=force, progress=progress)
+    try:
+        write_sweep_report(folder)
+    except OSError as error:
+        raise SweepStopped(f"cannot write to {folder}: {error.strerror or error}") from None
+    return SweepOutcome(folder, read_table(folder))

@@ -1,0 +1,237 @@
+"""Figures of a sweep: each metric against each parameter, and a map where a grid has two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grouser.report.figures import file_name
+from grouser.report.style import COLOURS, DASHES, DOTS_PER_INCH, FAINT, STYLE, WIDTH
+from grouser.report.sweep.table import Row, SweepTable, is_number, value_key
+from grouser.report.wording import number, value_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PANELS_ABREAST, PANEL_HEIGHT, LEGEND_HEIGHT = 3, 2.9, 0.9  # inch
+CELLS_LABELLED = 120  # of a map, above which the numbers in its cells would not be read
+LETTERS_LEVEL = 24  # more than that along an axis are written slanting
+VALUES_TICKED = 5  # of a parameter, up to which each has its tick
+LEAST_SAMPLES = 5  # for a rank correlation
+SCALE = ("#f4efe2", "#9fc3cf", "#2b6c99", "#16324a")  # low to high
+
+
+@dataclass(frozen=True)
+class Drawn:
+    path: Path
+    title: str
+    caption: str
+
+
+def draw_sweep(table: SweepTable, directory: Path) -> list[Drawn]:
+    """One PNG for each metric, a second where the grid has two parameters; old ones are taken away."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for old in directory.glob("*.png"):
+        old.unlink()
+    done = []
+    grid = table.about["method"] == "grid"
+    varied = [path for path in table.parameters if len(table.steps[path]) > 1]
+    for metric in table.drawn_metrics():
+        title = f"{metric} against {', '.join(table.parameters)}"
+        caption = _caption(grid, len(varied))
+        name = file_name({"name": metric})
+        done.append(Drawn(directory / f"{name}.png", title, caption))
+        _save(lambda figure, metric=metric: _panels(figure, table, metric, grid), done[-1].path)
+        if grid and len(varied) == 2:
+            title = f"{metric} over {varied[0]} and {varied[1]}"
+            done.append(
+                Drawn(directory / f"{name}-map.png", title, "Every cell is a case; crossed ones have no result.")
+            )
+            _save(lambda figure, metric=metric: _map(figure, table, metric, varied), done[-1].path)
+    return done
+
+
+def _caption(grid: bool, varied: int) -> str:
+    if not grid:
+        return "Every point is a case; ρ is Spearman's rank correlation: the effect of one parameter among all others."
+    return "Lines join cases that differ in this parameter only." if varied > 1 else ""
+
+
+def _save(draw: Callable[[Figure], None], path: Path) -> None:
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        figure = Figure(layout="constrained")
+        draw(figure)
+        FigureCanvasAgg(figure)
+        figure.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
+
+
+def _panels(figure: Figure, table: SweepTable, metric: str, grid: bool) -> None:
+    """The metric against each parameter, side by side with one scale."""
+    paths = table.parameters
+    across = min(len(paths), PANELS_ABREAST)
+    down = -(-len(paths) // across)
+    legend = LEGEND_HEIGHT if grid and len(paths) > 1 else 0.0
+    figure.set_size_inches(WIDTH, (PANEL_HEIGHT + legend) * down + 0.3 if across > 1 else 4.0)
+    axes = figure.subplots(down, across, sharey=True, squeeze=False)
+    for k, panel in enumerate(axes.flat):
+        if k >= len(paths):
+            panel.set_axis_off()
+            continue
+        axis = _Axis(table, paths[k])
+        (_grid_lines if grid else _points)(panel, table, metric, k, axis)
+        axis.label(panel)
+        panel.margins(x=0.06, y=0.08)
+        low, high = panel.get_ylim()
+        if low < 0 < high:
+            panel.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
+    for row in axes:
+        row[0].set_ylabel(metric)
+    figure.suptitle(metric, x=0.01, ha="left", fontsize=STYLE["axes.titlesize"], fontweight="bold")
+
+
+class _Axis:
+    """Where the values of a parameter lie: numbers to scale, words side by side."""
+
+    def __init__(self, table: SweepTable, path: str):
+        self.path, self.title = path, table.label(path)
+        self.values = table.steps[path]
+        self.numeric = all(map(is_number, self.values))
+
+    def place(self, row: Row) -> float:
+        value = row.parameters[self.path]
+        return float(value) if self.numeric else float(self.values.index(value))
+
+    def label(self, axes: Axes) -> None:
+        axes.set_xlabel(self.title)
+        if not self.numeric:
+            ticks(axes, "x", self.values)
+        elif len(self.values) <= VALUES_TICKED:
+            axes.set_xticks(self.values, [value_text(value) for value in self.values])
+        elif min(self.values) > 0 and _is_logarithmic(self.values):
+            axes.set_xscale("log")
+
+
+def _is_logarithmic(values: Sequence[float]) -> bool:
+    """Whether steps grow like factors, over a decade and more."""
+    steps, wide = np.diff(values), values[-1] / values[0] >= 10
+    return bool(wide and steps[-1] > 3 * steps[0] and np.all(np.diff(steps) > 0))
+
+
+def ticks(axes: Axes, which: str, values: Sequence[Any]) -> None:
+    """One tick with its value for each of some words or steps."""
+    words = [value_text(value) for value in values]
+    places = range(len(words))
+    if which == "y":
+        axes.set_yticks(places, words)
+        return
+    slanted = sum(map(len, words)) > LETTERS_LEVEL
+    axes.set_xticks(places, words, rotation=35 if slanted else 0, ha="right" if slanted else "center")
+
+
+def _grid_lines(axes: Axes, table: SweepTable, metric: str, k: int, axis: _Axis) -> None:
+    """One line for each combination of the others; colour and dashes tell the next two parameters."""
+    others = [path for path in (table.parameters[k + 1 :] + table.parameters[:k]) if len(table.steps[path]) > 1]
+    coloured = others[0] if others and len(table.steps[others[0]]) <= len(COLOURS) else None
+    dashed = others[1] if len(others) > 1 and len(table.steps[others[1]]) <= len(DASHES) else None
+    lines: dict[tuple[Any, ...], list[Row]] = {}
+    for row in table.complete:
+        if is_number(row.metrics.get(metric)):
+            lines.setdefault(tuple(value_key(row.parameters[path]) for path in others), []).append(row)
+    for rows in lines.values():
+        rows.sort(key=axis.place)
+        look: dict[str, Any] = {
+            "color": _of(table, coloured, rows[0], COLOURS) if coloured or not others else FAINT,
+            "linestyle": _of(table, dashed, rows[0], DASHES),
+            "linewidth": 1.5 if len(lines) <= 2 * len(COLOURS) else 0.8,
+        }
+        style: Any = look if axis.numeric else look | {"linestyle": "none"}
+        axes.plot(
+            [axis.place(row) for row in rows],
+            [row.metrics[metric] for row in rows],
+            marker="o",
+            markersize=3.5,
+            **style,
+        )
+    if coloured:
+        _legend(axes, table, coloured, dashed)
+
+
+def _of(table: SweepTable, path: str | None, row: Row, looks: Sequence[Any]) -> Any:
+    """The look of a row's value of a parameter."""
+    return looks[0] if path is None else looks[table.steps[path].index(row.parameters[path])]
+
+
+def _legend(axes: Axes, table: SweepTable, coloured: str, dashed: str | None) -> None:
+    """Below the axes, where no line is: a column for each of the two parameters."""
+    from matplotlib.lines import Line2D
+
+    columns = []
+    for path, name, looks in ((coloured, "color", COLOURS), (dashed, "linestyle", DASHES)):
+        if path is not None:
+            column = [Line2D([], [], linestyle="none", label=table.label(path))]
+            for value, look in zip(table.steps[path], looks, strict=False):
+                style: dict[str, Any] = {"color": FAINT} | {name: look}
+                column.append(Line2D([], [], label=value_text(value), **style))
+            columns.append(column)
+    longest = max(map(len, columns))
+    entries = [entry for column in columns for entry in (*column, *_blanks(longest - len(column)))]
+    look = {"fontsize": 6.5, "handlelength": 1.8, "labelspacing": 0.25, "columnspacing": 0.8}
+    axes.legend(handles=entries, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=len(columns), **look)
+
+
+def _blanks(count: int) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], linestyle="none", label=" ") for _ in range(count)]
+
+
+def _points(axes: Axes, table: SweepTable, metric: str, k: int, axis: _Axis) -> None:
+    rows = [row for row in table.complete if is_number(row.metrics.get(metric))]
+    x, y = [axis.place(row) for row in rows], [row.metrics[metric] for row in rows]
+    axes.plot(x, y, linestyle="none", marker="o", markersize=3.5, color=COLOURS[0], alpha=0.7, markeredgewidth=0)
+    if axis.numeric and len(rows) >= LEAST_SAMPLES and len(set(x)) > 1 and len(set(y)) > 1:
+        from scipy.stats import spearmanr
+
+        correlation = float(np.asarray(spearmanr(x, y))[0])
+        axes.set_title(f"ρ = {number(correlation, 2)}", fontsize=8, fontweight="normal", color=FAINT)
+
+
+def _map(figure: Figure, table: SweepTable, metric: str, varied: Sequence[str]) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    across, up = (table.steps[path] for path in varied)
+    values = np.full((len(up), len(across)), np.nan)
+    for row in table.complete:
+        if is_number(row.metrics.get(metric)):
+            place = up.index(row.parameters[varied[1]]), across.index(row.parameters[varied[0]])
+            values[place] = row.metrics[metric]
+    figure.set_size_inches(WIDTH, float(np.clip(1.2 + 0.5 * len(up), 2.6, 6.5)))
+    axes = figure.add_subplot()
+    scale = LinearSegmentedColormap.from_list("metric", SCALE)
+    image = axes.imshow(values, cmap=scale, origin="lower", aspect="auto")
+    low, high = image.get_clim()
+    for (j, i), value in np.ndenumerate(values):
+        if not np.isfinite(value):
+            axes.text(i, j, "×", ha="center", va="center", color=FAINT)
+        elif values.size <= CELLS_LABELLED:
+            dark = high > low and (value - low) / (high - low) > 0.5
+            axes.text(
+                i, j, number(value, 3), ha="center", va="center", color="white" if dark else "black", fontsize=7.5
+            )
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    ticks(axes, "x", across)
+    ticks(axes, "y", up)
+    axes.set_xlabel(table.label(varied[0]))
+    axes.set_ylabel(table.label(varied[1]))
+    axes.set_title(metric)
+    figure.colorbar(image, ax=axes, pad=0.02).outline.set_visible(False)
