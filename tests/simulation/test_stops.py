@@ -98,13 +98,38 @@ def test_a_warning_of_mujoco_is_a_note_and_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_bad_world_is_enough():
+def guilty_worlds(*bad):
+    """A push on three worlds that is no number in some of them."""
+
     def law(h, motion):
         wrench = np.zeros((3, 1, 6))
-        wrench[1] = np.nan
+        wrench[:, :, 0] = 1.0
+        wrench[list(bad)] = np.nan
         return wrench, NOTHING
 
-    stopped, _ = stop([LawModule("body", law, name="guilty")], worlds=3)
+    return LawModule("body", law, name="guilty")
+
+
+def test_a_bad_world_of_a_batch_stands_still_and_the_others_go_on():
+    sim = Simulation(free_body(), [guilty_worlds(1)], step=H, worlds=3)
+    healthy = Simulation(free_body(), [guilty_worlds()], step=H, worlds=3)
+    sim.step(50)
+    healthy.step(50)
+    assert list(sim.engine.frozen) == [False, True, False]
+    assert [n for n in sim.notes if "stands still" in n] == [
+        "world 1 stands still: run stopped at t = 0.005 s: guilty, body 'body': the wrench is not finite"
+    ]
+    for world in (0, 2):
+        assert np.array_equal(sim.engine.data[world].qpos, healthy.engine.data[world].qpos)
+    checkpoint = sim.checkpoint()
+    sim.reset()
+    assert not sim.engine.frozen.any()
+    sim.restore(checkpoint)
+    assert list(sim.engine.frozen) == [False, True, False]
+
+
+def test_a_batch_stops_when_all_its_worlds_stand_still():
+    stopped, _ = stop([guilty_worlds(0, 1, 2)], worlds=3)
     assert stopped.module == "guilty"
 
 

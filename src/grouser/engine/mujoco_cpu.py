@@ -81,6 +81,7 @@ class MujocoCpu:
         self.model = compile_spec(self.spec)
         self.model.opt.timestep = self.step
         self.data = [mujoco.MjData(self.model) for _ in range(self.worlds)]
+        self.frozen, self._any_frozen = np.zeros(self.worlds, bool), False
         self._senses_acceleration = bool(np.isin(self.model.sensor_type, ACCELERATION_SENSORS).any())
         self.kernels = engine_kernels(self.dtype)
         self._allocate()
@@ -209,7 +210,7 @@ class MujocoCpu:
     def kinematics(self) -> None:
         """Positions, velocities and the mass matrix at the present time; motion for the modules."""
         Listening.notes = self.notes
-        for d in self.data:
+        for d in self._moving():
             mujoco.mj_step1(self.model, d)
         wp.capture_launch(self._gather)
 
@@ -220,17 +221,32 @@ class MujocoCpu:
     def advance(self) -> None:
         """Integrate one step; then find what the bodies really got."""
         Listening.notes = self.notes
-        for d in self.data:
+        for d in self._moving():
             if self.implicit:
                 mujoco.mj_factorM(self.model, d)
             mujoco.mj_step2(self.model, d)
         wp.capture_launch(self._effective)
         if self._senses_acceleration:
-            for world in range(self.worlds):
+            for world in np.flatnonzero(~self.frozen):
                 self._sense(world)
+
+    def _moving(self) -> list[mujoco.MjData]:
+        """The worlds that go on; a bad one of a batch stands still."""
+        if self._any_frozen:
+            return [d for d, still in zip(self.data, self.frozen, strict=True) if not still]
+        return self.data
+
+    def freeze(self, world: int) -> None:
+        self.frozen[world] = self._any_frozen = True
+
+    def thaw(self, worlds: Sequence[int]) -> None:
+        self.frozen[list(worlds)] = False
+        self._any_frozen = bool(self.frozen.any())
 
     @property
     def alarmed(self) -> bool:
+        if self._any_frozen:
+            self._alarm[self.frozen] = 0
         return bool(self._alarm.any())
 
     def clear_alarm(self) -> None:
@@ -265,6 +281,7 @@ class MujocoCpu:
         mujoco.mj_setState(self.model, self.data[world], state, mujoco.mjtState.mjSTATE_INTEGRATION)
 
     def reset(self, worlds: Sequence[int]) -> None:
+        self.thaw(worlds)
         for world in worlds:
             d = self.data[world]
             if self.model.nkey:

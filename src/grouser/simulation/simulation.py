@@ -134,37 +134,47 @@ class Simulation:
                 self._due[k] += controller.period
 
     def explain_alarm(self) -> None:
-        """Say once what modules report; stop where the run cannot go on."""
+        """Say once what modules report; freeze a world that cannot go on, stop when none is left."""
+        self.engine.clear_alarm()
+        for world in np.flatnonzero(~self.engine.frozen):
+            stop = self._fault(int(world))
+            if stop is None:
+                continue
+            self.engine.freeze(int(world))
+            if self.engine.frozen.all():
+                raise stop
+            self.notes.append(f"world {world} stands still: {stop}")
+
+    def _fault(self, world: int) -> RunStopped | None:
+        """Why a world cannot go on, if so; what can be borne is noted."""
         engine = self.engine
-        engine.clear_alarm()
         for slot in engine.slots:  # first: what follows from a wrench that is no number is not the fault of others
-            wrong = ~np.isfinite(slot.out.wrench.numpy()).all(axis=2) | ~np.isfinite(slot.out.implicit.numpy()).all(
-                axis=(2, 3)
-            )
-            for _, k in np.argwhere(wrong):
-                module = slot.module
-                raise RunStopped("the wrench is not finite", module=module.name, body=module.bodies[k], time=self.time)
-        for d in engine.data:
-            fast = np.flatnonzero(~(np.abs(d.qvel) < SPEED_LIMIT))
-            if len(fast):
-                body = self.model.body(self.model.dof_bodyid[fast[0]]).name
-                raise RunStopped(f"the motion diverged{self._hardest()}", module="mujoco", body=body, time=self.time)
+            wrench, implicit = slot.out.wrench.numpy()[world], slot.out.implicit.numpy()[world]
+            wrong = ~(np.isfinite(wrench).all(axis=1) & np.isfinite(implicit).all(axis=(1, 2)))
+            if wrong.any():
+                body = slot.module.bodies[int(wrong.argmax())]
+                return RunStopped("the wrench is not finite", module=slot.module.name, body=body, time=self.time)
+        fast = np.flatnonzero(~(np.abs(engine.data[world].qvel) < SPEED_LIMIT))
+        if len(fast):
+            body = self.model.body(self.model.dof_bodyid[fast[0]]).name
+            return RunStopped(f"the motion diverged{self._hardest(world)}", module="mujoco", body=body, time=self.time)
         for slot in engine.slots:
             module = slot.module
-            for world, k in np.argwhere(slot.out.status.numpy()):
+            for k in np.flatnonzero(slot.out.status.numpy()[world]):
                 code, body = int(slot.out.status.numpy()[world, k]), module.bodies[k]
                 reason, fatal = module.explain(code)
                 if fatal:
-                    raise RunStopped(reason, module=module.name, body=body, time=self.time)
+                    return RunStopped(reason, module=module.name, body=body, time=self.time)
                 if (module.name, body, code) not in self._said:
                     self._said.add((module.name, body, code))
                     self.notes.append(f"t = {self.time:.3f} s: {module.name}, body {body!r}: {reason}")
+        return None
 
-    def _hardest(self) -> str:
+    def _hardest(self, world: int) -> str:
         """Who pushed hardest in this step, in words."""
         most, words = 0.0, ""
         for slot in self.engine.slots:
-            sizes = np.abs(slot.out.wrench.numpy()).max(axis=(0, 2))
+            sizes = np.abs(slot.out.wrench.numpy()[world]).max(axis=1)
             if len(sizes) and sizes.max() > most:
                 most, body = float(sizes.max()), slot.module.bodies[int(sizes.argmax())]
                 words = f"; the largest wrench, {most:.3g} N or N m, was that of {slot.module.name} on {body!r}"
@@ -283,6 +293,7 @@ class Simulation:
             "steps": self.steps,
             "due": list(self._due),
             "engine": [self.engine.state(w) for w in range(self.worlds)],
+            "frozen": self.engine.frozen.copy(),
             "ground": _copies(self.ground.state()) if self.ground else None,
             "modules": [_copies(m.state()) for m in self.modules],
             "outputs": [_copies(vars(s.out)) for s in self.engine.slots],
@@ -292,6 +303,7 @@ class Simulation:
     def restore(self, checkpoint: dict[str, Any]) -> None:
         """Continue from a checkpoint, bit for bit."""
         self.time, self.steps, self._due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
+        self.engine.thaw(range(self.worlds))
         for world, state in enumerate(checkpoint["engine"]):
             self.engine.restore(world, state)
         if self.ground:
@@ -307,6 +319,8 @@ class Simulation:
         self._tile_stamps.clear()
         self.engine.clear_alarm()
         self.engine.kinematics()
+        for world in np.flatnonzero(checkpoint["frozen"]):
+            self.engine.freeze(int(world))
 
 
 def actuator_outputs(m: mujoco.MjModel) -> tuple[str, ...]:
