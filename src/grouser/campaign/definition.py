@@ -57,7 +57,7 @@ class Value:
 def read_sweep(definition: str | Path | Mapping[str, Any]) -> Sweep:
     """The sweep of a file, or of a mapping with the keys of one; every case is checked."""
     if isinstance(definition, Mapping):
-        source, where, folder, title = _from_mapping(definition), "sweep", None, "sweep"
+        source, where, folder, title = _from_mapping(definition), "sweep", None, None
     else:
         file = Path(definition)
         source, where, folder, title = read_file(file), str(file), file.parent, file.stem
@@ -70,7 +70,7 @@ def read_sweep(definition: str | Path | Mapping[str, Any]) -> Sweep:
     if read is None or scenario is None:
         raise InputError("\n".join(lines))
     reader = _Reader(source, where, folder, read, scenario, lines)
-    return reader.sweep(title)
+    return reader.sweep(title or f"{scenario.name}-sweep")
 
 
 def _from_mapping(given: Mapping[str, Any]) -> Source:

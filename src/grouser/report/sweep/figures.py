@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +13,19 @@ import numpy as np
 from grouser.report.figures import file_name
 from grouser.report.style import COLOURS, DASHES, DOTS_PER_INCH, FAINT, STYLE, WIDTH
 from grouser.report.sweep.table import Row, SweepTable, is_number, value_key
-from grouser.report.wording import number, value_text
+from grouser.report.wording import number, unit_text, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PANELS_ABREAST, PANEL_HEIGHT, LEGEND_HEIGHT = 3, 2.9, 0.9  # inch
+PANELS_ABREAST = 3
+PANEL_HEIGHT, SINGLE_HEIGHT, LEGEND_LINE, TITLE_HEIGHT = 2.9, 4.0, 0.13, 0.4  # inch
 CELLS_LABELLED = 120  # of a map, above which the numbers in its cells would not be read
 LETTERS_LEVEL = 24  # more than that along an axis are written slanting
 VALUES_TICKED = 5  # of a parameter, up to which each has its tick
 LEAST_SAMPLES = 5  # for a rank correlation
+SMALL: dict[str, Any] = {"fontsize": 6.5, "handlelength": 1.8, "labelspacing": 0.25, "borderaxespad": 0.0}
 SCALE = ("#f4efe2", "#9fc3cf", "#2b6c99", "#16324a")  # low to high
 
 
@@ -41,12 +44,13 @@ def draw_sweep(table: SweepTable, directory: Path) -> list[Drawn]:
     done = []
     grid = table.about["method"] == "grid"
     varied = [path for path in table.parameters if len(table.steps[path]) > 1]
+    shown = varied or table.parameters
     for metric in table.drawn_metrics():
-        title = f"{metric} against {', '.join(table.parameters)}"
+        title = f"{metric} against {', '.join(shown)}"
         caption = _caption(grid, len(varied))
         name = file_name({"name": metric})
         done.append(Drawn(directory / f"{name}.png", title, caption))
-        _save(lambda figure, metric=metric: _panels(figure, table, metric, grid), done[-1].path)
+        _save(lambda figure, metric=metric: _panels(figure, table, metric, shown), done[-1].path)
         if grid and len(varied) == 2:
             title = f"{metric} over {varied[0]} and {varied[1]}"
             done.append(
@@ -71,30 +75,39 @@ def _save(draw: Callable[[Figure], None], path: Path) -> None:
         figure = Figure(layout="constrained")
         draw(figure)
         FigureCanvasAgg(figure)
+        figure.draw_without_rendering()  # the layout is made for the ticks it finds, and then they change once
         figure.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
 
 
-def _panels(figure: Figure, table: SweepTable, metric: str, grid: bool) -> None:
-    """The metric against each parameter, side by side with one scale."""
-    paths = table.parameters
-    across = min(len(paths), PANELS_ABREAST)
-    down = -(-len(paths) // across)
-    legend = LEGEND_HEIGHT if grid and len(paths) > 1 else 0.0
-    figure.set_size_inches(WIDTH, (PANEL_HEIGHT + legend) * down + 0.3 if across > 1 else 4.0)
-    axes = figure.subplots(down, across, sharey=True, squeeze=False)
-    for k, panel in enumerate(axes.flat):
-        if k >= len(paths):
-            panel.set_axis_off()
-            continue
-        axis = _Axis(table, paths[k])
-        (_grid_lines if grid else _points)(panel, table, metric, k, axis)
+def _panels(figure: Figure, table: SweepTable, metric: str, paths: Sequence[str]) -> None:
+    """The metric against each of the parameters, side by side with one scale; below each what its looks mean."""
+    grid = table.about["method"] == "grid"
+    down = math.ceil(len(paths) / PANELS_ABREAST)
+    across = math.ceil(len(paths) / down)
+    legend = LEGEND_LINE * max(1, *(_legend_lines(table, path) for path in paths)) if grid else LEGEND_LINE
+    figure.set_size_inches(WIDTH, (PANEL_HEIGHT + legend) * down + TITLE_HEIGHT if across > 1 else SINGLE_HEIGHT)
+    places = figure.add_gridspec(2 * down, across, height_ratios=[PANEL_HEIGHT, legend] * down)
+    values = [row.metrics[metric] for row in table.complete if is_number(row.metrics.get(metric))]
+    first = None
+    for k, path in enumerate(paths):
+        row, column = divmod(k, across)
+        axis = _Axis(table, path)
+        panel = figure.add_subplot(places[2 * row, column], sharey=first)
+        first = first or panel
+        (_grid_lines if grid else _points)(panel, table, metric, axis)
         axis.label(panel)
-        panel.margins(x=0.06, y=0.08)
-        low, high = panel.get_ylim()
-        if low < 0 < high:
+        if min(values) < 0 < max(values):
             panel.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
-    for row in axes:
-        row[0].set_ylabel(metric)
+        panel.margins(x=0.06 if axis.numeric else 0.2, y=0.08)
+        panel.tick_params(labelleft=column == 0)
+        unit = unit_text(table.units[metric])
+        panel.set_ylabel(f"[{unit}]" if unit and column == 0 else "")
+        below = figure.add_subplot(places[2 * row + 1, column])
+        below.set_axis_off()
+        if grid and (entries := _legend(table, path)):
+            below.legend(handles=entries, loc="upper center", **SMALL)
+    if not grid and (entries := _legend(table, paths[0])):
+        figure.legend(handles=entries, loc="outside lower center", ncols=len(entries), **SMALL)
     figure.suptitle(metric, x=0.01, ha="left", fontsize=STYLE["axes.titlesize"], fontweight="bold")
 
 
@@ -137,11 +150,31 @@ def ticks(axes: Axes, which: str, values: Sequence[Any]) -> None:
     axes.set_xticks(places, words, rotation=35 if slanted else 0, ha="right" if slanted else "center")
 
 
-def _grid_lines(axes: Axes, table: SweepTable, metric: str, k: int, axis: _Axis) -> None:
-    """One line for each combination of the others; colour and dashes tell the next two parameters."""
-    others = [path for path in (table.parameters[k + 1 :] + table.parameters[:k]) if len(table.steps[path]) > 1]
+def _told_apart(table: SweepTable, path: str) -> tuple[list[str], str | None, str | None]:
+    """The other parameters that vary, and of these which one colours tell and which one dashes, if they suffice.
+
+    Lines of a grid: the next two. Points: the first that is made of words, the same in all panels.
+    """
+    if table.about["method"] != "grid":
+        words = [
+            p for p, steps in table.steps.items() if 1 < len(steps) <= len(COLOURS) and not all(map(is_number, steps))
+        ]
+        return [], words[0] if words else None, None
+    k = table.parameters.index(path)
+    others = [p for p in (*table.parameters[k + 1 :], *table.parameters[:k]) if len(table.steps[p]) > 1]
     coloured = others[0] if others and len(table.steps[others[0]]) <= len(COLOURS) else None
-    dashed = others[1] if len(others) > 1 and len(table.steps[others[1]]) <= len(DASHES) else None
+    dashed = others[1] if coloured and len(others) > 1 and len(table.steps[others[1]]) <= len(DASHES) else None
+    return others, coloured, dashed
+
+
+def _legend_lines(table: SweepTable, path: str) -> int:
+    shown = [p for p in _told_apart(table, path)[1:] if p is not None]
+    return sum(len(table.steps[p]) + 1 for p in shown)
+
+
+def _grid_lines(axes: Axes, table: SweepTable, metric: str, axis: _Axis) -> None:
+    """One line for each combination of the others; colour and dashes tell the next two parameters."""
+    others, coloured, dashed = _told_apart(table, axis.path)
     lines: dict[tuple[Any, ...], list[Row]] = {}
     for row in table.complete:
         if is_number(row.metrics.get(metric)):
@@ -161,8 +194,6 @@ def _grid_lines(axes: Axes, table: SweepTable, metric: str, k: int, axis: _Axis)
             markersize=3.5,
             **style,
         )
-    if coloured:
-        _legend(axes, table, coloured, dashed)
 
 
 def _of(table: SweepTable, path: str | None, row: Row, looks: Sequence[Any]) -> Any:
@@ -170,34 +201,26 @@ def _of(table: SweepTable, path: str | None, row: Row, looks: Sequence[Any]) -> 
     return looks[0] if path is None else looks[table.steps[path].index(row.parameters[path])]
 
 
-def _legend(axes: Axes, table: SweepTable, coloured: str, dashed: str | None) -> None:
-    """Below the axes, where no line is: a column for each of the two parameters."""
+def _legend(table: SweepTable, path: str) -> list[Any]:
+    """What colours and dashes mean in the panel of a parameter."""
     from matplotlib.lines import Line2D
 
-    columns = []
-    for path, name, looks in ((coloured, "color", COLOURS), (dashed, "linestyle", DASHES)):
-        if path is not None:
-            column = [Line2D([], [], linestyle="none", label=table.label(path))]
-            for value, look in zip(table.steps[path], looks, strict=False):
+    entries = []
+    for told, name, looks in zip(_told_apart(table, path)[1:], ("color", "linestyle"), (COLOURS, DASHES), strict=True):
+        if told is not None:
+            entries.append(Line2D([], [], linestyle="none", label=table.label(told)))
+            for value, look in zip(table.steps[told], looks, strict=False):
                 style: dict[str, Any] = {"color": FAINT} | {name: look}
-                column.append(Line2D([], [], label=value_text(value), **style))
-            columns.append(column)
-    longest = max(map(len, columns))
-    entries = [entry for column in columns for entry in (*column, *_blanks(longest - len(column)))]
-    look = {"fontsize": 6.5, "handlelength": 1.8, "labelspacing": 0.25, "columnspacing": 0.8}
-    axes.legend(handles=entries, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=len(columns), **look)
+                entries.append(Line2D([], [], label=value_text(value), **style))
+    return entries
 
 
-def _blanks(count: int) -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    return [Line2D([], [], linestyle="none", label=" ") for _ in range(count)]
-
-
-def _points(axes: Axes, table: SweepTable, metric: str, k: int, axis: _Axis) -> None:
+def _points(axes: Axes, table: SweepTable, metric: str, axis: _Axis) -> None:
     rows = [row for row in table.complete if is_number(row.metrics.get(metric))]
     x, y = [axis.place(row) for row in rows], [row.metrics[metric] for row in rows]
-    axes.plot(x, y, linestyle="none", marker="o", markersize=3.5, color=COLOURS[0], alpha=0.7, markeredgewidth=0)
+    coloured = _told_apart(table, axis.path)[1]
+    colours = [_of(table, coloured, row, COLOURS) for row in rows]
+    axes.scatter(x, y, s=14, c=colours, alpha=0.75, linewidths=0)
     if axis.numeric and len(rows) >= LEAST_SAMPLES and len(set(x)) > 1 and len(set(y)) > 1:
         from scipy.stats import spearmanr
 
@@ -224,9 +247,7 @@ def _map(figure: Figure, table: SweepTable, metric: str, varied: Sequence[str]) 
             axes.text(i, j, "×", ha="center", va="center", color=FAINT)
         elif values.size <= CELLS_LABELLED:
             dark = high > low and (value - low) / (high - low) > 0.5
-            axes.text(
-                i, j, number(value, 3), ha="center", va="center", color="white" if dark else "black", fontsize=7.5
-            )
+            axes.text(i, j, number(value), ha="center", va="center", color="white" if dark else "black", fontsize=7.5)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     ticks(axes, "x", across)
