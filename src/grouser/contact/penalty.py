@@ -19,9 +19,10 @@ def damping_share(s: Any, s_d0: Any):
 
     The paper's "0 > |s|" is a misprint for 0 < |s|. Without a transition depth all of it acts at once.
     """
-    if s >= s_d0:
+    zero = type(s)(0.0)
+    if s >= s_d0 or s_d0 <= zero:
         return type(s)(1.0)
-    return s / s_d0
+    return wp.max(s, zero) / s_d0
 
 
 @wp.func

@@ -22,6 +22,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
     Shapes, Pairs, Places, Lists, Elements, Sums = ty.Shapes, ty.Pairs, ty.Places, ty.Lists, ty.Elements, ty.Sums
     polygon = ty.polygon
     element_frame = stages.element_frame
+    sliver = wp.constant(real(p.slack * p.slack))  # of an element's area: less is round-off
 
     @wp.func
     def overlap(
@@ -78,7 +79,12 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
 
     @wp.kernel(module=module)
     def press(s: Shapes, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums):
-        """Normal force of every contact polygon, friction of every element, implicit block of the pair."""
+        """Normal force of every contact polygon, friction of every element, implicit block of the pair.
+
+        Against the ground the polygons are those at the end of the step, while what moves away is held for as long
+        as it is in contact now: the step then finds the force that is left, which may be none. Friction rests on the
+        smaller of the load now and at the end of the step, since the second is a guess in an impact.
+        """
         world, pair, lane = wp.tid()
         zero = real(0.0)
         h = pairs.step[0]
@@ -87,8 +93,12 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
         velocity = places.velocity[world, pair]
         spin = places.spin[world, pair]
         centre = places.centre[world, pair]
-        reach = pairs.reach[pair]
         implicit = pairs.both_move[pair] == 0
+        now = zero  # from the depth at the end of the step to the depth now
+        reach = pairs.reach[pair]
+        if implicit:
+            now = h
+            reach += h * (wp.length(velocity) + pairs.radius[pair] * wp.length(spin))
         base = pairs.first_element[pair]
         start_face = s.first_face[pairs.shape[pair, 0]]
         force = vec3()
@@ -100,6 +110,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
         whole = zero
         stiffness = zero
         polygons = int(0)
+        touched = int(0)
         flags = int(0)
         for k in range(lane, lists.counts[world, pair, t.ELEMENTS], pairs.lanes):
             slot = base + k
@@ -121,46 +132,41 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 d = wp.dot(A - x, m)
                 dx = -wp.dot(e1, m)
                 dy = -wp.dot(e2, m)
-                most = wp.max(d, wp.max(d + dx * flat[0], d + dx * flat[1] + dy * flat[2]))
+                out = wp.dot(velocity + wp.cross(spin, x - at), m)  # speed away from the face, linear in the plane
+                out_x = wp.dot(wp.cross(spin, e1), m)
+                out_y = wp.dot(wp.cross(spin, e2), m)
+                ahead = zero  # from the depth that bounds the contact to the depth that presses
+                if implicit and out + (out_x * (flat[0] + flat[1]) + out_y * flat[2]) / real(3.0) > zero:
+                    ahead = h
+                b = d + ahead * out
+                bx = dx + ahead * out_x
+                by = dy + ahead * out_y
+                most = wp.max(b, wp.max(b + bx * flat[0], b + bx * flat[1] + by * flat[2]))
                 if g > zero and most > zero:
                     px, py, count = overlap(
-                        x, e1, e2, flat, A, s.corners[other, 1], s.corners[other, 2], d, dx, dy, reach * g
+                        x, e1, e2, flat, A, s.corners[other, 1], s.corners[other, 2], b, bx, by, reach * g
                     )
                     if count > 2:
                         M, Mx, My, Mxx, Mxy, Myy = laws.moments(px, py, count)
-                        if M > zero:
+                        if M > sliver * flat[0] * flat[2]:
                             index = pairs.first_contact[pair] + s.layer[face] * pairs.layers[pair] + s.layer[other]
                             law = pairs.contacts[index]
-                            depth = (d * M + dx * Mx + dy * My) / M
-                            share = penalty.damping_share(depth, law.s_d0)
-                            v = velocity + wp.cross(spin, x - at)
-                            damping = law.d * share
-                            q0 = g * (law.c * d - damping * wp.dot(v, m))
-                            qx = g * (law.c * dx - damping * wp.dot(wp.cross(spin, e1), m))
-                            qy = g * (law.c * dy - damping * wp.dot(wp.cross(spin, e2), m))
-                            N = q0 * M + qx * Mx + qy * My
-                            deep = laws.deepest(px, py, count, d, dx, dy)
-                            deepest = wp.max(deepest, deep)
-                            if deep > law.thickness:
-                                flags = flags | (1 << t.DEEP)
-                            if deep > real(NEARLY_LOST) * reach:
-                                flags = flags | (1 << t.LOST)
-                            if law.far == 1:
-                                flags = flags | (1 << t.KAPPA)
-                            polygons += 1
-                            area += M
-                            middle += M * x + Mx * e1 + My * e2
-                            tangential = tangential + vec4(law.c_t * M, law.d_t * M, zero, zero)
-                            if N > zero:
+                            elastic = law.c * (d * M + dx * Mx + dy * My)
+                            outward = out * M + out_x * Mx + out_y * My
+                            damping = law.d * penalty.damping_share(elastic / (law.c * M), law.s_d0)
+                            damping = laws.release_damping(elastic, damping, outward)
+                            N = g * (elastic - damping * outward)
+                            if N > zero or implicit:
+                                q0 = g * (law.c * d - damping * out)
+                                qx = g * (law.c * dx - damping * out_x)
+                                qy = g * (law.c * dy - damping * out_y)
                                 along_x = q0 * Mx + qx * Mxx + qy * Mxy
                                 along_y = q0 * My + qx * Mxy + qy * Myy
-                                load += N
-                                pressed += N * m
                                 force += N * m
                                 moment += wp.cross(N * arm + along_x * e1 + along_y * e2, m)
-                                tangential = tangential + vec4(zero, zero, law.mu_stick * N, law.mu_slip * N)
-                                stiffness += g * law.c * M
+                                held = N
                                 if implicit:
+                                    held = wp.min(N, N + g * law.c * h * outward)
                                     weight = g * h * (h * law.c + damping)
                                     j0 = wp.cross(arm, m)
                                     jx = wp.cross(e1, m)
@@ -170,6 +176,27 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                                     turn += wp.outer(weight * j0, M * j0 + Mx * jx + My * jy)
                                     turn += wp.outer(weight * jx, Mx * j0 + Mxx * jx + Mxy * jy)
                                     turn += wp.outer(weight * jy, My * j0 + Mxy * jx + Myy * jy)
+                                touched = 1
+                                if held > zero:
+                                    polygons += 1
+                                    load += held
+                                    pressed += held * m
+                                    area += M
+                                    middle += M * x + Mx * e1 + My * e2
+                                    stiffness += g * law.c * M
+                                    tangential = tangential + vec4(
+                                        law.c_t * M, law.d_t * M, law.mu_stick * held, law.mu_slip * held
+                                    )
+                                    deep = laws.deepest(
+                                        px, py, count, d + now * out, dx + now * out_x, dy + now * out_y
+                                    )
+                                    deepest = wp.max(deepest, deep)
+                                    if deep > law.thickness:
+                                        flags = flags | (1 << t.DEEP)
+                                    if deep > real(NEARLY_LOST) * pairs.reach[pair]:
+                                        flags = flags | (1 << t.LOST)
+                                    if law.far == 1:
+                                        flags = flags | (1 << t.KAPPA)
             e.area[world, slot] = area
             e.load[world, slot] = load
             if load > zero:
@@ -210,7 +237,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                     push += along
                     mixed = mixed - along * cross
                     turn = turn - cross * (along * cross)
-        if polygons > 0:
+        if touched == 1:
             wp.atomic_add(
                 sums.wrench, world, pair, vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
             )
@@ -220,6 +247,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
             wp.atomic_add(sums.stiffness, world, pair, stiffness)
             wp.atomic_add(sums.polygons, world, pair, polygons)
             wp.atomic_or(sums.flags, world, pair, flags)
+            sums.touched[world, pair] = 1
 
     @wp.kernel(module=module)
     def stick(s: Shapes, pairs: Pairs, places: Places, lists: Lists, e: Elements):
@@ -293,7 +321,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
             two = pairs.out[pair, 1]
             named = vec6()
             block = mat66()
-            if sums.polygons[world, pair] > 0:
+            if sums.touched[world, pair] == 1:
                 R = places.world_rotation[world, pair]
                 f = sums.wrench[world, pair]
                 force = R * vec3(f[0], f[1], f[2])

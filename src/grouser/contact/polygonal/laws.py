@@ -90,3 +90,16 @@ def deepest(x: Any, y: Any, count: int, d0: Any, dx: Any, dy: Any):
     for k in range(1, count):
         most = wp.max(most, d0 + dx * x[k] + dy * y[k])
     return most
+
+
+@wp.func
+def release_damping(elastic: Any, damping: Any, outward: Any):
+    """Damping that is left where it would pull: a contact that parts is let go, never held back; 000 eq. 1.
+
+    `elastic` is the elastic force, `outward` the speed of parting on the same area; the force is elastic -
+    damping outward.
+    """
+    zero = type(elastic)(0.0)
+    if outward <= zero or elastic >= damping * outward:
+        return damping
+    return wp.max(elastic, zero) / outward

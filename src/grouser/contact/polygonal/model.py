@@ -305,7 +305,7 @@ class PolygonalModule:
         a.wrench, a.named_wrench, a.effective = self._zeros(n, *[p.vec6] * 3)
         a.block, a.named_block = self._zeros(n, p.mat66, p.mat66)
         a.depth, a.area, a.stiffness = self._zeros(n, *[p.real] * 3)
-        a.polygons, a.flags = self._zeros(n, wp.int32, wp.int32)
+        a.polygons, a.touched, a.flags = self._zeros(n, *[wp.int32] * 3)
         return a
 
     # ---- the step -------------------------------------------------------------------------------------

@@ -96,6 +96,7 @@ def search_stages(name: str) -> SimpleNamespace:
         sums.stiffness[world, pair] = real(0.0)
         sums.polygons[world, pair] = 0
         sums.flags[world, pair] = 0
+        sums.touched[world, pair] = 0
 
     @wp.kernel(module=module)
     def place_now(

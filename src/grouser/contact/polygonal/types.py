@@ -124,6 +124,7 @@ def polygonal_types(name: str) -> SimpleNamespace:
         area: wp.array2d(dtype=real)  # [m^2]
         stiffness: wp.array2d(dtype=real)  # [N/m] normal
         polygons: wp.array2d(dtype=wp.int32)
+        touched: wp.array2d(dtype=wp.int32)  # 1: the wrench or the block is not nil
         flags: wp.array2d(dtype=wp.int32)  # kinds of status seen, bits
         named_wrench: wp.array2d(dtype=vec6)  # on the named body about its frame origin, world axes, as applied
         named_block: wp.array2d(dtype=mat66)

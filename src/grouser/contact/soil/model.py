@@ -14,6 +14,7 @@ from grouser.contact.soil import types as t
 from grouser.contact.soil.bekker import power_table
 from grouser.contact.soil.fine import FineLauncher
 from grouser.contact.soil.fused import FusedLauncher
+from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.surface import Surface
 from grouser.errors import InputError
 from grouser.module import Channel, Motion, Outputs
@@ -89,7 +90,12 @@ class SoilModule:
                 raise InputError(f"spacing: {ground.spacing:g} m is larger than body {body!r} is wide ({breadth:g} m)")
 
     def declare(self, spec) -> None:
-        """Take the ground contact of the soil bodies away from MuJoCo."""
+        """Take the floor of the world away from the soil bodies; a world without one stays solid for them."""
+        import mujoco
+
+        floors = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+        if not any(g.type in floors and (g.contype or g.conaffinity) for g in spec.worldbody.geoms):
+            return
         for body in self.bodies:
             if any(e.bodyname1 == "world" and e.bodyname2 == body for e in spec.excludes):
                 continue
@@ -113,6 +119,7 @@ class SoilModule:
         self._options = self._make_options()
         self._bodies = self._make_bodies(rows)
         self._window = self._make_window()
+        self._observation = Observation(self.ground.elevation, motion, rows, out, self._window)
         self._spare = len(self.bodies) * (self._window.side // TILE + 2) ** 2
         self._graphs: dict[str, tuple[int, Any]] = {}
         self.ground.ensure(self._spare)
@@ -298,6 +305,10 @@ class SoilModule:
         tally = self._per_body(self._window.tally.numpy()).sum(axis=1)
         return np.abs(tally[:, t.MOVED] + tally[:, t.COMPRESSED]) / np.maximum(tally[:, t.REMOVED], 1e-30)
 
+    def observe(self) -> dict[str, np.ndarray]:
+        """What each body feels now, (world, body, …); the same arrays at every call, see `Observation.read`."""
+        return self._observation.read()
+
     def channels(self) -> list[Channel]:
         count = len(self.bodies)
         area = self.ground.spacing**2
@@ -319,6 +330,7 @@ class SoilModule:
             ),
             slot_channel("sinkage", "m", w.sinkage),
             slot_channel("contact_area", "m^2", w.area),
+            Channel(f"{self.name}/slip", "1", (count,), frame="", labels=self.bodies, read=self._observation.slip),
             Channel(
                 f"{self.name}/displaced_volume", "m^3", (count,), labels=self.bodies,
                 read=lambda: area * self._per_body(w.tally.numpy())[..., t.REMOVED],
