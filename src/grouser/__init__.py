@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from grouser.errors import GrouserError, InputError, RunStopped
     from grouser.module import Channel, Controller, ForceModule
     from grouser.recording import Recording
-    from grouser.simulation import Simulation
+    from grouser.simulation import Simulation, on_soil
     from grouser.terrain import ElevationGrid, Soil, load_soils, soil, soil_names
 
 __version__ = "0.1.0"
@@ -30,6 +30,7 @@ __all__ = [
     "Soil",
     "__version__",
     "load_soils",
+    "on_soil",
     "run",
     "soil",
     "soil_names",
@@ -50,6 +51,7 @@ HOMES = {
     "Simulation": "simulation",
     "Soil": "terrain",
     "load_soils": "terrain",
+    "on_soil": "simulation",
     "run": "commands.run",
     "soil": "terrain",
     "soil_names": "terrain",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -23,8 +23,11 @@ app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help="Robots on real ground."
 )
 
-Target = Annotated[str, typer.Argument(metavar="NAME|FILE.yaml", help="A scenario, or a YAML file that names one.")]
 Place = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or its recording.")]
+
+
+def _short(name: str, metavar: str, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=text)
 
 
 @app.callback(invoke_without_command=True)
@@ -49,7 +52,9 @@ def list_scenarios() -> int:
 
 @app.command()
 def run(
-    target: Target,
+    target: Annotated[
+        str | None, typer.Argument(metavar="NAME|FILE.yaml", help="A scenario, or a YAML file that names one.")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Change a setting, such as soil.k_c=900; repeatable."),
@@ -60,11 +65,25 @@ def run(
     force: Annotated[bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")] = False,
     rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Frames recorded per second.")] = 100.0,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Draw figures and report.")] = True,
+    robot: Annotated[str | None, _short("--robot", "FILE", "Run your own robot instead: MJCF or URDF.")] = None,
+    bodies: Annotated[str | None, _short("--bodies", "PATTERN", "Bodies that touch soil. [default: all]")] = None,
+    drive: Annotated[list[str] | None, _short("--drive", "PATTERN=VALUE", "Control of motors; repeatable.")] = None,
+    soil: Annotated[str | None, _short("--soil", "NAME", "Short for --set soil=NAME; so are those below.")] = None,
+    time: Annotated[str | None, _short("--time", "S", "How long a robot runs. [default: 10]")] = None,
+    gravity: Annotated[str | None, _short("--gravity", "M/S2", "Downwards. [default: the model's]")] = None,
+    slope: Annotated[str | None, _short("--slope", "DEG", "Ground of a robot that rises along x.")] = None,
+    terrain: Annotated[str | None, _short("--terrain", "FILE", "Ground of a robot: GeoTIFF, PNG, mesh, …")] = None,
+    spacing: Annotated[str | None, _short("--spacing", "M", "Of the soil grid.")] = None,
+    step: Annotated[str | None, _short("--step", "S", "Of the simulation.")] = None,
 ) -> int:
-    """Run a scenario; leaves recording.h5, summary.json, figures and report.html in DIR."""
+    """Run a scenario or your robot; leaves recording.h5, summary.json, figures and report.html in DIR."""
     from grouser.commands import console
 
-    return console.run(target, set_ or [], out, force, rate, report)
+    short = {
+        "robot": robot, "soil": soil, "bodies": bodies, "time": time, "gravity": gravity, "slope_deg": slope,
+        "terrain": terrain, "spacing": spacing, "step": step,
+    }  # fmt: skip
+    return console.run(target, set_ or [], out, force, rate, report, drive or [], short)
 
 
 @app.command()

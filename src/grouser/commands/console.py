@@ -10,14 +10,24 @@ if TYPE_CHECKING:
     from grouser.campaign import Tally
 
 
-def run(target: str, options: list[str], out: Path | None, force: bool, rate: float, report: bool) -> int:
+def run(
+    target: str | None,
+    options: list[str],
+    out: Path | None,
+    force: bool,
+    rate: float,
+    report: bool,
+    drive: list[str],
+    short: dict[str, str | None],
+) -> int:
     """Run a scenario with a progress bar, print its metrics, name those that miss."""
-    from grouser.commands import progress, tables
+    from grouser.commands import progress, robot, tables
     from grouser.commands.hush import start_warp
     from grouser.commands.run import execute
     from grouser.scenarios.settings import from_command
 
-    experiment = from_command(target, options)
+    target = robot.chosen(target, short.get("robot"))
+    experiment = from_command(target, options, robot.shorthand(drive, **short))
     start_warp()
     duration = experiment.scenario.duration(experiment.settings)
     with progress.shown(experiment.scenario.name, duration) as show:

@@ -36,9 +36,9 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     return read_options(items).tree()
 
 
-def from_command(target: str, options: Iterable[str] = ()) -> Experiment:
+def from_command(target: str, options: Iterable[str] = (), short: Source | None = None) -> Experiment:
     """The experiment of `grouser run TARGET --set …`; TARGET is a scenario's name or a YAML file."""
-    return _experiment(target, read_options(options))
+    return _experiment(target, read_options(options, start=short))
 
 
 def from_python(target: str | Path, given: Mapping[str, Any]) -> Experiment:

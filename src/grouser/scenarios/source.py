@@ -171,9 +171,9 @@ def _value(node: Any, file: str, above: tuple[int, ...]) -> Any:
     return scalar(node.value) if plain else node.value
 
 
-def read_options(items: Iterable[str], label: str = "--set") -> Source:
-    """`path=value` options in any order; `soil=dry-sand` beside `soil.k_c=900` names the soil."""
-    source = Source()
+def read_options(items: Iterable[str], label: str = "--set", start: Source | None = None) -> Source:
+    """`path=value` options in any order, added to `start`; `soil=dry-sand` beside `soil.k_c=900` names the soil."""
+    source = start or Source()
     for item in items:
         match = OPTION.fullmatch(item.strip())
         where = f"{label} {item}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 
 from grouser.contact.soil.surface import Surface, disc, prepare, wheel
 from grouser.errors import InputError
 
-ROUND = 48  # sides of round shapes
+ROUND = 36  # fewest sides of round shapes
+EDGE = 0.02  # [m] longest edge of round shapes
+AXLE = 1e-6  # [1, m] by which an axle may miss the axis of its wheel: URDF writes 1.5708 for a right angle
 
 
 def body_surface(model: mujoco.MjModel, name: str) -> Surface:
@@ -34,15 +38,48 @@ def body_surface(model: mujoco.MjModel, name: str) -> Surface:
 
 
 def _as_wheel(model: mujoco.MjModel, geoms: list[int], name: str) -> Surface | None:
-    """A single cylinder about the body's y axis at its origin is a wheel, with its width for k_c / b."""
+    """A single cylinder is a wheel, with its width for k_c / b, where the body turns about the cylinder's axis.
+
+    A body without a hinge counts as one where the cylinder lies about its y axis at its origin.
+    """
     if len(geoms) != 1 or model.geom_type[geoms[0]] != mujoco.mjtGeom.mjGEOM_CYLINDER:
         return None
     g = geoms[0]
     axis = np.zeros(3)
     mujoco.mju_rotVecQuat(axis, np.array([0.0, 0.0, 1.0]), model.geom_quat[g])
-    if abs(abs(axis[1]) - 1) > 1e-6 or np.linalg.norm(model.geom_pos[g]) > 1e-6:
+    body = model.geom_bodyid[g]
+    joints = range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body])
+    hinges = [model.jnt_axis[j] for j in joints if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE]
+    axles = hinges or ([np.array([0.0, 1.0, 0.0])] if np.linalg.norm(model.geom_pos[g]) < AXLE else [])
+    if not any(abs(abs(axle @ axis) - 1) < AXLE for axle in axles):
         return None
-    return wheel(float(model.geom_size[g, 0]), 2 * float(model.geom_size[g, 1]), name=name)
+    rolling = wheel(float(model.geom_size[g, 0]), 2 * float(model.geom_size[g, 1]), name=name)
+    return placed(rolling, _turn(np.array([0.0, 1.0, 0.0]), axis), model.geom_pos[g])
+
+
+def placed(surface: Surface, rotation: np.ndarray, offset: np.ndarray) -> Surface:
+    """The surface turned (3, 3) and moved [m] in its body's frame."""
+
+    def moved(spheres: np.ndarray) -> np.ndarray:
+        return np.column_stack([spheres[:, :3] @ rotation.T + offset, spheres[:, 3]])
+
+    cones = np.column_stack([surface.triangle_cones[:, :3] @ rotation.T, surface.triangle_cones[:, 3]])
+    return replace(
+        surface, vertices=surface.vertices @ rotation.T + offset, normals=surface.normals @ rotation.T,
+        vertex_spheres=moved(surface.vertex_spheres), triangle_spheres=moved(surface.triangle_spheres),
+        triangle_cones=cones,
+    )  # fmt: skip
+
+
+def _turn(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The shortest turn, or back, from one axis onto the other; axes have no sign."""
+    end = end if start @ end >= 0 else -end
+    axis = np.cross(start, end)
+    quat, matrix = np.zeros(4), np.zeros(9)
+    sine = np.linalg.norm(axis)
+    mujoco.mju_axisAngle2Quat(quat, axis / sine if sine > 0 else start, np.arctan2(sine, start @ end))
+    mujoco.mju_quat2Mat(matrix, quat)
+    return matrix.reshape(3, 3)
 
 
 def geom_mesh(model: mujoco.MjModel, g: int) -> tuple[np.ndarray, np.ndarray]:
@@ -58,8 +95,8 @@ def geom_mesh(model: mujoco.MjModel, g: int) -> tuple[np.ndarray, np.ndarray]:
     if kind == enum.mjGEOM_SPHERE:
         return revolved(*_arc(size[0], 0.0))
     if kind == enum.mjGEOM_ELLIPSOID:
-        v, t = revolved(*_arc(1.0, 0.0))
-        return v * size, t
+        v, t = revolved(*_arc(size.max(), 0.0))
+        return v * size / size.max(), t
     if kind == enum.mjGEOM_CAPSULE:
         return revolved(*_arc(size[0], size[1]))
     if kind == enum.mjGEOM_CYLINDER:
@@ -76,36 +113,59 @@ def box(half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def cylinder(radius: float, half_length: float) -> tuple[np.ndarray, np.ndarray]:
     """A cylinder about z [m], its two faces as discs."""
-    flat, faces = disc(radius, ROUND)
-    low = np.column_stack([flat, np.full(len(flat), -half_length)])
-    high = np.column_stack([flat, np.full(len(flat), half_length)])
-    n = len(flat)
-    here, ahead = np.arange(ROUND), (np.arange(ROUND) + 1) % ROUND
-    side = np.concatenate([np.stack([here, ahead, ahead + n], -1), np.stack([here, ahead + n, here + n], -1)])
-    return np.vstack([low, high]), np.concatenate([faces[:, ::-1], faces + n, side]).astype(np.int32)
+    sides, heights = _sides(radius), _divided(-half_length, half_length)
+    flat, faces = disc(radius, sides)
+    rings = [np.column_stack([flat[:sides], np.full(sides, z)]) for z in heights]
+    inner = [np.column_stack([flat[sides:], np.full(len(flat) - sides, z)]) for z in (-half_length, half_length)]
+    start, last = len(rings) * sides, (len(rings) - 1) * sides
+    low = np.where(faces < sides, faces, faces - sides + start)[:, ::-1]
+    high = np.where(faces < sides, faces + last, faces - sides + start + len(inner[0]))
+    return np.vstack([*rings, *inner]), np.concatenate([low, high, *_bands(len(rings), sides)]).astype(np.int32)
 
 
 def _arc(radius: float, half_length: float) -> tuple[np.ndarray, np.ndarray]:
     """Profile (r, z) [m] of a sphere pulled apart by half_length: a capsule."""
-    angle = np.linspace(-np.pi / 2, np.pi / 2, ROUND // 2 + 2 - ROUND % 2)
-    z = radius * np.sin(angle) + np.where(angle < 0, -half_length, half_length)
-    return radius * np.cos(angle), z
+    angle = np.linspace(0, np.pi / 2, _sides(radius) // 4 + 1)
+    r, z = radius * np.cos(angle), half_length + radius * np.sin(angle)
+    middle = _divided(-half_length, half_length)[1:-1] if half_length > 0 else np.zeros(0)
+    first = 1 if half_length == 0 else 0  # the two halves of a sphere share their widest ring
+    return (
+        np.concatenate([r[::-1], np.full(len(middle), radius), r[first:]]),
+        np.concatenate([-z[::-1], middle, z[first:]]),
+    )
+
+
+def _sides(radius: float) -> int:
+    """Of a round shape: a multiple of four, edges no longer than EDGE."""
+    return 4 * int(np.ceil(max(ROUND, 2 * np.pi * radius / EDGE) / 4))
+
+
+def _divided(low: float, high: float) -> np.ndarray:
+    """Points from low to high [m], EDGE apart at most."""
+    return np.linspace(low, high, int(np.ceil((high - low) / EDGE)) + 1)
 
 
 def revolved(r: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A closed profile turned about z; its first and last points lie on the axis."""
-    angle = 2 * np.pi * np.arange(ROUND) / ROUND
-    rings = [
-        np.column_stack([a * np.cos(angle), a * np.sin(angle), np.full(ROUND, b)])
-        for a, b in zip(r[1:-1], z[1:-1], strict=True)
-    ]
+    sides = _sides(r.max())
+    angle = 2 * np.pi * np.arange(sides) / sides
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    rings = [np.column_stack([a * circle, np.full(sides, b)]) for a, b in zip(r[1:-1], z[1:-1], strict=True)]
     vertices = np.vstack([*rings, [[0, 0, z[0]], [0, 0, z[-1]]]])
-    here, ahead = np.arange(ROUND), (np.arange(ROUND) + 1) % ROUND
-    faces = []
-    for k in range(len(rings) - 1):
-        a, b = k * ROUND, (k + 1) * ROUND
-        faces += [np.stack([here + a, ahead + a, ahead + b], -1), np.stack([here + a, ahead + b, here + b], -1)]
-    south, north, last = len(vertices) - 2, len(vertices) - 1, (len(rings) - 1) * ROUND
-    faces += [np.stack([np.full(ROUND, south), ahead, here], -1)]
-    faces += [np.stack([np.full(ROUND, north), here + last, ahead + last], -1)]
-    return vertices, np.concatenate(faces).astype(np.int32)
+    here, ahead = np.arange(sides), (np.arange(sides) + 1) % sides
+    south, north, last = len(vertices) - 2, len(vertices) - 1, (len(rings) - 1) * sides
+    caps = [
+        np.stack([np.full(sides, south), ahead, here], -1),
+        np.stack([np.full(sides, north), here + last, ahead + last], -1),
+    ]
+    return vertices, np.concatenate([*_bands(len(rings), sides), *caps]).astype(np.int32)
+
+
+def _bands(rings: int, sides: int) -> list[np.ndarray]:
+    """Triangles between rings of `sides` vertices that follow one another upwards."""
+    here, ahead = np.arange(sides), (np.arange(sides) + 1) % sides
+    quads = [(k * sides, (k + 1) * sides) for k in range(rings - 1)]
+    return [
+        np.concatenate([np.stack([here + a, ahead + a, ahead + b], -1), np.stack([here + a, ahead + b, here + b], -1)])
+        for a, b in quads
+    ]

@@ -84,6 +84,19 @@ class Simulation:
     def terrain(self):
         return self.ground.elevation if self.ground else None
 
+    @property
+    def soil(self) -> Any:
+        """The soil module, where there is one: its `bodies`, `surfaces`, `options`."""
+        return next((module for module in self.modules if module.name == "soil"), None)
+
+    def observe(self) -> dict[str, np.ndarray]:
+        """What modules say about their bodies now, under the names of a recording: "soil/sinkage" (world, body), …
+
+        The arrays are the same ones at every call and are written over by the next: copy what you keep.
+        """
+        sources = [(module.name, getattr(module, "observe", None)) for module in self.modules]
+        return {f"{name}/{key}": value for name, read in sources if read for key, value in read().items()}
+
     # ---- stepping -----------------------------------------------------------------------------------
 
     def reset(self, worlds: Sequence[int] | None = None) -> None:

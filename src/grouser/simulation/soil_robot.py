@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import mujoco
+import numpy as np
 
 from grouser.contact.soil import SoilModule, SoilOptions, Surface
 from grouser.engine.mujoco_cpu import compile_spec
 from grouser.errors import InputError
+from grouser.simulation import adapt, floors, placement
+from grouser.simulation.robot_file import load_robot
 from grouser.simulation.shapes import body_surface
 from grouser.simulation.simulation import Simulation
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
 from grouser.terrain.soils import Soil, soil
+
+SPACING = 0.01  # [m] of the soil grid where none is given; less under small bodies
+FINEST_SPACING = 2e-3  # [m]
+SPACING_STEP = 5e-4  # [m] chosen spacings are multiples of it
 
 
 def on_soil(
@@ -24,71 +31,106 @@ def on_soil(
     soil_name: str | Soil = "dry-sand",
     bodies: str | Sequence[str] | Mapping[str, Surface] = ".*",
     *,
+    drive: Mapping[str, float] | None = None,
     terrain: ElevationGrid | None = None,
-    spacing: float = 0.01,
-    step: float = 5e-3,
+    gravity: float | None = None,
+    spacing: float | None = None,
+    step: float | None = None,
+    base: adapt.Base = "auto",
+    place: bool = True,
+    keyframe: str | None = None,
     worlds: int = 1,
     dtype: str = "float64",
     options: SoilOptions | None = None,
-    **more,
+    notes: Sequence[str] = (),
+    **more: Any,
 ) -> Simulation:
-    """A simulation of `robot` (MJCF or URDF path, or an MjSpec) whose `bodies` touch soil.
+    """A simulation of `robot` (MJCF or URDF path, or an MjSpec, which is copied) whose `bodies` touch soil.
 
-    `bodies`: a regular expression over body names, names, or names with prepared surfaces. `spacing` [m] of the
-    soil grid, `step` [s]. Further arguments go to `Simulation`.
+    `bodies`: a regular expression over body names, names, or names with prepared surfaces. `drive`: control by a
+    regular expression over actuator or joint names. `gravity` [m/s^2], down; `spacing` [m] of the soil grid; `step`
+    [s]; `base` and `place`: whether its base may be set free and it is set on the ground. What is not given is the
+    model's own or chosen and said in `notes`. Further arguments go to `Simulation`.
     """
-    spec = load_robot(robot)
+    brought = load_robot(robot)
+    spec = brought.spec
+    adapt.name_all(brought)
+    adapt.supported(brought)
+    h = adapt.chosen_step(brought, step)
+    adapt.set_gravity(brought, gravity)
     material = soil(soil_name) if isinstance(soil_name, str) else soil_name
-    ground = Ground(terrain or flat(size=(20.0, 20.0), spacing=1.0), material, spacing, worlds=worlds, dtype=dtype)
-    surfaces = bodies if isinstance(bodies, Mapping) else chosen_surfaces(spec, bodies)
-    module = SoilModule(ground, surfaces, options)
-    hand_over_floors(spec, module.bodies)
-    notes = [f"ground contact of {', '.join(module.bodies)} handed from MuJoCo to the soil ({material.name})"]
-    return Simulation(spec, [module], ground=ground, step=step, worlds=worlds, dtype=dtype, notes=notes, **more)
+
+    model = compile_spec(spec)
+    keys, first = placement.keyframes(model, keyframe)
+    names = list(bodies) if isinstance(bodies, Mapping) else chosen_bodies(model, bodies)
+    placement.set_keyframes(spec, {"name": ""}, [])  # they would no longer fit
+    freed = adapt.free_base(brought, model, names, base)
+    controls = adapt.driven(brought, model, drive or {}, h)
+
+    model = compile_spec(spec)
+    placement.with_free_joints(keys, model, freed)
+    start = placement.start_of(keys, first, model)
+    for name, value in controls.items():
+        start["ctrl"][model.actuator_ctrladr[model.actuator(name).id]] = value
+    surfaces = dict(bodies) if isinstance(bodies, Mapping) else {name: body_surface(model, name) for name in names}
+    data = mujoco.MjData(model)
+    data.qpos[:] = start["qpos"]
+    mujoco.mj_forward(model, data)
+    points = np.vstack(list(placement.points_of(data, surfaces).values()))
+    found = floors.floors(spec, model, data, points)
+    ground = terrain or floors.ground_of(model, data, found, points.mean(axis=0), brought.notes)
+    floors.hand_over(brought, model, found, names, ground)
+    if place:
+        placement.stand(brought, compile_spec(spec), start, surfaces, ground)
+    placement.set_keyframes(spec, start, keys)
+
+    cell = spacing if spacing is not None else chosen_spacing(surfaces, brought.notes)
+    module = SoilModule(Ground(ground, material, cell, worlds=worlds, dtype=dtype), surfaces, options)
+    brought.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
+    return Simulation(
+        spec, [module], ground=module.ground, step=h, worlds=worlds, dtype=dtype, notes=[*notes, *brought.notes], **more
+    )
 
 
-def hand_over_floors(spec: mujoco.MjSpec, bodies: Sequence[str]) -> None:
-    """Take floors that are bodies of their own, and contact pairs with a floor, away from the soil bodies.
+def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str]) -> list[str]:
+    """Names a list holds, or a pattern finds among the bodies that have a shape and do not stand still.
 
-    What belongs to the world itself is taken away by the soil module.
+    A base that is fixed to the world only because its joint is yet to come counts too.
     """
-    floors = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
-    for k, floor in enumerate(spec.bodies):
-        if floor.name != "world" and any(g.type in floors for g in floor.geoms):
-            floor.name = floor.name or f"floor{k}"
-            for body in bodies:
-                spec.add_exclude(bodyname1=floor.name, bodyname2=body)
-    for pair in list(spec.pairs):
-        ends = [spec.geom(name) for name in (pair.geomname1, pair.geomname2)]
-        known = [g for g in ends if g is not None]
-        if any(g.type in floors for g in known) and any(g.parent.name in bodies for g in known):
-            spec.delete(pair)
-
-
-def load_robot(robot: str | Path | mujoco.MjSpec) -> mujoco.MjSpec:
-    if isinstance(robot, mujoco.MjSpec):
-        return robot
-    path = Path(robot)
-    if not path.is_file():
-        raise InputError(f"robot: no file {str(path)!r}; give an MJCF or URDF file")
-    try:
-        return mujoco.MjSpec.from_file(str(path))
-    except ValueError as error:
-        raise InputError(f"robot {str(path)!r}: {' '.join(str(error).split())}") from None
-
-
-def chosen_surfaces(spec: mujoco.MjSpec, bodies: str | Sequence[str]) -> dict[str, Surface]:
-    """Surfaces of the bodies a list names or a pattern finds among those that move, from their own shapes."""
-    model = compile_spec(spec.copy())
     names = [model.body(b).name for b in range(1, model.nbody)]
-    if isinstance(bodies, str):
-        movable = [n for b, n in enumerate(names, 1) if n and model.body_weldid[b] != 0 and model.body_geomnum[b] > 0]
-        chosen = [n for n in movable if re.fullmatch(bodies, n)]
-        if not chosen:
-            raise InputError(f"bodies: {bodies!r} matches none of {', '.join(n for n in names if n)}")
-    else:
-        chosen = list(bodies)
-        for name in chosen:
+    shaped = [n for b, n in enumerate(names, 1) if _has_shape(model, b)]
+    known = ", ".join(shaped) or "the model's bodies, for none has a shape"
+    if not isinstance(bodies, str):
+        for name in bodies:
             if name not in names:
-                raise InputError(f"bodies: {name!r} is not in the model; it has {', '.join(n for n in names if n)}")
-    return {name: body_surface(model, name) for name in chosen}
+                raise InputError(f"bodies: {name!r} is not in the model; it has {known}")
+        return list(bodies)
+    try:
+        pattern = re.compile(bodies)
+    except re.error as error:
+        raise InputError(f"bodies: {bodies!r} is not a regular expression: {error}") from None
+    chosen = [name for name in shaped if pattern.fullmatch(name)]
+    if not chosen:
+        raise InputError(f"bodies: {bodies!r} matches none of {known}")
+    return chosen
+
+
+def _has_shape(model: mujoco.MjModel, body: int) -> bool:
+    """Whether a body is part of something that moves and has a shape that is no floor."""
+    start, count = model.body_geomadr[body], model.body_geomnum[body]
+    kinds = {int(kind) for kind in model.geom_type[start : start + count]}
+    alive = (model.body_rootid == model.body_rootid[body]) & (model.body_weldid != 0)
+    plain = kinds - {int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD)}
+    return bool(plain) and bool(alive.any())
+
+
+def chosen_spacing(surfaces: Mapping[str, Surface], notes: list[str]) -> float:
+    """10 mm, or as fine as the smallest body needs: four cells along it, one across."""
+    sizes = {name: np.ptp(surface.vertices, axis=0) for name, surface in surfaces.items()}
+    limits = {name: min(size.max() / 4, size.min() or np.inf) for name, size in sizes.items()}
+    name = min(limits, key=lambda n: limits[n])
+    if limits[name] >= SPACING:
+        return SPACING
+    chosen = max(SPACING_STEP * np.floor(limits[name] / SPACING_STEP), FINEST_SPACING)
+    notes.append(f"spacing {1e3 * chosen:g} mm, for body {name!r} is small")
+    return float(chosen)

@@ -1,0 +1,36 @@
+"""`grouser run --robot`: options of the command line that are short for settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from grouser.errors import InputError
+from grouser.scenarios.source import Source, option_value, put
+
+SCENARIO = "robot"  # what `--robot FILE` runs
+
+
+def chosen(target: str | None, robot: Any) -> str:
+    """The scenario meant by the argument and `--robot`: one of the two must be there."""
+    if robot is not None and target not in (None, SCENARIO):
+        raise InputError(f"--robot {robot}: it cannot be put into {target!r}; leave that out")
+    if robot is None and target is None:
+        raise InputError("Missing argument 'NAME|FILE.yaml', or --robot FILE (see grouser run --help)")
+    return target or SCENARIO
+
+
+def shorthand(drive: Iterable[str], **options: str | None) -> Source:
+    """`--soil clay` is short for `--set soil=clay`, `--drive 'motor.*=1'` for an entry of `drive`."""
+    source = Source()
+    for name, text in options.items():
+        if text is not None:
+            where = f"--{name.split('_')[0]} {text}"
+            put(source, (name,), text if name in ("robot", "bodies", "terrain") else option_value(text, where), where)
+    for item in drive:
+        pattern, equals, value = item.rpartition("=")
+        where = f"--drive {item}"
+        if not (pattern and equals):
+            raise InputError(f"{where}: allowed is PATTERN=VALUE, such as --drive 'motor.*=1.0'")
+        put(source, ("drive", pattern), option_value(value, where), where)
+    return source

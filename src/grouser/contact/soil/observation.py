@@ -1,0 +1,71 @@
+"""What the soil bodies feel, as arrays for controllers, recordings and learning: sinkage, slip, force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from grouser.contact.soil.laws import STUCK_SPEED
+from grouser.module import Motion, Outputs
+from grouser.terrain.elevation import ElevationGrid
+
+ROLLING = 0.1  # rim over travel speed above which the rim says where "ahead" is, below it the travel does
+SHAPES = {"sinkage": (), "slip": (), "force": (3,), "torque": (3,), "contact_area": ()}  # after (world, body)
+
+
+class Observation:
+    """Arrays that `read` fills anew: the same ones every time, so keep a copy of what you want to keep."""
+
+    def __init__(self, terrain: ElevationGrid, motion: Motion, rows: Sequence[int], out: Outputs, window: Any):
+        self.terrain, self.rows = terrain, np.asarray(rows, np.intp)
+        self.worlds, self.count = motion.position.shape[0], len(self.rows)
+        self._position, self._velocity, self._spin = map(_reader, (motion.position, motion.velocity, motion.spin))
+        self._effective = _reader(out.effective)
+        self._sinkage, self._area, self._lowest = map(_reader, (window.sinkage, window.area, window.lowest))
+        self.values = {name: np.zeros((self.worlds, self.count, *shape)) for name, shape in SHAPES.items()}
+
+    def read(self) -> dict[str, np.ndarray]:
+        """Sinkage [m], slip [1], force [N], torque about the origin [N m], contact area [m^2]; (world, body, …)."""
+        values, shape = self.values, (self.worlds, self.count)
+        effective = self._effective()
+        values["force"][...], values["torque"][...] = effective[..., :3], effective[..., 3:]
+        values["sinkage"][...] = self._sinkage().reshape(shape)
+        values["contact_area"][...] = self._area().reshape(shape)
+        values["slip"][...] = self.slip()
+        return values
+
+    def slip(self) -> np.ndarray:
+        """(world, body) of the lowest point along the undisturbed ground; 0 where a body touches no soil."""
+        position = self._position()[:, self.rows].astype(float)
+        touches = self._area().reshape(position.shape[:2]) > 0
+        lowest = self._lowest()[:, 2].reshape(position.shape[:2])
+        depth = np.where(touches, position[..., 2] - lowest, 0.0)
+        normal = self.terrain.normal(position[..., 0], position[..., 1])
+        slip = slip_of(self._velocity()[:, self.rows], self._spin()[:, self.rows], depth, normal)
+        return np.where(touches, slip, 0.0)
+
+
+def slip_of(velocity: np.ndarray, spin: np.ndarray, depth: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """Driving 1 - v/u, braking u/v - 1, with u = depth spin x normal the speed of the lower rim, v that of travel.
+
+    Both are vectors along the ground (m/s); v counts along u. `depth` [m] is how far the lowest point lies below the
+    frame origin: for a wheel its radius. A body that slides without turning has slip -1, one at rest 0.
+    """
+    rim = depth[..., None] * np.cross(spin, normal)
+    travel = velocity - np.sum(velocity * normal, axis=-1, keepdims=True) * normal
+    u, v = np.linalg.norm(rim, axis=-1), np.linalg.norm(travel, axis=-1)
+    ahead = np.where((u > ROLLING * v)[..., None], rim, travel)
+    ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=-1, keepdims=True), 1e-30)
+    along_rim, along_travel = np.sum(rim * ahead, axis=-1), np.sum(travel * ahead, axis=-1)
+    larger = np.maximum(np.abs(along_rim), np.abs(along_travel))
+    return np.where(larger < STUCK_SPEED, 0.0, (along_rim - along_travel) / np.maximum(larger, STUCK_SPEED))
+
+
+def _reader(array: Any) -> Callable[[], np.ndarray]:
+    """On the CPU a view made once, else a copy at every call."""
+    if array.device.is_cpu:
+        view = array.numpy()
+        return lambda: view
+    return array.numpy

@@ -1,0 +1,234 @@
+"""A robot a user brings, on soil: what `grouser run --robot FILE` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pydantic
+from pydantic_core import PydanticCustomError
+
+from grouser.contact.soil import SoilOptions
+from grouser.errors import InputError
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.soil_choice import SoilChoice
+from grouser.simulation import Simulation, on_soil
+from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.generators import slope
+from grouser.terrain.importers import load
+
+CART = Path(__file__).with_name("cart.xml")
+SLOPE_SIZE = 100.0  # [m] side of the inclined ground
+Positive = pydantic.Field(gt=0)
+
+
+class TerrainChoice(Settings):
+    """A terrain file, or a mapping with the options of its importer (`grouser.terrain.load`)."""
+
+    file: Path
+    spacing: Annotated[float, Positive, Unit("m")] | None = None
+    scale: float | None = None
+    offset: Annotated[float, Unit("m")] | None = None
+    missing: Literal["error", "nearest"] | float | None = None
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        if isinstance(given, str | Path):
+            return {"file": given}
+        if isinstance(given, Mapping) and "name" in given:  # as `terrain=FILE` beside `terrain.spacing=1` comes
+            return {"file": given["name"], **{key: value for key, value in given.items() if key != "name"}}
+        return given
+
+    @pydantic.field_validator("file")
+    @classmethod
+    def _there(cls, file: Path, info: pydantic.ValidationInfo) -> Path:
+        return _beside(file, info)
+
+    def read(self) -> ElevationGrid:
+        options = self.model_dump(exclude={"file"}, exclude_none=True)
+        return load(self.file, **options)
+
+
+class RobotOnSoil(Settings):
+    """Settings of `robot`; what is left out is the model's own or chosen, and the notes say which."""
+
+    robot: Path | None = None  # MJCF or URDF; None: a four-wheel cart that comes with Grouser
+    soil: SoilChoice = SoilChoice(name="dry-sand")
+    bodies: str | tuple[str, ...] = ".*"  # regular expression, or names
+    drive: dict[str, float] = {}  # noqa: RUF012 - pydantic copies defaults; control by pattern of actuators or joints
+    time: Annotated[float, Positive, Unit("s")] = 10.0
+    gravity: Annotated[float, pydantic.Field(ge=0), Unit("m/s^2")] | None = None
+    slope_deg: Annotated[float, pydantic.Field(gt=-60, lt=60), Unit("degree")] | None = None  # uphill along +x
+    slope_direction_deg: Annotated[float, Unit("degree")] = 0.0  # where uphill is, from x to y
+    terrain: TerrainChoice | None = None
+    spacing: Annotated[float, Positive, Unit("m")] | None = None
+    step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None
+    base: Literal["auto", "free", "fixed"] = "auto"
+    place: bool = True  # set it on the ground
+    keyframe: str | None = None  # None: the model's first, where it has any
+    erosion: bool = True
+    friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
+    loose_cover: bool = True
+    dtype: Literal["float64", "float32"] = "float64"
+
+    @pydantic.field_validator("robot")
+    @classmethod
+    def _there(cls, file: Path | None, info: pydantic.ValidationInfo) -> Path | None:
+        return file and _beside(file, info)
+
+    @pydantic.model_validator(mode="after")
+    def _one_ground(self) -> RobotOnSoil:
+        if self.terrain is not None and self.slope_deg is not None:
+            raise PydanticCustomError("ground", "terrain and slope_deg are both given: allowed is one of them")
+        return self
+
+    def ground(self) -> ElevationGrid | None:
+        if self.terrain is not None:
+            return self.terrain.read()
+        if self.slope_deg is None:
+            return None
+        size = (SLOPE_SIZE, SLOPE_SIZE)
+        return slope(self.slope_deg, self.slope_direction_deg, size=size, spacing=SLOPE_SIZE / 4)
+
+
+def _beside(file: Path, info: pydantic.ValidationInfo) -> Path:
+    """A file is looked for beside the scenario file, then from the working directory."""
+    folder = (info.context or {}).get("folder")
+    return folder / file if folder is not None and (folder / file).is_file() else file
+
+
+def build(s: RobotOnSoil) -> Simulation:
+    options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover)
+    sim = on_soil(
+        s.robot or CART, s.soil.resolve(), s.bodies, drive=s.drive, terrain=s.ground(), gravity=s.gravity,
+        spacing=s.spacing, step=s.step, base=s.base, place=s.place, keyframe=s.keyframe, dtype=s.dtype, options=options,
+    )  # fmt: skip
+    for channel in _channels(sim):
+        sim.add_channel(channel)
+    return sim
+
+
+def _channels(sim: Simulation) -> list[Channel]:
+    """Of the robot as a whole: every tree of bodies that holds a soil body."""
+    m, d, out = sim.model, sim.data, sim.engine.slots[0].out
+    names = sim.soil.bodies
+    roots = np.unique([m.body_rootid[m.body(name).id] for name in names])
+    mass = m.body_subtreemass[roots]
+    weight = float(mass.sum() * np.linalg.norm(m.opt.gravity))
+
+    def position():
+        return (mass @ d.subtree_com[roots] / mass.sum())[None]
+
+    return [
+        Channel("robot/position", "m", (3,), read=position),
+        Channel("robot/weight", "N", frame="", read=lambda: np.array([weight])),
+        Channel("robot/power", "W", frame="", read=lambda: np.array([np.maximum(d.qfrc_actuator * d.qvel, 0.0).sum()])),
+        Channel("soil/load", "N", (len(names),), labels=names, read=lambda: out.effective.numpy()[..., 2]),
+    ]
+
+
+def metrics(s: RobotOnSoil) -> list[dict[str, Any]]:
+    return [
+        metric("distance_m", "m", "horizontal distance of the centre of mass from start to end"),
+        metric("speed_m_s", "m/s", "distance over time"),
+        metric("sinkage_max_m", "m", "deepest any soil body has been below the undisturbed ground"),
+        metric("slip_mean", "1", "mean slip of the soil bodies while they touch soil"),
+        metric("energy_J", "J", "work of the motors; what flows back into them is lost"),
+        metric("power_mean_W", "W", "energy over time"),
+        metric("cost_of_transport", "1", "energy over weight times distance"),
+        metric("weight_N", "N", "mass times gravity"),
+        metric("carried_rel", "1", "vertical force of the soil over the weight, mean of the last half"),
+        metric("bodies", "1", "the soil bodies, in the order of the lists below"),
+        metric("sinkage_per_body_m", "m", "deepest of each"),
+        metric("slip_per_body", "1", "mean slip of each while it touches soil"),
+        metric("load_per_body_N", "N", "vertical force of the soil on each, mean of the last half"),
+        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+    ]
+
+
+def figures(s: RobotOnSoil) -> list[dict[str, Any]]:
+    def over_time(name: str, title: str, channel: str, label: str, caption: str) -> dict[str, Any]:
+        return {
+            "name": name, "title": title, "kind": "lines", "x": "time", "y": [channel], "xlabel": "time [s]",
+            "ylabel": label, "caption": caption,
+        }  # fmt: skip
+
+    return [
+        over_time(
+            "sinkage", "Sinkage", "soil/sinkage", "sinkage [m]",
+            "From the undisturbed ground down to the lowest point of each body.",
+        ),
+        over_time(
+            "load", "Vertical force of the soil", "soil/load", "force [N]",
+            "What the soil really gave each body, step by step.",
+        ),
+        over_time(
+            "slip", "Slip", "soil/slip", "slip [1]",
+            "Driving 1 - v/u, braking u/v - 1; u is the speed of the lowest point about the body's origin, v that of "
+            "the body. 0 where it touches no soil.",
+        ),
+        over_time("power", "Power of the motors", "robot/power", "power [W]", "Sum of what each joint is given."),
+        {
+            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
+            "paths": ["robot/position"],
+            "caption": "Height against the undisturbed ground, and the way of the centre of mass.",
+        },
+    ]  # fmt: skip
+
+
+def duration(s: RobotOnSoil) -> float:
+    return s.time
+
+
+def measure(s: RobotOnSoil, recording: Recording) -> dict[str, Any]:
+    time, place = recording.time, recording["robot/position"]
+    sinkage, slip, load, area = (recording[f"soil/{name}"] for name in ("sinkage", "slip", "load", "contact_area"))
+    slip = np.where(area > 0, slip, np.nan)
+    names = recording.channel_info("soil/sinkage").labels
+    if len(time) < 2:
+        raise InputError("robot: less than two frames were recorded; give a higher --rate")
+    late = time >= (time[0] + time[-1]) / 2
+    span, weight = float(time[-1] - time[0]), float(recording["robot/weight"][0])
+    distance = float(np.hypot(*(place[-1] - place[0])[:2]))
+    energy = float(np.trapezoid(recording["robot/power"], time))
+    effort = weight * distance
+    return {
+        "distance_m": distance,
+        "speed_m_s": distance / span,
+        "sinkage_max_m": float(sinkage.max()),
+        "slip_mean": _mean(slip),
+        "energy_J": energy,
+        "power_mean_W": energy / span,
+        "cost_of_transport": energy / effort if effort > 0 else None,
+        "weight_N": weight,
+        "carried_rel": float(load[late].sum(axis=1).mean()) / weight if weight > 0 else None,
+        "bodies": list(names),
+        "sinkage_per_body_m": [float(value) for value in sinkage.max(axis=0)],
+        "slip_per_body": [_mean(values) for values in slip.T],
+        "load_per_body_N": [float(value) for value in load[late].mean(axis=0)],
+    }
+
+
+def _mean(values: np.ndarray) -> float | None:
+    """Of what is a number; None where nothing is."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else None
+
+
+SCENARIO = Scenario(
+    name="robot",
+    summary="a robot of your own on soil: grouser run --robot FILE",
+    source="your MJCF or URDF; without one, a four-wheel cart",
+    settings=RobotOnSoil,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+)

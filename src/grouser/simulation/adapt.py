@@ -1,0 +1,199 @@
+"""What a brought robot needs before it can stand on soil: names, options, a free base, motors that are driven."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import mujoco
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.simulation.robot_file import BroughtRobot
+
+Base = Literal["auto", "free", "fixed"]
+LARGEST_STEP = 5e-3  # [s]
+UNSAID = 2e-3  # [s] MuJoCo's own default, where a model says nothing
+STIFF_BAND = 0.01  # [rad/s or m/s] error at which a servo without a limit would hold the whole robot up (assumed)
+SOFT_BAND = 0.2  # [rad/s or m/s] error at which a servo with a limit gives all it may (assumed)
+NO_LIFT = 1e-9  # [m] change of height per unit of a joint below which it does not lift a body
+
+
+def supported(robot: BroughtRobot) -> None:
+    """Options the implicit step cannot honour are changed and said; `Simulation` itself refuses them."""
+    option, wanted = robot.spec.option, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    if option.integrator != wanted:
+        name = mujoco.mjtIntegrator(option.integrator).name.removeprefix("mjINT_")
+        robot.notes.append(f"integrator implicitfast instead of the model's {name}")
+        option.integrator = wanted
+    if option.solver == mujoco.mjtSolver.mjSOL_PGS:
+        robot.notes.append("solver Newton instead of the model's PGS")
+        option.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    if option.noslip_iterations > 0:
+        robot.notes.append(f"noslip_iterations 0 instead of the model's {option.noslip_iterations}")
+        option.noslip_iterations = 0
+    for name, flag in (("sleep", mujoco.mjtEnableBit.mjENBL_SLEEP), ("ipc", mujoco.mjtEnableBit.mjENBL_IPC)):
+        if option.enableflags & flag:
+            robot.notes.append(f"flag {name} switched off")
+            option.enableflags &= ~int(flag)
+
+
+def chosen_step(robot: BroughtRobot, step: float | None) -> float:
+    """The step [s] asked for, else 5 ms, or what the model says where that is less."""
+    if step is not None:
+        return step
+    own = robot.spec.option.timestep
+    said = bool(robot.spec.authored.option & 1) or own != UNSAID  # the first bit stands for the timestep
+    chosen = min(own, LARGEST_STEP) if said else LARGEST_STEP
+    robot.notes.append(f"step {1e3 * chosen:g} ms" + (f" (the model says {1e3 * own:g} ms)" if said else ""))
+    return chosen
+
+
+def set_gravity(robot: BroughtRobot, gravity: float | None) -> None:
+    """Straight down [m/s^2] where it is given, else the model's own."""
+    if gravity is not None:
+        if not (np.isfinite(gravity) and gravity >= 0):
+            raise InputError(f"gravity: {gravity} m/s^2 is not allowed; it must be 0 or more, downwards")
+        robot.spec.option.gravity = [0.0, 0.0, -gravity]
+    whose = "as given" if gravity is not None else "the model's own"
+    robot.notes.append(f"gravity {np.linalg.norm(robot.spec.option.gravity):g} m/s^2 ({whose})")
+
+
+def name_all(robot: BroughtRobot) -> None:
+    """Bodies and actuators without a name get that of their joint or shape."""
+    spec = robot.spec
+    bodies = [body for body in spec.bodies if not body.name]
+    taken = {body.name for body in spec.bodies}
+    for k, body in enumerate(bodies):
+        own = [part.name for part in (*body.joints, *body.geoms) if part.name]
+        body.name = _unused(own[0] if own else f"body{k}", taken)
+    if bodies:
+        robot.notes.append(f"bodies without a name are called {', '.join(body.name for body in bodies)}")
+    taken = {actuator.name for actuator in spec.actuators}
+    for actuator in spec.actuators:
+        actuator.name = actuator.name or _unused(actuator.target or "actuator", taken)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """The name, with a number behind it where it is taken."""
+    candidate, k = name, 2
+    while candidate in taken:
+        candidate, k = f"{name}_{k}", k + 1
+    taken.add(candidate)
+    return candidate
+
+
+# ---- base -------------------------------------------------------------------------------------------
+
+
+def free_base(robot: BroughtRobot, model: mujoco.MjModel, bodies: Sequence[str], base: Base) -> list[str]:
+    """Give a free joint to what holds the soil bodies and is fixed to the world; returns the joints' names.
+
+    auto: a URDF's base always, for its format has no word for it; that of an MJCF only where the soil bodies could
+    not sink otherwise, for there a missing joint may be meant.
+    """
+    if base not in ("auto", "free", "fixed"):
+        raise InputError(f"base: {base!r} is not known; allowed: auto, free, fixed")
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    joints = []
+    for root in dict.fromkeys(int(model.body_rootid[model.body(name).id]) for name in bodies):
+        held = [name for name in bodies if model.body_rootid[model.body(name).id] == root]
+        name = model.body(root).name
+        stuck = [body for body in held if not _can_rise(model, data, body)]
+        if model.body_weldid[root] != 0:  # it has joints of its own, beside which no free one may stand
+            if stuck:
+                robot.notes.append(f"no joint of the model lets {', '.join(stuck)} rise or sink")
+            continue
+        if base == "free" or (base == "auto" and (robot.loose or stuck)):
+            joints.append(_unused("base", {joint.name for joint in robot.spec.joints}))
+            robot.spec.body(name).add_freejoint(name=joints[-1])
+            robot.notes.append(f"body {name!r} was fixed to the world and got a free joint")
+        else:
+            robot.notes.append(f"body {name!r} is fixed to the world and stays so (base = free sets it free)")
+    return joints
+
+
+def _can_rise(model: mujoco.MjModel, data: mujoco.MjData, body: str) -> bool:
+    """Whether any joint lifts the body."""
+    along = np.zeros((3, model.nv))
+    mujoco.mj_jacBody(model, data, along, None, model.body(body).id)
+    return bool((np.abs(along[2]) > NO_LIFT).any())
+
+
+# ---- drives -----------------------------------------------------------------------------------------
+
+
+def driven(robot: BroughtRobot, model: mujoco.MjModel, drive: Mapping[str, float], step: float) -> dict[str, float]:
+    """Controls by actuator from patterns; a joint without an actuator gets a velocity servo."""
+    spec, controls = robot.spec, {}
+    for pattern, value in drive.items():
+        chosen = [a for a in spec.actuators if _meant(pattern, a.name, a.target)]
+        bare = {a.target for a in spec.actuators}
+        joints = [j for j in spec.joints if j.name not in bare and j.type in _ONE_WAY and _meant(pattern, j.name)]
+        if not chosen:
+            if not joints:
+                raise InputError(f"drive: {pattern!r} matches none of {_drivable(spec)}")
+            chosen = [_add_servo(robot, model, joint, step) for joint in joints]
+        for actuator in chosen:
+            controls[actuator.name] = _within_range(robot, actuator, float(value))
+    for value in dict.fromkeys(controls.values()):
+        names = [name for name, given in controls.items() if given == value]
+        robot.notes.append(f"driven at {value:g}: {', '.join(names)}")
+    return controls
+
+
+_ONE_WAY = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
+
+
+def _meant(pattern: str, *names: str) -> bool:
+    try:
+        return any(re.fullmatch(pattern, name) for name in names if name)
+    except re.error as error:
+        raise InputError(f"{pattern!r} is not a regular expression: {error}") from None
+
+
+def _drivable(spec: mujoco.MjSpec) -> str:
+    targets = {a.target for a in spec.actuators}
+    joints = [j.name for j in spec.joints if j.name and j.name not in targets and j.type in _ONE_WAY]
+    parts = [("the actuators", [a.name for a in spec.actuators]), ("the joints without one", joints)]
+    told = [f"{what} {', '.join(names)}" for what, names in parts if names]
+    return " or ".join(told) or "the model's joints: it has none that can be driven"
+
+
+def _add_servo(robot: BroughtRobot, model: mujoco.MjModel, joint: Any, step: float) -> Any:
+    """A velocity servo that keeps the speed under any load the robot's weight can make, or up to the joint's limit.
+
+    With a limit the step sees its torque as it was at the start: armature h kv keeps that from overshooting.
+    """
+    spec, body = robot.spec, joint.parent
+    weight = float(model.body_mass.sum() * max(np.linalg.norm(model.opt.gravity), 1.0))
+    reach = 1.0
+    if joint.type == mujoco.mjtJoint.mjJNT_HINGE:
+        mine = np.flatnonzero(model.geom_bodyid == model.body(body.name).id)
+        reach = float((np.linalg.norm(model.geom_pos[mine], axis=1) + model.geom_rbound[mine]).max(initial=0.1))
+    own = model.joint(joint.name)
+    limit = float(own.actfrcrange[1]) if own.actfrclimited[0] else 0.0
+    limited = 0 < limit < weight * reach
+    gain = limit / SOFT_BAND if limited else weight * reach / STIFF_BAND
+    actuator = spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+    actuator.set_to_velocity(kv=gain)
+    joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
+    if limited:
+        actuator.forcelimited, actuator.forcerange = mujoco.mjtLimited.mjLIMITED_TRUE, [-limit, limit]
+        joint.armature = joint.armature + gain * step
+    unit = "rad/s" if joint.type == mujoco.mjtJoint.mjJNT_HINGE else "m/s"
+    force = "N m" if unit == "rad/s" else "N"
+    robot.notes.append(
+        f"joint {joint.name!r} got a velocity servo [{unit}], {f'up to {limit:g} {force}' if limited else 'no limit'}"
+    )
+    return actuator
+
+
+def _within_range(robot: BroughtRobot, actuator: Any, value: float) -> float:
+    low, high = actuator.ctrlrange
+    limited = actuator.ctrllimited == mujoco.mjtLimited.mjLIMITED_TRUE or low < high
+    if limited and not low <= value <= high:
+        robot.notes.append(f"actuator {actuator.name!r} takes {low:g} to {high:g}: MuJoCo cuts {value:g} to that")
+    return value

@@ -1,0 +1,166 @@
+"""The floor a model brings along: what it is, the soil in its place, and a hard one for bodies not on soil."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from grouser.simulation.robot_file import BroughtRobot
+from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.generators import flat
+from grouser.terrain.gridding import square_cells
+
+SIZE = 100.0  # [m] side of the ground a robot stands on where none is given
+COARSE = 10.0  # [m] between its nodes, as it is level
+UPWARD = 0.8  # least z of a normal that makes a plane a floor and not a wall
+LEVEL = 0.999  # the same for the top of a box
+AGREES = 1e-6  # [m] within which heights are a plane
+BESIDE = 0.01  # [m] a floor may stand above the lowest point of the robot
+COPIED = ("friction", "condim", "contype", "conaffinity", "priority", "solmix", "solref", "solimp", "margin", "gap")
+_PLANE, _HFIELD, _BOX = (getattr(mujoco.mjtGeom, f"mjGEOM_{kind}") for kind in ("PLANE", "HFIELD", "BOX"))
+
+
+def floors(spec: mujoco.MjSpec, model: mujoco.MjModel, data: mujoco.MjData, points: np.ndarray) -> list[Any]:
+    """Geoms of `spec` that are ground: planes that look up, height fields, else boxes all `points` [m] stand on.
+
+    `model` is what `spec` compiles to, `data` its start.
+    """
+    fixed = [g for g in spec.geoms if model.body_weldid[model.geom_bodyid[g.id]] == 0 and _meets(spec, g)]
+    found = [
+        g
+        for g in fixed
+        if g.type == _HFIELD or (g.type == _PLANE and data.geom_xmat[g.id].reshape(3, 3)[2, 2] > UPWARD)
+    ]
+    return found or [g for g in fixed if g.type == _BOX and _carries(model, data, g.id, points)]
+
+
+def _meets(spec: mujoco.MjSpec, geom: Any) -> bool:
+    """Whether anything can touch it."""
+    paired = geom.name and any(geom.name in (pair.geomname1, pair.geomname2) for pair in spec.pairs)
+    return bool(geom.contype or geom.conaffinity or paired)
+
+
+def _carries(model: mujoco.MjModel, data: mujoco.MjData, box: int, points: np.ndarray) -> bool:
+    """Whether a level box lies below all points and reaches beyond them."""
+    turn, size = data.geom_xmat[box].reshape(3, 3), model.geom_size[box]
+    inside = np.abs((points - data.geom_xpos[box]) @ turn)[:, :2] <= size[:2]
+    top = data.geom_xpos[box][2] + size[2]
+    return bool(abs(turn[2, 2]) > LEVEL and inside.all() and top <= points[:, 2].min() + BESIDE)
+
+
+def ground_of(
+    model: mujoco.MjModel, data: mujoco.MjData, found: Sequence[Any], centre: np.ndarray, notes: list[str]
+) -> ElevationGrid:
+    """The shape of the model's own ground under the robot: its height field, the highest plane, or level at 0."""
+    for geom in found:
+        if geom.type == _HFIELD and np.allclose(data.geom_xmat[geom.id].reshape(3, 3), np.eye(3)):
+            notes.append(f"the model's height field {geom.hfieldname!r} is the terrain")
+            return _field_terrain(model, data, geom.id)
+    corner = (float(np.round(centre[0] - SIZE / 2, 3)), float(np.round(centre[1] - SIZE / 2, 3)))
+    ground = flat(size=(SIZE, SIZE), spacing=COARSE, origin=corner)
+    x, y = np.meshgrid(ground.x, ground.y)
+    levels = [_plane_heights(model, data, geom, x, y) for geom in found if geom.type != _HFIELD]
+    if not levels:
+        return ground
+    near = np.argmin((x - centre[0]) ** 2 + (y - centre[1]) ** 2)
+    return ElevationGrid(max(levels, key=lambda z: z.flat[near]), COARSE, corner)
+
+
+def _field_terrain(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> ElevationGrid:
+    field = int(model.geom_dataid[geom])
+    rows, columns, start = (int(a[field]) for a in (model.hfield_nrow, model.hfield_ncol, model.hfield_adr))
+    half_x, half_y, height, _ = model.hfield_size[field]
+    heights = height * model.hfield_data[start : start + rows * columns].reshape(rows, columns).astype(float)
+    step_x, step_y = 2 * half_x / (columns - 1), 2 * half_y / (rows - 1)
+    heights, spacing = square_cells(heights, step_x, step_y, min(step_x, step_y))
+    x, y, z = data.geom_xpos[geom]
+    return ElevationGrid(z + heights, spacing, (x - half_x, y - half_y))
+
+
+def _plane_heights(model: mujoco.MjModel, data: mujoco.MjData, geom: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    normal, at = data.geom_xmat[geom.id].reshape(3, 3)[:, 2], data.geom_xpos[geom.id].copy()
+    if geom.type == _BOX:
+        at[2] += model.geom_size[geom.id][2]
+        normal = np.array([0.0, 0.0, 1.0])
+    return at[2] - (normal[0] * (x - at[0]) + normal[1] * (y - at[1])) / normal[2]
+
+
+# ---- handing over -----------------------------------------------------------------------------------
+
+
+def hand_over(
+    robot: BroughtRobot, model: mujoco.MjModel, found: Sequence[Any], bodies: Sequence[str], terrain: ElevationGrid
+) -> None:
+    """The soil takes the floors' place under `bodies`; what else stood on them meets the undisturbed ground, hard."""
+    spec = robot.spec
+    others = [name for name in _that_collide(model) if name not in bodies]
+    if not found:
+        if others:
+            robot.notes.append(f"no ground holds {', '.join(others)}: name them among the bodies if they may touch it")
+        return
+    names = ", ".join(repr(g.name or mujoco.mjtGeom(g.type).name[7:].lower()) for g in found)
+    told = f"floor {names} of the model gave way to the soil"
+    hard = _hard_ground(spec, found[0], terrain, bodies) if others else None
+    for pair in list(spec.pairs):
+        ends = [spec.geom(name) for name in (pair.geomname1, pair.geomname2)]
+        floor = [k for k, g in enumerate(ends) if any(g is f or g.name == f.name != "" for f in found)]
+        if not floor:
+            continue
+        if hard is None or ends[1 - floor[0]].parent.name in bodies:
+            spec.delete(pair)
+        else:
+            setattr(pair, f"geomname{floor[0] + 1}", hard)
+    for geom in found:
+        geom.contype, geom.conaffinity, geom.group = 0, 0, 5  # kept, as sensors may name it, but nothing meets it
+    if others:
+        told += f"; {', '.join(others)} meet the undisturbed ground as a hard floor"
+    robot.notes.append(told)
+
+
+def _that_collide(model: mujoco.MjModel) -> list[str]:
+    """Bodies that move and have a solid shape."""
+    solid = (model.geom_contype | model.geom_conaffinity) != 0
+    owners = dict.fromkeys(int(b) for b in model.geom_bodyid[solid] if model.body_weldid[b] != 0)
+    return [model.body(b).name for b in owners]
+
+
+def _hard_ground(spec: mujoco.MjSpec, like: Any, terrain: ElevationGrid, bodies: Sequence[str]) -> str:
+    """A body of its own with the shape of the terrain, which the soil bodies do not feel; its geom's name."""
+    taken = {g.name for g in spec.geoms} | {b.name for b in spec.bodies}
+    name = next(n for n in ("ground", *(f"ground{k}" for k in range(2, 1000))) if n not in taken)
+    geom = spec.worldbody.add_body(name=name).add_geom(name=name, group=5)
+    for attribute in COPIED:
+        setattr(geom, attribute, getattr(like, attribute))
+    heights, (x0, x1, y0, y1) = terrain.heights, terrain.bounds
+    middle = np.array([(x0 + x1) / 2, (y0 + y1) / 2, 0.0])
+    plane = _plane_of(terrain)
+    if plane is not None:
+        normal, middle[2] = plane
+        geom.type, geom.size, geom.pos = _PLANE, [0, 0, 1], middle
+        turn = np.zeros(4)
+        mujoco.mju_quatZ2Vec(turn, normal)
+        geom.quat = turn
+    else:
+        low, span = heights.min(), max(float(np.ptp(heights)), 1e-6)
+        middle[2] = low
+        field = spec.add_hfield(name=name, nrow=heights.shape[0], ncol=heights.shape[1])
+        field.size = [(x1 - x0) / 2, (y1 - y0) / 2, span, 1.0]
+        field.userdata = ((heights - low) / span).ravel().astype(np.float32)
+        geom.type, geom.hfieldname, geom.pos = _HFIELD, name, middle
+    for body in bodies:
+        spec.add_exclude(bodyname1=name, bodyname2=body)
+    return name
+
+
+def _plane_of(terrain: ElevationGrid) -> tuple[np.ndarray, float] | None:
+    """Normal and height [m] in the middle where the terrain is a plane."""
+    x, y = np.meshgrid(terrain.x - terrain.x.mean(), terrain.y - terrain.y.mean())
+    terms = np.column_stack([x.ravel(), y.ravel(), np.ones(x.size)])
+    slopes, *_ = np.linalg.lstsq(terms, terrain.heights.ravel(), rcond=None)
+    if np.abs(terms @ slopes - terrain.heights.ravel()).max() > AGREES:
+        return None
+    normal = np.array([-slopes[0], -slopes[1], 1.0])
+    return normal / np.linalg.norm(normal), float(slopes[2])

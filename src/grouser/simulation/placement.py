@@ -1,0 +1,173 @@
+"""Where a brought robot starts: its keyframe, set on the ground it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from grouser.contact.soil import Surface
+from grouser.errors import InputError
+from grouser.simulation.robot_file import BroughtRobot
+from grouser.terrain.checks import choice
+from grouser.terrain.elevation import ElevationGrid
+
+GAP = 1e-4  # [m] between the ground and the lowest point of the robot
+STEEP_ENOUGH = 1e-4  # [rad] below which the ground under a robot counts as level
+BURIED = 1e-3  # [m] deeper in an obstacle than before: the robot stays where the model has it
+KEY_FIELDS = ("time", "qpos", "qvel", "act", "ctrl", "mpos", "mquat")
+Key = dict[str, Any]
+
+
+def keyframes(model: mujoco.MjModel, wanted: str | None) -> tuple[list[Key], int]:
+    """The model's keyframes in full, and which one is the start: the one `wanted` by name, else the first."""
+    keys = [{"name": model.key(k).name} | {f: getattr(model, f"key_{f}")[k].copy() for f in KEY_FIELDS}
+            for k in range(model.nkey)]  # fmt: skip
+    if wanted is None:
+        return keys, 0
+    return keys, [key["name"] for key in keys].index(choice(wanted, "keyframe", [k["name"] for k in keys if k["name"]]))
+
+
+def with_free_joints(keys: Sequence[Key], model: mujoco.MjModel, joints: Sequence[str]) -> None:
+    """Make room in keyframes for free joints that were added since; they start as the model has them."""
+    for name in joints:
+        joint = model.joint(name)
+        q, v = int(joint.qposadr[0]), int(joint.dofadr[0])
+        for key in keys:
+            key["qpos"] = np.insert(key["qpos"], q, model.qpos0[q : q + 7])
+            key["qvel"] = np.insert(key["qvel"], v, np.zeros(6))
+
+
+def start_of(keys: Sequence[Key], first: int, model: mujoco.MjModel) -> Key:
+    """The keyframe to start from, or the model's own pose; controls of motors added since are 0."""
+    data = mujoco.MjData(model)
+    start = {"name": "start"} | {f: np.array(getattr(data, f)) for f in ("time", "qpos", "qvel", "act", "ctrl")}
+    if not keys:
+        return start
+    key = keys[first]
+    start |= {f: np.array(key[f]) for f in KEY_FIELDS}
+    start["ctrl"] = np.concatenate([key["ctrl"], np.zeros(model.nu - len(key["ctrl"]))])
+    return start
+
+
+def set_keyframes(spec: mujoco.MjSpec, start: Key, keys: Sequence[Key]) -> None:
+    """`start` first, for that is what a reset goes back to, then those of the model."""
+    for key in list(spec.keys):
+        spec.delete(key)
+    used = {start["name"]}
+    for key in (start, *keys):
+        name = key["name"] if key is start or key["name"] not in used else ""
+        used.add(name)
+        spec.add_key(name=name, **{f: np.ravel(key[f]).tolist() for f in KEY_FIELDS if f in key and f != "time"})
+
+
+# ---- standing on the ground -------------------------------------------------------------------------
+
+
+def points_of(data: mujoco.MjData, surfaces: Mapping[str, Surface]) -> dict[str, np.ndarray]:
+    """Vertices [m] of the soil bodies in the world, (vertex, 3) each."""
+    bodies = {name: data.body(name) for name in surfaces}
+    return {name: s.vertices @ bodies[name].xmat.reshape(3, 3).T + bodies[name].xpos for name, s in surfaces.items()}
+
+
+def stand(
+    robot: BroughtRobot, model: mujoco.MjModel, start: Key, surfaces: Mapping[str, Surface], terrain: ElevationGrid
+) -> None:
+    """Lift or lower each robot until its lowest soil point just clears the ground; a free one tilts with it.
+
+    Trees of bodies that equality constraints may tie together move as one.
+    """
+    data = mujoco.MjData(model)
+    data.qpos[:] = start["qpos"]
+    mujoco.mj_forward(model, data)
+    roots = {name: int(model.body_rootid[model.body(name).id]) for name in surfaces}
+    each = list(dict.fromkeys(roots.values()))
+    for group in [each] if model.neq else [[root] for root in each]:
+        held = {name: surface for name, surface in surfaces.items() if roots[name] in group}
+        _stand_group(robot, model, data, group, held, terrain)
+    start["qpos"] = data.qpos.copy()
+
+
+def _stand_group(
+    robot: BroughtRobot,
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    roots: list[int],
+    surfaces: Mapping[str, Surface],
+    terrain: ElevationGrid,
+) -> None:
+    before, depth = data.qpos.copy(), _deepest(model, data)
+    _on_the_map(data, surfaces, terrain)
+    free = {root: a for root in roots if (a := _free_address(model, root)) is not None}
+    tilt = _tilt(np.vstack(list(points_of(data, surfaces).values())), terrain) if len(free) == len(roots) == 1 else None
+    if tilt is not None:
+        pose = data.qpos[free[roots[0]] + 3 : free[roots[0]] + 7]
+        turned = np.zeros(4)
+        mujoco.mju_mulQuat(turned, tilt, pose)
+        pose[:] = turned
+        mujoco.mj_forward(model, data)
+    points = np.vstack(list(points_of(data, surfaces).values()))
+    lift = GAP - float((points[:, 2] - terrain.height(points[:, 0], points[:, 1])).min())
+    for root in roots:
+        if root in free:
+            data.qpos[free[root] + 2] += lift
+        else:
+            model.body_pos[root, 2] += lift
+    mujoco.mj_forward(model, data)
+    name = model.body(roots[0]).name
+    if _deepest(model, data) < min(depth, 0.0) - BURIED:
+        robot.notes.append(f"{name!r} stays where the model has it: on the ground it would stand in an obstacle")
+        data.qpos[:] = before
+        for root in roots:
+            if root not in free:
+                model.body_pos[root, 2] -= lift
+        mujoco.mj_forward(model, data)
+        return
+    for root in roots:
+        if root not in free:
+            body = robot.spec.body(model.body(root).name)
+            body.pos = [body.pos[0], body.pos[1], body.pos[2] + lift]
+    if abs(lift) > 2 * GAP or tilt is not None:
+        way = f"{'raised' if lift > 0 else 'lowered'} by {1e3 * abs(lift):.3g} mm"
+        slant = f" and tilted by {np.degrees(2 * np.arccos(min(tilt[0], 1.0))):.3g} deg" if tilt is not None else ""
+        robot.notes.append(f"{name!r} {way}{slant}: it stands on the ground")
+
+
+def _on_the_map(data: mujoco.MjData, surfaces: Mapping[str, Surface], terrain: ElevationGrid) -> None:
+    for name in surfaces:
+        x, y, _ = data.body(name).xpos
+        if not terrain.contains(x, y):
+            x0, x1, y0, y1 = terrain.bounds
+            raise InputError(
+                f"terrain: body {name!r} starts at x = {x:g} m, y = {y:g} m, "
+                f"outside its x {x0:g} to {x1:g} m, y {y0:g} to {y1:g} m"
+            )
+
+
+def _free_address(model: mujoco.MjModel, root: int) -> int | None:
+    """Where the free joint of a root body stands in qpos."""
+    joint = model.body_jntadr[root]
+    if joint < 0 or model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
+        return None
+    return int(model.jnt_qposadr[joint])
+
+
+def _tilt(points: np.ndarray, terrain: ElevationGrid) -> np.ndarray | None:
+    """Turn from level to the plane that fits the ground under the points best; None where that is level."""
+    x, y = points[:, 0], points[:, 1]
+    terms = np.column_stack([x - x.mean(), y - y.mean(), np.ones(len(points))])
+    slope, *_ = np.linalg.lstsq(terms, terrain.height(x, y), rcond=None)
+    if np.hypot(*slope[:2]) < STEEP_ENOUGH:
+        return None
+    turn = np.zeros(4)
+    mujoco.mju_quatZ2Vec(turn, np.array([-slope[0], -slope[1], 1.0]) / np.sqrt(1 + slope[0] ** 2 + slope[1] ** 2))
+    return turn
+
+
+def _deepest(model: mujoco.MjModel, data: mujoco.MjData) -> float:
+    """Least distance [m] of MuJoCo's contacts with what stands still; negative where shapes overlap."""
+    fixed = model.body_weldid[model.geom_bodyid] == 0
+    distances = [c.dist for c in data.contact if fixed[c.geom].any()]
+    return float(min(distances, default=0.0))

@@ -1,0 +1,125 @@
+"""A robot's file as an MjSpec: MJCF as MuJoCo reads it, URDF with its base kept and its meshes found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+import mujoco
+
+from grouser.errors import InputError
+
+READABLE = (".stl", ".obj", ".msh")  # mesh files MuJoCo reads
+XACRO = ("http://www.ros.org/wiki/xacro", "http://ros.org/wiki/xacro")
+SCHEMES = ("package://", "model://")
+
+
+@dataclass
+class BroughtRobot:
+    """A robot that was not written for Grouser, and what was done to it."""
+
+    spec: mujoco.MjSpec
+    loose: bool = False  # its base is meant to be free although it has no joint: a URDF cannot say so
+    notes: list[str] = field(default_factory=list)
+
+
+def load_robot(robot: str | Path | mujoco.MjSpec) -> BroughtRobot:
+    """From a file, or a copy of an MjSpec."""
+    if not isinstance(robot, str | Path):
+        return BroughtRobot(robot.copy())
+    path = Path(robot)
+    if not path.is_file():
+        raise InputError(f"robot: no file {str(path)!r}; give an MJCF or URDF file")
+    tree = _urdf(path)
+    try:
+        if tree is None:
+            return BroughtRobot(mujoco.MjSpec.from_file(str(path)))
+        return _from_urdf(path, tree)
+    except ValueError as error:
+        raise InputError(f"robot {str(path)!r}: {' '.join(str(error).split())}") from None
+
+
+def _urdf(path: Path) -> ElementTree.Element | None:
+    """The XML of a URDF; None for what MuJoCo reads, or complains of, itself."""
+    if path.suffix == ".mjz":
+        return None
+    try:
+        root = ElementTree.parse(path).getroot()
+    except (ElementTree.ParseError, UnicodeDecodeError, LookupError):
+        return None
+    if root.tag != "robot":
+        return None
+    if any(element.tag.startswith(tuple(f"{{{space}}}" for space in XACRO)) for element in root.iter()):
+        raise InputError(f"robot {str(path)!r} is xacro: make a URDF of it first (xacro {path.name} > robot.urdf)")
+    return root
+
+
+def _from_urdf(path: Path, root: ElementTree.Element) -> BroughtRobot:
+    notes: list[str] = []
+    for link in root.iter("link"):
+        notes += _drop_visuals(path, link)
+    compiler = _compiler(root)
+    for mesh, link in _meshes(root):
+        mesh.set("filename", str(_mesh_file(path, mesh.get("filename", ""), link, compiler.get("meshdir", ""))))
+    # static links stay bodies of their own, visual shapes stay where there are no others, paths stay whole
+    compiler.attrib |= {"fusestatic": "false", "discardvisual": "false", "strippath": "false"}
+    spec = mujoco.MjSpec.from_string(ElementTree.tostring(root, encoding="unicode"))
+    anchored = any(link.get("name") == "world" for link in root.iter("link"))
+    return BroughtRobot(spec, not anchored, notes)
+
+
+def _compiler(root: ElementTree.Element) -> ElementTree.Element:
+    """MuJoCo's own section of a URDF, made where it is missing."""
+    section = root.find("mujoco")
+    section = ElementTree.SubElement(root, "mujoco") if section is None else section
+    compiler = section.find("compiler")
+    return ElementTree.SubElement(section, "compiler") if compiler is None else compiler
+
+
+def _drop_visuals(path: Path, link: ElementTree.Element) -> list[str]:
+    """Looks matter only where a link has nothing else for a shape; returns what is worth saying."""
+    solid, notes = link.find("collision") is not None, []
+    for visual in link.findall("visual"):
+        mesh = visual.find("geometry/mesh")
+        unreadable = mesh is not None and Path(mesh.get("filename", "")).suffix.lower() not in READABLE
+        if solid or unreadable:
+            link.remove(visual)
+        if unreadable and not solid and mesh is not None:
+            name = Path(mesh.get("filename", "")).name
+            notes.append(f"link {link.get('name')!r} has no shape: MuJoCo does not read {name}")
+    return notes
+
+
+def _meshes(root: ElementTree.Element) -> Iterator[tuple[ElementTree.Element, str]]:
+    for link in root.iter("link"):
+        for mesh in link.iter("mesh"):
+            yield mesh, link.get("name", "")
+
+
+def _mesh_file(urdf: Path, written: str, link: str, folder: str) -> Path:
+    """Where a mesh of a URDF is; package:// is looked for in the folders round the URDF and in ROS_PACKAGE_PATH."""
+    where = f"robot {str(urdf)!r}: mesh {written!r} of link {link!r}"
+    if Path(written).suffix.lower() not in READABLE:
+        raise InputError(f"{where}: MuJoCo does not read it; allowed are {', '.join(READABLE)}")
+    for place in _places(urdf.absolute().parent, written, folder):
+        if place.is_file():
+            return place
+    remedy = "set ROS_PACKAGE_PATH to where its package is" if written.startswith(SCHEMES) else "it is not there"
+    raise InputError(f"{where}: not found round {str(urdf.parent)!r}; {remedy}")
+
+
+def _places(home: Path, written: str, folder: str) -> Iterator[Path]:
+    if not written.startswith(SCHEMES):
+        plain = Path(written.removeprefix("file://"))
+        yield from (home / folder / plain, home / folder / plain.name, home / plain)
+        return
+    package, _, rest = written.split("://", 1)[1].partition("/")
+    for parent in (home, *home.parents):
+        yield parent / package / rest
+        yield parent / rest
+    for root in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
+        yield Path(root) / package / rest
+        yield Path(root) / rest
