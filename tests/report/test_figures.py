@@ -109,10 +109,23 @@ def test_map_at_a_time_shows_that_time(recording):
     assert len(curves(axes)["rover"]) == 51
 
 
+def test_panels_are_figures_side_by_side(recording):
+    panels = [{"title": f"to {end} s", "y": ["soil/pull"], "window": [0, end]} for end in (5.0, 10.0, 15.0)]
+    axes = draw(recording, {"name": "p", "kind": "panels", "title": "Pull", "panels": panels}).axes
+    assert [a.get_title(loc="left") for a in axes] == ["to 5.0 s", "to 10.0 s", "to 15.0 s", ""]
+    assert [a.get_visible() for a in axes] == [True, True, True, False]
+    assert [len(curves(a)["pull"]) for a in axes[:3]] == [51, 101, 151]
+    assert len({a.get_ylim() for a in axes[:3]}) == 1
+    free = draw(recording, {"name": "p", "kind": "panels", "panels": panels, "same_scale": False}).axes
+    assert len({a.get_xlim() for a in free[:3]}) == 3
+
+
 @pytest.mark.parametrize(
     ("figure", "words"),
     [
-        ({"kind": "pie"}, "kind: 'pie'; lines, xy, bars, map allowed"),
+        ({"kind": "pie"}, r"kind: 'pie'; lines, xy, bars, map allowed \(or panels\)"),
+        ({"kind": "panels"}, "0 panels in 2 columns"),
+        ({"kind": "panels", "panels": [{"kind": "map"}]}, "kind: 'map'; lines, xy, bars allowed"),
         ({"y": []}, "names no channel"),
         ({"y": ["soil/sinkag"]}, "did you mean 'soil/sinkage'"),
         ({"y": ["body/pose"]}, r"'body/pose\[label, component\]'"),

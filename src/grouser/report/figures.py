@@ -24,6 +24,7 @@ KINDS: dict[str, Callable[[Axes, Recording, Mapping[str, Any]], None]] = {
     "bars": draw_bars,
     "map": draw_map,
 }
+PANEL_HEIGHT, TITLE_HEIGHT = 2.6, 0.3  # inch
 
 
 def draw_figures(recording: Recording, directory: str | Path) -> list[Path]:
@@ -58,18 +59,41 @@ def draw(recording: Recording, figure: Mapping[str, Any]) -> Figure:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    kind = figure.get("kind", "lines")
-    if kind not in KINDS:
-        raise InputError(f"figure {figure.get('name')!r}, kind: {kind!r}; {', '.join(KINDS)} allowed")
     with mpl.rc_context(STYLE):
         drawn = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
-        axes = drawn.add_subplot()
         try:
-            KINDS[kind](axes, recording, figure)
+            if figure.get("kind") == "panels":
+                _draw_panels(drawn, recording, figure)
+            else:
+                _draw_on(drawn.add_subplot(), recording, figure, KINDS)
         except InputError as error:
             raise InputError(f"figure {figure.get('name')!r}: {error}") from None
-        if figure.get("title"):
-            axes.set_title(figure["title"])
-        if not len(recording) and kind != "map":
-            axes.text(0.5, 0.5, "no frames recorded", transform=axes.transAxes, ha="center", color=FAINT)
     return drawn
+
+
+def _draw_on(axes: Axes, recording: Recording, figure: Mapping[str, Any], allowed: Mapping[str, Callable]) -> None:
+    kind = figure.get("kind", "lines")
+    if kind not in allowed:
+        raise InputError(f"kind: {kind!r}; {', '.join(allowed)} allowed{' (or panels)' if allowed is KINDS else ''}")
+    allowed[kind](axes, recording, figure)
+    if figure.get("title"):
+        axes.set_title(figure["title"])
+    if not len(recording) and kind != "map":
+        axes.text(0.5, 0.5, "no frames recorded", transform=axes.transAxes, ha="center", color=FAINT)
+
+
+def _draw_panels(drawn: Figure, recording: Recording, figure: Mapping[str, Any]) -> None:
+    """Several figures of curves or bars as a table, row by row, to one scale unless `same_scale` is false."""
+    panels, columns = figure.get("panels") or (), int(figure.get("columns", 2))
+    if not panels or columns < 1:
+        raise InputError(f"{len(panels)} panels in {columns} columns; at least 1 of both allowed")
+    rows, same = -(-len(panels) // columns), bool(figure.get("same_scale", True))
+    drawn.set_size_inches(WIDTH, PANEL_HEIGHT * rows + TITLE_HEIGHT)
+    grid = drawn.subplots(rows, columns, squeeze=False, sharex=same, sharey=same)
+    flat = {kind: how for kind, how in KINDS.items() if kind != "map"}
+    for axes, panel in zip(grid.flat, panels, strict=False):
+        _draw_on(axes, recording, panel, flat)
+    for axes in list(grid.flat)[len(panels) :]:
+        axes.set_visible(False)
+    if figure.get("title"):
+        drawn.suptitle(figure["title"], x=0.01, ha="left", fontsize=10.5, fontweight="bold")
