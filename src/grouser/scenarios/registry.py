@@ -8,7 +8,7 @@ from typing import Any
 from grouser.scenarios.scenario import Scenario
 from grouser.terrain import checks
 
-NAMES = ("plate-sinkage", "robot", "single-wheel")  # the file is the name with underscores
+NAMES = ("multi-pass", "plate-sinkage", "robot", "single-wheel")  # the file is the name with underscores
 
 
 def scenario(name: str) -> Scenario[Any]:
