@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from grouser.contact.polygonal import Layer, Pair, PolygonalModule, Shape, shape
+from grouser.contact.polygonal.types import KINDS, LOST
 from tests.rig import ManufacturedMotion
 
 RIGID = Layer(young=np.inf, name="rigid")
@@ -88,4 +89,6 @@ def on_ground(body: Shape, ground: Shape, *, step: float = 1e-3, worlds: int = 1
 
 def rest(rig: ManufacturedMotion, position, rotation=(0.0, 0.0, 0.0, 1.0)) -> ManufacturedMotion:
     """The wrench on bodies that stand still."""
-    return rig.place(position, rotation, np.zeros(3), np.zeros(3)).advance()
+    rig.place(position, rotation, np.zeros(3), np.zeros(3)).advance()
+    assert (rig.out.status.numpy() % KINDS < LOST).all()
+    return rig

@@ -267,7 +267,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
             if e.load[world, slot] <= real(0.0):
                 e.state[world, own] = t.FREE
             else:
-                third = real(1.0 / 3.0)
+                third = real(1.0) / real(3.0)
                 mid = at + R * (third * (s.corners[face, 0] + s.corners[face, 1] + s.corners[face, 2]))
                 v = velocity + wp.cross(spin, mid - at)
                 normal = e.normal[world, slot]

@@ -75,12 +75,10 @@ def moments(x: Any, y: Any, count: int):
         myy += z * (y0 * y0 + y0 * y1 + y1 * y1)
         x0 = x1
         y0 = y1
-    sixth = type(zero)(1.0 / 6.0)
-    twelfth = type(zero)(1.0 / 12.0)
-    return (
-        type(zero)(0.5) * area, sixth * mx, sixth * my,
-        twelfth * mxx, type(zero)(1.0 / 24.0) * mxy, twelfth * myy,
-    )  # fmt: skip
+    half = type(zero)(0.5)
+    sixth = half / type(zero)(3.0)  # a quotient of literals would be float32
+    twelfth = half * sixth
+    return half * area, sixth * mx, sixth * my, twelfth * mxx, half * twelfth * mxy, twelfth * myy
 
 
 @wp.func

@@ -20,7 +20,7 @@ from grouser.precision import precision
 
 REACH = 2.0  # of the layers' thickness: depth up to which faces are looked for
 MARGIN = 0.25  # of an element's edge: relative motion a list of candidates lasts for
-CANDIDATES = 8  # a face of the elements' shape, at least LEAST_CANDIDATES: room on a list
+CANDIDATES = 24  # a face of the elements' shape, at least LEAST_CANDIDATES: room on a list
 LEAST_CANDIDATES = 4096
 GPU_LANES = 128  # threads that share a pair on a GPU
 PATCH = 8  # numbers of an element in the patch channel

@@ -151,6 +151,15 @@ def search_stages(name: str) -> SimpleNamespace:
         return at + R * A, R * e1, R * n, flat
 
     @wp.func
+    def beside(xa: real, ya: real, xb: real, yb: real, flat: vec3, wide: real):
+        """Whether an element lies left of a face's edge, which is its outside there, by more than `wide` [m]."""
+        a = yb - ya
+        b = xa - xb
+        c = xb * ya - xa * yb
+        most = wp.max(c, wp.max(c + a * flat[0], c + a * flat[1] + b * flat[2]))
+        return most < -wide * wp.sqrt(a * a + b * b)
+
+    @wp.func
     def may_meet(
         x: vec3, e1: vec3, e2: vec3, n: vec3, flat: vec3,
         A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reach: real, turn: real,
@@ -182,7 +191,11 @@ def search_stages(name: str) -> SimpleNamespace:
         xc = wp.dot(c, e1)
         low = wp.min(real(0.0), flat[1])
         high = wp.max(flat[0], flat[1])
-        return wp.max(xa, wp.max(xb, xc)) >= low - wide and wp.min(xa, wp.min(xb, xc)) <= high + wide
+        if wp.max(xa, wp.max(xb, xc)) < low - wide or wp.min(xa, wp.min(xb, xc)) > high + wide:
+            return False
+        return not (
+            beside(xa, ya, xb, yb, flat, wide) or beside(xb, yb, xc, yc, flat, wide) or beside(xc, yc, xa, ya, flat, wide)
+        )
 
     @wp.func
     def single(v: vec3, outward: real):
