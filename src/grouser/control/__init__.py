@@ -5,6 +5,7 @@ from grouser.control.follower import PathFollower
 from grouser.control.odometry import Odometry
 from grouser.control.path import Path
 from grouser.control.power import PowerMeter
+from grouser.control.slip import WheelSlip
 from grouser.control.steering import ackermann, crab, point_turn
 from grouser.control.tip_over import TipOver, tip_over_margin
 from grouser.control.wheels import Wheels
@@ -17,6 +18,7 @@ __all__ = [
     "PathFollower",
     "PowerMeter",
     "TipOver",
+    "WheelSlip",
     "Wheels",
     "ackermann",
     "crab",

@@ -45,12 +45,13 @@ class PathFollower:
         axle: float = 0.0,
         turn_rate: float | None = None,
         end_within: float = 0.0,
+        start: float = 0.0,
         period: float = PERIOD,
     ):
         """`speed` [m/s] of the point (`axle` [m], 0) of the chassis, which is what follows the path.
 
         `turn_rate` [rad/s], None: the outermost wheel goes at `speed`. Within `end_within` [m] of its end the path has
-        ended.
+        ended. Before `start` [s] the vehicle stands.
         """
         if mode not in MODES:
             raise InputError(f"PathFollower: mode = {mode!r}: allowed are {', '.join(MODES)}")
@@ -58,7 +59,7 @@ class PathFollower:
             if not (value > 0 and math.isfinite(value)):
                 raise InputError(f"PathFollower: {name} = {value}: allowed is a finite number above 0")
         self.path, self.drive, self.speed, self.mode, self.period = path, drive, speed, mode, period
-        self.look_ahead, self.axle, self.end_within = look_ahead, axle, end_within
+        self.look_ahead, self.axle, self.end_within, self.start = look_ahead, axle, end_within, start
         wheels = drive.wheels
         outermost = float(np.hypot(wheels.positions[:, 0] - axle, wheels.positions[:, 1]).max())
         self.turn_rate = turn_rate if turn_rate is not None else speed / outermost
@@ -85,7 +86,8 @@ class PathFollower:
         self.leg[world], self.progress[world], self.error[world] = leg, arc, error
         if arc >= self.path.length - self.end_within:
             self.ended[world] = True
-        self.drive.twist[world] = (0.0, 0.0, 0.0) if self.ended[world] else self._twist(world, x, y, yaw, leg, arc)
+        stands = self.ended[world] or time < self.start
+        self.drive.twist[world] = (0.0, 0.0, 0.0) if stands else self._twist(world, x, y, yaw, leg, arc)
 
     def _twist(self, world: int, x: float, y: float, yaw: float, leg: int, arc: float) -> Twist:
         if self.mode == "point-turn":

@@ -52,7 +52,7 @@ class Odometry:
         count = len(wheels.drive)
         self.position = np.full((worlds, 3), np.nan)  # [m] of the chassis origin
         self.heading = np.full(worlds, np.nan)  # [rad]
-        self.error = np.full(worlds, np.nan)  # [m] distance to where the chassis is
+        self.error = np.full(worlds, np.nan)  # [m] distance to where the chassis is, in plan view
         self.started = np.zeros(worlds, bool)
         self.rolled = np.zeros((worlds, count))  # [rad] encoders at the last act
         self.angles = np.zeros((worlds, count))  # [rad] steering at the last act
@@ -88,7 +88,7 @@ class Odometry:
             self._move(world, dx, dy, turn, pitch, roll)
         self.rolled[world], self.angles[world] = rolled, angles
         self.pitch[world], self.roll[world] = pitch, roll
-        self.error[world] = math.dist(self.position[world], truth)
+        self.error[world] = math.dist(self.position[world, :2], truth[:2])
 
     def _move(self, world: int, dx: float, dy: float, turn: float, pitch: float, roll: float) -> None:
         """By a motion in the plane of the chassis, which lies at the mean of the old and new tilt.
@@ -123,5 +123,5 @@ class Odometry:
         return [
             Channel("odometry/position", "m", (3,), labels=("x", "y", "z"), read=self.position.copy),
             Channel("odometry/heading", "rad", (), read=self.heading.copy),
-            Channel("odometry/error", "m", (), "", read=self.error.copy),
+            Channel("odometry/position_error", "m", (), "", read=self.error.copy),
         ]

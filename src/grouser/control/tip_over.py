@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import mujoco
@@ -22,28 +23,33 @@ def tip_over_margin(supports: np.ndarray, centre: np.ndarray, force: np.ndarray)
     Force-angle measure (Papadopoulos and Rey 1996) without its weights: for each edge of the convex hull of the
     `supports` [m], (point, 3), seen along the force, the angle between the force and the line from the centre of mass
     [m], (3,) square to the edge. `force` (3,) is weight less mass times acceleration, in any unit. NaN without a force
-    or with fewer than two points.
+    or with fewer than two points; these must not fall together.
     """
     size = math.sqrt(float(force @ force))
     if size == 0 or len(supports) < 2:
         return math.nan
-    down = force / size
+    x, y, z = (force / size).tolist()
+    down = np.array([x, y, z])
+    first, second = _pairs(len(supports))
     arms = supports - centre
-    first, second = np.divmod(np.arange(len(arms) ** 2), len(arms))
-    first, second = first[first != second], second[first != second]
     edges = arms[second] - arms[first]
-    # A pair is an edge of the hull where no point lies to its right, seen from above: (e x (p - a)) . up >= 0.
-    sideways = np.cross(down, edges)  # to the right of each edge, times its length
-    outside = sideways @ arms.T - np.einsum("ij,ij->i", sideways, arms[first])[:, None]
-    reach = float(np.abs(arms).max())
-    is_edge = outside.max(axis=1) <= COLLINEAR * reach**2
-    edges, arms = edges[is_edge], arms[first[is_edge]]
-    lengths = np.sqrt(np.einsum("ij,ij->i", edges, edges))
-    axes = edges / np.where(lengths > 0, lengths, 1.0)[:, None]
-    square = arms - axes * np.einsum("ij,ij->i", axes, arms)[:, None]
-    pull = down - axes * (axes @ down)[:, None]
-    inside = np.einsum("ij,ij->i", axes, np.cross(square, pull))
-    return float(np.arctan2(inside, np.einsum("ij,ij->i", square, pull)).min())
+    # A pair is an edge of the hull where no point lies to its right, seen from above.
+    right = edges @ np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])  # down x edge
+    beyond = right @ arms.T - (right * arms[first]).sum(axis=1)[:, None]
+    is_edge = beyond.max(axis=1) <= COLLINEAR * float(np.abs(arms).max()) ** 2
+    edges, right, arms = edges[is_edge], right[is_edge], arms[first[is_edge]]
+    lengths = np.sqrt((edges * edges).sum(axis=1))
+    # With l and f the parts of arm and force square to the edge e: sine e . (l x f), cosine l . f.
+    sine = (right * arms).sum(axis=1) / lengths
+    cosine = arms @ down - (edges * arms).sum(axis=1) * (edges @ down) / lengths**2
+    return float(np.arctan2(sine, cosine).min())
+
+
+@cache
+def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """All ordered pairs of different points."""
+    first, second = np.nonzero(~np.eye(count, dtype=bool))
+    return first, second
 
 
 class TipOver:

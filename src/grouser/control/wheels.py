@@ -76,8 +76,8 @@ class Wiring:
         self.drive = np.array(actuators, np.intp)
         self.drive_sign = np.array([_sign(model, rest, turned, j, FORWARD) for j in joints])
         self.drive_gear = self.drive_sign * model.actuator_gear[self.drive, 0]
+        self.axles = np.array(joints, np.intp)
         self.roll = np.array(model.jnt_qposadr[joints], np.intp)  # where encoders stand in qpos
-        self.spin = np.array(model.jnt_dofadr[joints], np.intp)  # and their rates in qvel
         self.bodies = np.array(model.jnt_bodyid[joints], np.intp)
         self.steered = np.array([k for k, name in enumerate(steer) if name is not None], np.intp)
         actuators = [actuator_id(model, name) for name in steer if name is not None]

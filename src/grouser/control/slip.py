@@ -1,0 +1,67 @@
+"""Slip of each wheel over a stretch of time: how far it rolled against how far it went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from grouser.control.wheels import Wheels, Wiring, Worlds
+from grouser.module import Channel
+
+PERIOD = 0.5  # [s] over which slip is taken (assumed: a few centimetres of a rover, several grousers)
+LEAST_WAY = 1e-3  # [m] rolled or gone in a period below which a wheel stands
+
+
+class WheelSlip:
+    """Slip over the last period: driving 1 - way/rolled, braking rolled/way - 1.
+
+    The way is that of the wheel's centre along its heading (the mean of those at both ends), the rolled one radius
+    times turn of the encoder. Sideways slip does not count.
+    """
+
+    def __init__(self, wheels: Wheels, *, worlds: int = 1, period: float = PERIOD):
+        self.wheels, self.period = wheels, period
+        count = len(wheels.drive)
+        self.slip = np.zeros((worlds, count))  # [1]
+        self.started = np.zeros(worlds, bool)
+        self.rolled = np.zeros((worlds, count))  # [rad] encoders at the last act
+        self.centres = np.zeros((worlds, count, 3))  # [m] at the last act
+        self.ahead = np.zeros((worlds, count, 3))  # unit vectors at the last act
+        self._worlds = Worlds(self, worlds, self._wire)
+
+    def _wire(self, model: mujoco.MjModel) -> None:
+        w = self.wheels
+        self._wiring = Wiring(model, w.drive, w.steer, w.chassis)
+
+    def act(self, time: float, sensors: Any, command: Any) -> None:
+        world, wires = self._worlds.index(sensors), self._wiring
+        rolled = sensors.qpos[wires.roll] * wires.drive_sign
+        centres, up = sensors.xpos[wires.bodies], sensors.xmat[wires.chassis].reshape(3, 3)[:, 2]
+        ahead = np.cross(sensors.xaxis[wires.axles] * wires.drive_sign[:, None], up)
+        if self.started[world]:
+            heading = (ahead + self.ahead[world]) / 2
+            way = np.einsum("ij,ij->i", centres - self.centres[world], heading)
+            rim = (rolled - self.rolled[world]) * self.wheels.radius
+            larger = np.where(np.abs(rim) >= np.abs(way), rim, way)
+            moves = np.abs(larger) > LEAST_WAY
+            self.slip[world] = np.where(moves, (rim - way) / np.where(moves, larger, 1.0), 0.0)
+        self.started[world] = True
+        self.rolled[world], self.centres[world], self.ahead[world] = rolled, centres, ahead
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "slip": self.slip, "started": self.started, "rolled": self.rolled, "centres": self.centres,
+            "ahead": self.ahead,
+        }  # fmt: skip
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        chosen = self._worlds.check(worlds)
+        for array in self.state().values():
+            array[chosen] = 0
+
+    def channels(self) -> list[Channel]:
+        names = self.wheels.names
+        return [Channel("wheel/slip", "1", (len(names),), "", labels=names, read=self.slip.copy)]

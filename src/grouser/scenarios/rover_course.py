@@ -1,0 +1,282 @@
+"""A rover drives a course on soil: steering, path following, odometry against truth, energy, tip-over margin.
+
+The rover is that of `grouser.robots.exomars`; no paper has this drive, so there is little to expect of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Annotated, Any, Literal
+
+import mujoco
+import numpy as np
+import pydantic
+from pydantic_core import PydanticCustomError
+
+from grouser.contact.soil import SoilModule, SoilOptions
+from grouser.control import Drive, GroundSpeed, Odometry, Path, PathFollower, PowerMeter, TipOver, Wheels, WheelSlip
+from grouser.control.follower import TURN_ABOVE
+from grouser.errors import InputError
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.robots import exomars
+from grouser.robots.exomars import ExoMars
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.soil_choice import SoilChoice
+from grouser.simulation import Simulation
+from grouser.terrain.generators import slope
+from grouser.terrain.ground import Ground
+
+LARGEST_STEP = 5e-3  # [s]
+LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it pull and sinkage are off by percents
+SETTLING = 2.0  # [s] the rover stands in the soil before it drives
+MARGIN = 1.8  # [m] of ground round the course: half a rover and room for mounds
+OUTER = 1.25  # speed of the fastest wheel in a curve over that of the rover (assumed)
+STEERING = 14.0  # [s] wheels steer for a point turn and back, gather speed twice, and the turn slows down
+SLACK = 1.1  # duration over that of a drive at the wanted speed
+DRIVES = tuple(f"drive_{name}" for name in exomars.WHEELS)
+STEERS = tuple(f"steer_{name}" for name in exomars.WHEELS)
+BODIES = tuple(f"wheel_{name}" for name in exomars.WHEELS)
+
+Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
+Coordinate = Annotated[float, Unit("m")]
+# An S: the quintic 10 t^3 - 15 t^4 + 6 t^5 over 6.5 m, 2 m high, rounded to centimetres; sharpest radius about 4 m.
+COURSE = ((0.0, 0.0), (1.1, 0.07), (2.2, 0.42), (3.25, 1.0), (4.3, 1.58), (5.4, 1.93), (6.5, 2.0))
+
+Rover: type[Settings] = pydantic.create_model(
+    "Rover",
+    __base__=Settings,
+    __doc__="Parameters of the rover, as in `grouser.robots.exomars.ExoMars`.",
+    **{f.name: (type(f.default), f.default) for f in dataclasses.fields(ExoMars)},  # type: ignore[call-overload]
+)
+
+
+class RoverCourse(Settings):
+    """Settings of `rover-course`."""
+
+    soil: SoilChoice = SoilChoice(name="dry-sand")
+    mode: Literal["ackermann", "crab", "point-turn"] = "ackermann"
+    waypoints: tuple[tuple[Coordinate, Coordinate], ...] = COURSE
+    speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.05  # of the middle of the rover
+    hold_speed: bool = True  # wheels turn faster where they slip
+    look_ahead: Metres = 0.6
+    slope_deg: Annotated[float, pydantic.Field(ge=0, le=40), Unit("degree")] = 0.0
+    slope_direction_deg: Annotated[float, Unit("degree")] = 0.0  # in which it rises, from x; 90: across
+    rover: Rover = Rover()  # type: ignore[valid-type]
+    gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = exomars.MARS
+    compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
+    spacing: Metres = 0.01
+    step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
+    erosion: bool = True
+    dtype: Literal["float64", "float32"] = "float64"
+
+    @pydantic.field_validator("waypoints")
+    @classmethod
+    def _is_a_path(cls, value: Any) -> Any:
+        try:
+            Path(value)
+        except InputError as error:
+            raise PydanticCustomError("path", "{text}", {"text": str(error).split(": ", 1)[1]}) from None
+        return value
+
+    @property
+    def path(self) -> Path:
+        """Straight legs for point turns, else a spline."""
+        return Path(self.waypoints, smooth=self.mode != "point-turn")
+
+    @property
+    def parameters(self) -> ExoMars:
+        return ExoMars(**self.rover.model_dump())  # type: ignore[attr-defined]
+
+    @property
+    def chosen_step(self) -> float:
+        """Step [s]: the largest that keeps the travel of each wheel below a quarter of a millimetre a step."""
+        return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / (OUTER * self.speed))
+
+    def chosen_soil(self):
+        soil = self.soil.resolve()
+        return soil if self.compression is None else soil.replace(compression=self.compression)
+
+
+def build(s: RoverCourse) -> Simulation:
+    p, path = s.parameters, s.path
+    if s.speed / p.wheel_radius > p.drive_speed:
+        raise InputError(
+            f"speed = {s.speed:g} m/s: allowed is at most {p.drive_speed * p.wheel_radius:.3g} m/s, "
+            f"rover.drive_speed {p.drive_speed:g} rad/s times rover.wheel_radius {p.wheel_radius:g} m"
+        )
+    low, high = path.points.min(axis=0) - MARGIN, path.points.max(axis=0) + MARGIN
+    size = (float(high[0] - low[0]), float(high[1] - low[1]))
+    terrain = slope(s.slope_deg, s.slope_direction_deg, size=size, spacing=min(size) / 8, origin=(low[0], low[1]))
+    ground = Ground(terrain, s.chosen_soil(), s.spacing, dtype=s.dtype)
+    surface = exomars.wheel_surface(p)
+    module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion))
+    spec = exomars.build(p, gravity=s.gravity)
+    spec.compiler.degree = False  # the rover's ranges are in rad
+    _place(spec, s, path.heading(0))
+    wheels = Wheels(exomars.wheel_positions(p), p.wheel_radius, np.full(6, p.steer_limit), DRIVES, STEERS)
+    drive = Drive(wheels, wheel_rate_limit=p.drive_speed)
+    follower = PathFollower(path, drive, s.speed, s.mode, look_ahead=s.look_ahead, start=SETTLING)
+    odometry = Odometry(wheels)
+    meters = [PowerMeter([*DRIVES, *STEERS]), odometry, TipOver(wheels), WheelSlip(wheels)]
+    holding = [GroundSpeed(drive)] if s.hold_speed else []
+    sim = Simulation(
+        spec, [module], ground=ground, controllers=[*meters, follower, *holding, drive], step=s.chosen_step,
+        dtype=s.dtype,
+    )  # fmt: skip
+    for channel in _channels(sim, odometry):
+        sim.add_channel(channel)
+    return sim
+
+
+def _place(spec: mujoco.MjSpec, s: RoverCourse, heading: float) -> None:
+    """The rover on the plane at the start of the course, along it, its grousers just touching."""
+    p = s.parameters
+    tilt, rise = math.radians(s.slope_deg), math.radians(s.slope_direction_deg)
+    normal = np.array([-math.sin(tilt) * math.cos(rise), -math.sin(tilt) * math.sin(rise), math.cos(tilt)])
+    x, y = s.waypoints[0]
+    ground = np.array([x, y, math.tan(tilt) * (x * math.cos(rise) + y * math.sin(rise))])
+    # In plan view the chassis' origin stands over the first waypoint, as the path is one in plan view.
+    left = np.cross(normal, [math.cos(heading), math.sin(heading), 0.0])
+    left /= np.linalg.norm(left)
+    axes = np.column_stack([np.cross(left, normal), left, normal])
+    lift = (p.longitudinal_pivot_height + p.grouser_height) / normal[2]
+    chassis = spec.body("chassis")
+    chassis.pos = ground + np.array([0.0, 0.0, lift])
+    quaternion = np.zeros(4)
+    mujoco.mju_mat2Quat(quaternion, axes.ravel())
+    chassis.quat = quaternion
+
+
+def _channels(sim: Simulation, odometry: Odometry) -> list[Channel]:
+    """Where the rover is and where its wheels say it is, in plan view."""
+    body, data = sim.model.body("chassis").id, sim.engine.data
+
+    def both(axis):
+        return np.column_stack([[d.xpos[body, axis] for d in data], odometry.position[:, axis]])
+
+    return [
+        Channel("course/x", "m", (2,), labels=("driven", "odometry"), read=lambda: both(0)),
+        Channel("course/y", "m", (2,), labels=("driven", "odometry"), read=lambda: both(1)),
+    ]
+
+
+def duration(s: RoverCourse) -> float:
+    """The course at the wanted speed, with slack; point turns at the speed of the outermost wheel, and steering."""
+    path = s.path
+    moving = path.length / s.speed
+    if s.mode == "point-turn":
+        headings = np.array([path.heading(leg) for leg in range(path.legs)])
+        turns = np.abs(np.remainder(np.diff(headings) + np.pi, 2 * np.pi) - np.pi)
+        outermost = float(np.hypot(*exomars.wheel_positions(s.parameters).T).max())
+        moving += float(turns.sum()) * outermost / s.speed
+        moving += float((turns > TURN_ABOVE).sum()) * STEERING
+    return SETTLING + SLACK * moving + 3.0
+
+
+def metrics(s: RoverCourse) -> list[dict[str, Any]]:
+    return [
+        metric(
+            "course_completed", "1", "the path controller says that the path has ended",
+            True, None, "the run lasts as long as the course takes at the wanted speed, and a tenth",
+        ),
+        metric("cross_track_error_max_m", "m", "greatest distance of the chassis' origin to the side of the path"),
+        metric(
+            "odometry_error_rel", "1",
+            "distance between where the rover is at the end and where its odometry has it, over distance_m",
+        ),
+        metric("distance_m", "m", "way of the chassis' origin"),
+        metric("energy_per_metre_J", "J/m", "mechanical work of all drive and steering motors over distance_m"),
+        metric("power_mean_W", "W", "mechanical work of all drive and steering motors over the time of the drive"),
+        metric(
+            "tip_over_margin_min_deg", "degree",
+            "least angle by which effective gravity would have to turn to pass an edge of the wheels' support polygon",
+        ),
+        metric("slip_mean", "1", "mean over wheels and time of the drive; 1 - v/(r w), braking r w/v - 1, r the rim's"),
+        metric("sinkage_max_m", "m", "greatest sinkage of a wheel"),
+        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+    ]  # fmt: skip
+
+
+def figures(s: RoverCourse) -> list[dict[str, Any]]:
+    points, driving = s.path.points, [SETTLING, None]
+    commanded = {"label": "commanded", "style": "line", "x": points[:, 0].tolist(), "y": points[:, 1].tolist()}
+    return [
+        {
+            "name": "course", "title": "The course from above", "kind": "xy", "x": "course/x", "y": ["course/y"],
+            "xlabel": "x [m]", "ylabel": "y [m]", "equal": True, "overlay": [commanded],
+            "caption": "Path that was commanded, driven, and what odometry made of it.",
+        },
+        {
+            "name": "cross-track", "title": "Beside the path", "kind": "lines", "x": "path/progress",
+            "y": ["path/cross_track_error", "odometry/position_error"], "xlabel": "along the path [m]",
+            "ylabel": "error [m]",
+            "caption": "Cross-track error (positive to the left), and distance of the odometry from the truth.",
+        },
+        {
+            "name": "slip", "title": "Slip of the wheels", "kind": "lines", "y": ["wheel/slip"],
+            "ylabel": "slip [1]", "window": driving,
+            "caption": "Over half a second each: driving 1 - v/(r w), braking r w/v - 1, r of the rim.",
+        },
+        {
+            "name": "sinkage", "title": "Sinkage of the wheels", "kind": "lines", "y": ["soil/sinkage"],
+            "ylabel": "sinkage [m]", "window": driving,
+            "caption": "From the undisturbed surface down to the lowest point of the wheel.",
+        },
+        {
+            "name": "steering", "title": "Steering angles", "kind": "lines",
+            "y": [f"joint/position[{name}]" for name in STEERS], "ylabel": "angle [rad]",
+            "caption": "Of the steering joints, positive to the left.",
+        },
+        {
+            "name": "power", "title": "Power of the motors", "kind": "lines", "y": ["power/total", "power/mean"],
+            "ylabel": "power [W]", "caption": "Mechanical power of all drive and steering motors, and its mean so far.",
+        },
+        {
+            "name": "tip-over", "title": "Tip-over margin", "kind": "lines", "y": ["tip_over/margin"],
+            "ylabel": "margin [rad]", "window": driving,
+            "caption": "Least angle between effective gravity and an edge of the support polygon; below 0 it tips.",
+        },
+        {
+            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
+            "paths": ["body/pose[chassis]"],
+            "caption": "Height against the undisturbed surface: the tracks of six wheels.",
+        },
+    ]  # fmt: skip
+
+
+def measure(s: RoverCourse, recording: Recording) -> dict[str, Any]:
+    ended = recording["path/ended"] > 0
+    last = int(np.argmax(ended)) if ended.any() else len(ended) - 1
+    driving = slice(int(np.searchsorted(recording.time, SETTLING)), last + 1)
+    distance, energy = recording["travel/distance"], recording["energy/total"]
+    moving = recording["drive/waiting"][driving] == 0
+    way = float(distance[last] - distance[driving.start])
+    work = float(energy[last] - energy[driving.start])
+    time = float(recording.time[last] - recording.time[driving.start])
+    return {
+        "course_completed": bool(ended.any()),
+        "cross_track_error_max_m": float(np.nanmax(np.abs(recording["path/cross_track_error"][driving]))),
+        "odometry_error_rel": float(recording["odometry/position_error"][last]) / way if way > 0 else math.nan,
+        "distance_m": way,
+        "energy_per_metre_J": work / way if way > 0 else math.nan,
+        "power_mean_W": work / time if time > 0 else math.nan,
+        "tip_over_margin_min_deg": math.degrees(float(np.nanmin(recording["tip_over/margin"][driving]))),
+        "slip_mean": float(np.mean(recording["wheel/slip"][driving][moving])),
+        "sinkage_max_m": float(recording["soil/sinkage"][driving].max()),
+    }
+
+
+SCENARIO = Scenario(
+    name="rover-course",
+    summary="a six-wheel rover drives a course on soil, steered by a path controller",
+    source="no paper; rover of 000_03880735ba32ca08.txt section III.E",
+    settings=RoverCourse,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+)
