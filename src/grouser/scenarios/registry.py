@@ -8,7 +8,8 @@ from typing import Any
 from grouser.scenarios.scenario import Scenario
 from grouser.terrain import checks
 
-NAMES = ("multi-pass", "plate-sinkage", "robot", "single-wheel")  # the file is the name with underscores
+# The file is the name with underscores.
+NAMES = ("multi-pass", "plate-sinkage", "robot", "rover-course", "single-wheel")
 
 
 def scenario(name: str) -> Scenario[Any]:
