@@ -3,7 +3,7 @@
 sweep.json         the sweep: parameters, cases, a hash of all that decides the results
 cases/0001.json    settings, metrics and status of a case that is over
 recordings/0001.h5 where they are wanted
-working/           of the cases that run now
+.working/          of the cases that run now
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ try:
 except ImportError:  # not POSIX
     fcntl = None
 
-SWEEP, CASES, RECORDINGS, WORKING, LOCK = "sweep.json", "cases", "recordings", "working", ".lock"
+SWEEP, CASES, RECORDINGS, WORKING, LOCK = "sweep.json", "cases", "recordings", ".working", ".lock"
 MADE = ("table.csv", "table.md", "sweep.html")  # what is made of the results
 COMPLETE, FAILED = "complete", "failed"
 
@@ -116,9 +116,11 @@ class SweepFolder:
             shutil.rmtree(self.path / WORKING, ignore_errors=True)
 
     def _clear(self) -> None:
-        for name in (CASES, RECORDINGS):
-            shutil.rmtree(self.path / name, ignore_errors=True)
-        for file in (self.path / SWEEP, *(self.path / name for name in MADE), *(self.path / "figures").glob("*.png")):
+        """Take away what another sweep left; files that no sweep made stay."""
+        if read_json(self.path / SWEEP) is None:
+            return
+        made = (f"{CASES}/[0-9]*.json", f"{RECORDINGS}/[0-9]*.h5", "figures/*.png", SWEEP, *MADE)
+        for file in [file for pattern in made for file in self.path.glob(pattern)]:
             file.unlink(missing_ok=True)
 
     def _tidy(self) -> None:

@@ -51,6 +51,7 @@ def run(
 def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int:
     """Run a sweep with a progress bar, say where its tables are, name the cases that failed."""
     from grouser.commands import sweep_progress
+    from grouser.commands.run import INTERRUPTED
     from grouser.commands.sweep import sweep as swept
 
     tally = None
@@ -64,9 +65,9 @@ def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int
         with sweep_progress.shown(file.stem) as show:
             outcome = swept(file, out=out, workers=workers, force=force, progress=counted)
     except KeyboardInterrupt:
-        if tally is not None:
-            print(f"{tally.done} of {tally.total} cases are kept; the same command goes on", file=sys.stderr)
-        raise
+        kept = f": {tally.done} of {tally.total} cases are kept, the same command goes on" if tally else ""
+        print(f"error: interrupted{kept}", file=sys.stderr)
+        return INTERRUPTED
     total, complete = len(outcome.table.rows), len(outcome.table.complete)
     before = f" ({tally.before} from before)" if tally and tally.before else ""
     print(f"{complete} of {total} cases complete{before}: {outcome.folder / 'sweep.html'}")

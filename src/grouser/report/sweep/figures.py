@@ -37,10 +37,11 @@ class Drawn:
 
 
 def draw_sweep(table: SweepTable, directory: Path) -> list[Drawn]:
-    """One PNG for each metric, a second where the grid has two parameters; old ones are taken away."""
+    """One PNG for each metric, a second where the grid has two parameters; those of metrics not wanted any more go."""
     directory.mkdir(parents=True, exist_ok=True)
-    for old in directory.glob("*.png"):
-        old.unlink()
+    for metric in dict.fromkeys(name for row in table.rows for name in row.metrics):
+        for old in (directory / f"{file_name({'name': metric})}{end}.png" for end in ("", "-map")):
+            old.unlink(missing_ok=True)
     done = []
     grid = table.about["method"] == "grid"
     varied = [path for path in table.parameters if len(table.steps[path]) > 1]
