@@ -1,0 +1,147 @@
+"""How many rocks of which size lie on a square metre: size-frequency laws as data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.terrain import checks
+
+FINE = 256  # points of a law's table: neighbours differ by about a hundredth in diameter
+
+
+class SizeLaw(Protocol):
+    """What a rock field needs to know about sizes."""
+
+    def density(self, diameter: float = 0.0) -> float:
+        """[1/m^2] rocks of this diameter [m] or larger."""
+        ...
+
+    def draw(self, count: int, random: np.random.Generator) -> np.ndarray:
+        """[m], (count,) diameters."""
+        ...
+
+    @property
+    def area_fraction(self) -> float:
+        """Expected share of the ground that rocks cover, pi D^2 / 4 each."""
+        ...
+
+
+@dataclass(frozen=True)
+class SizeClasses:
+    """Some diameters, each with its own number of rocks for a square metre."""
+
+    diameters: tuple[float, ...]  # [m]
+    densities: tuple[float, ...]  # [1/m^2], one each
+
+    def __post_init__(self):
+        diameters, densities = _columns("size classes", self.diameters, self.densities)
+        for k, value in enumerate(densities):
+            checks.number(value, f"size classes: densities[{k}]", at_least=0.0)
+        object.__setattr__(self, "diameters", diameters)
+        object.__setattr__(self, "densities", densities)
+
+    def density(self, diameter: float = 0.0) -> float:
+        return sum(n for d, n in zip(self.diameters, self.densities, strict=True) if d >= diameter)
+
+    def draw(self, count: int, random: np.random.Generator) -> np.ndarray:
+        if count == 0:
+            return np.zeros(0)
+        share = np.array(self.densities) / self.density()
+        return np.array(self.diameters)[random.choice(len(share), size=count, p=share)]
+
+    @property
+    def area_fraction(self) -> float:
+        return sum(n * math.pi * d**2 / 4 for d, n in zip(self.diameters, self.densities, strict=True))
+
+
+@dataclass(frozen=True)
+class SizeTable:
+    """Cumulative numbers: densities[k] rocks for a square metre are of diameters[k] or larger.
+
+    Between two diameters rocks are spread evenly in log D; those of the last entry all have its diameter.
+    """
+
+    diameters: tuple[float, ...]  # [m], rising
+    densities: tuple[float, ...]  # [1/m^2], falling, the last may be 0
+
+    def __post_init__(self):
+        diameters, densities = _columns("size table", self.diameters, self.densities)
+        for k in range(1, len(diameters)):
+            checks.number(diameters[k], f"size table: diameters[{k}]", above=diameters[k - 1])
+            checks.number(densities[k], f"size table: densities[{k}]", at_most=densities[k - 1])
+        checks.number(densities[-1], f"size table: densities[{len(densities) - 1}]", at_least=0.0)
+        object.__setattr__(self, "diameters", diameters)
+        object.__setattr__(self, "densities", densities)
+
+    def density(self, diameter: float = 0.0) -> float:
+        if diameter > self.diameters[-1]:
+            return 0.0
+        logarithm = math.log(max(diameter, self.diameters[0]))
+        return float(np.interp(logarithm, np.log(self.diameters), self.densities))
+
+    def draw(self, count: int, random: np.random.Generator) -> np.ndarray:
+        above = random.uniform(0.0, self.densities[0], size=count)  # [1/m^2] of the larger ones
+        return np.exp(np.interp(above, self.densities[::-1], np.log(self.diameters)[::-1]))
+
+    @property
+    def area_fraction(self) -> float:
+        d, n = np.array(self.diameters), np.array(self.densities)
+        square = np.diff(d**2) / (2 * np.diff(np.log(d)))  # mean of D^2 where log D is spread evenly
+        return float(math.pi / 4 * ((n[:-1] - n[1:]) @ square + n[-1] * d[-1] ** 2))
+
+
+def golombek_rapp(abundance: float, least: float = 0.03, most: float = 1.0) -> SizeTable:
+    """Rocks from `least` to `most` [m] of the exponential law for Mars: F(D) = k exp(-q D), q = 1.79 + 0.152/k.
+
+    F is the share of the ground covered by rocks of diameter D or larger, k = `abundance` that of all rocks. Golombek
+    and Rapp 1997 (003's reference 1), the constants of q as in Golombek et al. 2003 (NTRS 20030111177).
+    N(D) is the integral of 4/(pi D^2) over -dF.
+    """
+    k = checks.number(abundance, "golombek_rapp: abundance", above=0.0, below=1.0)
+    d = _diameters("golombek_rapp", least, most)
+    q = 1.79 + 0.152 / k  # [1/m]
+    # Simpson's rule over log D from each point of the table to the next.
+    middle = np.sqrt(d[:-1] * d[1:])
+    ends, centre = ((4 * k * q / np.pi) * np.exp(-q * x) / x for x in (d, middle))  # D dN/dD
+    steps = np.diff(np.log(d)) * (ends[:-1] + 4 * centre + ends[1:]) / 6
+    return _table(d, np.append(np.cumsum(steps[::-1])[::-1], 0.0))
+
+
+def power_law(coefficient: float, exponent: float, least: float, most: float) -> SizeTable:
+    """N(D) = coefficient D^-exponent [1/m^2], of which the rocks from `least` to `most` [m] are made."""
+    factor = checks.number(coefficient, "power_law: coefficient", above=0.0)
+    power = checks.number(exponent, "power_law: exponent", above=0.0)
+    d = _diameters("power_law", least, most)
+    return _table(d, factor * (d**-power - d[-1] ** -power))
+
+
+def _diameters(what: str, least: float, most: float) -> np.ndarray:
+    low = checks.number(least, f"{what}: least", above=0.0)
+    return np.geomspace(low, checks.number(most, f"{what}: most", above=low), FINE)
+
+
+def _table(diameters: np.ndarray, densities: np.ndarray) -> SizeTable:
+    return SizeTable(tuple(diameters.tolist()), tuple(densities.tolist()))
+
+
+def _columns(what: str, diameters: Any, densities: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Two columns of equal length, diameters above 0."""
+    if not (isinstance(diameters, Sequence | np.ndarray) and isinstance(densities, Sequence | np.ndarray)):
+        raise InputError(f"{what}: diameters and densities must be two rows of numbers")
+    if len(diameters) != len(densities) or len(diameters) == 0:
+        raise InputError(
+            f"{what}: {len(diameters)} diameters and {len(densities)} densities: allowed are as many of both, 1 or more"
+        )
+    return (
+        tuple(checks.number(d, f"{what}: diameters[{k}]", above=0.0) for k, d in enumerate(diameters)),
+        tuple(checks.number(n, f"{what}: densities[{k}]") for k, n in enumerate(densities)),
+    )
+
+
+VIKING_1 = SizeClasses((0.05, 0.1, 0.25), (2.0, 1.7, 0.8))  # 003_7975400cf393bbef.txt Table 1

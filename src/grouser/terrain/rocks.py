@@ -1,0 +1,240 @@
+"""Rock fields: seeded, irregular rocks on or in the ground, with the sizes of a size-frequency law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.terrain import checks
+from grouser.terrain.elevation import BARE, ElevationGrid
+from grouser.terrain.rock_shapes import mass_properties, rock_mesh
+from grouser.terrain.rock_sizes import VIKING_1, SizeClasses, SizeLaw, SizeTable, golombek_rapp, power_law
+
+__all__ = ["VIKING_1", "Rock", "RockField", "SizeClasses", "SizeTable", "golombek_rapp", "power_law", "rock_field"]
+
+BURIAL = (0.2, 0.5)  # share of a rock's height below ground, least and most (assumed)
+DENSITY = 2700.0  # [kg/m^3] basalt (assumed)
+THROWS = 1000  # places tried for a rock before the field counts as full
+MOST_ROCKS = 20_000
+ROUND_OFF = 1e-12  # of a triangle seen from above: a node on its edge is under it
+
+
+@dataclass(frozen=True, eq=False)
+class Rock:
+    """One rock; its frame lies at its centre of mass, axes along those of the world as it was placed."""
+
+    name: str
+    diameter: float  # [m] mean of length and width seen from above
+    position: np.ndarray  # [m], (3,) of the frame, world
+    heading: float  # [rad] of its length
+    burial: float  # share of its height below the ground; 0 where it is movable
+    movable: bool
+    vertices: np.ndarray  # [m], (vertex, 3) own frame
+    triangles: np.ndarray  # (triangle, 3) int32, counter-clockwise from outside
+
+    @property
+    def world_vertices(self) -> np.ndarray:
+        """[m], (vertex, 3) as it was placed."""
+        return self.vertices + self.position
+
+    @property
+    def height(self) -> float:
+        """[m] from its lowest to its highest point."""
+        return float(np.ptp(self.vertices[:, 2]))
+
+    @property
+    def reach(self) -> float:
+        """[m] radius of the circle round `position` that holds it, seen from above."""
+        return _reach(self.vertices)
+
+    @property
+    def volume(self) -> float:
+        """[m^3]."""
+        return mass_properties(self.vertices, self.triangles)[0]
+
+    def top(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """[m] height of its upper side over points of the ground, -inf beside it."""
+        corners = self.world_vertices[self.triangles]
+        a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+        upward = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
+        a, b, c, area = (part[upward > 0] for part in (a, b, c, upward))
+        px, py = np.ravel(x)[:, None], np.ravel(y)[:, None]
+        of_b = ((px - a[:, 0]) * (c[:, 1] - a[:, 1]) - (py - a[:, 1]) * (c[:, 0] - a[:, 0])) / area
+        of_c = ((b[:, 0] - a[:, 0]) * (py - a[:, 1]) - (b[:, 1] - a[:, 1]) * (px - a[:, 0])) / area
+        inside = (of_b >= -ROUND_OFF) & (of_c >= -ROUND_OFF) & (of_b + of_c <= 1 + ROUND_OFF)
+        heights = a[:, 2] + of_b * (b[:, 2] - a[:, 2]) + of_c * (c[:, 2] - a[:, 2])
+        return np.where(inside, heights, -np.inf).max(axis=1).reshape(np.shape(x))
+
+
+@dataclass(frozen=True, eq=False)
+class RockField:
+    """Rocks on a rectangle of ground; their middles lie inside it and no two overlap, seen from above."""
+
+    rocks: tuple[Rock, ...]  # large ones first
+    size: tuple[float, float]  # [m] along x and y
+    origin: tuple[float, float]  # [m] corner at least x and y
+    left_out: int = 0  # rocks that fell into a keep-out circle
+
+    @property
+    def fixed(self) -> tuple[Rock, ...]:
+        return tuple(rock for rock in self.rocks if not rock.movable)
+
+    @property
+    def movable(self) -> tuple[Rock, ...]:
+        return tuple(rock for rock in self.rocks if rock.movable)
+
+    @property
+    def diameters(self) -> np.ndarray:
+        """[m], (rock,)."""
+        return np.array([rock.diameter for rock in self.rocks])
+
+    @property
+    def area_fraction(self) -> float:
+        """Share of the rectangle that the rocks cover, pi D^2 / 4 each."""
+        return float(np.pi / 4 * (self.diameters**2).sum() / (self.size[0] * self.size[1]))
+
+    def mesh(self) -> tuple[np.ndarray, np.ndarray]:
+        """All fixed rocks as one: vertices [m], (vertex, 3) world, triangles (triangle, 3)."""
+        if not self.fixed:
+            return np.zeros((0, 3)), np.zeros((0, 3), np.int32)
+        starts = np.cumsum([0] + [len(rock.vertices) for rock in self.fixed])
+        triangles = [rock.triangles + start for rock, start in zip(self.fixed, starts[:-1], strict=True)]
+        return np.vstack([rock.world_vertices for rock in self.fixed]), np.vstack(triangles).astype(np.int32)
+
+    def cover(self, ground: ElevationGrid) -> np.ndarray:
+        """(ny, nx) bool: nodes of the grid over which a fixed rock stands out of the ground."""
+        covered = np.zeros(ground.heights.shape, bool)
+        for rock in self.fixed:
+            low, high = rock.world_vertices.min(axis=0), rock.world_vertices.max(axis=0)
+            columns = slice(*np.searchsorted(ground.x, (low[0], high[0])))
+            rows = slice(*np.searchsorted(ground.y, (low[1], high[1])))
+            x, y = np.meshgrid(ground.x[columns], ground.y[rows])
+            if x.size:
+                covered[rows, columns] |= rock.top(x, y) > ground.heights[rows, columns]
+        return covered
+
+    def masked(self, ground: ElevationGrid) -> ElevationGrid:
+        """The ground without soil under fixed rocks, where the wheel would be held twice; as fine as the grid is."""
+        index = np.zeros(ground.heights.shape, np.int32) if ground.soil_index is None else ground.soil_index
+        return ground.with_soils(np.where(self.cover(ground), BARE, index), ground.soils)
+
+
+def rock_field(
+    law: SizeLaw = VIKING_1,
+    *,
+    size: tuple[float, float] = (10.0, 10.0),
+    origin: tuple[float, float] | None = None,
+    ground: ElevationGrid | None = None,
+    seed: int = 0,
+    burial: float | tuple[float, float] = BURIAL,
+    movable_below: float = 0.0,
+    keep_out: Sequence[tuple[float, float, float]] = (),
+    gap: float = 0.0,
+) -> RockField:
+    """Rocks thrown on a rectangle of `size` [m], its corner at `origin` (default: centred), on `ground` (or z = 0).
+
+    Their number is Poisson distributed with the law's density. A rock that would overlap another, or come closer than
+    `gap` [m], is thrown again; one that reaches into a `keep_out` circle (x, y, radius) [m] is left out, so that the
+    density elsewhere stays. Rocks smaller than `movable_below` [m] lie on the ground and may be moved; all others are
+    fixed with a share of their height between the two of `burial` below the ground under their middle.
+    """
+    lengths = checks.pair(size, "rock field: size", above=0.0)
+    corner = (-lengths[0] / 2, -lengths[1] / 2) if origin is None else checks.pair(origin, "rock field: origin")
+    shares = _burial(burial)
+    apart = checks.number(gap, "rock field: gap", at_least=0.0)
+    loose_below = checks.number(movable_below, "rock field: movable_below", at_least=0.0)
+    circles = _circles(keep_out)
+    seed = checks.count(seed, "rock field: seed", at_least=0)
+    random = np.random.default_rng(seed)
+    expected = law.density() * lengths[0] * lengths[1]
+    if not 0 <= expected <= MOST_ROCKS:
+        raise InputError(
+            f"rock field: {expected:.0f} rocks are to be expected on {lengths[0]:g} m x {lengths[1]:g} m: allowed are "
+            f"at most {MOST_ROCKS}; take a smaller size or leave out the smallest rocks"
+        )
+    diameters = np.sort(law.draw(int(random.poisson(expected)), random))[::-1]
+    places = _Places(corner, lengths, apart, random)
+    rocks: list[Rock] = []
+    for k, diameter in enumerate(diameters.tolist()):
+        own = np.random.default_rng([seed, k])  # shapes do not depend on places
+        vertices, triangles = rock_mesh(diameter, own)
+        heading = float(own.uniform(0, 2 * math.pi))
+        vertices = vertices @ _turn(heading).T
+        reach = _reach(vertices)
+        x, y = places.find(diameter, reach)
+        if ((np.hypot(circles[:, 0] - x, circles[:, 1] - y)) < circles[:, 2] + reach).any():
+            continue
+        places.take(x, y, reach)
+        movable = diameter < loose_below
+        share = 0.0 if movable else float(own.uniform(*shares))
+        z = _lying(vertices, x, y, ground) if movable else _buried(vertices, x, y, share, ground)
+        rocks.append(
+            Rock(f"rock{len(rocks)}", diameter, np.array([x, y, z]), heading, share, movable, vertices, triangles)
+        )
+    return RockField(tuple(rocks), lengths, corner, len(diameters) - len(rocks))
+
+
+class _Places:
+    """Where rocks lie already."""
+
+    def __init__(self, corner, lengths, apart: float, random: np.random.Generator):
+        self._corner, self._lengths, self._apart, self._random = np.array(corner), np.array(lengths), apart, random
+        self._taken = np.zeros((0, 3))  # [m] x, y, reach
+
+    def find(self, diameter: float, reach: float) -> tuple[float, float]:
+        """A place where a rock overlaps no other."""
+        for _ in range(THROWS):
+            x, y = self._corner + self._lengths * self._random.random(2)
+            free = np.hypot(self._taken[:, 0] - x, self._taken[:, 1] - y) - self._taken[:, 2]
+            if (free >= reach + self._apart).all():
+                return float(x), float(y)
+        raise InputError(
+            f"rock field: no room for a rock of {diameter:.3g} m among {len(self._taken)} others after {THROWS} "
+            "throws; take fewer rocks or a smaller gap"
+        )
+
+    def take(self, x: float, y: float, reach: float) -> None:
+        self._taken = np.vstack([self._taken, (x, y, reach)])
+
+
+def _buried(vertices: np.ndarray, x: float, y: float, share: float, ground: ElevationGrid | None) -> float:
+    """[m] z of the frame with this share of the height below the ground under it."""
+    level = 0.0 if ground is None else float(ground.height(x, y))
+    return level - share * float(np.ptp(vertices[:, 2])) - float(vertices[:, 2].min())
+
+
+def _lying(vertices: np.ndarray, x: float, y: float, ground: ElevationGrid | None) -> float:
+    """[m] z of the frame such that the rock just touches the ground."""
+    below = 0.0 if ground is None else ground.height(vertices[:, 0] + x, vertices[:, 1] + y)
+    return float((below - vertices[:, 2]).max())
+
+
+def _reach(vertices: np.ndarray) -> float:
+    return float(np.hypot(vertices[:, 0], vertices[:, 1]).max())
+
+
+def _turn(heading: float) -> np.ndarray:
+    c, s = math.cos(heading), math.sin(heading)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _burial(given: Any) -> tuple[float, float]:
+    low, high = (given, given) if isinstance(given, int | float) else checks.pair(given, "rock field: burial")
+    low = checks.number(low, "rock field: burial", at_least=0.0, below=1.0)
+    return low, checks.number(high, "rock field: burial, most", at_least=low, below=1.0)
+
+
+def _circles(given: Sequence[tuple[float, float, float]]) -> np.ndarray:
+    """[m], (circle, 3) x, y, radius."""
+    circles = np.zeros((len(given), 3))
+    for k, circle in enumerate(given):
+        if len(circle) != 3:
+            raise InputError(f"rock field: keep_out[{k}] = {circle!r}: allowed are x, y and radius")
+        circles[k] = [checks.number(value, f"rock field: keep_out[{k}]") for value in circle]
+        checks.number(circles[k, 2], f"rock field: keep_out[{k}], radius", at_least=0.0)
+    return circles
