@@ -136,6 +136,7 @@ def build(parameters: ExoMars | None = None, *, gravity: float = MARS, height: f
     p = parameters or ExoMars()
     spec = mujoco.MjSpec()
     spec.modelname = "exomars"
+    spec.compiler.degree = False
     spec.option.gravity = [0, 0, -gravity]
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     shapes.add_materials(spec)
