@@ -138,10 +138,11 @@ def _place(spec: mujoco.MjSpec, s: RoverCourse, heading: float) -> None:
     normal = np.array([-math.sin(tilt) * math.cos(rise), -math.sin(tilt) * math.sin(rise), math.cos(tilt)])
     x, y = s.waypoints[0]
     ground = np.array([x, y, math.tan(tilt) * (x * math.cos(rise) + y * math.sin(rise))])
-    # In plan view the chassis' origin stands over the first waypoint, as the path is one in plan view.
-    left = np.cross(normal, [math.cos(heading), math.sin(heading), 0.0])
-    left /= np.linalg.norm(left)
-    axes = np.column_stack([np.cross(left, normal), left, normal])
+    # Origin and heading of the chassis are right in plan view, as the path is one in plan view.
+    ahead = np.array([math.cos(heading), math.sin(heading), 0.0])
+    ahead[2] = -(normal @ ahead) / normal[2]
+    ahead /= np.linalg.norm(ahead)
+    axes = np.column_stack([ahead, np.cross(normal, ahead), normal])
     lift = (p.longitudinal_pivot_height + p.grouser_height) / normal[2]
     chassis = spec.body("chassis")
     chassis.pos = ground + np.array([0.0, 0.0, lift])
