@@ -65,7 +65,10 @@ def test_smooth_bodies_meet_the_bar_and_converge(error):
 
 def test_a_punch_presses_with_c_area_depth_however_it_is_meshed():
     """Exact: contact polygons are cut, and pressure is linear in them."""
-    for body, ground in ((box((0.03, 0.02, 0.01)), plane()), (box((0.03, 0.02, 0.01), longest_edge=0.004), plane(cells=7))):
+    for body, ground in (
+        (box((0.03, 0.02, 0.01)), plane()),
+        (box((0.03, 0.02, 0.01), longest_edge=0.004), plane(cells=7)),
+    ):
         wrench = rest(on_ground(body, ground), (*PLACE, 0.01 - DEPTH)).wrench[0, 0]
         load = SOFT.stiffness * 0.06 * 0.04 * DEPTH
         np.testing.assert_allclose(wrench / load, [0, 0, 1, 0, 0, 0], atol=ROUND_OFF)

@@ -24,7 +24,9 @@ LENGTH = 0.05  # [m] of the bodies
 GRIPPY = Layer(young=1e7, thickness=0.02, damping=2e4, transition_depth=5e-4, friction_stick=0.6, friction_slip=0.5)
 GEOMETRIC = 0.03  # B leaves out that arms and faces turn with the body: depth over LENGTH, 0.02
 ROUND_OFF = 1e-9  # of float64, over some dozens of steps
-FLICKER = 1e-5  # an element at the border, its load round-off of its neighbours', sticks in one image and slips in another
+FLICKER = (
+    1e-5  # an element at the border, its load round-off of its neighbours', sticks in one image and slips in another
+)
 PAIR_SUM = 1e-12  # bar: wrenches of a pair, about one point
 SYMMETRIC, POSITIVE = 1e-13, 1e-12  # sums of outer products, in another order above the diagonal than below
 SINGLE = 2e-4  # of the largest force: float32 round-off of depth, 6e-8 x 0.1 m of 1e-3 m, and of the area at the border

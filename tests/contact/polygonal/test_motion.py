@@ -214,7 +214,9 @@ def test_a_ball_rolls_down_a_slope_without_slipping():
     tilt = np.radians(5)
     layer = Layer(young=1e7, poisson=0.3, thickness=0.01, damping=1e5)
     spec = bodies((G * np.sin(tilt), 0, -G * np.cos(tilt)), ball=(MASS, 0.4 * MASS * R**2, (0, 0, 0)))
-    module = PolygonalModule({"ball": ball(R, 6)}, {"ground": plane(layer=layer)}, [Pair("ball", "ground", friction=(0.6, 0.5))])
+    module = PolygonalModule(
+        {"ball": ball(R, 6)}, {"ground": plane(layer=layer)}, [Pair("ball", "ground", friction=(0.6, 0.5))]
+    )
     sim = Simulation(spec, [module], step=1e-3)
     start(sim, (0, 0, R - 1e-4))
     sim.step(500)
@@ -227,9 +229,7 @@ def test_a_ball_rolls_down_a_slope_without_slipping():
 
 def pair_on_pair(step, **pair):
     spec = bodies((0, 0, 0), one=(1.0, 0.004, (0, 0, 0)), two=(2.0, 0.01, (0, 0, 0)))
-    module = PolygonalModule(
-        {"one": ball(R, 4), "two": box((0.2, 0.2, 0.02), SLICK)}, {}, [Pair("one", "two", **pair)]
-    )
+    module = PolygonalModule({"one": ball(R, 4), "two": box((0.2, 0.2, 0.02), SLICK)}, {}, [Pair("one", "two", **pair)])
     return Simulation(spec, [module], step=step), module
 
 

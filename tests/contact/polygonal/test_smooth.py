@@ -24,9 +24,7 @@ def forces(steps: int) -> np.ndarray:
     """(steps, 3) on a ball that slides, without friction, over two facets."""
     slick = Layer(young=1e7, thickness=0.02, friction_stick=0.0, friction_slip=0.0)
     rig = on_ground(ball(R, 5, slick), bumpy(slick))
-    return np.array(
-        [rest(rig, (x, 0.0007, R - DEPTH)).wrench[0, 0, :3] for x in np.linspace(-FACET, FACET, steps)]
-    )
+    return np.array([rest(rig, (x, 0.0007, R - DEPTH)).wrench[0, 0, :3] for x in np.linspace(-FACET, FACET, steps)])
 
 
 def test_force_has_no_jumps_over_facets():
@@ -92,7 +90,9 @@ def test_fast_bodies_do_not_pass_through_the_reach():
 @pytest.mark.parametrize("thickness", [0.01, 0.0005])
 def test_depth_beyond_the_layers_is_said_by_name(thickness):
     layer = Layer(young=1e7, thickness=thickness)
-    module = PolygonalModule({"wheel": ball(R, 4, layer)}, {"rock": plane(layer=layer)}, [Pair("wheel", "rock", reach=0.1)])
+    module = PolygonalModule(
+        {"wheel": ball(R, 4, layer)}, {"rock": plane(layer=layer)}, [Pair("wheel", "rock", reach=0.1)]
+    )
     rig = ManufacturedMotion(module)
     rig.place((0, 0, R - 2 * DEPTH)).advance()
     code = int(rig.out.status.numpy()[0, 0])

@@ -1,6 +1,7 @@
 """Polygonal contact: triangle meshes with elastic layers (003 section 2.1, 000 eq. 1-2)."""
 
-from grouser.contact.polygonal.model import Pair, PolygonalModule
+from grouser.contact.polygonal.model import PolygonalModule
+from grouser.contact.polygonal.pairs import Pair
 from grouser.contact.polygonal.shape import Layer, Shape, hard_ground, merged, shape
 
 __all__ = ["Layer", "Pair", "PolygonalModule", "Shape", "hard_ground", "merged", "shape"]

@@ -77,6 +77,30 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 B[3 + r, 3 + c] = turn[r, c]
         return B
 
+    @wp.func
+    def element_friction(
+        pairs: Pairs, e: Elements, world: int, pair: int, own: int, implicit: bool,
+        normal: vec3, law: vec4, way: vec3, mid_velocity: vec3, velocity: vec3,
+    ):  # fmt: skip
+        """Friction of an element and its weight in the implicit block; `way` from its stick point, if it has one."""
+        h = pairs.step[0]
+        state = e.state[world, own]
+        xi = way
+        if state == t.FREE:
+            xi = vec3()
+            if implicit:
+                xi = h * mid_velocity
+        xi = xi - wp.dot(xi, normal) * normal
+        v = velocity - wp.dot(velocity, normal) * normal
+        speed = wp.length(v)
+        slipping = wp.where(state == t.SLIPPING, 1, 0)
+        limit = penalty.friction_limit(slipping, speed, pairs.stick_speed[pair], law[2], law[3])
+        drag, slips = penalty.friction(law[0] * xi + law[1] * v, limit, law[3])
+        weight = h * law[0] + law[1]
+        if slips == 1:
+            weight = penalty.grip(weight, law[3], speed)
+        return drag, h * weight
+
     @wp.kernel(module=module)
     def press(s: Shapes, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums):
         """Normal force of every contact polygon, friction of every element, implicit block of the pair.
@@ -118,6 +142,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
             x, e1, n, flat = element_frame(s, face, at, R)
             e2 = wp.cross(n, e1)
             arm = x - centre
+            v = velocity + wp.cross(spin, x - at)
             area = zero
             middle = vec3()
             load = zero
@@ -128,11 +153,13 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 other = lists.other[world, c]
                 m = s.normal[other]
                 g = -wp.dot(n, m)
+                if g <= zero:
+                    continue
                 A = s.corners[other, 0]
                 d = wp.dot(A - x, m)
                 dx = -wp.dot(e1, m)
                 dy = -wp.dot(e2, m)
-                out = wp.dot(velocity + wp.cross(spin, x - at), m)  # speed away from the face, linear in the plane
+                out = wp.dot(v, m)  # speed away from the face, linear in the plane
                 out_x = wp.dot(wp.cross(spin, e1), m)
                 out_y = wp.dot(wp.cross(spin, e2), m)
                 ahead = zero  # from the depth that bounds the contact to the depth that presses
@@ -141,83 +168,73 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 b = d + ahead * out
                 bx = dx + ahead * out_x
                 by = dy + ahead * out_y
-                most = wp.max(b, wp.max(b + bx * flat[0], b + bx * flat[1] + by * flat[2]))
-                if g > zero and most > zero:
-                    px, py, count = overlap(
-                        x, e1, e2, flat, A, s.corners[other, 1], s.corners[other, 2], b, bx, by, reach * g
-                    )
-                    if count > 2:
-                        M, Mx, My, Mxx, Mxy, Myy = laws.moments(px, py, count)
-                        if M > sliver * flat[0] * flat[2]:
-                            index = pairs.first_contact[pair] + s.layer[face] * pairs.layers[pair] + s.layer[other]
-                            law = pairs.contacts[index]
-                            elastic = law.c * (d * M + dx * Mx + dy * My)
-                            outward = out * M + out_x * Mx + out_y * My
-                            damping = law.d * penalty.damping_share(elastic / (law.c * M), law.s_d0)
-                            damping = laws.release_damping(elastic, damping, outward)
-                            N = g * (elastic - damping * outward)
-                            if N > zero or implicit:
-                                q0 = g * (law.c * d - damping * out)
-                                qx = g * (law.c * dx - damping * out_x)
-                                qy = g * (law.c * dy - damping * out_y)
-                                along_x = q0 * Mx + qx * Mxx + qy * Mxy
-                                along_y = q0 * My + qx * Mxy + qy * Myy
-                                force += N * m
-                                moment += wp.cross(N * arm + along_x * e1 + along_y * e2, m)
-                                held = N
-                                if implicit:
-                                    held = wp.min(N, N + g * law.c * h * outward)
-                                    weight = g * h * (h * law.c + damping)
-                                    j0 = wp.cross(arm, m)
-                                    jx = wp.cross(e1, m)
-                                    jy = wp.cross(e2, m)
-                                    push += wp.outer((weight * M) * m, m)
-                                    mixed += wp.outer(weight * m, M * j0 + Mx * jx + My * jy)
-                                    turn += wp.outer(weight * j0, M * j0 + Mx * jx + My * jy)
-                                    turn += wp.outer(weight * jx, Mx * j0 + Mxx * jx + Mxy * jy)
-                                    turn += wp.outer(weight * jy, My * j0 + Mxy * jx + Myy * jy)
-                                touched = 1
-                                if held > zero:
-                                    polygons += 1
-                                    load += held
-                                    pressed += held * m
-                                    area += M
-                                    middle += M * x + Mx * e1 + My * e2
-                                    stiffness += g * law.c * M
-                                    tangential = tangential + vec4(
-                                        law.c_t * M, law.d_t * M, law.mu_stick * held, law.mu_slip * held
-                                    )
-                                    deep = laws.deepest(
-                                        px, py, count, d + now * out, dx + now * out_x, dy + now * out_y
-                                    )
-                                    deepest = wp.max(deepest, deep)
-                                    if deep > law.thickness:
-                                        flags = flags | (1 << t.DEEP)
-                                    if deep > real(NEARLY_LOST) * pairs.reach[pair]:
-                                        flags = flags | (1 << t.LOST)
-                                    if law.far == 1:
-                                        flags = flags | (1 << t.KAPPA)
+                if wp.max(b, wp.max(b + bx * flat[0], b + bx * flat[1] + by * flat[2])) <= zero:
+                    continue
+                px, py, count = overlap(
+                    x, e1, e2, flat, A, s.corners[other, 1], s.corners[other, 2], b, bx, by, reach * g
+                )
+                if count < 3:
+                    continue
+                M, Mx, My, Mxx, Mxy, Myy = laws.moments(px, py, count)
+                if M <= sliver * flat[0] * flat[2]:
+                    continue
+                law = pairs.contacts[pairs.first_contact[pair] + s.layer[face] * pairs.layers[pair] + s.layer[other]]
+                elastic = law.c * (d * M + dx * Mx + dy * My)
+                outward = out * M + out_x * Mx + out_y * My
+                damping = law.d * penalty.damping_share(elastic / (law.c * M), law.s_d0)
+                damping = laws.release_damping(elastic, damping, outward)
+                N = g * (elastic - damping * outward)
+                if N <= zero and not implicit:
+                    continue
+                touched = 1
+                q0 = g * (law.c * d - damping * out)
+                qx = g * (law.c * dx - damping * out_x)
+                qy = g * (law.c * dy - damping * out_y)
+                along_x = q0 * Mx + qx * Mxx + qy * Mxy
+                along_y = q0 * My + qx * Mxy + qy * Myy
+                force += N * m
+                moment += wp.cross(N * arm + along_x * e1 + along_y * e2, m)
+                held = wp.min(N, N + g * law.c * now * outward)
+                if implicit:
+                    weight = g * h * (h * law.c + damping)
+                    j0 = wp.cross(arm, m)
+                    jx = wp.cross(e1, m)
+                    jy = wp.cross(e2, m)
+                    push += wp.outer((weight * M) * m, m)
+                    mixed += wp.outer(weight * m, M * j0 + Mx * jx + My * jy)
+                    turn += wp.outer(weight * j0, M * j0 + Mx * jx + My * jy)
+                    turn += wp.outer(weight * jx, Mx * j0 + Mxx * jx + Mxy * jy)
+                    turn += wp.outer(weight * jy, My * j0 + Mxy * jx + Myy * jy)
+                if held <= zero:
+                    continue
+                polygons += 1
+                load += held
+                pressed += held * m
+                area += M
+                middle += M * x + Mx * e1 + My * e2
+                stiffness += g * law.c * M
+                tangential = tangential + vec4(law.c_t * M, law.d_t * M, law.mu_stick * held, law.mu_slip * held)
+                deep = laws.deepest(px, py, count, d + now * out, dx + now * out_x, dy + now * out_y)
+                deepest = wp.max(deepest, deep)
+                if deep > law.thickness:
+                    flags = flags | (1 << t.DEEP)
+                if deep > real(NEARLY_LOST) * pairs.reach[pair]:
+                    flags = flags | (1 << t.LOST)
+                if law.far == 1:
+                    flags = flags | (1 << t.KAPPA)
             e.area[world, slot] = area
             e.load[world, slot] = load
             if load > zero:
                 whole += area
                 point = middle / area
                 normal = wp.normalize(pressed)
-                state = e.state[world, base + face - start_face]
+                own = base + face - start_face
                 mid = x + ((flat[0] + flat[1]) * e1 + flat[2] * e2) / real(3.0)
-                way = vec3()
-                if state != t.FREE:
-                    way = mid - e.anchor[world, base + face - start_face]
-                elif implicit:
-                    way = h * (velocity + wp.cross(spin, mid - at))
-                way = way - wp.dot(way, normal) * normal
-                v = velocity + wp.cross(spin, point - at)
-                v = v - wp.dot(v, normal) * normal
-                speed = wp.length(v)
-                trial = tangential[0] * way + tangential[1] * v
-                slipping = wp.where(state == t.SLIPPING, 1, 0)
-                limit = penalty.friction_limit(slipping, speed, pairs.stick_speed[pair], tangential[2], tangential[3])
-                drag, slips = penalty.friction(trial, limit, tangential[3])
+                drag, weight = element_friction(
+                    pairs, e, world, pair, own, implicit, normal, tangential,
+                    mid - e.anchor[world, own], velocity + wp.cross(spin, mid - at),
+                    velocity + wp.cross(spin, point - at),
+                )  # fmt: skip
                 lever = point - centre
                 force += drag
                 moment += wp.cross(lever, drag)
@@ -225,22 +242,13 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 e.centre[world, slot] = point
                 e.tangential[world, slot] = tangential
                 if implicit:
-                    weight = h * tangential[0] + tangential[1]
-                    if slips == 1:
-                        weight = penalty.grip(weight, tangential[3], speed)
-                    weight = h * weight
-                    along = mat33()
-                    for r in range(3):
-                        along[r, r] = weight
-                    along = along - wp.outer(weight * normal, normal)
+                    along = wp.diag(vec3(weight, weight, weight)) - wp.outer(weight * normal, normal)
                     cross = wp.skew(lever)
                     push += along
                     mixed = mixed - along * cross
                     turn = turn - cross * (along * cross)
         if touched == 1:
-            wp.atomic_add(
-                sums.wrench, world, pair, vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
-            )
+            wp.atomic_add(sums.wrench, world, pair, vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2]))
             wp.atomic_add(sums.block, world, pair, assemble(push, mixed, turn))
             wp.atomic_max(sums.depth, world, pair, deepest)
             wp.atomic_add(sums.area, world, pair, whole)

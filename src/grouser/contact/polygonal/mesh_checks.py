@@ -119,14 +119,17 @@ def self_intersections(vertices: np.ndarray, triangles: np.ndarray, most: int = 
     size = float(np.ptp(vertices, axis=0).max())
     low, high = corners.min(axis=1) - middle, corners.max(axis=1) - middle
     pad = 1e-6 * size
-    boxes = [wp.array((b + s * pad).astype(np.float32), dtype=wp.vec3, device="cpu") for b, s in ((low, -1), (high, 1))]
-    tree = wp.Bvh(*boxes)
+    lower, upper = (
+        wp.array((bound + side * pad).astype(np.float32), dtype=wp.vec3, device="cpu")
+        for bound, side in ((low, -1), (high, 1))
+    )
+    tree = wp.Bvh(lower, upper)
     found = wp.zeros(1, dtype=wp.int32, device="cpu")
     pairs = wp.zeros(most, dtype=wp.vec2i, device="cpu")
     wp.launch(
         crossing_kernels().find_crossings, dim=len(triangles), device="cpu",
         inputs=[
-            tree.id, boxes[0], boxes[1],
+            tree.id, lower, upper,
             wp.array(np.ascontiguousarray(corners - middle), dtype=wp.vec3d, ndim=2, device="cpu"),
             wp.array(triangles, dtype=wp.vec3i, device="cpu"), TOUCH * size, found, pairs,
         ],

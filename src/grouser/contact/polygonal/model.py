@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from grouser.contact.penalty import KAPPA_LIMIT, damping_in_series, in_series, kappa
+from grouser.contact.penalty import KAPPA_LIMIT
 from grouser.contact.polygonal import types as t
 from grouser.contact.polygonal.kernels import polygonal_kernels
-from grouser.contact.polygonal.shape import Layer, Shape, tree_boxes, tree_depth
+from grouser.contact.polygonal.pairs import Pair, check_pairs, contact_constants
+from grouser.contact.polygonal.shape import Shape, tree_boxes, tree_depth
 from grouser.errors import InputError
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
@@ -36,20 +36,6 @@ REASONS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two shapes that may touch: `body` moves, `other` is another body or a fixed shape."""
-
-    body: str
-    other: str
-    friction: tuple[float, float] | None = None  # stick, slip; None: the smaller of the two surfaces (assumed)
-    reach: float | None = None  # [m] depth up to which faces are looked for; None: twice both layers
-    margin: float | None = None  # [m] of motion a list of candidates lasts for
-    largest_area: float | None = None  # [m^2] of contact between two bodies, for the step limit
-    capacity: int | None = None  # candidates on a list
-    elements: str | None = None  # which of the two carries the elements; None: the smaller one
-
-
 class PolygonalModule:
     """Elastic layers on triangle meshes: any number of bodies against each other and against fixed ground."""
 
@@ -66,7 +52,7 @@ class PolygonalModule:
         if pairs is None:
             pairs = [Pair(body, other) for body in self.surfaces for other in self.fixed]
         self.pairs = tuple(p if isinstance(p, Pair) else Pair(*p) for p in pairs)
-        self._check_pairs()
+        check_pairs(self.name, self.pairs, self.surfaces, self.fixed)
         used = {n for pair in self.pairs for n in (pair.body, pair.other)}
         self.bodies = tuple(b for b in self.surfaces if b in used)
         self.step_limit = math.inf
@@ -74,41 +60,6 @@ class PolygonalModule:
         self._order = [self._elements_first(pair) for pair in self.pairs]
         self._laws = [self._pair_laws(pair, order) for pair, order in zip(self.pairs, self._order, strict=True)]
         self._stiffest = np.full(len(self.pairs), math.inf)
-
-    def _check_pairs(self) -> None:
-        both = set(self.surfaces) & set(self.fixed)
-        if both:
-            raise InputError(f"{self.name}: {sorted(both)[0]!r} is both a body and fixed; a name stands for one shape")
-        if not self.pairs:
-            raise InputError(f"{self.name}: no pair is given; name at least one body and what it may touch")
-        for pair in self.pairs:
-            if pair.body not in self.surfaces:
-                raise InputError(
-                    f"{self.name}: pair ({pair.body!r}, {pair.other!r}): no body {pair.body!r}; "
-                    f"there are {', '.join(self.surfaces) or 'none'}"
-                )
-            if pair.other not in self.shapes or pair.other == pair.body:
-                raise InputError(
-                    f"{self.name}: pair ({pair.body!r}, {pair.other!r}): no other shape {pair.other!r}; "
-                    f"there are {', '.join(n for n in self.shapes if n != pair.body) or 'none'}"
-                )
-            if pair.elements not in (None, pair.body, pair.other):
-                raise InputError(
-                    f"{self.name}: pair ({pair.body!r}, {pair.other!r}): elements on {pair.elements!r}; "
-                    "allowed is one of the two"
-                )
-            for field in ("reach", "margin", "largest_area", "capacity"):
-                value = getattr(pair, field)
-                if value is not None and not 0 < value < math.inf:
-                    raise InputError(f"{self.name}: pair ({pair.body!r}, {pair.other!r}): {field} {value} must be above 0")
-            if pair.friction is not None and not 0 <= pair.friction[1] <= pair.friction[0] < math.inf:
-                raise InputError(
-                    f"{self.name}: pair ({pair.body!r}, {pair.other!r}): friction {pair.friction} is not allowed; "
-                    "stick, slip with 0 <= slip <= stick are"
-                )
-        twice = [p for k, p in enumerate(self.pairs) if any({p.body, p.other} == {q.body, q.other} for q in self.pairs[:k])]
-        if twice:
-            raise InputError(f"{self.name}: pair ({twice[0].body!r}, {twice[0].other!r}) is given twice")
 
     def _elements_first(self, pair: Pair) -> tuple[str, str]:
         """The shape that carries the elements, then the other."""
@@ -120,7 +71,7 @@ class PolygonalModule:
     def _pair_laws(self, pair: Pair, order: tuple[str, str]) -> list[dict[str, float]]:
         """Constants of every combination of layers, those of the elements' shape in the outer loop."""
         return [
-            contact_constants(a, b, pair.friction, f"{self.name}: pair ({pair.body!r}, {pair.other!r})")
+            contact_constants(a, b, pair.friction, f"{self.name}: {pair}")
             for a in self.shapes[order[0]].layers
             for b in self.shapes[order[1]].layers
         ]
@@ -409,6 +360,10 @@ class PolygonalModule:
             ]))  # fmt: skip
         return np.concatenate(parts)
 
+    def _patches(self) -> Any:
+        """The patch, or one of every world."""
+        return self.patch() if self.worlds == 1 else [self.patch(world) for world in range(self.worlds)]
+
     def channels(self) -> list[Channel]:
         count = len(self.pairs)
         labels = tuple(f"{pair.body}/{pair.other}" for pair in self.pairs)
@@ -429,25 +384,6 @@ class PolygonalModule:
             of_pairs("polygons", "1", sums.polygons, frame=""),
             Channel(
                 f"{self.name}/patch", "m, 1, Pa, m^2", (PATCH,), kind="ragged",
-                read=lambda: self.patch() if self.worlds == 1 else [self.patch(w) for w in range(self.worlds)],
+                read=self._patches,
             ),
         ]  # fmt: skip
-
-
-def contact_constants(a: Layer, b: Layer, friction: tuple[float, float] | None, where: str) -> dict[str, float]:
-    """Two layers in series (003 eq. 1-5), by the names of penalty.py; friction is that of the pair where given."""
-    if a.rigid and b.rigid:
-        raise InputError(f"{where}: layers {a.name!r} and {b.name!r} are both rigid; one must have a finite young")
-    stiffness, shear = (a.stiffness, b.stiffness), (a.tangential_stiffness, b.tangential_stiffness)
-    c, c_t = in_series(*stiffness), in_series(*shear)
-    stick, slip = friction or (
-        min(a.friction_stick, b.friction_stick), min(a.friction_slip, b.friction_slip)
-    )  # fmt: skip
-    return {
-        "c": c, "c_t": c_t,
-        "d": damping_in_series(c, stiffness, (a.damping, b.damping)),
-        "d_t": damping_in_series(c_t, shear, (a.tangential_damping, b.tangential_damping)),
-        "s_d0": max(a.transition_depth, b.transition_depth), "mu_stick": stick, "mu_slip": slip,
-        "thickness": sum(layer.thickness for layer in (a, b) if not layer.rigid),
-        "kappa": kappa((a.young, b.young), (a.poisson, b.poisson)),
-    }  # fmt: skip

@@ -194,7 +194,9 @@ def search_stages(name: str) -> SimpleNamespace:
         if wp.max(xa, wp.max(xb, xc)) < low - wide or wp.min(xa, wp.min(xb, xc)) > high + wide:
             return False
         return not (
-            beside(xa, ya, xb, yb, flat, wide) or beside(xb, yb, xc, yc, flat, wide) or beside(xc, yc, xa, ya, flat, wide)
+            beside(xa, ya, xb, yb, flat, wide)
+            or beside(xb, yb, xc, yc, flat, wide)
+            or beside(xc, yc, xa, ya, flat, wide)
         )
 
     @wp.func

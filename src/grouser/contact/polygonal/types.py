@@ -20,7 +20,7 @@ KINDS = 8
 @cache
 def polygonal_types(name: str) -> SimpleNamespace:
     p = precision(name)
-    real, vec3, vec4, quat, vec6, mat33, mat66 = p.real, p.vec3, p.vec4, p.quat, p.vec6, p.mat33, p.mat66
+    real, vec3, vec4, vec6, mat33, mat66 = p.real, p.vec3, p.vec4, p.vec6, p.mat33, p.mat66
 
     @wp.struct
     class Contact:

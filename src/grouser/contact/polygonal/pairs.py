@@ -1,0 +1,74 @@
+"""Who may touch whom, and the constants of two layers in contact."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from grouser.contact.penalty import damping_in_series, in_series, kappa
+from grouser.contact.polygonal.shape import Layer, Shape
+from grouser.errors import InputError
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two shapes that may touch: `body` moves, `other` is another body or a fixed shape."""
+
+    body: str
+    other: str
+    friction: tuple[float, float] | None = None  # stick, slip; None: the smaller of the two surfaces (assumed)
+    reach: float | None = None  # [m] depth up to which faces are looked for; None: twice both layers
+    margin: float | None = None  # [m] of motion a list of candidates lasts for
+    largest_area: float | None = None  # [m^2] of contact between two bodies, for the step limit
+    capacity: int | None = None  # candidates on a list
+    elements: str | None = None  # which of the two carries the elements; None: the smaller one
+
+    def __str__(self) -> str:
+        return f"pair ({self.body!r}, {self.other!r})"
+
+
+def check_pairs(name: str, pairs: Sequence[Pair], bodies: Mapping[str, Shape], fixed: Mapping[str, Shape]) -> None:
+    """Refuse by name what cannot be."""
+    both = set(bodies) & set(fixed)
+    if both:
+        raise InputError(f"{name}: {sorted(both)[0]!r} is both a body and fixed; a name stands for one shape")
+    if not pairs:
+        raise InputError(f"{name}: no pair is given; name at least one body and what it may touch")
+    for pair in pairs:
+        where, others = f"{name}: {pair}", [n for n in (*bodies, *fixed) if n != pair.body]
+        if pair.body not in bodies:
+            raise InputError(f"{where}: no body {pair.body!r}; there are {', '.join(bodies) or 'none'}")
+        if pair.other not in others:
+            raise InputError(f"{where}: no other shape {pair.other!r}; there are {', '.join(others) or 'none'}")
+        if pair.elements not in (None, pair.body, pair.other):
+            raise InputError(f"{where}: elements on {pair.elements!r}; allowed is one of the two")
+        for field in ("reach", "margin", "largest_area", "capacity"):
+            value = getattr(pair, field)
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"{where}: {field} {value} is not allowed; it must be above 0")
+        if pair.friction is not None and not 0 <= pair.friction[1] <= pair.friction[0] < math.inf:
+            raise InputError(f"{where}: friction {pair.friction} is not allowed; stick, slip, 0 <= slip <= stick are")
+    ends = [{pair.body, pair.other} for pair in pairs]
+    twice = [pair for k, pair in enumerate(pairs) if ends[k] in ends[:k]]
+    if twice:
+        raise InputError(f"{name}: {twice[0]} is given twice")
+
+
+def contact_constants(a: Layer, b: Layer, friction: tuple[float, float] | None, where: str) -> dict[str, float]:
+    """Two layers in series (003 eq. 1-5), by the names of penalty.py; friction is that of the pair where given."""
+    if a.rigid and b.rigid:
+        raise InputError(f"{where}: layers {a.name!r} and {b.name!r} are both rigid; one must have a finite young")
+    stiffness, shear = (a.stiffness, b.stiffness), (a.tangential_stiffness, b.tangential_stiffness)
+    c, c_t = in_series(*stiffness), in_series(*shear)
+    stick, slip = friction or (
+        min(a.friction_stick, b.friction_stick), min(a.friction_slip, b.friction_slip)
+    )  # fmt: skip
+    return {
+        "c": c, "c_t": c_t,
+        "d": damping_in_series(c, stiffness, (a.damping, b.damping)),
+        "d_t": damping_in_series(c_t, shear, (a.tangential_damping, b.tangential_damping)),
+        "s_d0": max(a.transition_depth, b.transition_depth), "mu_stick": stick, "mu_slip": slip,
+        "thickness": sum(layer.thickness for layer in (a, b) if not layer.rigid),
+        "kappa": kappa((a.young, b.young), (a.poisson, b.poisson)),
+    }  # fmt: skip
