@@ -1,0 +1,268 @@
+"""Drawbar pull of an ExoMars-class rover on soft soil: 000_03880735ba32ca08.txt section III.E, Fig. 17, 18 and 20.
+
+The rover drops onto flat soil and drives straight on against a linear spring between ground and chassis, for three
+minutes. The paper gives n, k_c, k_phi and b of the soil, the gravity and the time; everything else is assumed: the
+rest of the soil (terrain/soils.yaml), the rover's data (robots/exomars.py), the speed, and the spring.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+import mujoco
+import numpy as np
+import pydantic
+
+from grouser.contact.soil import SoilModule, SoilOptions
+from grouser.control import PowerMeter, Wheels, WheelSlip
+from grouser.errors import InputError
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.robots import exomars
+from grouser.robots.exomars import ExoMars
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.rover_course import Rover
+from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.soil_choice import SoilChoice
+from grouser.simulation import Simulation
+from grouser.terrain.generators import flat
+from grouser.terrain.ground import Ground
+from grouser.terrain.soils import soil
+
+SOIL = "exomars-test"  # the soil of Fig. 17
+PAPER_TIME = 180.0  # [s]
+LARGEST_STEP = 8e-3  # [s] at which the rover, dropping, sinks less than 2 mm a step
+LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it pull and sinkage are off by percents
+SPRING_LENGTH = 2.0  # [m] unstretched, level at the start (assumed: long, so that sinkage hardly tilts it)
+PASSED = 10.0  # [s] in which the rover passes the mounds of its own first sinkage, by the paper
+MEAN = 2.0  # [s] over which pull and slip are averaged
+END = 10.0  # [s] over which final slip and sinkage are averaged
+MARGIN = 0.5  # [m] of ground round the wheels: mounds and sliding soil stay inside
+MOST_DROP = 0.02  # of the greatest pull; issue of the scenario: the pull levels off, it does not fall
+LEVEL = 0.25  # slope of the plateau; a pull in proportion to slip over the whole range would have 1
+CLEARLY_LESS = 0.8  # sinkage of the front wheels over that of the rear wheels (the paper: "significantly less")
+DRIVES = tuple(f"drive_{name}" for name in exomars.WHEELS)
+STEERS = tuple(f"steer_{name}" for name in exomars.WHEELS)
+BODIES = tuple(f"wheel_{name}" for name in exomars.WHEELS)
+AXLES = ("front", "middle", "rear")  # pairs of BODIES
+PAPER = "000_03880735ba32ca08.txt"
+
+
+class ExoMarsDrawbar(Settings):
+    """Settings of `exomars-drawbar`."""
+
+    soil: SoilChoice = SoilChoice(name=SOIL)
+    compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
+    rover: Rover = Rover()  # type: ignore[valid-type]
+    speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.0194  # of the rims; 70 m/h, public top speed
+    stiffness: Annotated[float, pydantic.Field(gt=0), Unit("N/m")] = 150.0  # of the spring; assumed
+    hitch_height: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 0.30  # of the spring over the ground; assumed
+    gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = exomars.MARS
+    duration: Annotated[float, pydantic.Field(gt=0), Unit("s")] = PAPER_TIME
+    spacing: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 0.01
+    step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
+    erosion: bool = True
+    dtype: Literal["float64", "float32"] = "float64"
+
+    @property
+    def parameters(self) -> ExoMars:
+        return ExoMars(**self.rover.model_dump())  # type: ignore[attr-defined]
+
+    @property
+    def chosen_step(self) -> float:
+        """Step [s]: the largest that keeps the travel of each wheel below a quarter of a millimetre a step."""
+        return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / self.speed)
+
+    def chosen_soil(self):
+        chosen = self.soil.resolve()
+        return chosen if self.compression is None else chosen.replace(compression=self.compression)
+
+    @property
+    def as_in_paper(self) -> bool:
+        """Whether what the paper saw may be expected: its pressure-sinkage constants, its gravity, its time."""
+        chosen, own = self.chosen_soil(), soil(SOIL)
+        same = all(getattr(chosen, name) == getattr(own, name) for name in ("n", "k_c", "k_phi"))
+        return same and self.gravity == exomars.MARS and self.duration >= PAPER_TIME
+
+
+def build(s: ExoMarsDrawbar) -> Simulation:
+    p = s.parameters
+    rate = s.speed / p.wheel_radius
+    if rate > p.drive_speed:
+        raise InputError(
+            f"speed = {s.speed:g} m/s: allowed is at most {p.drive_speed * p.wheel_radius:.3g} m/s, "
+            f"rover.drive_speed {p.drive_speed:g} rad/s times rover.wheel_radius {p.wheel_radius:g} m"
+        )
+    ground = _ground(s, p)
+    spec = exomars.build(p, gravity=s.gravity)
+    _add_spring(spec, s, p)
+    spec.add_key(ctrl=[rate] * len(DRIVES) + [0.0] * len(STEERS))
+    surface = exomars.wheel_surface(p)
+    module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion))
+    wheels = Wheels(exomars.wheel_positions(p), p.wheel_radius, np.full(6, p.steer_limit), DRIVES, STEERS)
+    slip = WheelSlip(wheels, period=max(MEAN, s.chosen_step))
+    sim = Simulation(
+        spec, [module], ground=ground, controllers=[PowerMeter(DRIVES), slip], step=s.chosen_step, dtype=s.dtype
+    )
+    if s.step is not None and s.step * s.speed > LARGEST_TRAVEL * (1 + 1e-9):
+        travel = 1e3 * s.step * s.speed
+        sim.notes.append(f"step {s.step:g} s: the rims travel {travel:.2g} mm a step, rough beyond 0.25 mm")
+    for channel in _channels(sim, s, slip):
+        sim.add_channel(channel)
+    return sim
+
+
+def _ground(s: ExoMarsDrawbar, p: ExoMars) -> Ground:
+    """Flat, as far as the rims can roll."""
+    around = p.wheel_radius + p.grouser_height + MARGIN
+    size = (p.front_x - p.rear_x + s.speed * s.duration + 2 * around, p.track + p.wheel_width + 2 * MARGIN)
+    terrain = flat(size=size, spacing=min(size) / 8, origin=(p.rear_x - around, -size[1] / 2))
+    return Ground(terrain, s.chosen_soil(), s.spacing, dtype=s.dtype)
+
+
+def _add_spring(spec: mujoco.MjSpec, s: ExoMarsDrawbar, p: ExoMars) -> None:
+    """From a post behind the rover to its rear; it pulls only."""
+    spec.body("chassis").add_site(name="hitch", pos=[p.rear_x, 0, s.hitch_height - p.longitudinal_pivot_height])
+    spec.worldbody.add_site(name="post", pos=[p.rear_x - SPRING_LENGTH, 0, s.hitch_height])
+    spring = spec.add_tendon(name="spring", stiffness=s.stiffness, springlength=[0, SPRING_LENGTH], width=0.01)
+    spring.wrap_site("post")
+    spring.wrap_site("hitch")
+
+
+def _channels(sim: Simulation, s: ExoMarsDrawbar, slip: WheelSlip) -> list[Channel]:
+    m, d = sim.model, sim.data
+    spring = m.tendon("spring").id
+    motors = np.array([m.actuator(name).id for name in DRIVES])
+
+    def pull() -> np.ndarray:
+        return s.stiffness * np.maximum(d.ten_length[[spring]] - SPRING_LENGTH, 0.0)
+
+    return [
+        Channel("drawbar/pull", "N", frame="", read=pull),
+        Channel("drawbar/slip", "1", frame="", read=lambda: slip.slip.mean(axis=1)),
+        Channel("wheel/torque", "N m", (len(DRIVES),), "", labels=DRIVES, read=lambda: d.actuator_force[motors][None]),
+    ]
+
+
+def duration(s: ExoMarsDrawbar) -> float:
+    return s.duration
+
+
+def metrics(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
+    def seen(tolerance: dict[str, float], figure: str, expected: float | None = None) -> tuple[Any, Any, Any]:
+        """Expectation where the run is that of the paper, else none."""
+        return (expected, tolerance, f"{PAPER} {figure}") if s.as_in_paper else (None, None, None)
+
+    end = f"undisturbed surface to the lowest point of the rim, mean of both wheels over the last {END:g} s"
+    return [
+        metric("drawbar_pull_max_N", "N", f"greatest {MEAN:g} s mean of the spring's force"),
+        metric(
+            "drawbar_plateau_slope", "1",
+            f"(d pull / d slip) / drawbar_pull_max_N, least squares over the last third of the run, {MEAN:g} s means",
+            *seen({"abs": LEVEL}, "Fig. 20: the pull levels off", 0.0),
+        ),
+        metric(
+            "drawbar_drop_max_rel", "1",
+            f"greatest fall of the {MEAN:g} s mean of the pull below an earlier one after {PASSED:g} s, over "
+            "drawbar_pull_max_N",
+            *seen({"max": MOST_DROP}, "Fig. 20: rising, towards a maximum"),
+        ),
+        metric("front_sinkage_m", "m", end),
+        metric("middle_sinkage_m", "m", end),
+        metric("rear_sinkage_m", "m", end),
+        metric(
+            "front_to_rear_sinkage_ratio", "1", "front_sinkage_m over rear_sinkage_m",
+            *seen({"max": CLEARLY_LESS}, "Fig. 18: the front wheels sink clearly less"),
+        ),
+        metric("slip_final", "1", f"mean over the wheels and the last {END:g} s; 1 - v/(r w), r of the rim"),
+        metric("energy_J", "J", "mechanical work of the six drive motors"),
+        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+    ]  # fmt: skip
+
+
+def figures(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": "sinkage", "title": "Sinkage of the wheels", "kind": "lines", "y": ["soil/sinkage"],
+            "ylabel": "sinkage [m]",
+            "caption": "From the undisturbed surface down to the lowest point of the rim (000 Fig. 18).",
+        },
+        {
+            "name": "pull-over-time", "title": "Drawbar pull", "kind": "lines", "y": ["drawbar/pull"],
+            "ylabel": "pull [N]", "caption": "Force of the spring between ground and chassis (000 Fig. 20).",
+        },
+        {
+            "name": "pull-over-slip", "title": "Drawbar pull over slip", "kind": "xy", "x": "drawbar/slip",
+            "y": ["drawbar/pull"], "xlabel": "slip [1]", "ylabel": "pull [N]",
+            "window": [min(PASSED, s.duration / 2), None],
+            "caption": f"Slip is the mean of the six wheels over {MEAN:g} s each; the first {PASSED:g} s are left out.",
+        },
+        {
+            "name": "slip", "title": "Slip of the wheels", "kind": "lines", "y": ["wheel/slip"], "ylabel": "slip [1]",
+            "caption": f"Over {MEAN:g} s each: driving 1 - v/(r w), braking r w/v - 1, r of the rim.",
+        },
+        {
+            "name": "torque", "title": "Torque of the motors", "kind": "lines", "y": ["wheel/torque"],
+            "ylabel": "torque [N m]", "caption": "At the axle of each wheel.",
+        },
+        {
+            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
+            "paths": [f"body/pose[{body}]" for body in BODIES],
+            "caption": "Height against the undisturbed surface: ruts, the pits of the first drop, mounds.",
+        },
+    ]  # fmt: skip
+
+
+def measure(s: ExoMarsDrawbar, recording: Recording) -> dict[str, Any]:
+    time = recording.time
+    pull, slip = moving_mean(time, recording["drawbar/pull"]), recording["drawbar/slip"]
+    greatest = float(pull.max())
+    last = time >= time[-1] - END
+    sinkage = recording["soil/sinkage"][last].mean(axis=0).reshape(len(AXLES), 2).mean(axis=1)
+    return {
+        "drawbar_pull_max_N": greatest,
+        "drawbar_plateau_slope": plateau_slope(time, pull, slip) / greatest if greatest > 0 else math.nan,
+        "drawbar_drop_max_rel": greatest_drop(pull[time >= PASSED]) / greatest if greatest > 0 else math.nan,
+        **{f"{axle}_sinkage_m": float(value) for axle, value in zip(AXLES, sinkage, strict=True)},
+        "front_to_rear_sinkage_ratio": float(sinkage[0] / sinkage[2]) if sinkage[2] > 0 else math.nan,
+        "slip_final": float(slip[last].mean()),
+        "energy_J": float(recording["energy/total"][-1]),
+    }
+
+
+def moving_mean(time: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Mean over the last MEAN seconds, over what there is at the start; frames are evenly spaced."""
+    if len(time) < 2:
+        return values.astype(float)
+    width = max(1, round(MEAN / (time[1] - time[0])))
+    total = np.concatenate([[0.0], np.cumsum(values, dtype=float)])
+    last = np.arange(1, len(values) + 1)
+    first = np.maximum(last - width, 0)
+    return (total[last] - total[first]) / (last - first)
+
+
+def plateau_slope(time: np.ndarray, pull: np.ndarray, slip: np.ndarray) -> float:
+    """[N] d pull / d slip over the last third; nil where slip does not change."""
+    late = time >= time[-1] * 2 / 3
+    away = slip[late] - slip[late].mean()
+    spread = float(away @ away)
+    return float(away @ pull[late]) / spread if spread > 0 else 0.0
+
+
+def greatest_drop(pull: np.ndarray) -> float:
+    """[N] below the greatest value so far."""
+    return float((np.maximum.accumulate(pull) - pull).max()) if len(pull) else math.nan
+
+
+SCENARIO = Scenario(
+    name="exomars-drawbar",
+    summary="a six-wheel rover pulls at a spring on soft soil until it digs itself in",
+    source="000_03880735ba32ca08.txt section III.E, Fig. 17, 18, 20",
+    settings=ExoMarsDrawbar,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+)
