@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -64,7 +65,7 @@ class _Lane:
         before = set(multiprocessing.active_children())
         with _fit_for_children():
             future = self.pool.submit(task, self.runner, order)  # starts the process
-        self.process = next(iter(set(multiprocessing.active_children()) - before), None)
+            self.process = next(iter(set(multiprocessing.active_children()) - before), None)
         return future
 
     def kill(self) -> None:
@@ -83,15 +84,33 @@ def _fit_for_children() -> Iterator[None]:
     """A process started here computes with one thread and does not hear Ctrl-C, not even before it can say so."""
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)
-    blocks = hasattr(signal, "pthread_sigmask")
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if blocks else set()
     try:
-        yield
+        with _interrupted_later():
+            yield
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
-        if blocks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Ctrl-C counts when the block is over; a process started in it inherits that the signal is blocked.
+
+    Blocking alone is not enough here: another thread may take the signal, and Python then interrupts this one.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    heard = []
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.signal(signal.SIGINT, lambda *_: heard.append(True))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+    if heard:
+        raise KeyboardInterrupt
 
 
 class Crew:
