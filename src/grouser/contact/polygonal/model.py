@@ -162,22 +162,15 @@ class PolygonalModule:
         return self._array(values, wp.int32, np.int32)
 
     def _make_shapes(self):
-        """Faces of all shapes in play, their trees; Warp's trees only for shapes that elements meet."""
+        """Faces of all shapes in play; Warp's trees for those that elements meet."""
         s, p = self.types.Shapes(), self.precision
         self._names = list(dict.fromkeys(name for order in self._order for name in order))
         shapes = [self.shapes[name] for name in self._names]
         met = {order[1] for order in self._order}
         corners = [shape.corners for shape in shapes]
-        boxes = [tree_boxes(c) for c in corners]
         s.first_face = self._indices(np.cumsum([0] + [len(c) for c in corners]))
-        s.first_node = self._indices(np.cumsum([0] + [len(centre) for centre, _ in boxes]))
-        s.depth = self._indices([tree_depth(len(c)) for c in corners])
-        s.centre = self._reals(np.concatenate([centre for centre, _ in boxes]), p.vec3)
-        s.half = self._reals(np.concatenate([half for _, half in boxes]), p.vec3)
-        joined = np.concatenate(corners)
-        normal = np.cross(joined[:, 1] - joined[:, 0], joined[:, 2] - joined[:, 0])
-        s.corners = self._reals(joined, p.vec3)
-        s.normal = self._reals(normal / np.linalg.norm(normal, axis=1)[:, None], p.vec3)
+        s.corners = self._reals(np.concatenate(corners), p.vec3)
+        s.normal = self._reals(np.concatenate([shape.normals for shape in shapes]), p.vec3)
         s.layer = self._indices(np.concatenate([shape.face_layer for shape in shapes]))
         self._trees = [self._tree(c) if n in met else None for n, c in zip(self._names, corners, strict=True)]
         s.bvh = self._array([tree.id if tree else 0 for tree in self._trees], wp.uint64, np.uint64)
@@ -201,6 +194,11 @@ class PolygonalModule:
         q.both_move = self._indices([self.moves(pair) for pair in self.pairs])
         q.radius = self._reals([shape.radius for shape in firsts])
         q.reach = self._reals(self.reach)
+        boxes = [tree_boxes(shape, reach) for shape, reach in zip(firsts, self.reach, strict=True)]
+        q.first_node = self._indices(np.cumsum([0] + [len(centre) for centre, _ in boxes])[:-1])
+        q.depth = self._indices([tree_depth(len(shape.triangles)) for shape in firsts])
+        q.box = self._reals(np.concatenate([centre for centre, _ in boxes]), self.precision.vec3)
+        q.half = self._reals(np.concatenate([half for _, half in boxes]), self.precision.vec3)
         q.margin = self._reals([
             pair.margin or MARGIN * shape.edge for pair, shape in zip(self.pairs, firsts, strict=True)
         ])  # fmt: skip

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import warp as wp
 
 from grouser.contact.polygonal import types as t
+from grouser.terrain.ground import natural
 
 BOX_ROUND_OFF = 1e-6  # of a box's coordinates: Warp's trees are float32
 
@@ -206,10 +207,10 @@ def search_stages(name: str) -> SimpleNamespace:
         return wp.vec3(wp.float32(v[0] + size), wp.float32(v[1] + size), wp.float32(v[2] + size))
 
     @wp.func
-    def box_is_near(s: Shapes, bvh: wp.uint64, node: int, at: vec3, R: mat33, grow: real):
+    def box_is_near(pairs: Pairs, bvh: wp.uint64, node: int, at: vec3, R: mat33, grow: real):
         """Whether a box of the first shape's tree, grown, overlaps any face of the second."""
-        c = at + R * s.centre[node]
-        half = s.half[node]
+        c = at + R * pairs.box[node]
+        half = pairs.half[node]
         e = vec3()
         for k in range(3):
             e[k] = wp.abs(R[k, 0]) * half[0] + wp.abs(R[k, 1]) * half[1] + wp.abs(R[k, 2]) * half[2] + grow
@@ -221,7 +222,10 @@ def search_stages(name: str) -> SimpleNamespace:
     def search_face(
         s: Shapes, pairs: Pairs, lists: Lists, world: int, pair: int, face: int, other: int, at: vec3, R: mat33,
     ):  # fmt: skip
-        """Put a face with all it may meet on the list: counted first, so that its candidates lie side by side."""
+        """Put a face with all it may meet on the list, its candidates side by side.
+
+        One thread alone writes them as it finds them; of several each counts first, so as to know where they go.
+        """
         slack = lists.slack[world, pair]
         reach = pairs.reach[pair]
         turn = slack / pairs.radius[pair]
@@ -237,37 +241,45 @@ def search_stages(name: str) -> SimpleNamespace:
         high = wp.max(high, high - down) + grow
         first = s.first_face[other]
         bvh = s.bvh[other]
+        room = pairs.first_candidate[pair + 1]
+        start = int(-1)  # where its candidates go, once that is known
+        if pairs.lanes == 1:
+            start = pairs.first_candidate[pair] + lists.counts[world, pair, t.CANDIDATES]
         found = int(0)
         tests = int(0)
         k = wp.int32(0)
         query = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
         while wp.bvh_query_next(query, k):
-            f = first + k
+            f = natural(first + k)
             tests += 1
             if may_meet(
                 x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn
             ):
+                if start >= 0 and start + found < room:
+                    lists.other[world, start + found] = f
                 found += 1
         wp.atomic_add(lists.counts, world, pair, t.TESTS, tests)
         if found == 0:
             return
-        at_candidate = wp.atomic_add(lists.counts, world, pair, t.CANDIDATES, found)
-        at_candidate += pairs.first_candidate[pair]
-        if at_candidate + found > pairs.first_candidate[pair + 1]:
+        written = start >= 0
+        start = pairs.first_candidate[pair] + wp.atomic_add(lists.counts, world, pair, t.CANDIDATES, found)
+        if start + found > room:
             lists.counts[world, pair, t.OVERFLOW] = 1
             return
         slot = pairs.first_element[pair] + wp.atomic_add(lists.counts, world, pair, t.ELEMENTS, 1)
         lists.face[world, slot] = face
-        lists.first[world, slot] = at_candidate
+        lists.first[world, slot] = start
         lists.count[world, slot] = found
+        if written:
+            return
         again = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
         while wp.bvh_query_next(again, k):
-            f = first + k
+            f = natural(first + k)
             if may_meet(
                 x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn
             ):
-                lists.other[world, at_candidate] = f
-                at_candidate += 1
+                lists.other[world, start] = f
+                start += 1
 
     @wp.kernel(module=module)
     def search(s: Shapes, pairs: Pairs, lists: Lists):
@@ -280,9 +292,9 @@ def search_stages(name: str) -> SimpleNamespace:
         bvh = s.bvh[other]
         at = lists.position[world, pair]
         R = lists.rotation[world, pair]
-        grow = pairs.reach[pair] + lists.slack[world, pair]
-        depth = s.depth[one]
-        first = s.first_node[one]
+        slack = lists.slack[world, pair]
+        depth = pairs.depth[pair]
+        first = pairs.first_node[pair]
         faces = wp.int64(s.first_face[one + 1] - s.first_face[one])
         split = int(0)
         while (1 << split) < pairs.lanes and split < depth:
@@ -293,7 +305,7 @@ def search_stages(name: str) -> SimpleNamespace:
             level = int(split)
             walking = int(1)
             while walking == 1:
-                near = box_is_near(s, bvh, first + node, at, R, grow)
+                near = box_is_near(pairs, bvh, first + node, at, R, slack)
                 if near and level < depth:
                     node = 2 * node + 1
                     level += 1

@@ -102,6 +102,13 @@ class Shape:
         return self.vertices[self.triangles]
 
     @property
+    def normals(self) -> np.ndarray:
+        """(face, 3) outward, of length 1."""
+        a, b, c = self.corners.transpose(1, 0, 2)
+        normal = np.cross(b - a, c - a)
+        return normal / np.linalg.norm(normal, axis=1)[:, None]
+
+    @property
     def radius(self) -> float:
         """Greatest distance [m] of a vertex from the frame origin."""
         return float(np.linalg.norm(self.vertices, axis=1).max())
@@ -320,13 +327,14 @@ def order_in_space(centres: np.ndarray) -> np.ndarray:
     return np.argsort(code, kind="stable")
 
 
-def tree_boxes(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and half sides [m], (node, 3) each, of the heap of boxes over ordered faces (face, 3, 3)."""
-    count, depth = len(corners), tree_depth(len(corners))
+def tree_boxes(surface: Shape, inward: float) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and half sides [m], (node, 3) each, of the heap of boxes over faces drawn `inward` [m]."""
+    count, depth = len(surface.triangles), tree_depth(len(surface.triangles))
     leaves = 1 << depth
     starts = np.array([count * k // leaves for k in range(leaves)])
-    low = np.minimum.reduceat(corners.min(axis=1), starts, axis=0)
-    high = np.maximum.reduceat(corners.max(axis=1), starts, axis=0)
+    corners, way = surface.corners, -inward * surface.normals
+    low = np.minimum.reduceat(corners.min(axis=1) + np.minimum(way, 0), starts, axis=0)
+    high = np.maximum.reduceat(corners.max(axis=1) + np.maximum(way, 0), starts, axis=0)
     lows, highs = [low], [high]
     for _ in range(depth):
         low, high = np.minimum(low[::2], low[1::2]), np.maximum(high[::2], high[1::2])

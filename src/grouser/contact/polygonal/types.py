@@ -38,25 +38,21 @@ def polygonal_types(name: str) -> SimpleNamespace:
 
     @wp.struct
     class Shapes:
-        """Surfaces one after another, in the axes of their bodies; each with a tree over its faces.
-
-        The tree is a heap: node k has the children 2 k + 1 and 2 k + 2; leaf j of 2^depth holds the faces from
-        count j / 2^depth on.
-        """
+        """Surfaces one after another, in the axes of their bodies."""
 
         first_face: wp.array(dtype=wp.int32)  # (shape + 1,)
-        first_node: wp.array(dtype=wp.int32)  # (shape + 1,)
-        depth: wp.array(dtype=wp.int32)  # (shape,) of the tree
         bvh: wp.array(dtype=wp.uint64)  # (shape,) Warp's tree over the faces
-        centre: wp.array(dtype=vec3)  # [m], (node,) of the box
-        half: wp.array(dtype=vec3)  # [m], (node,)
         corners: wp.array2d(dtype=vec3)  # [m], (face, 3)
         normal: wp.array(dtype=vec3)  # (face,) outward
         layer: wp.array(dtype=wp.int32)  # (face,)
 
     @wp.struct
     class Pairs:
-        """Who may touch whom. The first shape carries the elements, the second is what they meet."""
+        """Who may touch whom. The first shape carries the elements, the second is what they meet.
+
+        The first has a tree of boxes over its faces, each drawn `reach` inward. It is a heap: node k has the children
+        2 k + 1 and 2 k + 2; leaf j of 2^depth holds the faces from count j / 2^depth on.
+        """
 
         shape: wp.array2d(dtype=wp.int32)  # (pair, 2)
         row: wp.array2d(dtype=wp.int32)  # (pair, 2) in motion, -1 where fixed
@@ -64,6 +60,10 @@ def polygonal_types(name: str) -> SimpleNamespace:
         named: wp.array(dtype=wp.int32)  # (pair,) 0 or 1: which of the two the channels speak of
         both_move: wp.array(dtype=wp.int32)  # (pair,) 1: both move
         radius: wp.array(dtype=real)  # [m], (pair,) of the first shape about its frame origin
+        first_node: wp.array(dtype=wp.int32)  # (pair,)
+        depth: wp.array(dtype=wp.int32)  # (pair,) of the tree
+        box: wp.array(dtype=vec3)  # [m], (node,) centre
+        half: wp.array(dtype=vec3)  # [m], (node,) half sides
         reach: wp.array(dtype=real)  # [m], (pair,) depth up to which faces are looked for
         margin: wp.array(dtype=real)  # [m], (pair,) of relative motion a list lasts for
         stick_speed: wp.array(dtype=real)  # [m/s], (pair,) v_T0
