@@ -128,7 +128,7 @@ def test_a_missing_or_broken_robot_file_is_refused(tmp_path):
 def test_a_robot_file_is_read(tmp_path):
     path = tmp_path / "block.xml"
     path.write_text(body(*SHAPES["box"][:2]).to_xml())
-    sim = on_soil(path, terrain=flat(size=(2, 2), spacing=0.5, origin=(-1, -1)))
+    sim = on_soil(path, terrain=flat(size=(2, 2), spacing=0.5, origin=(-1, -1)), step=5e-3)
     sim.step(100)
     assert sim.time == pytest.approx(0.5)
 

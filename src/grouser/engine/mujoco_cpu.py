@@ -8,6 +8,7 @@ gets is f - B a, and only that is recorded.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -78,7 +79,7 @@ class MujocoCpu:
         for module in self.modules:
             module.declare(self.spec)
         self._keep_full_mass_matrix()
-        self.model = compile_spec(self.spec)
+        self.model = compile_spec(self.spec, self.notes)
         self.model.opt.timestep = self.step
         self.data = [mujoco.MjData(self.model) for _ in range(self.worlds)]
         self.frozen, self._any_frozen = np.zeros(self.worlds, bool), False
@@ -299,11 +300,18 @@ class MujocoCpu:
         return float(self.model.body_mass.sum())
 
 
-def compile_spec(spec: mujoco.MjSpec) -> mujoco.MjModel:
+def compile_spec(spec: mujoco.MjSpec, notes: list[str] | None = None) -> mujoco.MjModel:
+    """The model, or an InputError; what MuJoCo warns of goes to `notes`, once."""
     try:
-        return spec.compile()
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            model = spec.compile()
     except ValueError as error:
         raise InputError(f"model {spec.modelname!r}: {' '.join(str(error).split())}") from None
+    for line in dict.fromkeys(f"MuJoCo warns: {' '.join(str(w.message).split())}" for w in heard):
+        if notes is not None and line not in notes:
+            notes.append(line)
+    return model
 
 
 def _array(values) -> wp.array:

@@ -13,10 +13,9 @@ from grouser.errors import InputError
 from grouser.simulation.robot_file import BroughtRobot
 
 Base = Literal["auto", "free", "fixed"]
-LARGEST_STEP = 5e-3  # [s]
-UNSAID = 2e-3  # [s] MuJoCo's own default, where a model says nothing
-STIFF_BAND = 0.01  # [rad/s or m/s] error at which a servo without a limit would hold the whole robot up (assumed)
-SOFT_BAND = 0.2  # [rad/s or m/s] error at which a servo with a limit gives all it may (assumed)
+STIFF_BAND = 0.01  # of the speed asked for: error at which a servo without a limit would lift the robot (assumed)
+SOFT_BAND = 0.1  # of the speed asked for: error at which a servo with a limit gives all it may (assumed)
+SLOWEST = 0.1  # [rad/s or m/s] speed asked for that bands are made for at least (assumed)
 NO_LIFT = 1e-9  # [m] change of height per unit of a joint below which it does not lift a body
 
 
@@ -37,17 +36,6 @@ def supported(robot: BroughtRobot) -> None:
         if option.enableflags & flag:
             robot.notes.append(f"flag {name} switched off")
             option.enableflags &= ~int(flag)
-
-
-def chosen_step(robot: BroughtRobot, step: float | None) -> float:
-    """The step [s] asked for, else 5 ms, or what the model says where that is less."""
-    if step is not None:
-        return step
-    own = robot.spec.option.timestep
-    said = bool(robot.spec.authored.option & 1) or own != UNSAID  # the first bit stands for the timestep
-    chosen = min(own, LARGEST_STEP) if said else LARGEST_STEP
-    robot.notes.append(f"step {1e3 * chosen:g} ms" + (f" (the model says {1e3 * own:g} ms)" if said else ""))
-    return chosen
 
 
 def set_gravity(robot: BroughtRobot, gravity: float | None) -> None:
@@ -135,7 +123,7 @@ def driven(robot: BroughtRobot, model: mujoco.MjModel, drive: Mapping[str, float
         if not chosen:
             if not joints:
                 raise InputError(f"drive: {pattern!r} matches none of {_drivable(spec)}")
-            chosen = [_add_servo(robot, model, joint, step) for joint in joints]
+            chosen = [_add_servo(robot, model, joint, float(value), step) for joint in joints]
         for actuator in chosen:
             controls[actuator.name] = _within_range(robot, actuator, float(value))
     for value in dict.fromkeys(controls.values()):
@@ -162,7 +150,7 @@ def _drivable(spec: mujoco.MjSpec) -> str:
     return " or ".join(told) or "the model's joints: it has none that can be driven"
 
 
-def _add_servo(robot: BroughtRobot, model: mujoco.MjModel, joint: Any, step: float) -> Any:
+def _add_servo(robot: BroughtRobot, model: mujoco.MjModel, joint: Any, speed: float, step: float) -> Any:
     """A velocity servo that keeps the speed under any load the robot's weight can make, or up to the joint's limit.
 
     With a limit the step sees its torque as it was at the start: armature h kv keeps that from overshooting.
@@ -173,10 +161,10 @@ def _add_servo(robot: BroughtRobot, model: mujoco.MjModel, joint: Any, step: flo
     if joint.type == mujoco.mjtJoint.mjJNT_HINGE:
         mine = np.flatnonzero(model.geom_bodyid == model.body(body.name).id)
         reach = float((np.linalg.norm(model.geom_pos[mine], axis=1) + model.geom_rbound[mine]).max(initial=0.1))
-    own = model.joint(joint.name)
-    limit = float(own.actfrcrange[1]) if own.actfrclimited[0] else 0.0
+    own = model.joint(joint.name).id
+    limit = float(model.jnt_actfrcrange[own, 1]) if model.jnt_actfrclimited[own] else 0.0
     limited = 0 < limit < weight * reach
-    gain = limit / SOFT_BAND if limited else weight * reach / STIFF_BAND
+    gain = (limit / SOFT_BAND if limited else weight * reach / STIFF_BAND) / max(abs(speed), SLOWEST)
     actuator = spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
     actuator.set_to_velocity(kv=gain)
     joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE

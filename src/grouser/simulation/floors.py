@@ -96,7 +96,7 @@ def hand_over(
 ) -> None:
     """The soil takes the floors' place under `bodies`; what else stood on them meets the undisturbed ground, hard."""
     spec = robot.spec
-    others = [name for name in _that_collide(model) if name not in bodies]
+    others = [name for name in _that_collide(spec, model) if name not in bodies]
     if not found:
         if others:
             robot.notes.append(f"no ground holds {', '.join(others)}: name them among the bodies if they may touch it")
@@ -120,9 +120,11 @@ def hand_over(
     robot.notes.append(told)
 
 
-def _that_collide(model: mujoco.MjModel) -> list[str]:
-    """Bodies that move and have a solid shape."""
+def _that_collide(spec: mujoco.MjSpec, model: mujoco.MjModel) -> list[str]:
+    """Bodies that move and have a solid shape, or one that is part of a contact pair."""
     solid = (model.geom_contype | model.geom_conaffinity) != 0
+    for pair in spec.pairs:
+        solid[[model.geom(pair.geomname1).id, model.geom(pair.geomname2).id]] = True
     owners = dict.fromkeys(int(b) for b in model.geom_bodyid[solid] if model.body_weldid[b] != 0)
     return [model.body(b).name for b in owners]
 

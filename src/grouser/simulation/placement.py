@@ -17,7 +17,7 @@ from grouser.terrain.elevation import ElevationGrid
 GAP = 1e-4  # [m] between the ground and the lowest point of the robot
 STEEP_ENOUGH = 1e-4  # [rad] below which the ground under a robot counts as level
 BURIED = 1e-3  # [m] deeper in an obstacle than before: the robot stays where the model has it
-KEY_FIELDS = ("time", "qpos", "qvel", "act", "ctrl", "mpos", "mquat")
+KEY_FIELDS = ("qpos", "qvel", "act", "ctrl", "mpos", "mquat")
 Key = dict[str, Any]
 
 
@@ -41,26 +41,33 @@ def with_free_joints(keys: Sequence[Key], model: mujoco.MjModel, joints: Sequenc
 
 
 def start_of(keys: Sequence[Key], first: int, model: mujoco.MjModel) -> Key:
-    """The keyframe to start from, or the model's own pose; controls of motors added since are 0."""
+    """The keyframe to start from, or the model's own pose."""
+    if keys:
+        return keys[first] | {"name": "start"}
     data = mujoco.MjData(model)
-    start = {"name": "start"} | {f: np.array(getattr(data, f)) for f in ("time", "qpos", "qvel", "act", "ctrl")}
-    if not keys:
-        return start
-    key = keys[first]
-    start |= {f: np.array(key[f]) for f in KEY_FIELDS}
-    start["ctrl"] = np.concatenate([key["ctrl"], np.zeros(model.nu - len(key["ctrl"]))])
-    return start
+    return {"name": "start"} | {f: np.array(getattr(data, f)) for f in ("qpos", "qvel", "act", "ctrl")}
+
+
+def set_controls(keys: Sequence[Key], start: Key, model: mujoco.MjModel, controls: Mapping[str, float]) -> None:
+    """Controls by actuator at the start; those of actuators added since are 0 in the model's keyframes."""
+    for key in (start, *keys):
+        key["ctrl"] = np.concatenate([key["ctrl"], np.zeros(model.nu - len(key["ctrl"]))])
+    for name, value in controls.items():
+        start["ctrl"][model.actuator_ctrladr[model.actuator(name).id]] = value
+
+
+def remove_keyframes(spec: mujoco.MjSpec) -> None:
+    for key in list(spec.keys):
+        spec.delete(key)
 
 
 def set_keyframes(spec: mujoco.MjSpec, start: Key, keys: Sequence[Key]) -> None:
     """`start` first, for that is what a reset goes back to, then those of the model."""
-    for key in list(spec.keys):
-        spec.delete(key)
     used = {start["name"]}
     for key in (start, *keys):
         name = key["name"] if key is start or key["name"] not in used else ""
         used.add(name)
-        spec.add_key(name=name, **{f: np.ravel(key[f]).tolist() for f in KEY_FIELDS if f in key and f != "time"})
+        spec.add_key(name=name, **{f: np.ravel(key[f]).tolist() for f in KEY_FIELDS if f in key})
 
 
 # ---- standing on the ground -------------------------------------------------------------------------
@@ -118,7 +125,7 @@ def _stand_group(
     mujoco.mj_forward(model, data)
     name = model.body(roots[0]).name
     if _deepest(model, data) < min(depth, 0.0) - BURIED:
-        robot.notes.append(f"{name!r} stays where the model has it: on the ground it would stand in an obstacle")
+        robot.notes.append(f"{name!r} stays where the model has it: on the soil it would stand in something else")
         data.qpos[:] = before
         for root in roots:
             if root not in free:

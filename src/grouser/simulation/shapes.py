@@ -10,8 +10,9 @@ import numpy as np
 from grouser.contact.soil.surface import Surface, disc, prepare, wheel
 from grouser.errors import InputError
 
-ROUND = 36  # fewest sides of round shapes
-EDGE = 0.02  # [m] longest edge of round shapes
+SAG = 1e-4  # [m] by which the sides of a round shape may miss it: the lowest vertex is what sinkage is measured at
+ROUND = (24, 96)  # fewest and most sides of round shapes
+EDGE = 0.025  # [m] longest edge along a round shape
 AXLE = 1e-6  # [1, m] by which an axle may miss the axis of its wheel: URDF writes 1.5708 for a right angle
 
 
@@ -136,8 +137,8 @@ def _arc(radius: float, half_length: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sides(radius: float) -> int:
-    """Of a round shape: a multiple of four, edges no longer than EDGE."""
-    return 4 * int(np.ceil(max(ROUND, 2 * np.pi * radius / EDGE) / 4))
+    """Of a round shape, a multiple of four; n of them sag by radius (pi/n)^2 / 2."""
+    return 4 * int(np.ceil(np.clip(np.pi * np.sqrt(radius / (2 * SAG)), *ROUND) / 4))
 
 
 def _divided(low: float, high: float) -> np.ndarray:

@@ -17,6 +17,7 @@ from grouser.simulation import adapt, floors, placement
 from grouser.simulation.robot_file import load_robot
 from grouser.simulation.shapes import body_surface
 from grouser.simulation.simulation import Simulation
+from grouser.simulation.step_choice import chosen_step
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 from grouser.terrain.soils import Soil, soil
@@ -54,51 +55,55 @@ def on_soil(
     """
     brought = load_robot(robot)
     spec = brought.spec
+    material = soil(soil_name) if isinstance(soil_name, str) else soil_name
     adapt.name_all(brought)
     adapt.supported(brought)
-    h = adapt.chosen_step(brought, step)
     adapt.set_gravity(brought, gravity)
-    material = soil(soil_name) if isinstance(soil_name, str) else soil_name
 
-    model = compile_spec(spec)
+    model = compile_spec(spec, brought.notes)
     keys, first = placement.keyframes(model, keyframe)
-    names = list(bodies) if isinstance(bodies, Mapping) else chosen_bodies(model, bodies)
-    placement.set_keyframes(spec, {"name": ""}, [])  # they would no longer fit
+    names = (
+        list(bodies) if isinstance(bodies, Mapping) else chosen_bodies(model, bodies, brought.loose or base == "free")
+    )
+    placement.remove_keyframes(spec)  # they may no longer fit
     freed = adapt.free_base(brought, model, names, base)
-    controls = adapt.driven(brought, model, drive or {}, h)
 
     model = compile_spec(spec)
     placement.with_free_joints(keys, model, freed)
     start = placement.start_of(keys, first, model)
-    for name, value in controls.items():
-        start["ctrl"][model.actuator_ctrladr[model.actuator(name).id]] = value
-    surfaces = dict(bodies) if isinstance(bodies, Mapping) else {name: body_surface(model, name) for name in names}
     data = mujoco.MjData(model)
     data.qpos[:] = start["qpos"]
     mujoco.mj_forward(model, data)
+    surfaces = dict(bodies) if isinstance(bodies, Mapping) else {name: body_surface(model, name) for name in names}
+    h = chosen_step(brought, data, surfaces, material, step)
+    controls = adapt.driven(brought, model, drive or {}, h)
     points = np.vstack(list(placement.points_of(data, surfaces).values()))
     found = floors.floors(spec, model, data, points)
     ground = terrain or floors.ground_of(model, data, found, points.mean(axis=0), brought.notes)
     floors.hand_over(brought, model, found, names, ground)
-    if place:
-        placement.stand(brought, compile_spec(spec), start, surfaces, ground)
-    placement.set_keyframes(spec, start, keys)
 
+    model = compile_spec(spec)
+    placement.set_controls(keys, start, model, controls)
+    if place:
+        placement.stand(brought, model, start, surfaces, ground)
+    placement.set_keyframes(spec, start, keys)
     cell = spacing if spacing is not None else chosen_spacing(surfaces, brought.notes)
     module = SoilModule(Ground(ground, material, cell, worlds=worlds, dtype=dtype), surfaces, options)
+    module.takes_floor = False  # it has been taken; what is left of the world are walls and obstacles
     brought.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
     return Simulation(
         spec, [module], ground=module.ground, step=h, worlds=worlds, dtype=dtype, notes=[*notes, *brought.notes], **more
     )
 
 
-def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str]) -> list[str]:
-    """Names a list holds, or a pattern finds among the bodies that have a shape and do not stand still.
+def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str], loose: bool) -> list[str]:
+    """Names a list holds, or a pattern finds among the bodies with a shape that are part of something that moves.
 
-    A base that is fixed to the world only because its joint is yet to come counts too.
+    `loose`: everything will move once its base is free.
     """
     names = [model.body(b).name for b in range(1, model.nbody)]
-    shaped = [n for b, n in enumerate(names, 1) if _has_shape(model, b)]
+    moving = {int(model.body_rootid[b]) for b in range(1, model.nbody) if loose or model.body_weldid[b] != 0}
+    shaped = [n for b, n in enumerate(names, 1) if model.body_rootid[b] in moving and _has_shape(model, b)]
     known = ", ".join(shaped) or "the model's bodies, for none has a shape"
     if not isinstance(bodies, str):
         for name in bodies:
@@ -116,12 +121,10 @@ def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str]) -> list[st
 
 
 def _has_shape(model: mujoco.MjModel, body: int) -> bool:
-    """Whether a body is part of something that moves and has a shape that is no floor."""
+    """Whether a body has a geom that is no floor."""
     start, count = model.body_geomadr[body], model.body_geomnum[body]
-    kinds = {int(kind) for kind in model.geom_type[start : start + count]}
-    alive = (model.body_rootid == model.body_rootid[body]) & (model.body_weldid != 0)
-    plain = kinds - {int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD)}
-    return bool(plain) and bool(alive.any())
+    floor = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+    return any(kind not in floor for kind in model.geom_type[start : start + count])
 
 
 def chosen_spacing(surfaces: Mapping[str, Surface], notes: list[str]) -> float:

@@ -69,6 +69,7 @@ class SoilModule:
     """Bekker pressure, Janosi-Hanamoto shear and plastic ruts under any number of bodies on one ground."""
 
     step_limit = math.inf
+    takes_floor = True  # whether `declare` takes the floor of the world away from the bodies
 
     def __init__(
         self, ground: Ground, surfaces: Mapping[str, Surface], options: SoilOptions | None = None, name: str = "soil"
@@ -93,8 +94,9 @@ class SoilModule:
         """Take the floor of the world away from the soil bodies; a world without one stays solid for them."""
         import mujoco
 
-        floors = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
-        if not any(g.type in floors and (g.contype or g.conaffinity) for g in spec.worldbody.geoms):
+        kinds = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+        floors = [g for g in spec.worldbody.geoms if g.type in kinds and (g.contype or g.conaffinity)]
+        if not (self.takes_floor and floors):
             return
         for body in self.bodies:
             if any(e.bodyname1 == "world" and e.bodyname2 == body for e in spec.excludes):
