@@ -97,4 +97,4 @@ def test_weights_decide_how_often_a_value_is_chosen():
 def test_steps_have_both_ends_and_equal_distances_or_factors():
     assert Steps(min=1, max=2, count=5).values() == pytest.approx([1, 1.25, 1.5, 1.75, 2])
     assert Steps(min=1e3, max=1e6, count=4, scale="log").values() == pytest.approx([1e3, 1e4, 1e5, 1e6])
-    assert Steps(min=0.1, max=0.3, count=3).values()[-1] == 0.3
+    assert Steps(min=0.1, max=0.2, count=3).values() == [0.1, 0.15, 0.2], "as a user would write them"

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +20,7 @@ from grouser.cli import status
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "wheel-design.yaml"
+PATIENCE = 120.0  # [s] for processes to start or end on a loaded machine
 QUICK = {"depth": "1 cm", "speed": "10 cm/s", "spacing": "2 cm"}  # 0.1 s of a plate
 
 
@@ -45,6 +53,50 @@ def test_a_sweep_has_the_numbers_of_single_runs(tmp_path):
     (tmp_path / "out" / "sweep.html").unlink()
     assert status(["report", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out" / "sweep.html").exists()
+
+
+def children(pid: int) -> list[int]:
+    """Worker processes of a sweep."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = int((place / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            if parent == pid and b"spawn_main" in (place / "cmdline").read_bytes():
+                found.append(int(place.name))
+    return found
+
+
+def test_kills_cost_time_and_no_numbers(tmp_path):
+    """A worker killed, then the whole sweep, then again to the end: the numbers of a run by itself."""
+    file, out = tmp_path / "my.yaml", tmp_path / "out"
+    settings = {"depth": "2 cm", "speed": "5 mm/s"}  # 4 s of a plate, most of a second
+    file.write_text(json.dumps({"scenario": "plate-sinkage", "set": settings, "parameters": {"spacing": [0.01] * 6}}))
+    call = [sys.executable, "-c", "from grouser.cli import main; main()", "sweep", str(file), "--out", str(out)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+
+    def done() -> int:
+        return len(list(out.glob("cases/*.json")))
+
+    def wait_until(what) -> None:
+        end = time.monotonic() + PATIENCE
+        while not what():
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    with subprocess.Popen([*call, "--workers", "2"], env=environment, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: done() >= 1)
+        wait_until(lambda: children(process.pid))
+        os.kill(children(process.pid)[0], signal.SIGKILL)
+        wait_until(lambda: done() >= 3)
+        process.kill()
+        process.wait(PATIENCE)
+    assert 3 <= done() < 6
+    finished = subprocess.run([*call, "--workers", "2"], env=environment, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.startswith("6 of 6 cases complete (")
+    alone = grouser.run("plate-sinkage", settings, out=tmp_path / "alone", report=False, spacing=0.01)
+    forces = {json.loads(case.read_text())["metrics"]["force_N"]["value"] for case in (out / "cases").iterdir()}
+    assert forces == {alone.metrics["force_N"]}
 
 
 def test_what_cannot_be_built_is_a_failed_case(tmp_path, capsys):

@@ -57,7 +57,7 @@ class Steps(_Between):
 
     def values(self) -> list[Any]:
         inside = self.along(np.linspace(0, 1, self.count))[1:-1]
-        return [self.min, *inside.tolist(), self.max]
+        return [self.min, *(float(f"{value:.15g}") for value in inside), self.max]  # 0.15, not 0.15000000000000002
 
 
 class Uniform(_Between):
