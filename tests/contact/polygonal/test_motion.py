@@ -80,46 +80,62 @@ def test_an_undamped_impact_of_two_bodies_gives_its_energy_back():
     assert h * (path[:, 1] > 0).sum() == pytest.approx(duration, rel=BAR)
 
 
-def test_damping_loses_its_power_integral():
-    """Energy lost = sum over steps of damping force x speed x step; elastic force known: c times the volume behind."""
-    damped = Layer(young=1e7, poisson=0.3, thickness=0.02, friction_stick=0.0, friction_slip=0.0,
-                   damping=1e5, transition_depth=2e-4)  # fmt: skip
-    path, depth, _, h, _, _, reduced = impact_of_two(1000, damped)
-    s, rate = np.maximum(path[:, 0], 0), -path[:, 2]
-    s_mid, force = s[:-1], path[1:, 1]  # the force of a step rests on the depth before it
-    elastic = np.pi * damped.stiffness * R * s_mid**2 * (1 - s_mid / (3 * R))
+DAMPED = Layer(
+    young=1e7, poisson=0.3, thickness=0.02, friction_stick=0.0, friction_slip=0.0, damping=1e5, transition_depth=2e-4
+)
+
+
+def damped_impact():
+    """Energy lost, and the sum over steps of damping force x speed x step.
+
+    The elastic force is known: c times the volume behind the plane.
+    """
+    path, _, _, h, _, _, reduced = impact_of_two(1000, DAMPED)
+    s, rate = np.maximum(path[:-1, 0], 0), -path[:, 2]  # the force of a step rests on the depth before it
+    elastic = np.pi * DAMPED.stiffness * R * s**2 * (1 - s / (3 * R))
     rates = (rate[1:] + rate[:-1]) / 2
-    power = h * np.sum((force - elastic) * rates)
-    lost = 0.5 * reduced * (SPEED**2 - path[-1, 2] ** 2)
-    assert lost > 0.1 * 0.5 * reduced * SPEED**2
+    return 0.5 * reduced * (SPEED**2 - path[-1, 2] ** 2), h * np.sum((path[1:, 1] - elastic) * rates)
+
+
+def test_damping_loses_its_power_integral():
+    lost, power = damped_impact()
+    assert lost > 0.1 * 0.5 * 0.75 * SPEED**2
     assert power == pytest.approx(lost, rel=BAR)
-    # the law itself: d min(1, s/s_d0) on the area 2 pi R ds of every depth
-    ring = np.linspace(0, 1, 401)[None, :] * s_mid[:, None]
-    share = np.minimum(1, ring / 2e-4)
-    area = 2 * np.pi * R * np.trapezoid(share, ring, axis=1)
-    assert h * np.sum(damped.damping * area * rates**2) == pytest.approx(lost, rel=3 * BAR)
 
 
-def test_the_implicit_step_loses_little_at_1000_steps_a_contact():
-    """Backward Euler on a spring returns exp(-pi^2 / N) of the energy; force goes as the square of depth here."""
+def test_damping_comes_in_over_its_transition_depth():
+    """The law on the rings 2 pi R ds of the patch: d min(1, s/s_d0) v^2, one share a polygon."""
+    path, _, _, h, _, _, _ = impact_of_two(1000, DAMPED)
+    ring = np.linspace(0, 1, 401)[None, :] * np.maximum(path[:-1, 0], 0)[:, None]
+    area = 2 * np.pi * R * np.trapezoid(np.minimum(1, ring / DAMPED.transition_depth), ring, axis=1)
+    rates = (path[1:, 2] + path[:-1, 2]) / 2
+    assert h * np.sum(DAMPED.damping * area * rates**2) == pytest.approx(damped_impact()[0], rel=3 * BAR)
+
+
+def implicit_impact(steps: int):
+    """Share of the energy lost by a ball on fixed ground, and how far the ground ever pulls, of its greatest push."""
     depth = greatest_depth(SLICK.stiffness, MASS)
-    duration = 2.804 * depth / SPEED
-    h = duration / 1000
+    h = 2.804 * depth / SPEED / steps
     sim = Simulation(
         bodies((0, 0, 0), ball=(MASS, 0.004, (0, 0, 0))),
         [PolygonalModule({"ball": ball_on(RIGID, depth)}, {"ground": plane(layer=SLICK)})], step=h,
     )  # fmt: skip
     start(sim, (0.0003, 0.0002, R + 0.5 * h * SPEED), (0, 0, -SPEED))
     depths, forces = [], []
-    for _ in range(1200):
+    for _ in range(round(1.2 * steps)):
         sim.step()
         depths.append(R - sim.data.qpos[2])
         forces.append(sim.modules[0].out.effective.numpy()[0, 0, 2])
     assert max(depths) == pytest.approx(depth, rel=BAR)
-    loss = 1 - (sim.data.qvel[2] / SPEED) ** 2
-    assert 0 < loss < 1.5 * np.pi**2 / 1000
-    assert min(forces) > -1e-4 * max(forces)  # how far it ever pulls
     assert np.sum(forces) * h == pytest.approx(MASS * (sim.data.qvel[2] + SPEED), rel=1e-9)
+    return 1 - (sim.data.qvel[2] / SPEED) ** 2, -min(forces) / max(forces)
+
+
+def test_the_implicit_step_loses_little_at_1000_steps_a_contact():
+    """Backward Euler on a spring loses pi^2 / N of the energy; here force goes as the square of depth."""
+    loss, pull = implicit_impact(1000)
+    assert 0 < loss < 1.5 * np.pi**2 / 1000
+    assert pull < 1e-4
 
 
 def block(gravity, friction, step=1e-3, half=(0.05, 0.05, 0.01), layer=GRIPPY, sunk=None):
@@ -136,25 +152,34 @@ def block(gravity, friction, step=1e-3, half=(0.05, 0.05, 0.01), layer=GRIPPY, s
     return sim
 
 
-def test_a_block_breaks_away_at_its_stick_friction():
+def breakaway() -> float:
+    """Pull over weight at which a block of mu_stick 0.6 starts to slide."""
     sim = block((0, 0, -G), (0.6, 0.4))
     steps = 8000
     for k in range(steps):
-        pull = 0.8 * k / steps  # of the weight
-        sim.model.opt.gravity[0] = pull * G
+        sim.model.opt.gravity[0] = 0.8 * G * k / steps
         sim.step()
         if sim.data.qvel[0] > 0.01:
             break
-    assert pull == pytest.approx(0.6, rel=BAR)
+    return float(sim.model.opt.gravity[0]) / G
 
 
-def test_a_sliding_block_stops_after_its_stopping_distance():
+def test_a_block_breaks_away_at_its_stick_friction():
+    assert breakaway() == pytest.approx(0.6, rel=BAR)
+
+
+def stopping() -> float:
+    """[m] a block of mu_slip 0.3 slides from 1 m/s until it stands."""
     sim = block((0, 0, -G), (0.3, 0.3))
     sim.data.qvel[0] = 1.0
     sim.engine.kinematics()
     sim.step(600)
-    assert sim.data.qpos[0] == pytest.approx(1 / (2 * 0.3 * G), rel=BAR)
     assert np.abs(sim.data.qvel).max() < 1e-6
+    return float(sim.data.qpos[0])
+
+
+def test_a_sliding_block_stops_after_its_stopping_distance():
+    assert stopping() == pytest.approx(1 / (2 * 0.3 * G), rel=BAR)
 
 
 def test_a_block_that_slips_goes_on_at_its_slip_friction():
