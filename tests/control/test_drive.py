@@ -44,13 +44,14 @@ def test_wheels_come_to_stand_and_roll_as_geometry_says(twist):
 
 
 def test_joints_the_other_way_round_and_gears_do_not_matter():
-    twist = ackermann(0.05, 0.4)
+    twist = ackermann(0.05, 0.2)  # so little that no wheel waits
     plain, geared = Rolling([]), Rolling([], model=vehicle(mirrored=True, gear=7.0).compile())
     commands = []
     for rig in (plain, geared):
         drive = Drive(wheels_of(rig.model), twist, ramp=0, steer_rate=100)
         drive.act(0.0, rig.data, rig.data.ctrl)
         commands.append(rig.data.ctrl.copy())
+    assert np.abs(commands[0]).min() > 0 or (commands[0] != 0).sum() == 10  # the middle wheels stand straight
     np.testing.assert_allclose(commands[1][:6], -7 * commands[0][:6], rtol=1e-12)
     np.testing.assert_allclose(commands[1][6:], -commands[0][6:], rtol=1e-12)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from grouser.control import Drive, Odometry, Path, PathFollower
+from grouser.control.follower import HEADING_GAIN
 from grouser.errors import InputError
 from tests.control.vehicle import Rolling, wheels_of
 
@@ -81,6 +82,21 @@ def test_crab_keeps_the_heading_on_the_way():
     np.testing.assert_allclose(poses[:, 2], 0.1, atol=1e-9)
     assert np.abs(errors).max() < 2 * TRAVEL
     assert np.hypot(*(poses[-1, :2] - LANE[-1])) < 2 * TRAVEL
+
+
+def test_crab_turns_back_to_its_heading():
+    """Pushed round by 0.02 rad: the error dies out as exp(-gain t) while the vehicle goes on along the path."""
+    rig = Rolling([])
+    drive = Drive(wheels_of(rig.model), period=PERIOD)
+    follower = PathFollower(Path([(0, 0), (6, 1)]), drive, SPEED, "crab", period=PERIOD)
+    rig.controllers = [follower, drive]
+    rig.run(2.0, lambda: drive.twist[0] * drive.pace[0], PERIOD)
+    rig.pose[2] += 0.02
+    rig.place(rig.pose)
+    headings = rig.run(10.0, lambda: drive.twist[0] * drive.pace[0], PERIOD)[:, 2]
+    expected = 0.02 * np.exp(-HEADING_GAIN * PERIOD * np.arange(200))
+    np.testing.assert_allclose(headings, expected, atol=0.02 * PERIOD)  # it acts once a period
+    assert abs(follower.error[0]) < 2 * TRAVEL
 
 
 def test_point_turns_at_corners():

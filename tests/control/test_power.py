@@ -43,6 +43,15 @@ def test_a_constant_torque_does_torque_times_angle(gear, period):
     assert meter.energy_per_metre()[0] == pytest.approx(gear * angle / 1.0, rel=1e-9)
 
 
+@pytest.mark.parametrize("period", [H, 0.05])
+def test_a_torque_that_falls_with_the_angle_does_its_mean_times_the_way(period):
+    """A position servo from 0 towards c: k (c a - a^2 / 2) at angle a, exact at any period too."""
+    meter, sim = turned('<position name="spin" joint="spin" kp="0.02"/>', period=period, duration=0.5, command=1.5)
+    angle = meter.length[0, 0]
+    assert 0.05 < angle < 1.5
+    assert meter.energy[0, 0] == pytest.approx(0.02 * (1.5 * angle - angle**2 / 2), rel=1e-9)
+
+
 def test_a_speed_servo_against_friction_does_friction_times_speed_squared():
     """A servo that turns a damped axle at a steady rate: power = damping x rate^2, from the start on."""
     motor = '<velocity name="spin" joint="spin" kv="1000"/>'

@@ -46,6 +46,14 @@ def test_up_a_slope(angle_deg):
     assert margin == pytest.approx(min(backwards, sideways), abs=ROUND_OFF)
 
 
+@pytest.mark.parametrize("angle_deg", [10, 25])
+def test_up_a_slope_a_narrow_vehicle_is_as_safe_sideways_as_on_the_level(angle_deg):
+    """The edge then points down the slope, and only what is square to it counts."""
+    feet = FEET * (3.0, 0.5, 1.0)
+    margin = tip_over_margin(feet, CENTRE, tilted(math.radians(angle_deg), "y"))
+    assert margin == pytest.approx(math.atan(0.5 * HALF_TRACK / HEIGHT), abs=ROUND_OFF)
+
+
 def test_a_triangle_tips_over_its_nearest_side():
     """Three bogies: the edge from left to rear passes the centre of mass at a distance known from its area."""
     feet = np.array([[0.325, 0.6, 0.0], [0.325, -0.6, 0.0], [-0.65, 0.0, 0.0]])
@@ -116,16 +124,17 @@ def test_a_cart_on_hard_ground_tips_when_the_margin_says_so(excess, tips):
 
 
 def test_braking_counts_as_weight_that_leans_forward():
-    """A chassis that slows down at a: effective gravity g - a, margin atan(base/height) - atan(a/g) ahead."""
+    """Downhill, slowing down at a: effective gravity g - a leans farther forward than gravity does."""
     model = cart()
+    model.opt.gravity[:] = tilted(-0.2, "y")
     data = mujoco.MjData(model)
     meter = TipOver(Wheels.find(model, [f"d{k}" for k in range(4)], [None] * 4, 0.1), period=0.1)
     data.qvel[0] = 1.0
     mujoco.mj_forward(model, data)
     meter.act(0.0, data, data.ctrl)
-    braking = 3.0  # [m/s^2]
+    braking = 1.5  # [m/s^2]
     data.qvel[0] = 1.0 - 0.1 * braking
     mujoco.mj_forward(model, data)
     meter.act(0.1, data, data.ctrl)
-    forward = math.atan2(0.65, 0.5) - math.atan2(braking, 3.71)
+    forward = math.atan2(0.65, 0.5) - math.atan2(3.71 * math.sin(0.2) + braking, 3.71 * math.cos(0.2))
     assert meter.margin[0] == pytest.approx(forward, abs=ROUND_OFF)

@@ -30,13 +30,11 @@ def twist_fit(positions: np.ndarray) -> np.ndarray:
 def chord(dx: float, dy: float, turn: float) -> tuple[float, float]:
     """[m] displacement, in the axes at the start, of a motion at constant twist: path (dx, dy) [m], turn [rad].
 
-    The exponential map of SE(2): rotation by half the turn, shortened by sin(half)/half.
+    The exponential map of SE(2): sin(turn)/turn along, (1 - cos(turn))/turn across.
     """
-    half = turn / 2
-    if abs(half) < 1e-4:  # the next terms of the series are below round-off
-        along, across = 1 - 2 * half * half / 3, half - half**3 / 3
-    else:
-        along, across = math.sin(turn) / turn, (1 - math.cos(turn)) / turn
+    if turn == 0:
+        return dx, dy
+    along, across = math.sin(turn) / turn, 2 * math.sin(turn / 2) ** 2 / turn
     return along * dx - across * dy, across * dx + along * dy
 
 

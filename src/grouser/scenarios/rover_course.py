@@ -114,7 +114,6 @@ def build(s: RoverCourse) -> Simulation:
     surface = exomars.wheel_surface(p)
     module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion))
     spec = exomars.build(p, gravity=s.gravity)
-    spec.compiler.degree = False  # the rover's ranges are in rad
     _place(spec, s, path.heading(0))
     wheels = Wheels(exomars.wheel_positions(p), p.wheel_radius, np.full(6, p.steer_limit), DRIVES, STEERS)
     drive = Drive(wheels, wheel_rate_limit=p.drive_speed)
