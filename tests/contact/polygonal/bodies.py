@@ -81,10 +81,10 @@ def ball(radius: float, level: int, layer: Layer = RIGID, **more) -> Shape:
     return shape(*ball_mesh(radius, level), layer, **{"name": "ball", **more})
 
 
-def on_ground(body: Shape, ground: Shape, *, step: float = 1e-3, worlds: int = 1, dtype: str = "float64", **pair):
+def on_ground(body: Shape, ground: Shape, *, step=1e-3, worlds=1, dtype="float64", device="cpu", **pair):
     """A rig of one body, "body", against one fixed shape, "ground"."""
     module = PolygonalModule({"body": body}, {"ground": ground}, [Pair("body", "ground", **pair)])
-    return ManufacturedMotion(module, step=step, worlds=worlds, dtype=dtype)
+    return ManufacturedMotion(module, step=step, worlds=worlds, dtype=dtype, device=device)
 
 
 def rest(rig: ManufacturedMotion, position, rotation=(0.0, 0.0, 0.0, 1.0)) -> ManufacturedMotion:
