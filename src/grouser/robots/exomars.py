@@ -18,6 +18,7 @@ from grouser.terrain import checks
 
 WHEELS = ("fl", "fr", "ml", "mr", "rl", "rr")  # front, middle, rear; left, right
 BOGIES = ("left", "right", "rear")
+FACETS = 108  # of a wheel: edges a little shorter than a cell of 10 mm
 MARS = 3.71  # [m/s^2]
 RIM_GYRATION = 0.8  # radius of gyration of a wheel over its radius: much of it is rim (assumed)
 MAY_BE_NEGATIVE = ("front_x", "middle_x", "rear_x", "longitudinal_pivot_x", "centre_x")
@@ -123,7 +124,7 @@ def wheel_surface(parameters: ExoMars) -> Surface:
     p = parameters
     return wheel(
         p.wheel_radius, p.wheel_width, grouser_height=p.grouser_height, grouser_count=int(p.grouser_count),
-        grouser_width=p.grouser_width,
+        grouser_width=p.grouser_width, facets=FACETS,
     )  # fmt: skip
 
 

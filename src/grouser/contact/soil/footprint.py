@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import warp as wp
 
 from grouser.contact.soil import types as t
+from grouser.contact.soil.surface import UPRIGHT
 from grouser.terrain.elevation import BARE
 from grouser.terrain.ground import TILE, natural
 
@@ -21,6 +22,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
     seen = wp.constant(real(0.1 * t.FAR))
     slack = wp.constant(real(p.slack))
     flat = wp.constant(real(-1e-3 * p.slack))
+    upright = wp.constant(real(-UPRIGHT))
     tile = wp.constant(TILE)
 
     @wp.func
@@ -76,7 +78,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def faces_up(cone: vec4, R: mat33):
-        """Whether no triangle of a chunk looks down."""
+        """Whether no triangle of a chunk looks down more than a wall does."""
         return R[2, 0] * cone[0] + R[2, 1] * cone[1] + R[2, 2] * cone[2] >= cone[3]
 
     @wp.func
@@ -213,13 +215,15 @@ def footprint_stages(name: str) -> SimpleNamespace:
             area = xb * yc - xc * yb
             zero = real(0.0)
             if area < flat:
+                bow = b.bulge[triangle]
+                down = area * g.spacing * g.spacing * bow[3]  # vertical part of the outward normal
+                if down > upright:
+                    return
                 j0 = wp.max(int(wp.ceil(x + wp.min(wp.min(xb, xc), zero) - slack)), 0)
                 j1 = wp.min(int(wp.floor(x + wp.max(wp.max(xb, xc), zero) + slack)), win.box[slot, t.COLUMNS] - 1)
                 i0 = wp.max(int(wp.ceil(y + wp.min(wp.min(yb, yc), zero) - slack)), 0)
                 i1 = wp.min(int(wp.floor(y + wp.max(wp.max(yb, yc), zero) + slack)), win.box[slot, t.ROWS] - 1)
                 per = real(1.0) / area
-                bow = b.bulge[triangle]
-                down = area * g.spacing * g.spacing * bow[3]  # vertical part of the outward normal
                 if i0 <= i1 and j0 <= j1:
                     widen_box(win, slot, t.HIT, i0, i1, j0, j1, mode)
                 for i in range(i0, i1 + 1):

@@ -398,6 +398,6 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         touch_node=touch_node, shear_vertex=shear_vertex, shear_node=shear_node, mark_border=mark_border,
         gather_spoil=gather_spoil, blocks_along=blocks_along, dig_node=dig_node, border_weights=border_weights,
         share_out=share_out, centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node,
-        hold_node=hold_node, erosion_is_due=erosion_is_due, loosen=loosen, remember_moved=remember_moved, slide=slide, settle=settle,
-        scatter_node=scatter_node,
+        hold_node=hold_node, erosion_is_due=erosion_is_due, loosen=loosen, remember_moved=remember_moved,
+        slide=slide, settle=settle, scatter_node=scatter_node,
     )  # fmt: skip

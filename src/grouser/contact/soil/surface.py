@@ -11,7 +11,8 @@ from grouser.errors import InputError
 CHUNK = 32  # triangles or vertices that share one bounding sphere
 CREASE_COSINE = 0.7  # edges whose faces turn by more than about 45 degrees bound the footprint
 SMOOTH_COSINE = 0.85  # faces within about 30 degrees of their vertex normals are part of a rounded surface
-STRIP = 0.05  # [m] widest strip of a wheel's tread
+UPRIGHT = 0.02  # cosine of the angle to the vertical below which a face is a wall that presses on nothing
+STRIP = 0.06  # [m] widest strip of a wheel's tread
 LONGEST_EDGE = 0.03  # [m] shear lives on vertices, so coarse meshes are divided down to this
 
 
@@ -24,7 +25,7 @@ class Surface:
     triangles: np.ndarray  # (triangle, 3) int32, counter-clockwise from outside
     creases: np.ndarray  # (crease, 2) int32
     triangle_spheres: np.ndarray  # [m], (chunk, 4) centre and radius
-    triangle_cones: np.ndarray  # (chunk, 4) mean normal and the sine of the widest angle to it
+    triangle_cones: np.ndarray  # (chunk, 4) mean normal, and its least z where no face looks down
     vertex_spheres: np.ndarray  # [m], (chunk, 4)
     bulge: np.ndarray  # (triangle, 4) how far it bows out: 4 x sag [m] of its three edges, 1 / area [1/m^2]
     lugs: np.ndarray  # (vertex,) share of the surface round the vertex that carries a grouser
@@ -115,7 +116,7 @@ def normal_cones(groups: list[np.ndarray]) -> np.ndarray:
         length = np.linalg.norm(axis)
         cosine = (unit @ axis).min() / length if length > 0 else -1.0
         cone[:3] = axis / length if length > 0 else (0, 0, 1)
-        cone[3] = np.sqrt(max(1 - cosine**2, 0.0)) if cosine > 0 else 2.0
+        cone[3] = np.sin(np.arccos(min(cosine, 1.0)) - np.arcsin(UPRIGHT)) if cosine > 0 else 2.0
     return out
 
 
