@@ -66,6 +66,7 @@ def children(pid: int) -> list[int]:
     return found
 
 
+@pytest.mark.long
 def test_kills_cost_time_and_no_numbers(tmp_path):
     """A worker killed, then the whole sweep, then again to the end: the numbers of a run by itself."""
     file, out = tmp_path / "my.yaml", tmp_path / "out"
