@@ -1,13 +1,20 @@
-"""Slip of a body against the ground, in closed form."""
+"""Slip and sinkage of a body on level and inclined ground, in closed form."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from grouser.contact.soil import SoilModule
 from grouser.contact.soil.observation import slip_of
+from grouser.terrain.generators import slope
+from grouser.terrain.ground import Ground
+from tests.rig import ManufacturedMotion, SteadyMotion
+from tests.simulation.beds import SAND, tread
 
 UP = np.array([0.0, 0.0, 1.0])
+FACETS = 720
+CORNERS = 1e-5  # [m, 1] 0.1 m (1 - cos 0.25 deg): the rim has corners
 
 
 def slip(velocity, spin, depth=0.1, normal=UP) -> float:
@@ -38,3 +45,31 @@ def test_every_world_and_body_at_once():
     v[..., 0], w[..., 1] = 0.05, 1.0
     found = slip_of(v, w, np.full((2, 3), 0.1), np.broadcast_to(UP, v.shape))
     np.testing.assert_allclose(found, 0.5)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize(("angle", "direction"), [(0.0, 0.0), (12.0, 0.0), (-20.0, 0.0), (15.0, 180.0)])
+def test_a_wheel_on_a_slope_is_as_deep_and_slips_as_much_everywhere(angle, direction, fused):
+    """Down to the point of the rim that is deepest below the slope: r / cos(slope) less the height of the hub."""
+    from grouser.contact.soil import SoilOptions
+
+    radius, hub, speed, slip_ratio = 0.1, 0.097, 0.05, 0.25
+    terrain = slope(angle, direction, size=(2, 2))
+    module = SoilModule(Ground(terrain, SAND, 0.01), {"tread": tread(radius, facets=FACETS)}, SoilOptions(fused=fused))
+    rig = ManufacturedMotion(module, step=5e-3)
+    lean = np.arctan(terrain.gradient(0.0, 0.0)[0])
+    motion = SteadyMotion(
+        (-0.2, 0.0, float(terrain.height(-0.2, 0.0)) + hub / np.cos(lean)),
+        velocity=(speed * np.cos(lean), 0.0, speed * np.sin(lean)),
+        spin=(0.0, speed / (1 - slip_ratio) / radius, 0.0),
+    )
+    depths, slips = [], []
+
+    def look():
+        seen = module.observe()
+        depths.append(float(seen["sinkage"][0, 0]))
+        slips.append(float(seen["slip"][0, 0]))
+
+    rig.follow(motion, 20, look)
+    np.testing.assert_allclose(depths, (radius - hub) / np.cos(lean), atol=CORNERS)
+    np.testing.assert_allclose(slips[1:], slip_ratio, atol=5 * CORNERS)  # an error of the radius, and of its place

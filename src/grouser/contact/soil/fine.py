@@ -25,6 +25,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
     f, s, w = footprint_stages(name), plasticity_stages(name), traction_stages(name)
     find_top, chunk_is_near, place_vertex = f.find_top, f.chunk_is_near, f.place_vertex
+    ground_lean, lies_deeper = f.ground_lean, f.lies_deeper
     forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
     raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
     widen_box, close_hit_box = f.widen_box, f.close_hit_box
@@ -113,11 +114,13 @@ def fine_kernels(name: str) -> SimpleNamespace:
     ):
         world = wp.tid()
         slot = natural(world * b.rows.shape[0] + body)
+        pos = m.position[world, b.rows[body]]
+        lean = ground_lean(g, pos)
         for v in range(b.first_vertex[body], b.first_vertex[body + 1]):
             at = b.placed[world, v]
-            if at[2] < win.lowest[slot][2]:
+            if lies_deeper(at, win.lowest[slot], lean):
                 win.lowest[slot] = at
-        status_out[world, body] = open_window(g, o, win, world, slot, m.position[world, b.rows[body]])
+        status_out[world, body] = open_window(g, o, win, world, slot, pos)
 
     @wp.kernel(module=module)
     def gather(g: Ground, b: Bodies, win: Window, body: int):

@@ -15,7 +15,7 @@ from grouser.terrain.ground import TILE, natural
 def footprint_stages(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p, ground = ty.precision, ty.ground
-    real, vec3, vec4, mat33 = p.real, p.vec3, p.vec4, p.mat33
+    real, vec2, vec3, vec4, mat33 = p.real, p.vec2, p.vec3, p.vec4, p.mat33
     Ground, Options, Bodies, Window = ground.Arrays, ty.Options, ty.Bodies, ty.Window
     soil_at, touch, base_height = ground.soil_at, ground.touch, ground.base_height
     far = wp.constant(real(t.FAR))
@@ -71,6 +71,31 @@ def footprint_stages(name: str) -> SimpleNamespace:
         empty_box(win, slot, t.NEAR)
         empty_box(win, slot, t.TOUCHED)
         empty_box(win, slot, t.MOVED_BOX)
+
+    @wp.func
+    def ground_lean(g: Ground, pos: vec3):
+        """Rise of the undisturbed ground under a body along columns and rows [m per cell]."""
+        row = wp.clamp(int(wp.floor((pos[1] - g.y0) * g.per_spacing)), 0, g.rows - 2)
+        column = wp.clamp(int(wp.floor((pos[0] - g.x0) * g.per_spacing)), 0, g.columns - 2)
+        z = base_height(g, row, column)
+        return vec2(base_height(g, row, column + 1) - z, base_height(g, row + 1, column) - z)
+
+    @wp.func
+    def lies_deeper(at: vec3, low: vec3, lean: vec2):
+        """Whether a vertex lies deeper below ground of that lean than the deepest so far."""
+        return at[2] - lean[0] * at[0] - lean[1] * at[1] < low[2] - lean[0] * low[0] - lean[1] * low[1]
+
+    @wp.func
+    def ground_above(g: Ground, at: vec3):
+        """Height [m] of the undisturbed ground over a vertex."""
+        row = wp.clamp(int(wp.floor(at[1])), 0, g.rows - 2)
+        column = wp.clamp(int(wp.floor(at[0])), 0, g.columns - 2)
+        v = at[1] - real(row)
+        u = at[0] - real(column)
+        low = base_height(g, row, column) + u * (base_height(g, row, column + 1) - base_height(g, row, column))
+        row += 1
+        high = base_height(g, row, column) + u * (base_height(g, row, column + 1) - base_height(g, row, column))
+        return low + v * (high - low)
 
     @wp.func
     def sphere_bottom(sphere: vec4, pos: vec3, R: mat33):
@@ -148,9 +173,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
         win.box[slot, t.COLUMNS] = columns
         low = win.lowest[slot]
         if low[2] < seen:
-            row = wp.clamp(int(wp.floor(low[1] + real(0.5))), 0, g.rows - 1)
-            column = wp.clamp(int(wp.floor(low[0] + real(0.5))), 0, g.columns - 1)
-            win.sinkage[slot] = base_height(g, row, column) - low[2]
+            win.sinkage[slot] = ground_above(g, low) - low[2]
         return status
 
     @wp.func
@@ -292,7 +315,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
                         reach_out(win, start + i * win.side + j + 1, vec4(zero, one - (x - real(j)), zero, zero), mode)
 
     return SimpleNamespace(
-        faces_up=faces_up, find_top=find_top, sphere_bottom=sphere_bottom, chunk_is_near=chunk_is_near,
+        faces_up=faces_up, find_top=find_top, ground_lean=ground_lean, lies_deeper=lies_deeper,
+        sphere_bottom=sphere_bottom, chunk_is_near=chunk_is_near,
         place_vertex=place_vertex,
         forget_vertex=forget_vertex, open_window=open_window, gather_node=gather_node, clear_node=clear_node,
         raster_triangle=raster_triangle, mark_crease=mark_crease, widen_box=widen_box, close_hit_box=close_hit_box,

@@ -26,6 +26,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
     parts = ty.parts
     f, s, w = footprint_stages(name), plasticity_stages(name), traction_stages(name)
     find_top, sphere_bottom, chunk_is_near, place_vertex = f.find_top, f.sphere_bottom, f.chunk_is_near, f.place_vertex
+    ground_lean, lies_deeper, vec2 = f.ground_lean, f.lies_deeper, p.vec2
     forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
     raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
     close_hit_box, faces_up = f.close_hit_box, f.faces_up
@@ -43,18 +44,19 @@ def fused_kernels(name: str) -> SimpleNamespace:
     module.options["enable_backward"] = False
 
     @wp.func
-    def see_vertex(win: Window, slot: int, at: vec3, cut: real):
+    def see_vertex(win: Window, slot: int, at: vec3, cut: real, lean: vec2):
         if at[2] < cut:
             win.extent[slot, 0] = wp.min(win.extent[slot, 0], at[0])
             win.extent[slot, 1] = wp.max(win.extent[slot, 1], at[0])
             win.extent[slot, 2] = wp.min(win.extent[slot, 2], at[1])
             win.extent[slot, 3] = wp.max(win.extent[slot, 3], at[1])
-        if at[2] < win.lowest[slot][2]:
+        if lies_deeper(at, win.lowest[slot], lean):
             win.lowest[slot] = at
 
     @wp.func
     def place_body(g: Ground, b: Bodies, win: Window, world: int, body: int, slot: int, pos: vec3, R: mat33):
         cut = win.top[slot] + g.spacing
+        lean = ground_lean(g, pos)
         last = b.first_vertex[body + 1]
         for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
             first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * chunk
@@ -62,7 +64,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
             if chunk_is_near(g, b, win, body, slot, c, pos, R):
                 b.near[world, c] = 1
                 for v in range(first, end):
-                    see_vertex(win, slot, place_vertex(g, b, world, v, pos, R), cut)
+                    see_vertex(win, slot, place_vertex(g, b, world, v, pos, R), cut, lean)
             elif b.near[world, c] == 1:
                 b.near[world, c] = 0
                 for v in range(first, end):

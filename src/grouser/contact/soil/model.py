@@ -121,7 +121,7 @@ class SoilModule:
         self._options = self._make_options()
         self._bodies = self._make_bodies(rows)
         self._window = self._make_window()
-        self._observation = Observation(self.ground.elevation, motion, rows, out, self._window)
+        self._observation = Observation(self.ground, motion, rows, out, self._window)
         self._spare = len(self.bodies) * (self._window.side // TILE + 2) ** 2
         self._graphs: dict[str, tuple[int, Any]] = {}
         self.ground.ensure(self._spare)

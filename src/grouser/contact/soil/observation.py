@@ -9,7 +9,7 @@ import numpy as np
 
 from grouser.contact.soil.laws import STUCK_SPEED
 from grouser.module import Motion, Outputs
-from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.ground import Ground
 
 ROLLING = 0.1  # rim over travel speed above which the rim says where "ahead" is, below it the travel does
 SHAPES = {"sinkage": (), "slip": (), "force": (3,), "torque": (3,), "contact_area": ()}  # after (world, body)
@@ -18,8 +18,8 @@ SHAPES = {"sinkage": (), "slip": (), "force": (3,), "torque": (3,), "contact_are
 class Observation:
     """Arrays that `read` fills anew: the same ones every time, so keep a copy of what you want to keep."""
 
-    def __init__(self, terrain: ElevationGrid, motion: Motion, rows: Sequence[int], out: Outputs, window: Any):
-        self.terrain, self.rows = terrain, np.asarray(rows, np.intp)
+    def __init__(self, ground: Ground, motion: Motion, rows: Sequence[int], out: Outputs, window: Any):
+        self.terrain, self.rows, self._spacing = ground.elevation, np.asarray(rows, np.intp), ground.spacing
         self.worlds, self.count = motion.position.shape[0], len(self.rows)
         self._position, self._velocity, self._spin = map(_reader, (motion.position, motion.velocity, motion.spin))
         self._effective = _reader(out.effective)
@@ -37,12 +37,13 @@ class Observation:
         return values
 
     def slip(self) -> np.ndarray:
-        """(world, body) of the lowest point along the undisturbed ground; 0 where a body touches no soil."""
+        """(world, body) of the deepest point along the undisturbed ground; 0 where a body touches no soil."""
         position = self._position()[:, self.rows].astype(float)
         touches = self._area().reshape(position.shape[:2]) > 0
-        lowest = self._lowest()[:, 2].reshape(position.shape[:2])
-        depth = np.where(touches, position[..., 2] - lowest, 0.0)
         normal = self.terrain.normal(position[..., 0], position[..., 1])
+        lowest = self._lowest().reshape(position.shape) * (self._spacing, self._spacing, 1.0)
+        lowest[..., :2] += self.terrain.origin
+        depth = np.where(touches, np.sum((position - lowest) * normal, axis=-1), 0.0)
         slip = slip_of(self._velocity()[:, self.rows], self._spin()[:, self.rows], depth, normal)
         return np.where(touches, slip, 0.0)
 
@@ -50,7 +51,7 @@ class Observation:
 def slip_of(velocity: np.ndarray, spin: np.ndarray, depth: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """Driving 1 - v/u, braking u/v - 1, with u = depth spin x normal the speed of the lower rim, v that of travel.
 
-    Both are vectors along the ground (m/s); v counts along u. `depth` [m] is how far the lowest point lies below the
+    Both are vectors along the ground (m/s); v counts along u. `depth` [m] is how far the deepest point lies below the
     frame origin: for a wheel its radius. A body that slides without turning has slip -1, one at rest 0.
     """
     rim = depth[..., None] * np.cross(spin, normal)

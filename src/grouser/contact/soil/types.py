@@ -114,7 +114,7 @@ def soil_types(name: str) -> SimpleNamespace:
         box: wp.array2d(dtype=wp.int32)  # (slot, BOX)
         top: wp.array(dtype=real)  # [m], (slot,) highest soil near the body
         extent: wp.array2d(dtype=real)  # (slot, 4) columns and rows the low part of the body spans [cells]
-        lowest: wp.array(dtype=vec3)  # (slot,) lowest vertex: column, row, height
+        lowest: wp.array(dtype=vec3)  # (slot,) vertex deepest below the undisturbed ground: column, row, height
         sinkage: wp.array(dtype=real)  # [m], (slot,)
         area: wp.array(dtype=real)  # [m^2], (slot,) of the loaded nodes
         tally: wp.array2d(dtype=real)  # [m], (slot, 3) removed, compressed, moved
