@@ -15,7 +15,7 @@ import numpy as np
 import pydantic
 
 from grouser.contact.soil import SoilModule, SoilOptions
-from grouser.control import PowerMeter, Wheels, WheelSlip
+from grouser.control import PowerMeter, Wheels
 from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
@@ -24,6 +24,7 @@ from grouser.robots.exomars import ExoMars
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.rover_course import Rover
 from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.sliding_slip import SlidingSlip
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
@@ -37,6 +38,7 @@ LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it pull and sinkage are off by 
 SPRING_LENGTH = 2.0  # [m] unstretched, level at the start (assumed: long, so that sinkage hardly tilts it)
 PASSED = 10.0  # [s] in which the rover passes the mounds of its own first sinkage, by the paper
 MEAN = 2.0  # [s] over which pull and slip are averaged
+SLIP_PERIOD = 0.5  # [s] between two looks at slip: about a centimetre of the rim
 END = 10.0  # [s] over which final slip and sinkage are averaged
 MARGIN = 0.5  # [m] of ground round the wheels: mounds and sliding soil stay inside
 MOST_DROP = 0.02  # of the greatest pull; issue of the scenario: the pull levels off, it does not fall
@@ -101,7 +103,7 @@ def build(s: ExoMarsDrawbar) -> Simulation:
     surface = exomars.wheel_surface(p)
     module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion))
     wheels = Wheels(exomars.wheel_positions(p), p.wheel_radius, np.full(6, p.steer_limit), DRIVES, STEERS)
-    slip = WheelSlip(wheels, period=max(MEAN, s.chosen_step))
+    slip = SlidingSlip(wheels, window=MEAN, period=max(SLIP_PERIOD, s.chosen_step))
     sim = Simulation(
         spec, [module], ground=ground, controllers=[PowerMeter(DRIVES), slip], step=s.chosen_step, dtype=s.dtype
     )
@@ -130,7 +132,7 @@ def _add_spring(spec: mujoco.MjSpec, s: ExoMarsDrawbar, p: ExoMars) -> None:
     spring.wrap_site("hitch")
 
 
-def _channels(sim: Simulation, s: ExoMarsDrawbar, slip: WheelSlip) -> list[Channel]:
+def _channels(sim: Simulation, s: ExoMarsDrawbar, slip: SlidingSlip) -> list[Channel]:
     m, d = sim.model, sim.data
     spring = m.tendon("spring").id
     motors = np.array([m.actuator(name).id for name in DRIVES])
@@ -140,7 +142,7 @@ def _channels(sim: Simulation, s: ExoMarsDrawbar, slip: WheelSlip) -> list[Chann
 
     return [
         Channel("drawbar/pull", "N", frame="", read=pull),
-        Channel("drawbar/slip", "1", frame="", read=lambda: slip.slip.mean(axis=1)),
+        Channel("drawbar/slip", "1", frame="", read=lambda: slip.mean().mean(axis=1)),
         Channel("wheel/torque", "N m", (len(DRIVES),), "", labels=DRIVES, read=lambda: d.actuator_force[motors][None]),
     ]
 
@@ -196,11 +198,11 @@ def figures(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
             "name": "pull-over-slip", "title": "Drawbar pull over slip", "kind": "xy", "x": "drawbar/slip",
             "y": ["drawbar/pull"], "xlabel": "slip [1]", "ylabel": "pull [N]",
             "window": [min(PASSED, s.duration / 2), None],
-            "caption": f"Slip is the mean of the six wheels over {MEAN:g} s each; the first {PASSED:g} s are left out.",
+            "caption": f"Slip: mean of the six wheels over the last {MEAN:g} s; the first {PASSED:g} s are left out.",
         },
         {
             "name": "slip", "title": "Slip of the wheels", "kind": "lines", "y": ["wheel/slip"], "ylabel": "slip [1]",
-            "caption": f"Over {MEAN:g} s each: driving 1 - v/(r w), braking r w/v - 1, r of the rim.",
+            "caption": f"Over the last {MEAN:g} s: driving 1 - v/(r w), braking r w/v - 1, r of the rim.",
         },
         {
             "name": "torque", "title": "Torque of the motors", "kind": "lines", "y": ["wheel/torque"],

@@ -1,0 +1,43 @@
+"""Slip over a sliding window of time: what is left of it when the noise of single grid cells is averaged out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grouser.control import Wheels, WheelSlip
+from grouser.module import Channel
+
+
+class SlidingSlip(WheelSlip):
+    """Mean of the slips of the last periods that fill `window` [s], of fewer at the start."""
+
+    def __init__(self, wheels: Wheels, *, window: float, period: float, worlds: int = 1):
+        super().__init__(wheels, worlds=worlds, period=period)
+        count = max(1, round(window / period))
+        self.past = np.full((worlds, count, len(wheels.drive)), np.nan)  # newest first
+
+    def act(self, time: float, sensors: Any, command: Any) -> None:
+        world = self._worlds.index(sensors)
+        known = self.started[world]
+        super().act(time, sensors, command)
+        if known:
+            self.past[world, 1:] = self.past[world, :-1].copy()
+            self.past[world, 0] = self.slip[world]
+
+    def mean(self) -> np.ndarray:
+        """(world, wheel); nil before the first period has passed."""
+        known = ~np.isnan(self.past)
+        return np.where(known, self.past, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "past": self.past}
+
+    def reset(self, worlds) -> None:
+        super().reset(worlds)
+        self.past[list(worlds)] = np.nan
+
+    def channels(self) -> list[Channel]:
+        names = self.wheels.names
+        return [Channel("wheel/slip", "1", (len(names),), "", labels=names, read=self.mean)]
