@@ -109,6 +109,27 @@ def test_map_at_a_time_shows_that_time(recording):
     assert len(curves(axes)["rover"]) == 51
 
 
+def test_points_are_the_last_frame_in_order(recording):
+    axes = draw(recording, {"name": "p", "kind": "points", "x": "soil/sinkage", "y": ["soil/load"]}).axes[0]
+    order = np.argsort(recording["soil/sinkage"][-1])
+    drawn = axes.lines[0].get_xydata()
+    np.testing.assert_array_equal(drawn[:, 0], recording["soil/sinkage"][-1][order])
+    np.testing.assert_array_equal(drawn[:, 1], recording["soil/load"][-1][order])
+    with pytest.raises(InputError, match="as many allowed"):
+        draw(recording, {"name": "p", "kind": "points", "x": "soil/sinkage", "y": ["soil/pull"]})
+
+
+def test_points_that_were_never_set_are_left_out(tmp_path):
+    values = np.array([[[3.0, np.nan, 1.0]]])
+    channels = [Channel(name, "1", (3,), read=lambda: values[0]) for name in ("a", "b")]
+    header = build_header(scenario="s", settings={}, step=1, duration=1, command="")
+    with RecordingWriter(tmp_path / "r.h5", header, channels) as writer:
+        writer.append(0.0)
+    with Recording(tmp_path / "r.h5") as recording:
+        drawn = draw(recording, {"name": "p", "kind": "points", "x": "a", "y": ["b"]}).axes[0].lines[0]
+    assert drawn.get_xydata().tolist() == [[1.0, 1.0], [3.0, 3.0]]
+
+
 def test_panels_are_figures_side_by_side(recording):
     panels = [{"title": f"to {end} s", "y": ["soil/pull"], "window": [0, end]} for end in (5.0, 10.0, 15.0)]
     axes = draw(recording, {"name": "p", "kind": "panels", "title": "Pull", "panels": panels}).axes
@@ -123,9 +144,9 @@ def test_panels_are_figures_side_by_side(recording):
 @pytest.mark.parametrize(
     ("figure", "words"),
     [
-        ({"kind": "pie"}, r"kind: 'pie'; lines, xy, bars, map allowed \(or panels\)"),
+        ({"kind": "pie"}, r"kind: 'pie'; lines, xy, bars, points, map allowed \(or panels\)"),
         ({"kind": "panels"}, "0 panels in 2 columns"),
-        ({"kind": "panels", "panels": [{"kind": "map"}]}, "kind: 'map'; lines, xy, bars allowed"),
+        ({"kind": "panels", "panels": [{"kind": "map"}]}, "kind: 'map'; lines, xy, bars, points allowed"),
         ({"y": []}, "names no channel"),
         ({"y": ["soil/sinkag"]}, "did you mean 'soil/sinkage'"),
         ({"y": ["body/pose"]}, r"'body/pose\[label, component\]'"),

@@ -12,6 +12,7 @@ from grouser.recording import Recording
 from grouser.report.bars import draw_bars
 from grouser.report.lines import draw_lines
 from grouser.report.maps import draw_map
+from grouser.report.points import draw_points
 from grouser.report.style import DOTS_PER_INCH, FAINT, HEIGHT, STYLE, WIDTH
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ KINDS: dict[str, Callable[[Axes, Recording, Mapping[str, Any]], None]] = {
     "lines": draw_lines,
     "xy": draw_lines,
     "bars": draw_bars,
+    "points": draw_points,
     "map": draw_map,
 }
 PANEL_HEIGHT, TITLE_HEIGHT = 2.6, 0.3  # inch

@@ -1,0 +1,192 @@
+"""The steepest slope a rover climbs: the search, trials that do not feel each other, work against gravity, drift."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import grouser
+from grouser.contact.soil import SoilModule
+from grouser.errors import InputError
+from grouser.robots import exomars
+from grouser.scenarios import exomars_gradeability as eg
+from grouser.scenarios.rover_course import BODIES, DRIVES
+from grouser.simulation import Simulation
+from grouser.terrain import soil
+from grouser.terrain.generators import slope
+from grouser.terrain.ground import Ground
+
+SHORT = {
+    "soil": "dry-sand", "spacing": 0.02, "trials": 3, "approach": 4.0, "climb": 5.0, "window": 3.0, "speed": 0.05,
+}  # fmt: skip
+AS_NEW = (
+    1e-9  # [m] rounding of places some metres apart, grown over half a second; later it decides when a node touches
+)
+INCLINED = 0.06  # of slip: on an inclined grid depth and the parts of 000 eq. 6-8 count vertically, not square to it
+PERIODS = 20.0  # [s] of the comparison with an inclined grid
+
+
+def ran(folder, **changes) -> tuple[dict, grouser.Recording]:
+    outcome = grouser.run("exomars-gradeability", {**SHORT, **changes}, out=folder / "out", report=False)
+    return outcome.metrics, grouser.Recording(outcome.recording)
+
+
+@pytest.fixture(scope="module")
+def uphill(tmp_path_factory):
+    metrics, recording = ran(tmp_path_factory.mktemp("uphill"))
+    with recording:
+        yield metrics, recording
+
+
+# ---- the search -----------------------------------------------------------------------------------------
+
+
+@given(st.floats(0.01, 30.0), st.sampled_from([2.5, 5.0]), st.integers(0, 6))
+def test_the_limit_is_bracketed(limit, step, halvings):
+    """Whatever the limit is, it lies between the steepest slope climbed and the gentlest failed."""
+    slopes: list[float] = []
+    while sum(slope > limit for slope in slopes) == 0:
+        slopes.append(eg.next_slope(slopes, [slope > limit for slope in slopes], step))
+    assert slopes == [k * step for k in range(len(slopes))]
+    for _ in range(halvings):
+        slopes.append(eg.next_slope(slopes, [slope > limit for slope in slopes], step))
+    low, high = eg.bracket(slopes, [slope > limit for slope in slopes])
+    assert low is not None
+    assert high is not None
+    assert low <= limit < high
+    assert high - low == pytest.approx(step / 2**halvings)
+
+
+def test_what_fails_on_the_level_has_no_grade():
+    assert eg.bracket([0.0], [True]) == (None, 0.0)
+    assert eg.next_slope([0.0], [True], 5.0) == 0.0
+    assert eg.bracket([0.0, 5.0], [False, False]) == (5.0, None)
+
+
+# ---- the trials -----------------------------------------------------------------------------------------
+
+
+def test_slopes_come_up_one_after_the_other(uphill):
+    _, recording = uphill
+    tilt, time = recording["trial/tilt_deg"], recording["trial/time"]
+    np.testing.assert_allclose(recording["trials/slope_deg"][-1], [0.0, 5.0, 10.0])
+    assert tilt[time < SHORT["approach"]].max() == 0.0
+    half = np.abs(time - (SHORT["approach"] + eg.TILTING / 2)) < 0.011
+    assert sorted(np.round(tilt[half]).tolist())[-1] == 5.0
+    assert tilt[-1] == 10.0
+
+
+def test_every_trial_begins_as_new(uphill):
+    """On the level they cannot be told apart until rounding has grown: rover and ground are as at the start."""
+    _, recording = uphill
+    way, time, height = recording["trial/way"], recording["trial/time"], recording["body/pose[chassis, z]"]
+    trials = [(time > 0) & (time < 0.5) & np.isfinite(way[:, k]) for k in range(3)]
+    for chosen in trials[1:]:
+        np.testing.assert_allclose(time[chosen], time[trials[0]], atol=1e-9)
+        np.testing.assert_allclose(height[chosen], height[trials[0]], atol=AS_NEW)
+    assert np.ptp(height[trials[0]]) > 1e-3  # it has dropped and sunk in
+
+
+def test_slip_and_energy_grow_with_the_slope(uphill):
+    metrics, recording = uphill
+    assert (np.diff(recording["trials/slip"][-1]) > 0).all()
+    energy = recording["trials/energy_per_metre"][-1]
+    assert (np.diff(energy) > 0).all()
+    weight = exomars.ExoMars().mass * exomars.MARS
+    assert (energy > weight * np.sin(np.radians([0.0, 5.0, 10.0]))).all()
+    assert metrics["energy_per_metre_J"] == pytest.approx(energy[1])
+    assert metrics["max_grade_deg"] == 10.0
+    assert math.isnan(metrics["failing_grade_deg"] or math.nan)
+    assert metrics["volume_error_rel"] < eg.VOLUME_TOLERANCE
+
+
+def test_a_slope_that_is_too_steep_fails(tmp_path):
+    changes = {"slope_step_deg": 30.0, "stated_slope_deg": 0.0, "trials": 2, "failing_slip": 0.9}
+    metrics, recording = ran(tmp_path, **changes)
+    with recording:
+        assert recording["trials/failed"][-1].tolist() == [0.0, 1.0]
+    assert metrics["max_grade_deg"] == 0.0
+    assert metrics["failing_grade_deg"] == 30.0
+
+
+def test_across_a_slope_it_drifts_down(tmp_path):
+    metrics, recording = ran(tmp_path, heading="cross", slope_step_deg=8.0, stated_slope_deg=8.0, trials=2)
+    with recording:
+        level, steep = recording["trials/drift"][-1]
+    assert abs(level) < 0.01
+    assert steep > 0.02
+    assert metrics["cross_slope_drift"] == pytest.approx(steep)
+
+
+def test_it_goes_on_from_a_checkpoint():
+    s = eg.Gradeability(**{**SHORT, "trials": 2, "approach": 2.5, "climb": 0.5, "window": 0.5})
+    sim = eg.build(s)
+    sim.step(round(4.0 / s.chosen_step))
+    saved = sim.checkpoint()
+    sim.step(round(5.0 / s.chosen_step))  # across the beginning of a trial
+    first = sim.data.qpos.copy(), sim.model.opt.gravity.copy()
+    sim.restore(saved)
+    sim.step(round(5.0 / s.chosen_step))
+    np.testing.assert_array_equal(sim.data.qpos, first[0])
+    np.testing.assert_array_equal(sim.model.opt.gravity, first[1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"stated_slope_deg": 7.0}, "multiples"),
+        ({"stated_slope_deg": 40.0}, "multiples"),
+        ({"window": 6.0}, "window"),
+        ({"approach": 1.0}, "approach"),
+        ({"speed": 0.5}, "motors"),
+        ({"heading": "down"}, "heading"),
+    ],
+)
+def test_what_cannot_be_is_refused(changes, words, tmp_path):
+    with pytest.raises(InputError, match=words):
+        ran(tmp_path, **changes)
+
+
+# ---- full length ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_the_rover_of_the_paper_has_a_limit(tmp_path):
+    outcome = grouser.run("exomars-gradeability", out=tmp_path / "out")
+    metrics = outcome.metrics
+    assert 5.0 < metrics["max_grade_deg"] < metrics["failing_grade_deg"] < math.degrees(math.atan(math.tan(0.524)))
+    assert metrics["failing_grade_deg"] - metrics["max_grade_deg"] < 1.0
+    assert metrics["energy_per_metre_J"] > metrics["energy_per_metre_level_J"]
+    assert not outcome.missed
+
+
+def climbed(angle_deg: float, inclined: bool) -> float:
+    """Slip of the rover on dry sand: on an inclined grid, or on a level one under tilted gravity."""
+    p, angle, h = exomars.ExoMars(), math.radians(angle_deg), 4e-3
+    terrain = slope(angle_deg if inclined else 0.0, size=(6.0, 3.0), spacing=1.0, origin=(-3.0, -1.5))
+    ground = Ground(terrain, soil("dry-sand"), 0.01)
+    spec = exomars.build(p, height=p.grouser_height)
+    if inclined:
+        lift = p.longitudinal_pivot_height + p.grouser_height
+        spec.body("chassis").pos = [-math.sin(angle) * lift, 0.0, math.cos(angle) * lift]
+        spec.body("chassis").quat = [math.cos(angle / 2), 0.0, -math.sin(angle / 2), 0.0]
+    else:
+        spec.option.gravity = [-exomars.MARS * math.sin(angle), 0.0, -exomars.MARS * math.cos(angle)]
+    sim = Simulation(spec, [SoilModule(ground, dict.fromkeys(BODIES, exomars.wheel_surface(p)))], ground=ground, step=h)
+    sim.step(round(2.0 / h))
+    sim.data.ctrl[[sim.model.actuator(name).id for name in DRIVES]] = 0.05 / p.wheel_radius
+    sim.step(round(PERIODS / h))
+    before, turned = sim.data.body("chassis").xpos.copy(), eg._turned(sim.data)
+    sim.step(round(PERIODS / h))
+    way = float(np.linalg.norm(sim.data.body("chassis").xpos - before))
+    return 1 - way / (p.wheel_radius * (eg._turned(sim.data) - turned))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("angle_deg", [5.0, 10.0])
+def test_tilted_gravity_stands_for_an_inclined_plane(angle_deg):
+    assert climbed(angle_deg, inclined=False) == pytest.approx(climbed(angle_deg, inclined=True), abs=INCLINED)
