@@ -9,7 +9,15 @@ from grouser.scenarios.scenario import Scenario
 from grouser.terrain import checks
 
 # The file is the name with underscores.
-NAMES = ("exomars-drawbar", "multi-pass", "plate-sinkage", "robot", "rover-course", "single-wheel")
+NAMES = (
+    "exomars-drawbar",
+    "exomars-gradeability",
+    "multi-pass",
+    "plate-sinkage",
+    "robot",
+    "rover-course",
+    "single-wheel",
+)
 
 
 def scenario(name: str) -> Scenario[Any]:
