@@ -32,7 +32,8 @@ def parked(soil: str, spacing: float) -> tuple[float, float]:
         body.add_joint(type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
     body.mass, body.inertia, body.explicitinertial = LOAD / 9.81, [0.1, 0.1, 0.1], True
     ground = slope(SLOPE_DEG, size=(2.0, 2.0))
-    sim = on_soil(spec, soil, {"wheel": wheel(RADIUS, WIDTH)}, terrain=ground, spacing=spacing)
+    surfaces = {"wheel": wheel(RADIUS, WIDTH)}
+    sim = on_soil(spec, soil, surfaces, terrain=ground, spacing=spacing, step=5e-3, place=False)
     sim.step(round(SETTLED / sim.step_size))
     before = sim.data.qpos.copy()
     sim.step(round(PARKED / sim.step_size))

@@ -37,7 +37,7 @@ def standing(
     body.mass, body.inertia, body.explicitinertial = MASS, [0.1, 0.1, 0.1], True
     terrain = slope(size=(2, 2), spacing=0.5, angle_deg=slope_deg) if slope_deg else flat(size=(2, 2), spacing=0.5)
     surfaces = {"wheel": wheel(RADIUS, WIDTH)}
-    return on_soil(spec, soil(name).replace(compression=chi), surfaces, terrain=terrain, **more)
+    return on_soil(spec, soil(name).replace(compression=chi), surfaces, terrain=terrain, place=False, **more)
 
 
 def creep(simulation: Simulation) -> float:
