@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 import grouser
 from grouser.campaign import read_sweep
@@ -116,6 +118,13 @@ def test_the_example_is_a_sweep():
     assert len(sweep.cases) == 27
     assert {parameter.path for parameter in sweep.parameters} >= {"wheel.radius", "wheel.width", "wheel.grouser_height"}
     assert {"drawbar_pull_N", "energy_per_metre_J"} <= set(sweep.metrics)
+
+
+def test_the_sweeps_of_the_docs_are_sweeps():
+    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8"), re.DOTALL)
+    sweeps = [read_sweep(YAML(typ="safe").load(block)) for block in blocks]
+    assert [len(sweep.cases) for sweep in sweeps] == [27, 200]
+    assert sweeps[0].digest == read_sweep(EXAMPLE).digest
 
 
 @pytest.mark.long

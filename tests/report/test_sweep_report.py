@@ -91,6 +91,13 @@ def test_csv_has_all_digits_and_every_case(sweep):
     assert (rows[3]["status"], rows[3]["reason"], rows[3]["pull_N"]) == ("failed", "it | <flew>\taway", "")
 
 
+def test_a_metric_named_like_a_parameter_has_a_column_of_its_own(tmp_path):
+    table = read_table(folder(tmp_path, [{"pull_N": 0.1}, {"pull_N": 0.2}]))
+    first, second = csv.DictReader(table.csv().splitlines())
+    assert (first["pull_N"], second["pull_N"]) == ("0.1", "0.2")
+    assert float(second["pull_N (metric)"]) == pytest.approx(22)
+
+
 def test_markdown_has_units_and_escapes(sweep):
     write_sweep_report(sweep)
     lines = (sweep / "table.md").read_text(encoding="utf-8").splitlines()

@@ -56,8 +56,12 @@ class SweepOutcome:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Parameters and metrics of every complete case by name."""
-        return [{"case": row.name, **row.parameters, **row.metrics} for row in self.table.complete]
+        """Parameters and metrics of every complete case by name, "slip (metric)" where "slip" is a parameter too."""
+        named = self.table.column
+        return [
+            {"case": row.name, **row.parameters} | {named(name): value for name, value in row.metrics.items()}
+            for row in self.table.complete
+        ]
 
     @property
     def exit_status(self) -> int:

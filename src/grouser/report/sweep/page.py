@@ -95,7 +95,7 @@ def _ranges(table: SweepTable) -> str:
 
 def _cases(table: SweepTable) -> str:
     shown = table.rows[:ROWS_SHOWN]
-    heads = ["case", "", *map(table.label, table.parameters), *table.units]
+    heads = ["case", "", *map(table.label, table.parameters), *map(table.column, table.units)]
     rows = []
     for row in shown:
         values = [*(row.parameters[path] for path in table.parameters), *map(row.metrics.get, table.units)]

@@ -67,6 +67,10 @@ class SweepTable:
         units = {parameter["path"]: unit_text(parameter["unit"]) for parameter in self.about["parameters"]}
         return f"{path} [{units[path]}]" if units[path] else path
 
+    def column(self, metric: str) -> str:
+        """Name of a metric beside the parameters, of which one may have the same."""
+        return f"{metric} (metric)" if metric in self.parameters else metric
+
     def drawn_metrics(self) -> list[str]:
         """Metrics that are numbers, timings only where they were asked for."""
         chosen = self.about["metrics"]
@@ -79,7 +83,8 @@ class SweepTable:
 
     def lines(self) -> list[list[Any]]:
         """Header and one line for each case."""
-        head = ["case", "status", *self.parameters, *self.units, "missed", "wall_s", "reason"]
+        metrics = map(self.column, self.units)
+        head = ["case", "status", *self.parameters, *metrics, "missed", "wall_s", "reason"]
         return [head] + [
             [
                 row.name, row.status, *(row.parameters[path] for path in self.parameters),
