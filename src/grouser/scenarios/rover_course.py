@@ -42,7 +42,7 @@ BODIES = tuple(f"wheel_{name}" for name in exomars.WHEELS)
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
 Coordinate = Annotated[float, Unit("m")]
-# An S: the quintic 10 t^3 - 15 t^4 + 6 t^5 over 6.5 m, 2 m high, rounded to centimetres; sharpest radius about 4 m.
+# An S: the quintic 10 t^3 - 15 t^4 + 6 t^5 over 6.5 m, 2 m high, rounded to centimetres; sharpest radius 3.6 m.
 COURSE = ((0.0, 0.0), (1.1, 0.07), (2.2, 0.42), (3.25, 1.0), (4.3, 1.58), (5.4, 1.93), (6.5, 2.0))
 
 Rover: type[Settings] = pydantic.create_model(
