@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grouser.campaign import SweepStopped, Tally, read_sweep, run_sweep
+from grouser.campaign import SweepStopped, Tally, crew, read_sweep, run_sweep, worker
 from grouser.campaign.crew import RETRIES
 from grouser.campaign.results import LOCK, read_json, write_json
 from grouser.cli import status
@@ -157,6 +157,24 @@ def test_a_case_that_kills_every_worker_fails_and_the_others_do_not(runner):
 def test_a_single_worker_is_replaced_too(runner):
     tally = swept(replace(runner, kill=("0006",), times=2), workers=1)
     assert (tally.done, tally.failed) == (6, {})
+
+
+def test_a_worker_killed_while_it_waits_is_replaced(runner, monkeypatch):
+    give, killed = crew._Lane.give, []
+
+    def deadly(lane, task, order):
+        if task is worker.work and not killed:
+            killed.append(order.case.name)
+            lane.kill()
+            lane.process.join()
+            wait_until(lambda: lane.pool._broken)  # as the pool notices it in a thread of its own
+        return give(lane, task, order)
+
+    monkeypatch.setattr(crew._Lane, "give", deadly)
+    tally = swept(runner)
+    assert killed == ["0001"]
+    assert (tally.done, tally.failed) == (6, {})
+    assert sorted(started(runner.log)) == NAMES
 
 
 # ---- the main process is killed or interrupted -------------------------------------------------------

@@ -147,6 +147,12 @@ class Crew:
         self.lanes.append(lane)
         self.busy[lane.give(worker.warm, self.first)] = lane, None
 
+    def _give(self, lane: _Lane, order: Order) -> None:
+        try:
+            self.busy[lane.give(worker.work, order)] = lane, order
+        except BrokenProcessPool:  # it died while it waited
+            self._died(lane, order)
+
     def _over(self, future: Future[Any], lane: _Lane, order: Order | None) -> None:
         """Take in what a worker has done and give it the next case."""
         try:
@@ -157,8 +163,7 @@ class Crew:
         if order is not None:
             self._settled(order, outcome)
         if self.waiting:
-            following = self.waiting.popleft()
-            self.busy[lane.give(worker.work, following)] = lane, following
+            self._give(lane, self.waiting.popleft())
         else:
             lane.end()
             self.lanes.remove(lane)
