@@ -36,7 +36,7 @@ def chosen_step(
         return step
     told = f" (the model says {1e3 * own:g} ms)" if said else ""
     if wanted > limit:
-        wanted = max(FINEST_STEP * math.floor(limit / FINEST_STEP), FINEST_STEP)
+        wanted = round(max(FINEST_STEP * math.floor(limit / FINEST_STEP), FINEST_STEP), 7)
         told = f": {light!r} presses lightly and would dig itself in at longer ones"
     robot.notes.append(f"step {1e3 * wanted:g} ms{told}")
     return wanted
