@@ -11,6 +11,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.recording.selection import split
+from grouser.report.lines import draw_overlay
 from grouser.report.style import WIDTH
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def draw_map(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> Non
     else:
         image = _sinkage(axes, x, y, heights, first - heights)
     _paths(axes, recording, figure, time, world, (x[0], x[-1], y[0], y[-1]))
+    draw_overlay(axes, figure, 0)
     bar = axes.figure.colorbar(image, cax=axes.inset_axes((1.02, 0, 0.022, 1)), extend=_extend(image))
     bar.set_label(figure.get("label") or f"{field} [m]")
     bar.outline.set_visible(False)

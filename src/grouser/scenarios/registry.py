@@ -15,8 +15,10 @@ NAMES = (
     "multi-pass",
     "plate-sinkage",
     "robot",
+    "rocks-and-sand",
     "rover-course",
     "single-wheel",
+    "viking-rocks",
 )
 
 

@@ -246,11 +246,12 @@ class Simulation:
         return owner.astype(np.int32), a.levels.numpy()[world, changed, :, :, 0].astype(np.float32)
 
     def geometry(self) -> dict[str, dict[str, np.ndarray]]:
-        """Meshes of the soil bodies, for display."""
+        """Meshes of the bodies that modules push on and of their fixed shapes (world axes), for display."""
         out = {}
         for module in self.modules:
-            for body, surface in getattr(module, "surfaces", {}).items():
-                out[body] = {
+            shown = {**getattr(module, "surfaces", {}), **getattr(module, "fixed", {})}
+            for name, surface in shown.items():
+                out[name] = {
                     "vertices": surface.vertices.astype(np.float32),
                     "triangles": surface.triangles.astype(np.int32),
                 }

@@ -1,0 +1,162 @@
+"""Rocks and sand under the same wheels: 000_03880735ba32ca08.txt Fig. 21, with the rocks of 003_7975400cf393bbef.txt.
+
+Rocks push by polygonal contact, sand by the soil, in one run. Nodes under a fixed rock carry no soil. Rocks below
+`movable_below` are bodies of their own that lie on the sand, sink into it and are pushed. What the papers do not give
+is assumed, as in `viking-rocks`; the sand is the user's choice.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import mujoco
+import numpy as np
+import pydantic
+
+from grouser.contact.polygonal import Pair, PolygonalModule, Shape, shape
+from grouser.contact.soil import SoilModule, SoilOptions, Surface, prepare
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.robots import exomars
+from grouser.scenarios import rocky_ground as rocky
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.rocky_ground import SETTLING, Metres, RockyDrive
+from grouser.scenarios.rover_course import BODIES
+from grouser.scenarios.scenario import Scenario, metric
+from grouser.scenarios.soil_choice import SoilChoice
+from grouser.simulation import Simulation
+from grouser.terrain.generators import flat
+from grouser.terrain.ground import Ground
+from grouser.terrain.rock_bodies import add_rocks
+from grouser.terrain.rocks import RockField
+
+STEP = 5e-3  # [s]
+STEP_SHARE = 0.5  # of the limit of explicit contact, where rocks may be moved
+TOUCHING = 4e-4  # [m^2] largest contact of a wheel with a movable rock, for that limit (assumed: 2 cm x 2 cm)
+BEYOND = 0.5  # [m] of sand round the rocks
+PICTURE = "000_03880735ba32ca08.txt Fig. 21"
+
+
+class RocksAndSand(RockyDrive):
+    """Settings of `rocks-and-sand`."""
+
+    soil: SoilChoice = SoilChoice(name="dry-sand")
+    movable_below: Annotated[float, pydantic.Field(ge=0), Unit("m")] = 0.0  # smaller rocks lie loose on the sand
+    rock_density: Annotated[float, pydantic.Field(gt=0), Unit("kg/m^3")] = 2700.0
+    spacing: Metres = 0.01
+    erosion: bool = True
+
+
+def build(s: RocksAndSand) -> Simulation:
+    p, field = s.parameters, rocky.field_of(s, s.movable_below)
+    ground = Ground(sand(s, field), spacing=s.spacing)
+    spec = exomars.build(p, gravity=s.gravity, height=p.grouser_height)
+    add_rocks(spec, field, density=s.rock_density)
+    soil = SoilModule(ground, soil_bodies(s, field), SoilOptions(erosion=s.erosion))
+    polygonal = rock_contact(s, field)
+    sim = Simulation(
+        spec, [soil, polygonal], ground=ground, controllers=rocky.controllers(s), step=s.step or _step(polygonal, spec)
+    )
+    rocky.add_channels(sim, polygonal, field, p.mass * s.gravity)
+    wheels = slice(0, len(BODIES))
+    outputs = [slot.out for slot in sim.engine.slots]
+
+    def shares() -> np.ndarray:
+        up = [float(out.effective.numpy()[0, wheels, 2].sum()) for out in outputs]
+        return np.array([[load / (p.mass * s.gravity) for load in up]])
+
+    sim.add_channel(Channel("weight/share", "1", (2,), "", labels=("sand", "rocks"), read=shares))
+    return sim
+
+
+def sand(s: RocksAndSand, field: RockField):
+    """Level ground as fine as the soil's grid, without soil under fixed rocks."""
+    size, corner = s.rectangle
+    level = flat(
+        size=(size[0] + 2 * BEYOND, size[1] + 2 * BEYOND), spacing=s.spacing,
+        origin=(corner[0] - BEYOND, corner[1] - BEYOND), soil=s.soil.resolve(),
+    )  # fmt: skip
+    return field.masked(level)
+
+
+def soil_bodies(s: RocksAndSand, field: RockField) -> dict[str, Surface]:
+    """Wheels with their grousers, and movable rocks."""
+    loose = {rock.name: prepare(rock.vertices, rock.triangles, name=rock.name) for rock in field.movable}
+    return {**dict.fromkeys(BODIES, exomars.wheel_surface(s.parameters)), **loose}
+
+
+def rock_contact(s: RocksAndSand, field: RockField) -> PolygonalModule:
+    """Every wheel against the fixed rocks, all in one shape, and against each movable one."""
+    rigid = rocky.rigid_layer(s.tread)
+    wheels: dict[str, Shape] = dict.fromkeys(BODIES, rocky.wheel_shape(s.parameters, s.tread))
+    loose = {rock.name: shape(rock.vertices, rock.triangles, rigid, name=rock.name) for rock in field.movable}
+    fixed = {"rocks": rocky.rock_shape(field, s.tread)} if field.fixed else {}
+    pairs = [Pair(wheel, name) for wheel in wheels for name in fixed]
+    pairs += [Pair(wheel, name, largest_area=TOUCHING) for wheel in wheels for name in loose]
+    return rocky.RockContact({**wheels, **loose}, fixed, pairs)
+
+
+def _step(polygonal: PolygonalModule, spec: mujoco.MjSpec) -> float:
+    """[s]: what explicit contact with movable rocks allows, at most 5 ms."""
+    polygonal.declare(spec.copy())
+    return min(STEP, STEP_SHARE * polygonal.step_limit)
+
+
+def duration(s: RocksAndSand) -> float:
+    return SETTLING + s.time
+
+
+def metrics(s: RocksAndSand) -> list[dict[str, Any]]:
+    shared = rocky.shared_metrics()
+    return [
+        *shared[:-1],
+        metric("rock_load_share", "1", "vertical force of rocks on the wheels over the rover's weight, mean"),
+        metric("sinkage_max_m", "m", "greatest sinkage of a wheel below the undisturbed sand"),
+        shared[-1],
+    ]
+
+
+def figures(s: RocksAndSand) -> list[dict[str, Any]]:
+    outlines = rocky.rock_outlines(s, rocky.field_of(s, s.movable_below))
+    ahead = s.speed * s.time + 1.1
+    return [
+        *rocky.shared_figures(outlines),
+        {
+            "name": "carried", "title": "Who carries the rover", "kind": "lines", "y": ["weight/share"],
+            "ylabel": "share of the weight [1]",
+            "caption": "Vertical force of sand and of rocks on all wheels; together the weight.",
+        },
+        {
+            "name": "sinkage", "title": "Sinkage of the wheels", "kind": "lines",
+            "y": [f"soil/sinkage[{name}]" for name in BODIES], "ylabel": "sinkage [m]",
+            "caption": "Below the undisturbed sand; less on a rock.",
+        },
+        {
+            "name": "soil", "title": "Sand and rocks from above", "kind": "map", "field": "sinkage", "time": "end",
+            "region": [-1.0, ahead, -0.85, 0.85], "overlay": [outlines],
+            "caption": "Height against the undisturbed surface, and the rocks: ruts end where a wheel is on a rock.",
+        },
+    ]  # fmt: skip
+
+
+def measure(s: RocksAndSand, recording: Recording) -> dict[str, Any]:
+    driving = recording.time >= SETTLING
+    sinkage = np.column_stack([recording[f"soil/sinkage[{name}]"][driving] for name in BODIES])
+    return {
+        **rocky.shared_measures(recording),
+        "rock_load_share": float(recording["weight/share[rocks]"][driving].mean()),
+        "sinkage_max_m": float(sinkage.max()),
+    }
+
+
+SCENARIO = Scenario(
+    name="rocks-and-sand",
+    summary="a six-wheel rover on sand with rocks: soil and polygonal contact under the same wheels",
+    source=f"{PICTURE}; {rocky.PAPER} Table 1",
+    settings=RocksAndSand,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+)

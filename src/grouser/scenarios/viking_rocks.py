@@ -1,0 +1,78 @@
+"""A rover of the ExoMars class drives through the rocks of Viking I on hard ground: 003_7975400cf393bbef.txt Fig. 9-11.
+
+All contact is polygonal (003 section 2.1), as in the paper: wheels against rocks and against level ground. The paper
+gives the rocks' densities and the speed; shapes and burial of the rocks (terrain/rocks.py), rover (robots/exomars.py)
+and the wheels' layer and friction are assumed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grouser.contact.polygonal import hard_ground
+from grouser.recording import Recording
+from grouser.robots import exomars
+from grouser.scenarios import rocky_ground as rocky
+from grouser.scenarios.rocky_ground import PAPER, SETTLING, RockyDrive
+from grouser.scenarios.rover_course import BODIES
+from grouser.scenarios.scenario import Scenario
+from grouser.simulation import Simulation
+from grouser.terrain.generators import flat
+from grouser.terrain.rock_bodies import add_rocks
+
+STEP = 5e-3  # [s]
+ABOUT = 0.15  # what "about 7m/15min" may mean for the distance
+BEYOND = 1.0  # [m] of ground round the rocks
+
+
+class VikingRocks(RockyDrive):
+    """Settings of `viking-rocks`."""
+
+
+def build(s: VikingRocks) -> Simulation:
+    p, field = s.parameters, rocky.field_of(s)
+    size, corner = s.rectangle
+    level = flat(
+        size=(size[0] + 2 * BEYOND, size[1] + 2 * BEYOND), spacing=1.0, origin=(corner[0] - BEYOND, corner[1] - BEYOND)
+    )
+    fixed = {
+        "rocks": rocky.rock_shape(field, s.tread),
+        "ground": hard_ground(level, rocky.rigid_layer(s.tread)),
+    }
+    module = rocky.RockContact(dict.fromkeys(BODIES, rocky.wheel_shape(p, s.tread)), fixed)
+    spec = exomars.build(p, gravity=s.gravity)
+    add_rocks(spec, field)
+    sim = Simulation(spec, [module], controllers=rocky.controllers(s), step=s.step or STEP)
+    rocky.add_channels(sim, module, field, p.mass * s.gravity)
+    return sim
+
+
+def duration(s: VikingRocks) -> float:
+    return SETTLING + s.time
+
+
+def metrics(s: VikingRocks) -> list[dict[str, Any]]:
+    if s.rocks.law != "viking-1":
+        return rocky.shared_metrics()
+    return rocky.shared_metrics((s.speed * s.time, {"rel": ABOUT}, f"{PAPER} section 3: about 7 m in 15 min"))
+
+
+def figures(s: VikingRocks) -> list[dict[str, Any]]:
+    return rocky.shared_figures(rocky.rock_outlines(s, rocky.field_of(s)))
+
+
+def measure(s: VikingRocks, recording: Recording) -> dict[str, Any]:
+    return rocky.shared_measures(recording)
+
+
+SCENARIO = Scenario(
+    name="viking-rocks",
+    summary="a six-wheel rover drives through the rocks of Viking I on hard ground: torque of its motors",
+    source=f"{PAPER} Table 1, section 3, Fig. 9-11",
+    settings=VikingRocks,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+)
