@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from grouser import InputError, on_soil, soil
+from grouser.contact.soil import wheel
 from grouser.simulation.placement import GAP
 from grouser.simulation.shapes import SAG, body_surface, box
 from grouser.terrain import from_function
@@ -431,6 +432,8 @@ def test_gravity_is_the_models_own_or_as_given():
     [
         ({"bodies": "wheel.*"}, ["'wheel.*' matches none of ball"]),
         ({"bodies": "("}, ["not a regular expression"]),
+        ({"bodies": []}, ["bodies: none is given"]),
+        ({"bodies": {"bell": wheel(0.1, 0.1)}}, ["bodies: 'bell' is not in the model; it has ball"]),
         ({"base": "loose"}, ["base: 'loose'", "auto, free, fixed"]),
         ({"keyframe": "home"}, ["keyframe 'home' is not known"]),
         ({"spacing": 0.3}, ["spacing: 0.3 m"]),

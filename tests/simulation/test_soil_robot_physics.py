@@ -222,3 +222,15 @@ def test_observations_are_the_channels_and_take_no_new_arrays(rover):
     again = sim.observe()
     assert all(again[name] is seen[name] for name in seen)
     assert not np.array_equal(again["soil/force"], before["soil/force"])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_world_has_its_own_observations(rover, dtype):
+    sim = on_soil(rover, "dry-sand", "wheel_.*", drive={"axle_.*": 0.5}, worlds=3, dtype=dtype)
+    sim.engine.data[1].ctrl[:] = 0.25
+    sim.step(200)
+    seen = sim.observe()
+    assert seen["soil/force"].shape == (3, 4, 3)
+    np.testing.assert_array_equal(seen["soil/sinkage"][0], seen["soil/sinkage"][2])
+    assert not np.array_equal(seen["soil/sinkage"][0], seen["soil/sinkage"][1])
+    np.testing.assert_allclose(seen["soil/force"][:, :, 2].sum(axis=1), weight(sim), rtol=0.1)

@@ -62,9 +62,8 @@ def on_soil(
 
     model = compile_spec(spec, brought.notes)
     keys, first = placement.keyframes(model, keyframe)
-    names = (
-        list(bodies) if isinstance(bodies, Mapping) else chosen_bodies(model, bodies, brought.loose or base == "free")
-    )
+    loose = brought.loose or base == "free"
+    names = chosen_bodies(model, bodies if isinstance(bodies, str) else list(bodies), loose)
     placement.remove_keyframes(spec)  # they may no longer fit
     freed = adapt.free_base(brought, model, names, base)
 
@@ -109,7 +108,9 @@ def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str], loose: boo
         for name in bodies:
             if name not in names:
                 raise InputError(f"bodies: {name!r} is not in the model; it has {known}")
-        return list(bodies)
+        if not bodies:
+            raise InputError("bodies: none is given; name at least one")
+        return list(dict.fromkeys(bodies))
     try:
         pattern = re.compile(bodies)
     except re.error as error:
