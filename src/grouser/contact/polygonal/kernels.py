@@ -10,6 +10,7 @@ from grouser.contact.polygonal import laws
 from grouser.contact.polygonal import types as t
 from grouser.contact.polygonal.search import search_stages
 
+MEASURED = 0.5  # g from which a polygon's depth counts for the greatest: the corner of a cube has 0.58
 NEARLY_LOST = 0.95  # of the reach: deeper than this and the next step may find no face
 
 
@@ -64,6 +65,42 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
         if count > 2:
             px, py, count = laws.cut(px, py, count, -dx, -dy, limit - d)
         return px, py, count
+
+    @wp.func
+    def leads_in(s: Shapes, face: int, x: vec3, n: vec3, way: real):
+        """Whether the ray from x against n meets, within `way` [m], a face that leads into the other body."""
+        A = s.corners[face, 0]
+        B = s.corners[face, 1]
+        C = s.corners[face, 2]
+        m = s.normal[face]
+        away = wp.dot(n, m)
+        if away <= real(0.0):
+            return False
+        u = wp.dot(x - A, m) / away
+        y = x - u * n
+        return (
+            u > real(0.0)
+            and u < way
+            and wp.dot(wp.cross(B - A, y - A), m) >= real(0.0)
+            and wp.dot(wp.cross(C - B, y - B), m) >= real(0.0)
+            and wp.dot(wp.cross(A - C, y - C), m) >= real(0.0)
+        )
+
+    @wp.func
+    def look_round(s: Shapes, lists: Lists, world: int, first: int, last: int, x: vec3, n: vec3, depth: real, g: real):
+        """Distance [m] of a polygon's middle from the nearest listed face, where its own is seen at a slant, and
+        whether another part of the other body hides that face: the far side of something else says nothing."""
+        nearest = depth
+        for c in range(first, last):
+            f = lists.other[world, c]
+            if f < 0:
+                f = -1 - f
+                if leads_in(s, f, x, n, depth / g):
+                    return nearest, True
+            if g < real(laws.FACING):
+                A = s.corners[f, 0]
+                nearest = wp.min(nearest, laws.triangle_distance(x, A, s.corners[f, 1], s.corners[f, 2], s.normal[f]))
+        return nearest, False
 
     @wp.func
     def assemble(push: mat33, mixed: mat33, turn: mat33):
@@ -149,8 +186,11 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
             pressed = vec3()
             tangential = vec4()
             first = lists.first[world, slot]
-            for c in range(first, first + lists.count[world, slot]):
+            last = first + lists.count[world, slot]
+            for c in range(first, last):
                 other = lists.other[world, c]
+                if other < 0:
+                    other = -1 - other
                 m = s.normal[other]
                 g = -wp.dot(n, m)
                 if g <= zero:
@@ -179,24 +219,30 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 if M <= sliver * flat[0] * flat[2]:
                     continue
                 law = pairs.contacts[pairs.first_contact[pair] + s.layer[face] * pairs.layers[pair] + s.layer[other]]
-                elastic = law.c * (d * M + dx * Mx + dy * My)
+                depth = (d * M + dx * Mx + dy * My) / M
+                nearest, hidden = look_round(s, lists, world, first, last, x + (Mx * e1 + My * e2) / M, n, depth, g)
+                if hidden:
+                    continue
+                share = laws.facing_share(g, depth, nearest)
+                stiff = law.c * share
+                elastic = stiff * depth * M
                 outward = out * M + out_x * Mx + out_y * My
-                damping = law.d * penalty.damping_share(elastic / (law.c * M), law.s_d0)
+                damping = law.d * penalty.damping_share(depth, law.s_d0)
                 damping = laws.release_damping(elastic, damping, outward)
                 N = g * (elastic - damping * outward)
                 if N <= zero and not implicit:
                     continue
                 touched = 1
-                q0 = g * (law.c * d - damping * out)
-                qx = g * (law.c * dx - damping * out_x)
-                qy = g * (law.c * dy - damping * out_y)
+                q0 = g * (stiff * d - damping * out)
+                qx = g * (stiff * dx - damping * out_x)
+                qy = g * (stiff * dy - damping * out_y)
                 along_x = q0 * Mx + qx * Mxx + qy * Mxy
                 along_y = q0 * My + qx * Mxy + qy * Myy
                 force += N * m
                 moment += wp.cross(N * arm + along_x * e1 + along_y * e2, m)
-                held = wp.min(N, N + g * law.c * now * outward)
+                held = wp.min(N, N + g * stiff * now * outward)
                 if implicit:
-                    weight = g * h * (h * law.c + damping)
+                    weight = g * h * (h * stiff + damping)
                     j0 = wp.cross(arm, m)
                     jx = wp.cross(e1, m)
                     jy = wp.cross(e2, m)
@@ -212,14 +258,15 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 pressed += held * m
                 area += M
                 middle += M * x + Mx * e1 + My * e2
-                stiffness += g * law.c * M
+                stiffness += g * stiff * M
                 tangential = tangential + vec4(law.c_t * M, law.d_t * M, law.mu_stick * held, law.mu_slip * held)
-                deep = laws.deepest(px, py, count, d + now * out, dx + now * out_x, dy + now * out_y)
-                deepest = wp.max(deepest, deep)
-                if deep > law.thickness:
-                    flags = flags | (1 << t.DEEP)
-                if deep > real(NEARLY_LOST) * pairs.reach[pair]:
-                    flags = flags | (1 << t.LOST)
+                if g > real(MEASURED):
+                    deep = share * laws.deepest(px, py, count, d + now * out, dx + now * out_x, dy + now * out_y)
+                    deepest = wp.max(deepest, deep)
+                    if deep > law.thickness:
+                        flags = flags | (1 << t.DEEP)
+                    if deep > real(NEARLY_LOST) * pairs.reach[pair]:
+                        flags = flags | (1 << t.LOST)
                 if law.far == 1:
                     flags = flags | (1 << t.KAPPA)
             e.area[world, slot] = area

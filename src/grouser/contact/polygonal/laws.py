@@ -13,6 +13,7 @@ from typing import Any
 
 import warp as wp
 
+FACING, SLANT = 0.8, 0.2  # g from which a face looks at an element, and over how much less it passes to a slant
 MOST_CORNERS = 9  # of a triangle cut by three edges, the surface and the reach (8), and one to spare
 
 
@@ -101,3 +102,40 @@ def release_damping(elastic: Any, damping: Any, outward: Any):
     if outward <= zero or elastic >= damping * outward:
         return damping
     return wp.max(elastic, zero) / outward
+
+
+@wp.func
+def facing_share(g: Any, depth: Any, nearest: Any):
+    """Part of a polygon's depth that counts: all of it on a face that looks at the element, g = -m.n towards 1.
+
+    On a face seen at a slant the depth is at most the distance to the nearest surface: at the rim of a wheel the side
+    wall lies deep behind the flank of a stone that has entered the tread by a little. Between the two a straight
+    passage.
+    """
+    zero = type(g)(0.0)
+    one = type(g)(1.0)
+    slanted = wp.clamp((type(g)(FACING) - g) / type(g)(SLANT), zero, one)
+    if depth <= zero or nearest >= depth:
+        return one
+    return one - slanted * (one - nearest / depth)
+
+
+@wp.func
+def segment_distance(x: Any, A: Any, B: Any):
+    """Distance [m] of a point from the segment A B."""
+    way = B - A
+    zero = wp.dot(way, way) - wp.dot(way, way)
+    along = wp.clamp(wp.dot(x - A, way) / wp.dot(way, way), zero, zero + type(zero)(1.0))
+    return wp.length(x - A - along * way)
+
+
+@wp.func
+def triangle_distance(x: Any, A: Any, B: Any, C: Any, m: Any):
+    """Distance [m] of a point from a triangle with normal m."""
+    a = wp.dot(wp.cross(B - A, x - A), m)
+    b = wp.dot(wp.cross(C - B, x - B), m)
+    c = wp.dot(wp.cross(A - C, x - C), m)
+    zero = a - a
+    if a >= zero and b >= zero and c >= zero:
+        return wp.abs(wp.dot(x - A, m))
+    return wp.min(segment_distance(x, A, B), wp.min(segment_distance(x, B, C), segment_distance(x, C, A)))

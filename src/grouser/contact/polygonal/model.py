@@ -19,7 +19,6 @@ from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 
 REACH = 2.0  # of the layers' thickness: depth up to which faces are looked for
-FAR_SIDE = 0.45  # of both bodies' least breadths together: their far sides are at least as far beyond it
 MARGIN = 0.25  # of an element's edge: relative motion a list of candidates lasts for
 CANDIDATES = 24  # a face of the elements' shape, at least LEAST_CANDIDATES: room on a list
 LEAST_CANDIDATES = 4096
@@ -186,7 +185,10 @@ class PolygonalModule:
         motion_row = dict(zip(self.bodies, rows, strict=True))
         out_row = {name: k for k, name in enumerate(self.bodies)}
         firsts = [self.shapes[a] for a, _ in order]
-        self.reach = np.array([self._reach(k) for k in range(len(self.pairs))])
+        self.reach = np.array([
+            pair.reach or REACH * max(law["thickness"] for law in laws)
+            for pair, laws in zip(self.pairs, self._laws, strict=True)
+        ])  # fmt: skip
         q.shape = self._indices([[self._names.index(n) for n in names] for names in order])
         q.row = self._indices([[motion_row.get(n, -1) for n in names] for names in order])
         q.out = self._indices([[out_row.get(n, -1) for n in names] for names in order])
@@ -223,11 +225,6 @@ class PolygonalModule:
         q.first_candidate = self._indices(np.cumsum([0, *self._room]))
         q.step, q.lanes = self._step, self.lanes
         return q
-
-    def _reach(self, k: int) -> float:
-        """[m] depth up to which faces are looked for: not so deep that a face meets the far side of the other body."""
-        pair, thin = self.pairs[k], [self.shapes[name].thinnest for name in self._order[k]]
-        return pair.reach or min(REACH * max(law["thickness"] for law in self._laws[k]), FAR_SIDE * sum(thin))
 
     def _zeros(self, count: int, *kinds) -> list[wp.array]:
         return [wp.zeros((self.worlds, count), dtype=kind, device=self.device) for kind in kinds]

@@ -12,6 +12,7 @@ import warp as wp
 from grouser.contact.polygonal import types as t
 from grouser.terrain.ground import natural
 
+NOTHING, BEHIND, EITHER, REVERSED = 0, 1, 2, 3  # what a face can be to an element
 BOX_ROUND_OFF = 1e-6  # of a box's coordinates: Warp's trees are float32
 
 
@@ -165,14 +166,14 @@ def search_stages(name: str) -> SimpleNamespace:
         x: vec3, e1: vec3, e2: vec3, n: vec3, flat: vec3,
         A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reach: real, turn: real,
     ):  # fmt: skip
-        """Whether an element can come to lie behind a face, within `slack` [m] of motion and `turn` [rad]."""
-        if wp.dot(n, m) >= turn:
-            return False
+        """What a face can come to be to an element, within `slack` [m] of motion and `turn` [rad]: one it lies behind,
+        one that looks the other way and may hide others, one of both, or nothing."""
+        facing = wp.dot(n, m)
         d = wp.dot(A - x, m)
         dx = -wp.dot(e1, m)
         dy = -wp.dot(e2, m)
-        if wp.max(d, wp.max(d + dx * flat[0], d + dx * flat[1] + dy * flat[2])) < -slack:
-            return False
+        if facing < turn and wp.max(d, wp.max(d + dx * flat[0], d + dx * flat[1] + dy * flat[2])) < -slack:
+            return NOTHING
         a = A - x
         b = B - x
         c = C - x
@@ -180,25 +181,29 @@ def search_stages(name: str) -> SimpleNamespace:
         ub = -wp.dot(b, n)
         uc = -wp.dot(c, n)
         if wp.max(ua, wp.max(ub, uc)) < -slack or wp.min(ua, wp.min(ub, uc)) > reach + slack:
-            return False
+            return NOTHING
         wide = slack + turn * reach
         ya = wp.dot(a, e2)
         yb = wp.dot(b, e2)
         yc = wp.dot(c, e2)
         if wp.max(ya, wp.max(yb, yc)) < -wide or wp.min(ya, wp.min(yb, yc)) > flat[2] + wide:
-            return False
+            return NOTHING
         xa = wp.dot(a, e1)
         xb = wp.dot(b, e1)
         xc = wp.dot(c, e1)
         low = wp.min(real(0.0), flat[1])
         high = wp.max(flat[0], flat[1])
         if wp.max(xa, wp.max(xb, xc)) < low - wide or wp.min(xa, wp.min(xb, xc)) > high + wide:
-            return False
-        return not (
-            beside(xa, ya, xb, yb, flat, wide)
-            or beside(xb, yb, xc, yc, flat, wide)
-            or beside(xc, yc, xa, ya, flat, wide)
-        )
+            return NOTHING
+        if facing >= turn:
+            return REVERSED
+        if beside(xa, ya, xb, yb, flat, wide) or beside(xb, yb, xc, yc, flat, wide):
+            return NOTHING
+        if beside(xc, yc, xa, ya, flat, wide):
+            return NOTHING
+        if facing > -turn:
+            return EITHER
+        return BEHIND
 
     @wp.func
     def single(v: vec3, outward: real):
@@ -246,20 +251,23 @@ def search_stages(name: str) -> SimpleNamespace:
         if pairs.lanes == 1:
             start = pairs.first_candidate[pair] + lists.counts[world, pair, t.CANDIDATES]
         found = int(0)
+        behind = int(0)
         tests = int(0)
         k = wp.int32(0)
         query = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
         while wp.bvh_query_next(query, k):
             f = natural(first + k)
             tests += 1
-            if may_meet(
+            kind = may_meet(
                 x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn
-            ):
+            )
+            if kind != NOTHING:
                 if start >= 0 and start + found < room:
-                    lists.other[world, start + found] = f
+                    lists.other[world, start + found] = wp.where(kind == BEHIND, f, -1 - f)
                 found += 1
+                behind += wp.where(kind == REVERSED, 0, 1)
         wp.atomic_add(lists.counts, world, pair, t.TESTS, tests)
-        if found == 0:
+        if behind == 0:
             return
         written = start >= 0
         start = pairs.first_candidate[pair] + wp.atomic_add(lists.counts, world, pair, t.CANDIDATES, found)
@@ -275,10 +283,11 @@ def search_stages(name: str) -> SimpleNamespace:
         again = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
         while wp.bvh_query_next(again, k):
             f = natural(first + k)
-            if may_meet(
+            kind = may_meet(
                 x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn
-            ):
-                lists.other[world, start] = f
+            )
+            if kind != NOTHING:
+                lists.other[world, start] = wp.where(kind == BEHIND, f, -1 - f)
                 start += 1
 
     @wp.kernel(module=module)

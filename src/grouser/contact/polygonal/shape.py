@@ -125,11 +125,6 @@ class Shape:
         sides = np.sort(np.ptp(self.vertices, axis=0))
         return float(sides[1] * sides[2])
 
-    @property
-    def thinnest(self) -> float:
-        """[m] least side of the box round a closed shape; an open one has no far side."""
-        return float(np.ptp(self.vertices, axis=0).min()) if self.closed else math.inf
-
 
 def shape(
     vertices,

@@ -100,7 +100,7 @@ def polygonal_types(name: str) -> SimpleNamespace:
         face: wp.array2d(dtype=wp.int32)  # (world, element) face of the first shape
         first: wp.array2d(dtype=wp.int32)  # (world, element) in other
         count: wp.array2d(dtype=wp.int32)  # (world, element)
-        other: wp.array2d(dtype=wp.int32)  # (world, candidate) face of the second shape
+        other: wp.array2d(dtype=wp.int32)  # (world, candidate) face f of the second shape; -1 - f: it may look away
 
     @wp.struct
     class Elements:
