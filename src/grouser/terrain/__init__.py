@@ -24,14 +24,18 @@ from grouser.terrain.importers import (
     jacksboro,
     load,
 )
+from grouser.terrain.soil_fit import Fit, fit_bekker, fit_shear
 from grouser.terrain.soils import Soil, load_soils, soil, soil_names
 
 __all__ = [
     "BARE",
     "ElevationGrid",
+    "Fit",
     "Soil",
     "crater",
     "craters",
+    "fit_bekker",
+    "fit_shear",
     "flat",
     "fractal",
     "from_array",
