@@ -176,3 +176,10 @@ def test_short_options_serve_scenarios_too(tmp_path):
                    "--set", "depth=5mm", "--out", str(tmp_path / "out")]) in (0, 1)  # fmt: skip
     settings = summary(tmp_path / "out")["settings"]
     assert (settings["soil"], settings["step"], settings["spacing"]) == ({"name": "clay"}, 0.01, 0.02)
+
+
+def test_a_pattern_with_dots_survives_dotted_paths():
+    from grouser.scenarios.settings import from_python
+
+    for given in ({"drive": {"motor.*": 1.0, "left": 2.0}}, {"drive.left": 2.0, "drive.motor.*": 1.0}):
+        assert from_python("robot", given).settings.drive == {"motor.*": 1.0, "left": 2.0}

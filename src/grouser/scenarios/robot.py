@@ -82,6 +82,12 @@ class RobotOnSoil(Settings):
     def _there(cls, file: Path | None, info: pydantic.ValidationInfo) -> Path | None:
         return file and _beside(file, info)
 
+    @pydantic.field_validator("drive", mode="before")
+    @classmethod
+    def _whole_patterns(cls, given: Any) -> Any:
+        """A pattern that was taken apart at its dots, as dotted paths are, is put together again."""
+        return flattened(given) if isinstance(given, Mapping) else given
+
     @pydantic.model_validator(mode="after")
     def _one_ground(self) -> RobotOnSoil:
         if self.terrain is not None and self.slope_deg is not None:
@@ -95,6 +101,14 @@ class RobotOnSoil(Settings):
             return None
         size = (SLOPE_SIZE, SLOPE_SIZE)
         return slope(self.slope_deg, self.slope_direction_deg, size=size, spacing=SLOPE_SIZE / 4)
+
+
+def flattened(given: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """{"motor": {"*": 1.0}} as {"motor.*": 1.0}."""
+    out: dict[str, Any] = {}
+    for key, value in given.items():
+        out |= flattened(value, f"{above}{key}.") if isinstance(value, Mapping) else {f"{above}{key}": value}
+    return out
 
 
 def _beside(file: Path, info: pydantic.ValidationInfo) -> Path:
