@@ -43,6 +43,22 @@ def test_the_end_wall_of_a_box_hardly_pushes_along_a_falling_ridge():
     assert force[1] == pytest.approx(fall * force[2], rel=SIDEWAYS)
 
 
+def test_a_wall_is_not_pushed_by_the_far_flank_of_what_the_floor_stands_on():
+    """A bump that falls gently towards the wall and steeply behind its top, 4 mm inside: the way out is up, by 0.1 mm.
+
+    By the steep flank alone the wall would lie 3 mm deep and press with a fifth of the load.
+    """
+    vertices = np.array([[x, y, z] for y, z in ((-0.1, -0.1), (0.0, 0.0), (0.1, -0.01)) for x in (-0.1, 0.1)])
+    bump = shape(vertices, np.array([[0, 1, 2], [1, 3, 2], [2, 3, 4], [3, 5, 4]]), SOFT, name="bump")
+    depth, inside, half = 5e-4, 4e-3, 0.02
+    rig = rest(on_ground(box((half, 0.05, half)), bump), (0.0, inside - 0.05, half - depth))
+    gentle = 1 / np.hypot(1, 0.1)
+    floor = SOFT.stiffness * gentle**3 * (depth - 0.1 * inside / 2) * inside * 2 * half
+    steep = SOFT.stiffness * np.sqrt(0.5) ** 3 * depth**2 / 2 * 2 * half
+    assert rig.wrench[0, 0, 2] == pytest.approx(floor + steep, rel=0.05)
+    assert rig.wrench[0, 0, 1] == pytest.approx(0.1 * floor - steep, abs=0.02 * floor)
+
+
 def test_a_second_layer_behind_a_gap_is_not_touched():
     """A shelf over the body: the ray from the body's lower face, which is free, ends at the shelf's far side."""
     shelf = merged([

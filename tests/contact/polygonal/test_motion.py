@@ -191,6 +191,20 @@ def test_a_block_that_slips_goes_on_at_its_slip_friction():
     assert sim.data.qvel[0] == pytest.approx(0.2 + 0.5 * 0.05 * G, rel=BAR)
 
 
+def test_friction_in_a_hard_landing_is_what_the_ground_really_pushes():
+    """A block that slides as it lands, h sqrt(K/m) = 9: its sideways impulse is mu_slip times the one upwards."""
+    sim = block((0, 0, -G), (0.3, 0.3), step=5e-3, sunk=-0.002)
+    sim.data.qvel[0] = 2.0
+    sim.engine.kinematics()
+    impulse = np.zeros(3)
+    for _ in range(20):
+        sim.step()
+        impulse += sim.step_size * sim.modules[0].out.effective.numpy()[0, 0, :3]
+    assert impulse[2] > 2.0 * np.sqrt(2 * G * 0.002)  # it has landed
+    assert -impulse[0] <= 0.3 * impulse[2] * (1 + BAR)
+    assert -impulse[0] > 0.3 * impulse[2] * (1 - 0.3)  # of the first step, when nothing presses yet, it gets none
+
+
 def creep(seconds: float, step: float) -> float:
     """[m] a block moves down a slope of 24 degrees, once it has settled."""
     tilt = np.radians(24)  # tan = 0.445

@@ -187,6 +187,10 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
             tangential = vec4()
             first = lists.first[world, slot]
             last = first + lists.count[world, slot]
+            doubtful = bool(False)  # some listed face may look away
+            for c in range(first, last):
+                if lists.other[world, c] < 0:
+                    doubtful = True
             for c in range(first, last):
                 other = lists.other[world, c]
                 if other < 0:
@@ -220,10 +224,12 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                     continue
                 law = pairs.contacts[pairs.first_contact[pair] + s.layer[face] * pairs.layers[pair] + s.layer[other]]
                 depth = (d * M + dx * Mx + dy * My) / M
-                nearest, hidden = look_round(s, lists, world, first, last, x + (Mx * e1 + My * e2) / M, n, depth, g)
-                if hidden:
-                    continue
-                share = laws.facing_share(g, depth, nearest)
+                share = real(1.0)
+                if doubtful or g < real(laws.FACING):
+                    nearest, hidden = look_round(s, lists, world, first, last, x + (Mx * e1 + My * e2) / M, n, depth, g)
+                    if hidden:
+                        continue
+                    share = laws.facing_share(g, depth, nearest)
                 stiff = law.c * share
                 elastic = stiff * depth * M
                 outward = out * M + out_x * Mx + out_y * My

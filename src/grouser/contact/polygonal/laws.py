@@ -13,7 +13,7 @@ from typing import Any
 
 import warp as wp
 
-FACING, SLANT = 0.8, 0.2  # g from which a face looks at an element, and over how much less it passes to a slant
+FACING, SLANT = 0.95, 0.15  # g from which a face looks at an element, and over how much less it passes to a slant
 MOST_CORNERS = 9  # of a triangle cut by three edges, the surface and the reach (8), and one to spare
 
 

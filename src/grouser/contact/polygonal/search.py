@@ -197,12 +197,12 @@ def search_stages(name: str) -> SimpleNamespace:
             return NOTHING
         if facing >= turn:
             return REVERSED
+        if facing > -turn:
+            return EITHER
         if beside(xa, ya, xb, yb, flat, wide) or beside(xb, yb, xc, yc, flat, wide):
             return NOTHING
         if beside(xc, yc, xa, ya, flat, wide):
             return NOTHING
-        if facing > -turn:
-            return EITHER
         return BEHIND
 
     @wp.func
