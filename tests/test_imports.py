@@ -38,7 +38,12 @@ def test_errors_and_names_come_without_an_engine():
 
 @pytest.mark.parametrize(
     "code",
-    ["import grouser.terrain", "import grouser; grouser.soil('dry-sand')", "import grouser.contact.soil"],
+    [
+        "import grouser.terrain",
+        "import grouser; grouser.soil('dry-sand')",
+        "import grouser.contact.soil",
+        "import grouser.contact.polygonal",
+    ],
 )
 def test_the_core_loads_only_numpy_mujoco_and_warp(code):
     assert not (HEAVY - CORE) & modules_after(code)
