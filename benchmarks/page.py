@@ -1,4 +1,4 @@
-"""Tables of a benchmark as Markdown, printed and put between markers into docs/validation.md."""
+"""Tables of a benchmark as Markdown, printed and put between markers into a page of docs/."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def publish(parts: dict[str, str], write: bool) -> None:
-    """Print the parts; with `write`, put each between its markers in docs/validation.md."""
+def publish(parts: dict[str, str], write: bool, file: Path = PAGE) -> None:
+    """Print the parts; with `write`, put each between its markers in the file."""
     for text in parts.values():
         print(f"{text}\n")
     if not write:
         return
-    page = PAGE.read_text(encoding="utf-8")
+    page = file.read_text(encoding="utf-8")
     for marker, text in parts.items():
         begin, end = f"<!-- begin {marker} -->", f"<!-- end {marker} -->"
         if page.count(begin) != 1 or page.count(end) != 1:
-            raise SystemExit(f"{PAGE}: markers of {marker!r} not found once each: {begin} … {end}")
+            raise SystemExit(f"{file}: markers of {marker!r} not found once each: {begin} … {end}")
         head, rest = page.split(begin)
         page = f"{head}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}"
-    PAGE.write_text(page, encoding="utf-8")
-    print(f"written: {PAGE.relative_to(ROOT)}")
+    file.write_text(page, encoding="utf-8")
+    print(f"written: {file.relative_to(ROOT)}")
 
 
 def quiet() -> None:
