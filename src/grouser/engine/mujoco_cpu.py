@@ -229,7 +229,7 @@ class MujocoCpu:
         wp.capture_launch(self._effective)
         if self._senses_acceleration:
             for world in np.flatnonzero(~self.frozen):
-                self._sense(world)
+                self._sense(int(world))
 
     def _moving(self) -> list[mujoco.MjData]:
         """The worlds that go on; a bad one of a batch stands still."""

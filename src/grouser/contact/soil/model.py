@@ -231,7 +231,7 @@ class SoilModule:
             setattr(w, field, self._staggered(nodes, p.real))
         return w
 
-    def _staggered(self, count: int, dtype) -> wp.array:
+    def _staggered(self, count: int, dtype) -> Any:
         """Zeros that begin a few cache lines further into a page than the array before.
 
         Large arrays all begin at the start of a page; a node's entries would then compete for one set of the cache.
