@@ -54,13 +54,13 @@ class ExoMars:
     grouser_width: float = 0.004  # [m]; assumed
 
     drive_torque: float = 30.0  # [N m] limit of each wheel's motor; assumed
-    drive_gain: float = 2000.0  # [N m s/rad] of the speed servo; assumed: 10 N m cost 0.005 rad/s
+    drive_gain: float = 1500.0  # [N m s/rad] of the speed servo; assumed: 10 N m cost 0.007 rad/s
     drive_lag: float = 0.2  # [s] the motor follows a new speed with this time constant; assumed
-    drive_inertia: float = 1.0  # [kg m^2] rotor seen through the gear (1e-6 kg m^2, 1:1000); assumed
+    drive_inertia: float = 10.0  # [kg m^2] rotor seen through the gear (4e-6 kg m^2, 1:1600); assumed
     drive_speed: float = 0.5  # [rad/s] greatest command; assumed, 70 m/h (public, top speed) need 0.14
     steer_torque: float = 40.0  # [N m] limit of each steering motor; assumed
     steer_gain: float = 2000.0  # [N m/rad] of the position servo; assumed, critically damped
-    steer_inertia: float = 1.0  # [kg m^2]; assumed, as the drive
+    steer_inertia: float = 1.0  # [kg m^2]; assumed, a smaller motor
     steer_limit: float = 1.9  # [rad] either way; assumed, enough for point turns and crabbing
 
     def __post_init__(self):
