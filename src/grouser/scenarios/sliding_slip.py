@@ -11,11 +11,12 @@ from grouser.module import Channel
 
 
 class SlidingSlip(WheelSlip):
-    """Mean of the slips of the last periods that fill `window` [s], of fewer at the start."""
+    """Mean of the slips of the last periods, up to `longest` [s] of them; the channel has the last `window` [s]."""
 
-    def __init__(self, wheels: Wheels, *, window: float, period: float, worlds: int = 1):
+    def __init__(self, wheels: Wheels, *, window: float, longest: float, period: float, worlds: int = 1):
         super().__init__(wheels, worlds=worlds, period=period)
-        count = max(1, round(window / period))
+        self.window = window
+        count = max(1, round(longest / period))
         self.past = np.full((worlds, count, len(wheels.drive)), np.nan)  # newest first
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
@@ -26,10 +27,11 @@ class SlidingSlip(WheelSlip):
             self.past[world, 1:] = self.past[world, :-1].copy()
             self.past[world, 0] = self.slip[world]
 
-    def mean(self) -> np.ndarray:
-        """(world, wheel); nil before the first period has passed."""
-        known = ~np.isnan(self.past)
-        return np.where(known, self.past, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    def mean(self, window: float) -> np.ndarray:
+        """(world, wheel) over the last `window` [s], over what there is at the start; nil before the first period."""
+        past = self.past[:, : max(1, round(window / self.period))]
+        known = ~np.isnan(past)
+        return np.where(known, past, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
 
     def state(self) -> dict[str, Any]:
         return {**super().state(), "past": self.past}
@@ -40,4 +42,4 @@ class SlidingSlip(WheelSlip):
 
     def channels(self) -> list[Channel]:
         names = self.wheels.names
-        return [Channel("wheel/slip", "1", (len(names),), "", labels=names, read=self.mean)]
+        return [Channel("wheel/slip", "1", (len(names),), "", labels=names, read=lambda: self.mean(self.window))]
