@@ -13,7 +13,13 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-CASES = {"soil-wheel": "soil_wheel", "polygonal": "polygonal", "ground": "ground", "start-up": "start_up"}
+CASES = {
+    "soil-wheel": "soil_wheel",
+    "rover": "rover",
+    "polygonal": "polygonal",
+    "ground": "ground",
+    "start-up": "start_up",
+}
 REFERENCE = 9.0  # [us] a step of the bare rover on the machine the bars are given for
 HISTORY = Path(__file__).with_name("history.jsonl")
 

@@ -33,6 +33,8 @@ from grouser.terrain.soils import soil
 
 SOIL = "exomars-test"  # the soil of Fig. 17
 PAPER_TIME = 180.0  # [s]
+SPEED = 0.03  # [m/s] assumed: the paper's rover passes the mounds of its first sinkage, 0.3 m of way, in 10 s
+STIFFNESS = 100.0  # [N/m] assumed: the full pull after 2 m, when no wheel is near the pits of the first drop
 LARGEST_STEP = 8e-3  # [s] at which the rover, dropping, sinks less than 2 mm a step
 LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it pull and sinkage are off by percents
 SPRING_LENGTH = 2.0  # [m] unstretched, level at the start (assumed: long, so that sinkage hardly tilts it)
@@ -57,8 +59,8 @@ class ExoMarsDrawbar(Settings):
     soil: SoilChoice = SoilChoice(name=SOIL)
     compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
     rover: Rover = Rover()  # type: ignore[valid-type]
-    speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.0194  # of the rims; 70 m/h, public top speed
-    stiffness: Annotated[float, pydantic.Field(gt=0), Unit("N/m")] = 150.0  # of the spring; assumed
+    speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = SPEED  # of the rims
+    stiffness: Annotated[float, pydantic.Field(gt=0), Unit("N/m")] = STIFFNESS  # of the spring
     hitch_height: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 0.30  # of the spring over the ground; assumed
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = exomars.MARS
     duration: Annotated[float, pydantic.Field(gt=0), Unit("s")] = PAPER_TIME

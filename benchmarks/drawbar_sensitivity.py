@@ -1,0 +1,96 @@
+"""Drawbar pull of the ExoMars-class rover: `python benchmarks/drawbar_sensitivity.py [--write] [--steps]`.
+
+The scenario exomars-drawbar as it stands, and with friction angle, cohesion and shear modulus of the soil changed one
+at a time: 000_03880735ba32ca08.txt Fig. 17 does not give them. `--steps` adds runs with other steps and grids, of which
+the one with a tenth of the step takes several times as long as all others together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from page import FIGURES, number, percent, publish, quiet, table
+from PIL import Image
+
+import grouser
+from grouser.scenarios.exomars_drawbar import ExoMarsDrawbar
+
+SOIL_RUNS = {
+    "as it stands": {},
+    "φ = 25°": {"soil.friction_angle_deg": 25.0},
+    "φ = 35°": {"soil.friction_angle_deg": 35.0},
+    "c = 200 Pa": {"soil.cohesion": 200.0},
+    "c = 1000 Pa": {"soil.cohesion": 1000.0},
+    "K = 10 mm": {"soil.shear_modulus": 0.010},
+    "K = 25 mm": {"soil.shear_modulus": 0.025},
+}
+STEP = ExoMarsDrawbar().chosen_step
+STEP_RUNS = {
+    "a tenth of the step": {"step": STEP / 10},
+    "half the step": {"step": STEP / 2},
+    "as it stands": {},
+    "as it stands, hitch 1 mm higher": {"hitch_height": ExoMarsDrawbar().hitch_height + 1e-3},
+    "5 mm grid": {"spacing": 0.005},
+}
+COMPARED = ("drawbar_pull_max_N", "front_sinkage_m", "middle_sinkage_m", "rear_sinkage_m", "slip_final")
+PICTURES = {
+    "sinkage": "drawbar-sinkage",
+    "pull-over-time": "drawbar-pull",
+    "pull-over-slip": "drawbar-slip",
+    "soil": "drawbar-soil",
+}
+COLOURS = 64  # of a picture in the docs
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put tables and figures into docs/")
+    parser.add_argument("--steps", action="store_true", help="other steps and grids too")
+    given = parser.parse_args()
+    quiet()
+    parts = {"drawbar": soil_table(given.write)}
+    if given.steps:
+        parts["drawbar-steps"] = step_table()
+    publish(parts, given.write)
+    return 0
+
+
+def pulled(settings: dict, pictures: bool = False) -> dict:
+    """Metrics of a run; its figures into docs/figures where asked for."""
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = grouser.run("exomars-drawbar", settings, out=Path(folder) / "out", report=pictures)
+        if pictures:
+            for name, kept in PICTURES.items():
+                image = Image.open(outcome.folder / "figures" / f"{name}.png").convert("RGB")
+                image.quantize(COLOURS).save(FIGURES / f"{kept}.png", optimize=True)
+        return outcome.metrics
+
+
+def soil_table(write: bool) -> str:
+    rows = []
+    for name, settings in SOIL_RUNS.items():
+        m = pulled(settings, write and not settings)
+        sunk = [number(1e3 * m[f"{axle}_sinkage_m"], 1) for axle in ("front", "middle", "rear")]
+        rows.append((
+            name, number(m["drawbar_pull_max_N"], 1), *sunk, number(m["front_to_rear_sinkage_ratio"], 2),
+            number(m["slip_final"], 2), number(m["drawbar_plateau_slope"], 2), percent(m["drawbar_drop_max_rel"], 1),
+            number(m["energy_J"], 0),
+        ))  # fmt: skip
+    head = ("soil", "pull N", "front mm", "middle mm", "rear mm", "front/rear", "slip", "slope", "drop", "energy J")
+    return table(head, rows)
+
+
+def step_table() -> str:
+    runs = {name: pulled(settings) for name, settings in STEP_RUNS.items()}
+    finest = runs["a tenth of the step"]
+    rows = []
+    for name, m in runs.items():
+        off = [percent(m[key] / finest[key] - 1, 1) for key in COMPARED]
+        rows.append((name, number(m["drawbar_pull_max_N"], 1), *off))
+    return table(("run", "pull N", "pull off", "front off", "middle off", "rear off", "slip off"), rows)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

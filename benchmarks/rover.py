@@ -1,0 +1,50 @@
+"""The rover of exomars-drawbar, six wheels, 10 mm grid, erosion on: what a step costs, and where, and how good it is.
+
+The accuracy is that of a shorter drawbar test (a spring four times as stiff, 60 s) against a tenth of the step.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import grouser
+from benchmarks.run import Row
+from benchmarks.soil_wheel import soil_cost, stage_costs, whole_cost
+from grouser.scenarios.exomars_drawbar import STIFFNESS, ExoMarsDrawbar, build
+
+REAL_TIME = 15.0  # times faster than real time
+WARM_UP = 20.0  # [s] after which the rover has left its pits
+CLOSE = 0.03  # of the values with a tenth of the step
+COMPARED = ("drawbar_pull_max_N", "front_sinkage_m", "middle_sinkage_m", "rear_sinkage_m", "slip_final")
+
+
+def measure() -> list[Row]:
+    settings = ExoMarsDrawbar()
+    step = settings.chosen_step
+    sim = build(settings)
+    sim.step(round(WARM_UP / step))
+    soil, whole = soil_cost(sim), whole_cost(sim)
+    rows = [
+        Row("rover", f"step of {1e3 * step:g} ms, all (15 x real time)", whole, "us", 1e6 * step / REAL_TIME),
+        Row("rover", "soil, commit and evaluate, six wheels", soil, "us"),
+        Row("rover", "engine and glue", whole - soil, "us"),
+    ]
+    rows += [Row("rover", f"of it {name}", cost, "us") for name, cost in stage_costs(sim).items()]
+    return rows + accuracy(step)
+
+
+def accuracy(step: float) -> list[Row]:
+    """Relative differences to a run with a tenth of the step."""
+    coarse, fine = pulled(step), pulled(step / 10)
+    return [
+        Row("rover", f"{name} against a tenth of the step", abs(coarse[name] / fine[name] - 1), "1", CLOSE, False)
+        for name in COMPARED
+    ]
+
+
+def pulled(step: float) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"stiffness": 4 * STIFFNESS, "duration": 60.0, "step": step}
+        return grouser.run("exomars-drawbar", settings, out=Path(folder) / "out", report=False).metrics
