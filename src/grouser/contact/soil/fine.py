@@ -171,7 +171,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     def border(b: Bodies, win: Window, body: int):
         world, node = wp.tid()
         slot = natural(world * b.rows.shape[0] + body)
-        if inside(win, slot, node):
+        if inside(win, slot, node) and win.box[slot, t.CONTACTS] > 0:
             k = natural(slot * win.side * win.side + node)
             if mark_border(win, k) == 1:
                 wp.atomic_add(win.box, slot, t.BORDERS, 1)

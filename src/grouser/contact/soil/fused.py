@@ -172,8 +172,8 @@ def fused_kernels(name: str) -> SimpleNamespace:
             return
         borders = int(0)
         edges = int(0)
-        for i in range(wp.max(i0 - 1, 1), wp.min(i1 + 2, rows - 1)):
-            for j in range(wp.max(j0 - 1, 1), wp.min(j1 + 2, columns - 1)):
+        for i in range(wp.max(n0 - 1, 1), wp.min(n1 + 2, rows - 1)):
+            for j in range(wp.max(m0 - 1, 1), wp.min(m1 + 2, columns - 1)):
                 k = natural(start + i * win.side + j)
                 if mark_border(win, k) == 1:
                     win.listed[start + borders] = i * win.side + j
@@ -343,11 +343,11 @@ def fused_kernels(name: str) -> SimpleNamespace:
         """What changed into its tiles: the footprint with its border, and what slid."""
         r0 = win.box[slot, t.ROW0]
         c0 = win.box[slot, t.COLUMN0]
-        i0 = wp.max(wp.min(win.box[slot, t.TOUCHED] - 1, win.box[slot, t.MOVED_BOX]), 0)
-        i1 = wp.min(wp.max(win.box[slot, t.TOUCHED + 1] + 1, win.box[slot, t.MOVED_BOX + 1]), win.box[slot, t.ROWS] - 1)
-        j0 = wp.max(wp.min(win.box[slot, t.TOUCHED + 2] - 1, win.box[slot, t.MOVED_BOX + 2]), 0)
+        i0 = wp.max(wp.min(win.box[slot, t.NEAR] - 1, win.box[slot, t.MOVED_BOX]), 0)
+        i1 = wp.min(wp.max(win.box[slot, t.NEAR + 1] + 1, win.box[slot, t.MOVED_BOX + 1]), win.box[slot, t.ROWS] - 1)
+        j0 = wp.max(wp.min(win.box[slot, t.NEAR + 2] - 1, win.box[slot, t.MOVED_BOX + 2]), 0)
         j1 = wp.min(
-            wp.max(win.box[slot, t.TOUCHED + 3] + 1, win.box[slot, t.MOVED_BOX + 3]), win.box[slot, t.COLUMNS] - 1
+            wp.max(win.box[slot, t.NEAR + 3] + 1, win.box[slot, t.MOVED_BOX + 3]), win.box[slot, t.COLUMNS] - 1
         )
         if o.node_shear == 1:
             i0 = int(0)

@@ -31,7 +31,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     def touch_node(g: Ground, o: Options, b: Bodies, win: Window, world: int, body: int, k: int):
         """Mark a node in contact and find what of its sinkage is beyond the elastic trial; 003 eq. 10.
 
-        2 in contact, 1 less than a cell above the soil, 0 elsewhere.
+        2 in contact, 1 less than a cell above the soil, 0 elsewhere. Soil the body almost touches is held.
         """
         z = win.under[k]
         if z >= seen or win.mark[k] == t.BARE_NODE:
@@ -40,6 +40,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         if u <= -g.spacing:
             return 0
         if u <= real(0.0):
+            if u > -hold * g.spacing:
+                win.mark[k] = t.HELD
             return 1
         win.mark[k] = t.CONTACT
         soil = o.soils[natural(win.soil[k])]
@@ -122,14 +124,19 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         win.box[slot, t.CHANGED] = 1
 
     @wp.func
+    def is_under(win: Window, k: int):
+        """Whether a node is in the footprint: in contact, or so near that the body leaves no room for more soil."""
+        return win.mark[k] == t.CONTACT or win.mark[k] == t.HELD
+
+    @wp.func
     def mark_border(win: Window, k: int):
         """A free node beside the footprint: displaced soil goes there."""
         if win.mark[k] == t.FREE:
             if (
-                win.mark[natural(k - 1)] == t.CONTACT
-                or win.mark[k + 1] == t.CONTACT
-                or win.mark[natural(k - win.side)] == t.CONTACT
-                or win.mark[natural(k + win.side)] == t.CONTACT
+                is_under(win, natural(k - 1))
+                or is_under(win, k + 1)
+                or is_under(win, natural(k - win.side))
+                or is_under(win, natural(k + win.side))
             ):
                 win.mark[k] = t.BORDER
                 return 1

@@ -23,7 +23,7 @@ def traction_stages(name: str) -> SimpleNamespace:
     real, vec3, vec4, mat33, vec6, mat66 = p.real, p.vec3, p.vec4, p.mat33, p.vec6, p.mat66
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
     Constants = ty.Constants
-    bekker, yield_at = bekker_stages(name).bekker, bekker_stages(name).yield_at
+    yield_at = bekker_stages(name).yield_at
     far = wp.constant(real(t.FAR))
     seen = wp.constant(real(0.1 * t.FAR))
     half = wp.constant(real(0.5))
@@ -81,37 +81,32 @@ def traction_stages(name: str) -> SimpleNamespace:
         win.end[k] = end
 
     @wp.func
-    def soil_beside(share: real, gap: real, rise: real, per_soft: real):
-        """Change of soil height [m] part of a cell away, towards a neighbour `rise` higher and `gap` in the body.
+    def soil_beside(share: real, pressed: bool, load: real, here: vec4, there: vec4, gap: real, per_soft: real):
+        """Change of the four levels [m] part of a cell away, towards a neighbour that is `gap` in the body.
 
-        Soil that has been pressed is straight between nodes, except towards a free neighbour that stands higher:
-        that is a rut wall and begins at once. One rule passes into the other over 1 / `per_soft` [m].
+        Soil that has been pressed is straight between nodes, except towards a free neighbour that stands higher: that is
+        a rut wall and begins at once where the body presses on (`load` 1), not where it lets go (0). One rule passes into
+        the other over 1 / `per_soft` [m].
         """
         zero = real(0.0)
         one = real(1.0)
-        wall = wp.clamp(-gap * per_soft, zero, one) * wp.clamp(rise * per_soft - one, zero, one)
-        return (share + (one - share) * wall) * rise
+        change = there - here
+        if pressed:
+            wall = load * wp.clamp(-gap * per_soft, zero, one) * wp.clamp(change[0] * per_soft - one, zero, one)
+            return (share + (one - share) * wall) * change
+        return vec4(zero, share * change[1], share * change[2], share * change[3])
 
     @wp.func
     def beside(
-        x: real, pressed: bool, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
-        there_behind: bool, there_ahead: bool, rise: real, bow: real, per_soft: real,
+        x: real, pressed: bool, load: real, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
+        there_behind: bool, there_ahead: bool, per_soft: real,
     ):  # fmt: skip
-        """Soil, virgin level and the body's skin x cells along an axis, against the node, and the skin's slope [m].
-
-        `rise` and `bow` are slope and bend of the skin per cell.
-        """
-        ground = real(0.0)
-        virgin = real(0.0)
+        """Change of the four levels [m] from a node to a point x cells along an axis."""
         if x > real(0.0) and there_ahead:
-            virgin = x * (ahead[1] - here[1])
-            if pressed:
-                ground = soil_beside(x, gap_ahead, ahead[0] - here[0], per_soft)
+            return soil_beside(x, pressed, load, here, ahead, gap_ahead, per_soft)
         if x < real(0.0) and there_behind:
-            virgin = -x * (behind[1] - here[1])
-            if pressed:
-                ground = soil_beside(-x, gap_behind, behind[0] - here[0], per_soft)
-        return vec4(ground, virgin, x * (rise + half * bow * x), rise + bow * x)
+            return soil_beside(-x, pressed, load, here, behind, gap_behind, per_soft)
+        return vec4()
 
     @wp.func
     def cell_pressure(g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real):
@@ -173,9 +168,13 @@ def traction_stages(name: str) -> SimpleNamespace:
         to_north = win.levels[natural(k + win.side)]
         to_south = win.levels[natural(k - win.side)]
         per_soft = real(1.0 / SOFT) * per
-        depth = levels[1] - z
-        if z < levels[2]:
-            depth = wp.max(levels[1], levels[3]) - z
+        load = zero
+        if u > zero:
+            load = wp.min(soil.k_e * u / wp.max(here[3], real(1.0e-9)), real(1.0))
+        rise_x = zx * cell
+        rise_y = zy * cell
+        bow_x = zxx * cell * cell
+        bow_y = zyy * cell * cell
         per_column = real(1.0) / real(columns)
         per_row = real(1.0) / real(rows)
         pressure = zero
@@ -185,23 +184,23 @@ def traction_stages(name: str) -> SimpleNamespace:
         for c in range(rows):
             y = real(2 * c + 1 - rows) * half * per_row  # the middle point is 0 to the last bit
             row = beside(
-                y, pressed, levels, to_south, to_north, u_south, u_north, south < seen, north < seen,
-                zy * cell, zyy * cell * cell, per_soft,
-            )  # fmt: skip
+                y, pressed, load, levels, to_south, to_north, u_south, u_north, south < seen, north < seen, per_soft
+            )
+            skin = y * (rise_y + half * bow_y * y)
             for a in range(columns):
                 x = real(2 * a + 1 - columns) * half * per_column
-                point = row + beside(
-                    x, pressed, levels, to_west, to_east, u_west, u_east, west < seen, east < seen,
-                    zx * cell, zxx * cell * cell, per_soft,
-                )  # fmt: skip
-                deep = u + point[0] - point[2]
+                change = row + beside(
+                    x, pressed, load, levels, to_west, to_east, u_west, u_east, west < seen, east < seen, per_soft
+                )
+                rise = skin + x * (rise_x + half * bow_x * x)
+                deep = u - rise + change[0]
                 if deep > zero:
-                    cap = bekker(o, win.soil[k], modulus, depth + point[1] - point[2])
+                    cap = yield_at(o, win.soil[k], modulus, z + rise, levels + change)
                     q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                     pressure += q
                     inside += 1
-                    px += q * (point[3] - row[3])
-                    py += q * row[3]
+                    px += q * (rise_x + bow_x * x)
+                    py += q * (rise_y + bow_y * y)
         mean = per_row * per_column
         covered = real(inside) * mean
         return pressure * mean, soil.k_e * covered, px * mean * per, py * mean * per, covered
