@@ -1,6 +1,6 @@
 # Everything lives in .venv: Python's own venv, then uv, then the packages of requirements.lock by hash.
 PYTHON ?= python3
-DEMO ?= single-wheel
+DEMO ?= exomars-drawbar
 NAME ?=
 VENV := .venv
 BIN := $(VENV)/bin
