@@ -63,7 +63,9 @@ def run(
         Path | None, typer.Option("--out", metavar="DIR", help="Where results go. [default: runs/NAME-TIME]")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")] = False,
-    rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Frames recorded per second.")] = 100.0,
+    rate: Annotated[
+        float | None, typer.Option("--rate", metavar="HZ", help="Frames recorded per second (default: the scenario's).")
+    ] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Draw figures and report.")] = True,
     robot: Annotated[str | None, _short("--robot", "FILE", "Run your own robot instead: MJCF or URDF.")] = None,
     bodies: Annotated[str | None, _short("--bodies", "PATTERN", "Bodies that touch soil. [default: all]")] = None,

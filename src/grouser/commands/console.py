@@ -15,7 +15,7 @@ def run(
     options: list[str],
     out: Path | None,
     force: bool,
-    rate: float,
+    rate: float | None,
     report: bool,
     drive: list[str],
     short: dict[str, str | None],

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from grouser.recording import RecordingWriter
     from grouser.simulation import Simulation
 
-RATE = 100.0  # [Hz] frames recorded per simulated second
 INTERRUPTED = 130
 TIMING = "real_time_factor"  # metrics with this ending are not in the recording until it is closed
 
@@ -64,7 +63,7 @@ def run(
     *,
     out: str | Path | None = None,
     force: bool = False,
-    rate: float = RATE,
+    rate: float | None = None,
     report: bool = True,
     **more: Any,
 ) -> Outcome:
@@ -89,13 +88,14 @@ def execute(
     *,
     out: str | Path | None = None,
     force: bool = False,
-    rate: float = RATE,
+    rate: float | None = None,
     report: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Outcome:
     """Check all that was asked for, run, leave the results in the folder; bad input writes nothing."""
     scenario, settings = experiment.scenario, experiment.settings
     folder = Path(out) if out is not None else fresh_folder(scenario.name)
+    rate = scenario.rate if rate is None else rate
     if not rate > 0:
         raise InputError(f"rate = {rate}: allowed is a number of frames per second above 0")
     refused_unless_free(folder, force)

@@ -40,6 +40,8 @@ LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it pull and sinkage are off by 
 SPRING_LENGTH = 2.0  # [m] unstretched, level at the start (assumed: long, so that sinkage hardly tilts it)
 PASSED = 10.0  # [s] in which the rover passes the mounds of its own first sinkage, by the paper
 MEAN = 2.0  # [s] over which pull and slip are averaged
+FRAMES = 25.0  # [Hz] recorded: it creeps, and a frame costs as much as half a step
+METER_PERIOD = 0.1  # [s] between two readings of the power
 SLIP_PERIOD = 0.5  # [s] between two looks at slip: about a centimetre of the rim
 END = 10.0  # [s] over which final slip and sinkage are averaged, and slip where a curve over it is drawn
 MARGIN = 0.5  # [m] of ground round the wheels: mounds and sliding soil stay inside
@@ -107,7 +109,12 @@ def build(s: ExoMarsDrawbar) -> Simulation:
     wheels = Wheels(exomars.wheel_positions(p), p.wheel_radius, np.full(6, p.steer_limit), DRIVES, STEERS)
     slip = SlidingSlip(wheels, window=MEAN, longest=END, period=max(SLIP_PERIOD, s.chosen_step))
     sim = Simulation(
-        spec, [module], ground=ground, controllers=[PowerMeter(DRIVES), slip], step=s.chosen_step, dtype=s.dtype
+        spec,
+        [module],
+        ground=ground,
+        controllers=[PowerMeter(DRIVES, period=METER_PERIOD), slip],
+        step=s.chosen_step,
+        dtype=s.dtype,
     )
     if s.step is not None and s.step * s.speed > LARGEST_TRAVEL * (1 + 1e-9):
         travel = 1e3 * s.step * s.speed
@@ -270,4 +277,5 @@ SCENARIO = Scenario(
     build=build,
     duration=duration,
     measure=measure,
+    rate=FRAMES,
 )

@@ -81,3 +81,4 @@ class Scenario(Generic[S]):
     build: Callable[[S], Simulation]
     duration: Callable[[S], float]  # [s]
     measure: Callable[[S, Recording], Mapping[str, Any]]  # metric values from the recording alone
+    rate: float = 100.0  # [Hz] frames recorded per simulated second unless the user says otherwise
