@@ -41,7 +41,7 @@ PICTURES = {
     "pull-over-slip": "drawbar-slip",
     "soil": "drawbar-soil",
 }
-COLOURS = 64  # of a picture in the docs
+COLOURS = 128  # of a picture in the docs
 
 
 def main() -> int:
