@@ -225,6 +225,17 @@ def test_small_rocks_lie_loose_on_the_ground_and_large_ones_stay():
         assert rock.burial == 0.0
 
 
+def test_movable_rocks_may_be_some_of_them_and_stay_where_they_are():
+    fixed = rock_field(size=(6, 6), seed=2)
+    some = rock_field(size=(6, 6), seed=2, movable_below=0.2, movable_within=(-1, 2, 0, 3))
+    assert 0 < len(some.movable) < len([rock for rock in some.rocks if rock.diameter < 0.2])
+    for one, other in zip(fixed.rocks, some.rocks, strict=True):
+        assert (one.position[:2] == other.position[:2]).all()
+        inside = -1 <= one.position[0] <= 2 and 0 <= one.position[1] <= 3
+        assert other.movable == (inside and one.diameter < 0.2)
+        assert other.burial == (0.0 if other.movable else one.burial)
+
+
 # ---- ground under rocks ------------------------------------------------------------------------------
 
 
@@ -317,6 +328,7 @@ def test_all_fixed_rocks_as_one_mesh():
         (lambda: rock_field(gap=-0.1), "gap = -0.1"),
         (lambda: rock_field(keep_out=[(0, 0)]), r"keep_out\[0\] = \(0, 0\)"),
         (lambda: rock_field(keep_out=[(0, 0, -1)]), "radius = -1"),
+        (lambda: rock_field(movable_within=(0, 1)), "x_min, x_max, y_min and y_max"),
         (lambda: rock_field(size=(1000, 1000)), "4500000 rocks are to be expected"),
         (lambda: SizeClasses((0.1, 0.2), (1.0,)), "2 diameters and 1 densities"),
         (lambda: SizeClasses((0.1,), (-1.0,)), r"densities\[0\] = -1"),

@@ -7,6 +7,7 @@ is assumed, as in `viking-rocks`; the sand is the user's choice.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import mujoco
@@ -20,7 +21,7 @@ from grouser.recording import Recording
 from grouser.robots import exomars
 from grouser.scenarios import rocky_ground as rocky
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.rocky_ground import SETTLING, Metres, RockyDrive
+from grouser.scenarios.rocky_ground import NEAR, SETTLING, Metres, RockyDrive
 from grouser.scenarios.rover_course import BODIES
 from grouser.scenarios.scenario import Scenario, metric
 from grouser.scenarios.soil_choice import SoilChoice
@@ -31,8 +32,11 @@ from grouser.terrain.rock_bodies import add_rocks
 from grouser.terrain.rocks import RockField
 
 STEP = 5e-3  # [s]
-STEP_SHARE = 0.5  # of the limit of explicit contact, where rocks may be moved
-TOUCHING = 4e-4  # [m^2] largest contact of a wheel with a movable rock, for that limit (assumed: 2 cm x 2 cm)
+STEP_SHARE = 0.7  # of the limit of explicit contact, where rocks may be moved
+SOFT = 5e5  # [Pa] of the layer of a movable rock (assumed: contact of two bodies is explicit, stiffer needs more steps)
+TOUCHING = (
+    0.3  # of the square of its diameter: largest contact of a movable rock with a wheel, for that limit (assumed)
+)
 BEYOND = 0.5  # [m] of sand round the rocks
 PICTURE = "000_03880735ba32ca08.txt Fig. 21"
 
@@ -41,7 +45,7 @@ class RocksAndSand(RockyDrive):
     """Settings of `rocks-and-sand`."""
 
     soil: SoilChoice = SoilChoice(name="dry-sand")
-    movable_below: Annotated[float, pydantic.Field(ge=0), Unit("m")] = 0.0  # smaller rocks lie loose on the sand
+    movable_below: Annotated[float, pydantic.Field(ge=0), Unit("m")] = 0.0  # smaller rocks lie loose on the sand; slow
     rock_density: Annotated[float, pydantic.Field(gt=0), Unit("kg/m^3")] = 2700.0
     spacing: Metres = 0.01
     erosion: bool = True
@@ -86,13 +90,19 @@ def soil_bodies(s: RocksAndSand, field: RockField) -> dict[str, Surface]:
 
 
 def rock_contact(s: RocksAndSand, field: RockField) -> PolygonalModule:
-    """Every wheel against the fixed rocks, all in one shape, and against each movable one."""
-    rigid = rocky.rigid_layer(s.tread)
+    """Every wheel against the fixed rocks, all in one shape, and against the movable ones in its way."""
+    places = dict(zip(BODIES, exomars.wheel_positions(s.parameters).tolist(), strict=True))
     wheels: dict[str, Shape] = dict.fromkeys(BODIES, rocky.wheel_shape(s.parameters, s.tread))
-    loose = {rock.name: shape(rock.vertices, rock.triangles, rigid, name=rock.name) for rock in field.movable}
+    soft = replace(s.tread.layer, young=SOFT, damping=0.0, name="loose rock")
+    loose = {rock.name: shape(rock.vertices, rock.triangles, soft, name=rock.name) for rock in field.movable}
     fixed = {"rocks": rocky.rock_shape(field, s.tread)} if field.fixed else {}
     pairs = [Pair(wheel, name) for wheel in wheels for name in fixed]
-    pairs += [Pair(wheel, name, largest_area=TOUCHING) for wheel in wheels for name in loose]
+    pairs += [
+        Pair(wheel, rock.name, largest_area=TOUCHING * rock.diameter**2)
+        for wheel, (x, y) in places.items()
+        for rock in field.movable
+        if abs(rock.position[1] - y) < NEAR and -NEAR < rock.position[0] - x < s.speed * s.time + NEAR
+    ]
     return rocky.RockContact({**wheels, **loose}, fixed, pairs)
 
 

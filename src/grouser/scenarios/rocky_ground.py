@@ -32,6 +32,7 @@ SETTLING = 2.0  # [s] the rover stands before it drives
 LOWERING = 1.5  # [s] in which it is set down: dropped on sand it would begin in holes it has to climb out of
 BEHIND, AHEAD, BESIDE = 1.2, 1.2, 1.2  # [m] of rocks round the way of the rover's middle
 LONGEST = 7.0  # [m] the field is at least as long as the paper's drive: a short one crosses the same rocks
+NEAR = 0.4  # [m] between the ways of a wheel's and a rock's middle within which they may meet
 FREE = 0.03  # [m] between the wheels and the rocks at the start (assumed)
 FACETS = 120  # round a wheel: 7.5 mm each
 STRIP = 0.0125  # [m] width of a wheel's faces, about
@@ -129,11 +130,14 @@ class RockyDrive(Settings):
 
 
 def field_of(s: RockyDrive, movable_below: float = 0.0) -> RockField:
-    """The rocks; none where the wheels stand at the start."""
+    """The rocks; none where the wheels stand at the start, movable ones only where they may come."""
     p, (size, corner) = s.parameters, s.rectangle
+    beside = p.track / 2 + NEAR
+    near = (p.rear_x - NEAR, p.front_x + s.speed * s.time + NEAR, -beside, beside)
     free = math.hypot(p.wheel_radius, p.wheel_width / 2) + FREE
     return rock_field(
         s.rocks.sizes(), size=size, origin=corner, seed=s.seed, burial=s.rocks.burial, movable_below=movable_below,
+        movable_within=near,
         keep_out=[(x, y, free) for x, y in exomars.wheel_positions(p).tolist()],
     )  # fmt: skip
 
@@ -192,7 +196,8 @@ def rock_shape(field: RockField, tread: Tread) -> Shape:
             f"rocks: no fixed rock lies on {field.size[0]:g} m x {field.size[1]:g} m; allowed are 1 or more"
         )
     rigid = rigid_layer(tread)
-    return merged([shape(r.world_vertices, r.triangles, rigid, name=r.name) for r in field.fixed], "rocks")
+    parts = [shape(r.world_vertices, r.triangles, rigid, check_intersections=False, name=r.name) for r in field.fixed]
+    return merged(parts, "rocks")
 
 
 def rigid_layer(tread: Tread) -> Layer:

@@ -28,7 +28,7 @@ def add_rocks(spec: Any, field: RockField, *, density: float = DENSITY, colour=C
         body = spec.worldbody.add_body(name=rock.name, pos=rock.position)
         body.add_freejoint(name=rock.name)
         volume, _, inertia = mass_properties(rock.vertices, rock.triangles)
-        body.mass, body.explicitinertial = density * volume, True
+        body.mass, body.ipos, body.explicitinertial = density * volume, [0, 0, 0], True
         xx, yy, zz, xy, xz, yz = (density * inertia[i] for i in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
         body.fullinertia = [xx, yy, zz, xy, xz, yz]
         _add_geom(body, rock, solid)

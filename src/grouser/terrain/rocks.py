@@ -115,7 +115,7 @@ class RockField:
             rows = slice(*np.searchsorted(ground.y, (low[1], high[1])))
             x, y = np.meshgrid(ground.x[columns], ground.y[rows])
             if x.size:
-                covered[rows, columns] |= rock.top(x, y) > ground.heights[rows, columns]
+                covered[rows, columns] |= rock.top(x, y) >= ground.heights[rows, columns]
         return covered
 
     def masked(self, ground: ElevationGrid) -> ElevationGrid:
@@ -133,6 +133,7 @@ def rock_field(
     seed: int = 0,
     burial: float | tuple[float, float] = BURIAL,
     movable_below: float = 0.0,
+    movable_within: tuple[float, float, float, float] | None = None,
     keep_out: Sequence[tuple[float, float, float]] = (),
     gap: float = 0.0,
 ) -> RockField:
@@ -140,14 +141,16 @@ def rock_field(
 
     Their number is Poisson distributed with the law's density. A rock that would overlap another, or come closer than
     `gap` [m], is thrown again; one that reaches into a `keep_out` circle (x, y, radius) [m] is left out, so that the
-    density elsewhere stays. Rocks smaller than `movable_below` [m] lie on the ground and may be moved; all others are
-    fixed with a share of their height between the two of `burial` below the ground under their middle.
+    density elsewhere stays. Rocks smaller than `movable_below` [m] lie on the ground and may be moved, all of them or
+    those with their middle inside `movable_within` (x_min, x_max, y_min, y_max) [m]; the others are fixed with a share
+    of their height between the two of `burial` below the ground under their middle. Neither changes where rocks lie.
     """
     lengths = checks.pair(size, "rock field: size", above=0.0)
     corner = (-lengths[0] / 2, -lengths[1] / 2) if origin is None else checks.pair(origin, "rock field: origin")
     shares = _burial(burial)
     apart = checks.number(gap, "rock field: gap", at_least=0.0)
     loose_below = checks.number(movable_below, "rock field: movable_below", at_least=0.0)
+    x_min, x_max, y_min, y_max = _region(movable_within)
     circles = _circles(keep_out)
     seed = checks.count(seed, "rock field: seed", at_least=0)
     random = np.random.default_rng(seed)
@@ -170,7 +173,7 @@ def rock_field(
         if ((np.hypot(circles[:, 0] - x, circles[:, 1] - y)) < circles[:, 2] + reach).any():
             continue
         places.take(x, y, reach)
-        movable = diameter < loose_below
+        movable = diameter < loose_below and x_min <= x <= x_max and y_min <= y <= y_max
         share = 0.0 if movable else float(own.uniform(*shares))
         z = _lying(vertices, x, y, ground) if movable else _buried(vertices, x, y, share, ground)
         rocks.append(
@@ -227,6 +230,14 @@ def _burial(given: Any) -> tuple[float, float]:
     low, high = (given, given) if isinstance(given, int | float) else checks.pair(given, "rock field: burial")
     low = checks.number(low, "rock field: burial", at_least=0.0, below=1.0)
     return low, checks.number(high, "rock field: burial, most", at_least=low, below=1.0)
+
+
+def _region(given: Sequence[float] | None) -> tuple[float, ...]:
+    if given is None:
+        return -math.inf, math.inf, -math.inf, math.inf
+    if len(given) != 4:
+        raise InputError(f"rock field: movable_within = {given!r}: allowed are x_min, x_max, y_min and y_max")
+    return tuple(checks.number(value, "rock field: movable_within") for value in given)
 
 
 def _circles(given: Sequence[tuple[float, float, float]]) -> np.ndarray:
