@@ -8,6 +8,7 @@ import pytest
 
 import grouser
 from grouser.contact.polygonal import Layer, Pair, PolygonalModule, shape
+from grouser.contact.polygonal.wheel import wheel_mesh
 from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
 from grouser.robots.exomars import WHEELS
 from grouser.scenarios import rocks_and_sand as ras
@@ -50,7 +51,7 @@ def sand(field: RockField, **soil):
 def modules(field: RockField, tread: rocky.Tread, elevation):
     ground = Ground(elevation, spacing=0.01)
     soil = SoilModule(ground, {"wheel": wheel(RADIUS, WIDTH)}, SoilOptions(erosion=False))
-    surface = shape(*rocky.wheel_mesh(RADIUS, WIDTH, tread.shoulder), tread.layer, name="wheel")
+    surface = shape(*wheel_mesh(RADIUS, WIDTH, tread.shoulder), tread.layer, name="wheel")
     return ground, soil, PolygonalModule({"wheel": surface}, {"rocks": rocky.rock_shape(field, tread)})
 
 
@@ -220,7 +221,7 @@ def pusher(field: RockField, speed: float) -> Simulation:
     soil = SoilModule(ground, {"rock": prepare(rock.vertices, rock.triangles, name="rock")})
     soft = Layer(ras.SOFT, tread.poisson, tread.thickness, name="loose rock")
     surfaces = {
-        "wheel": shape(*rocky.wheel_mesh(RADIUS, WIDTH, tread.shoulder), tread.layer, name="wheel"),
+        "wheel": shape(*wheel_mesh(RADIUS, WIDTH, tread.shoulder), tread.layer, name="wheel"),
         "rock": shape(rock.vertices, rock.triangles, soft, name="rock"),
     }
     polygonal = PolygonalModule(surfaces, pairs=[Pair("wheel", "rock", largest_area=ras.TOUCHING * 0.1**2)])

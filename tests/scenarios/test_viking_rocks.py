@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import mujoco
 import numpy as np
 import pytest
-import trimesh
 
 import grouser
 from grouser.contact.polygonal import Layer, hard_ground, shape
+from grouser.contact.polygonal.wheel import wheel_mesh
 from grouser.errors import InputError
 from grouser.robots.exomars import WHEELS, ExoMars
 from grouser.scenarios import rocky_ground as rocky
@@ -22,7 +20,6 @@ from grouser.terrain import flat
 QUICK = {"time": 9.0, "speed": 0.03}  # faster than the paper; the first wheel reaches a rock after 6 s
 FULL = {"time": 900.0}  # [s], 15 min
 BALANCE = 1e-3  # of the weight: the rover rises by centimetres in minutes
-FACETS = 0.01  # of the volume: a polygon of 120 sides inside a circle, and of 5 points in a quarter of one
 PATCH = 0.003  # [m] the middle of the patch lies behind the edge: the tread gives 1.5 mm, and on top of the kerb only
 QUASI_STATIC = 0.01  # of the weight: facets of the tread lift the wheel in small bumps
 REST = 0.05  # [N m] of 12 a rock costs: level ground costs nothing
@@ -37,21 +34,6 @@ def quick(tmp_path_factory):
 
 
 # ---- wheels and rocks as surfaces --------------------------------------------------------------------------
-
-
-def test_a_wheel_with_round_shoulders_is_closed():
-    mesh = trimesh.Trimesh(*rocky.wheel_mesh(0.1425, 0.12, 0.015), process=False)
-    assert mesh.is_watertight
-    assert mesh.is_winding_consistent
-    disc, ring = math.pi * 0.1425**2 * 0.12, 4 - math.pi  # Pappus: what the shoulders lack of a square
-    lack = 2 * 0.015**2 * ring / 4 * 2 * math.pi * (0.1425 - 0.015 * 0.2234)
-    assert mesh.volume == pytest.approx(disc - lack, rel=FACETS)
-    np.testing.assert_allclose(mesh.bounds, [[-0.1425, -0.06, -0.1425], [0.1425, 0.06, 0.1425]], atol=1e-4)
-
-
-def test_a_shoulder_wider_than_the_wheel_is_refused():
-    with pytest.raises(InputError, match=r"tread\.shoulder = 0\.08 m"):
-        rocky.wheel_mesh(0.1425, 0.12, 0.08)
 
 
 def test_rocks_are_counted_by_wheel():
@@ -94,7 +76,7 @@ def test_a_wheel_climbs_an_edge_with_the_torque_of_its_lever():
     middle = np.array([edge + half[0], 0, step_height - half[2]])
     kerb = shape(corners + middle, faces, rigid, name="kerb")
     ground = hard_ground(flat(size=(3, 2), spacing=1.0), rigid)
-    wheel = shape(*rocky.wheel_mesh(radius, 0.12, tread.shoulder), tread.layer, name="wheel")
+    wheel = shape(*wheel_mesh(radius, 0.12, tread.shoulder), tread.layer, name="wheel")
     sim = Simulation(_cart(radius, weight), [rocky.RockContact({"wheel": wheel}, {"kerb": kerb, "ground": ground})])
     sim.step(200)  # it settles
     sim.data.ctrl[0] = 0.1  # [rad/s]
@@ -157,7 +139,7 @@ def test_level_ground_costs_nothing_and_a_rock_does(quick):
     first = int(np.argmax(touched > 0))
     rolling = (recording.time > rocky.SETTLING + 2) & (recording.time < recording.time[first] - 0.1)
     torque = np.column_stack([recording[f"actuator/force[drive_{name}]"] for name in WHEELS])
-    assert rolling.sum() > 100
+    assert rolling.sum() > 50
     assert np.abs(torque[rolling]).max() < REST
     assert np.abs(torque[first:]).max() > 20 * REST
 

@@ -169,4 +169,5 @@ SCENARIO = Scenario(
     build=build,
     duration=duration,
     measure=measure,
+    rate=rocky.RATE,
 )

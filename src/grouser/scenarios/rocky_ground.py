@@ -14,6 +14,7 @@ import pydantic
 from pydantic_core import PydanticCustomError
 
 from grouser.contact.polygonal import Layer, PolygonalModule, Shape, merged, shape
+from grouser.contact.polygonal.wheel import wheel_mesh
 from grouser.control import Drive, Path, PathFollower, PowerMeter, Wheels
 from grouser.errors import InputError
 from grouser.module import Channel
@@ -34,9 +35,8 @@ BEHIND, AHEAD, BESIDE = 1.2, 1.2, 1.2  # [m] of rocks round the way of the rover
 LONGEST = 7.0  # [m] the field is at least as long as the paper's drive: a short one crosses the same rocks
 NEAR = 0.4  # [m] between the ways of a wheel's and a rock's middle within which they may meet
 FREE = 0.03  # [m] between the wheels and the rocks at the start (assumed)
-FACETS = 120  # round a wheel: 7.5 mm each
-STRIP = 0.0125  # [m] width of a wheel's faces, about
 WEIGHT_TOLERANCE = 0.005  # the rover neither jumps nor falls: what it stands on carries its weight
+RATE = 25.0  # [Hz] recorded: wheels go a third of a millimetre between two frames
 UPRIGHT = 1 - 1e-9  # of a normal: the level ground, which no face of a rock is
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
@@ -145,48 +145,6 @@ def field_of(s: RockyDrive, movable_below: float = 0.0) -> RockField:
 def wheel_shape(p: ExoMars, tread: Tread) -> Shape:
     """A wheel without grousers."""
     return shape(*wheel_mesh(p.wheel_radius, p.wheel_width, tread.shoulder), tread.layer, name="wheel")
-
-
-def wheel_mesh(radius: float, width: float, shoulder: float) -> tuple[np.ndarray, np.ndarray]:
-    """A closed wheel about the y axis with round shoulders [m]: vertices (vertex, 3), triangles.
-
-    A sharp edge that grazes a rock would have slivers of its side deep in the rock, seen along the side's normal.
-    """
-    if not shoulder <= min(radius, width / 2):
-        raise InputError(
-            f"tread.shoulder = {shoulder:g} m: allowed is at most {min(radius, width / 2):g} m, "
-            "rover.wheel_radius and half of rover.wheel_width"
-        )
-    arc = np.linspace(0, math.pi / 2, 5)
-    half = width / 2 - shoulder
-    inner = radius - shoulder
-    side = np.linspace(0, inner, 4)[1:-1]
-    flat = np.linspace(-half, half, max(1, round(2 * half / STRIP)) + 1)[1:-1]
-    r = np.concatenate([side, inner + shoulder * np.sin(arc), np.full(len(flat), radius)])
-    y = np.concatenate([np.full(len(side), -width / 2), -half - shoulder * np.cos(arc), flat])
-    middle = len(flat)
-    r = np.concatenate([r, r[: len(r) - middle][::-1]])
-    y = np.concatenate([y, -y[: len(y) - middle][::-1]])
-    return revolved(r, y, FACETS)
-
-
-def revolved(r: np.ndarray, y: np.ndarray, facets: int) -> tuple[np.ndarray, np.ndarray]:
-    """A profile r over y [m] from one side to the other, turned about the y axis and closed by a point on it."""
-    angle = 2 * math.pi * np.arange(facets) / facets
-    circle = np.column_stack([np.sin(angle), np.zeros(facets), np.cos(angle)])
-    rings = r[:, None, None] * circle + np.array([0.0, 1.0, 0.0]) * y[:, None, None]
-    ends = [[0.0, y[0], 0.0], [0.0, y[-1], 0.0]]
-    vertices = np.vstack([rings.reshape(-1, 3), ends])
-    here = np.arange(facets) + facets * np.arange(len(r) - 1)[:, None]
-    ahead = np.roll(here, -1, axis=1)
-    first, last = here[0], here[-1] + facets
-    left, right = (np.full(facets, len(vertices) - k) for k in (2, 1))
-    parts = [
-        (here, ahead, ahead + facets), (here, ahead + facets, here + facets),
-        (left, np.roll(first, -1), first), (right, last, np.roll(last, -1)),
-    ]  # fmt: skip
-    triangles = [np.stack(part, axis=-1).reshape(-1, 3) for part in parts]
-    return vertices, np.concatenate(triangles).astype(np.int32)
 
 
 def rock_shape(field: RockField, tread: Tread) -> Shape:

@@ -75,4 +75,5 @@ SCENARIO = Scenario(
     build=build,
     duration=duration,
     measure=measure,
+    rate=rocky.RATE,
 )
