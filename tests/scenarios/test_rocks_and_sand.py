@@ -10,6 +10,7 @@ import grouser
 from grouser.contact.polygonal import Layer, Pair, PolygonalModule, shape
 from grouser.contact.polygonal.wheel import wheel_mesh
 from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
+from grouser.report.figures import draw
 from grouser.robots.exomars import WHEELS
 from grouser.scenarios import rocks_and_sand as ras
 from grouser.scenarios import rocky_ground as rocky
@@ -184,6 +185,29 @@ def test_soil_and_rocks_are_recorded_side_by_side(quick):
     assert set(recording.geometry()) == {*(f"wheel_{name}" for name in WHEELS), "rocks"}
     names = {path.stem for path in (outcome.folder / "figures").glob("*.png")}
     assert names >= {"drive-torque", "steer-torque", "carried", "soil", "field"}
+
+
+def test_no_sand_is_lost_and_none_comes_to_lie_under_rocks(quick):
+    _, recording = quick
+    assert abs(recording["soil/volume_error"][-1]) < ROUND_OFF
+    s = ras.RocksAndSand(**QUICK)
+    ground = ras.sand(s, rocky.field_of(s))
+    x, y, heights, _ = recording.surface_at(np.inf, (-1.0, 1.5, -1.0, 1.0), max_nodes=10**6)
+    assert x[1] - x[0] == pytest.approx(0.01)
+    bare = ground.soil_index_at(x[None, :], y[:, None]) == BARE
+    assert bare.sum() > 100
+    assert (heights[bare] == 0).all()
+    assert heights.min() < -0.01
+
+
+def test_the_map_shows_the_rocks(quick):
+    _, recording = quick
+    figure = next(figure for figure in recording.header["figures"] if figure["name"] == "soil")
+    (axes,) = draw(recording, figure).axes[:1]
+    (outlines,) = (line for line in axes.get_lines() if line.get_label() == "rocks")
+    field = rocky.field_of(ras.RocksAndSand(**QUICK))
+    near = [rock for rock in field.rocks if rock.position[0] < 0.03 * 9.0 + rocky.AHEAD]
+    assert np.isnan(outlines.get_xdata()).sum() == len(near)
 
 
 @pytest.mark.long
