@@ -173,60 +173,69 @@ def test_a_braked_wheel_is_held_back():
 # ---- size of the step --------------------------------------------------------------------------------
 
 
+def resistance(name: str) -> float:
+    """[N] of the frictionless wheel."""
+    wheel = {"radius": 0.15, "width": 0.1, "load": 185.5, "slip": 0.0}
+    return abs(rolling_wheel(soil(name), **wheel, friction=False).drawbar_pull)
+
+
 def step_errors(step: float, **changes) -> tuple[dict[str, float], dict]:
     """Sinkage and pull at a step against 0.2 ms; pull over max(|pull|, resistance of a towed wheel)."""
     fine, coarse = rolled(step=2e-4, **changes), rolled(step=step, **changes)
-    name = changes.get("soil", "dry-sand")
-    got = errors(coarse, fine["sinkage_m"], fine["drawbar_pull_N"], 1.0, abs(TABLE[name, 5e7][0][1]))
+    got = errors(coarse, fine["sinkage_m"], fine["drawbar_pull_N"], 1.0, resistance(changes.get("soil", "dry-sand")))
     return {what: got[what] for what in ("sinkage", "pull")}, coarse
 
 
+def check_steps(step: float, bar: float, **changes) -> None:
+    got, metrics = step_errors(step, **changes)
+    for what, error in got.items():
+        assert abs(error) < bar, what
+    assert metrics["load_noise_rel"] < NOISE
+
+
 def test_five_milliseconds_are_fine_enough():
-    """A quarter of a millimetre of travel a step, the most the program chooses by itself: 5 ms at 0.05 m/s."""
-    got, metrics = step_errors(5e-3, speed=0.05)
-    for what, error in got.items():
-        assert abs(error) < STEP_5, what
-    assert metrics["load_noise_rel"] < NOISE
+    """Half a millimetre of travel a step, the most the program chooses by itself: 5 ms at 0.1 m/s."""
+    check_steps(5e-3, STEP_5, speed=0.1)
 
 
-WALKS = [{}, {"compression": 1.0}, {"slip": 0.6}]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("changes", WALKS, ids=str)
-def test_five_milliseconds_everywhere(changes):
-    """0.25 mm of travel a step: h v = 5 ms x 0.05 m/s."""
-    got, metrics = step_errors(5e-3, **changes)
-    for what, error in got.items():
-        assert abs(error) < STEP_5, what
-    assert metrics["load_noise_rel"] < NOISE
+WALKS = [
+    {}, {"compression": 1.0}, {"compression": 0.0}, {"slip": 0.0}, {"slip": 0.1}, {"slip": 0.6}, {"mode": "towed"},
+    {"soil": "sandy-loam"}, {"soil": "clay"}, {"soil": "lunar-nominal", "slip": 0.6},
+    {"soil": "lunar-nominal", "slip": 0.1, "compression": 0.6}, {"soil": "exomars-test"}, {"spacing": 0.005},
+]  # fmt: skip
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("speed", [0.02, 0.05, 0.1])
 @pytest.mark.parametrize("changes", WALKS, ids=str)
-def test_ten_milliseconds_everywhere(changes):
-    """0.5 mm of travel a step."""
-    for what, error in step_errors(1e-2, **changes)[0].items():
-        assert abs(error) < STEP_10, what
+def test_five_milliseconds_everywhere(changes, speed):
+    check_steps(5e-3, STEP_5, speed=speed, **changes)
 
 
-@pytest.mark.parametrize(("speed", "largest"), [(0.01, 5e-3), (0.2, 5e-3), (0.5, 2e-3), (2.0, 5e-4)])
-def test_the_program_keeps_the_travel_of_a_step_below_a_millimetre(speed, largest):
+@pytest.mark.long
+@pytest.mark.parametrize("speed", [0.02, 0.05, 0.1])
+@pytest.mark.parametrize("changes", WALKS, ids=str)
+def test_ten_milliseconds_everywhere(changes, speed):
+    check_steps(1e-2, STEP_10, speed=speed, **changes)
+
+
+@pytest.mark.parametrize(("speed", "largest"), [(0.01, 5e-3), (0.1, 5e-3), (0.5, 1e-3), (2.0, 2.5e-4)])
+def test_the_program_keeps_the_travel_of_a_step_below_half_a_millimetre(speed, largest):
     settings, simulation = built(speed=speed)
     assert simulation.step_size == settings.chosen_step <= largest
-    assert simulation.step_size * speed <= 1e-3 * (1 + 1e-9)
+    assert simulation.step_size * speed <= 0.5e-3 * (1 + 1e-9)
     assert simulation.notes == []
 
 
-@pytest.mark.parametrize("chi", [0.3])
-def test_a_fast_wheel_at_the_step_the_program_chose(chi):
-    """0.5 m/s: 1 mm a step."""
-    fine, chosen = (rolled(speed=0.5, step=step, compression=chi) for step in (2e-4, None))
-    got = errors(
-        chosen, fine["sinkage_m"], fine["drawbar_pull_N"], fine["torque_Nm"], abs(TABLE["dry-sand", 5e7][0][1])
-    )
-    for what, error in got.items():
-        assert abs(error) < STEP_5, what
+@pytest.mark.parametrize(
+    "changes", [{}, *(pytest.param(changes, marks=pytest.mark.long) for changes in WALKS[1:-1])], ids=str
+)
+def test_a_fast_wheel_at_the_step_the_program_chose(changes):
+    """0.5 m/s: 0.5 mm a step."""
+    fine, chosen = (rolled(speed=0.5, step=step, **changes) for step in (2e-4, None))
+    got = errors(chosen, fine["sinkage_m"], fine["drawbar_pull_N"], 1.0, resistance(changes.get("soil", "dry-sand")))
+    for what in ("sinkage", "pull"):
+        assert abs(got[what]) < STEP_5, what
     assert chosen["load_noise_rel"] < NOISE
     assert chosen["notes"] == ()
 
@@ -323,11 +332,11 @@ def test_side_force_on_other_soils(name, chi):
 # ---- options -----------------------------------------------------------------------------------------
 
 
-def test_loose_cover_bears_less_than_equation_29_to_the_letter():
-    """Sand slid back under the wheel would carry as if it had never been loosened."""
+def test_fresh_soil_bears_the_same_under_loose_cover_and_equation_29_to_the_letter():
+    """They differ where a wheel meets soil that was put back (multi-pass); none gets under a wheel on its way."""
     letter, loose = rolled(loose_cover=False), rolled()
-    assert letter["sinkage_m"] < 0.99 * loose["sinkage_m"]
-    assert letter["drawbar_pull_N"] > 1.02 * loose["drawbar_pull_N"]
+    assert letter["sinkage_m"] == pytest.approx(loose["sinkage_m"], rel=BARS[0.01])
+    assert letter["drawbar_pull_N"] == pytest.approx(loose["drawbar_pull_N"], abs=BARS[0.01] * 185.5)
 
 
 def test_pure_limits_pull_more_than_shear_that_builds_up():

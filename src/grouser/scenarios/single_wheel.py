@@ -29,7 +29,7 @@ RUN_UP = 0.5  # [m] before the metre that is averaged
 STEADY = 1.0  # [m]
 LEAST_DISTANCE = 1e-3  # [m] of travel for an energy per metre: at slip 1 the servo creeps by micrometres
 LARGEST_STEP = 5e-3  # [s]
-LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it pull and sinkage are off by percents
+LARGEST_TRAVEL = 0.5e-3  # [m] per step; beyond it pull and sinkage are off by percents
 SERVO = 1e8  # [N s/m, N m s] of the drives that force speed and spin
 WHEEL_SHARE = 0.3  # of the mass that is wheel (assumed; it only matters when the spin is free)
 THEORY_TOLERANCE = 0.02  # the bar of the model against the integrals on a 10 mm grid
@@ -85,7 +85,7 @@ class SingleWheel(Settings):
 
     @property
     def chosen_step(self) -> float:
-        """Step [s]: the largest that keeps travel per step below a quarter of a millimetre."""
+        """Step [s]: the largest that keeps travel per step below half a millimetre."""
         return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / self.speed)
 
     def chosen_soil(self):
@@ -112,7 +112,7 @@ def build(s: SingleWheel) -> Simulation:
     )  # fmt: skip
     if s.step is not None and s.step * s.speed > LARGEST_TRAVEL * (1 + 1e-9):
         sim.notes.append(
-            f"step {s.step:g} s: the wheel travels {1e3 * s.step * s.speed:.2g} mm a step, rough beyond 0.25 mm"
+            f"step {s.step:g} s: the wheel travels {1e3 * s.step * s.speed:.2g} mm a step, rough beyond 0.5 mm"
         )
     for channel in _channels(sim, s):
         sim.add_channel(channel)

@@ -91,14 +91,21 @@ def test_slopes_stand_where_nothing_touches_them():
     assert max(behind) < STEEPEST
 
 
+def test_a_fast_wheel_leaves_no_slope_too_steep():
+    behind, at_rest = roll_and_stop(speed=0.5)
+    assert at_rest < STEEPEST
+    assert max(behind) < STEEPEST
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "changes",
     [
         {"slip": 0.6}, {"spacing": 0.005}, {"soil": "lunar-nominal", "slip": 0.6}, {"soil": "clay", "slip": 0.6},
         {"soil": "hit-lss1", "load": 80.0, "slip": 0.6}, {"compression": 1.0}, {"compression": 0.0},
-        {"speed": 0.2}, {"slip_angle_deg": 20.0}, {"load": 400.0},
-        {"soil": "exomars-test"},
+        {"compression": 0.0, "slip": 0.6}, {"speed": 0.2}, {"slip_angle_deg": 20.0}, {"load": 400.0},
+        {"soil": "exomars-test"}, {"soil": "lunar-nominal", "slip": 0.6, "speed": 0.5},
+        {"soil": "exomars-test", "speed": 0.5}, {"spacing": 0.005, "speed": 0.2},
     ],
     ids=str,
 )  # fmt: skip

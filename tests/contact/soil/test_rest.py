@@ -69,7 +69,7 @@ def test_every_parked_wheel_stays(name, chi, changes):
 
 @pytest.mark.long
 @pytest.mark.parametrize("chi", [0.3, 1.0])
-@pytest.mark.parametrize("name", ["sandy-loam", "dry-sand", "lunar-nominal", "hit-lss1"])
+@pytest.mark.parametrize("name", ["sandy-loam", "dry-sand", "lunar-nominal", "clay", "hit-lss1"])
 @pytest.mark.parametrize("changes", [{"step": 1e-3}], ids=str)
 def test_a_parked_wheel_stays_at_a_small_step(name, chi, changes):
     assert creep(standing(name, chi, slope_deg=10, **changes)) < CREEP
@@ -93,7 +93,11 @@ def dropped(name: str, chi: float, step: float, above: float) -> tuple[float, Si
 
 
 AT_REST = 1e-4  # [m/s] a hundredth of a creeping rover's speed
-DROPPED = [("dry-sand", 0.3), pytest.param("dry-sand", 1.0, marks=pytest.mark.long)]  # harder soils: docs/validation.md
+DROPPED = [("dry-sand", 0.3), ("clay", 1.0)] + [
+    pytest.param(name, chi, marks=pytest.mark.long)
+    for name in ("dry-sand", "sandy-loam", "clay", "lunar-nominal", "lete-sand", "hit-lss1", "exomars-test")
+    for chi in (0.3, 1.0)
+]
 
 
 @pytest.mark.parametrize(("name", "chi"), DROPPED)

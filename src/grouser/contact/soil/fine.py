@@ -29,6 +29,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
     raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
     widen_box, close_hit_box = f.widen_box, f.close_hit_box
+    remember_motion, roughness = f.remember_motion, f.roughness
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     dig_node, blocks_along = s.dig_node, s.blocks_along
@@ -80,6 +81,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         world = wp.tid()
         slot = natural(world * b.rows.shape[0] + body)
         R = wp.quat_to_matrix(m.rotation[world, b.rows[body]])
+        remember_motion(win, slot, m.velocity[world, b.rows[body]], m.spin[world, b.rows[body]])
         find_top(g, b, win, world, body, slot, m.position[world, b.rows[body]], R)
         win.box[slot, t.EDGES] = 0
         win.box[slot, t.DUG] = 0
@@ -293,12 +295,10 @@ def fine_kernels(name: str) -> SimpleNamespace:
     def loosen_all(o: Options, b: Bodies, win: Window, body: int):
         world = wp.tid()
         slot = natural(world * b.rows.shape[0] + body)
+        win.box[slot, t.LOOSE + 1] = -1
         if win.box[slot, t.ROWS] > 0:
-            win.box[slot, t.TICK] = win.box[slot, t.TICK] + 1
-        if erosion_is_due(o, win, slot):
-            loosen(o, win, slot)
-        else:
-            win.box[slot, t.LOOSE + 1] = -1
+            if erosion_is_due(o, win, slot):
+                loosen(o, win, slot)
 
     @wp.kernel(module=module)
     def slide_all(g: Ground, o: Options, b: Bodies, win: Window, body: int):
@@ -320,7 +320,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     def remember(o: Options, b: Bodies, win: Window, body: int):
         world = wp.tid()
         slot = natural(world * b.rows.shape[0] + body)
-        if win.box[slot, t.ROWS] > 0 and erosion_is_due(o, win, slot):
+        if win.box[slot, t.ROWS] > 0 and win.box[slot, t.TICK] == 0:
             remember_moved(win, slot)
 
     @wp.kernel(module=module)
@@ -359,10 +359,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
                     index = g.table[world, i, j]
                     g.stamp[world, index] = g.stamp[world, index] + 1
         if status_out[world, body] == t.FINE and contacts > 0:
-            v = m.velocity[world, b.rows[body]]
-            travel = o.step[0] * wp.sqrt(v[0] * v[0] + v[1] * v[1])
-            if travel > o.fast or o.step[0] * wp.abs(v[2]) > o.hard:
-                status_out[world, body] = t.FAST
+            status_out[world, body] = roughness(o, win, slot)
 
     @wp.kernel(module=module)
     def predict(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):

@@ -10,6 +10,8 @@ from grouser.contact.soil.surface import UPRIGHT
 from grouser.terrain.elevation import BARE
 from grouser.terrain.ground import TILE, natural
 
+SHALLOW = 1e-3  # [m] the least depth an impact is measured against
+
 
 @cache
 def footprint_stages(name: str) -> SimpleNamespace:
@@ -96,6 +98,26 @@ def footprint_stages(name: str) -> SimpleNamespace:
         row += 1
         high = base_height(g, row, column) + u * (base_height(g, row, column + 1) - base_height(g, row, column))
         return low + v * (high - low)
+
+    @wp.func
+    def remember_motion(win: Window, slot: int, vel: vec3, spin: vec3):
+        """Velocities at the end of a step, beside those at its start."""
+        win.motion[slot, 2] = win.motion[slot, 0]
+        win.motion[slot, 3] = win.motion[slot, 1]
+        win.motion[slot, 0] = vel
+        win.motion[slot, 1] = spin
+
+    @wp.func
+    def roughness(o: Options, win: Window, slot: int):
+        """Status of a body on soil: fine, too fast along the ground, or stopped within too few steps."""
+        h = o.step[0]
+        vel = win.motion[slot, 0]
+        if h * wp.sqrt(vel[0] * vel[0] + vel[1] * vel[1]) > o.fast:
+            return t.FAST
+        deep = wp.max(win.sinkage[slot], real(SHALLOW))
+        if h * (vel[2] - win.motion[slot, 2][2]) > o.blow * deep or h * wp.abs(vel[2]) > o.hard:
+            return t.BLOW
+        return t.FINE
 
     @wp.func
     def sphere_bottom(sphere: vec4, pos: vec3, R: mat33):
@@ -317,7 +339,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
     return SimpleNamespace(
         faces_up=faces_up, find_top=find_top, ground_lean=ground_lean, lies_deeper=lies_deeper,
         sphere_bottom=sphere_bottom, chunk_is_near=chunk_is_near,
-        place_vertex=place_vertex,
+        place_vertex=place_vertex, remember_motion=remember_motion, roughness=roughness,
         forget_vertex=forget_vertex, open_window=open_window, gather_node=gather_node, clear_node=clear_node,
         raster_triangle=raster_triangle, mark_crease=mark_crease, widen_box=widen_box, close_hit_box=close_hit_box,
     )  # fmt: skip

@@ -30,6 +30,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
     forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
     raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
     close_hit_box, faces_up = f.close_hit_box, f.faces_up
+    remember_motion, roughness = f.remember_motion, f.roughness
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     dig_node, blocks_along = s.dig_node, s.blocks_along
@@ -346,9 +347,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         i0 = wp.max(wp.min(win.box[slot, t.NEAR] - 1, win.box[slot, t.MOVED_BOX]), 0)
         i1 = wp.min(wp.max(win.box[slot, t.NEAR + 1] + 1, win.box[slot, t.MOVED_BOX + 1]), win.box[slot, t.ROWS] - 1)
         j0 = wp.max(wp.min(win.box[slot, t.NEAR + 2] - 1, win.box[slot, t.MOVED_BOX + 2]), 0)
-        j1 = wp.min(
-            wp.max(win.box[slot, t.NEAR + 3] + 1, win.box[slot, t.MOVED_BOX + 3]), win.box[slot, t.COLUMNS] - 1
-        )
+        j1 = wp.min(wp.max(win.box[slot, t.NEAR + 3] + 1, win.box[slot, t.MOVED_BOX + 3]), win.box[slot, t.COLUMNS] - 1)
         if o.node_shear == 1:
             i0 = int(0)
             i1 = win.box[slot, t.ROWS] - 1
@@ -389,6 +388,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
             c0 = win.box[slot, t.COLUMN0]
             rows = win.box[slot, t.ROWS]
             columns = win.box[slot, t.COLUMNS]
+            remember_motion(win, slot, vel, spin)
             find_top(g, b, win, world, body, slot, pos, R)
             place_body(g, b, win, world, body, slot, pos, R)
             status = open_window(g, o, win, world, slot, pos)
@@ -410,15 +410,12 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     displace(g, o, b, win, world, body, slot, pos, vel, spin)
                 if stages > 4:
                     shear_body(g, o, b, win, world, body, slot, pos, R, vel, spin)
-                win.box[slot, t.TICK] = win.box[slot, t.TICK] + 1
                 if stages > 5 and erosion_is_due(o, win, slot):
                     erode(g, o, win, slot)
                 if stages > 6 and win.box[slot, t.CHANGED] == 1:
                     write_back(g, o, win, world, slot)
                 if status == t.FINE and win.box[slot, t.CONTACTS] > 0:
-                    travel = o.step[0] * wp.sqrt(vel[0] * vel[0] + vel[1] * vel[1])
-                    if travel > o.fast or o.step[0] * wp.abs(vel[2]) > o.hard:
-                        status = int(t.FAST)
+                    status = roughness(o, win, slot)
             status_out[world, body] = status
 
     @wp.kernel(module=module)

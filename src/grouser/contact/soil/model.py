@@ -21,10 +21,12 @@ from grouser.module import Channel, Motion, Outputs
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import Soil
 
-ROUGH_TRAVEL = 0.3e-3  # [m] along the ground in a step, beyond which pull and sinkage are off by percents
+ROUGH_TRAVEL = 0.6e-3  # [m] along the ground in a step, beyond which pull and sinkage are off by percents
 ROUGH_DROP = 2e-3  # [m] down in a step, beyond which an impact sinks too deep
+ROUGH_BLOW = 0.015  # change of a step's downward travel over the depth: (h w)^2, fifty steps to a swing
 FINE_SPACING = 7.5e-3  # [m] below which two sub-cell points along an axis do, else three
 SLIDE_SPEED = 1.0  # [m/s] at which sliding spreads, a cell in a sweep (assumed: about the speed of a small sand slide)
+EROSION_TRAVEL = 1e-3  # [m] of a body between two erosions at most: a hundred and fifty before it is MARGIN away
 SWEEPS = 2  # of erosion each time, fewer where slopes have come to rest
 MARGIN = 0.15  # [m] round a footprint within which soil may slide
 STAGGER = 320  # [bytes] five cache lines
@@ -38,9 +40,10 @@ REASONS = {
     t.WINDOW_FULL: ("its footprint is larger than its own bounding sphere allows", True),
     t.TILES_FULL: ("the ground ran out of tiles within one step", True),
     t.FAST: (
-        "it moves more than 0.3 mm along the ground or 2 mm down in a step: forces are rough, take a smaller step",
+        f"it moves more than {1e3 * ROUGH_TRAVEL:g} mm along the ground in a step: rough, take a smaller step",
         False,
     ),
+    t.BLOW: ("a blow ends within a few steps: how deep it goes is rough, take a smaller step", False),
     t.NOT_FINITE: ("its position is not a number", True),
 }
 
@@ -140,6 +143,7 @@ class SoilModule:
         if not choice.erosion:
             o.sweeps = 0
         o.erosion_steps = wp.array([self._erosion_steps(self._h)], dtype=wp.int32, device=self.device)
+        o.erosion_travel = (1 - 1e-3) * EROSION_TRAVEL  # steps that add up to it but for rounding
         o.weakest = min(soil.slope_limit for soil in self.ground.soils)
         o.margin = max(2, round(MARGIN / spacing)) if choice.erosion else 2
         o.samples = choice.samples or (3 if spacing > FINE_SPACING else 2)
@@ -149,7 +153,7 @@ class SoilModule:
         o.shear_law = SHEAR_LAWS[choice.friction]
         o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
-        o.fast, o.hard = ROUGH_TRAVEL, ROUGH_DROP
+        o.fast, o.hard, o.blow = ROUGH_TRAVEL, ROUGH_DROP, ROUGH_BLOW
         o.stages = wp.array([len(STAGES)], dtype=wp.int32, device=self.device)
         o.several = int(len(self.bodies) > 1)
         return o
@@ -221,8 +225,9 @@ class SoilModule:
         w.lever_sum = wp.zeros(slots, dtype=p.vec3, device=device)
         w.second_sum = wp.zeros(slots, dtype=p.mat33, device=device)
         w.block_sum = wp.zeros(slots, dtype=p.mat66, device=device)
+        w.motion = wp.zeros((slots, 4), dtype=p.vec3, device=device)
         w.lowest = wp.zeros(slots, dtype=p.vec3, device=device)
-        for field in ("top", "sinkage", "area"):
+        for field in ("top", "travel", "sinkage", "area"):
             setattr(w, field, wp.zeros(slots, dtype=p.real, device=device))
         for field in ("soil", "mark", "triangle", "listed", "moved", "waiting", "queued"):
             setattr(w, field, self._staggered(nodes, wp.int32))
@@ -275,8 +280,8 @@ class SoilModule:
     def state(self) -> dict[str, wp.array]:
         w, b = self._window, self._bodies
         names = (
-            "box", "top", "extent", "lowest", "sinkage", "area", "tally", "soil", "mark", "levels", "under",
-            "triangle", "reach", "queued", "node_shear",
+            "box", "motion", "travel", "top", "extent", "lowest", "sinkage", "area", "tally", "soil", "mark", "levels",
+            "under", "triangle", "reach", "queued", "node_shear",
         )  # fmt: skip
         return {
             "shear": b.shear, "placed": b.placed, "near": b.near, "per_width": b.per_width,
@@ -291,6 +296,7 @@ class SoilModule:
             (self._bodies.shear, worlds, 0.0), (self._bodies.placed, worlds, [0.0, 0.0, t.FAR]),
             (self._bodies.near, worlds, 0), (self._bodies.per_width, worlds, self._per_width),
             (self._window.box, slots, EMPTY_BOX), (self._window.tally, slots, 0.0),
+            (self._window.motion, slots, 0.0), (self._window.travel, slots, 0.0),
             (self._window.sinkage, slots, 0.0), (self._window.area, slots, 0.0),
             (self._window.queued.reshape((-1, self._window.side**2)), slots, 0),
         ):  # fmt: skip

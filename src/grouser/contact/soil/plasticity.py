@@ -314,7 +314,16 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def erosion_is_due(o: Options, win: Window, slot: int):
-        return o.sweeps > 0 and win.box[slot, t.TICK] % o.erosion_steps[0] == 0
+        """Count a step; whether soil slides in it: often enough for it to come to rest before the body has left."""
+        vel = win.motion[slot, 0]
+        travel = win.travel[slot] + o.step[0] * wp.sqrt(vel[0] * vel[0] + vel[1] * vel[1])
+        tick = win.box[slot, t.TICK] + 1
+        if tick >= o.erosion_steps[0] or travel >= o.erosion_travel:
+            tick = int(0)
+            travel = real(0.0)
+        win.box[slot, t.TICK] = tick
+        win.travel[slot] = travel
+        return o.sweeps > 0 and tick == 0
 
     @wp.func
     def loosen(o: Options, win: Window, slot: int):

@@ -84,9 +84,9 @@ def traction_stages(name: str) -> SimpleNamespace:
     def soil_beside(share: real, pressed: bool, load: real, here: vec4, there: vec4, gap: real, per_soft: real):
         """Change of the four levels [m] part of a cell away, towards a neighbour that is `gap` in the body.
 
-        Soil that has been pressed is straight between nodes, except towards a free neighbour that stands higher: that is
-        a rut wall and begins at once where the body presses on (`load` 1), not where it lets go (0). One rule passes into
-        the other over 1 / `per_soft` [m].
+        Soil that has been pressed is straight between nodes, except towards a free neighbour that stands higher:
+        that is a rut wall and begins at once where the body presses on (`load` 1), not where it lets go (0). One
+        rule passes into the other over 1 / `per_soft` [m].
         """
         zero = real(0.0)
         one = real(1.0)

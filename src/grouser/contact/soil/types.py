@@ -17,7 +17,7 @@ LOOSE = 13  # nodes that may slide in this step, in the window
 MOVED_BOX = 17  # nodes that did slide in this step, in the window
 RESTLESS = 21  # nodes that slid in the last step, in the grid
 SWEEP = 25  # sweeps made so far, a stamp
-TICK = 30  # commits so far
+TICK = 30  # commits since the last erosion, 0: it is due now
 DUG = 31  # nodes that slip drags soil off
 NEAR = 26  # nodes where the body is in the soil or less than a cell above it, in the window
 TOUCHED = 32  # nodes in contact, in the window
@@ -26,7 +26,7 @@ BOX = 37
 # columns of Window.tally (sums since the start, in metres of node height)
 REMOVED, COMPRESSED, MOVED = range(3)
 # status codes
-FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, FAST, NOT_FINITE = range(7)
+FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, FAST, NOT_FINITE, BLOW = range(8)
 JANOSI, LIMIT, NONE = 0, 1, 2  # shear laws
 PARTS = 10  # of a block of displaced soil
 
@@ -62,7 +62,8 @@ def soil_types(name: str) -> SimpleNamespace:
         powers: wp.array2d(dtype=vec2)  # (soil, cell) z^n as a table, see bekker.py
         step: wp.array(dtype=real)  # [s], (1,)
         sweeps: wp.int32  # of erosion, when it is due
-        erosion_steps: wp.array(dtype=wp.int32)  # (1,) steps from one erosion to the next
+        erosion_steps: wp.array(dtype=wp.int32)  # (1,) steps from one erosion to the next, at most
+        erosion_travel: real  # [m] of a body along the ground from one erosion to the next, at most
         weakest: real  # least tangent of the slope a soil stands at
         margin: wp.int32  # nodes of soil round a footprint that may slide
         samples: wp.int32  # sub-cell points along an axis where pressure varies within a cell
@@ -74,6 +75,7 @@ def soil_types(name: str) -> SimpleNamespace:
         creep_speed: real  # [m/s] regularisation of the pure limit law
         fast: real  # [m] along the ground in a step beyond which results are rough
         hard: real  # [m] the same, down
+        blow: real  # change of the downward travel of a step, over the depth, beyond which an impact is rough
         stages: wp.array(dtype=wp.int32)  # (1,) how many stages of commit run; below all of them only to time them
         several: wp.int32  # 1: others may change the ground between commit and evaluate
 
@@ -114,7 +116,9 @@ def soil_types(name: str) -> SimpleNamespace:
         box: wp.array2d(dtype=wp.int32)  # (slot, BOX)
         top: wp.array(dtype=real)  # [m], (slot,) highest soil near the body
         extent: wp.array2d(dtype=real)  # (slot, 4) columns and rows the low part of the body spans [cells]
+        motion: wp.array2d(dtype=vec3)  # (slot, 4) velocity [m/s] and spin [rad/s] now, the same a step ago
         lowest: wp.array(dtype=vec3)  # (slot,) vertex deepest below the undisturbed ground: column, row, height
+        travel: wp.array(dtype=real)  # [m], (slot,) along the ground since the last erosion
         sinkage: wp.array(dtype=real)  # [m], (slot,)
         area: wp.array(dtype=real)  # [m^2], (slot,) of the loaded nodes
         tally: wp.array2d(dtype=real)  # [m], (slot, 3) removed, compressed, moved
@@ -128,7 +132,7 @@ def soil_types(name: str) -> SimpleNamespace:
         reach: wp.array(dtype=vec4)  # how far the body goes on past its last node east, west, north, south [cells]
         end: wp.array(
             dtype=vec4
-        )  # at the end of the step: `under` [m], depth [m], 1 if the soil yields, its pressure [Pa]
+        )  # at the end of the step: `under` [m], depth [m], how the soil gives way (see traction.py), its pressure [Pa]
         sunk: wp.array(dtype=real)  # [m] plastic sinkage of this step
         dug: wp.array(dtype=real)  # [m] dragged away by slip in this step
         share: wp.array(dtype=real)  # part of it that is sinkage proper, 000 eq. 6
