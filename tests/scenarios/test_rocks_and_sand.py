@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import grouser
-from grouser.contact.polygonal import Layer, Pair, PolygonalModule, shape
+from grouser.contact.polygonal import Layer, PolygonalModule, shape
 from grouser.contact.polygonal.wheel import wheel_mesh
 from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
 from grouser.report.figures import draw
@@ -53,7 +53,8 @@ def modules(field: RockField, tread: rocky.Tread, elevation):
     ground = Ground(elevation, spacing=0.01)
     soil = SoilModule(ground, {"wheel": wheel(RADIUS, WIDTH)}, SoilOptions(erosion=False))
     surface = shape(*wheel_mesh(RADIUS, WIDTH, tread.shoulder), tread.layer, name="wheel")
-    return ground, soil, PolygonalModule({"wheel": surface}, {"rocks": rocky.rock_shape(field, tread)})
+    rocks = rocky.rock_shape(ras.RocksAndSand(tread=tread, rocks=rocky.Rocks(longest_edge=0.03)), field)
+    return ground, soil, PolygonalModule({"wheel": surface}, {"rocks": rocks}, [rocky.rock_pair("wheel")])
 
 
 def standing(field: RockField, tread: rocky.Tread, elevation) -> tuple[Simulation, Ground]:
@@ -248,7 +249,7 @@ def pusher(field: RockField, speed: float) -> Simulation:
         "wheel": shape(*wheel_mesh(RADIUS, WIDTH, tread.shoulder), tread.layer, name="wheel"),
         "rock": shape(rock.vertices, rock.triangles, soft, name="rock"),
     }
-    polygonal = PolygonalModule(surfaces, pairs=[Pair("wheel", "rock", largest_area=ras.TOUCHING * 0.1**2)])
+    polygonal = PolygonalModule(surfaces, pairs=[rocky.rock_pair("wheel", "rock", largest_area=ras.TOUCHING * 0.1**2)])
     return Simulation(spec, [soil, polygonal], ground=ground, step=5e-4)
 
 

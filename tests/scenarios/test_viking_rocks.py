@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import mujoco
 import numpy as np
 import pytest
 
 import grouser
-from grouser.contact.polygonal import Layer, hard_ground, shape
+from grouser.contact.polygonal import Layer, Pair, hard_ground, shape
 from grouser.contact.polygonal.wheel import wheel_mesh
 from grouser.errors import InputError
 from grouser.robots.exomars import WHEELS, ExoMars
@@ -20,9 +22,11 @@ from grouser.terrain import flat
 QUICK = {"time": 9.0, "speed": 0.03}  # faster than the paper; the first wheel reaches a rock after 6 s
 FULL = {"time": 900.0}  # [s], 15 min
 BALANCE = 1e-3  # of the weight: the rover rises by centimetres in minutes
-PATCH = 0.003  # [m] the middle of the patch lies behind the edge: the tread gives 1.5 mm, and on top of the kerb only
+PATCH = 0.003  # [m] by which the middle of the patch may miss the edge: the tread gives 1.5 mm
 QUASI_STATIC = 0.01  # of the weight: facets of the tread lift the wheel in small bumps
 REST = 0.05  # [N m] of 12 a rock costs: level ground costs nothing
+RADIUS, WEIGHT = 0.1425, 190.0  # [m], [N] of one wheel
+EDGE, KERB = 0.1, 0.012  # [m] where the kerb begins, its height
 STEP = 0.02  # of the greatest torque: 5 ms against 1 ms
 
 
@@ -66,43 +70,63 @@ def test_a_short_drive_crosses_the_rocks_of_the_long_one():
 # ---- one wheel against a closed form ------------------------------------------------------------------------
 
 
-def test_a_wheel_climbs_an_edge_with_the_torque_of_its_lever():
-    """On an edge alone, slowly and without a pull, a driven wheel needs its weight times the way to the edge."""
-    radius, step_height, edge, weight = 0.1425, 0.012, 0.1, 190.0
-    tread = rocky.Tread()
+def at_a_kerb(friction: float) -> Simulation:
+    """A driven wheel before a kerb, as the scenarios pair them."""
+    tread = rocky.Tread(friction_stick=friction, friction_slip=friction)
     rigid = rocky.rigid_layer(tread)
     half = np.array([0.3, 0.3, 0.1])
     corners, faces = box(half)
-    middle = np.array([edge + half[0], 0, step_height - half[2]])
-    kerb = shape(corners + middle, faces, rigid, name="kerb")
+    middle = np.array([EDGE + half[0], 0, KERB - half[2]])
+    kerb = shape(corners + middle, faces, rigid, longest_edge=0.02, name="kerb")
     ground = hard_ground(flat(size=(3, 2), spacing=1.0), rigid)
-    wheel = shape(*wheel_mesh(radius, 0.12, tread.shoulder), tread.layer, name="wheel")
-    sim = Simulation(_cart(radius, weight), [rocky.RockContact({"wheel": wheel}, {"kerb": kerb, "ground": ground})])
+    wheel = shape(*wheel_mesh(RADIUS, 0.12, tread.shoulder), tread.layer, name="wheel")
+    pairs = [rocky.rock_pair("wheel", "kerb"), Pair("wheel", "ground")]
+    sim = Simulation(_cart(), [rocky.RockContact({"wheel": wheel}, {"kerb": kerb, "ground": ground}, pairs)])
     sim.step(200)  # it settles
+    return sim
+
+
+def test_a_wheel_climbs_an_edge_with_the_torque_of_its_lever():
+    """On an edge alone, slowly and without a pull, a driven wheel needs its weight times the way to the edge."""
+    sim = at_a_kerb(0.7)
     sim.data.ctrl[0] = 0.1  # [rad/s]
     checked = 0
     for _ in range(150):
         sim.step(20)
         force = sim.modules[0].channels()[0].read()[0]  # (pair, 3): kerb, ground
-        lever = edge - sim.data.body("wheel").xpos[0]
+        lever = EDGE - sim.data.body("wheel").xpos[0]
         if 0.01 < lever < 0.048:  # off the ground for a while, not yet on top
             assert force[1, 2] == 0
-            assert force[0, 2] == pytest.approx(weight, rel=QUASI_STATIC)
-            assert 0 < sim.data.actuator_force[0] / weight - lever < PATCH
+            assert force[0, 2] == pytest.approx(WEIGHT, rel=QUASI_STATIC)
+            assert abs(sim.data.actuator_force[0] / WEIGHT - lever) < PATCH
             checked += 1
     assert checked > 20
-    assert sim.data.body("wheel").xpos[2] == pytest.approx(radius + step_height, abs=1e-3)
+    assert sim.data.body("wheel").xpos[2] == pytest.approx(RADIUS + KERB, abs=1e-3)
 
 
-def _cart(radius: float, weight: float) -> mujoco.MjSpec:
+def test_without_friction_a_wheel_climbs_nothing_and_needs_no_torque():
+    """Forces of the kerb go through the axle: it spins on the spot however it is held against the edge."""
+    sim = at_a_kerb(0.0)
+    angle = math.acos((RADIUS - KERB) / RADIUS)
+    sim.data.qfrc_applied[0] = 0.5 * WEIGHT * math.tan(angle)  # half of the push that would lift it
+    sim.model.dof_damping[0] = 2000.0
+    sim.data.ctrl[0] = 0.1
+    sim.step(2000)
+    assert sim.data.body("wheel").xpos[2] < RADIUS
+    assert abs(sim.data.actuator_force[0]) < PATCH * WEIGHT
+    pushed = sim.modules[0].channels()[0].read()[0].sum(axis=0)
+    assert pushed[0] == pytest.approx(-0.5 * WEIGHT * math.tan(angle), rel=QUASI_STATIC)
+
+
+def _cart() -> mujoco.MjSpec:
     """A wheel with weight, free in its plane, with a speed servo."""
     spec = mujoco.MjSpec()
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    carriage = spec.worldbody.add_body(name="carriage", pos=[0, 0, radius])
+    carriage = spec.worldbody.add_body(name="carriage", pos=[0, 0, RADIUS])
     for axis in ([1, 0, 0], [0, 0, 1]):
         carriage.add_joint(type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
     carriage.mass, carriage.inertia, carriage.ipos, carriage.explicitinertial = (
-        weight / 9.81 - 4,
+        WEIGHT / 9.81 - 4,
         [1, 1, 1],
         [0] * 3,
         True,

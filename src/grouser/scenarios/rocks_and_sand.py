@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 import pydantic
 
-from grouser.contact.polygonal import Pair, PolygonalModule, Shape, shape
+from grouser.contact.polygonal import PolygonalModule, Shape, shape
 from grouser.contact.soil import SoilModule, SoilOptions, Surface, prepare
 from grouser.module import Channel
 from grouser.recording import Recording
@@ -95,10 +95,10 @@ def rock_contact(s: RocksAndSand, field: RockField) -> PolygonalModule:
     wheels: dict[str, Shape] = dict.fromkeys(BODIES, rocky.wheel_shape(s.parameters, s.tread))
     soft = replace(s.tread.layer, young=SOFT, damping=0.0, name="loose rock")
     loose = {rock.name: shape(rock.vertices, rock.triangles, soft, name=rock.name) for rock in field.movable}
-    fixed = {"rocks": rocky.rock_shape(field, s.tread)} if field.fixed else {}
-    pairs = [Pair(wheel, name) for wheel in wheels for name in fixed]
+    fixed = {"rocks": rocky.rock_shape(s, field)} if field.fixed else {}
+    pairs = [rocky.rock_pair(wheel, name) for wheel in wheels for name in fixed]
     pairs += [
-        Pair(wheel, rock.name, largest_area=TOUCHING * rock.diameter**2)
+        rocky.rock_pair(wheel, rock.name, largest_area=TOUCHING * rock.diameter**2)
         for wheel, (x, y) in places.items()
         for rock in field.movable
         if abs(rock.position[1] - y) < NEAR and -NEAR < rock.position[0] - x < s.speed * s.time + NEAR

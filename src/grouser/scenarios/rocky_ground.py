@@ -13,7 +13,7 @@ import numpy as np
 import pydantic
 from pydantic_core import PydanticCustomError
 
-from grouser.contact.polygonal import Layer, PolygonalModule, Shape, merged, shape
+from grouser.contact.polygonal import Layer, Pair, PolygonalModule, Shape, merged, shape
 from grouser.contact.polygonal.wheel import wheel_mesh
 from grouser.control import Drive, Path, PathFollower, PowerMeter, Wheels
 from grouser.errors import InputError
@@ -54,6 +54,9 @@ class Rocks(Settings):
     most: Metres = 0.4  # and largest
     table: tuple[tuple[float, float], ...] = ()  # table: diameter [m], rocks of it or larger [1/m^2]
     burial: tuple[Share, Share] = BURIAL  # share of a rock's height below ground, least and most
+    longest_edge: Metres | None = (
+        None  # faces are divided down to this, each with a stick point of its own; None: as made
+    )
 
     @pydantic.model_validator(mode="after")
     def _is_a_law(self) -> Rocks:
@@ -147,15 +150,26 @@ def wheel_shape(p: ExoMars, tread: Tread) -> Shape:
     return shape(*wheel_mesh(p.wheel_radius, p.wheel_width, tread.shoulder), tread.layer, name="wheel")
 
 
-def rock_shape(field: RockField, tread: Tread) -> Shape:
+def rock_shape(s: RockyDrive, field: RockField) -> Shape:
     """All fixed rocks as one rigid surface."""
     if not field.fixed:
         raise InputError(
             f"rocks: no fixed rock lies on {field.size[0]:g} m x {field.size[1]:g} m; allowed are 1 or more"
         )
-    rigid = rigid_layer(tread)
-    parts = [shape(r.world_vertices, r.triangles, rigid, check_intersections=False, name=r.name) for r in field.fixed]
+    rigid, longest = rigid_layer(s.tread), s.rocks.longest_edge
+    parts = [
+        shape(r.world_vertices, r.triangles, rigid, longest_edge=longest, check_intersections=False, name=r.name)
+        for r in field.fixed
+    ]
     return merged(parts, "rocks")
+
+
+def rock_pair(wheel: str, rocks: str = "rocks", **more: Any) -> Pair:
+    """Elements on the rocks: forces are then along the normals of the wheel, whose layer it is that gives.
+
+    Along the normals of a rock's faces a wheel without friction would climb an edge by turning.
+    """
+    return Pair(wheel, rocks, elements=rocks, **more)
 
 
 def rigid_layer(tread: Tread) -> Layer:

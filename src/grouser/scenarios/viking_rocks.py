@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grouser.contact.polygonal import hard_ground
+from grouser.contact.polygonal import Pair, hard_ground
 from grouser.recording import Recording
 from grouser.robots import exomars
 from grouser.scenarios import rocky_ground as rocky
@@ -36,10 +36,11 @@ def build(s: VikingRocks) -> Simulation:
         size=(size[0] + 2 * BEYOND, size[1] + 2 * BEYOND), spacing=1.0, origin=(corner[0] - BEYOND, corner[1] - BEYOND)
     )
     fixed = {
-        "rocks": rocky.rock_shape(field, s.tread),
+        "rocks": rocky.rock_shape(s, field),
         "ground": hard_ground(level, rocky.rigid_layer(s.tread)),
     }
-    module = rocky.RockContact(dict.fromkeys(BODIES, rocky.wheel_shape(p, s.tread)), fixed)
+    pairs = [rocky.rock_pair(wheel) for wheel in BODIES] + [Pair(wheel, "ground") for wheel in BODIES]
+    module = rocky.RockContact(dict.fromkeys(BODIES, rocky.wheel_shape(p, s.tread)), fixed, pairs)
     spec = exomars.build(p, gravity=s.gravity)
     add_rocks(spec, field)
     sim = Simulation(spec, [module], controllers=rocky.controllers(s), step=s.step or STEP)
