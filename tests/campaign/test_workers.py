@@ -180,6 +180,11 @@ def test_a_worker_killed_while_it_waits_is_replaced(runner, monkeypatch):
 # ---- the main process is killed or interrupted -------------------------------------------------------
 
 
+def heed_ctrl_c() -> None:
+    """In the child: a shell's background jobs ignore Ctrl-C, and so would what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def command(log: Path, *arguments: str, delay: float, **more) -> subprocess.Popen[str]:
     """The command line with the rig's runner, in a session of its own."""
     setup = json.dumps({"log": str(log), "delay": delay})
@@ -196,7 +201,7 @@ def command(log: Path, *arguments: str, delay: float, **more) -> subprocess.Pope
     ]
     return subprocess.Popen(
         [*call, "--workers", "2", *arguments], cwd=ROOT, text=True, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed_ctrl_c, **more,
     )  # fmt: skip
 
 

@@ -148,8 +148,9 @@ def test_ctrl_c_keeps_the_data(tmp_path):
     out = tmp_path / "out"
     arguments = ["run", "fake-rig", "--out", str(out), "--set", "event=sleep"]
     with subprocess.Popen(
-        [*COMMAND, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+        [*COMMAND, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    ) as process:  # fmt: skip
         assert process.stdout is not None
         assert process.stdout.readline() == "half way\n"
         process.send_signal(signal.SIGINT)
