@@ -18,7 +18,7 @@ from grouser.scenarios import exomars_gradeability as eg
 RUNS = {
     "as it stands": {},
     "climb 40 s": {"climb": 40.0},
-    "fails above slip 0.9": {"failing_slip": 0.9},
+    "fails above slip 0.8": {"failing_slip": 0.8},
     "no grousers": {"rover.grouser_height": 0.0},
     "φ = 35°": {"soil.friction_angle_deg": 35.0},
     "c = 1 kPa": {"soil.cohesion": 1000.0},
@@ -42,7 +42,7 @@ def main() -> int:
                 keep(figures)
     _, across, _ = ran({"heading": "cross"})
     parts["gradeability-cross"] = trials(across, ("slope_deg", "drift", "slip", "energy_per_metre"))
-    head = ["run", "climbed °", "failed °", "slip, level", "slip, 5°", "J/m, level", "J/m, 5°"]
+    head = ["run", "climbed °", "failed °", "slip 0.5 at °", "slip, level", "slip, 5°", "J/m, level", "J/m, 5°"]
     publish({**parts, "gradeability": table(head, limits)}, write)
     return 0
 
@@ -60,9 +60,11 @@ def ran(settings: dict, report: bool = False) -> tuple[dict, dict[str, np.ndarra
 
 
 def limit(m: dict) -> list[str]:
-    names = ("max_grade_deg", "failing_grade_deg", "slip_level", "slip_stated", "energy_per_metre_level_J",
-             "energy_per_metre_J")  # fmt: skip
-    return [shown(m[name], digits) for name, digits in zip(names, (1, 1, 2, 2, 0, 0), strict=True)]
+    names = (
+        "max_grade_deg", "failing_grade_deg", "half_slip_grade_deg", "slip_level", "slip_stated",
+        "energy_per_metre_level_J", "energy_per_metre_J",
+    )  # fmt: skip
+    return [shown(m[name], digits) for name, digits in zip(names, (1, 1, 1, 2, 2, 0, 0), strict=True)]
 
 
 def trials(results: dict[str, np.ndarray], names: tuple[str, ...]) -> str:

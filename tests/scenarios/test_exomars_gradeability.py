@@ -27,6 +27,7 @@ AS_NEW = (
     1e-9  # [m] rounding of places some metres apart, grown over half a second; later it decides when a node touches
 )
 INCLINED = 0.06  # of slip: on an inclined grid depth and the parts of 000 eq. 6-8 count vertically, not square to it
+PHI = 30.0  # [deg] friction of the soil: no rover climbs more
 PERIODS = 20.0  # [s] of the comparison with an inclined grid
 
 
@@ -65,6 +66,13 @@ def test_what_fails_on_the_level_has_no_grade():
     assert eg.bracket([0.0], [True]) == (None, 0.0)
     assert eg.next_slope([0.0], [True], 5.0) == 0.0
     assert eg.bracket([0.0, 5.0], [False, False]) == (5.0, None)
+
+
+def test_half_slip_is_read_between_trials():
+    slopes, slips = np.array([0.0, 10.0, 5.0, 7.5]), np.array([-0.1, 0.9, 0.3, 0.7])
+    assert eg.crossing(slopes, slips, 0.5) == pytest.approx(6.25)
+    assert math.isnan(eg.crossing(slopes, slips, 0.95))
+    assert math.isnan(eg.crossing(slopes, slips, -0.2))
 
 
 # ---- the trials -----------------------------------------------------------------------------------------
@@ -158,7 +166,7 @@ def test_what_cannot_be_is_refused(changes, words, tmp_path):
 def test_the_rover_of_the_paper_has_a_limit(tmp_path):
     outcome = grouser.run("exomars-gradeability", out=tmp_path / "out")
     metrics = outcome.metrics
-    assert 5.0 < metrics["max_grade_deg"] < metrics["failing_grade_deg"] < math.degrees(math.atan(math.tan(0.524)))
+    assert 0 < metrics["half_slip_grade_deg"] < metrics["max_grade_deg"] < metrics["failing_grade_deg"] < PHI
     assert metrics["failing_grade_deg"] - metrics["max_grade_deg"] < 1.0
     assert metrics["energy_per_metre_J"] > metrics["energy_per_metre_level_J"]
     assert not outcome.missed

@@ -58,7 +58,7 @@ class Gradeability(Settings):
     slope_step_deg: Annotated[Degrees, pydantic.Field(gt=0)] = 5.0
     stated_slope_deg: Degrees = 5.0  # at which energy, slip and drift are reported
     trials: Annotated[int, pydantic.Field(ge=1, le=40)] | None = None  # None: 7 uphill, 5 across
-    failing_slip: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.8  # a trial with more than this has failed
+    failing_slip: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.9  # a trial with more than this has failed
     speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.05  # of the rims
     approach: Seconds = 8.0  # until the slope comes up, standing time included
     climb: Seconds = 20.0  # on the slope
@@ -137,6 +137,18 @@ def bracket(slopes: Sequence[float], failed: Sequence[bool]) -> tuple[float | No
     high = min((slope for slope, bad in tried if bad), default=None)
     low = max((slope for slope, bad in tried if not bad and (high is None or slope < high)), default=None)
     return low, high
+
+
+def crossing(slopes: np.ndarray, slips: np.ndarray, slip: float) -> float:
+    """[deg] the gentlest slope at which slip reaches a value, straight between trials; NaN where it does not."""
+    order = np.argsort(slopes)
+    slopes, slips = slopes[order], slips[order]
+    above = np.flatnonzero(slips >= slip)
+    if not len(above) or above[0] == 0:
+        return math.nan
+    k = above[0]
+    share = (slip - slips[k - 1]) / (slips[k] - slips[k - 1])
+    return float(slopes[k - 1] + share * (slopes[k] - slopes[k - 1]))
 
 
 class Trials:
@@ -287,6 +299,7 @@ def metrics(s: Gradeability) -> list[dict[str, Any]]:
     climbs = [
         metric("max_grade_deg", "degree", f"steepest slope climbed with slip up to {s.failing_slip:g}"),
         metric("failing_grade_deg", "degree", "gentlest slope that was not; none where all were climbed"),
+        metric("half_slip_grade_deg", "degree", "slope at which slip reaches 0.5, straight between the trials"),
         metric(
             "energy_per_metre_J", "J/m", f"mechanical work of the drives over the way of the chassis, {at}",
             s.work_against_gravity, {"min": s.work_against_gravity}, "work against gravity alone",
@@ -370,6 +383,7 @@ def measure(s: Gradeability, recording: Recording) -> dict[str, Any]:
         found = {
             "max_grade_deg": math.nan if low is None else low,
             "failing_grade_deg": math.nan if high is None else high,
+            "half_slip_grade_deg": crossing(slopes[known], recording["trials/slip"][-1][known], 0.5),
             "energy_per_metre_level_J": result("energy_per_metre", 0),
             "slip_stated": result("slip", stated),
             "slip_level": result("slip", 0),
