@@ -104,6 +104,11 @@ def test_more_than_the_motors_do_is_refused():
         built(**{"rover.mass": 50})
 
 
+def test_a_very_short_run_has_all_metrics():
+    metrics, _ = recorded(duration=0.4)
+    assert not metrics["missed"]
+
+
 # ---- a shortened run ---------------------------------------------------------------------------------
 
 

@@ -85,6 +85,11 @@ class ExoMarsDrawbar(Settings):
         return chosen if self.compression is None else chosen.replace(compression=self.compression)
 
     @property
+    def looked_at(self) -> float:
+        """[s] from which on the pull counts; a short run is looked at from its middle."""
+        return min(PASSED, self.duration / 2)
+
+    @property
     def as_in_paper(self) -> bool:
         """Whether what the paper saw may be expected: its pressure-sinkage constants, its gravity, its time."""
         chosen, own = self.chosen_soil(), soil(SOIL)
@@ -207,7 +212,7 @@ def figures(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
         {
             "name": "pull-over-slip", "title": "Drawbar pull over slip", "kind": "xy", "x": "drawbar/smooth_slip",
             "y": ["drawbar/pull"], "xlabel": "slip [1]", "ylabel": "pull [N]",
-            "window": [min(PASSED, s.duration / 2), None],
+            "window": [s.looked_at, None],
             "caption": f"Slip: mean of the six wheels over the last {END:g} s; the first {PASSED:g} s are left out.",
         },
         {
@@ -235,7 +240,7 @@ def measure(s: ExoMarsDrawbar, recording: Recording) -> dict[str, Any]:
     return {
         "drawbar_pull_max_N": greatest,
         "drawbar_plateau_slope": plateau_slope(time, pull, slip) / greatest if greatest > 0 else math.nan,
-        "drawbar_drop_max_rel": greatest_drop(pull[time >= PASSED]) / greatest if greatest > 0 else math.nan,
+        "drawbar_drop_max_rel": greatest_drop(pull[time >= s.looked_at]) / greatest if greatest > 0 else math.nan,
         **{f"{axle}_sinkage_m": float(value) for axle, value in zip(AXLES, sinkage, strict=True)},
         "front_to_rear_sinkage_ratio": float(sinkage[0] / sinkage[2]) if sinkage[2] > 0 else math.nan,
         "slip_final": float(slip[last].mean()),
