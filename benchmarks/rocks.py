@@ -23,6 +23,7 @@ DRIVES: dict[str, tuple[str, dict[str, Any]]] = {
     "15 min, seed 0": ("viking-rocks", {**FULL, "seed": 0}),
     "15 min, seed 1": ("viking-rocks", {**FULL, "seed": 1}),
     "90 s": ("viking-rocks", {}),
+    "90 s, faces of rocks 12 mm at most": ("viking-rocks", {"rocks.longest_edge": 0.012}),
     "90 s, step 1 ms": ("viking-rocks", {"step": 1e-3}),
     "90 s, tread four times as stiff": ("viking-rocks", {"tread.young": 2e7}),
     "90 s, friction 0.5 and 0.4": ("viking-rocks", {"tread.friction_stick": 0.5, "tread.friction_slip": 0.4}),
