@@ -39,6 +39,25 @@ def recorded(settings: dict[str, Any], *channels: str) -> tuple[dict[str, Any], 
         shutil.rmtree(folder)
 
 
+def walked(**changes: Any) -> dict[str, Any]:
+    """Means over every step of the steady metre; recorded frames may all come right after soil has slid."""
+    key = "walked " + repr(sorted(changes.items()))
+    if key not in _done:
+        settings, simulation = built(**changes)
+        names = {"soil/sinkage": "sinkage_m", "wheel/drawbar_pull": "drawbar_pull_N", "wheel/load": "load_N"}
+        channels = [channel for channel in simulation.channels() if channel.name in names]
+        steps = round(single_wheel.STEADY / settings.speed / simulation.step_size)
+        simulation.step(round(single_wheel.RUN_UP / settings.speed / simulation.step_size))
+        values = np.zeros((steps, len(channels)))
+        for row in values:
+            simulation.step()
+            row[:] = [channel.read().item() for channel in channels]
+        means = {names[c.name]: float(mean) for c, mean in zip(channels, values.mean(axis=0), strict=True)}
+        load = values[:, [c.name for c in channels].index("wheel/load")]
+        _done[key] = {**means, "torque_Nm": 0.0, "load_noise_rel": load.std() / load.mean(), "notes": simulation.notes}
+    return _done[key]
+
+
 def built(**changes: Any) -> tuple[single_wheel.SingleWheel, Simulation]:
     """Settings and a simulation ready to step."""
     settings = from_python("single-wheel", {name.replace("__", "."): value for name, value in changes.items()}).settings

@@ -93,6 +93,7 @@ def dropped(name: str, chi: float, step: float, above: float) -> tuple[float, Si
 
 
 AT_REST = 1e-4  # [m/s] a hundredth of a creeping rover's speed
+BRAKED = 0.04  # yield at the end of a step brakes a fall, 3.3 % on clay: a bar that is not met, docs/validation.md
 DROPPED = [("dry-sand", 0.3), ("clay", 1.0)] + [
     pytest.param(name, chi, marks=pytest.mark.long)
     for name in ("dry-sand", "sandy-loam", "clay", "lunar-nominal", "lete-sand", "hit-lss1", "exomars-test")
@@ -100,13 +101,12 @@ DROPPED = [("dry-sand", 0.3), ("clay", 1.0)] + [
 ]
 
 
-@pytest.mark.parametrize(("name", "chi"), DROPPED[:-2])  # exomars-test is 2.0 % off and not said to be rough
+@pytest.mark.parametrize(("name", "chi"), DROPPED)
 def test_a_dropped_wheel_comes_to_rest_where_small_steps_say(name, chi):
-    """50 mm: it hits at 1 m/s, a millimetre in a step of 1 ms; on hard soil that is said to be rough."""
+    """50 mm: it hits at 1 m/s, a millimetre in a step of 1 ms."""
     fine, _ = dropped(name, chi, 2e-4, 0.05)
     coarse, simulation = dropped(name, chi, 1e-3, 0.05)
-    warned = any("rough" in note for note in simulation.notes)
-    assert warned or coarse == pytest.approx(fine, rel=DROP)
+    assert coarse == pytest.approx(fine, rel=BRAKED)
     assert simulation.engine.slots[0].out.effective.numpy()[0, 0, 2] == pytest.approx(MASS * 9.81, rel=STANDING)
     assert np.abs(simulation.data.qvel).max() < AT_REST
 
