@@ -38,6 +38,10 @@ def run_sweep(
             orders = [Order(case, folder, sweep.digest) for case in missing]
             try:
                 Crew(place, runner, orders, tally, progress).work(workers or usable_cores())
+            except KeyboardInterrupt:  # what workers finished meanwhile counts too
+                tally.done = sum(place.finished(case.name) for case in sweep.cases)
+                progress(tally)
+                raise
             except OSError as error:
                 raise SweepStopped(f"sweep stopped: {folder}: {error.strerror or error}") from None
     return tally
