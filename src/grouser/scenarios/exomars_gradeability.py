@@ -282,7 +282,7 @@ def build(s: Gradeability) -> Simulation:
     power, slip = PowerMeter(DRIVES), WheelSlip(wheels)
     trials = Trials(s, power, slip)
     sim = Simulation(
-        exomars.build(p, gravity=s.gravity, height=p.grouser_height), [module], ground=ground,
+        exomars.build(p, gravity=s.gravity), [module], ground=ground,
         controllers=[trials, power, slip], step=s.chosen_step, recorded_bodies=("chassis", *BODIES),
     )  # fmt: skip
     trials.sim = sim
