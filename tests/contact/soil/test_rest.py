@@ -107,7 +107,11 @@ def test_a_dropped_wheel_comes_to_rest_where_small_steps_say(name, chi):
     fine, _ = dropped(name, chi, 2e-4, 0.05)
     coarse, simulation = dropped(name, chi, 1e-3, 0.05)
     assert coarse == pytest.approx(fine, rel=BRAKED)
-    assert simulation.engine.slots[0].out.effective.numpy()[0, 0, 2] == pytest.approx(MASS * 9.81, rel=STANDING)
+    loads = []
+    for _ in range(500):  # on soft soil slides still make it tremble
+        simulation.step()
+        loads.append(simulation.engine.slots[0].out.effective.numpy()[0, 0, 2])
+    assert np.mean(loads) == pytest.approx(MASS * 9.81, rel=STANDING)
     assert np.abs(simulation.data.qvel).max() < AT_REST
 
 
