@@ -201,13 +201,13 @@ def test_five_milliseconds_are_fine_enough():
 WALKS = [
     {}, {"compression": 1.0}, {"compression": 0.0}, {"slip": 0.0}, {"slip": 0.1}, {"slip": 0.6}, {"mode": "towed"},
     {"soil": "sandy-loam"}, {"soil": "clay"}, {"soil": "lunar-nominal", "slip": 0.6},
-    {"soil": "lunar-nominal", "slip": 0.1, "compression": 0.6}, {"soil": "exomars-test"}, {"spacing": 0.005},
+    {"soil": "lunar-nominal", "slip": 0.1, "compression": 0.6}, {"soil": "exomars-test"},
 ]  # fmt: skip
+PACES = [(changes, 0.1) for changes in WALKS] + [(changes, speed) for changes in WALKS[:2] for speed in (0.02, 0.05)]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("speed", [0.02, 0.05, 0.1])
-@pytest.mark.parametrize("changes", WALKS, ids=str)
+@pytest.mark.parametrize(("changes", "speed"), PACES, ids=str)
 def test_five_milliseconds_everywhere(changes, speed, request):
     if changes == {"soil": "sandy-loam"} and speed == 0.1:
         request.applymarker(pytest.mark.xfail(reason="pull 2.8 % off: docs/validation.md", strict=True))
@@ -215,8 +215,7 @@ def test_five_milliseconds_everywhere(changes, speed, request):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("speed", [0.02, 0.05, 0.1])
-@pytest.mark.parametrize("changes", WALKS, ids=str)
+@pytest.mark.parametrize(("changes", "speed"), PACES, ids=str)
 def test_ten_milliseconds_everywhere(changes, speed):
     check_steps(1e-2, STEP_10, speed=speed, **changes)
 
@@ -230,7 +229,7 @@ def test_the_program_keeps_the_travel_of_a_step_below_half_a_millimetre(speed, l
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, *(pytest.param(changes, marks=pytest.mark.long) for changes in WALKS[1:-1])], ids=str
+    "changes", [{}, *(pytest.param(changes, marks=pytest.mark.long) for changes in WALKS[1:])], ids=str
 )
 def test_a_fast_wheel_at_the_step_the_program_chose(changes):
     """0.5 m/s: 0.5 mm a step."""
