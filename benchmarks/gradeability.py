@@ -74,7 +74,7 @@ def trials(results: dict[str, np.ndarray], names: tuple[str, ...]) -> str:
     digits = {"slope_deg": 2, "slip": 2, "energy_per_metre": 0, "sinkage": 0, "drift": 3}
     scale = {"sinkage": 1e3}
     order = np.argsort(results["slope_deg"])
-    rows = [[shown(scale.get(n, 1.0) * results[n][k], digits[n]) for n in names] for k in order]
+    rows = [[shown(float(scale.get(n, 1.0) * results[n][k]), digits[n]) for n in names] for k in order]
     return table([words[n] for n in names], rows)
 
 
