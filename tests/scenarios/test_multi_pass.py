@@ -174,12 +174,12 @@ def whole(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.xfail(reason="loose_cover: false is not 003 eq. 29 to the letter yet, see docs/validation.md, multi-pass")
 def test_the_effect_of_fig_13_and_14(whole):
     assert whole["multi_pass_effect"] >= mp.LEAST_EFFECT
 
 
 @pytest.mark.long
+@pytest.mark.xfail(reason="2.4 times what a 10 mm grid makes of a smooth wheel: docs/validation.md", strict=True)
 def test_grousers_show_as_ripple(whole):
     assert whole["grouser_ripple_N"] > LUGS * whole["smooth_ripple_N"]
 

@@ -333,11 +333,11 @@ def test_side_force_on_other_soils(name, chi):
 # ---- options -----------------------------------------------------------------------------------------
 
 
-def test_fresh_soil_bears_the_same_under_loose_cover_and_equation_29_to_the_letter():
-    """They differ where a wheel meets soil that was put back (multi-pass); none gets under a wheel on its way."""
+def test_loose_cover_bears_less_than_equation_29_to_the_letter():
+    """Sand slid back under the wheel would carry as if it had never been loosened."""
     letter, loose = rolled(loose_cover=False), rolled()
-    assert letter["sinkage_m"] == pytest.approx(loose["sinkage_m"], rel=BARS[0.01])
-    assert letter["drawbar_pull_N"] == pytest.approx(loose["drawbar_pull_N"], abs=BARS[0.01] * 185.5)
+    assert letter["sinkage_m"] < 0.99 * loose["sinkage_m"]
+    assert letter["drawbar_pull_N"] > 1.02 * loose["drawbar_pull_N"]
 
 
 def test_pure_limits_pull_more_than_shear_that_builds_up():

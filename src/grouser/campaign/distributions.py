@@ -7,6 +7,7 @@ and Latin hypercubes differ only in how they choose u.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -85,9 +86,9 @@ class _Bell(Settings):
             _refuse("min and max leave nothing of the distribution")
         return self
 
+    @abstractmethod
     def _standard(self, value: float) -> float:
         """So many standard deviations above the middle."""
-        raise NotImplementedError
 
     def _cut(self) -> tuple[float, float]:
         """Shares of the whole distribution below min and below max."""

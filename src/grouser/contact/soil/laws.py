@@ -57,6 +57,7 @@ def cover(levels: Any, f: Any, loose: int):
     """Levels after f [m] of loose soil is put on (f > 0) or slides off (f < 0).
 
     loose = 1: a cover over the compacted level. loose = 0: 003 eq. 29 to the letter, z_0 = max(0, z_0 - f).
+    There soil that slides off leaves the virgin level where it is.
     """
     z = levels[0] + f
     virgin = levels[1]
@@ -67,7 +68,7 @@ def cover(levels: Any, f: Any, loose: int):
             virgin = z
         else:
             virgin = wp.max(z, virgin)
-    else:
+    elif loose == 1:
         virgin = virgin + f
         if z < packed:
             packed_virgin = packed_virgin + z - packed

@@ -144,7 +144,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def node_velocity(g: Ground, win: Window, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3):
-        """Velocity of the body's surface over a node, and its part along the surface's normal."""
+        """Velocity of the body's surface over a node along its normal and its tangent, shares of 000 eq. 6-7."""
         k = natural((slot * win.side + i) * win.side + j)
         z = win.under[k]
         dx = central(win.under[k + 1], win.under[natural(k - 1)], z)
@@ -156,7 +156,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         )
         v = vel + wp.cross(spin, arm)
         v_n, sinkage, bulldozing = laws.displacement_parts(v, vec3(-dx, -dy, g.spacing))
-        return v, v_n
+        return v_n, v - v_n, sinkage, bulldozing
 
     @wp.func
     def dig_node(
@@ -171,8 +171,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         south = win.mark[natural(k - win.side)] != t.CONTACT
         if not (east or west or north or south):
             return 0
-        v, v_n = node_velocity(g, win, slot, i, j, pos, vel, spin)
-        v_t = v - v_n
+        v_n, v_t, sinkage, bulldozing = node_velocity(g, win, slot, i, j, pos, vel, spin)
         upstream = wp.where(v_t[1] > real(0.0), south, north)
         if wp.abs(v_t[0]) > wp.abs(v_t[1]):
             upstream = wp.where(v_t[0] > real(0.0), west, east)
@@ -218,17 +217,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
                     d = win.sunk[k]
                     dug = win.dug[k]
                 if d + dug > real(0.0):
-                    z = win.under[k]
-                    dx = central(win.under[k + 1], win.under[natural(k - 1)], z)
-                    dy = central(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z)
-                    arm = vec3(
-                        g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
-                        g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
-                        z - pos[2],
-                    )
-                    v = vel + wp.cross(spin, arm)
-                    v_n, sinkage, bulldozing = laws.displacement_parts(v, vec3(-dx, -dy, g.spacing))
-                    v_t = v - v_n
+                    v_n, v_t, sinkage, bulldozing = node_velocity(g, win, slot, i, j, pos, vel, spin)
                     win.share[k] = sinkage
                     f = (real(1.0) - o.soils[natural(win.soil[k])].chi) * d
                     push = f * bulldozing
@@ -295,11 +284,14 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def sink_node(o: Options, win: Window, k: int, kept: int):
-        """Lower a node by its plastic sinkage; `kept` = 1 where no border node could take the spoil."""
+        """Lower a node by its plastic sinkage; `kept` = 1 where no border node could take the spoil.
+
+        To the letter of 003 eq. 29 all sinkage adds to z_0; with loose cover what is carried off does not.
+        """
         d = win.sunk[k]
         chi = o.soils[natural(win.soil[k])].chi
         a = chi + (real(1.0) - chi) * win.share[k]
-        if kept == 1:
+        if kept == 1 or o.loose == 0:
             a = real(1.0)
         win.levels[k] = laws.sink(win.levels[k], d, a)
         if kept == 0 and o.spoil == 1 and win.dug[k] > real(0.0):
