@@ -1,7 +1,8 @@
 """Polygonal contact: triangle meshes with elastic layers (003 section 2.1, 000 eq. 1-2)."""
 
+from grouser.contact.layers import Layer
 from grouser.contact.polygonal.model import PolygonalModule
 from grouser.contact.polygonal.pairs import Pair
-from grouser.contact.polygonal.shape import Layer, Shape, hard_ground, merged, shape
+from grouser.contact.polygonal.shape import Shape, hard_ground, merged, shape
 
 __all__ = ["Layer", "Pair", "PolygonalModule", "Shape", "hard_ground", "merged", "shape"]

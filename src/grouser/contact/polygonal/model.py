@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from grouser.contact.layers import contact_constants
 from grouser.contact.penalty import KAPPA_LIMIT
 from grouser.contact.polygonal import types as t
 from grouser.contact.polygonal.kernels import polygonal_kernels
-from grouser.contact.polygonal.pairs import Pair, check_pairs, contact_constants
+from grouser.contact.polygonal.pairs import Pair, check_pairs
 from grouser.contact.polygonal.shape import Shape, tree_boxes, tree_depth
 from grouser.errors import InputError
 from grouser.module import Channel, Motion, Outputs

@@ -1,4 +1,4 @@
-"""Who may touch whom, and the constants of two layers in contact."""
+"""Who may touch whom."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from grouser.contact.penalty import damping_in_series, in_series, kappa
-from grouser.contact.polygonal.shape import Layer, Shape
+from grouser.contact.polygonal.shape import Shape
 from grouser.errors import InputError
 
 
@@ -53,22 +52,3 @@ def check_pairs(name: str, pairs: Sequence[Pair], bodies: Mapping[str, Shape], f
     twice = [pair for k, pair in enumerate(pairs) if ends[k] in ends[:k]]
     if twice:
         raise InputError(f"{name}: {twice[0]} is given twice")
-
-
-def contact_constants(a: Layer, b: Layer, friction: tuple[float, float] | None, where: str) -> dict[str, float]:
-    """Two layers in series (003 eq. 1-5), by the names of penalty.py; friction is that of the pair where given."""
-    if a.rigid and b.rigid:
-        raise InputError(f"{where}: layers {a.name!r} and {b.name!r} are both rigid; one must have a finite young")
-    stiffness, shear = (a.stiffness, b.stiffness), (a.tangential_stiffness, b.tangential_stiffness)
-    c, c_t = in_series(*stiffness), in_series(*shear)
-    stick, slip = friction or (
-        min(a.friction_stick, b.friction_stick), min(a.friction_slip, b.friction_slip)
-    )  # fmt: skip
-    return {
-        "c": c, "c_t": c_t,
-        "d": damping_in_series(c, stiffness, (a.damping, b.damping)),
-        "d_t": damping_in_series(c_t, shear, (a.tangential_damping, b.tangential_damping)),
-        "s_d0": max(a.transition_depth, b.transition_depth), "mu_stick": stick, "mu_slip": slip,
-        "thickness": sum(layer.thickness for layer in (a, b) if not layer.rigid),
-        "kappa": kappa((a.young, b.young), (a.poisson, b.poisson)),
-    }  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grouser.contact.penalty import POISSON_LIMIT, layer_modulus, shear_modulus
+from grouser.contact.layers import Layer
 from grouser.contact.polygonal.mesh_checks import (
     double_area,
     is_closed,
@@ -24,64 +24,6 @@ LEAF = 4  # faces of a leaf of the tree at most
 MORTON_BITS = 20  # an axis
 MORTON_CELLS = (1 << MORTON_BITS) - 1
 SLIVER = 1e-12  # of the longest edge squared: a triangle of less area is degenerate
-
-
-@dataclass(frozen=True)
-class Layer:
-    """An elastic layer on a rigid core (003 section 2.1) with the friction of its surface (000 eq. 1-2).
-
-    An infinite `young` is a rigid surface; one of two surfaces that touch must be elastic.
-    """
-
-    young: float  # [Pa]
-    poisson: float = 0.3  # below 0.45
-    thickness: float = 0.01  # [m]
-    damping: float = 0.0  # [Pa s/m] d_N of a unit of area
-    transition_depth: float = 0.0  # [m] s_d0 over which the damping comes in
-    friction_stick: float = 0.6
-    friction_slip: float = 0.5
-    shear_stiffness: float | None = None  # [Pa/m] c_T; None: G / thickness
-    shear_damping: float | None = None  # [Pa s/m] d_T; None: relaxes as fast as the normal part, d_N c_T / c_N
-    stick_speed: float = 1e-3  # [m/s] v_T0 below which a slipping element sticks again
-    name: str = "layer"
-
-    def __post_init__(self):
-        def check(field: str, good: bool, allowed: str):
-            if not good:
-                raise InputError(f"layer {self.name!r}: {field} {getattr(self, field)} is not allowed; {allowed}")
-
-        check("young", self.young > 0, "it must be above 0 Pa")
-        check(
-            "poisson", -1 < self.poisson < POISSON_LIMIT,
-            f"the layer model holds below {POISSON_LIMIT} (003 eq. 2), and above -1",
-        )  # fmt: skip
-        check("thickness", 0 < self.thickness < math.inf, "it must be above 0 m")
-        check("friction_slip", self.friction_slip <= self.friction_stick, "at most friction_stick")
-        for field in ("damping", "transition_depth", "friction_stick", "friction_slip", "stick_speed"):
-            check(field, 0 <= getattr(self, field) < math.inf, "it must be 0 or more")
-        check("shear_stiffness", self.shear_stiffness is None or self.shear_stiffness > 0, "it must be above 0 Pa/m")
-        check("shear_damping", self.shear_damping is None or self.shear_damping >= 0, "it must be 0 or more")
-
-    @property
-    def rigid(self) -> bool:
-        return math.isinf(self.young)
-
-    @property
-    def stiffness(self) -> float:
-        """c = K / b [Pa/m], 003 eq. 1-2."""
-        return layer_modulus(self.young, self.poisson) / self.thickness
-
-    @property
-    def tangential_stiffness(self) -> float:
-        """c_T [Pa/m]."""
-        return self.shear_stiffness or shear_modulus(self.young, self.poisson) / self.thickness
-
-    @property
-    def tangential_damping(self) -> float:
-        """d_T [Pa s/m]."""
-        if self.shear_damping is not None:
-            return self.shear_damping
-        return 0.0 if self.rigid else self.damping * self.tangential_stiffness / self.stiffness
 
 
 @dataclass(frozen=True, eq=False)
