@@ -29,6 +29,17 @@ class Channel:
     read: Callable[[], np.ndarray] | None = field(default=None, compare=False, repr=False)  # (world, *shape)
 
 
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Something to draw: it changes no force. Views, videos and replays know nothing else of a robot or a course."""
+
+    name: str  # "chassis/shell"; words joined by "/"
+    vertices: np.ndarray  # [m], (n, 3), in the axes of what it moves with
+    triangles: np.ndarray  # (m, 3)
+    follows: str = ""  # nothing: fixed, world axes; "body/pose[chassis]": one pose; "track/links": a copy at each pose
+    colour: tuple[float, float, float, float] = (0.62, 0.64, 0.67, 1.0)  # RGBA, 0 to 1, sRGB
+
+
 @dataclass
 class Motion:
     """Pose and velocity of the frame origins of the bodies in play, world axes."""

@@ -53,6 +53,9 @@ class FakeSimulation:
     def geometry(self) -> dict[str, Any]:
         return {}
 
+    def shapes(self):
+        return []
+
     def channels(self) -> list[Channel]:
         return [
             Channel(

@@ -165,7 +165,7 @@ class _Run:
         sim = self.sim
         writer = RecordingWriter(
             self.folder / RECORDING, header, sim.channels(),
-            worlds=sim.worlds, terrain=sim.terrain, geometry=sim.geometry(),
+            worlds=sim.worlds, terrain=sim.terrain, geometry=sim.geometry(), shapes=sim.shapes(),
         )  # fmt: skip
         cleared(self.folder)
         started, start_time = time.perf_counter(), sim.time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from grouser.errors import InputError
-from grouser.module import Channel
-from grouser.recording.schema import FORMAT, SCHEMA, check_channels, check_tiles, to_json
+from grouser.module import Channel, Shape
+from grouser.recording.schema import FORMAT, SCHEMA, check_channels, check_shapes, check_tiles, to_json
 
 if TYPE_CHECKING:
     import h5py
@@ -54,6 +55,7 @@ def create(
     block: int,
     terrain: Elevation | None = None,
     geometry: Geometry | None = None,
+    shapes: Sequence[Shape] = (),
     compress: bool = False,
 ) -> Layout:
     """Fill an empty file; `compress` where no chunk is written twice: SWMR never frees the old one."""
@@ -91,7 +93,10 @@ def create(
         layout.tiles = _tiles(file.create_group("tiles"), int(header["tiles"]["size"]), axes, filters)
     if terrain is not None:
         _terrain(file.create_group("terrain"), terrain, filters)
-    _geometry(file.create_group("geometry"), geometry or {}, filters)
+    meshes = _Meshes(filters)
+    _geometry(file.create_group("geometry"), geometry or {}, meshes)
+    check_shapes(shapes, channels)
+    _display(file.create_group("display"), shapes, meshes)
     return layout
 
 
@@ -177,14 +182,35 @@ def _terrain(group: h5py.Group, terrain: Elevation, filters: Mapping[str, Any]) 
         heights.dims[axis].attach_scale(scale)
 
 
-def _geometry(group: h5py.Group, geometry: Geometry, filters: Mapping[str, Any]) -> None:
-    for place, (body, arrays) in enumerate(geometry.items()):
-        vertices = np.asarray(arrays["vertices"], dtype=np.float32)
-        triangles = np.asarray(arrays["triangles"], dtype=np.int32)
-        for name, values in (("vertices", vertices), ("triangles", triangles)):
+class _Meshes:
+    """Writes triangle meshes; equal arrays, such as those of six wheels, are kept once and linked."""
+
+    def __init__(self, filters: Mapping[str, Any]):
+        self.filters = filters
+        self._kept: dict[bytes, h5py.Dataset] = {}
+
+    def put(self, folder: h5py.Group, what: str, vertices: Any, triangles: Any) -> None:
+        for name, array, dtype in (("vertices", vertices, np.float32), ("triangles", triangles, np.int32)):
+            values = np.ascontiguousarray(array, dtype=dtype)
             if values.ndim != 2 or values.shape[1] != 3:
-                raise InputError(f"geometry of body {body!r}: {name} of shape {values.shape}; (n, 3) allowed")
+                raise InputError(f"{what}: {name} of shape {values.shape}; (n, 3) allowed")
+            key = hashlib.sha256(name.encode() + values.tobytes()).digest()
+            if key in self._kept:
+                folder[name] = self._kept[key]
+            else:
+                filters = self.filters if values.size else {}
+                self._kept[key] = folder.create_dataset(name, data=values, **filters)
+
+
+def _geometry(group: h5py.Group, geometry: Geometry, meshes: _Meshes) -> None:
+    for place, (body, arrays) in enumerate(geometry.items()):
         folder = group.create_group(str(place))
         folder.attrs["body"] = body
-        for name, values in (("vertices", vertices), ("triangles", triangles)):
-            folder.create_dataset(name, data=values, **(filters if values.size else {}))
+        meshes.put(folder, f"geometry of body {body!r}", arrays["vertices"], arrays["triangles"])
+
+
+def _display(group: h5py.Group, shapes: Sequence[Shape], meshes: _Meshes) -> None:
+    for place, shape in enumerate(shapes):
+        folder = group.create_group(str(place))
+        folder.attrs.update({"name": shape.name, "follows": shape.follows, "colour": np.asarray(shape.colour, float)})
+        meshes.put(folder, f"shape {shape.name!r}", shape.vertices, shape.triangles)

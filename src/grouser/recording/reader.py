@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from grouser.errors import InputError
-from grouser.module import Channel
+from grouser.module import Channel, Shape
 from grouser.recording.claim import is_claimed, reason
 from grouser.recording.schema import FORMAT, SCHEMA
 from grouser.recording.selection import select, split, unknown
@@ -260,6 +260,26 @@ class Recording:
             groups = sorted(self.file["geometry"].items(), key=lambda item: int(item[0]))
             arrays = ("vertices", "triangles")
             return {group.attrs["body"]: {name: group[name][:] for name in arrays} for _, group in groups}
+
+    def shapes(self) -> list[Shape]:
+        """What to draw; of recordings that do not say, their geometry."""
+        with self._readable():
+            kept = self.file["display"].items() if "display" in self.file else ()
+            groups = sorted(kept, key=lambda item: int(item[0]))
+            found = [
+                Shape(
+                    str(group.attrs["name"]), group["vertices"][:], group["triangles"][:], str(group.attrs["follows"]),
+                    tuple(map(float, group.attrs["colour"])),  # type: ignore[arg-type]
+                )
+                for _, group in groups
+            ]  # fmt: skip
+        if found:
+            return found
+        bodies = self.channel_info("body/pose").labels if "body/pose" in self else ()
+        return [
+            Shape(body, mesh["vertices"], mesh["triangles"], f"body/pose[{body}]" if body in bodies else "")
+            for body, mesh in self.geometry().items()
+        ]
 
     def close(self) -> None:
         self.file.close()

@@ -78,6 +78,7 @@ def _like(source: Recording, target: h5py.File) -> Layout:
         block=source.file["time"].chunks[0],
         terrain=terrain,
         geometry=source.geometry(),
+        shapes=source.shapes(),
         compress=True,
     )
 

@@ -11,6 +11,8 @@
     /terrain                 the ground before the run [m]: heights (ny, nx), x (nx,), y (ny,);
                              attributes spacing, origin
     /geometry/K              vertices [m] (n, 3) in body axes, triangles (m, 3); attribute body
+    /display/K               what to draw: vertices [m] (n, 3), triangles (m, 3); attributes name, colour (RGBA),
+                             follows ("" fixed, else the pose or channel of poses it moves with)
     /outcome/json            (byte,) uint8, empty until the end: status, message, metrics, notes, wall_s,
                              sim_s, steps
 
@@ -40,7 +42,8 @@ import numpy as np
 
 import grouser
 from grouser.errors import InputError
-from grouser.module import Channel
+from grouser.module import Channel, Shape
+from grouser.recording.selection import axis_names, split
 
 FORMAT = "grouser recording"
 SCHEMA = 1
@@ -145,6 +148,20 @@ def check_channels(channels: Iterable[Channel]) -> None:
         for other in seen:
             if other.startswith(name + "/"):
                 raise InputError(f"channel {name!r} is also the folder of {other!r}; rename one of them")
+
+
+def check_shapes(shapes: Iterable[Shape], channels: Iterable[Channel]) -> None:
+    """A shape follows nothing, one pose of a channel, or every pose of one."""
+    known = {channel.name: channel for channel in channels}
+    for shape in shapes:
+        if not shape.follows:
+            continue
+        name, inside = split(shape.follows)
+        channel = known.get(name)
+        if channel is None or channel.shape[-1:] != (7,) or (channel.kind == "ragged" and channel.shape != (7,)):
+            raise InputError(f"shape {shape.name!r} follows {shape.follows!r}, which is no channel of poses (.., 7)")
+        if inside and inside not in axis_names(channel, 0):
+            raise InputError(f"shape {shape.name!r} follows {shape.follows!r}; no {inside!r} in that channel")
 
 
 def check_tiles(placement: Mapping[str, Any]) -> None:

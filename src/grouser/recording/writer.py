@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from grouser.errors import InputError, RunStopped
-from grouser.module import Channel
+from grouser.module import Channel, Shape
 from grouser.recording.claim import Claim, abandon, is_claimed, reason
 from grouser.recording.layout import Elevation, Geometry, create
 from grouser.recording.schema import LIBRARY_VERSIONS, PAGED, STATUSES, check_channels, stored_dtype, to_json
@@ -40,6 +40,7 @@ class RecordingWriter:
         terrain: Elevation | None = None,
         tile_shape: tuple[int, int] | None = None,
         geometry: Geometry | None = None,
+        shapes: Sequence[Shape] = (),
         precision: str | Mapping[str, str] = "float32",
     ):
         self.path = Path(path)
@@ -54,7 +55,7 @@ class RecordingWriter:
         self._frames = self._filled = 0
         self._last_time = -math.inf
         self._failure: RunStopped | None = None
-        self._open(worlds, terrain, geometry, {c.name: stored_dtype(c, precision) for c in channels})
+        self._open(worlds, terrain, geometry, shapes, {c.name: stored_dtype(c, precision) for c in channels})
         self._times = np.empty(block)
         self._streams: list[FixedStream | RaggedStream] = []
         for channel in self._channels:
@@ -69,6 +70,7 @@ class RecordingWriter:
         worlds: int,
         terrain: Elevation | None,
         geometry: Geometry | None,
+        shapes: Sequence[Shape],
         dtypes: Mapping[str, np.dtype],
     ) -> None:
         import h5py
@@ -83,7 +85,7 @@ class RecordingWriter:
         try:
             self._layout = create(
                 self._file, self._header, self._channels, dtypes,
-                worlds=worlds, block=self._block, terrain=terrain, geometry=geometry,
+                worlds=worlds, block=self._block, terrain=terrain, geometry=geometry, shapes=shapes,
             )  # fmt: skip
             self._file.swmr_mode = True
             self._claim = Claim(part)

@@ -13,7 +13,8 @@ import numpy as np
 
 from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
 from grouser.errors import GrouserError, InputError, RunStopped
-from grouser.module import Channel, Controller, ForceModule
+from grouser.module import Channel, Controller, ForceModule, Shape
+from grouser.simulation import display
 from grouser.simulation import step as stepping
 from grouser.terrain.ground import TILE, Ground
 
@@ -67,6 +68,7 @@ class Simulation:
         movable = [m.body(b).name for b in range(1, m.nbody) if m.body(b).name]
         self.recorded_bodies = tuple(recorded_bodies) if recorded_bodies is not None else tuple(movable)
         self._more_channels: list[Channel] = []
+        self._more_shapes: list[Shape] = []
         self._said: set[tuple] = set()
         self._tile_stamps: dict[int, np.ndarray] = {}
         self.reset()
@@ -256,6 +258,15 @@ class Simulation:
                     "triangles": surface.triangles.astype(np.int32),
                 }
         return out
+
+    def shapes(self) -> list[Shape]:
+        """All there is to draw: geoms, surfaces of modules where a body has none, what modules and scenarios add."""
+        added = [shape for module in self.modules for shape in getattr(module, "display", list)()]
+        return [*display.shapes(self.model, self.recorded_bodies, self.geometry()), *added, *self._more_shapes]
+
+    def add_shape(self, shape: Shape) -> None:
+        """Show one more thing."""
+        self._more_shapes.append(shape)
 
     def run(
         self,
