@@ -55,30 +55,32 @@ def traction_stages(name: str) -> SimpleNamespace:
         pressure the soil bears there."""
         k = natural((slot * win.side + i) * win.side + j)
         z = win.under[k]
-        end = vec4(far, -far, real(0.0), real(0.0))
-        if z < seen and i > 0 and j > 0 and i < win.box[slot, t.ROWS] - 1 and j < win.box[slot, t.COLUMNS] - 1:
-            per = g.per_spacing
-            zx = slope(win.under[k + 1], win.under[natural(k - 1)], z) * per
-            zy = slope(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z) * per
-            arm = vec3(
-                g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
-                g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
-                z - pos[2],
-            )
-            v = vel + wp.cross(spin, arm)
-            rise = v[2] - v[0] * zx - v[1] * zy
-            out = z + o.step[0] * rise
-            u = win.levels[k][0] - out
-            end = vec4(out, u, real(0.0), real(0.0))
-            if win.soil[k] < 0:  # bare: nothing presses there
-                end = vec4(out, -far, real(0.0), real(0.0))
-            elif u > real(0.0):
-                soil = o.soils[natural(win.soil[k])]
-                modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
-                y = yield_at(o, win.soil[k], modulus, out, win.levels[k])
-                yielding = soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST)
-                end = vec4(out, u, wp.where(yielding, real(1.0), real(0.0)), y)
-        win.end[k] = end
+        if z >= seen or i <= 0 or j <= 0 or i >= win.box[slot, t.ROWS] - 1 or j >= win.box[slot, t.COLUMNS] - 1:
+            win.end[k] = vec4(far, -far, real(0.0), real(0.0))
+            return
+        per = g.per_spacing
+        zx = slope(win.under[k + 1], win.under[natural(k - 1)], z) * per
+        zy = slope(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z) * per
+        arm = vec3(
+            g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
+            g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
+            z - pos[2],
+        )
+        v = vel + wp.cross(spin, arm)
+        rise = v[2] - v[0] * zx - v[1] * zy
+        out = z + o.step[0] * rise
+        u = win.levels[k][0] - out
+        if win.soil[k] < 0:  # bare: nothing presses there
+            u = -far
+        y = real(0.0)
+        yielding = real(0.0)
+        if u > real(0.0):
+            soil = o.soils[natural(win.soil[k])]
+            modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
+            y = yield_at(o, win.soil[k], modulus, out, win.levels[k])
+            if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
+                yielding = real(1.0)
+        win.end[k] = vec4(out, u, yielding, y)
 
     @wp.func
     def soil_beside(share: real, pressed: bool, load: real, here: vec4, there: vec4, gap: real, per_soft: real):
