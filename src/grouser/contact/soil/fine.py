@@ -21,7 +21,7 @@ from grouser.terrain.ground import TILE, natural
 def fine_kernels(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
-    real, vec3, quat, vec6, mat33, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat33, p.mat66
+    real, vec3, quat, vec6, mat66, sums = p.real, p.vec3, p.quat, p.vec6, p.mat66, ty.sums
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
     f, s, w = footprint_stages(name), plasticity_stages(name), traction_stages(name)
     find_top, chunk_is_near, place_vertex = f.find_top, f.chunk_is_near, f.place_vertex
@@ -37,7 +37,6 @@ def fine_kernels(name: str) -> SimpleNamespace:
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
     erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
-    at_the_tips = w.at_the_tips
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
     module = wp.get_module(f"grouser.contact.soil.fine.{name}")
@@ -370,10 +369,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         j = node % win.side
         if node == 0:
             win.wrench_sum[slot] = vec6()
-            win.weight_sum[slot] = real(0.0)
-            win.lever_sum[slot] = vec3()
-            win.second_sum[slot] = mat33()
-            win.block_sum[slot] = mat66()
+            win.block_sum[slot] = sums()
             win.box[slot, t.LOADED] = 0
         if i < win.box[slot, t.ROWS] and j < win.box[slot, t.COLUMNS] and o.several == 1:
             index, grid_row, grid_column = tile_of(g, win, world, slot, node)
@@ -392,18 +388,12 @@ def fine_kernels(name: str) -> SimpleNamespace:
         if within(win, slot, node, t.NEAR, 0):
             if loaded(win, slot * win.side * win.side + node, g.spacing):
                 R = wp.quat_to_matrix(m.rotation[world, row])
-                part, ct, lever, cn, both = node_force(
+                part, share = node_force(
                     g, o, b, win, world, body, slot, node / win.side, node % win.side,
                     m.position[world, row], R, m.velocity[world, row], m.spin[world, row],
                 )  # fmt: skip
                 wp.atomic_add(win.wrench_sum, slot, part)
-                wp.atomic_add(win.weight_sum, slot, ct)
-                wp.atomic_add(win.lever_sum, slot, ct * lever)
-                wp.atomic_add(win.second_sum, slot, wp.outer(ct * lever, lever))
-                wp.atomic_add(win.block_sum, slot, wp.outer(cn * both, both))
-                if b.grouser[body] > real(0.0):
-                    tips = at_the_tips(lever, both)
-                    wp.atomic_sub(win.block_sum, slot, wp.outer(ct * tips, tips))
+                wp.atomic_add(win.block_sum, slot, share)
                 wp.atomic_add(win.box, slot, t.LOADED, 1)
 
     @wp.kernel(module=module)
@@ -419,9 +409,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         slot = natural(world * b.rows.shape[0] + body)
         win.area[slot] = real(win.box[slot, t.LOADED]) * g.spacing * g.spacing
         wrench_out[world, body] = win.wrench_sum[slot]
-        implicit_out[world, body] = assemble(
-            win.weight_sum[slot], win.lever_sum[slot], win.second_sum[slot], win.block_sum[slot]
-        )
+        implicit_out[world, body] = assemble(win.block_sum[slot])
 
     return SimpleNamespace(
         **{k: v for k, v in locals().items() if isinstance(v, wp.Kernel)}, Motion=Motion, module=module

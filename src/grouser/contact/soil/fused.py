@@ -23,7 +23,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
     p = ty.precision
     real, vec3, quat, vec6, mat33, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat33, p.mat66
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
-    parts = ty.parts
+    parts, sums = ty.parts, ty.sums
     f, s, w = footprint_stages(name), plasticity_stages(name), traction_stages(name)
     find_top, sphere_bottom, chunk_is_near, place_vertex = f.find_top, f.sphere_bottom, f.chunk_is_near, f.place_vertex
     ground_lean, lies_deeper, vec2 = f.ground_lean, f.lies_deeper, p.vec2
@@ -38,7 +38,6 @@ def fused_kernels(name: str) -> SimpleNamespace:
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
     erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
-    at_the_tips = w.at_the_tips
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
     module = wp.get_module(f"grouser.contact.soil.{name}")
@@ -436,11 +435,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
             vel = velocity[world, row]
             spin = spinning[world, row]
             force = vec6()
-            weight = real(0.0)
-            levers = vec3()
-            second = mat33()
-            block = mat66()
-            grouser = b.grouser[body] > real(0.0)
+            block = sums()
             area = int(0)
             rows = win.box[slot, t.ROWS]
             if rows > 0:
@@ -458,21 +453,13 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     for j in range(j0, j1 + 1):
                         k = natural(start + i * win.side + j)
                         if loaded(win, k, g.spacing):
-                            part, ct, lever, cn, both = node_force(
-                                g, o, b, win, world, body, slot, i, j, pos, R, vel, spin
-                            )
+                            part, share = node_force(g, o, b, win, world, body, slot, i, j, pos, R, vel, spin)
                             force += part
-                            weight += ct
-                            levers += ct * lever
-                            second += wp.outer(ct * lever, lever)
-                            block += wp.outer(cn * both, both)
-                            if grouser:
-                                tips = at_the_tips(lever, both)
-                                block -= wp.outer(ct * tips, tips)
+                            block += share
                             area += 1
             win.area[slot] = real(area) * g.spacing * g.spacing
             wrench_out[world, body] = force
-            implicit_out[world, body] = assemble(weight, levers, second, block)
+            implicit_out[world, body] = assemble(block)
 
     return SimpleNamespace(commit_world=commit_world, evaluate_world=evaluate_world, types=ty, module=module)
 

@@ -221,10 +221,7 @@ class SoilModule:
         w.weights = self._staggered(nodes, p.vec3)
         w.spoil = wp.zeros(blocks, dtype=self.types.parts, device=device)
         w.wrench_sum = wp.zeros(slots, dtype=p.vec6, device=device)
-        w.weight_sum = wp.zeros(slots, dtype=p.real, device=device)
-        w.lever_sum = wp.zeros(slots, dtype=p.vec3, device=device)
-        w.second_sum = wp.zeros(slots, dtype=p.mat33, device=device)
-        w.block_sum = wp.zeros(slots, dtype=p.mat66, device=device)
+        w.block_sum = wp.zeros(slots, dtype=self.types.sums, device=device)
         w.motion = wp.zeros((slots, 4), dtype=p.vec3, device=device)
         w.lowest = wp.zeros(slots, dtype=p.vec3, device=device)
         for field in ("top", "travel", "sinkage", "area"):

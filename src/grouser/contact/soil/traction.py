@@ -22,7 +22,7 @@ def traction_stages(name: str) -> SimpleNamespace:
     p = ty.precision
     real, vec3, vec4, mat33, vec6, mat66 = p.real, p.vec3, p.vec4, p.mat33, p.vec6, p.mat66
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
-    Constants = ty.Constants
+    Constants, sums = ty.Constants, ty.sums
     yield_at = bekker_stages(name).yield_at
     far = wp.constant(real(t.FAR))
     seen = wp.constant(real(0.1 * t.FAR))
@@ -271,12 +271,54 @@ def traction_stages(name: str) -> SimpleNamespace:
         )
 
     @wp.func
+    def block_sums(c: real, n: vec3, m: vec3, weight: real, r: vec3):
+        """What `assemble` needs of a weight c along n with the moment m (n n^T, m n^T, m m^T) and of one that acts
+        alike in all directions at a lever r (1, r, r r^T)."""
+        p = c * n
+        q = c * m
+        w = weight * r
+        return sums(
+            p[0] * n[0], p[0] * n[1], p[0] * n[2], p[1] * n[1], p[1] * n[2], p[2] * n[2],
+            q[0] * n[0], q[0] * n[1], q[0] * n[2], q[1] * n[0], q[1] * n[1], q[1] * n[2],
+            q[2] * n[0], q[2] * n[1], q[2] * n[2],
+            q[0] * m[0], q[0] * m[1], q[0] * m[2], q[1] * m[1], q[1] * m[2], q[2] * m[2],
+            weight, w[0], w[1], w[2],
+            w[0] * r[0], w[0] * r[1], w[0] * r[2], w[1] * r[1], w[1] * r[2], w[2] * r[2],
+        )  # fmt: skip
+
+    @wp.func
+    def assemble(a: sums):
+        """B = sum J^T (h D + h^2 K) J from `block_sums`.
+
+        A weight c at lever r adds c [1, -r~; r~, -r~ r~], r~ the cross product matrix.
+        """
+        B = mat66()
+        c = int(0)
+        for q in range(3):
+            for r in range(q, 3):
+                normal = a[c]
+                moment = a[15 + c] - a[25 + c]
+                if q == r:
+                    normal += a[21]
+                    moment += a[25] + a[28] + a[30]
+                B[q, r] = normal
+                B[r, q] = normal
+                B[3 + q, 3 + r] = moment
+                B[3 + r, 3 + q] = moment
+                c += 1
+        turn = wp.skew(vec3(a[22], a[23], a[24]))
+        for q in range(3):
+            for r in range(3):
+                B[3 + q, r] = a[6 + 3 * q + r] + turn[q, r]
+                B[r, 3 + q] = B[3 + q, r]
+        return B
+
+    @wp.func
     def node_force(
         g: Ground, o: Options, b: Bodies, win: Window,
         world: int, body: int, slot: int, i: int, j: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
     ):  # fmt: skip
-        """A node's part of the body's wrench, 003 eq. 11-22, and of the sums of its implicit block (see `assemble`):
-        wrench, tangential weight, lever of the shear, normal weight, normal with its moment."""
+        """A node's part of the body's wrench, 003 eq. 11-22, and of the sums its implicit block comes from."""
         zero = real(0.0)
         one = real(1.0)
         h = o.step[0]
@@ -289,7 +331,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         sinking = soil.damping_time * (win.under[k] - z) * per_h
         pressure, stiffness, px, py, covered = cell_pressure(g, o, win, soil, k, modulus, sinking)
         if covered <= zero:
-            return vec6(), zero, vec3(), zero, vec6()
+            return vec6(), sums()
         east = win.end[k + 1][0]
         west = win.end[natural(k - 1)][0]
         north = win.end[natural(k + win.side)][0]
@@ -347,41 +389,15 @@ def traction_stages(name: str) -> SimpleNamespace:
         cn = area * steep * (h * h + damped) * stiffness
         m = wp.cross(arm, normal)
         wrench = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
-        both = vec6(normal[0], normal[1], normal[2], m[0], m[1], m[2])
         if b.grouser[body] == zero:  # lever and arm are one: the tangential block's n n^T part joins the normal's
-            return wrench, ct, lever, cn - ct, both
-        return wrench, ct, lever, cn, both
-
-    @wp.func
-    def at_the_tips(lever: vec3, both: vec6):
-        """The normal with its moment about the lever of the shear, where grousers keep it off the arm."""
-        normal = vec3(both[0], both[1], both[2])
-        m = wp.cross(lever, normal)
-        return vec6(normal[0], normal[1], normal[2], m[0], m[1], m[2])
-
-    @wp.func
-    def assemble(weight: real, lever: vec3, second: mat33, block: mat66):
-        """B = sum J^T (h D + h^2 K) J: the normal block and the isotropic tangential one from its moments.
-
-        A weight c at lever r adds c [1, -r~; r~, -r~ r~], r~ the cross product matrix.
-        """
-        B = block
-        trace = second[0, 0] + second[1, 1] + second[2, 2]
-        turn = wp.skew(lever)
-        for q in range(3):
-            B[q, q] = B[q, q] + weight
-            B[3 + q, 3 + q] = B[3 + q, 3 + q] + trace
-            for r in range(3):
-                B[3 + q, 3 + r] = B[3 + q, 3 + r] - second[q, r]
-                B[q, 3 + r] = B[q, 3 + r] - turn[q, r]
-                B[3 + r, q] = B[3 + r, q] - turn[q, r]
-        return B
+            return wrench, block_sums(cn - ct, normal, m, ct, lever)
+        tips = block_sums(ct, normal, wp.cross(lever, normal), zero, vec3())
+        return wrench, block_sums(cn, normal, m, ct, lever) - tips
 
     return SimpleNamespace(
         predict_node=predict_node,
         loaded=loaded,
         node_force=node_force,
-        at_the_tips=at_the_tips,
         assemble=assemble,
         cell_pressure=cell_pressure,
     )

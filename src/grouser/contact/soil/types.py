@@ -29,6 +29,7 @@ REMOVED, COMPRESSED, MOVED = range(3)
 FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, FAST, NOT_FINITE, BLOW = range(8)
 JANOSI, LIMIT, NONE = 0, 1, 2  # shear laws
 PARTS = 10  # of a block of displaced soil
+SUMS = 31  # that the implicit block of a body comes from
 
 
 @cache
@@ -36,6 +37,7 @@ def soil_types(name: str) -> SimpleNamespace:
     p = precision(name)
     real, vec2, vec3, vec4 = p.real, p.vec2, p.vec3, p.vec4
     parts = wp.types.vector(PARTS, real)
+    sums = wp.types.vector(SUMS, real)
 
     @wp.struct
     class Constants:
@@ -146,12 +148,9 @@ def soil_types(name: str) -> SimpleNamespace:
         queued: wp.array(dtype=wp.int32)  # (node,) sweep it was last put in line for, fused kernels only
         loaded: wp.array(dtype=wp.int32)  # (block,) 1: it displaces soil, fine kernels only
         wrench_sum: wp.array(dtype=p.vec6)  # (slot,) sums of evaluate, fine kernels only
-        weight_sum: wp.array(dtype=real)
-        lever_sum: wp.array(dtype=vec3)
-        second_sum: wp.array(dtype=p.mat33)
-        block_sum: wp.array(dtype=p.mat66)
+        block_sum: wp.array(dtype=sums)
 
     return SimpleNamespace(
         precision=p, ground=ground_types(name), Constants=Constants, Options=Options, Bodies=Bodies,
-        Window=Window, parts=parts,
+        Window=Window, parts=parts, sums=sums,
     )  # fmt: skip
