@@ -28,7 +28,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     ground_lean, lies_deeper = f.ground_lean, f.lies_deeper
     forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
     raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
-    widen_box, close_hit_box = f.widen_box, f.close_hit_box
+    widen_box, close_hit_box, corner = f.widen_box, f.close_hit_box, f.corner
     remember_motion, roughness = f.remember_motion, f.roughness
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
@@ -191,7 +191,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         if inside(win, slot, node) and win.mark[k] == t.CONTACT and win.box[slot, t.BORDERS] > 0:
             if dig_node(
                 g, o, win, slot, node / win.side, node % win.side,
-                m.position[world, row], m.velocity[world, row], m.spin[world, row],
+                corner(g, win, slot, m.position[world, row]), m.velocity[world, row], m.spin[world, row],
             ) == 1:  # fmt: skip
                 wp.atomic_add(win.box, slot, t.DUG, 1)
 
@@ -207,8 +207,9 @@ def fine_kernels(name: str) -> SimpleNamespace:
         blocks = blocks_along(o, win, slot, t.TOUCHED) * blocks_along(o, win, slot, t.TOUCHED + 2)
         if displaces and block < blocks and (win.step_tally[slot, t.REMOVED] > real(0.0) or win.box[slot, t.DUG] > 0):
             spoil = gather_spoil(
-                g, o, win, slot, block, m.position[world, row], m.velocity[world, row], m.spin[world, row]
-            )
+                g, o, win, slot, block,
+                corner(g, win, slot, m.position[world, row]), m.velocity[world, row], m.spin[world, row],
+            )  # fmt: skip
             if spoil[0] > real(0.0):
                 spoil = centre_spoil(spoil)
                 even = real(0.0)
@@ -267,7 +268,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 R = wp.quat_to_matrix(m.rotation[world, row])
                 shear_vertex(
                     g, o, b, win, world, body, slot, v,
-                    m.position[world, row], R, m.velocity[world, row], m.spin[world, row],
+                    corner(g, win, slot, m.position[world, row]), R, m.velocity[world, row], m.spin[world, row],
                 )  # fmt: skip
             else:
                 b.shear[world, v] = vec3()
@@ -280,7 +281,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         if within(win, slot, node, t.HIT, 0):
             shear_node(
                 g, o, win, slot, node / win.side, node % win.side,
-                m.position[world, row], m.velocity[world, row], m.spin[world, row],
+                corner(g, win, slot, m.position[world, row]), m.velocity[world, row], m.spin[world, row],
             )  # fmt: skip
 
     @wp.kernel(module=module)
@@ -376,8 +377,8 @@ def fine_kernels(name: str) -> SimpleNamespace:
             gather_node(g, win, world, index, grid_row, grid_column, slot * win.side * win.side + node)
         if within(win, slot, node, t.NEAR, 1):
             predict_node(
-                g, o, b, win, world, body, slot, i, j,
-                m.position[world, row], m.velocity[world, row], m.spin[world, row],
+                g, o, b, win, world, body, slot, i, j, win.box[slot, t.ROWS], win.box[slot, t.COLUMNS],
+                corner(g, win, slot, m.position[world, row]), m.velocity[world, row], m.spin[world, row],
             )  # fmt: skip
 
     @wp.kernel(module=module)
@@ -390,7 +391,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 R = wp.quat_to_matrix(m.rotation[world, row])
                 part, share = node_force(
                     g, o, b, win, world, body, slot, node / win.side, node % win.side,
-                    m.position[world, row], R, m.velocity[world, row], m.spin[world, row],
+                    corner(g, win, slot, m.position[world, row]), R, m.velocity[world, row], m.spin[world, row],
                 )  # fmt: skip
                 wp.atomic_add(win.wrench_sum, slot, part)
                 wp.atomic_add(win.block_sum, slot, share)

@@ -199,6 +199,15 @@ def footprint_stages(name: str) -> SimpleNamespace:
         return status
 
     @wp.func
+    def corner(g: Ground, win: Window, slot: int, pos: vec3):
+        """First node of the window, at height 0, as seen from the body's frame origin [m]."""
+        return vec3(
+            g.x0 + real(win.box[slot, t.COLUMN0]) * g.spacing - pos[0],
+            g.y0 + real(win.box[slot, t.ROW0]) * g.spacing - pos[1],
+            -pos[2],
+        )
+
+    @wp.func
     def gather_node(g: Ground, win: Window, world: int, index: int, row: int, column: int, k: int):
         """Copy a node from its tile into the window."""
         win.levels[k] = g.levels[world, index, row % tile, column % tile]
@@ -340,6 +349,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
         faces_up=faces_up, find_top=find_top, ground_lean=ground_lean, lies_deeper=lies_deeper,
         sphere_bottom=sphere_bottom, chunk_is_near=chunk_is_near,
         place_vertex=place_vertex, remember_motion=remember_motion, roughness=roughness,
-        forget_vertex=forget_vertex, open_window=open_window, gather_node=gather_node, clear_node=clear_node,
+        forget_vertex=forget_vertex, open_window=open_window, corner=corner,
+        gather_node=gather_node, clear_node=clear_node,
         raster_triangle=raster_triangle, mark_crease=mark_crease, widen_box=widen_box, close_hit_box=close_hit_box,
     )  # fmt: skip

@@ -29,7 +29,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
     ground_lean, lies_deeper, vec2 = f.ground_lean, f.lies_deeper, p.vec2
     forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
     raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
-    close_hit_box, faces_up = f.close_hit_box, f.faces_up
+    close_hit_box, faces_up, corner = f.close_hit_box, f.faces_up, f.corner
     remember_motion, roughness = f.remember_motion, f.roughness
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
@@ -89,9 +89,10 @@ def fused_kernels(name: str) -> SimpleNamespace:
         world: int, body: int, slot: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
     ):  # fmt: skip
         if o.node_shear == 1:
+            first_node = corner(g, win, slot, pos)
             for i in range(win.box[slot, t.HIT], win.box[slot, t.HIT + 1] + 1):
                 for j in range(win.box[slot, t.HIT + 2], win.box[slot, t.HIT + 3] + 1):
-                    shear_node(g, o, win, slot, i, j, pos, vel, spin)
+                    shear_node(g, o, win, slot, i, j, first_node, vel, spin)
             return
         last = b.first_vertex[body + 1]
         for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
@@ -190,12 +191,13 @@ def fused_kernels(name: str) -> SimpleNamespace:
                                 edges += 1
             patch_width(g, b, win, world, body, contacts, edges)
         dug = int(0)
+        first_node = corner(g, win, slot, pos)
         if o.spoil == 1 and borders > 0:
             for i in range(i0, i1 + 1):
                 for j in range(j0, j1 + 1):
                     k = natural(start + i * win.side + j)
                     if win.mark[k] == t.CONTACT:
-                        if dig_node(g, o, win, slot, i, j, pos, vel, spin) == 1:
+                        if dig_node(g, o, win, slot, i, j, first_node, vel, spin) == 1:
                             dug += 1
         if removed == real(0.0) and dug == 0:
             return
@@ -205,7 +207,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
             for q in range(borders):
                 win.received[start + q] = real(0.0)
             for block in range(blocks_along(o, win, slot, t.TOUCHED) * blocks_along(o, win, slot, t.TOUCHED + 2)):
-                spoil = gather_spoil(g, o, win, slot, block, pos, vel, spin)
+                spoil = gather_spoil(g, o, win, slot, block, first_node, vel, spin)
                 if spoil[0] > real(0.0):
                     spread(win, centre_spoil(spoil), start, borders)
             for q in range(borders):
@@ -446,14 +448,16 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 j0 = win.box[slot, t.NEAR + 2]
                 j1 = win.box[slot, t.NEAR + 3]
                 start = natural(slot * win.side * win.side)
+                columns = win.box[slot, t.COLUMNS]
+                first_node = corner(g, win, slot, pos)
                 for i in range(i0 - 1, i1 + 2):
                     for j in range(j0 - 1, j1 + 2):
-                        predict_node(g, o, b, win, world, body, slot, i, j, pos, vel, spin)
+                        predict_node(g, o, b, win, world, body, slot, i, j, rows, columns, first_node, vel, spin)
                 for i in range(i0, i1 + 1):
                     for j in range(j0, j1 + 1):
                         k = natural(start + i * win.side + j)
                         if loaded(win, k, g.spacing):
-                            part, share = node_force(g, o, b, win, world, body, slot, i, j, pos, R, vel, spin)
+                            part, share = node_force(g, o, b, win, world, body, slot, i, j, first_node, R, vel, spin)
                             force += part
                             block += share
                             area += 1

@@ -102,7 +102,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def shear_node(
-        g: Ground, o: Options, win: Window, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3
+        g: Ground, o: Options, win: Window, slot: int, i: int, j: int, first_node: vec3, vel: vec3, spin: vec3
     ):  # fmt: skip
         """Advance the shear state of a node in contact; it forgets when the body leaves it."""
         k = natural((slot * win.side + i) * win.side + j)
@@ -113,12 +113,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         dx = central(win.under[k + 1], win.under[natural(k - 1)], z)
         dy = central(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z)
         n = wp.normalize(vec3(-dx, -dy, g.spacing))
-        arm = vec3(
-            g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
-            g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
-            z - pos[2],
-        )
-        v = vel + wp.cross(spin, arm)
+        v = vel + wp.cross(spin, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
         step = o.step[0] / o.soils[natural(win.soil[k])].shear_k
         win.node_shear[k] = laws.advance_shear(win.node_shear[k], v - wp.dot(v, n) * n, step)
         win.box[slot, t.CHANGED] = 1
@@ -143,24 +138,19 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return 0
 
     @wp.func
-    def node_velocity(g: Ground, win: Window, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3):
+    def node_velocity(g: Ground, win: Window, slot: int, i: int, j: int, first_node: vec3, vel: vec3, spin: vec3):
         """Velocity of the body's surface over a node along its normal and its tangent, shares of 000 eq. 6-7."""
         k = natural((slot * win.side + i) * win.side + j)
         z = win.under[k]
         dx = central(win.under[k + 1], win.under[natural(k - 1)], z)
         dy = central(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z)
-        arm = vec3(
-            g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
-            g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
-            z - pos[2],
-        )
-        v = vel + wp.cross(spin, arm)
+        v = vel + wp.cross(spin, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
         v_n, sinkage, bulldozing = laws.displacement_parts(v, vec3(-dx, -dy, g.spacing))
         return v_n, v - v_n, sinkage, bulldozing
 
     @wp.func
     def dig_node(
-        g: Ground, o: Options, win: Window, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3
+        g: Ground, o: Options, win: Window, slot: int, i: int, j: int, first_node: vec3, vel: vec3, spin: vec3
     ):  # fmt: skip
         """What slip drags off a node at the upstream edge of the footprint; 1 where it is any."""
         k = natural((slot * win.side + i) * win.side + j)
@@ -171,7 +161,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         south = win.mark[natural(k - win.side)] != t.CONTACT
         if not (east or west or north or south):
             return 0
-        v_n, v_t, sinkage, bulldozing = node_velocity(g, win, slot, i, j, pos, vel, spin)
+        v_n, v_t, sinkage, bulldozing = node_velocity(g, win, slot, i, j, first_node, vel, spin)
         upstream = wp.where(v_t[1] > real(0.0), south, north)
         if wp.abs(v_t[0]) > wp.abs(v_t[1]):
             upstream = wp.where(v_t[0] > real(0.0), west, east)
@@ -193,7 +183,9 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return win.box[slot, side] + (2 * nodes * block + blocks) / (2 * blocks)
 
     @wp.func
-    def gather_spoil(g: Ground, o: Options, win: Window, slot: int, block: int, pos: vec3, vel: vec3, spin: vec3):
+    def gather_spoil(
+        g: Ground, o: Options, win: Window, slot: int, block: int, first_node: vec3, vel: vec3, spin: vec3
+    ):
         """Soil a block of the footprint displaces: volume, centroid, the parts of 000 eq. 6-8 and their directions.
 
         0 volume [m per node], 1-2 column and row times volume, 3-5 sinkage, bulldozing, shear, 6-9 directions.
@@ -217,7 +209,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
                     d = win.sunk[k]
                     dug = win.dug[k]
                 if d + dug > real(0.0):
-                    v_n, v_t, sinkage, bulldozing = node_velocity(g, win, slot, i, j, pos, vel, spin)
+                    v_n, v_t, sinkage, bulldozing = node_velocity(g, win, slot, i, j, first_node, vel, spin)
                     win.share[k] = sinkage
                     f = (real(1.0) - o.soils[natural(win.soil[k])].chi) * d
                     push = f * bulldozing

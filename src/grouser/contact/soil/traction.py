@@ -48,25 +48,20 @@ def traction_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def predict_node(
-        g: Ground, o: Options, b: Bodies, win: Window,
-        world: int, body: int, slot: int, i: int, j: int, pos: vec3, vel: vec3, spin: vec3,
+        g: Ground, o: Options, b: Bodies, win: Window, world: int, body: int, slot: int, i: int, j: int,
+        rows: int, columns: int, first_node: vec3, vel: vec3, spin: vec3,
     ):  # fmt: skip
         """Lower surface of the body at the end of the step, Zp = Zw + h (v_z - v_x dZw/dx - v_y dZw/dy), and what
         pressure the soil bears there."""
         k = natural((slot * win.side + i) * win.side + j)
         z = win.under[k]
-        if z >= seen or i <= 0 or j <= 0 or i >= win.box[slot, t.ROWS] - 1 or j >= win.box[slot, t.COLUMNS] - 1:
+        if z >= seen or i <= 0 or j <= 0 or i >= rows - 1 or j >= columns - 1:
             win.end[k] = vec4(far, -far, real(0.0), real(0.0))
             return
         per = g.per_spacing
         zx = slope(win.under[k + 1], win.under[natural(k - 1)], z) * per
         zy = slope(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z) * per
-        arm = vec3(
-            g.x0 + real(win.box[slot, t.COLUMN0] + j) * g.spacing - pos[0],
-            g.y0 + real(win.box[slot, t.ROW0] + i) * g.spacing - pos[1],
-            z - pos[2],
-        )
-        v = vel + wp.cross(spin, arm)
+        v = vel + wp.cross(spin, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
         rise = v[2] - v[0] * zx - v[1] * zy
         out = z + o.step[0] * rise
         u = win.levels[k][0] - out
@@ -260,11 +255,12 @@ def traction_stages(name: str) -> SimpleNamespace:
         """Whether a node or one of its neighbours is in the soil at the end of the step."""
         zero = real(0.0)
         u = win.end[k][1]
+        if u > zero:
+            return True
         if u <= -cell:
             return False
         return (
-            u > zero
-            or win.end[k + 1][1] > zero
+            win.end[k + 1][1] > zero
             or win.end[natural(k - 1)][1] > zero
             or win.end[natural(k + win.side)][1] > zero
             or win.end[natural(k - win.side)][1] > zero
@@ -316,7 +312,7 @@ def traction_stages(name: str) -> SimpleNamespace:
     @wp.func
     def node_force(
         g: Ground, o: Options, b: Bodies, win: Window,
-        world: int, body: int, slot: int, i: int, j: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
+        world: int, body: int, slot: int, i: int, j: int, first_node: vec3, R: mat33, vel: vec3, spin: vec3,
     ):  # fmt: skip
         """A node's part of the body's wrench, 003 eq. 11-22, and of the sums its implicit block comes from."""
         zero = real(0.0)
@@ -344,11 +340,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         steep = one + zx * zx + zy * zy
         inclined = wp.sqrt(steep)
         normal = (one / inclined) * vec3(-zx, -zy, one)
-        arm = vec3(
-            g.x0 + real(win.box[slot, t.COLUMN0] + j) * cell - pos[0] - h * vel[0],
-            g.y0 + real(win.box[slot, t.ROW0] + i) * cell - pos[1] - h * vel[1],
-            z - pos[2] - h * vel[2],
-        )
+        arm = first_node + vec3(real(j) * cell, real(i) * cell, z) - h * vel
         if b.grouser[body] > zero:
             here_column = real(win.box[slot, t.COLUMN0] + j)
             here_row = real(win.box[slot, t.ROW0] + i)
