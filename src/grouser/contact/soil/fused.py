@@ -36,7 +36,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
     dig_node, blocks_along = s.dig_node, s.blocks_along
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
-    erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
+    erosion_is_due, shear_node, may_slide = s.erosion_is_due, s.shear_node, s.may_slide
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
@@ -233,6 +233,13 @@ def fused_kernels(name: str) -> SimpleNamespace:
         return waiting + 1
 
     @wp.func
+    def put_pair_in_line(win: Window, start: int, node: int, neighbour: int, stamp: int, waiting: int):
+        """Two neighbours on a steep slope, unless the body holds one of them."""
+        if not may_slide(win, start + node) or not may_slide(win, start + neighbour):
+            return waiting
+        return put_in_line(win, start, neighbour, stamp, put_in_line(win, start, node, stamp, waiting))
+
+    @wp.func
     def erode(g: Ground, o: Options, win: Window, slot: int):
         """Sweeps until nothing slides or the step's share is done; only where something moved before."""
         start = natural(slot * win.side * win.side)
@@ -257,11 +264,9 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 n = i * win.side + j
                 z = win.levels[start + n][0]
                 if j < last_column and wp.abs(win.levels[start + n + 1][0] - z) > steep:
-                    waiting = put_in_line(win, start, n, stamp, waiting)
-                    waiting = put_in_line(win, start, n + 1, stamp, waiting)
+                    waiting = put_pair_in_line(win, start, n, n + 1, stamp, waiting)
                 if i < last_row and wp.abs(win.levels[natural(start + n + win.side)][0] - z) > steep:
-                    waiting = put_in_line(win, start, n, stamp, waiting)
-                    waiting = put_in_line(win, start, n + win.side, stamp, waiting)
+                    waiting = put_pair_in_line(win, start, n, n + win.side, stamp, waiting)
         for sweep in range(o.sweeps):
             moved = int(0)
             for q in range(waiting):

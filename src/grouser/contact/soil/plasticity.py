@@ -341,9 +341,13 @@ def plasticity_stages(name: str) -> SimpleNamespace:
             win.box[slot, t.RESTLESS + 1] = -1
 
     @wp.func
+    def may_slide(win: Window, k: int):
+        return win.mark[k] == t.FREE or win.mark[k] == t.BORDER
+
+    @wp.func
     def pair_flux(g: Ground, o: Options, win: Window, k: int, n: int, z: real):
         """Height node k gets from its neighbour n, per unit rate; the weaker soil decides."""
-        if win.mark[n] == t.FREE or win.mark[n] == t.BORDER:
+        if may_slide(win, n):
             limit = (
                 wp.min(o.soils[natural(win.soil[k])].tan_repose, o.soils[natural(win.soil[n])].tan_repose) * g.spacing
             )
@@ -358,7 +362,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
         `limit` [m] is that of the weakest soil: no pair below it slides.
         """
-        if win.mark[k] != t.FREE and win.mark[k] != t.BORDER:
+        if not may_slide(win, k):
             return 0
         z = win.levels[k][0]
         steep = limit * real(1.0 + laws.EROSION_BAND)
@@ -399,5 +403,5 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         gather_spoil=gather_spoil, blocks_along=blocks_along, dig_node=dig_node, border_weights=border_weights,
         share_out=share_out, centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node,
         hold_node=hold_node, erosion_is_due=erosion_is_due, loosen=loosen, remember_moved=remember_moved,
-        slide=slide, settle=settle, scatter_node=scatter_node,
+        may_slide=may_slide, slide=slide, settle=settle, scatter_node=scatter_node,
     )  # fmt: skip
