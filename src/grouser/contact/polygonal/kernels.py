@@ -147,6 +147,8 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
         smaller of the load now and at the end of the step, since the second is a guess in an impact.
         """
         world, pair, lane = wp.tid()
+        if lists.counts[world, pair, t.QUIET] == 1:
+            return
         zero = real(0.0)
         h = pairs.step[0]
         at = places.position[world, pair]
@@ -314,6 +316,8 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
     def stick(s: Shapes, pairs: Pairs, places: Places, lists: Lists, e: Elements):
         """Stick points after the step: stay, follow the slip, or are let go; 000 eq. 2 with return mapping."""
         world, pair, lane = wp.tid()
+        if lists.counts[world, pair, t.QUIET] == 1:
+            return
         h = pairs.step[0]
         at = places.position[world, pair]
         R = places.rotation[world, pair]

@@ -239,7 +239,7 @@ class PolygonalModule:
     def _make_lists(self):
         a, p, n = self.types.Lists(), self.precision, len(self.pairs)
         a.counts = wp.zeros((self.worlds, n, t.COUNTS), dtype=wp.int32, device=self.device)
-        a.slack, a.position, a.rotation = self._zeros(n, p.real, p.vec3, p.mat33)
+        a.slack, a.gap, a.position, a.rotation = self._zeros(n, p.real, p.real, p.vec3, p.mat33)
         a.face, a.first, a.count = self._zeros(int(self._first_element[-1]), *[wp.int32] * 3)
         (a.other,) = self._zeros(sum(self._room), wp.int32)
         return a
@@ -316,7 +316,8 @@ class PolygonalModule:
     def state(self) -> dict[str, wp.array]:
         lists, e, sums = self._lists, self._elements, self._sums
         return {
-            "counts": lists.counts, "slack": lists.slack, "position": lists.position, "rotation": lists.rotation,
+            "counts": lists.counts, "slack": lists.slack, "gap": lists.gap,
+            "position": lists.position, "rotation": lists.rotation,
             "face": lists.face, "first": lists.first, "count": lists.count, "other": lists.other,
             "area": e.area, "load": e.load, "normal": e.normal, "centre": e.centre, "tangential": e.tangential,
             "state": e.state, "anchor": e.anchor, "flags": sums.flags,
@@ -348,7 +349,7 @@ class PolygonalModule:
         centre, normal = e.centre.numpy()[world], e.normal.numpy()[world]
         parts = []
         for k, first in enumerate(self._first_element[:-1]):
-            slots = np.arange(first, first + counts[k, t.ELEMENTS])
+            slots = np.arange(first, first + (0 if counts[k, t.QUIET] else counts[k, t.ELEMENTS]))
             slots = slots[load[slots] > 0]
             parts.append(np.column_stack([
                 centre[slots] @ rotation[k].T + position[k], normal[slots] @ rotation[k].T,

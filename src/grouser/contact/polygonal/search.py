@@ -113,7 +113,9 @@ def search_stages(name: str) -> SimpleNamespace:
 
     @wp.kernel(module=module)
     def check_lists(pairs: Pairs, places: Places, lists: Lists, sums: Sums):
-        """Whether a pair has moved, or may move in this step, further than its list allows; then empty the list."""
+        """Whether a pair has moved, or may move in this step, further than its list allows; then empty the list.
+
+        A pair that did not touch and cannot have closed the gap since is quiet: nobody looks at its list."""
         world, pair = wp.tid()
         if (sums.flags[world, pair] & (1 << t.KAPPA)) != 0:
             lists.counts[world, pair, t.SAID] = 1
@@ -127,10 +129,14 @@ def search_stages(name: str) -> SimpleNamespace:
         moved += wp.sqrt(real(0.5) * turn) * radius
         ahead = wp.length(places.velocity[world, pair]) + radius * wp.length(places.spin[world, pair])
         ahead = pairs.step[0] * ahead
+        lists.counts[world, pair, t.QUIET] = 0
         if moved + ahead < lists.slack[world, pair]:
             lists.counts[world, pair, t.STALE] = 0
+            if moved + ahead < lists.gap[world, pair] and sums.touched[world, pair] == 0:
+                lists.counts[world, pair, t.QUIET] = 1
         else:
             lists.slack[world, pair] = pairs.margin[pair] + ahead
+            lists.gap[world, pair] = lists.slack[world, pair]
             lists.position[world, pair] = places.position[world, pair]
             lists.rotation[world, pair] = places.rotation[world, pair]
             lists.counts[world, pair, t.STALE] = 1
@@ -167,13 +173,14 @@ def search_stages(name: str) -> SimpleNamespace:
         A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reach: real, turn: real,
     ):  # fmt: skip
         """What a face can come to be to an element, within `slack` [m] of motion and `turn` [rad]: one it lies behind,
-        one that looks the other way and may hide others, one of both, or nothing."""
+        one that looks the other way and may hide others, one of both, or nothing; and how deep it lies behind it."""
         facing = wp.dot(n, m)
         d = wp.dot(A - x, m)
         dx = -wp.dot(e1, m)
         dy = -wp.dot(e2, m)
-        if facing < turn and wp.max(d, wp.max(d + dx * flat[0], d + dx * flat[1] + dy * flat[2])) < -slack:
-            return NOTHING
+        deep = wp.max(d, wp.max(d + dx * flat[0], d + dx * flat[1] + dy * flat[2]))
+        if facing < turn and deep < -slack:
+            return NOTHING, deep
         a = A - x
         b = B - x
         c = C - x
@@ -181,29 +188,29 @@ def search_stages(name: str) -> SimpleNamespace:
         ub = -wp.dot(b, n)
         uc = -wp.dot(c, n)
         if wp.max(ua, wp.max(ub, uc)) < -slack or wp.min(ua, wp.min(ub, uc)) > reach + slack:
-            return NOTHING
+            return NOTHING, deep
         wide = slack + turn * reach
         ya = wp.dot(a, e2)
         yb = wp.dot(b, e2)
         yc = wp.dot(c, e2)
         if wp.max(ya, wp.max(yb, yc)) < -wide or wp.min(ya, wp.min(yb, yc)) > flat[2] + wide:
-            return NOTHING
+            return NOTHING, deep
         xa = wp.dot(a, e1)
         xb = wp.dot(b, e1)
         xc = wp.dot(c, e1)
         low = wp.min(real(0.0), flat[1])
         high = wp.max(flat[0], flat[1])
         if wp.max(xa, wp.max(xb, xc)) < low - wide or wp.min(xa, wp.min(xb, xc)) > high + wide:
-            return NOTHING
+            return NOTHING, deep
         if facing >= turn:
-            return REVERSED
+            return REVERSED, deep
         if facing > -turn:
-            return EITHER
+            return EITHER, slack
         if beside(xa, ya, xb, yb, flat, wide) or beside(xb, yb, xc, yc, flat, wide):
-            return NOTHING
+            return NOTHING, deep
         if beside(xc, yc, xa, ya, flat, wide):
-            return NOTHING
-        return BEHIND
+            return NOTHING, deep
+        return BEHIND, deep
 
     @wp.func
     def single(v: vec3, outward: real):
@@ -253,22 +260,26 @@ def search_stages(name: str) -> SimpleNamespace:
         found = int(0)
         behind = int(0)
         tests = int(0)
+        deepest = -slack
         k = wp.int32(0)
         query = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
         while wp.bvh_query_next(query, k):
             f = natural(first + k)
             tests += 1
-            kind = may_meet(
+            kind, deep = may_meet(
                 x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn
             )
             if kind != NOTHING:
                 if start >= 0 and start + found < room:
                     lists.other[world, start + found] = wp.where(kind == BEHIND, f, -1 - f)
                 found += 1
-                behind += wp.where(kind == REVERSED, 0, 1)
+                if kind != REVERSED:
+                    behind += 1
+                    deepest = wp.max(deepest, deep)
         wp.atomic_add(lists.counts, world, pair, t.TESTS, tests)
         if behind == 0:
             return
+        wp.atomic_min(lists.gap, world, pair, -deepest)
         written = start >= 0
         start = pairs.first_candidate[pair] + wp.atomic_add(lists.counts, world, pair, t.CANDIDATES, found)
         if start + found > room:
@@ -283,7 +294,7 @@ def search_stages(name: str) -> SimpleNamespace:
         again = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
         while wp.bvh_query_next(again, k):
             f = natural(first + k)
-            kind = may_meet(
+            kind, deep = may_meet(
                 x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn
             )
             if kind != NOTHING:

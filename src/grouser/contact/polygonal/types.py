@@ -9,8 +9,8 @@ from grouser.contact.polygonal.laws import MOST_CORNERS
 from grouser.precision import precision
 
 # columns of Lists.counts
-ELEMENTS, CANDIDATES, TESTS, STALE, OVERFLOW, SAID, SEARCHES = range(7)
-COUNTS = 7
+ELEMENTS, CANDIDATES, TESTS, STALE, OVERFLOW, SAID, SEARCHES, QUIET = range(8)
+COUNTS = 8
 FREE, STUCK, SLIPPING = 0, 1, 2  # states of an element
 # kinds of status in order of severity; a code is kind + KINDS * pair
 FINE, KAPPA, DEEP, STIFF, LOST, FULL = range(6)
@@ -95,6 +95,7 @@ def polygonal_types(name: str) -> SimpleNamespace:
 
         counts: wp.array3d(dtype=wp.int32)  # (world, pair, COUNTS)
         slack: wp.array2d(dtype=real)  # [m], (world, pair) of motion this list lasts for
+        gap: wp.array2d(dtype=real)  # [m], (world, pair) of motion before any listed element can touch
         position: wp.array2d(dtype=vec3)  # (world, pair) where it was made
         rotation: wp.array2d(dtype=mat33)
         face: wp.array2d(dtype=wp.int32)  # (world, element) face of the first shape
