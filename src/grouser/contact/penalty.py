@@ -35,6 +35,19 @@ def normal_force(s: Any, rate: Any, c: Any, d: Any, s_d0: Any):
 
 
 @wp.func
+def release_damping(elastic: Any, damping: Any, outward: Any):
+    """Damping that is left where it would pull: a contact that parts is let go, never held back; 000 eq. 1.
+
+    `elastic` is the elastic force, `outward` the speed of parting on the same area; the force is elastic -
+    damping outward.
+    """
+    zero = type(elastic)(0.0)
+    if outward <= zero or elastic >= damping * outward:
+        return damping
+    return wp.max(elastic, zero) / outward
+
+
+@wp.func
 def friction_limit(slipping: int, speed: Any, v_t0: Any, stick: Any, slip: Any):
     """What friction bears before it gives way: `slip` while an element slips faster than v_T0, `stick` otherwise.
 

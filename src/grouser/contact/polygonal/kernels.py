@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import warp as wp
 
-from grouser.contact import penalty
+from grouser.contact import clipping, penalty
 from grouser.contact.polygonal import laws
 from grouser.contact.polygonal import types as t
 from grouser.contact.polygonal.search import search_stages
@@ -55,15 +55,15 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
             return px, py, 0
         if wp.min(xa, wp.min(xb, xc)) >= wp.max(flat[0], flat[1]):
             return px, py, 0
-        px, py, count = laws.cut(px, py, count, dx, dy, d)
+        px, py, count = clipping.cut(px, py, count, dx, dy, d)
         if count > 2:  # the face is clockwise in the element's plane: its inside is right of every edge
-            px, py, count = laws.cut(px, py, count, yb - ya, xa - xb, xb * ya - xa * yb)
+            px, py, count = clipping.cut(px, py, count, yb - ya, xa - xb, xb * ya - xa * yb)
         if count > 2:
-            px, py, count = laws.cut(px, py, count, yc - yb, xb - xc, xc * yb - xb * yc)
+            px, py, count = clipping.cut(px, py, count, yc - yb, xb - xc, xc * yb - xb * yc)
         if count > 2:
-            px, py, count = laws.cut(px, py, count, ya - yc, xc - xa, xa * yc - xc * ya)
+            px, py, count = clipping.cut(px, py, count, ya - yc, xc - xa, xa * yc - xc * ya)
         if count > 2:
-            px, py, count = laws.cut(px, py, count, -dx, -dy, limit - d)
+            px, py, count = clipping.cut(px, py, count, -dx, -dy, limit - d)
         return px, py, count
 
     @wp.func
@@ -221,7 +221,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 )
                 if count < 3:
                     continue
-                M, Mx, My, Mxx, Mxy, Myy = laws.moments(px, py, count)
+                M, Mx, My, Mxx, Mxy, Myy = clipping.moments(px, py, count)
                 if M <= sliver * flat[0] * flat[2]:
                     continue
                 law = pairs.contacts[pairs.first_contact[pair] + s.layer[face] * pairs.layers[pair] + s.layer[other]]
@@ -236,7 +236,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 elastic = stiff * depth * M
                 outward = out * M + out_x * Mx + out_y * My
                 damping = law.d * penalty.damping_share(depth, law.s_d0)
-                damping = laws.release_damping(elastic, damping, outward)
+                damping = penalty.release_damping(elastic, damping, outward)
                 N = g * (elastic - damping * outward)
                 if N <= zero and not implicit:
                     continue

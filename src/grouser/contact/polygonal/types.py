@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import warp as wp
 
-from grouser.contact.polygonal.laws import MOST_CORNERS
+from grouser.contact.clipping import MOST_CORNERS
 from grouser.precision import precision
 
 # columns of Lists.counts
