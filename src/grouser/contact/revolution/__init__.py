@@ -1,0 +1,29 @@
+"""Contact between bodies of revolution: elements of one surface against the section of the other (000 section II.B).
+
+    wire = Layer(young=2e9, thickness=5e-4)                       # grouser.contact.layers
+    nozzle = RevolutionBody("client", Profile.cone((0, 0.2), (0.008, 0.122), inner=True), steel, "nozzle",
+                            position=(0, 0, 0.5), axis=(0, 0, -1))
+    crown = RevolutionBody("crown", Profile.ring(0.006, 0.001), wire, "crown", sectors=96)
+    contact = RevolutionContact([RevolutionPair("nozzle-crown", crown, nozzle, friction=(0.3, 0.25),
+                                                largest_area=2e-4)])
+    Simulation(spec, [contact], step=...)
+    contact.spread("crown", 0.002, speed=0.0004)                  # between steps; or set_profile(name, samples, speed)
+
+- `Profile(z, r, inner=False)`: a curve in the half plane (r, z), see its docstring; `cone`, `cylinder`, `disk`, `arc`,
+  `sphere`, `ring` (torus), `from_points`, `from_function` (sampled finer where it curves), `joined`.
+- `RevolutionBody(body, profile, material, name, position, axis | quaternion, sectors, refine)`: a surface on a MuJoCo
+  body, or fixed to the world where `body` is None. Several may sit on one body. `mesh()` is for display.
+- `RevolutionPair(name, a, b, friction, reach, largest_area, elements)`: channels speak of the wrench on the body of `a`
+  (of `b` where `a` is fixed). `elements` names the surface that is cut into elements, else the one with less area; the
+  finer, more curved one is the right choice.
+- `RevolutionContact(pairs, name="revolution")`: the force module. A body against the world is implicit; two moving
+  bodies get exactly opposite wrenches and are explicit: `step_limit` after `declare(spec)`, from `largest_area`.
+- Channels NAME/force, /torque, /penetration, /contact_area, /polygons (pair), /patch (elements in contact).
+"""
+
+from grouser.contact.layers import Layer
+from grouser.contact.revolution.bodies import RevolutionBody, RevolutionPair
+from grouser.contact.revolution.model import RevolutionContact
+from grouser.contact.revolution.profile import Profile
+
+__all__ = ["Layer", "Profile", "RevolutionBody", "RevolutionContact", "RevolutionPair"]

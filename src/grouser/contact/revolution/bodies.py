@@ -1,0 +1,148 @@
+"""Surfaces of revolution on bodies, and who may touch whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from grouser.contact.layers import Layer
+from grouser.contact.revolution.profile import Profile
+from grouser.errors import InputError
+
+SECTORS, REFINE = 64, 4  # elements round the axis; parts of a side of an element at the border of the contact
+MOST_REFINE = 16
+
+
+@dataclass(frozen=True, eq=False)
+class RevolutionBody:
+    """A surface of revolution with an elastic layer, fixed to a MuJoCo body or, where `body` is None, to the world."""
+
+    body: str | None
+    profile: Profile
+    material: Layer | Sequence[Layer]
+    name: str
+    position: Sequence[float] = (0.0, 0.0, 0.0)  # [m] origin of the profile in the body's axes
+    axis: Sequence[float] = (0.0, 0.0, 1.0)  # direction of z in the body's axes
+    quaternion: Sequence[float] | None = None  # wxyz, in place of `axis`: where sectors begin matters too
+    sectors: int = SECTORS
+    refine: int = REFINE
+    line_material: Sequence[int] | None = None  # (sample - 1,) which of several materials each line has
+
+    def __post_init__(self):
+        where = f"surface {self.name!r}"
+        if not isinstance(self.profile, Profile):
+            raise InputError(f"{where}: profile must be a Profile, not {self.profile!r}")
+        if not self.layers or not all(isinstance(layer, Layer) for layer in self.layers):
+            raise InputError(f"{where}: material must be a Layer or some of them, not {self.material!r}")
+        for field_name, length in (("position", 3), ("axis", 3), ("quaternion", 4)):
+            value = getattr(self, field_name)
+            if value is None:
+                continue
+            numbers = np.asarray(value, float).ravel()
+            if numbers.shape != (length,) or not np.isfinite(numbers).all():
+                raise InputError(f"{where}: {field_name} {value} is not allowed; {length} numbers are")
+            if field_name != "position" and np.linalg.norm(numbers) < 1e-12:
+                raise InputError(f"{where}: {field_name} {value} has no direction; it must not be nil")
+        if not 8 <= self.sectors == int(self.sectors):
+            raise InputError(f"{where}: {self.sectors} sectors are not allowed; 8 or more are")
+        if not 1 <= self.refine <= MOST_REFINE or self.refine != int(self.refine):
+            raise InputError(f"{where}: refine {self.refine} is not allowed; 1 to {MOST_REFINE} are")
+        lines = self.profile.count - 1
+        index = self.layer_of_line
+        if index.shape != (lines,) or index.min() < 0 or index.max() >= len(self.layers):
+            raise InputError(f"{where}: line_material must name one of {len(self.layers)} materials for {lines} lines")
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        return (self.material,) if isinstance(self.material, Layer) else tuple(self.material)
+
+    @property
+    def layer_of_line(self) -> np.ndarray:
+        given = self.line_material
+        return np.zeros(self.profile.count - 1, np.int32) if given is None else np.asarray(given, np.int32).ravel()
+
+    @property
+    def elements(self) -> int:
+        return (self.profile.count - 1) * int(self.sectors)
+
+    @property
+    def radius(self) -> float:
+        """[m] greatest distance of its surface from its origin."""
+        return float(np.hypot(self.profile.r, self.profile.z).max())
+
+    @property
+    def rotation(self) -> np.ndarray:
+        """(3, 3) axes of the profile in the body's; x is square to z, towards the body's x where it can be."""
+        if self.quaternion is not None:
+            w, x, y, z = np.asarray(self.quaternion, float) / np.linalg.norm(self.quaternion)
+            return np.array([
+                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+            ])  # fmt: skip
+        along = np.asarray(self.axis, float) / np.linalg.norm(self.axis)
+        start = np.array([1.0, 0, 0]) if abs(along[0]) < 0.9 else np.array([0, 1.0, 0])
+        x = start - along * (start @ along)
+        x /= np.linalg.norm(x)
+        return np.column_stack([x, np.cross(along, x), along])
+
+    def mesh(self, sectors: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Vertices [m] in the body's axes and triangles, counter-clockwise from outside: for display."""
+        count = sectors or int(self.sectors)
+        angle = 2 * np.pi * np.arange(count) / count
+        r, z = self.profile.r, self.profile.z
+        ring = np.stack([np.cos(angle), np.sin(angle)], -1)
+        vertices = np.concatenate(
+            [r[:, None, None] * ring, np.broadcast_to(z[:, None, None], (len(z), count, 1))], axis=2
+        ).reshape(-1, 3)
+        k, j = np.meshgrid(np.arange(len(z) - 1), np.arange(count), indexing="ij")
+        a, b = (k * count + j).ravel(), (k * count + (j + 1) % count).ravel()
+        triangles = np.concatenate([np.stack([a, b, b + count], 1), np.stack([a, b + count, a + count], 1)])
+        if self.profile.inner:
+            triangles = triangles[:, ::-1]
+        corners = vertices[triangles]
+        good = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) > 0
+        return vertices @ self.rotation.T + np.asarray(self.position, float), triangles[good]
+
+
+@dataclass(frozen=True, eq=False)
+class RevolutionPair:
+    """Two surfaces that may touch. Channels speak of the wrench on the body of `a` (of `b` where `a` is fixed)."""
+
+    name: str
+    a: RevolutionBody
+    b: RevolutionBody
+    friction: tuple[float, float] | None = None  # stick, slip; None: the smaller of the two surfaces (assumed)
+    reach: float | None = None  # [m] depth up to which contact is looked for; None: twice both layers
+    largest_area: float | None = None  # [m^2] of contact between two moving bodies, for the step limit
+    elements: str | None = None  # name of the surface that carries the elements; None: the one with less area
+    order: tuple[RevolutionBody, RevolutionBody] = field(init=False)  # elements, reference
+
+    def __post_init__(self):
+        where = f"pair {self.name!r}"
+        for side in (self.a, self.b):
+            if not isinstance(side, RevolutionBody):
+                raise InputError(f"{where}: a and b must be RevolutionBody, not {side!r}")
+        if self.a.name == self.b.name:
+            raise InputError(f"{where}: both surfaces are called {self.a.name!r}; names must differ")
+        if self.a.body == self.b.body:
+            on = "fixed to the world" if self.a.body is None else f"on body {self.a.body!r}"
+            raise InputError(f"{where}: both surfaces are {on}; one must move against the other")
+        for name in ("reach", "largest_area"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"{where}: {name} {value} is not allowed; it must be above 0")
+        if self.friction is not None and not 0 <= self.friction[1] <= self.friction[0] < math.inf:
+            raise InputError(f"{where}: friction {self.friction} is not allowed; stick, slip, 0 <= slip <= stick are")
+        if self.elements not in (None, self.a.name, self.b.name):
+            raise InputError(f"{where}: elements on {self.elements!r}; allowed: {self.a.name!r}, {self.b.name!r}")
+        first = self.elements or min(self.a, self.b, key=lambda side: side.profile.surface).name
+        object.__setattr__(self, "order", (self.a, self.b) if first == self.a.name else (self.b, self.a))
+
+    @property
+    def moves(self) -> bool:
+        """Whether both surfaces are on bodies."""
+        return self.a.body is not None and self.b.body is not None

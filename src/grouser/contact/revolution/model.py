@@ -1,0 +1,432 @@
+"""Contact between bodies of revolution as a force module: pairs, allocation, launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from grouser.contact.layers import contact_constants
+from grouser.contact.penalty import KAPPA_LIMIT
+from grouser.contact.revolution import laws
+from grouser.contact.revolution import types as t
+from grouser.contact.revolution.bodies import RevolutionBody, RevolutionPair
+from grouser.contact.revolution.kernels import revolution_kernels
+from grouser.contact.revolution.profile import Profile, check_samples
+from grouser.errors import InputError
+from grouser.module import Channel, Motion, Outputs
+from grouser.precision import precision
+
+REACH = 2.0  # of the layers' thickness: depth up to which contact is looked for
+GPU_LANES = 128  # threads that share a pair on a GPU
+PATCH = 8  # numbers of an element in the patch channel
+REASONS = {
+    t.KAPPA: ("in pair {pair!r} its material and the other's differ: |kappa| = {kappa:.2f}, and the layer model holds "
+              "for tangential contact near 0 only (003 eq. 3)", False),
+    t.DEEP: ("in pair {pair!r} it is deeper in the other than both layers are thick ({thickness:.3g} m), where the "
+             "theory ends", False),
+    t.STIFF: ("in pair {pair!r} its contact is stiffer than the step limit was found for ({stiffest:.3g} N/m): give "
+              "the pair a larger largest_area", False),
+    t.LOST: ("in pair {pair!r} it is {reach:.3g} m deep in the other, as far as contact is looked for: the contact is "
+             "lost", True),
+}  # fmt: skip
+
+
+class RevolutionContact:
+    """Elastic layers on surfaces of revolution, against each other and against surfaces fixed to the world."""
+
+    def __init__(self, pairs: Sequence[RevolutionPair], name: str = "revolution"):
+        self.name, self.pairs = name, tuple(pairs)
+        if not self.pairs or not all(isinstance(pair, RevolutionPair) for pair in self.pairs):
+            raise InputError(f"{name}: pairs must be some RevolutionPair, not {pairs!r}")
+        self.surfaces: dict[str, RevolutionBody] = {}
+        for pair in self.pairs:
+            for side in pair.order:
+                if self.surfaces.setdefault(side.name, side) is not side:
+                    raise InputError(f"{name}: pair {pair.name!r}: another surface is called {side.name!r} already")
+        names = [pair.name for pair in self.pairs]
+        if len(set(names)) < len(names):
+            raise InputError(f"{name}: two pairs are called {max(names, key=names.count)!r}; names must differ")
+        self.bodies = tuple(dict.fromkeys(side.body for side in self.surfaces.values() if side.body is not None))
+        self.step_limit = math.inf
+        self.notes: list[str] = []
+        self._laws = [
+            [
+                contact_constants(a, b, pair.friction, f"{name}: pair {pair.name!r}")
+                for a in pair.order[0].layers
+                for b in pair.order[1].layers
+            ]
+            for pair in self.pairs
+        ]
+        self.reach = np.array([
+            pair.reach or REACH * max(law["thickness"] for law in laws_of)
+            for pair, laws_of in zip(self.pairs, self._laws, strict=True)
+        ])  # fmt: skip
+        self._stiffest = np.full(len(self.pairs), math.inf)
+
+    # ---- step limit -----------------------------------------------------------------------------------
+
+    def declare(self, spec) -> None:
+        """Take these contacts away from MuJoCo; find the step limit of pairs of two bodies."""
+        for pair in self.pairs:
+            names = [side.body or "world" for side in (pair.a, pair.b)]
+            if not any({e.bodyname1, e.bodyname2} == set(names) for e in spec.excludes):
+                spec.add_exclude(bodyname1=names[0], bodyname2=names[1])
+        if any(pair.moves for pair in self.pairs):
+            self._find_step_limit(spec)
+
+    def _find_step_limit(self, spec) -> None:
+        """Largest stable step of explicit contact, from the stiffest contact and the lightest pair.
+
+        h = 2 (sqrt(1 + z^2) - z) / w with w^2 = c A (1/m_1 + 1/m_2), z = d A (1/m_1 + 1/m_2) / (2 w): the limit of
+        the semi-implicit Euler step on a spring and damper. 1/m of a body is 1/mass + r^2 / least inertia.
+        """
+        try:
+            model = spec.copy().compile()
+        except ValueError as error:
+            raise InputError(f"model {spec.modelname!r}: {' '.join(str(error).split())}") from None
+        limits = []
+        for k, pair in enumerate(self.pairs):
+            if not pair.moves:
+                continue
+            give = sum(self._mobility(model, side) for side in (pair.a, pair.b))
+            area = pair.largest_area or min(side.profile.surface for side in (pair.a, pair.b))
+            c, d = (max(law[key] for law in self._laws[k]) for key in ("c", "d"))
+            self._stiffest[k] = c * area
+            if give > 0:
+                w = math.sqrt(c * area * give)
+                z = d * area * give / (2 * w)
+                limits.append((2 * (math.sqrt(1 + z * z) - z) / w, pair, area))
+        if limits:
+            self.step_limit, self._tightest, self._tightest_area = min(limits, key=lambda entry: entry[0])
+
+    def _mobility(self, model, side: RevolutionBody) -> float:
+        """[1/kg] how easily a body's own mass lets the farthest point of a surface on it be moved."""
+        try:
+            body = model.body(side.body)
+        except KeyError:
+            return 0.0  # the engine refuses it by name
+        mass, inertia = float(model.body_mass[body.id]), float(model.body_inertia[body.id].min())
+        if mass <= 0:
+            return 0.0
+        origin = np.asarray(side.position, float) - model.body_ipos[body.id]
+        arm = float(np.linalg.norm(origin)) + side.radius
+        return 1 / mass + (arm**2 / inertia if inertia > 0 else 0.0)
+
+    # ---- allocation -----------------------------------------------------------------------------------
+
+    def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
+        if step > self.step_limit:
+            raise InputError(
+                f"step: {step:g} s is above the {self.step_limit:g} s module {self.name!r} is stable at (pair "
+                f"{self._tightest.name!r} touching over {self._tightest_area:g} m^2; give the pair its largest_area "
+                "where that is too much)"
+            )
+        self.motion, self.out, self.device = motion, out, motion.position.device
+        self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
+        self.types, self.kernels = t.revolution_types(self.precision.name), revolution_kernels(self.precision.name)
+        self.worlds = motion.position.shape[0]
+        self.lanes = 1 if self.device.is_cpu else GPU_LANES
+        self._h = step
+        self._step = wp.array([step], dtype=self.precision.real, device=self.device)
+        self._first_element = np.cumsum([0] + [pair.order[0].elements for pair in self.pairs])
+        self._sections = self._make_sections()
+        self._pairs = self._make_pairs(rows)
+        self._places, self._elements, self._sums = self._make_places(), self._make_elements(), self._make_sums()
+        self._graphs: dict[str, Any] = {}
+        self._put_profiles(range(self.worlds))
+        wp.launch(
+            self.kernels.shape_up_surfaces, dim=(self.worlds, len(self.surfaces)), inputs=[self._sections],
+            device=self.device,
+        )  # fmt: skip
+
+    def _array(self, values, dtype, kind=None) -> wp.array:
+        return wp.array(np.ascontiguousarray(values, kind), dtype=dtype, device=self.device)
+
+    def _reals(self, values, dtype=None) -> wp.array:
+        return self._array(values, dtype or self.precision.real, self.precision.numpy)
+
+    def _indices(self, values) -> wp.array:
+        return self._array(values, wp.int32, np.int32)
+
+    def _zeros(self, count: int, *kinds) -> list[wp.array]:
+        return [wp.zeros((self.worlds, count), dtype=kind, device=self.device) for kind in kinds]
+
+    def _make_sections(self):
+        s, p, surfaces = self.types.Sections(), self.precision, list(self.surfaces.values())
+        counts = [side.profile.count for side in surfaces]
+        self._first = np.cumsum([0, *counts])
+        self._index = {name: k for k, name in enumerate(self.surfaces)}
+        blocks = [-(-(n - 1) // t.BLOCK) for n in counts]
+        angles = [_angles(int(side.sectors), int(side.refine)) for side in surfaces]
+        s.first = self._indices(self._first)
+        s.first_block = self._indices(np.cumsum([0, *blocks]))
+        s.sign = self._reals([-1 if side.profile.inner else 1 for side in surfaces])
+        s.edge = self._indices([
+            [-1, -1] if side.profile.closed else [int(edge) for edge in side.profile.edges] for side in surfaces
+        ])  # fmt: skip
+        s.sectors = self._indices([side.sectors for side in surfaces])
+        s.refine = self._indices([side.refine for side in surfaces])
+        s.first_angle = self._indices(np.cumsum([0] + [len(a) for a in angles])[:-1])
+        s.angle = self._reals(np.concatenate(angles), p.vec2)
+        s.layer = self._indices(np.concatenate([np.append(side.layer_of_line, 0) for side in surfaces]))
+        s.mount = self._reals([side.position for side in surfaces], p.vec3)
+        s.mount_turn = self._reals([side.rotation for side in surfaces], p.mat33)
+        total = sum(counts)
+        s.curved = self._indices(np.concatenate([np.append(side.profile.curved, 0) for side in surfaces]))
+        s.point, s.speed, s.along, s.corner, s.start, s.end, s.tilt = self._zeros(total, *[p.vec2] * 7)
+        s.length, s.bend, s.sharp = self._zeros(total, p.real, p.real, wp.int32)
+        s.low, s.high = self._zeros(sum(blocks), p.vec2, p.vec2)
+        s.changed, s.height = self._zeros(len(surfaces), wp.int32, p.real)
+        self._host = {name: self._mirror(getattr(s, name)) for name in ("point", "speed", "changed")}
+        self._written = False
+        return s
+
+    def _mirror(self, array: wp.array) -> tuple[wp.array, np.ndarray]:
+        """A device array on the host, to be written without allocating: itself on a CPU."""
+        host = array if self.device.is_cpu else wp.zeros_like(array, device="cpu", pinned=True)
+        return host, host.numpy()
+
+    def _make_pairs(self, rows: Sequence[int]):
+        q, order = self.types.Pairs(), [pair.order for pair in self.pairs]
+        motion_row: dict[str | None, int] = dict(zip(self.bodies, rows, strict=True))
+        out_row: dict[str | None, int] = {name: k for k, name in enumerate(self.bodies)}
+        q.surface = self._indices([[self._index[side.name] for side in sides] for sides in order])
+        q.row = self._indices([[motion_row.get(side.body, -1) for side in sides] for sides in order])
+        q.out = self._indices([[out_row.get(side.body, -1) for side in sides] for sides in order])
+        named = [pair.b if pair.a.body is None else pair.a for pair in self.pairs]
+        q.named = self._indices([sides.index(side) for sides, side in zip(order, named, strict=True)])
+        q.both_move = self._indices([pair.moves for pair in self.pairs])
+        q.radius = self._reals([sides[0].radius for sides in order])
+        q.reach = self._reals(self.reach)
+        q.stick_speed = self._reals([
+            max(layer.stick_speed for side in sides for layer in side.layers) for sides in order
+        ])  # fmt: skip
+        q.stiffest = self._reals(np.minimum(self._stiffest, np.finfo(self.precision.numpy).max))
+        q.first_contact = self._indices(np.cumsum([0] + [len(entry) for entry in self._laws])[:-1])
+        q.layers = self._indices([len(sides[1].layers) for sides in order])
+        table: Any = np.zeros(sum(map(len, self._laws)), dtype=self.types.Contact.numpy_dtype())
+        for k, law in enumerate(law for entry in self._laws for law in entry):
+            for key in ("c", "d", "c_t", "d_t", "s_d0", "mu_stick", "mu_slip", "thickness"):
+                table[key][k] = law[key]
+            table["far"][k] = abs(law["kappa"]) > KAPPA_LIMIT
+        q.contacts = wp.array(table, dtype=self.types.Contact, device=self.device)
+        q.first_element = self._indices(self._first_element)
+        q.step, q.lanes = self._step, self.lanes
+        return q
+
+    def _make_places(self):
+        a, p, n = self.types.Places(), self.precision, len(self.pairs)
+        a.position, a.velocity, a.spin, a.centre, a.apart, a.world_position = self._zeros(n, *[p.vec3] * 6)
+        a.rotation, a.world_rotation, a.twist = self._zeros(n, p.mat33, p.mat33, p.vec6)
+        return a
+
+    def _make_elements(self):
+        a, p, n = self.types.Elements(), self.precision, int(self._first_element[-1])
+        a.counts = wp.zeros((self.worlds, len(self.pairs), t.COUNTS), dtype=wp.int32, device=self.device)
+        a.tick = wp.zeros(self.worlds, dtype=wp.int32, device=self.device)
+        a.active, a.state, a.seen = self._zeros(n, *[wp.int32] * 3)
+        a.area, a.load = self._zeros(n, p.real, p.real)
+        a.normal, a.centre, a.carry, a.anchor = self._zeros(n, *[p.vec3] * 4)
+        (a.tangential,) = self._zeros(n, p.vec4)
+        return a
+
+    def _make_sums(self):
+        a, p, n = self.types.Sums(), self.precision, len(self.pairs)
+        a.wrench, a.named_wrench, a.effective = self._zeros(n, *[p.vec6] * 3)
+        a.block, a.named_block = self._zeros(n, p.mat66, p.mat66)
+        a.depth, a.area, a.stiffness = self._zeros(n, *[p.real] * 3)
+        a.polygons, a.touched, a.flags, a.said = self._zeros(n, *[wp.int32] * 4)
+        return a
+
+    # ---- shapes that change ---------------------------------------------------------------------------
+
+    def set_profile(self, name: str, samples, speed=0.0, worlds: Sequence[int] | slice = slice(None)) -> None:
+        """New samples of a surface's profile, as many as it has: a Profile or (sample, 2) r, z [m] in its order.
+
+        `speed` [m/s], (sample, 2) or a number 0: how fast the shape itself moves (r, z) until the next call; it adds
+        to the velocity of contact points, and so to damping and friction. Between steps; nothing is allocated on the
+        device.
+        """
+        first, last = self._range(name)
+        new = samples.samples if isinstance(samples, Profile) else np.asarray(samples, float)
+        if new.shape != (last - first, 2):
+            raise InputError(f"profile of {name!r}: {new.shape} samples are not allowed; {(last - first, 2)} are")
+        check_samples(new, name)
+        self._write(first, last, self._index[name], new, speed, worlds)
+
+    def spread(self, name: str, way: float, speed: float = 0.0, worlds: Sequence[int] | slice = slice(None)) -> None:
+        """Widen a surface: its first profile with `way` [m] added to every r, moving at `speed` [m/s] radially."""
+        first, last = self._range(name)
+        new = self.surfaces[name].profile.samples
+        new[:, 0] += way
+        if new[:, 0].min() < 0:
+            raise InputError(f"profile of {name!r}: spread by {way:g} m makes r negative; its least r is "
+                             f"{self.surfaces[name].profile.r.min():g} m")  # fmt: skip
+        self._write(first, last, self._index[name], new, (speed, 0.0), worlds)
+
+    def _range(self, name: str) -> tuple[int, int]:
+        if name not in self.surfaces:
+            raise InputError(f"{self.name}: no surface {name!r}; there are {', '.join(self.surfaces)}")
+        k = self._index[name]
+        return int(self._first[k]), int(self._first[k + 1])
+
+    def _write(self, first: int, last: int, surface: int, samples, speed, worlds) -> None:
+        self._host["point"][1][worlds, first:last] = samples
+        self._host["speed"][1][worlds, first:last] = speed
+        self._host["changed"][1][worlds, surface] = 1
+        if not self.device.is_cpu:
+            for name, (host, _) in self._host.items():
+                wp.copy(getattr(self._sections, name), host)
+        self._written = True
+
+    def _put_profiles(self, worlds: Sequence[int]) -> None:
+        """The first profile of every surface."""
+        for name, side in self.surfaces.items():
+            first, last = self._range(name)
+            self._write(first, last, self._index[name], side.profile.samples, 0.0, list(worlds))
+
+    # ---- the step -------------------------------------------------------------------------------------
+
+    def evaluate(self, h: float) -> None:
+        self._run("evaluate", h, self._launch_evaluate)
+        if self._written and not self.device.is_cpu:  # the device has taken them up
+            self._host["changed"][1][...] = 0
+        self._written = False
+
+    def commit(self, h: float) -> None:
+        self._run("commit", h, self._launch_commit)
+
+    def _run(self, name: str, h: float, launch) -> None:
+        """Replay a captured launch; capture it the first time."""
+        if h != self._h:
+            self._h = h
+            self._step.fill_(h)
+        if name not in self._graphs:
+            wp.load_module(self.kernels.module, device=self.device)
+            with wp.ScopedCapture(device=self.device) as capture:
+                launch()
+            self._graphs[name] = capture.graph
+        wp.capture_launch(self._graphs[name])
+
+    def _launch(self, kernel, dim, *inputs) -> None:
+        wp.launch(kernel, dim=dim, inputs=list(inputs), device=self.device)
+
+    def _launch_evaluate(self) -> None:
+        """Poses at the end of the step, elements against sections, sums to the bodies."""
+        k, m = self.kernels, self.motion
+        s, q, places, e, sums = self._sections, self._pairs, self._places, self._elements, self._sums
+        moving = (m.position, m.rotation, m.velocity, m.spin)
+        outputs = (self.out.wrench, self.out.implicit, self.out.status)
+        if self.device.is_cpu:
+            self._launch(k.evaluate_world, self.worlds, s, q, places, e, sums, *moving, *outputs)
+            return
+        by_pair = (self.worlds, len(self.pairs))
+        self._launch(k.shape_up_surfaces, (self.worlds, len(self.surfaces)), s)
+        self._launch(k.place_pairs_ahead, by_pair, s, q, places, e, sums, *moving)
+        self._launch(k.press_lanes, (*by_pair, self.lanes), s, q, places, e, sums)
+        self._launch(k.gather_worlds, self.worlds, q, places, sums, *outputs)
+
+    def _launch_commit(self) -> None:
+        """Stick points go on with the motion at the end of the step."""
+        k, m = self.kernels, self.motion
+        s, q, places, e, sums = self._sections, self._pairs, self._places, self._elements, self._sums
+        moving = (m.position, m.rotation, m.velocity, m.spin)
+        if self.device.is_cpu:
+            self._launch(k.commit_world, self.worlds, s, q, places, e, sums, *moving)
+            return
+        by_pair = (self.worlds, len(self.pairs))
+        self._launch(k.place_pairs_now, by_pair, s, q, places, sums, *moving)
+        self._launch(k.stick_lanes, (*by_pair, self.lanes), s, q, places, e)
+        self._launch(k.count_steps, self.worlds, e)
+
+    # ---- state, channels ------------------------------------------------------------------------------
+
+    def explain(self, code: int) -> tuple[str, bool]:
+        kind, k = code % t.KINDS, code // t.KINDS
+        reason, fatal = REASONS[kind]
+        entry = self._laws[k]
+        return reason.format(
+            pair=self.pairs[k].name, thickness=max(law["thickness"] for law in entry), reach=self.reach[k],
+            kappa=max(abs(law["kappa"]) for law in entry), stiffest=self._stiffest[k],
+        ), fatal  # fmt: skip
+
+    def state(self) -> dict[str, wp.array]:
+        s, e, sums = self._sections, self._elements, self._sums
+        return {
+            "point": s.point, "speed": s.speed, "changed": s.changed, "along": s.along, "length": s.length,
+            "corner": s.corner, "sharp": s.sharp, "start": s.start, "end": s.end, "tilt": s.tilt, "bend": s.bend,
+            "height": s.height, "low": s.low, "high": s.high,
+            "counts": e.counts, "tick": e.tick, "active": e.active, "area": e.area, "load": e.load,
+            "normal": e.normal, "centre": e.centre, "carry": e.carry, "tangential": e.tangential,
+            "state": e.state, "seen": e.seen, "anchor": e.anchor, "said": sums.said, "flags": sums.flags,
+            "twist": self._places.twist, "named_wrench": sums.named_wrench, "named_block": sums.named_block,
+            "effective": sums.effective, "depth": sums.depth, "contact_area": sums.area, "polygons": sums.polygons,
+        }  # fmt: skip
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        chosen = list(worlds)
+        for array in self.state().values():
+            host = array.numpy()
+            host[chosen] = 0
+            array.assign(host)
+        self._put_profiles(chosen)
+        self._launch(self.kernels.shape_up_surfaces, (self.worlds, len(self.surfaces)), self._sections)
+
+    def work(self) -> dict[str, np.ndarray]:
+        """(world, pair) of the last step: elements in contact, elements looked at, points mapped besides."""
+        counts = self._elements.counts.numpy()
+        return {"active": counts[..., t.ACTIVE], "tests": counts[..., t.TESTS], "queries": counts[..., t.QUERIES]}
+
+    def patch(self, world: int = 0) -> np.ndarray:
+        """(element, 8) elements in contact, world axes: centre [m], normal out of the surface met, pressure [Pa],
+        area [m^2]."""
+        e, counts = self._elements, self._elements.counts.numpy()[world]
+        rotation, position = (a.numpy()[world] for a in (self._places.world_rotation, self._places.world_position))
+        area, load = e.area.numpy()[world], e.load.numpy()[world]
+        centre, normal = e.centre.numpy()[world], e.normal.numpy()[world]
+        parts = []
+        for k, first in enumerate(self._first_element[:-1]):
+            slots = slice(int(first), int(first) + int(counts[k, t.ACTIVE]))
+            parts.append(np.column_stack([
+                centre[slots] @ rotation[k].T + position[k], normal[slots] @ rotation[k].T,
+                load[slots] / area[slots], area[slots],
+            ]))  # fmt: skip
+        return np.concatenate(parts)
+
+    def _patches(self) -> Any:
+        """The patch, or one of every world."""
+        return self.patch() if self.worlds == 1 else [self.patch(world) for world in range(self.worlds)]
+
+    def channels(self) -> list[Channel]:
+        count = len(self.pairs)
+        labels = tuple(pair.name for pair in self.pairs)
+        sums = self._sums
+
+        def of_pairs(name, unit, array):
+            return Channel(f"{self.name}/{name}", unit, (count,), labels=labels, read=array.numpy, frame="")
+
+        def of_wrench(name, unit, part):
+            return Channel(
+                f"{self.name}/{name}", unit, (count, 3), labels=labels, read=lambda: sums.effective.numpy()[..., part]
+            )
+
+        return [
+            of_wrench("force", "N", slice(0, 3)),
+            of_wrench("torque", "N m", slice(3, 6)),
+            of_pairs("penetration", "m", sums.depth),
+            of_pairs("contact_area", "m^2", sums.area),
+            of_pairs("polygons", "1", sums.polygons),
+            Channel(f"{self.name}/patch", "m, 1, Pa, m^2", (PATCH,), kind="ragged", read=self._patches),
+        ]
+
+
+def _angles(sectors: int, refine: int) -> np.ndarray:
+    """(angle, 2) cos, sin: of every sector its middle, Gauss's two points, the middles of its parts."""
+    parts = (np.arange(refine) + 0.5) / refine - 0.5
+    offset = np.concatenate([[0.0, -laws.GAUSS, laws.GAUSS], parts])
+    angle = 2 * np.pi * (np.arange(sectors)[:, None] + 0.5 + offset) / sectors
+    return np.stack([np.cos(angle), np.sin(angle)], -1).reshape(-1, 2)
