@@ -21,7 +21,7 @@ from grouser.terrain.ground import TILE, natural
 def fine_kernels(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
-    real, vec3, quat, vec6, mat66, sums = p.real, p.vec3, p.quat, p.vec6, p.mat66, ty.sums
+    real, vec2, vec3, quat, vec6, mat66, sums = p.real, p.vec2, p.vec3, p.quat, p.vec6, p.mat66, ty.sums
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
     f, s, w = footprint_stages(name), plasticity_stages(name), traction_stages(name)
     find_top, chunk_is_near, place_vertex = f.find_top, f.chunk_is_near, f.place_vertex
@@ -219,7 +219,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 for i in range(1, win.box[slot, t.ROWS] - 1):
                     for j in range(1, win.box[slot, t.COLUMNS] - 1):
                         if win.mark[start + i * win.side + j] == t.BORDER:
-                            we, wpu, wd = border_weights(win, spoil, i, j)
+                            we, wpu, wd = border_weights(spoil, vec2(real(j), real(i)))
                             even += we
                             push += wpu
                             drag += wd
@@ -238,7 +238,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 for e in range(win.blocks * win.blocks):
                     if win.loaded[base + e] == 1:
                         spoil = win.spoil[base + e]
-                        we, wpu, wd = border_weights(win, spoil, node / win.side, node % win.side)
+                        we, wpu, wd = border_weights(spoil, vec2(real(node % win.side), real(node / win.side)))
                         got += receive(spoil, vec3(we, wpu, wd))
                 if got > real(0.0):
                     pile_up(o, win, k, got)

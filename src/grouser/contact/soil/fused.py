@@ -117,8 +117,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         push = real(0.0)
         drag = real(0.0)
         for q in range(borders):
-            n = natural(win.listed[start + q])
-            we, wpu, wd = border_weights(win, spoil, n / win.side, n % win.side)
+            we, wpu, wd = border_weights(spoil, win.place[start + q])
             win.weights[start + q] = vec3(we, wpu, wd)
             even += we
             push += wpu
@@ -178,6 +177,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 k = natural(start + i * win.side + j)
                 if mark_border(win, k) == 1:
                     win.listed[start + borders] = i * win.side + j
+                    win.place[start + borders] = vec2(real(j), real(i))
                     borders += 1
         win.box[slot, t.BORDERS] = borders
         if b.from_patch[body] == 1:

@@ -218,7 +218,7 @@ class SoilModule:
         w.step_tally = wp.zeros((slots, 3), dtype=p.real, device=device)
         w.reach, w.levels, w.end = (self._staggered(nodes, p.vec4) for _ in range(3))
         w.node_shear = wp.zeros(nodes if self.options.node_shear else 1, dtype=p.vec3, device=device)
-        w.weights = self._staggered(nodes, p.vec3)
+        w.place, w.weights = self._staggered(nodes, p.vec2), self._staggered(nodes, p.vec3)
         w.spoil = wp.zeros(blocks, dtype=self.types.parts, device=device)
         w.wrench_sum = wp.zeros(slots, dtype=p.vec6, device=device)
         w.block_sum = wp.zeros(slots, dtype=self.types.sums, device=device)

@@ -18,7 +18,7 @@ HOLD = 0.05  # cells: soil this close below a body does not slide under it, shea
 def plasticity_stages(name: str) -> SimpleNamespace:
     ty = t.soil_types(name)
     p = ty.precision
-    real, vec3, mat33 = p.real, p.vec3, p.mat33
+    real, vec2, vec3, mat33 = p.real, p.vec2, p.vec3, p.mat33
     Ground, Options, Bodies, Window = ty.ground.Arrays, ty.Options, ty.Bodies, ty.Window
     parts, yield_at = ty.parts, bekker_stages(name).yield_at
     seen = wp.constant(real(0.1 * t.FAR))
@@ -229,10 +229,10 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return out
 
     @wp.func
-    def border_weights(win: Window, spoil: parts, i: int, j: int):
-        """Weights of one border node for the three parts of a block's spoil."""
-        dx = real(j) - spoil[1]
-        dy = real(i) - spoil[2]
+    def border_weights(spoil: parts, at: vec2):
+        """Weights of the border node in a column and row of the window for the three parts of a block's spoil."""
+        dx = at[0] - spoil[1]
+        dy = at[1] - spoil[2]
         w = laws.deposit_weight(dx, dy)
         push = laws.directed_weight(dx, dy, spoil[6], spoil[7], w)
         drag = laws.directed_weight(dx, dy, spoil[8], spoil[9], w)

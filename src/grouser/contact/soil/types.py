@@ -141,6 +141,7 @@ def soil_types(name: str) -> SimpleNamespace:
         flow: wp.array(dtype=real)  # [m] gained or lost by sliding in this sweep
         spoil: wp.array(dtype=parts)  # displaced soil of a block
         listed: wp.array(dtype=wp.int32)  # border nodes of a slot, in order
+        place: wp.array(dtype=p.vec2)  # column and row of the listed border nodes, fused kernels only
         weights: wp.array(dtype=vec3)  # of the listed border nodes for one block, fused kernels only
         received: wp.array(dtype=real)  # [m] by the listed border nodes, fused kernels only
         moved: wp.array(dtype=wp.int32)  # nodes that slide in this sweep, fused kernels only
