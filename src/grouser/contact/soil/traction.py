@@ -203,9 +203,8 @@ def traction_stages(name: str) -> SimpleNamespace:
         return pressure * mean, soil.k_e * covered, px * mean * per, py * mean * per, covered
 
     @wp.func
-    def sample_triangle(b: Bodies, world: int, triangle: int, column: real, row: real):
-        """Shear state (body frame) at a place inside a triangle, linear between its vertices."""
-        corners = b.triangles[natural(triangle)]
+    def within_triangle(b: Bodies, world: int, corners: wp.vec3i, column: real, row: real):
+        """Weights of a triangle's corners at a place inside it."""
         A = b.placed[world, natural(corners[0])]
         B = b.placed[world, natural(corners[1])] - A
         C = b.placed[world, natural(corners[2])] - A
@@ -214,29 +213,26 @@ def traction_stages(name: str) -> SimpleNamespace:
         y = row - A[1]
         v = (x * C[1] - C[0] * y) * per
         w = (B[0] * y - x * B[1]) * per
-        u = real(1.0) - v - w
+        return vec3(real(1.0) - v - w, v, w)
+
+    @wp.func
+    def sample_triangle(b: Bodies, world: int, triangle: int, column: real, row: real):
+        """Shear state (body frame) at a place inside a triangle, linear between its vertices."""
+        corners = b.triangles[natural(triangle)]
+        w = within_triangle(b, world, corners, column, row)
         return (
-            u * b.shear[world, natural(corners[0])]
-            + v * b.shear[world, natural(corners[1])]
-            + w * b.shear[world, natural(corners[2])]
+            w[0] * b.shear[world, natural(corners[0])]
+            + w[1] * b.shear[world, natural(corners[1])]
+            + w[2] * b.shear[world, natural(corners[2])]
         )
 
     @wp.func
     def lug_share(b: Bodies, world: int, triangle: int, column: real, row: real):
         """Share of grouser at a place inside a triangle."""
         corners = b.triangles[natural(triangle)]
-        A = b.placed[world, natural(corners[0])]
-        B = b.placed[world, natural(corners[1])] - A
-        C = b.placed[world, natural(corners[2])] - A
-        per = real(1.0) / (B[0] * C[1] - C[0] * B[1])
-        x = column - A[0]
-        y = row - A[1]
-        v = (x * C[1] - C[0] * y) * per
-        w = (B[0] * y - x * B[1]) * per
+        w = within_triangle(b, world, corners, column, row)
         return (
-            (real(1.0) - v - w) * b.lugs[natural(corners[0])]
-            + v * b.lugs[natural(corners[1])]
-            + w * b.lugs[natural(corners[2])]
+            w[0] * b.lugs[natural(corners[0])] + w[1] * b.lugs[natural(corners[1])] + w[2] * b.lugs[natural(corners[2])]
         )
 
     @wp.func
