@@ -1,0 +1,489 @@
+"""Convex contact as a force module: candidates, coal's calls, launches."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from grouser.contact.convex import kernels as k_
+from grouser.contact.convex import laws
+from grouser.contact.convex.kernels import convex_kernels
+from grouser.contact.convex.parts import ConvexPart, Material
+from grouser.errors import InputError
+from grouser.module import Channel, Motion, Outputs
+from grouser.precision import precision
+from grouser.terrain.course import Course, Seams
+from grouser.terrain.polyhedra import MOST_CORNERS, Polyhedron
+
+POINTS_EACH = 24  # contact points a contact has room for, on average
+TOLERANCE = 1e-10  # [m] of coal's GJK and EPA; with its 1e-6 a face that rests can pass for a crossing of edges
+STATE = ("count", "pair", "state", "normal", "centre", "xi", "phi", "pressure", "slope", "area")
+KINDS = ("face", "edge", "vertex")
+
+
+class ConvexContact:
+    """Convex parts of machines against the pieces of a course, and against parts of other bodies.
+
+    coal finds direction and depth of two solids (GJK, EPA) from the direction of the last step; contact points are
+    clipped and every one has its own depth. Against the course the step is implicit; between two bodies forces are
+    explicit, exactly opposite, and `step_limit` says how large a step they bear.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[ConvexPart],
+        course: Course | Iterable[Polyhedron] | None,
+        material: Material | None = None,
+        friction: tuple[float, float] | float = (0.6, 0.5),
+        *,
+        between: Sequence[tuple[str, str]] = (),
+        law: Any = laws.penalty_pressure,
+        capacity: int = 256,
+        name: str = "convex",
+    ):
+        """`friction`: stick and slip, or one for both. `between`: names of parts of two bodies that may touch.
+
+        `law`: pressure at a point, see laws.py. `capacity`: candidates and contacts there is room for.
+        """
+        self.name, self.parts, self.material = name, tuple(parts), material or Material()
+        self.friction = friction if isinstance(friction, tuple) else (friction, friction)
+        self.course = course if course is None or isinstance(course, Course) else Course(tuple(course))
+        self.law, self.capacity = law, capacity
+        self._check(between)
+        self.bodies = tuple(dict.fromkeys(part.body for part in self.parts))
+        self.labels = tuple(part.label for part in self.parts)
+        self.between = [(self.labels.index(a), self.labels.index(b)) for a, b in between]
+        self._solids = [part.solid() for part in self.parts]
+        self.step_limit = math.inf
+        self.surfaces = {body: self._shown(body) for body in self.bodies}
+        self.fixed = {self.course.name: self.course} if self.course else {}
+
+    def _check(self, between: Sequence[tuple[str, str]]) -> None:
+        """Refuse by name what cannot be."""
+        labels = [part.label for part in self.parts]
+        twice = [label for k, label in enumerate(labels) if label in labels[:k]]
+        if not self.parts:
+            raise InputError(f"{self.name}: no part is given; at least one is needed")
+        if twice:
+            raise InputError(f"{self.name}: two parts are called {twice[0]!r}; give each a name of its own")
+        if self.course is None and not between:
+            raise InputError(f"{self.name}: neither a course nor pairs of parts are given; one is needed")
+        if not (len(self.friction) == 2 and 0 <= self.friction[1] <= self.friction[0] < math.inf):
+            raise InputError(
+                f"{self.name}: friction {self.friction} is not allowed; stick, slip, 0 <= slip <= stick are"
+            )
+        for pair in between:
+            unknown = [label for label in pair if label not in labels]
+            if unknown:
+                raise InputError(f"{self.name}: pair {pair}: no part {unknown[0]!r}; there are {', '.join(labels)}")
+            one, two = (self.parts[labels.index(label)].body for label in pair)
+            if one == two:
+                raise InputError(
+                    f"{self.name}: pair {pair}: both are parts of {one!r}; parts of two bodies are allowed"
+                )
+        if not 0 < self.capacity <= 1 << 20:
+            raise InputError(f"{self.name}: capacity {self.capacity} is not allowed; 1 to {1 << 20} are")
+
+    def _shown(self, body: str) -> Any:
+        """All parts of a body as one mesh, for display."""
+        own = [solid for part, solid in zip(self.parts, self._solids, strict=True) if part.body == body]
+        first = np.cumsum([0] + [len(solid.vertices) for solid in own])
+        return SimpleNamespace(
+            vertices=np.concatenate([solid.vertices for solid in own]),
+            triangles=np.concatenate([solid.triangles + k for solid, k in zip(own, first, strict=False)]),
+        )
+
+    # ---- step limit -----------------------------------------------------------------------------------
+
+    def declare(self, spec) -> None:
+        """Take these contacts away from MuJoCo; find the step limit of parts of two bodies."""
+        pairs = [("world", body) for body in self.bodies] if self.course else []
+        pairs += [(self.parts[a].body, self.parts[b].body) for a, b in self.between]
+        for names in dict.fromkeys(pairs):
+            if not any({e.bodyname1, e.bodyname2} == set(names) for e in spec.excludes):
+                spec.add_exclude(bodyname1=names[0], bodyname2=names[1])
+        if self.between:
+            self._find_step_limit(spec)
+
+    def _find_step_limit(self, spec) -> None:
+        """Largest stable step of explicit contact over the broadest face of the smaller part.
+
+        h = 2 (sqrt(1 + z^2) - z) / w with w^2 = c A (1/m_1 + 1/m_2), z = d A (1/m_1 + 1/m_2) / (2 w): the limit of
+        the semi-implicit Euler step on a spring and damper. 1/m of a body is 1/mass + r^2 / inertia with r the
+        radius of gyration of the face, so that tilting is covered too.
+        """
+        try:
+            model = spec.copy().compile()
+        except ValueError as error:
+            raise InputError(f"model {spec.modelname!r}: {' '.join(str(error).split())}") from None
+        law = self.material.constants(self.friction)
+        for a, b in self.between:
+            area = min(_pressed_area(self._solids[k], self.material.spread) for k in (a, b))
+            give = sum(self._mobility(model, k) for k in (a, b))
+            if give > 0:
+                w = math.sqrt(law["c"] * area * give)
+                z = law["d"] * area * give / (2 * w)
+                limit = 2 * (math.sqrt(1 + z * z) - z) / w
+                if limit < self.step_limit:
+                    self.step_limit, self._tightest = limit, (self.labels[a], self.labels[b])
+
+    def _mobility(self, model, part: int) -> float:
+        """[1/kg] how easily a part's body lets a corner of its broadest face be moved."""
+        try:
+            body = model.body(self.parts[part].body)
+        except KeyError:
+            return 0.0  # the engine refuses it by name
+        mass, inertia = float(model.body_mass[body.id]), float(model.body_inertia[body.id].min())
+        return (1 / mass + (self._solids[part].size ** 2 / 4 / inertia if inertia > 0 else 0.0)) if mass > 0 else 0.0
+
+    # ---- allocation -----------------------------------------------------------------------------------
+
+    def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
+        if step > self.step_limit:
+            one, two = self._tightest
+            raise InputError(
+                f"step: {step:g} s is above the {self.step_limit:.3g} s module {self.name!r} is stable at (parts "
+                f"{one!r} and {two!r} face to face); take a smaller step or a softer material"
+            )
+        if motion.position.shape[0] != 1 or not motion.position.device.is_cpu:
+            raise InputError(
+                f"{self.name}: {motion.position.shape[0]} worlds on {motion.position.device} are not supported: coal "
+                "works on the CPU, one world at a time"
+            )
+        self.motion, self.out = motion, out
+        self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
+        self.kernels = convex_kernels(self.precision.name, self.law)
+        self._h = step
+        self._step = wp.array([step], dtype=self.precision.real, device="cpu")
+        self._make_solids(rows)
+        self._make_room()
+        self._make_coal()
+        self._graphs: dict[str, Any] = {}
+
+    def _reals(self, values, dtype=None) -> wp.array:
+        return wp.array(
+            np.ascontiguousarray(values, self.precision.numpy), dtype=dtype or self.precision.real, device="cpu"
+        )
+
+    def _make_solids(self, rows: Sequence[int]) -> None:
+        """Parts, then course pieces, one after another."""
+        s, p = self.kernels.Solids(), self.precision
+        pieces = list(self.course.pieces) if self.course else []
+        solids = [*self._solids, *pieces]
+        seams = [_open(solid) for solid in self._solids] + (list(self.course.seams) if self.course else [])
+        loops = [np.array(f) for solid in solids for f in solid.faces]
+        first_vertex = np.cumsum([0] + [len(solid.vertices) for solid in solids])
+        owner = np.repeat(np.arange(len(solids)), [len(solid.faces) for solid in solids])
+
+        def ints(values, kind: Any = np.int32) -> wp.array:
+            return wp.array(np.ascontiguousarray(values, kind), device="cpu")
+
+        s.parts = len(self.parts)
+        s.first_vertex = ints(first_vertex)
+        s.vertex = self._reals(np.concatenate([solid.vertices for solid in solids]), p.vec3)
+        s.cover, s.ridge = (
+            ints(np.concatenate([getattr(seam, n) for seam in seams]), np.int64) for n in ("cover", "ridge")
+        )
+        s.first_face = ints(np.cumsum([0] + [len(solid.faces) for solid in solids]))
+        s.normal = self._reals(np.concatenate([solid.normals for solid in solids]), p.vec3)
+        s.offset = self._reals(np.concatenate([solid.offsets for solid in solids]))
+        s.covered = ints(np.concatenate([seam.covered for seam in seams]))
+        s.first_corner = ints(np.cumsum([0] + [len(loop) for loop in loops]))
+        s.corner = ints(np.concatenate([loop + first_vertex[k] for loop, k in zip(loops, owner, strict=True)]))
+        s.seam = ints(np.concatenate([edge for seam in seams for edge in seam.edges]))
+        row = dict(zip(self.bodies, rows, strict=True))
+        s.row = ints([row[part.body] for part in self.parts])
+        s.out = ints([self.bodies.index(part.body) for part in self.parts])
+        s.radius = self._reals([np.linalg.norm(solid.vertices, axis=1).max() for solid in self._solids])
+        s.between = wp.array(np.array(self.between, np.int32).reshape(-1, 2), dtype=wp.int32, device="cpu")
+        self._tree = self._make_tree(pieces)
+        s.bvh = self._tree.id if self._tree else 0
+        s.material = self._make_material()
+        s.step = self._step
+        self._device_solids = s
+
+    def _make_tree(self, pieces: list[Polyhedron]):
+        """Warp's tree over the boxes of the course, float32 and padded by its round-off."""
+        if not pieces:
+            return None
+        low = np.array([piece.vertices.min(0) for piece in pieces])
+        high = np.array([piece.vertices.max(0) for piece in pieces])
+        pad = 1e-6 * max(np.abs(low).max(), np.abs(high).max())
+        return wp.Bvh(
+            wp.array((low - pad).astype(np.float32), dtype=wp.vec3, device="cpu"),
+            wp.array((high + pad).astype(np.float32), dtype=wp.vec3, device="cpu"),
+        )
+
+    def _make_material(self):
+        m = self.kernels.Material()
+        for key, value in self.material.constants(self.friction).items():
+            setattr(m, key, value)
+        m.law = self.precision.vec2(*self.material.law)
+        return m
+
+    def _zeros(self, count: int, *kinds) -> list[wp.array]:
+        return [wp.zeros(count, dtype=kind, device="cpu") for kind in kinds]
+
+    def _make_room(self) -> None:
+        k, p, n = self.kernels, self.precision, self.capacity
+        a = self._places = k.Places()
+        fields = ("position", "ahead_position", "velocity", "spin", "low", "high")
+        for field in fields:
+            (array,) = self._zeros(len(self.parts), p.vec3)
+            setattr(a, field, array)
+        a.rotation, a.ahead_rotation = self._zeros(len(self.parts), p.mat33, p.mat33)
+        f = self._found = k.Found()
+        f.pair = wp.zeros((n, 2), dtype=wp.int32, device="cpu")
+        f.guess, f.normal, f.point = self._zeros(n, *[p.vec3] * 3)
+        f.reach, f.distance, f.touch = self._zeros(n, p.real, p.real, wp.int32)
+        (f.counts,) = self._zeros(k_.COUNTS, wp.int32)
+        self._sticks, self._trial = self._make_sticks(), self._make_sticks()
+        e = self._contacts = k.Contacts()
+        e.kind, e.deepest, e.force, e.pressed = self._zeros(n, wp.int32, p.real, p.vec3, p.vec3)
+        e.first_point, e.first_corner = self._zeros(n + 1, wp.int32, wp.int32)
+        points = POINTS_EACH * n + 6 * MOST_CORNERS
+        e.at, e.corner = self._zeros(points, p.vec3, p.vec3)
+        e.area, e.load, e.dip, e.depth = self._zeros(points, *[p.real] * 4)
+        (e.stored,) = self._zeros(1, p.real)
+        e.polygon = wp.zeros((2, 2 * MOST_CORNERS + 8), dtype=p.vec3, device="cpu")
+        e.flag = wp.zeros((2, 2 * MOST_CORNERS + 8), dtype=wp.int32, device="cpu")
+        o = self.out  # forces now, for channels, beside those of the step
+        self._now = Outputs(*(wp.zeros_like(x) for x in (o.wrench, o.implicit, o.effective, o.status)))
+
+    def _make_sticks(self):
+        a, p, n = self.kernels.Sticks(), self.precision, self.capacity
+        (a.count,) = self._zeros(1, wp.int32)
+        a.pair = wp.zeros((n, 2), dtype=wp.int32, device="cpu")
+        a.state, a.phi, a.pressure, a.area = self._zeros(n, wp.int32, *[p.real] * 3)
+        a.normal, a.centre, a.xi, a.slope = self._zeros(n, *[p.vec3] * 4)
+        return a
+
+    def _make_coal(self) -> None:
+        """coal's shapes and poses; what joins two of them is made when they first come near each other."""
+        try:
+            coal: Any = importlib.import_module("coal")
+        except ImportError:
+            raise InputError(
+                f"{self.name}: convex contact needs the package coal: pip install 'grouser[convex]'"
+            ) from None
+        self._coal: Any = coal
+        self._pieces = list(self.course.pieces) if self.course else []
+        self._shapes: dict[int, Any] = {}
+        self._pairs: dict[tuple[int, int], tuple[Any, Any, Any]] = {}
+        self._ahead = [coal.Transform3s() for _ in self.parts]
+        self._present = [coal.Transform3s() for _ in self.parts]
+        self._still = coal.Transform3s()
+        self._request, self._result = coal.CollisionRequest(), coal.CollisionResult()
+        self._request.gjk_tolerance = self._request.epa_tolerance = TOLERANCE
+        self._request.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
+        f, a = self._found, self._places
+        self._host = {
+            "pair": f.pair.numpy(), "guess": f.guess.numpy(), "reach": f.reach.numpy(), "touch": f.touch.numpy(),
+            "normal": f.normal.numpy(), "distance": f.distance.numpy(), "point": f.point.numpy(),
+            "counts": f.counts.numpy(), "place": a.position.numpy(), "turn": a.rotation.numpy(),
+            "ahead_place": a.ahead_position.numpy(), "ahead_turn": a.ahead_rotation.numpy(),
+        }  # fmt: skip
+
+    def _shape(self, solid: int):
+        """coal's convex of a solid, made once."""
+        if solid not in self._shapes:
+            parts = len(self.parts)
+            source = self._solids[solid] if solid < parts else self._pieces[solid - parts]
+            points = self._coal.StdVec_Vec3s()
+            for vertex in source.vertices:
+                points.append(vertex)
+            self._shapes[solid] = self._coal.Convex.convexHull(points, True, "Qt")
+        return self._shapes[solid]
+
+    def _join(self, a: int, b: int):
+        """coal's functor of a pair with the two poses it is called with."""
+        ground = b >= len(self.parts)
+        functor = self._coal.ComputeCollision(self._shape(a), self._shape(b))
+        poses = (self._ahead[a], self._still) if ground else (self._present[a], self._present[b])
+        self._pairs[a, b] = out = (functor, *poses)
+        return out
+
+    # ---- the step -------------------------------------------------------------------------------------
+
+    def evaluate(self, h: float) -> None:
+        self._set_step(h)
+        self._run("search", self._launch_search)
+        self._collide()
+        self._run("press", lambda: self._launch_press(self.out))
+
+    def commit(self, h: float) -> None:
+        self._set_step(h)
+        self._run("stick", self._launch_stick)
+
+    def _set_step(self, h: float) -> None:
+        if h != self._h:
+            self._h = h
+            self._step.fill_(h)
+
+    def _collide(self) -> None:
+        """Asks coal about every candidate; all that is done in Python in a step."""
+        host, request, result, pairs = self._host, self._request, self._result, self._pairs
+        count = int(host["counts"][k_.CANDIDATES])
+        if not count:
+            return
+        touch, normal, distance, point = host["touch"], host["normal"], host["distance"], host["point"]
+        guess, reach = host["guess"], host["reach"]
+        listed = host["pair"][:count].tolist()
+        for part in {part for pair in listed for part in pair if part < len(self.parts)}:
+            ahead, present = self._ahead[part], self._present[part]
+            ahead.setRotation(host["ahead_turn"][part])
+            ahead.setTranslation(host["ahead_place"][part])
+            present.setRotation(host["turn"][part])
+            present.setTranslation(host["place"][part])
+        for k, (a, b) in enumerate(listed):
+            functor, one, two = pairs.get((a, b)) or self._join(a, b)
+            request.cached_gjk_guess = guess[k]
+            request.security_margin = reach[k]
+            result.clear()
+            if functor(one, two, request, result):
+                contact = result.getContact(0)
+                touch[k] = 1
+                normal[k] = contact.normal
+                distance[k] = contact.penetration_depth
+                point[k] = contact.pos
+            else:
+                touch[k] = 0
+
+    def _run(self, name: str, launch) -> None:
+        """Replay a captured launch; capture it the first time."""
+        if name not in self._graphs:
+            wp.load_module(self.kernels.module, device="cpu")
+            with wp.ScopedCapture(device="cpu") as capture:
+                launch()
+            self._graphs[name] = capture.graph
+        wp.capture_launch(self._graphs[name])
+
+    def _launch_search(self) -> None:
+        m = self.motion
+        inputs = [
+            self._device_solids,
+            self._places,
+            self._found,
+            self._sticks,
+            m.position,
+            m.rotation,
+            m.velocity,
+            m.spin,
+        ]
+        wp.launch(self.kernels.search, dim=1, inputs=inputs, device="cpu")
+
+    def _launch_press(self, out: Outputs) -> None:
+        inputs = [self._device_solids, self._places, self._found, self._sticks, self._trial, self._contacts]
+        wp.launch(self.kernels.press, dim=1, inputs=[*inputs, out.wrench, out.implicit, out.status], device="cpu")
+
+    def _launch_stick(self) -> None:
+        m = self.motion
+        inputs = [
+            self._device_solids, self._places, self._sticks, self._trial, self._contacts, m.position, m.velocity, m.spin
+        ]  # fmt: skip
+        wp.launch(self.kernels.stick, dim=1, inputs=inputs, device="cpu")
+
+    def look(self) -> None:
+        """Contact as it is now, for channels: the state stays, and so do the outputs."""
+        before = self._h
+        self._set_step(0.0)
+        self._run("search", self._launch_search)
+        self._collide()
+        self._run("look", lambda: self._launch_press(self._now))
+        self._set_step(before)
+
+    # ---- state, channels ------------------------------------------------------------------------------
+
+    def explain(self, code: int) -> tuple[str, bool]:
+        return f"more contacts than there is room for ({self.capacity}): raise the module's capacity", True
+
+    def state(self) -> dict[str, wp.array]:
+        s = self._sticks
+        return {key: getattr(s, key) for key in STATE}
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        for array in (*self.state().values(), self._trial.count):
+            array.zero_()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Of the last evaluation: pairs the search met, candidates coal was asked about, contacts, points."""
+        c = self._host["counts"]
+        return {
+            "seen": int(c[k_.SEEN]), "candidates": int(c[k_.CANDIDATES]), "contacts": int(c[k_.CONTACTS]),
+            "points": int(c[k_.POINTS]),
+        }  # fmt: skip
+
+    def contacts(self) -> np.ndarray:
+        """(contact, 10) of the last evaluation: centre of pressure [m], force on the part [N], depth [m], kind
+        (0 face, 1 edge, 2 vertex), part, piece (below 0: another part, -1 - number)."""
+        n, e, pair = self.counts["contacts"], self._contacts, self._trial.pair.numpy()
+        other = pair[:n, 1] - len(self.parts)
+        other = np.where(other < 0, -1 - pair[:n, 1], other)
+        return np.column_stack([
+            e.pressed.numpy()[:n], e.force.numpy()[:n], e.deepest.numpy()[:n], e.kind.numpy()[:n], pair[:n, 0], other,
+        ]).astype(float).reshape(n, 10)  # fmt: skip
+
+    def points(self) -> np.ndarray:
+        """(point, 5) of the last evaluation: clipped corners [m], their own depth [m], number of the contact."""
+        n, e = self.counts["contacts"], self._contacts
+        first = e.first_corner.numpy()[: n + 1]
+        total = int(first[-1]) if n else 0
+        owner = np.repeat(np.arange(n), np.diff(first))
+        return np.column_stack([e.corner.numpy()[:total], e.depth.numpy()[:total], owner]).astype(float).reshape(-1, 5)
+
+    def normals(self) -> np.ndarray:
+        """(contact, 3) of the last evaluation: direction that pushes the part out."""
+        return self._trial.normal.numpy()[: self.counts["contacts"]].astype(float)
+
+    def stored(self) -> float:
+        """[J] in the springs at the last evaluation; exact for the penalty law."""
+        return float(self._contacts.stored.numpy()[0])
+
+    def _seen_now(self, read):
+        def value():
+            self.look()
+            return read()
+
+        return value
+
+    def channels(self) -> list[Channel]:
+        count, out = len(self.bodies), self.out
+        return [
+            Channel(
+                f"{self.name}/force", "N", (count, 3), labels=self.bodies, read=lambda: out.effective.numpy()[..., :3]
+            ),
+            Channel(
+                f"{self.name}/torque",
+                "N m",
+                (count, 3),
+                labels=self.bodies,
+                read=lambda: out.effective.numpy()[..., 3:],
+            ),
+            Channel(f"{self.name}/stored", "J", frame="", read=self._seen_now(lambda: np.array([self.stored()]))),
+            Channel(f"{self.name}/contacts", "m, N, m, 1", (10,), kind="ragged", read=self.contacts),
+            Channel(f"{self.name}/points", "m, m, 1", (5,), kind="ragged", read=self.points),
+        ]
+
+
+def _open(solid: Polyhedron) -> Seams:
+    """A part has no neighbours."""
+    zeros = np.zeros(len(solid.vertices), np.int64)
+    return Seams(np.zeros(len(solid.faces), bool), zeros, zeros, tuple(np.zeros(len(f), bool) for f in solid.faces))
+
+
+def _pressed_area(solid: Polyhedron, spread: float) -> float:
+    """[m^2] A + r P + pi r^2 of the broadest face."""
+    return max(_area(solid.vertices[list(f)], spread) for f in solid.faces)
+
+
+def _area(ring: np.ndarray, spread: float) -> float:
+    edges = np.roll(ring, -1, 0) - ring
+    area = np.linalg.norm(np.cross(ring - ring[0], edges).sum(0)) / 2
+    return float(area + spread * np.linalg.norm(edges, axis=1).sum() + math.pi * spread**2)

@@ -1,0 +1,191 @@
+"""Splitting into convex solids before a run: patches of a faceted course, any closed mesh, an elevation grid.
+
+004_9efc820d43f2399a.txt grows a piece over neighbouring triangles while they stay convex and looks at neighbours only;
+its pieces are open shells. Here the whole piece is looked at, and each gets a body behind its faces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.terrain import checks
+from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.mesh_file import _read as read_mesh
+from grouser.terrain.polyhedra import Polyhedron, hull
+
+VERSION = 1  # of what is kept on disk
+CONVEX = 1e-6  # of the size: how far a corner may stand out of a face's plane
+FACING = 0.1  # least cosine between a face and the mean direction of its patch: the body behind must stay behind
+METHODS = ("coacd", "patches")
+
+
+def split_mesh(source, method: str, thickness: float, threshold: float, cache: str | Path | None) -> list[Polyhedron]:
+    """Convex pieces of a mesh; the same mesh and options are split once and then read from disk."""
+    what, vertices, triangles = read_mesh(source)
+    checks.choice(method, f"{what}: method", METHODS)
+    checks.number(thickness, f"{what}: thickness", above=0.0)
+    checks.number(threshold, f"{what}: threshold", above=0.0)
+    option = thickness if method == "patches" else threshold
+    key = hashlib.sha256(f"{VERSION} {method} {option!r}".encode())
+    key.update(np.ascontiguousarray(vertices, float).tobytes())
+    key.update(np.ascontiguousarray(triangles, np.int64).tobytes())
+    file = (Path(cache) if cache else cache_folder()) / f"{key.hexdigest()[:32]}.npz"
+    clouds = _read_clouds(file)
+    if clouds is None:
+        clouds = (
+            grow_patches(vertices, triangles, thickness)
+            if method == "patches"
+            else _coacd(vertices, triangles, threshold)
+        )
+        _write_clouds(file, clouds)
+    return [hull(points, f"piece {k + 1}") for k, points in enumerate(clouds)]
+
+
+def cache_folder() -> Path:
+    """Where split meshes are kept: $GROUSER_CACHE, else the user's cache folder."""
+    root = os.environ.get("GROUSER_CACHE")
+    base = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "grouser"
+    return base / "courses"
+
+
+def _read_clouds(file: Path) -> list[np.ndarray] | None:
+    """Corners of the pieces, or None where there is no file or it is damaged."""
+    try:
+        with np.load(file) as kept:
+            return np.split(kept["points"], kept["first"][1:-1])
+    except (OSError, ValueError, KeyError, EOFError):
+        return None
+
+
+def _write_clouds(file: Path, clouds: list[np.ndarray]) -> None:
+    """In one move, so that two runs may split the same mesh; a folder that cannot be written keeps nothing."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_name(f"{file.stem}.{os.getpid()}.npz")
+        np.savez(part, points=np.concatenate(clouds), first=np.cumsum([0] + [len(c) for c in clouds]))
+        part.replace(file)
+    except OSError:
+        return
+
+
+def _coacd(vertices: np.ndarray, triangles: np.ndarray, threshold: float) -> list[np.ndarray]:
+    try:
+        import coacd
+    except ImportError:
+        raise InputError("method 'coacd' needs the package coacd: pip install 'grouser[convex]'") from None
+    coacd.set_log_level("error")
+    return [points for points, _ in coacd.run_coacd(coacd.Mesh(vertices, triangles), threshold=threshold, seed=0)]
+
+
+def grow_patches(vertices: np.ndarray, triangles: np.ndarray, thickness: float) -> list[np.ndarray]:
+    """Corners of a solid for each convex patch; triangles are counter-clockwise from outside."""
+    vertices, triangles = np.asarray(vertices, float), np.asarray(triangles, np.int64)
+    vertices, place = np.unique(vertices.round(9), axis=0, return_inverse=True)
+    triangles = place.reshape(-1)[triangles]
+    a, b, c = (vertices[triangles[:, k]] for k in range(3))
+    double = np.cross(b - a, c - a)
+    area = np.linalg.norm(double, axis=1)
+    whole = area > 0
+    triangles, normals = triangles[whole], double[whole] / area[whole, None]
+    area = area[whole] / 2
+    neighbours = _neighbours(triangles)
+    tolerance = CONVEX * float(np.ptp(vertices, axis=0).max())
+    free = np.ones(len(triangles), bool)
+    clouds = []
+    for seed in range(len(triangles)):
+        if not free[seed]:
+            continue
+        patch, edge = [seed], list(neighbours[seed])
+        free[seed] = False
+        while edge:
+            t = edge.pop(0)
+            if free[t] and _stays_convex([*patch, t], vertices, triangles, normals, area, tolerance):
+                patch.append(t)
+                free[t] = False
+                edge = list(
+                    dict.fromkeys([*edge, *neighbours[t], *(n for p in patch for n in neighbours[p] if free[n])])
+                )
+        corners = vertices[np.unique(triangles[patch])]
+        inward = -_mean(normals[patch], area[patch])
+        clouds.append(np.vstack([corners, corners + thickness * inward]))
+    return clouds
+
+
+def _neighbours(triangles: np.ndarray) -> list[list[int]]:
+    """Triangles across each edge."""
+    at: dict[tuple[int, int], list[int]] = {}
+    for t, corners in enumerate(triangles.tolist()):
+        for i in range(3):
+            at.setdefault((min(corners[i], corners[i - 1]), max(corners[i], corners[i - 1])), []).append(t)
+    out: list[list[int]] = [[] for _ in range(len(triangles))]
+    for shared in at.values():
+        for t in shared:
+            out[t] += [other for other in shared if other != t]
+    return out
+
+
+def _mean(normals: np.ndarray, area: np.ndarray) -> np.ndarray:
+    mean = (normals * area[:, None]).sum(0)
+    return mean / np.linalg.norm(mean)
+
+
+def _stays_convex(patch, vertices, triangles, normals, area, tolerance: float) -> bool:
+    """The whole patch: no corner outside any face, all faces look one way, and seen from there no bay or hole."""
+    mean = (normals[patch] * area[patch, None]).sum(0)
+    size = np.linalg.norm(mean)
+    if size <= 0 or (normals[patch] @ mean).min() < FACING * size:
+        return False
+    corners = vertices[np.unique(triangles[patch])]
+    first = vertices[triangles[patch, 0]]
+    height = (corners[None] - first[:, None]) @ normals[patch][:, :, None]
+    if height.max() > tolerance:
+        return False
+    mean = mean / size
+    return bool(_outline_area(corners, mean) - size <= tolerance * np.ptp(corners, axis=0).max() + 1e-9 * size)
+
+
+def _outline_area(corners: np.ndarray, direction: np.ndarray) -> float:
+    """[m^2] of the convex outline of corners seen along `direction`."""
+    from scipy.spatial import ConvexHull
+
+    helper = np.eye(3)[np.argmin(np.abs(direction))]
+    e1 = np.cross(direction, helper)
+    e1 /= np.linalg.norm(e1)
+    return float(ConvexHull(np.column_stack([corners @ e1, corners @ np.cross(direction, e1)])).volume)
+
+
+def grid_prisms(elevation: ElevationGrid, depth: float) -> list[Polyhedron]:
+    """Two prisms under every cell, from the surface to one level below; cells split where that is flatter."""
+    z, x, y = elevation.heights, elevation.x, elevation.y
+    level = float(z.min()) - depth
+    rows, columns = z.shape
+    pieces = []
+    for i in range(rows - 1):
+        for j in range(columns - 1):
+            a, b, c, d = (
+                (x[j + v], y[i + u], z[i + u, j + v]) for u, v in ((0, 0), (0, 1), (1, 1), (1, 0))
+            )  # fmt: skip
+            for corners in ((a, b, c), (a, c, d)) if abs(a[2] - c[2]) <= abs(b[2] - d[2]) else ((a, b, d), (b, c, d)):
+                pieces.append(_prism(np.array(corners), level))
+    return pieces
+
+
+_PRISM = ((0, 1, 2), (5, 4, 3), (0, 3, 4, 1), (1, 4, 5, 2), (2, 5, 3, 0))
+
+
+def _prism(top: np.ndarray, level: float) -> Polyhedron:
+    """The prism under a triangle that is counter-clockwise from above."""
+    bottom = top.copy()
+    bottom[:, 2] = level
+    vertices = np.vstack([top, bottom])
+    normals = []
+    for face in _PRISM:
+        a, b, c = vertices[list(face[:3])]
+        n = np.cross(b - a, c - a)
+        normals.append(n / np.linalg.norm(n))
+    return Polyhedron(vertices, _PRISM, np.array(normals), "prism")
