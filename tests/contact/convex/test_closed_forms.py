@@ -115,7 +115,7 @@ def test_crossing_edges_touch_in_a_point():
     assert contact[:3] == pytest.approx([0, 0, top], abs=depth)
     assert module.normals()[0] == pytest.approx([0, 0, 1], abs=1e-6)
     material = Material()
-    assert contact[5] == pytest.approx(material.stiffness * math.pi / 2 * material.spread**2 * depth, rel=CLOSED)
+    assert contact[5] == pytest.approx(material.stiffness * math.pi / 4 * material.spread**2 * depth, rel=CLOSED)
 
 
 def test_bekker_at_every_point_sinks_as_the_plate_does():

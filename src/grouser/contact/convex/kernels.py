@@ -264,7 +264,10 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
 
     @wp.func
     def reference(s: Solids, a: int, b: int, xa: vec3, Ra: mat33, xb: vec3, Rb: mat33, away: vec3, distance: real):
-        """Reference face (-1: two edges cross), whether it is of the part, direction out, depth [m] along it."""
+        """Reference face, whether it is of the part, whether two edges cross, direction out, depth [m] along it.
+
+        Where two edges cross the direction is coal's, and the face that looks most along it stands for the reference.
+        """
         back_b = wp.transpose(Rb)
         back_a = wp.transpose(Ra)
         local = back_b * away
@@ -274,6 +277,7 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
             aligned = real(-0.1)
         face = int(-1)
         of_part = int(0)
+        crossing = int(0)
         out = away
         depth = real(1.0e30)
         for f in range(s.first_face[b], s.first_face[b + 1]):
@@ -301,11 +305,20 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
                         of_part = 1
                         out = m
         edges = -distance < depth - real(PREFERENCE) * wp.abs(depth) - real(CLOSE)
-        if trusted and edges:
-            face = -1
+        if face < 0 or (trusted and edges):
+            crossing = 1
             depth = -distance
             out = away
-        return face, of_part, out, depth
+            face = facing(s, b, back_b * away)
+            of_part = 0
+            own = facing(s, a, -(back_a * away))
+            along = real(0.0)
+            if face >= 0:
+                along = wp.dot(Rb * s.normal[face], away)
+            if -wp.dot(Ra * s.normal[own], away) > along + real(PREFERENCE):
+                face = own
+                of_part = 1
+        return face, of_part, crossing, out, depth
 
     @wp.func
     def cut(e: Contacts, side: int, count: int, origin: vec3, inward: vec3, flag: int):
@@ -340,7 +353,10 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
     def clip(
         s: Solids, e: Contacts, face: int, solid: int, x: vec3, R: mat33, other: int, xo: vec3, Ro: mat33, out: vec3,
     ):  # fmt: skip
-        """The incident face of `other` within the sides of the reference face of `solid`, whose normal is `out`."""
+        """The incident face of `other` within the sides of the reference face of `solid`, both seen along `out`.
+
+        `out` points away from `solid`.
+        """
         incident = facing(s, other, -(wp.transpose(Ro) * out))
         side = int(0)
         count = int(0)
@@ -395,13 +411,15 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
         pressure = real(0.0)
         slope = vec3()
         if own >= 0:
+            # the load and the stick force are kept where a patch grows, the pressure and the way across a seam
             state = sticks.state[own]
-            phi = sticks.phi[own] * wp.dot(sticks.normal[own], normal)
-            xi = sticks.xi[own] + phi * wp.cross(normal, centre - x - R * sticks.centre[own])
-            xi = xi - wp.dot(xi, normal) * normal
             share = wp.min(real(1.0), sticks.area[broad] / area)
+            shift = centre - x - R * sticks.centre[broad]
+            phi = share * sticks.phi[broad] * wp.dot(sticks.normal[broad], normal)
+            xi = share * sticks.xi[broad] + phi * wp.cross(normal, shift)
+            xi = xi - wp.dot(xi, normal) * normal
             slope = share * sticks.slope[broad]
-            pressure = share * sticks.pressure[broad] + wp.dot(slope, centre - x - R * sticks.centre[broad])
+            pressure = share * sticks.pressure[broad] + wp.dot(slope, shift)
         return state, xi, phi, pressure, slope
 
     @wp.func
@@ -497,49 +515,47 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
             vb = places.velocity[b]
             wb = places.spin[b]
             now = zero
-        face, of_part, n, deepest = reference(s, a, b, xa, Ra, xb, Rb, -found.normal[k], found.distance[k])
+        face, of_part, crossing, n, deepest = reference(s, a, b, xa, Ra, xb, Rb, -found.normal[k], found.distance[k])
         side = int(0)
         count = int(0)
-        origin = found.point[k]
-        if face >= 0:
-            if of_part == 1:
-                side, count = clip(s, e, face, a, xa, Ra, b, xb, Rb, -n)
-                origin = xa + Ra * s.vertex[s.corner[s.first_corner[face]]]
-            else:
-                side, count = clip(s, e, face, b, xb, Rb, a, xa, Ra, n)
-                origin = xb + Rb * s.vertex[s.corner[s.first_corner[face]]]
-        # depth of a place x: along n, of the part's corner below the other's face or the other's above the part's
-        turn = real(-1.0)
+        origin = vec3()
+        steep = vec3()  # depth of a place x of the other solid, along n below the reference face: steep . (x - origin)
         if of_part == 1:
-            turn = real(1.0)
+            side, count = clip(s, e, face, a, xa, Ra, b, xb, Rb, -n)
+            origin = xa + Ra * s.vertex[s.corner[s.first_corner[face]]]
+            steep = -(Ra * s.normal[face])
+            steep = steep / wp.dot(steep, n)
+        else:
+            side, count = clip(s, e, face, b, xb, Rb, a, xa, Ra, n)
+            origin = xb + Rb * s.vertex[s.corner[s.first_corner[face]]]
+            steep = Rb * s.normal[face]
+            steep = -steep / wp.dot(steep, n)
         first_corner = e.first_corner[slot]
         corners = int(0)
         below = int(0)
-        speed_out = zero
         for i in range(count):
             x = e.polygon[side, i]
-            depth = turn * wp.dot(x - origin, n)
-            speed_out += wp.dot(va + wp.cross(wa, x - xa) - vb - wp.cross(wb, x - xb), n) / real(count)
+            depth = wp.dot(x - origin, steep)
             if depth > zero:
                 below += 1
                 if first_corner + corners < e.depth.shape[0]:
                     e.corner[first_corner + corners] = x
                     e.depth[first_corner + corners] = depth
                     corners += 1
-        held_on = zero  # time back to the depth that bounds the contact
-        if speed_out > zero:
+        held_on = zero  # time back to the depth that bounds the contact: what leaves is held as long as it is in now
+        if below == 0 and deepest <= zero:
             held_on = now
         first = e.first_point[slot]
         points = int(0)
         kind = int(FACE)
-        if below == 1:
-            kind = VERTEX
-        elif below == 2:
+        if crossing == 1 or below == 2:
             kind = EDGE
+        elif below == 1:
+            kind = VERTEX
         if count >= 3:
             # what is out of the other is cut off, by the depth that bounds the contact: linear in place
-            gradient = turn * n + held_on * wp.cross(n, wa - wb)
-            level = turn * wp.dot(-origin, n) + held_on * (
+            gradient = steep + held_on * wp.cross(n, wa - wb)
+            level = -wp.dot(origin, steep) + held_on * (
                 wp.dot(va - vb, n) - wp.dot(wp.cross(wa, xa), n) + wp.dot(wp.cross(wb, xb), n)
             )
             size2 = wp.dot(gradient, gradient)
@@ -549,17 +565,17 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
                 if points == 0:
                     found.counts[OVERFLOW] = 1
                     return False
-        if points == 0:  # two edges cross, or corners meet: one point
+        if points == 0:  # corners or edges that only just meet
             bound = deepest + held_on * wp.dot(
                 va + wp.cross(wa, found.point[k] - xa) - vb - wp.cross(wb, found.point[k] - xb), n
             )
             if bound <= zero or first >= e.area.shape[0]:
                 return False
             e.at[first] = found.point[k]
-            e.area[first] = real(0.5) * real(wp.pi) * m.spread * m.spread
+            e.area[first] = real(0.25) * real(wp.pi) * m.spread * m.spread
             points = 1
             kind = EDGE
-            origin = found.point[k] - turn * deepest * n
+            origin = found.point[k] - (deepest / wp.dot(steep, steep)) * steep
             if corners == 0 and deepest > zero and first_corner < e.depth.shape[0]:
                 e.corner[first_corner] = found.point[k]
                 e.depth[first_corner] = deepest
@@ -584,7 +600,7 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
         for i in range(points):
             x = e.at[first + i]
             w = e.area[first + i]
-            depth = turn * wp.dot(x - origin, n)
+            depth = wp.dot(x - origin, steep)
             v = va + wp.cross(wa, x - xa) - vb - wp.cross(wb, x - xb)
             outward = wp.dot(v, n)
             e.load[first + i] = real(-1.0)
@@ -773,6 +789,8 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
                     limit = penalty.friction_limit(slipping, wp.length(v), m.stick_speed, m.mu_stick * N, slip)
                     trial = w * area * (m.c_t * way + m.d_t * v)
                     kept, slips = penalty.elastic_way(way, trial, limit, slip, w * area * m.c_t)
+                    if wp.length_sq(kept) > wp.length_sq(way):
+                        kept = way  # the damper slipped, not the spring: it is no longer than it was drawn out
                     if slips == 1:
                         slid += w
                     lever = x - middle
