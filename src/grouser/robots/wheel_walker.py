@@ -56,10 +56,10 @@ class WheelWalker:
 
     sun_teeth: int = 60
     satellite_teeth: int = 24
-    wheel_teeth: int = 17
+    wheel_teeth: int = 16
 
     voltage: float = 24.0  # [V] at which the next two hold
-    stall_torque: float = 26.0  # [N m] of a motor behind its own gearbox, at the sun
+    stall_torque: float = 28.0  # [N m] of a motor behind its own gearbox, at the sun
     no_load_speed: float = 2.0  # [rad/s] of the sun
     rotor_inertia: float = 0.02  # [kg m^2] rotor seen through the gearbox
 

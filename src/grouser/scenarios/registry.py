@@ -19,6 +19,7 @@ NAMES = (
     "rover-course",
     "single-wheel",
     "viking-rocks",
+    "wheel-walker-stairs",
 )
 
 

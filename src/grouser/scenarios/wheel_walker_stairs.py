@@ -1,0 +1,379 @@
+"""A robot with wheel-stepping drives climbs stairs: 004_9efc820d43f2399a.txt Fig. 9-11, and the paper's warnings.
+
+The paper gives the layout of the drives, the ten sides of the wheels, the sequence rolling, stepping, rolling, and in
+words when it fails; stairs, robot (robots/wheel_walker.py), friction and what the warnings' cases change are assumed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pydantic
+from pydantic_core import PydanticCustomError
+
+from grouser.contact.convex import ConvexContact, ConvexPart
+from grouser.control.step_drive import StepDrive
+from grouser.errors import InputError
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.robots import wheel_walker
+from grouser.robots.wheel_walker import DRIVES, WheelWalker
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.simulation import Simulation
+from grouser.terrain.course import Course
+from grouser.terrain.courses import stairs
+from grouser.terrain.polyhedra import box
+
+PAPER = "004_9efc820d43f2399a.txt"
+STEP = 2e-3  # [s]
+RATE = 100.0  # [Hz]: a flat of forty comes down 35 times a second
+SETTLING = 0.3  # [s] before the motors start
+BESIDE = 1.0  # [m] of stairs to either side of the middle
+LANE = 2.5  # [m] to the left, where the robot with other wheels rolls
+LANE_LENGTH = 1.2  # [m] it rolls
+BEHIND = 2.0  # [m] of ground behind the robot: a dragged one goes back
+BEYOND = 0.5  # [m] behind the last riser where the rear hubs stop
+SPARE = 1.5  # [m] of landing ahead of the stopped robot
+ROUND = "round_"  # before all names of the other robot
+
+THIRD = 2 * math.pi / 3  # [rad] of a carrier: one step
+WINDOW = 1.0  # [s] over which a mode is judged
+STEPPING = THIRD / 4  # [rad] a carrier turns in a window when it steps; rocking over stairs and facets is less
+GATHERED = 0.7  # [s] after the start: the motors have come to speed
+NEAR = 0.05  # [m] ahead of a riser where rolling on the level ends
+SAME_LEVEL = 0.5  # of a rise: a hub is above a step when nearer to its height than to the one below
+
+# What the paper warns of, and the change that shows it here. Mass alone decides nothing in a free start, where forces
+# scale with it: the light robot and, for comparison, any other may drag a load (`pull`).
+CASES: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "too-light": {"mass": 20.0, "pull": 130.0},
+    "too-strong": {"voltage": 60.0},
+    "wrong-gears": {"wheel_teeth": 10},
+    "poor-grip": {"friction": 0.2},
+    "too-heavy": {"mass": 100.0},
+}
+STEPS_ON_FLAT = ("too-light", "too-strong", "wrong-gears")
+NEVER_STEPS = ("poor-grip", "too-heavy")
+WARNINGS = f"{PAPER}, last paragraph before the conclusion"
+
+Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
+
+Robot: type[Settings] = pydantic.create_model(
+    "Robot",
+    __base__=Settings,
+    __doc__="Parameters of the robot, as in `grouser.robots.wheel_walker.WheelWalker`.",
+    **{
+        f.name: (tuple[float, float, float] if f.name == "hull_size" else type(f.default), f.default)
+        for f in dataclasses.fields(WheelWalker)
+    },  # type: ignore[call-overload]
+)
+
+
+class Steps(Settings):
+    """The stairs; the paper gives no sizes."""
+
+    count: Annotated[int, pydantic.Field(ge=1, le=50)] = 4
+    rise: Metres = 0.12
+    run: Metres = 0.28
+
+
+class WheelWalkerStairs(Settings):
+    """Settings of `wheel-walker-stairs`."""
+
+    case: Literal["paper", "too-light", "too-strong", "wrong-gears", "poor-grip", "too-heavy"] = "paper"
+    hold: Literal["none", "brake", "lock"] = "none"  # carriers braked to the hull, or locked to the suns
+    stairs: Steps = Steps()
+    approach: Metres = 0.75  # of level ground ahead of the front wheels
+    friction: Annotated[float, pydantic.Field(ge=0, le=2)] = 0.7  # of wheels, carriers and hull on the stairs
+    voltage: Annotated[float, pydantic.Field(gt=0), Unit("V")] = 24.0  # applied; the motors are rated at robot.voltage
+    pull: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 0.0  # of a load that is dragged
+    robot: Robot = Robot()  # type: ignore[valid-type]
+    compare_sides: Annotated[int, pydantic.Field(ge=3, le=120)] | None = 40  # of a second robot on level ground
+    time: Annotated[float, pydantic.Field(gt=0, le=600), Unit("s")] | None = None  # None: 14 s, 5 s for a warning
+    gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
+    step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = STEP
+
+    @pydantic.model_validator(mode="after")
+    def _is_a_robot(self) -> WheelWalkerStairs:
+        try:
+            _ = self.parameters
+        except InputError as error:
+            raise PydanticCustomError("robot", "{text}", {"text": str(error)}) from None
+        return self
+
+    def changed(self, name: str) -> Any:
+        """A setting of its own, or what the case makes of it where it was not given."""
+        case = CASES[self.case]
+        return case[name] if name in case and name not in self.model_fields_set else getattr(self, name)
+
+    @property
+    def parameters(self) -> WheelWalker:
+        """The robot of this case; what was given stays as given."""
+        given = self.robot.model_fields_set
+        own = {f.name for f in dataclasses.fields(WheelWalker)} - {"voltage"} - given
+        return WheelWalker(
+            **{**self.robot.model_dump(), **{k: v for k, v in CASES[self.case].items() if k in own}}  # type: ignore[attr-defined]
+        )
+
+    @property
+    def start_x(self) -> float:
+        """[m] of the hull's middle: front wheels `approach` before the first riser, which stands at x = 0."""
+        p = self.parameters
+        return -(self.approach + p.wheel_radius + p.axle(0)[0] + p.wheelbase / 2)
+
+    @property
+    def goal(self) -> float:
+        """[m] where the hull's middle stops: all drives on the landing."""
+        return (self.stairs.count - 1) * self.stairs.run + self.parameters.wheelbase / 2 + BEYOND
+
+
+class WalkerContact(ConvexContact):
+    """Convex contact without its clipped points and stored energy in the recording."""
+
+    def channels(self) -> list[Channel]:
+        left_out = (f"{self.name}/points", f"{self.name}/stored")
+        return [channel for channel in super().channels() if channel.name not in left_out]
+
+
+def build(s: WheelWalkerStairs) -> Simulation:
+    p = s.parameters
+    parts = robot_parts(p)
+    spec = wheel_walker.build(p, gravity=s.gravity, x=s.start_x)
+    controllers = [
+        StepDrive(
+            DRIVES, s.changed("voltage"), start=SETTLING, goal=s.goal, hold=s.hold, pull=s.changed("pull"),
+            period=max(0.01, s.step),
+        )
+    ]  # fmt: skip
+    if s.compare_sides is not None:
+        other = dataclasses.replace(p, sides=s.compare_sides)
+        parts += robot_parts(other, ROUND)[:12]  # its wheels
+        frame = spec.worldbody.add_frame(pos=[0, LANE, 0])
+        spec.attach(wheel_walker.build(other, gravity=s.gravity, x=s.start_x), prefix=ROUND, frame=frame)
+        controllers.append(
+            StepDrive(
+                DRIVES, s.changed("voltage"), start=SETTLING, goal=s.start_x + LANE_LENGTH, hold=s.hold,
+                pull=s.changed("pull"), prefix=ROUND, period=max(0.01, s.step),
+            )
+        )  # fmt: skip
+    module = WalkerContact(parts, course_of(s), friction=s.changed("friction"))
+    sim = Simulation(spec, [module], controllers=controllers, step=s.step)
+    for channel in _channels(sim):
+        sim.add_channel(channel)
+    return sim
+
+
+def robot_parts(p: WheelWalker, prefix: str = "") -> list[ConvexPart]:
+    """Wheels, then carriers and hull: all that may touch the stairs."""
+    wheel, carrier = wheel_walker.wheel_vertices(p), wheel_walker.carrier_vertices(p)
+    return [
+        *(ConvexPart(f"{prefix}{name}", wheel) for name in wheel_walker.WHEELS),
+        *(ConvexPart(f"{prefix}carrier_{name}", carrier) for name in DRIVES),
+        ConvexPart(f"{prefix}hull", wheel_walker.hull_vertices(p)),
+    ]
+
+
+def course_of(s: WheelWalkerStairs) -> Course:
+    """The stairs and, where two robots are compared, level ground beside them."""
+    length = s.parameters.wheelbase / 2
+    landing = BEYOND + 2 * length + SPARE
+    main = stairs(
+        s.stairs.count, s.stairs.rise, s.stairs.run, 2 * BESIDE, approach=BEHIND + length - s.start_x, landing=landing
+    )
+    if s.compare_sides is None:
+        return main
+    size = (2 * BEHIND + LANE_LENGTH + 2 * length, 2 * BESIDE, 0.5)
+    lane = box(size, (s.start_x + LANE_LENGTH / 2, LANE, -size[2] / 2), "lane")
+    return Course((*main.pieces, lane), main.name)
+
+
+def _channels(sim: Simulation) -> list[Channel]:
+    """Where hull, hubs and a point on the front right carrier are: 004 Fig. 10."""
+    data = sim.data
+    hull, point = sim.model.body("hull").id, sim.model.body("wheel_fr_2").id
+    shown = np.array([hull, point])
+    hubs = np.array([sim.model.body(f"carrier_{name}").id for name in DRIVES])
+    names = ("hull", "carrier fr")
+    return [
+        Channel("path/x", "m", (2,), labels=names, read=lambda: data.xpos[shown, 0][None]),
+        Channel("path/z", "m", (2,), labels=names, read=lambda: data.xpos[shown, 2][None]),
+        Channel("hub/x", "m", (4,), labels=DRIVES, read=lambda: data.xpos[hubs, 0][None]),
+        Channel("hub/z", "m", (4,), labels=DRIVES, read=lambda: data.xpos[hubs, 2][None]),
+    ]
+
+
+def duration(s: WheelWalkerStairs) -> float:
+    return s.time if s.time is not None else 14.0 if s.case == "paper" else 5.0
+
+
+# ---- metrics ----------------------------------------------------------------------------------------------
+
+
+def metrics(s: WheelWalkerStairs) -> list[dict[str, Any]]:
+    p, free = s.parameters, s.hold == "none"
+    climbs, sequence, flat = (None, None, None), (None, None, None), (None, None, None)
+    if free and s.case == "paper":
+        climbs = (s.stairs.count, {"abs": 0}, f"{PAPER} Fig. 10: it climbs the stairs")
+        sequence = (["rolling", "stepping", "rolling"], None, f"{PAPER} Fig. 11")
+        flat = (0, {"abs": 0}, f"{PAPER}: rolling up to the first step")
+    elif free and s.case in STEPS_ON_FLAT:
+        flat = (None, {"min": 1}, WARNINGS)
+    elif free:
+        climbs, sequence = (0, {"abs": 0}, WARNINGS), (["rolling"], None, WARNINGS)
+    out = [
+        metric("steps_climbed", "1", "steps that all four drives stand above at the end", *climbs),
+        metric(
+            "mode_sequence", "", "modes of the front right drive in turn; stepping: its carrier turns 30 degrees in 1 s",
+            *sequence,
+        ),
+        metric(
+            "steps_on_flat", "1", "whole steps of the front right carrier before its wheels come to the first riser", *flat
+        ),
+        metric("climb_time_s", "s", "from the start of the motors until all four hubs are past the last riser"),
+        metric(
+            f"ripple_{p.sides}_sides", "1", "standard deviation over mean of the wheel's speed while rolling on the level"
+        ),
+    ]  # fmt: skip
+    if s.compare_sides is not None and s.compare_sides != p.sides:
+        finer = s.compare_sides > p.sides and s.case == "paper"
+        out += [
+            metric(f"ripple_{s.compare_sides}_sides", "1", "the same of a second robot with such wheels"),
+            metric(
+                "ripple_ratio", "1", "ripple of the second robot over that of the first",
+                None, {"max": 1.0} if finer else None, f"{PAPER}: more sides, less ripple" if finer else None,
+            ),
+        ]  # fmt: skip
+    return [
+        *out,
+        metric("motor_torque_peak_Nm", "N m", "greatest torque of a motor at its sun"),
+        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+    ]
+
+
+def measure(s: WheelWalkerStairs, recording: Recording) -> dict[str, Any]:
+    p, time = s.parameters, recording.time
+    angle = recording["joint/position[carrier_fr]"]
+    motors = np.column_stack([recording[f"actuator/force[motor_{name}]"] for name in DRIVES])
+    out = {
+        "steps_climbed": steps_climbed(s, recording),
+        "mode_sequence": mode_sequence(time, angle),
+        "steps_on_flat": steps_on_flat(s, recording),
+        "climb_time_s": climb_time(s, recording),
+        "motor_torque_peak_Nm": float(np.abs(motors).max()),
+        f"ripple_{p.sides}_sides": ripple(s, recording),
+    }
+    if s.compare_sides is not None and s.compare_sides != p.sides:
+        other = ripple(s, recording, ROUND)
+        out[f"ripple_{s.compare_sides}_sides"] = other
+        out["ripple_ratio"] = other / out[f"ripple_{p.sides}_sides"]
+    return out
+
+
+def steps_climbed(s: WheelWalkerStairs, recording: Recording) -> int:
+    """Steps of which all four hubs are past the riser and as high above as on the level."""
+    x, z = recording["hub/x"][-1], recording["hub/z"][-1] - s.parameters.hub_height
+    risers = np.arange(s.stairs.count) * s.stairs.run
+    past = (x[:, None] > risers).sum(axis=1)
+    levels = np.floor(z / s.stairs.rise + SAME_LEVEL)
+    return int(max(0, np.minimum(past, levels).min()))
+
+
+def climb_time(s: WheelWalkerStairs, recording: Recording) -> float | None:
+    last = (s.stairs.count - 1) * s.stairs.run
+    past = (recording["hub/x"] > last).all(axis=1)
+    return float(recording.time[past.argmax()] - SETTLING) if past.any() else None
+
+
+def mode_sequence(time: np.ndarray, angle: np.ndarray) -> list[str]:
+    """Rolling and stepping in turn, from the carrier's angle [rad]: a step is a turn of STEPPING within WINDOW."""
+    later = np.interp(time + WINDOW / 2, time, angle)
+    earlier = np.interp(time - WINDOW / 2, time, angle)
+    stepping = np.abs(later - earlier) > STEPPING
+    changes = np.flatnonzero(np.diff(stepping)) + 1
+    return ["stepping" if stepping[k] else "rolling" for k in (0, *changes)]
+
+
+def steps_on_flat(s: WheelWalkerStairs, recording: Recording) -> int:
+    p = s.parameters
+    before = recording["hub/x[fr]"] < -(NEAR + p.arm + p.wheel_radius)
+    reached = int(before.argmin()) if not before.all() else len(before)
+    turned = np.abs(recording["joint/position[carrier_fr]"][: max(reached, 1)]).max()
+    return int(turned / THIRD + 0.25)  # a carrier that stands on its next wheel may lean back a little
+
+
+def ripple(s: WheelWalkerStairs, recording: Recording, prefix: str = "") -> float:
+    """Of the front right drive, motors at speed, wheels not yet at the riser; nan where there is no such time."""
+    p, time = s.parameters, recording.time
+    travelled = recording[f"body/pose[{prefix}hull]"][:, 0] - s.start_x
+    rolling = (time > SETTLING + GATHERED) & (travelled < min(s.approach - NEAR, LANE_LENGTH - NEAR))
+    if rolling.sum() < 2:
+        return math.nan
+    speed = recording[f"joint/velocity[{prefix}wheel_fr_0]"][rolling]
+    return float(speed.std() / abs(speed.mean()))
+
+
+# ---- figures ----------------------------------------------------------------------------------------------
+
+
+def figures(s: WheelWalkerStairs) -> list[dict[str, Any]]:
+    out = [
+        {
+            "name": "path", "title": "The robot on the stairs", "kind": "xy", "x": "path/x", "y": ["path/z"],
+            "xlabel": "x [m]", "ylabel": "z [m]", "equal": True, "overlay": [_outline(s)],
+            "caption": "004 Fig. 10: ways of a point of the hull and of an axle on the front right carrier.",
+        },
+        {
+            "name": "speeds", "title": "Speeds of the front right drive", "kind": "lines",
+            "y": ["joint/velocity[wheel_fr_0]", "joint/velocity[carrier_fr]"], "ylabel": "angular speed [rad/s]",
+            "caption": "004 Fig. 11: wheel against carrier and carrier against hull. Rolling, the carrier rests; "
+            "stepping, the wheel stands on the ground and turns back against the carrier.",
+        },
+        {
+            "name": "carriers", "title": "Turns of the carriers", "kind": "lines",
+            "y": [f"joint/position[carrier_{name}]" for name in DRIVES], "ylabel": "angle [rad]",
+            "caption": "A third of a turn is one step.",
+        },
+        {
+            "name": "motors", "title": "Torque of the motors", "kind": "lines",
+            "y": [f"actuator/force[motor_{name}]" for name in DRIVES], "ylabel": "torque at the sun [N m]",
+            "caption": "On the straight line from stall torque to no-load speed.",
+        },
+    ]  # fmt: skip
+    if s.compare_sides is not None:
+        out.append({
+            "name": "ripple", "title": "Ripple of many-sided wheels", "kind": "lines",
+            "y": ["joint/velocity[wheel_fr_0]", f"joint/velocity[{ROUND}wheel_fr_0]"], "ylabel": "angular speed [rad/s]",
+            "window": [SETTLING, SETTLING + GATHERED + 1.0],
+            "caption": f"Wheels of {s.parameters.sides} and of {s.compare_sides} sides ({ROUND}…) on the level.",
+        })  # fmt: skip
+    return out
+
+
+def _outline(s: WheelWalkerStairs) -> dict[str, Any]:
+    """The stairs in profile."""
+    x, z = [s.start_x - s.parameters.wheelbase / 2], [0.0]
+    for k in range(s.stairs.count):
+        x += [k * s.stairs.run] * 2
+        z += [k * s.stairs.rise, (k + 1) * s.stairs.rise]
+    x.append(s.goal + s.parameters.wheelbase / 2)
+    z.append(s.stairs.count * s.stairs.rise)
+    return {"label": "stairs", "style": "line", "x": x, "y": z}
+
+
+SCENARIO = Scenario(
+    name="wheel-walker-stairs",
+    summary="a robot with wheel-stepping drives climbs stairs: rolling, stepping, rolling",
+    source=f"{PAPER} Fig. 8-11",
+    settings=WheelWalkerStairs,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+    rate=RATE,
+)
