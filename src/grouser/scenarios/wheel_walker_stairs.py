@@ -51,8 +51,8 @@ SAME_LEVEL = 0.5  # of a rise: a hub is above a step when nearer to its height t
 # scale with it: the light robot and, for comparison, any other may drag a load (`pull`).
 CASES: dict[str, dict[str, Any]] = {
     "paper": {},
-    "too-light": {"mass": 20.0, "pull": 130.0},
-    "too-strong": {"voltage": 60.0},
+    "too-light": {"mass": 20.0, "pull": 150.0},
+    "too-strong": {"voltage": 72.0},
     "wrong-gears": {"wheel_teeth": 10},
     "poor-grip": {"friction": 0.2},
     "too-heavy": {"mass": 100.0},
@@ -228,15 +228,15 @@ def metrics(s: WheelWalkerStairs) -> list[dict[str, Any]]:
     out = [
         metric("steps_climbed", "1", "steps that all four drives stand above at the end", *climbs),
         metric(
-            "mode_sequence", "", "modes of the front right drive in turn; stepping: its carrier turns 30 degrees in 1 s",
+            "mode_sequence", "", "modes of the front right drive in turn; stepping: its carrier turns 30 deg in 1 s",
             *sequence,
         ),
         metric(
-            "steps_on_flat", "1", "whole steps of the front right carrier before its wheels come to the first riser", *flat
+            "steps_on_flat", "1", "whole steps of the front right carrier before its wheels are at the first riser", *flat
         ),
         metric("climb_time_s", "s", "from the start of the motors until all four hubs are past the last riser"),
         metric(
-            f"ripple_{p.sides}_sides", "1", "standard deviation over mean of the wheel's speed while rolling on the level"
+            f"ripple_{p.sides}_sides", "1", "standard deviation over mean of a wheel's speed while rolling on the level"
         ),
     ]  # fmt: skip
     if s.compare_sides is not None and s.compare_sides != p.sides:
@@ -308,7 +308,7 @@ def steps_on_flat(s: WheelWalkerStairs, recording: Recording) -> int:
 
 def ripple(s: WheelWalkerStairs, recording: Recording, prefix: str = "") -> float:
     """Of the front right drive, motors at speed, wheels not yet at the riser; nan where there is no such time."""
-    p, time = s.parameters, recording.time
+    time = recording.time
     travelled = recording[f"body/pose[{prefix}hull]"][:, 0] - s.start_x
     rolling = (time > SETTLING + GATHERED) & (travelled < min(s.approach - NEAR, LANE_LENGTH - NEAR))
     if rolling.sum() < 2:
@@ -347,7 +347,8 @@ def figures(s: WheelWalkerStairs) -> list[dict[str, Any]]:
     if s.compare_sides is not None:
         out.append({
             "name": "ripple", "title": "Ripple of many-sided wheels", "kind": "lines",
-            "y": ["joint/velocity[wheel_fr_0]", f"joint/velocity[{ROUND}wheel_fr_0]"], "ylabel": "angular speed [rad/s]",
+            "y": ["joint/velocity[wheel_fr_0]", f"joint/velocity[{ROUND}wheel_fr_0]"],
+            "ylabel": "angular speed [rad/s]",
             "window": [SETTLING, SETTLING + GATHERED + 1.0],
             "caption": f"Wheels of {s.parameters.sides} and of {s.compare_sides} sides ({ROUND}…) on the level.",
         })  # fmt: skip
