@@ -37,7 +37,7 @@ class StepDrive:
         period: float = 0.01,
         worlds: int = 1,
     ):
-        """`drives`: names behind "motor_", "brake_", "lock_"; `prefix` stands before the names of one robot of several."""
+        """`drives`: names behind "motor_", "brake_", "lock_"; `prefix` is that of all names of one robot of several."""
         if hold not in HOLDS:
             raise InputError(f"StepDrive: hold = {hold!r}: allowed are {', '.join(HOLDS)}")
         if not period > 0:

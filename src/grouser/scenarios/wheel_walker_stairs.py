@@ -232,7 +232,7 @@ def metrics(s: WheelWalkerStairs) -> list[dict[str, Any]]:
             *sequence,
         ),
         metric(
-            "steps_on_flat", "1", "whole steps of the front right carrier before its wheels are at the first riser", *flat
+            "steps_on_flat", "1", "whole steps of the front right carrier before its wheels meet the first riser", *flat
         ),
         metric("climb_time_s", "s", "from the start of the motors until all four hubs are past the last riser"),
         metric(
