@@ -9,7 +9,7 @@ UV := $(BIN)/uv
 LOCKED := $(UV) pip install --quiet --python $(BIN)/python
 CALM := -m "not long and not batch and not browser and not gpu"
 
-.PHONY: help setup demo test test-all lint bench gpu-test warm lock wheel clean
+.PHONY: help setup demo test test-all browser lint bench gpu-test warm lock wheel clean
 
 help:
 	@echo "make setup     environment in $(VENV), from requirements.lock"
@@ -55,8 +55,18 @@ warm: setup
 test: warm
 	$(BIN)/python -m pytest -n 2 $(CALM)
 
+# The tests in a browser and of videos need Chromium and EGL; root on Debian gets them, others are told what to do.
+browser:
+	@if command -v chromium >/dev/null || test -n "$$GROUSER_BROWSER"; then exit 0; fi; \
+	  if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+	    echo "installing chromium for the browser tests"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium libegl1 >/dev/null; \
+	  else \
+	    echo "the browser tests need Chromium: on Debian 'apt-get install chromium libegl1', or set GROUSER_BROWSER"; exit 1; \
+	  fi
+
 # Status 5 of pytest: no test carries such a mark.
-test-all: warm
+test-all: warm browser
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "long or batch or browser" \
 	  || { status=$$?; test $$status -eq 5 && echo "no long, batch or browser tests"; }
 

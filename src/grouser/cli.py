@@ -23,6 +23,13 @@ app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help="Robots on real ground."
 )
 
+Host = Annotated[
+    str, typer.Option("--host", metavar="ADDRESS", help="Where the page is served; any but this machine needs a token.")
+]
+Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: any that is free.")]
+Token = Annotated[
+    str | None, typer.Option("--token", metavar="TEXT", help="Asked of viewers. [default: made up where one is needed]")
+]
 Place = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or its recording.")]
 
 
@@ -67,6 +74,9 @@ def run(
         float | None, typer.Option("--rate", metavar="HZ", help="Frames recorded per second (default: the scenario's).")
     ] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Draw figures and report.")] = True,
+    view: Annotated[bool, typer.Option("--view", help="Show the run in a browser while it goes on.")] = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
     robot: Annotated[str | None, _short("--robot", "FILE", "Run your own robot instead: MJCF or URDF.")] = None,
     bodies: Annotated[str | None, _short("--bodies", "PATTERN", "Bodies that touch soil. [default: all]")] = None,
     drive: Annotated[list[str] | None, _short("--drive", "PATTERN=VALUE", "Control of motors; repeatable.")] = None,
@@ -85,7 +95,8 @@ def run(
         "robot": robot, "soil": soil, "bodies": bodies, "time": time, "gravity": gravity, "slope_deg": slope,
         "terrain": terrain, "spacing": spacing, "step": step,
     }  # fmt: skip
-    return console.run(target, set_ or [], out, force, rate, report, drive or [], short)
+    watched = (host, port) if view else None
+    return console.run(target, set_ or [], out, force, rate, report, drive or [], short, watched)
 
 
 @app.command()
@@ -111,6 +122,21 @@ def report(place: Place) -> int:
     from grouser.commands import console
 
     return console.report(place)
+
+
+@app.command()
+def view(
+    place: Place,
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
+    token: Token = None,
+    texture: Annotated[Path | None, _short("--texture", "FILE", "Picture to lay over the ground.")] = None,
+    browse: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser on this machine.")] = False,
+) -> int:
+    """Show a recording in a browser, finished or still growing."""
+    from grouser.commands import view
+
+    return view.view(place, host, port, token, texture, browse)
 
 
 @app.command()

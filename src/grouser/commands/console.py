@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grouser.campaign import Tally
+    from grouser.commands.run import Outcome
 
 
 def run(
@@ -19,9 +23,10 @@ def run(
     report: bool,
     drive: list[str],
     short: dict[str, str | None],
+    watched: tuple[str, int] | None = None,
 ) -> int:
-    """Run a scenario with a progress bar, print its metrics, name those that miss."""
-    from grouser.commands import progress, robot, tables
+    """Run a scenario with a progress bar, tell what came of it; `watched`: host and port of a view."""
+    from grouser.commands import progress, robot
     from grouser.commands.hush import start_warp
     from grouser.commands.run import execute
     from grouser.scenarios.settings import from_command
@@ -30,8 +35,41 @@ def run(
     experiment = from_command(target, options, robot.shorthand(drive, **short))
     start_warp()
     duration = experiment.scenario.duration(experiment.settings)
-    with progress.shown(experiment.scenario.name, duration) as show:
-        outcome = execute(experiment, out=out, force=force, rate=rate, report=report, progress=show)
+    with _watching(watched) as watch, progress.shown(experiment.scenario.name, duration) as show:
+        outcome = execute(experiment, out=out, force=force, rate=rate, report=report, progress=show, watch=watch)
+        told(outcome)
+    return outcome.exit_status
+
+
+@contextmanager
+def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None] | None]:
+    """Starts a view when the recording is there; at a terminal it stays open after the run, until Ctrl-C."""
+    if watched is None:
+        yield None
+        return
+    from grouser.commands.view import Watch
+
+    views: list[Watch] = []
+
+    def watch(path: Path) -> None:
+        views.append(Watch(path, *watched))
+        print(f"view: {views[-1].wait()}", file=sys.stderr, flush=True)
+
+    try:
+        yield watch
+        if views and sys.stdin.isatty():
+            print(f"the view stays at {views[-1].address} until Ctrl-C", flush=True)
+            with suppress(KeyboardInterrupt):
+                threading.Event().wait()
+    finally:
+        for one in views:
+            one.close()
+
+
+def told(outcome: Outcome) -> None:
+    """Notes, metrics, how fast it was, where it lies, what is wrong."""
+    from grouser.commands import tables
+
     for note in outcome.notes:
         print(f"note: {note}")
     summary = outcome.summary
@@ -45,7 +83,6 @@ def run(
         print(f"missed: {', '.join(outcome.missed)}", file=sys.stderr)
     if outcome.undrawn:
         print(f"error: {outcome.undrawn}", file=sys.stderr)
-    return outcome.exit_status
 
 
 def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from grouser.simulation import Simulation
 
 INTERRUPTED = 130
+BLOCK = 64  # frames written at a time
+WATCHED_DELAY = 0.64  # [s] of a run that a view may lag behind
 TIMING = "real_time_factor"  # metrics with this ending are not in the recording until it is closed
 
 
@@ -91,8 +93,12 @@ def execute(
     rate: float | None = None,
     report: bool = True,
     progress: Callable[[float], None] | None = None,
+    watch: Callable[[Path], None] | None = None,
 ) -> Outcome:
-    """Check all that was asked for, run, leave the results in the folder; bad input writes nothing."""
+    """Check all that was asked for, run, leave the results in the folder; bad input writes nothing.
+
+    `watch` is told where the recording grows, before the first step.
+    """
     scenario, settings = experiment.scenario, experiment.settings
     folder = Path(out) if out is not None else fresh_folder(scenario.name)
     rate = scenario.rate if rate is None else rate
@@ -103,7 +109,7 @@ def execute(
     header = _header(experiment, sim)
     created(folder)
     run = _Run(experiment, sim, folder)
-    run.record(header, rate, progress)
+    run.record(header, rate, progress, watch)
     return run.concluded(report)
 
 
@@ -158,7 +164,13 @@ class _Run:
         self.stop: RunStopped | None = None
         self.wall_s, self.sim_s = 0.0, 0.0
 
-    def record(self, header: dict[str, Any], rate: float, progress: Callable[[float], None] | None) -> None:
+    def record(
+        self,
+        header: dict[str, Any],
+        rate: float,
+        progress: Callable[[float], None] | None,
+        watch: Callable[[Path], None] | None = None,
+    ) -> None:
         """Simulate into the recording, measure, close it with the result."""
         from grouser.recording import RecordingWriter
 
@@ -166,10 +178,14 @@ class _Run:
         writer = RecordingWriter(
             self.folder / RECORDING, header, sim.channels(),
             worlds=sim.worlds, terrain=sim.terrain, geometry=sim.geometry(), shapes=sim.shapes(),
+            block=BLOCK if watch is None else max(4, min(BLOCK, round(WATCHED_DELAY * rate))),
         )  # fmt: skip
         cleared(self.folder)
         started, start_time = time.perf_counter(), sim.time
         try:
+            if watch is not None:
+                watch(self.folder / RECORDING)
+                started = time.perf_counter()
             sim.run(header["duration"], writer=writer, rate=rate, progress=progress)
         except RunStopped as stop:
             self._ended("stopped", str(stop), stop)

@@ -21,7 +21,7 @@ def surface_at(recording: Recording, time: float, world: int, region: Region | N
     lattice = _Lattice(recording)
     columns, rows = lattice.window(_touched(recording, lattice) if region is None else region, max_nodes)
     x, y = lattice.origin[0] + lattice.spacing * columns, lattice.origin[1] + lattice.spacing * rows
-    first = _bilinear(recording, x, y)
+    first = first_heights(recording, x, y)
     heights = first.copy()
     if lattice.size:
         _lay_tiles(recording, time, world, rows, columns, lattice.size, heights)
@@ -71,7 +71,8 @@ def _touched(recording: Recording, lattice: _Lattice) -> Region:
     return ox + side * low[1], ox + side * high[1], oy + side * low[0], oy + side * high[0]
 
 
-def _bilinear(recording: Recording, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def first_heights(recording: Recording, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """[m], (y, x) of the ground before the run, at rising x and y [m]; the edge height goes on outside."""
     (ox, oy), spacing = recording.terrain_place()
     ny, nx = recording.terrain_shape()
     column, right = _cells((x - ox) / spacing, nx)

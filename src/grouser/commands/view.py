@@ -1,0 +1,110 @@
+"""`grouser view`, and the view of a run that goes on: a process of its own that reads the recording as it grows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from grouser.commands.folder import recording_of
+from grouser.errors import InputError
+
+CLOSING = 5.0  # [s] a view may take to end
+
+
+def view(place: Path, host: str, port: int, token: str | None, texture: Path | None, browse: bool) -> int:
+    """Serve the page until Ctrl-C."""
+    from grouser.viewer.server import View
+
+    with View(recording_of(place), host=host, port=port, token=token, texture=_picture(texture)) as shown:
+        print(f"{shown.address}  (Ctrl-C ends)", flush=True)
+        if browse:
+            webbrowser.open(shown.address)
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+    return 0
+
+
+def _picture(path: Path | None) -> bytes:
+    """A picture of any kind as PNG."""
+    if path is None:
+        return b""
+    from io import BytesIO
+
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        file = BytesIO()
+        Image.open(path).convert("RGB").save(file, "PNG")
+    except (OSError, UnidentifiedImageError):
+        raise InputError(f"--texture {path}: no picture that can be read") from None
+    return file.getvalue()
+
+
+class Watch:
+    """A view in a process of its own; it ends with this one. `heard` gets what its pages ask for."""
+
+    def __init__(
+        self,
+        path: Path,
+        host: str,
+        port: int,
+        token: str | None = None,
+        *,
+        heard: Callable[[dict[str, Any]], None] | None = None,
+    ):
+        asked = {"path": str(path), "host": host, "port": port, "token": token, "driven": heard is not None}
+        self.address, self._heard, self._ready = "", heard, threading.Event()
+        self._failure = ""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "grouser.commands.view_process", json.dumps(asked)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with suppress(ValueError):
+                message = json.loads(line)
+                if "address" in message:
+                    self.address = message["address"]
+                    self._ready.set()
+                elif "error" in message:
+                    self._failure = message["error"]
+                elif self._heard is not None:
+                    self._heard(message)
+        self._ready.set()
+
+    def wait(self, timeout: float = 60.0) -> str:
+        """The address, once the page can be opened."""
+        self._ready.wait(timeout)
+        if not self.address:
+            self.close()
+            raise InputError(self._failure or "the view did not start")
+        return self.address
+
+    def tell(self, **message: Any) -> None:
+        """`path` shows another recording, `note` says something on the page."""
+        assert self._process.stdin is not None
+        with suppress(OSError, ValueError):
+            self._process.stdin.write(json.dumps(message) + "\n")
+            self._process.stdin.flush()
+
+    def close(self) -> None:
+        """The process ends when its input does."""
+        with suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        try:
+            self._process.wait(CLOSING)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,72 @@
+"""Driving from the page: keys and sticks become a share of speed and of turn, told to whoever runs the simulation."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import viser
+
+    from grouser.viewer.session import Session
+
+FORWARD, BACK = {"KeyW", "ArrowUp"}, {"KeyS", "ArrowDown"}
+LEFT, RIGHT = {"KeyA", "ArrowLeft"}, {"KeyD", "ArrowRight"}
+ASIDE_LEFT, ASIDE_RIGHT = "KeyQ", "KeyE"
+BRAKE = "Space"
+RIGHT_TRIGGER, LEFT_TRIGGER, START = 7, 6, 9  # of the standard gamepad
+KEYS = (
+    "**W A S D** or arrows drive, **Q E** crab sideways, **space** stops, **R** starts anew, **C** next camera. "
+    "Gamepad: left stick steers, triggers or right stick drive, start begins anew, Y next camera."
+)
+SAME = "as it is"
+
+
+class PageDriver:
+    """Passes on what drivers do; several pages share one wheel, the last one to move it counts."""
+
+    def __init__(self, say: Callable[[dict[str, Any]], None], soils: tuple[str, ...] = ()):
+        self.say, self.soils = say, soils
+        self._lock, self._last = threading.Lock(), (0.0, 0.0, 0.0)
+
+    def take(self, keys: set[str], pad: dict[str, Any] | None) -> None:
+        shares = sticks(keys, pad)
+        with self._lock:
+            changed, self._last = shares != self._last, shares
+        if changed or any(shares):  # held keys repeat: who hears nothing for a while stops
+            self.say({"drive": list(shares)})
+
+    def pressed(self, code: str) -> None:
+        if code in ("KeyR", f"Pad{START}"):
+            self.say({"reset": {}})
+
+    def add_widgets(self, session: Session, gui: viser.GuiApi) -> None:
+        with gui.add_folder("Drive"):
+            gui.add_markdown(KEYS)
+            speed = gui.add_slider("speed", 0.1, 1.0, 0.05, 1.0, hint="share of the fastest")
+            again = gui.add_button("Start anew")
+            soil = gui.add_text("soil", SAME, hint="a built-in soil, for the next start")
+            slope = gui.add_text("slope [degree]", SAME, hint="for the next start")
+        speed.on_update(lambda _: self.say({"speed": float(speed.value)}))
+
+        def reset(_: Any) -> None:
+            asked = {"soil": soil.value.strip(), "slope_deg": slope.value.strip()}
+            self.say({"reset": {name: value for name, value in asked.items() if value and value != SAME}})
+
+        again.on_click(reset)
+
+
+def sticks(keys: set[str], pad: dict[str, Any] | None) -> tuple[float, float, float]:
+    """Forward, turn to the left, sideways to the left: -1 to 1 each."""
+    if BRAKE in keys:
+        return 0.0, 0.0, 0.0
+    forward = float(bool(keys & FORWARD)) - float(bool(keys & BACK))
+    turn = float(bool(keys & LEFT)) - float(bool(keys & RIGHT))
+    aside = float(ASIDE_LEFT in keys) - float(ASIDE_RIGHT in keys)
+    if pad is not None:
+        axes, buttons = [*pad["axes"], 0.0, 0.0, 0.0, 0.0], [*pad["buttons"], *[0.0] * 16]
+        forward += buttons[RIGHT_TRIGGER] - buttons[LEFT_TRIGGER] - axes[3]
+        turn -= axes[0]
+        aside -= axes[2]
+    return tuple(min(max(value, -1.0), 1.0) for value in (forward, turn, aside))  # type: ignore[return-value]

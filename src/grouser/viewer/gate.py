@@ -1,0 +1,133 @@
+"""Who may look: this machine only, or whoever has the token; nothing but the page and its sockets can be asked for.
+
+viser's server has no door of its own, so its `serve` is called with one: every request passes `Gate.refusal` first.
+A page of another site cannot connect (Origin), nor reach 127.0.0.1 under a name of its own (Host).
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from grouser.errors import InputError
+
+LOOPBACK_NAMES = {"localhost", "127.0.0.1", "::1"}
+COOKIE = "grouser-token"
+INPUT_PATH = "/input"
+PAGE_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class Gate:
+    """Decides about requests; `token` is empty on the loopback interface, where none is needed."""
+
+    def __init__(self, host: str, token: str | None = None):
+        self.host, self.local = host, is_loopback(host)
+        self.token = token or ("" if self.local else secrets.token_urlsafe(24))
+
+    def refusal(self, path: str, headers: Any) -> tuple[HTTPStatus, str] | None:
+        """Why a request is refused, if it is."""
+        host = headers.get("Host", "")
+        if self.local and urlsplit(f"//{host}").hostname not in LOOPBACK_NAMES:
+            return HTTPStatus.FORBIDDEN, f"this view answers to localhost only, not to {host!r}"
+        origin = headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            return HTTPStatus.FORBIDDEN, "a page of another site may not connect"
+        if self.token and not self._knows_token(path, headers):
+            return HTTPStatus.UNAUTHORIZED, "the address needs its token: use the one Grouser printed"
+        if urlsplit(path).path not in ("/", "/index.html", INPUT_PATH):
+            return HTTPStatus.NOT_FOUND, "there is nothing here"
+        return None
+
+    def _knows_token(self, path: str, headers: Any) -> bool:
+        given = parse_qs(urlsplit(path).query).get("token", [""])[0]
+        if not given:
+            try:
+                cookie = SimpleCookie(headers.get("Cookie", "")).get(COOKIE)
+            except CookieError:
+                return False
+            given = cookie.value if cookie else ""
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
+    def address(self, port: int) -> str:
+        """What to open in a browser."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{port}/" + (f"?token={self.token}" if self.token else "")
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@contextmanager
+def guarded(gate: Gate, listen: Callable[[Any], Awaitable[None]]) -> Iterator[None]:
+    """While this lasts, a viser server that starts stands behind `gate`; sockets at INPUT_PATH go to `listen`."""
+    from websockets.asyncio import server as sockets
+    from websockets.datastructures import Headers
+    from websockets.http11 import Response
+
+    original, page, passed = sockets.serve, _page(), False
+
+    def serve(handler: Any, *arguments: Any, process_request: Any = None, **more: Any) -> Any:
+        nonlocal passed
+        passed = True
+
+        async def handle(connection: Any) -> None:
+            if urlsplit(connection.request.path).path == INPUT_PATH:
+                await listen(connection)
+            else:
+                await handler(connection)
+
+        def answer(connection: Any, request: Any) -> Any:
+            refused = gate.refusal(request.path, request.headers)
+            if refused is not None:
+                status, words = refused
+                return Response(status, status.phrase, Headers({"Content-Type": "text/plain"}), (words + "\n").encode())
+            if request.headers.get("Upgrade", "").lower() == "websocket":
+                return None
+            process_request(connection, request)  # for the log filter that viser adds at its first call
+            headers = {**PAGE_HEADERS, "Content-Length": str(len(page))}
+            if gate.token:
+                headers["Set-Cookie"] = f"{COOKIE}={gate.token}; HttpOnly; SameSite=Strict; Path=/"
+            return Response(HTTPStatus.OK, "OK", Headers(headers), page)
+
+        return original(handle, *arguments, process_request=answer, **more)
+
+    sockets.serve = serve  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        sockets.serve = original  # type: ignore[assignment]
+    if not passed:  # never serve without the gate
+        raise InputError("this version of viser starts its server in another way: install the one of requirements.lock")
+
+
+def _page() -> bytes:
+    """viser's page with the script that reports keys and gamepads."""
+    import viser
+
+    page = (Path(viser.__file__).parent / "client" / "build" / "index.html").read_text(encoding="utf-8")
+    script = resources.files("grouser.viewer").joinpath("input.js").read_text(encoding="utf-8")
+    head, mark, rest = page.partition("<head>")
+    if not mark:
+        raise InputError("the page of this version of viser has no head: install the one of requirements.lock")
+    return f"{head}{mark}<title>Grouser</title><script>{script}</script>{rest}".encode()

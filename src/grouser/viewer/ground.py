@@ -1,0 +1,196 @@
+"""The ground of a recording as patches to draw: fine where it was touched, coarse elsewhere, only what changed anew.
+
+Patches ("cells") are squares of a quadtree over the fine grid. A leaf is LEAF x LEAF recorded tiles; a leaf that any
+tile of the recording lies in is drawn node by node, all others are joined to larger squares with few nodes. Only the
+numbers of the tiles shown are kept, so that memory does not grow with the length of a run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from grouser.recording import Recording
+from grouser.recording.surface import first_heights
+
+LEAF = 2  # tiles along the side of a leaf
+COARSE = 24  # grid cells along the side of an untouched square, at most
+ROOTS = 8  # squares along the longer side of the terrain, about
+MINIMAL_RANGE = 0.02  # [m] that colours span at least
+PRESSED = 1e-4  # [m] a node must go down between two tiles to count as pressed
+
+
+class Cell(NamedTuple):
+    """A square of the quadtree: 2^level leaves along its side."""
+
+    level: int
+    row: int
+    column: int
+
+
+class Patch(NamedTuple):
+    """Heights to draw."""
+
+    x: np.ndarray  # [m], (nx,)
+    y: np.ndarray  # [m], (ny,)
+    heights: np.ndarray  # [m], (ny, nx)
+    first: np.ndarray  # [m], (ny, nx) before the run
+
+
+class GroundView:
+    """Which patches stand for the ground at a time, and their heights."""
+
+    def __init__(self, recording: Recording, world: int = 0):
+        self.recording, self.world = recording, world
+        tiles = recording.header.get("tiles")
+        origin, spacing = recording.terrain_place()
+        ny, nx = recording.terrain_shape()
+        self.size = int(tiles["size"]) if tiles else 0
+        self.origin = tuple(map(float, tiles["origin"])) if tiles else origin
+        self.spacing = float(tiles["spacing"]) if tiles else spacing
+        self.nx, self.ny = (int(tiles["nx"]), int(tiles["ny"])) if tiles else (nx, ny)
+        self.leaf = LEAF * self.size or max(COARSE, math.ceil(max(nx, ny) / ROOTS))  # nodes
+        self._terrain = (origin, spacing)
+        longest = max(self.nx, self.ny) / self.leaf
+        self.top = max(0, math.ceil(math.log2(max(longest / ROOTS, 1))))
+        self._touched: set[tuple[int, int]] = set()
+        self._counted = 0
+        self._latest = _Latest(self)
+        self.cells: set[Cell] = set()
+        self.refresh()
+
+    def refresh(self) -> set[Cell]:
+        """Take in new tiles; the cells that are no longer drawn, their parts being fine now."""
+        index = self.recording.tile_index()
+        new = {(int(r) // LEAF, int(c) // LEAF) for r, c in np.unique(index[self._counted :], axis=0)}
+        self._counted = len(index)
+        if self.cells and not new - self._touched:
+            return set()
+        self._touched |= new
+        before, side = self.cells, self.leaf << self.top
+        rows, columns = math.ceil((self.ny - 1) / side), math.ceil((self.nx - 1) / side)
+        touched = {level: {(r >> level, c >> level) for r, c in self._touched} for level in range(self.top + 1)}
+        self.cells = {
+            cell
+            for r in range(max(rows, 1))
+            for c in range(max(columns, 1))
+            for cell in self._split(Cell(self.top, r, c), touched)
+        }
+        return before - self.cells
+
+    def _split(self, cell: Cell, touched: dict[int, set[tuple[int, int]]]) -> Iterator[Cell]:
+        side = self.leaf << cell.level
+        if cell.row * side >= max(self.ny - 1, 1) or cell.column * side >= max(self.nx - 1, 1):
+            return
+        if cell.level == 0 or (cell.row, cell.column) not in touched[cell.level]:
+            yield cell
+            return
+        for r in (0, 1):
+            for c in (0, 1):
+                yield from self._split(Cell(cell.level - 1, 2 * cell.row + r, 2 * cell.column + c), touched)
+
+    def stamps(self, time: float) -> dict[Cell, tuple[int, ...]]:
+        """For each cell the tiles it shows at `time` [s]: it must be drawn anew when they change."""
+        self._latest.move(time)
+        found: dict[Cell, list[int]] = {cell: [] for cell in self.cells}
+        for (row, column), patch in self._latest.patches.items():
+            for r, c in {
+                (row // LEAF, column // LEAF),
+                *_before(row, column),
+            }:  # a leaf ends with its neighbours' nodes
+                cell = Cell(0, r, c)
+                if cell in found:
+                    found[cell].append(patch)
+        return {cell: tuple(sorted(patches)) for cell, patches in found.items()}
+
+    def patch(self, cell: Cell, stride: int = 1) -> Patch:
+        """Heights of a cell at the time of the last `stamps`."""
+        side = self.leaf << cell.level
+        r0, c0 = cell.row * side, cell.column * side
+        r1, c1 = min(r0 + side, self.ny - 1), min(c0 + side, self.nx - 1)
+        fine = cell.level == 0 and (cell.row, cell.column) in self._touched
+        rows, columns = self._nodes(r0, r1, fine, stride), self._nodes(c0, c1, fine, stride)
+        x, y = self.origin[0] + self.spacing * columns, self.origin[1] + self.spacing * rows
+        first = first_heights(self.recording, x, y)
+        heights = first.copy()
+        if fine:
+            self._latest.lay(rows, columns, heights)
+        return Patch(x, y, heights, first)
+
+    def _nodes(self, start: int, stop: int, fine: bool, stride: int) -> np.ndarray:
+        """Node numbers from start to stop, both included, not more than needed."""
+        steps = max(stop - start, 1)
+        if fine:
+            count = math.ceil(steps / stride)
+        else:
+            count = min(COARSE, max(1, round(steps * self.spacing / self._terrain[1])), steps)
+        return np.unique(np.round(np.linspace(start, max(stop, start), count + 1)).astype(int))
+
+    def height_range(self) -> tuple[float, float]:
+        """[m] lowest and highest of the first terrain, at least MINIMAL_RANGE apart."""
+        heights = self.recording.terrain_patch(slice(None), slice(None))
+        return _apart(float(heights.min()), float(heights.max()), 5 * MINIMAL_RANGE)
+
+    def sinkage_range(self) -> tuple[float, float]:
+        """[m] from what is piled up (below 0) to the deepest rut at the last time, as the colours' stops divide it."""
+        deepest = 0.0
+        self._latest.move(math.inf)
+        for row, column in list(self._latest.patches)[:: max(1, len(self._latest.patches) // 200)]:
+            heights = self._latest.heights(row, column)
+            rows, columns = row * self.size + np.arange(self.size), column * self.size + np.arange(self.size)
+            inside = np.ix_(rows < self.ny, columns < self.nx)
+            x = self.origin[0] + self.spacing * columns[columns < self.nx]
+            y = self.origin[1] + self.spacing * rows[rows < self.ny]
+            if len(x) and len(y):
+                deepest = max(deepest, float((first_heights(self.recording, x, y) - heights[inside]).max()))
+        deepest = max(deepest, MINIMAL_RANGE)
+        return -deepest / 3, deepest  # sand colour, the second of five stops, is 0
+
+
+class _Latest:
+    """The last tile of each place up to a time; moves forward cheaply, backward by starting anew."""
+
+    def __init__(self, view: GroundView):
+        self.view, self.patches = view, dict[tuple[int, int], int]()
+        self._time, self._seen = -math.inf, 0
+
+    def move(self, time: float) -> None:
+        recording = self.view.recording
+        times = recording.tile_time()
+        end = int(np.searchsorted(times, time + 1e-9, side="right"))
+        if end < self._seen:
+            self.patches, self._seen = {}, 0
+        index, world = recording.tile_index()[self._seen : end], recording.tile_world()[self._seen : end]
+        for k in np.flatnonzero(world == self.view.world):
+            self.patches[int(index[k, 0]), int(index[k, 1])] = self._seen + int(k)
+        self._seen, self._time = end, time
+
+    def heights(self, row: int, column: int) -> np.ndarray:
+        return self.view.recording.tile_heights(self.patches[row, column])
+
+    def lay(self, rows: np.ndarray, columns: np.ndarray, heights: np.ndarray) -> None:
+        """Put the tiles over `heights` at these node numbers."""
+        size = self.view.size
+        for r in range(rows[0] // size, rows[-1] // size + 1):
+            row = slice(*np.searchsorted(rows, (r * size, (r + 1) * size)))
+            for c in range(columns[0] // size, columns[-1] // size + 1):
+                if (r, c) not in self.patches:
+                    continue
+                column = slice(*np.searchsorted(columns, (c * size, (c + 1) * size)))
+                inside = np.ix_(rows[row] - r * size, columns[column] - c * size)
+                heights[row, column] = self.heights(r, c)[inside]
+
+
+def _before(row: int, column: int) -> set[tuple[int, int]]:
+    """Leaves whose last row or column of nodes is the first of this tile."""
+    rows = {row // LEAF, (row - 1) // LEAF}
+    columns = {column // LEAF, (column - 1) // LEAF}
+    return {(r, c) for r in rows for c in columns if r >= 0 and c >= 0}
+
+
+def _apart(low: float, high: float, least: float) -> tuple[float, float]:
+    middle = (low + high) / 2
+    return (low, high) if high - low >= least else (middle - least / 2, middle + least / 2)

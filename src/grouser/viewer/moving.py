@@ -1,0 +1,152 @@
+"""Poses, forces and ways out of a recording: what moves in a view."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from grouser.recording import Recording
+from grouser.recording.selection import axis_names, split
+
+if TYPE_CHECKING:
+    from grouser.module import Shape
+
+BODIES = "body/pose"
+PATH_POINTS = 600  # of a way, at most
+
+
+class Follow(NamedTuple):
+    """What a shape moves with."""
+
+    channel: str
+    place: int | None  # along the first axis; None: all poses
+
+
+class Moving:
+    """Poses of one world at any time; between two frames they are interpolated."""
+
+    def __init__(self, recording: Recording, world: int = 0):
+        self.recording, self.world = recording, world
+        self.bodies = recording.channel_info(BODIES).labels if BODIES in recording else ()
+
+    def follow(self, shape: Shape) -> Follow | None:
+        """None for what is fixed."""
+        if not shape.follows:
+            return None
+        name, inside = split(shape.follows)
+        channel = self.recording.channel_info(name)
+        if not inside:
+            return Follow(name, None)
+        return Follow(name, axis_names(channel, 0).index(inside))
+
+    def frame(self, time: float) -> tuple[int, float]:
+        """The frame at or before `time` [s] and how far the next one is, 0 to 1."""
+        times = self.recording.time
+        k = int(np.clip(np.searchsorted(times, time, side="right") - 1, 0, len(times) - 1))
+        if k + 1 >= len(times):
+            return k, 0.0
+        return k, float(np.clip((time - times[k]) / (times[k + 1] - times[k]), 0, 1))
+
+    def poses(self, channel: str, time: float) -> np.ndarray:
+        """(n, 7) x, y, z [m], quaternion x, y, z, w."""
+        if not len(self.recording):
+            return np.zeros((0, 7))
+        k, share = self.frame(time)
+        rows = self._world(self.recording.read(channel, slice(k, k + 2)))
+        here = np.asarray(rows[0]).reshape(-1, 7)
+        if len(rows) < 2 or share == 0 or len(rows[1]) != len(rows[0]):
+            return here
+        return blended(here, np.asarray(rows[1]).reshape(-1, 7), share)
+
+    def _world(self, rows):
+        if self.recording.worlds == 1:
+            return rows
+        return [frame[self.world] for frame in rows]
+
+    def way(self, body: str, until: float = math.inf) -> tuple[np.ndarray, np.ndarray]:
+        """Times [s] (n,) and positions [m] (n, 3) of a body up to `until` [s], thinned."""
+        recording = self.recording
+        stop = int(np.searchsorted(recording.time, until, side="right"))
+        stride = max(1, math.ceil(len(recording) / PATH_POINTS))
+        values = recording.read(f"{BODIES}[{body}]", slice(0, stop, stride))
+        if recording.worlds > 1:
+            values = values[:, self.world]
+        return recording.time[0:stop:stride], values[:, :3]
+
+    @cached_property
+    def arrows(self) -> list[Arrows]:
+        """Channels of forces on bodies."""
+        found = []
+        for name in self.recording.names():
+            channel = self.recording.channel_info(name)
+            if name.rsplit("/", 1)[-1] not in ("force", "wrench") or channel.kind != "fixed":
+                continue
+            if len(channel.shape) != 2 or channel.shape[1] not in (3, 6) or channel.frame != "world":
+                continue
+            places = [self._body(label) for label in channel.labels]
+            if places and None not in places:
+                point = f"{name.rpartition('/')[0]}/point"
+                found.append(Arrows(name, np.array(places), point if point in self.recording else ""))
+        return found
+
+    def _body(self, label: str) -> int | None:
+        """`wheel_fl`, or `wheel_fl/rocks`: force on the first of a pair."""
+        for words in (label, label.split("/")[0]):
+            if words in self.bodies:
+                return self.bodies.index(words)
+        return None
+
+    def forces(self, time: float) -> tuple[np.ndarray, np.ndarray]:
+        """Where they act [m] and the forces [N], (n, 3) each, world axes."""
+        starts, forces = [np.zeros((0, 3))], [np.zeros((0, 3))]
+        if len(self.recording):
+            k, _ = self.frame(time)
+            poses = self.poses(BODIES, float(self.recording.time[k])) if self.arrows else np.zeros((0, 7))
+            for arrows in self.arrows:
+                forces.append(np.asarray(self._world(self.recording.read(arrows.channel, slice(k, k + 1)))[0])[:, :3])
+                if arrows.point:
+                    starts.append(np.asarray(self._world(self.recording.read(arrows.point, slice(k, k + 1)))[0]))
+                else:
+                    starts.append(poses[arrows.bodies, :3])
+        return np.concatenate(starts), np.nan_to_num(np.concatenate(forces))
+
+    def pushed(self) -> list[str]:
+        """Bodies that forces are recorded of: those whose ways are worth drawing."""
+        places = dict.fromkeys(int(k) for arrows in self.arrows for k in arrows.bodies)
+        return [self.bodies[k] for k in places]
+
+    def main(self, shapes: list[Shape]) -> str:
+        """The body that stands for the robot: the first that is drawn."""
+        drawn = {self.bodies[f.place] for f in map(self.follow, shapes) if f and f.place is not None and f[0] == BODIES}
+        return next((body for body in self.bodies if body in drawn), self.bodies[0] if self.bodies else "")
+
+
+class Arrows(NamedTuple):
+    """A channel of forces, the bodies they act on, and the channel that says where, if there is one."""
+
+    channel: str
+    bodies: np.ndarray
+    point: str
+
+
+def blended(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
+    """Poses between two of each, (n, 7): straight for positions, the shorter turn for quaternions."""
+    sign = np.where((a[:, 3:] * b[:, 3:]).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
+    mixed = np.hstack([(1 - share) * a[:, :3] + share * b[:, :3], (1 - share) * a[:, 3:] + share * sign * b[:, 3:]])
+    mixed[:, 3:] /= np.maximum(np.linalg.norm(mixed[:, 3:], axis=1, keepdims=True), 1e-12)
+    return mixed
+
+
+def matrix(quaternion: np.ndarray) -> np.ndarray:
+    """(3, 3) of a quaternion x, y, z, w."""
+    x, y, z, w = quaternion
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )

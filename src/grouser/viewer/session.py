@@ -1,0 +1,231 @@
+"""One viewer: its own recording handle, scene, time and camera; a thread that plays."""
+
+from __future__ import annotations
+
+import threading
+import time as clock
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.recording import Recording
+from grouser.viewer.cameras import CAMERAS
+from grouser.viewer.moving import BODIES
+from grouser.viewer.panel import Panel
+from grouser.viewer.scene import Scene
+
+if TYPE_CHECKING:
+    import viser
+
+    from grouser.viewer.server import View
+
+PERIOD = 1 / 30  # [s] between two pictures
+LOOK_PERIOD = 0.2  # [s] between two looks at a recording that grows
+LAG = 0.02  # [s] a follower of a run stays behind its last frame, so that the ground is there too
+
+
+class Session:
+    """Plays one recording to one client until it leaves."""
+
+    def __init__(self, view: View, client: viser.ClientHandle):
+        self.view, self.client, self.number = view, client, client.client_id
+        self.recording = Recording(view.path)
+        self.scene = Scene(self.recording, client.scene)
+        self.scene.lay_picture(view.texture)
+        self.camera, self.wheel = "follow", ""
+        self.time = self.recording.time[0] if len(self.recording) else 0.0
+        self.speed, self.playing = 1.0, False
+        self.note, self.told = "", view.note
+        self._changes: list[Callable[[], Any]] = []
+        self._lock, self._gone = threading.Lock(), threading.Event()
+        self._dirty, self._looked = True, 0.0
+        self._read_state()
+        self.following = self.running
+        if self.following:
+            self.time = self.end
+        self.panel = Panel(self, client.gui, driving=view.driver is not None)
+        if view.driver is not None:
+            view.driver.add_widgets(self, client.gui)
+        self._aim(jump=True)
+        self.thread = threading.Thread(target=self._play, name=f"viewer {self.number}", daemon=True)
+        self.thread.start()
+
+    # ---- what the recording says --------------------------------------------------------------------
+
+    def _read_state(self) -> None:
+        recording = self.recording
+        self.status = recording.status
+        self.running = self.status == "running"
+        self.end = float(recording.time[-1]) if len(recording) else 0.0
+        if not len(recording):
+            self.note = "no frames yet" if self.running else "no frames"
+        elif self.note.startswith("no frames"):
+            self.note = ""
+        main = self.scene.cameras.main
+        if main and len(recording):
+            self._way_times, points = self.scene.moving.way(main)
+            steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+            self._way = np.concatenate([[0.0], np.cumsum(steps)])
+        else:
+            self._way_times, self._way = np.zeros(1), np.zeros(1)
+
+    @property
+    def length(self) -> float:
+        """[m] of the way of the main body."""
+        return float(self._way[-1])
+
+    @property
+    def travelled(self) -> float:
+        """[m] up to the time shown."""
+        return float(np.interp(self.time, self._way_times, self._way))
+
+    # ---- what the viewer asks for -------------------------------------------------------------------
+
+    def change(self, action: Callable[[], Any]) -> None:
+        """Done by the thread that draws, before the next picture."""
+        with self._lock:
+            self._changes.append(action)
+            self._dirty = True
+
+    def go(self, time: float) -> None:
+        def moved() -> None:
+            self.time = float(np.clip(time, 0.0, self.end))
+            self.following = False
+
+        self.change(moved)
+
+    def go_along(self, way: float) -> None:
+        """To where the main body had gone so far [m]."""
+        first = np.concatenate([[True], np.diff(self._way) > 0])
+        self.go(float(np.interp(way, self._way[first], self._way_times[first])))
+
+    def step(self, frames: int) -> None:
+        if len(self.recording):
+            k, _ = self.scene.moving.frame(self.time + 1e-9)
+            self.playing = False
+            self.go(float(self.recording.time[int(np.clip(k + frames, 0, len(self.recording) - 1))]))
+
+    def toggle(self) -> None:
+        def toggled() -> None:
+            self.playing = not self.playing
+            if self.playing and self.time >= self.end and not self.running:
+                self.time = 0.0
+
+        self.change(toggled)
+
+    def set_speed(self, speed: float) -> None:
+        self.speed = speed
+
+    def follow_run(self, follow: bool) -> None:
+        self.change(lambda: setattr(self, "following", follow))
+
+    def set_camera(self, camera: str) -> None:
+        def chosen() -> None:
+            self.camera = camera
+            self._aim(jump=True)
+
+        if camera in CAMERAS:
+            self.change(chosen)
+
+    def set_wheel(self, wheel: str) -> None:
+        self.change(lambda: (setattr(self, "wheel", wheel), self._aim(jump=True)))
+
+    def next_camera(self) -> None:
+        self.set_camera(CAMERAS[(CAMERAS.index(self.camera) + 1) % len(CAMERAS)])
+
+    def key(self, code: str) -> None:
+        """A key or button that was pressed just now."""
+        if code.startswith("Digit"):
+            self.set_camera(CAMERAS[int(code[5:]) - 1])
+        elif code in ("KeyC", "Pad3"):
+            self.next_camera()
+        elif code in ("KeyP", "Pad2"):
+            self.toggle()
+        elif code in ("Comma", "Period"):
+            self.step(1 if code == "Period" else -1)
+
+    # ---- drawing ------------------------------------------------------------------------------------
+
+    def _aim(self, jump: bool = False) -> None:
+        """Move the camera with the robot; a free one is moved only when chosen."""
+        scene, camera = self.scene, self.client.camera
+        if self.camera == "free" or not len(self.recording):
+            if jump and self.camera != "free":
+                self._set_camera(scene.cameras.look("follow", self.time))
+            return
+        body = self.wheel or (scene.cameras.wheels or [scene.cameras.main])[0]
+        if self.camera == "follow" and not jump:  # kept at the distance and side the viewer turned it to
+            at = scene.moving.poses(BODIES, self.time)[scene.moving.bodies.index(scene.cameras.main)][:3]
+            moved = at - self._followed
+            self._followed = at
+            if np.linalg.norm(moved) > 1e-6:
+                camera.position, camera.look_at = camera.position + moved, camera.look_at + moved
+            return
+        if scene.moving.bodies:
+            places = scene.moving.poses(BODIES, self.time)
+            self._followed = places[scene.moving.bodies.index(scene.cameras.main)][:3]
+        self._set_camera(scene.cameras.look(self.camera, self.time, body))
+
+    def _set_camera(self, look: Any) -> None:
+        camera = self.client.camera
+        camera.up_direction = look.up
+        camera.position, camera.look_at = look.position, look.target
+
+    def _play(self) -> None:
+        last = clock.perf_counter()
+        while not self._gone.is_set():
+            now = clock.perf_counter()
+            passed, last = now - last, now
+            try:
+                self._tick(now, passed)
+            except InputError as error:  # the file went away or was replaced
+                self.note = str(error)
+                self.panel.show()
+                break
+            except Exception:
+                if self._gone.is_set():
+                    break
+                raise
+            self._gone.wait(max(0.001, PERIOD - (clock.perf_counter() - now)))
+        self.recording.close()
+
+    def _tick(self, now: float, passed: float) -> None:
+        with self._lock:
+            changes, self._changes = self._changes, []
+            dirty, self._dirty = self._dirty, False
+        if self.running and now - self._looked > LOOK_PERIOD:
+            self._looked = now
+            self.recording.refresh()
+            had = self.end
+            self._read_state()
+            dirty = dirty or self.end != had or not self.running
+        for action in changes:
+            action()
+        if self.following and self.running:
+            behind = self.end - LAG
+            if behind > self.time:
+                self.time, dirty = min(self.time + self._catch_up(behind, passed), behind), True
+        elif self.following:
+            self.time, self.following, dirty = self.end, False, True
+        elif self.playing:
+            self.time = min(self.time + passed * self.speed, self.end)
+            self.playing = self.time < self.end or self.running
+            dirty = True
+        if dirty:
+            self.draw()
+
+    def _catch_up(self, behind: float, passed: float) -> float:
+        """Smoothly after a run whose frames come in blocks: a fifth of the gap a picture, never slower than real."""
+        return max(passed, 0.2 * (behind - self.time))
+
+    def draw(self) -> None:
+        with self.client.atomic():
+            self.scene.show(self.time)
+            self._aim()
+        self.panel.show()
+        self.panel.plots.show()
+
+    def close(self) -> None:
+        self._gone.set()

@@ -1,0 +1,107 @@
+"""Who may look: on this machine all, elsewhere those with the token; and nothing but the page is served."""
+
+import http.client
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from grouser.viewer.gate import Gate, is_loopback
+from grouser.viewer.server import View
+from tests.viewer import made
+
+LOCAL = {"Host": "127.0.0.1:8080"}
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("view")
+    (folder / "secret.txt").write_text("secret")
+    with View(made.recording(folder / "recording.h5", 0.5), port=0) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    """As on another host: a token is asked for."""
+    with View(made.recording(tmp_path_factory.mktemp("view") / "r.h5", 0.5), port=0, token="abc") as one:
+        yield one
+
+
+def asked(view, path, **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", view.port, timeout=10)
+    connection.putrequest("GET", path, skip_host="Host" in headers)
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    return answer.status, answer.read(), answer.headers
+
+
+def test_the_page_is_served_here(view):
+    status, page, headers = asked(view, "/")
+    assert status == 200
+    assert b"/input" in page
+    assert headers["X-Frame-Options"] == "DENY"
+    assert view.address == f"http://127.0.0.1:{view.port}/"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/secret.txt", "/../secret.txt", "/..%2fsecret.txt", "/%2e%2e/secret.txt", "/recording.h5", "//etc/passwd",
+     "/etc/passwd", "/..\\secret.txt", "/index.html/../../secret.txt", "/assets/"],
+)  # fmt: skip
+def test_no_other_path(view, path):
+    status, text, _ = asked(view, path)
+    assert status == 404
+    assert b"secret" not in text
+
+
+def test_pages_of_other_sites_are_kept_out(view):
+    assert asked(view, "/", Host="evil.example")[0] == 403, "a name that leads to 127.0.0.1"
+    for path in ("/", "/input"):
+        with pytest.raises(InvalidStatus, match="403"):
+            connect(f"ws://127.0.0.1:{view.port}{path}", origin="http://evil.example")
+    connect(f"ws://127.0.0.1:{view.port}/input", origin=f"http://127.0.0.1:{view.port}").close()
+
+
+def test_a_token_where_one_is_asked_for(strict):
+    assert asked(strict, "/")[0] == 401
+    assert asked(strict, "/?token=abd")[0] == 401
+    assert asked(strict, "/?token=")[0] == 401
+    status, _, headers = asked(strict, "/?token=abc")
+    assert status == 200
+    cookie = headers["Set-Cookie"].split(";")[0]
+    assert "HttpOnly" in headers["Set-Cookie"]
+    assert asked(strict, "/", Cookie=cookie)[0] == 200
+    for path in ("/", "/input"):
+        with pytest.raises(InvalidStatus, match="401"):
+            connect(f"ws://127.0.0.1:{strict.port}{path}")
+    connect(f"ws://127.0.0.1:{strict.port}/input", additional_headers={"Cookie": cookie}).close()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "robot.lab", "::"])
+def test_another_host_always_has_a_token(host):
+    gate = Gate(host)
+    assert len(gate.token) >= 24
+    assert gate.token != Gate(host).token
+    assert gate.token in gate.address(80)
+    assert gate.refusal("/", {"Host": host}) is not None
+    assert gate.refusal(f"/?token={gate.token}", {"Host": host}) is None
+
+
+def test_loopback_needs_none():
+    for host in ("127.0.0.1", "localhost", "::1", "127.0.0.5"):
+        assert is_loopback(host)
+        assert not Gate(host).token
+    assert Gate("127.0.0.1").refusal("/", LOCAL) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "null", '{"viewer": "x", "keys": 3}', "{" * 9000, '{"viewer":1,"keys":["a"],"pad":3}']
+)
+def test_nonsense_on_the_input_socket_is_ignored(view, text):
+    with connect(f"ws://127.0.0.1:{view.port}/input") as socket:
+        socket.send(text)
+        socket.send(b"\x00\x01")
+        socket.ping().wait(5)
