@@ -5,22 +5,32 @@ from grouser.control.follower import PathFollower
 from grouser.control.odometry import Odometry
 from grouser.control.path import Path
 from grouser.control.power import PowerMeter
+from grouser.control.sensors import Readings, VehicleSensors
 from grouser.control.slip import WheelSlip
 from grouser.control.steering import ackermann, crab, point_turn
 from grouser.control.tip_over import TipOver, tip_over_margin
+from grouser.control.traction import Axle, Cdta, SpeedController, axles_of
+from grouser.control.user_file import UserController
 from grouser.control.wheels import Wheels
 
 __all__ = [
+    "Axle",
+    "Cdta",
     "Drive",
     "GroundSpeed",
     "Odometry",
     "Path",
     "PathFollower",
     "PowerMeter",
+    "Readings",
+    "SpeedController",
     "TipOver",
+    "UserController",
+    "VehicleSensors",
     "WheelSlip",
     "Wheels",
     "ackermann",
+    "axles_of",
     "crab",
     "point_turn",
     "tip_over_margin",

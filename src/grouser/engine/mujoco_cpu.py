@@ -285,8 +285,8 @@ class MujocoCpu:
         self.thaw(worlds)
         for world in worlds:
             d = self.data[world]
-            if self.model.nkey:
-                mujoco.mj_resetDataKeyframe(self.model, d, 0)
+            if self.model.nkey:  # a model with a keyframe for every world starts each from its own
+                mujoco.mj_resetDataKeyframe(self.model, d, world if self.model.nkey == self.worlds else 0)
             else:
                 mujoco.mj_resetData(self.model, d)
 

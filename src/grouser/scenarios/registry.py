@@ -19,6 +19,10 @@ NAMES = (
     "rover-course",
     "single-wheel",
     "viking-rocks",
+    "vivi-acceleration",
+    "vivi-jump",
+    "vivi-ramp",
+    "vivi-sinusoid",
     "wheel-walker-stairs",
 )
 

@@ -208,7 +208,7 @@ class Simulation:
         out = [
             Channel(
                 "body/pose", "m, 1", (len(ids), 7), kind="pose", labels=self.recorded_bodies,
-                read=lambda: np.stack([np.hstack([d.xpos[ids], d.xquat[ids][:, [1, 2, 3, 0]]]) for d in data]),  # xyzw
+                read=lambda: self._shown(ids),
             ),
             Channel(
                 "joint/position", "rad or m", (len(hinge),), frame="", labels=joints,
@@ -227,6 +227,18 @@ class Simulation:
             out.extend(source.channels())
         out.extend(self._more_channels)
         return [c for c in out if 0 not in c.shape]
+
+    def _shown(self, ids: np.ndarray) -> np.ndarray:
+        """(world, body, 7) positions [m] and quaternions xyzw; a wheel stands where its suspension has it."""
+        data = self.engine.data
+        poses = np.stack([np.hstack([d.xpos[ids], d.xquat[ids][:, [1, 2, 3, 0]]]) for d in data])
+        for module in self.modules:
+            shifts = getattr(module, "displacements", None)
+            if shifts is not None:
+                moved = [k for k, body in enumerate(module.bodies) if body in self.recorded_bodies]
+                places = [self.recorded_bodies.index(module.bodies[k]) for k in moved]
+                poses[:, places, :3] += shifts()[:, moved]
+        return poses
 
     def add_channel(self, channel: Channel) -> None:
         """Record one more quantity."""

@@ -1,0 +1,6 @@
+"""Tyres: wheels on suspensions with the Magic Formula (001 sections 2.2-2.3)."""
+
+from grouser.contact.tyre.model import TyreModule
+from grouser.contact.tyre.parameters import Suspension, Tyre, WheelUnit
+
+__all__ = ["Suspension", "Tyre", "TyreModule", "WheelUnit"]

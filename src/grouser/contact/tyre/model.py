@@ -1,0 +1,207 @@
+"""Wheels on suspensions as a force module: allocation and launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from grouser.contact.tyre.kernels import BEYOND, CLOSER_STEPS, tyre_kernels
+from grouser.contact.tyre.parameters import WheelUnit
+from grouser.errors import InputError
+from grouser.module import Channel, Motion, Outputs
+from grouser.precision import precision
+from grouser.terrain import checks
+from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.ground import Ground, ground_types
+
+SLICE_STEPS = 1  # Newton steps in a slice where the best one is refined
+COEFFICIENTS = {
+    "cx": "p_Cx1", "dx1": "p_Dx1", "dx2": "p_Dx2", "ex1": "p_Ex1", "ex2": "p_Ex2", "ex3": "p_Ex3", "ex4": "p_Ex4",
+    "kx1": "p_Kx1", "kx2": "p_Kx2", "kx3": "p_Kx3", "hx1": "p_Hx1", "hx2": "p_Hx2", "vx1": "p_Vx1", "vx2": "p_Vx2",
+    "cy": "p_Cy1", "dy1": "p_Dy1", "dy2": "p_Dy2", "ey1": "p_Ey1", "ey2": "p_Ey2", "ky1": "p_Ky1", "ky2": "p_Ky2",
+    "hy1": "p_Hy1", "hy2": "p_Hy2", "vy1": "p_Vy1", "vy2": "p_Vy2",
+    "length_x": "relaxation_x", "length_y": "relaxation_y", "damping": "standstill_damping",
+    "slow": "standstill_speed", "rolling": "rolling_resistance", "radius": "radius", "load": "load",
+    "radial_stiffness": "radial_stiffness", "radial_damping": "radial_damping", "peak": "peak_slip",
+}  # fmt: skip
+
+
+class TyreModule:
+    """Any number of wheels of one chassis, each on a suspension of its own, on a terrain."""
+
+    def __init__(
+        self,
+        terrain: ElevationGrid | Ground,
+        wheels: Sequence[WheelUnit],
+        chassis: str = "chassis",
+        *,
+        slices: int = 20,
+        refine: bool = True,
+        name: str = "tyre",
+    ):
+        """`slices` of the lower half circle are looked at for the contact; `refine` then looks round the best one."""
+        if not wheels:
+            raise InputError(f"{name}: no wheels given; allowed is 1 or more")
+        self.name, self.terrain, self.wheels, self.chassis = name, terrain, tuple(wheels), chassis
+        self.slices, self.refine = checks.count(slices, f"{name}: slices", at_least=4), bool(refine)
+        self.bodies = (chassis, *(wheel.body for wheel in self.wheels))
+        if len(set(self.bodies)) != len(self.bodies):
+            raise InputError(f"{name}: bodies {', '.join(self.bodies)}: allowed is each name once")
+        self.step_limit = math.inf
+        self.fixed: dict[str, Any] = {}
+
+    def declare(self, spec) -> None:
+        """Wheels touch nothing in MuJoCo: this module is their ground."""
+        for wheel in self.wheels:
+            body = spec.body(wheel.body)
+            for geom in body.geoms if body is not None else ():
+                geom.contype = geom.conaffinity = 0
+
+    # ---- allocation -----------------------------------------------------------------------------------
+
+    def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
+        self.motion, self.out, self.device = motion, out, motion.position.device
+        self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
+        self.kernels = tyre_kernels(self.precision.name)
+        self.worlds = motion.position.shape[0]
+        self._h = step
+        self._step = wp.array([step], dtype=self.precision.real, device=self.device)
+        self._rows = wp.array(np.array(list(rows), np.int32), dtype=wp.int32, device=self.device)
+        self._wheels = self._make_wheels()
+        self._terrain = self._make_terrain()
+        self._touch = self._make_touch()
+        self._graphs: dict[str, Any] = {}
+
+    def _make_wheels(self) -> wp.array:
+        table: Any = np.zeros(len(self.wheels), dtype=self.kernels.Wheel.numpy_dtype())
+        for k, wheel in enumerate(self.wheels):
+            for field, name in COEFFICIENTS.items():
+                table[field][k] = getattr(wheel.tyre, name)
+            s = wheel.suspension
+            for field in ("stiffness", "saturation", "progression", "travel", "compression"):
+                table[field][k] = getattr(s, field)
+            table["rebound"][k] = s.compression if s.rebound is None else s.rebound
+        return wp.array(table, dtype=self.kernels.Wheel, device=self.device)
+
+    def _make_terrain(self):
+        t, p = self.kernels.Terrain(), self.precision
+        ground = self.terrain if isinstance(self.terrain, Ground) else None
+        grid: ElevationGrid = ground.elevation if ground else self.terrain  # type: ignore[assignment]
+        t.heights = wp.array(np.ascontiguousarray(grid.heights, p.numpy), dtype=p.real, device=self.device)
+        t.spacing = ground.spacing if ground else grid.spacing
+        t.x0, t.y0 = grid.origin
+        angles = np.pi * (np.arange(self.slices + 1) / self.slices - 0.5)
+        turns = np.column_stack([np.sin(angles), np.cos(angles)]).astype(p.numpy)
+        t.turns = wp.array(turns, dtype=p.vec2, device=self.device)
+        t.slice_steps = SLICE_STEPS if self.refine else CLOSER_STEPS
+        t.slices, t.refine, t.deep = self.slices, int(self.refine), int(ground is not None)
+        t.ground = ground.arrays if ground else ground_types(p.name).Arrays()
+        self._generation = ground.generation if ground else 0
+        return t
+
+    def _make_touch(self):
+        a, p = self.kernels.Touch(), self.precision
+        kinds = {
+            "deflection": p.vec2, "travel": p.real, "angle": p.real, "arm": p.vec3, "along": p.vec3, "across": p.vec3,
+            "normal": p.vec3, "shift": p.vec3, "slip": p.vec2, "force": p.vec3, "point": p.vec3, "wall": p.real,
+            "touching": wp.int32,
+        }  # fmt: skip
+        self._fields = tuple(kinds)
+        for name, kind in kinds.items():
+            setattr(a, name, wp.zeros((self.worlds, len(self.wheels)), dtype=kind, device=self.device))
+        return a
+
+    # ---- the step -------------------------------------------------------------------------------------
+
+    def evaluate(self, h: float) -> None:
+        if isinstance(self.terrain, Ground) and self.terrain.generation != self._generation:
+            self._terrain = self._make_terrain()
+            self._graphs.clear()
+        self._run("evaluate", h, self._launch_evaluate)
+
+    def commit(self, h: float) -> None:
+        self._run("commit", h, self._launch_commit)
+
+    def _run(self, name: str, h: float, launch) -> None:
+        """Replay a captured launch; capture it the first time."""
+        if h != self._h:
+            self._h = h
+            self._step.fill_(h)
+        graph = self._graphs.get(name)
+        if graph is None:
+            wp.load_module(self.kernels.module, device=self.device)
+            with wp.ScopedCapture(device=self.device) as capture:
+                launch()
+            graph = self._graphs[name] = capture.graph
+        wp.capture_launch(graph)
+
+    def _launch_evaluate(self) -> None:
+        m, out = self.motion, self.out
+        wp.launch(
+            self.kernels.evaluate, dim=self.worlds, device=self.device,
+            inputs=[
+                self._wheels, self._terrain, self._rows, self._step, m.position, m.rotation, m.velocity, m.spin,
+                self._touch, out.wrench, out.implicit, out.status,
+            ],
+        )  # fmt: skip
+
+    def _launch_commit(self) -> None:
+        m = self.motion
+        wp.launch(
+            self.kernels.commit, dim=self.worlds, device=self.device,
+            inputs=[self._wheels, self._rows, self._step, m.velocity, m.spin, self.out.effective, self._touch],
+        )  # fmt: skip
+
+    # ---- state, channels ------------------------------------------------------------------------------
+
+    def explain(self, code: int) -> tuple[str, bool]:
+        reasons = {BEYOND: ("it is beyond the terrain, which goes on level from its border", False)}
+        return reasons[code]
+
+    def state(self) -> dict[str, wp.array]:
+        return {name: getattr(self._touch, name) for name in self._fields}
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        for array in self.state().values():
+            host = array.numpy()
+            host[list(worlds)] = 0
+            array.assign(host)
+
+    def displacements(self) -> np.ndarray:
+        """[m], (world, body, 3) from where a body is to where its wheel is: the suspension's travel."""
+        shift = self._touch.shift.numpy()
+        return np.concatenate([np.zeros_like(shift[:, :1]), shift], axis=1)
+
+    def observe(self) -> dict[str, np.ndarray]:
+        """What sensors on the wheels would tell, (world, wheel, …)."""
+        t = self._touch
+        return {
+            "force": t.force.numpy(), "travel": t.travel.numpy(), "angle": t.angle.numpy(),
+            "contact": t.touching.numpy(), "slip": t.slip.numpy(),
+        }  # fmt: skip
+
+    def channels(self) -> list[Channel]:
+        count, t = len(self.wheels), self._touch
+        labels = tuple(wheel.body for wheel in self.wheels)
+
+        def of_wheels(name, unit, read, shape=(), frame=""):
+            return Channel(f"{self.name}/{name}", unit, (count, *shape), frame, labels=labels, read=read)
+
+        def part(array, k):
+            return lambda: array.numpy()[..., k]
+
+        return [
+            of_wheels("normal_force", "N", part(t.force, 2)),
+            of_wheels("longitudinal_force", "N", part(t.force, 0)),
+            of_wheels("lateral_force", "N", part(t.force, 1)),
+            of_wheels("wall_force", "N", t.wall.numpy),
+            of_wheels("travel", "m", t.travel.numpy),
+            of_wheels("contact_angle", "rad", t.angle.numpy),
+            of_wheels("slip", "1", part(t.slip, 0)),
+            of_wheels("slip_tangent", "1", part(t.slip, 1)),
+            of_wheels("contact_point", "m", t.point.numpy, (3,), "world"),
+        ]

@@ -1,0 +1,47 @@
+"""A vehicle in a scenario: a built-in one by name or a YAML file, and how it starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import pydantic
+
+from grouser.robots.vehicle import Vehicle
+from grouser.robots.vehicle_file import builtin_vehicles, vehicle
+from grouser.scenarios.scenario import Settings
+
+PAPER = "001_ac5d14c10b944e50.txt"
+
+
+class OnWheels(Settings):
+    """Settings that have a vehicle."""
+
+    vehicle: str = "vivi"  # a built-in vehicle, or a YAML file
+
+    @pydantic.field_validator("vehicle")
+    @classmethod
+    def _beside(cls, name: str, info: pydantic.ValidationInfo) -> str:
+        """A file is looked for beside the scenario file, then from the working directory."""
+        folder = (info.context or {}).get("folder")
+        if name not in builtin_vehicles() and folder is not None and (Path(folder) / name).is_file():
+            return str(Path(folder) / name)
+        return name
+
+    def chosen_vehicle(self) -> Vehicle:
+        return vehicle(self.vehicle)
+
+
+def add_start(
+    spec: mujoco.MjSpec, v: Vehicle, *, height: float, velocity: tuple[float, float, float], rolling: bool, ctrl: Any
+) -> None:
+    """A keyframe: centre of mass at `height` [m] over the origin, level, `velocity` [m/s], wheels rolling along."""
+    joints = len(v.wheels) + sum(1 for name in v.steers if name)
+    spin = velocity[0] / v.tyre.radius if rolling else 0.0
+    spins: list[float] = []
+    for name in v.steers:
+        spins += [0.0, spin] if name else [spin]
+    spec.add_key(
+        qpos=[0, 0, height, 1, 0, 0, 0, *([0.0] * joints)], qvel=[*velocity, 0, 0, 0, *spins], ctrl=list(ctrl)
+    )

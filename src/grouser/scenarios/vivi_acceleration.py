@@ -1,0 +1,251 @@
+"""A vehicle accelerates on level ground under constant torques: 001_ac5d14c10b944e50.txt section 4, Fig. 8.
+
+Four worlds, one for each torque. The oracle is the balance of the whole vehicle in the pitch plane at constant
+acceleration. The paper's own formula, N_front = m (g L_1 - a h_cm) / L, leaves out that pitch moves the contacts
+under the centre of mass and that spinning up the wheels turns the chassis; its error is given too.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import pydantic
+
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.robots.vehicle import Vehicle, build as build_vehicle
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Scenario, metric
+from grouser.scenarios.vehicle_choice import PAPER, OnWheels, add_start
+from grouser.simulation import Simulation
+from grouser.terrain.generators import flat
+
+END = 0.2  # [s] at the end over which forces and pitch are averaged
+MANY = 2000  # slices, the paper's finer wheel
+FEW = 20  # slices, the paper's coarser one
+TIMED = 100  # steps of each for `slice_cost_increase_rel`
+COARSE_BAR, FINE_BAR = 3.4e-3, 3e-4  # paper: 0.34 % with 20 slices, 0.03 % with 2000
+PITCH_BAR = 0.01  # [deg] paper
+MARGIN = 5.0  # [m] of ground before and behind
+
+
+class ViviAcceleration(OnWheels):
+    """Settings of `vivi-acceleration`."""
+
+    torques: tuple[Annotated[float, Unit("N m")], ...] = (3.0, 6.0, 9.0, 12.0)  # at every wheel; assumed
+    start_speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 2.0
+    duration: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 3.0
+    slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = FEW
+    refine: bool = True  # false: the paper's search, slices alone
+    step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 1e-3
+    gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
+
+    @property
+    def bar(self) -> float:
+        """Largest error of the front normal force that the issue of the paper's wheel allows."""
+        return FINE_BAR if self.refine or self.slices >= MANY else COARSE_BAR
+
+
+def build(s: ViviAcceleration) -> Simulation:
+    sim = _simulation(s, s.slices, s.refine, s.torques)
+    cost = _cost_increase(s)
+    for channel in _channels(sim, cost):
+        sim.add_channel(channel)
+    return sim
+
+
+def _simulation(s: ViviAcceleration, slices: int, refine: bool, torques: tuple[float, ...]) -> Simulation:
+    v = s.chosen_vehicle()
+    fastest = s.start_speed + s.duration * max(torques) * len(v.drives) / v.tyre.radius / v.chassis.mass
+    length = (s.start_speed + fastest) / 2 * s.duration + 2 * MARGIN
+    terrain = flat(size=(length, 2 * MARGIN), spacing=1.0, origin=(-MARGIN, -MARGIN))
+    spec = build_vehicle(v, drive="torque", gravity=s.gravity)
+    start = {"height": v.rest_height(s.gravity), "velocity": (s.start_speed, 0.0, 0.0), "rolling": True}
+    for torque in torques:
+        add_start(spec, v, **start, ctrl=[torque] * len(v.drives) + [0.0] * sum(1 for n in v.steers if n))
+    module = v.module(terrain, slices=slices, refine=refine)
+    return Simulation(spec, [module], step=s.step, worlds=len(torques))
+
+
+def _cost_increase(s: ViviAcceleration) -> float:
+    """Wall time of a step with MANY slices over that with FEW, less one; the paper's search, timed at the start."""
+    spent = []
+    for slices in (FEW, MANY):
+        sim = _simulation(s, slices, False, s.torques[:1])
+        sim.step(10)
+        start = time.perf_counter()
+        sim.step(TIMED)
+        spent.append(time.perf_counter() - start)
+    return spent[1] / spent[0] - 1
+
+
+def _channels(sim: Simulation, cost: float) -> list[Channel]:
+    data = sim.engine.data
+    body = sim.model.body("chassis").id
+
+    def pitch() -> np.ndarray:
+        """Nose up positive."""
+        return np.array([math.degrees(math.asin(d.xmat[body][6])) for d in data])
+
+    return [
+        Channel("chassis/pitch_deg", "deg", frame="", read=pitch),
+        Channel("chassis/speed", "m/s", frame="", read=lambda: np.array([d.qvel[0] for d in data])),
+        Channel("cost/increase", "1", frame="", read=lambda: np.full(len(data), cost)),
+    ]
+
+
+@dataclass(frozen=True)
+class Balance:
+    """A vehicle at constant acceleration on level ground."""
+
+    acceleration: float  # [m/s^2]
+    pitch: float  # [rad] nose up
+    normal: np.ndarray  # [N], (axle,) of one wheel
+    height: float  # [m] of the centre of mass
+    spin_up: float  # [N m] that turns the chassis back: sum I w'
+
+
+def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
+    """Force and moment of the whole vehicle, springs and rolling: Newton on heave, pitch and the slips of the axles.
+
+    tan(pitch) = (h_rear - h_front) / L follows from wheels of one size on level ground (001 Fig. 8).
+    """
+    from scipy.optimize import root
+
+    x = np.array([w.x for w in v.wheels])
+    z = np.array([w.z for w in v.wheels])
+    driven = np.array([w.driven for w in v.wheels], float)
+    r, m, inertia = v.tyre.radius, v.chassis.mass, v.wheel_inertia
+
+    def state(unknown: np.ndarray):
+        height, pitch, acceleration, slip = unknown[0], unknown[1], unknown[2] * gravity, unknown[3:]
+        travel = (r - height - x * math.sin(pitch)) / math.cos(pitch) - z
+        spring = np.array([v.suspension.force(h) for h in travel])
+        spin = acceleration * (1 + slip) / r
+        along = (torque * driven - inertia * spin) / r
+        normal = (spring + along * math.sin(pitch)) / math.cos(pitch)  # eq. 10 with gamma = -pitch
+        ahead = x * math.cos(pitch) - (z + travel) * math.sin(pitch)
+        return height, pitch, acceleration, slip, spin, along, normal, ahead
+
+    def wrong(unknown: np.ndarray) -> np.ndarray:
+        height, _, acceleration, slip, spin, along, normal, ahead = state(unknown)
+        weight = m * gravity
+        tyre = np.array([float(v.tyre.longitudinal(s, n)) for s, n in zip(slip, normal, strict=True)])
+        return np.array([
+            normal.sum() / weight - 1,
+            along.sum() / weight - acceleration / gravity,
+            ((ahead * normal).sum() + height * along.sum() + inertia * spin.sum()) / weight,
+            *((tyre - along) / weight),
+        ])  # fmt: skip
+
+    start = np.array([v.rest_height(gravity), 0.0, 0.0, *([0.0] * len(x))])
+    found = root(wrong, start, tol=1e-13)
+    height, pitch, acceleration, _, spin, _, normal, _ = state(found.x)
+    front = [normal[axle].mean() for axle in v.axles]
+    return Balance(acceleration, pitch, np.array(front), height, float(inertia * spin.sum()))
+
+
+def paper_front(v: Vehicle, acceleration: float, height: float, gravity: float) -> float:
+    """[N] of one front wheel: N_front = m (g L_1 - a h_cm) / L for the axle (001 Fig. 8)."""
+    front, rear = v.wheels[v.axles[0][0]].x, v.wheels[v.axles[-1][0]].x
+    axle = v.chassis.mass * (gravity * -rear - acceleration * height) / (front - rear)
+    return axle / len(v.axles[0])
+
+
+def duration(s: ViviAcceleration) -> float:
+    return s.duration
+
+
+def metrics(s: ViviAcceleration) -> list[dict[str, Any]]:
+    worst = f"worst of the torques, mean over the last {END:g} s"
+    return [
+        metric(
+            "front_normal_force_error_rel", "1", f"normal force of a front wheel against the balance, {worst}",
+            0.0, {"abs": s.bar}, f"{PAPER} section 4: {'0.03' if s.bar == FINE_BAR else '0.34'} %",
+        ),
+        metric(
+            "pitch_error_deg", "deg", f"pitch of the chassis against the balance, {worst}",
+            0.0, {"abs": PITCH_BAR}, f"{PAPER} section 4: less than 0.01 deg",
+        ),
+        metric("front_normal_force_paper_error_rel", "1",
+               f"the same against m (g L_1 - a h_cm) / L, which knows no pitch and no wheel inertia, {worst}"),
+        metric("front_normal_force_N", "N", "of one front wheel, one value for each torque"),
+        metric("rear_normal_force_N", "N", "of one rear wheel, one value for each torque"),
+        metric("pitch_deg", "deg", "nose up, one value for each torque"),
+        metric("acceleration_m_s2", "m/s^2", "of the chassis, one value for each torque"),
+        metric("slice_cost_increase_rel", "1",
+               f"wall time of a step with {MANY} slices over that with {FEW}, less one, without refinement "
+               f"({PAPER} section 4: 4.67)"),
+        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+    ]  # fmt: skip
+
+
+def figures(s: ViviAcceleration) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": "normal-force", "title": "Normal forces of a front and a rear wheel", "kind": "lines",
+            "y": ["tyre/normal_force[wheel_fl]", "tyre/normal_force[wheel_rl]"] if s.vehicle == "vivi"
+            else ["tyre/normal_force"],
+            "ylabel": "normal force [N]", "window": [0.01, None],
+            "caption": "One thin line for each torque (001 Fig. 8).",
+        },
+        {
+            "name": "pitch", "title": "Pitch of the chassis", "kind": "lines", "y": ["chassis/pitch_deg"],
+            "ylabel": "pitch, nose up [deg]", "caption": "It swings in when the torque sets in, then stays.",
+        },
+        {
+            "name": "speed", "title": "Speed", "kind": "lines", "y": ["chassis/speed"], "ylabel": "speed [m/s]",
+            "caption": "Constant torques, constant accelerations.",
+        },
+    ]  # fmt: skip
+
+
+def measure(s: ViviAcceleration, recording: Recording) -> dict[str, Any]:
+    v = s.chosen_vehicle()
+    last = recording.time >= recording.time[-1] - END
+    count = len(s.torques)
+    normal = _worlds(recording, "tyre/normal_force", count)[last]
+    pitch = _worlds(recording, "chassis/pitch_deg", count)[last].mean(axis=0)
+    speed = _worlds(recording, "chassis/speed", count)[last]
+    times = recording.time[last]
+    acceleration = (speed[-1] - speed[0]) / (times[-1] - times[0])
+    front = normal[:, :, v.axles[0]].mean(axis=(0, 2))
+    rear = normal[:, :, v.axles[-1]].mean(axis=(0, 2))
+    oracles = [balance(v, torque, s.gravity) for torque in s.torques]
+    wanted = np.array([o.normal[0] for o in oracles])
+    paper = np.array([
+        paper_front(v, a, o.height, s.gravity) for a, o in zip(acceleration, oracles, strict=True)
+    ])  # fmt: skip
+    return {
+        "front_normal_force_error_rel": float(np.abs(front / wanted - 1).max()),
+        "pitch_error_deg": float(np.abs(pitch - np.degrees([o.pitch for o in oracles])).max()),
+        "front_normal_force_paper_error_rel": float(np.abs(front / paper - 1).max()),
+        "front_normal_force_N": front.tolist(),
+        "rear_normal_force_N": rear.tolist(),
+        "pitch_deg": pitch.tolist(),
+        "acceleration_m_s2": acceleration.tolist(),
+        "slice_cost_increase_rel": float(_worlds(recording, "cost/increase", count)[-1, 0]),
+    }
+
+
+def _worlds(recording: Recording, channel: str, count: int) -> np.ndarray:
+    """(frame, world, …) of a channel, one world or many."""
+    values = np.asarray(recording[channel])
+    return values[:, None] if count == 1 else values
+
+
+SCENARIO = Scenario(
+    name="vivi-acceleration",
+    summary="a four-wheel vehicle accelerates under constant torques: normal forces and pitch against theory",
+    source=f"{PAPER} section 4, Fig. 8",
+    settings=ViviAcceleration,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+)

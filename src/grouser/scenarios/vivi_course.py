@@ -1,0 +1,252 @@
+"""Two vehicles side by side on one terrain, a controller each: what `vivi-ramp` and `vivi-sinusoid` share.
+
+001_ac5d14c10b944e50.txt section 5. The vehicle's data are in a thesis: robots/vehicles/vivi.yaml says what was assumed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import mujoco
+import numpy as np
+import pydantic
+
+from grouser.control import Cdta, SpeedController, UserController, VehicleSensors, axles_of
+from grouser.drive import BatteryPack
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.robots.vehicle import Vehicle, add_ground, build as build_vehicle
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import metric
+from grouser.scenarios.vehicle_choice import PAPER, OnWheels
+from grouser.simulation import Simulation
+from grouser.terrain.elevation import ElevationGrid
+
+LANE = 3.0  # [m] between the vehicles
+REACHED = 0.95  # of the wanted speed
+BUILT_IN = ("proportional", "cdta")
+
+
+class Course(OnWheels):
+    """Settings of a course."""
+
+    controller: str = "both"  # both (side by side), proportional, cdta, or a Python file
+    speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 10.0  # wanted (001)
+    gain: Annotated[float, pydantic.Field(gt=0)] = 100.0  # [1/s] (001: "100 Hz")
+    duration: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 10.0
+    step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 1e-3  # 001: 65 us
+    control_period: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 1e-3  # 001: 0.1 ms
+    slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = 20
+    gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
+    # Factors on what the paper leaves to a thesis, for the table of ranges.
+    mass_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0
+    height_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0  # of the centre of mass
+    wheelbase_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0
+    stiffness_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0  # of the suspension
+    damping_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0
+    friction_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0
+    gear_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0
+
+    @property
+    def controllers(self) -> tuple[str, ...]:
+        return BUILT_IN if self.controller == "both" else (self.controller,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the vehicles; "user" where the controller is a file."""
+        return tuple(name if name in BUILT_IN else "user" for name in self.controllers)
+
+    @property
+    def paired(self) -> bool:
+        return self.names == BUILT_IN
+
+    def chosen_vehicle(self) -> Vehicle:
+        return changed(super().chosen_vehicle(), self)
+
+
+def changed(v: Vehicle, s: Course) -> Vehicle:
+    """The vehicle with the factors of the settings."""
+    from dataclasses import replace
+
+    raised = (s.height_factor - 1) * v.rest_height(s.gravity)
+    wheels = tuple(replace(w, x=w.x * s.wheelbase_factor, z=w.z - raised) for w in v.wheels)
+    tyre = replace(
+        v.tyre, p_Dx1=v.tyre.p_Dx1 * s.friction_factor, p_Dy1=v.tyre.p_Dy1 * s.friction_factor,
+        p_Kx1=v.tyre.p_Kx1 * s.friction_factor, p_Ky1=v.tyre.p_Ky1 * s.friction_factor,
+    )  # fmt: skip
+    p = v.suspension
+    rebound = None if p.rebound is None else p.rebound * s.damping_factor
+    suspension = replace(
+        p, stiffness=p.stiffness * s.stiffness_factor, compression=p.compression * s.damping_factor, rebound=rebound
+    )
+    return replace(
+        v, chassis=replace(v.chassis, mass=v.chassis.mass * s.mass_factor), wheels=wheels, tyre=tyre,
+        suspension=suspension, motor=replace(v.motor, gear=v.motor.gear * s.gear_factor),
+    )  # fmt: skip
+
+
+def build(s: Course, terrain: ElevationGrid, settled: float = 0.0) -> Simulation:
+    """One vehicle for each controller, in lanes; they start from rest at x = 0, on ground of height `settled` [m]."""
+    v = s.chosen_vehicle()
+    spec = mujoco.MjSpec()
+    spec.modelname = "course"
+    spec.option.gravity = [0, 0, -s.gravity]
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    add_ground(spec, terrain)
+    modules, controllers = [], []
+    for k, (name, kind) in enumerate(zip(s.names, s.controllers, strict=True)):
+        prefix, lane = f"{name}_", LANE * (k - (len(s.names) - 1) / 2)
+        height = settled + v.rest_height(s.gravity)
+        child = build_vehicle(v, gravity=s.gravity, position=(0.0, 0.0, height))
+        spec.attach(child, prefix=prefix, frame=spec.worldbody.add_frame(pos=[0.0, lane, 0.0]))
+        module = v.module(terrain, prefix, slices=s.slices)
+        modules.append(module)
+        drives = [f"{prefix}drive_{wheel.name}" for wheel in v.wheels]
+        pack = BatteryPack(
+            v.battery, [v.motor] * len(v.drives), [prefix + d for d in v.drives], period=s.step, prefix=prefix
+        )
+        sensors = VehicleSensors(module, drives, f"{prefix}chassis", pack)
+        controllers += [_controller(kind, s, v, sensors, drives, prefix), pack]
+    sim = Simulation(spec, modules, controllers=controllers, step=s.step)
+    for channel in _channels(sim, s, controllers[1::2]):
+        sim.add_channel(channel)
+    return sim
+
+
+def _controller(kind: str, s: Course, v: Vehicle, sensors: VehicleSensors, drives: list[str], prefix: str):
+    if kind not in BUILT_IN:
+        return UserController(kind, sensors, drives, period=s.control_period)
+    common: dict[str, Any] = {
+        "mass": v.chassis.mass, "speed": s.speed, "gain": s.gain, "gravity": s.gravity, "period": s.control_period,
+        "prefix": prefix,
+    }  # fmt: skip
+    gears = [v.motor.gear] * len(v.wheels)
+    axles = axles_of(v, s.gravity)
+    if kind == "proportional":
+        return SpeedController(sensors, axles, drives, gears, **common)
+    load = v.chassis.mass * s.gravity / len(v.wheels)
+    friction = v.tyre.peak_force(load) / load
+    return Cdta(sensors, axles, drives, gears, friction=friction, power_limit=v.battery.power_limit, **common)
+
+
+def _channels(sim: Simulation, s: Course, packs: list[BatteryPack]) -> list[Channel]:
+    d, names, count = sim.data, s.names, len(s.names)
+    bodies = np.array([sim.model.body(f"{name}_chassis").id for name in names])
+    roots = np.array([sim.model.jnt_dofadr[sim.model.body_jntadr[b]] for b in bodies])
+
+    def along(values):
+        return np.array([values], float)
+
+    def velocity(k: int) -> float:
+        """Of the centre of mass, along the chassis."""
+        return float(d.qvel[roots[k] : roots[k] + 3] @ d.xmat[bodies[k]].reshape(3, 3)[:, 0])
+
+    def each(name, unit, read):
+        return Channel(f"course/{name}", unit, (count,), "", labels=names, read=read)
+
+    return [
+        each("speed", "m/s", lambda: along([velocity(k) for k in range(count)])),
+        each("power", "W", lambda: along([np.maximum(p.power[0], 0.0).sum() for p in packs])),
+        each("energy", "J", lambda: along([p.energy[0] for p in packs])),
+        each("battery_current", "A", lambda: along([p.total[0] for p in packs])),
+        each("upright", "1", lambda: along([d.xmat[b][8] for b in bodies])),
+        each("pitch_deg", "deg", lambda: along([math.degrees(math.asin(np.clip(d.xmat[b][6], -1, 1))) for b in bodies])),
+        each("distance", "m", lambda: along([d.xpos[b, 0] for b in bodies])),
+        each("height", "m", lambda: along([d.xpos[b, 2] for b in bodies])),
+    ]
+
+
+def metrics(s: Course, expectations: dict[str, tuple[Any, Any, str]]) -> list[dict[str, Any]]:
+    """`expectations` by name: expected, tolerance, source."""
+    order = f"one value for each vehicle: {', '.join(s.names)}" if len(s.names) > 1 else "of the vehicle"
+
+    def told(name, unit, definition):
+        return metric(name, unit, definition, *expectations.get(name, (None, None, None)))
+
+    out = [
+        told("time_to_speed_s", "s", f"until {REACHED:.0%} of the wanted speed, never: nothing; {order}"),
+        told("energy_J", "J", "electric energy of the motors until the first vehicle rolls over or the end; " + order),
+        told("rolled_over", "1", f"whether the chassis ever stood upside down; {order}"),
+        told("rolled_over_at_s", "s", f"when, never: nothing; {order}"),
+        told("battery_current_max_A", "A", f"greatest current of the battery; {order}"),
+        told("distance_m", "m", f"at the end; {order}"),
+    ]
+    if s.paired:
+        out += [
+            told("cdta_time_ratio", "1", "time_to_speed_s of CDTA over that of the proportional controller, whose is "
+                 "the whole run where it never gets there"),
+            told("cdta_energy_ratio", "1", "energy_J of CDTA over that of the proportional controller"),
+            told("cdta_upright", "1", "whether the vehicle with CDTA never rolled over"),
+            told("proportional_rolled_over", "1", "whether the vehicle with the proportional controller rolled over"),
+        ]  # fmt: skip
+    out.append(metric("real_time_factor", "1", "simulated over wall time of the loop"))
+    return out
+
+
+def figures(s: Course) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": "speed", "title": "Speed", "kind": "lines", "y": ["course/speed"], "ylabel": "speed [m/s]",
+            "caption": f"Of the centre of mass along the chassis; wanted are {s.speed:g} m/s (001 Fig. 11).",
+        },
+        {
+            "name": "power", "title": "Power of the motors", "kind": "lines", "y": ["course/power"],
+            "ylabel": "power [W]", "caption": "Electric, of the motors that draw (001 Fig. 12).",
+        },
+        {
+            "name": "pitch", "title": "Pitch", "kind": "lines", "y": ["course/pitch_deg"],
+            "ylabel": "pitch, nose up [deg]", "caption": "Angle of the chassis' x axis above the horizontal.",
+        },
+        {
+            "name": "way", "title": "The way of the centres of mass", "kind": "xy", "x": "course/distance",
+            "y": ["course/height"], "xlabel": "distance [m]", "ylabel": "height [m]",
+            "caption": "Seen from the side.",
+        },
+    ]  # fmt: skip
+
+
+def measure(s: Course, recording: Recording) -> dict[str, Any]:
+    time, count = recording.time, len(s.names)
+    names = ("speed", "upright", "energy", "battery_current", "distance")
+    read = {name: np.asarray(recording[f"course/{name}"]).reshape(len(time), count) for name in names}
+    fast = [_first(read["speed"][:, k] >= REACHED * s.speed, time) for k in range(count)]
+    over = [_first(read["upright"][:, k] < 0, time) for k in range(count)]
+    rolled = [at is not None for at in over]
+    until = min([at for at in over if at is not None], default=float(time[-1]))
+    energy = [float(read["energy"][time <= until, k][-1]) for k in range(count)]
+    values: dict[str, Any] = {
+        "time_to_speed_s": fast, "energy_J": energy, "rolled_over": rolled, "rolled_over_at_s": over,
+        "battery_current_max_A": read["battery_current"].max(axis=0).tolist(),
+        "distance_m": read["distance"][-1].tolist(),
+    }  # fmt: skip
+    if count == 1:
+        values = {name: value[0] for name, value in values.items()}
+    if s.paired:
+        slow = fast[0] if fast[0] is not None else s.duration
+        values |= {
+            "cdta_time_ratio": fast[1] / slow if fast[1] is not None else math.nan,
+            "cdta_energy_ratio": energy[1] / energy[0],
+            "cdta_upright": not rolled[1],
+            "proportional_rolled_over": rolled[0],
+        }
+    return values
+
+
+def _first(holds: np.ndarray, time: np.ndarray) -> float | None:
+    """[s] of the first frame in which it holds."""
+    return float(time[int(np.argmax(holds))]) if holds.any() else None
+
+
+def outcomes(rolls: bool | None) -> dict[str, tuple[Any, Any, str]]:
+    """What the paper saw: CDTA sooner, with less energy and upright."""
+    told = {
+        "cdta_time_ratio": (None, {"max": 1.0}, f"{PAPER} Fig. 11: sooner"),
+        "cdta_energy_ratio": (None, {"max": 1.0}, f"{PAPER} Fig. 12: less power"),
+        "cdta_upright": (True, None, f"{PAPER} section 5"),
+    }
+    if rolls:
+        told["proportional_rolled_over"] = (True, None, f"{PAPER} Fig. 11: rolls over at the ramp after 8 s")
+    return told
+
+
