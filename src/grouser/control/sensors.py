@@ -41,7 +41,9 @@ class VehicleSensors:
     Accelerometers give the mean over the time since the last reading: (v - v_last) / dt + g.
     """
 
-    def __init__(self, tyres: Any, joints: Sequence[str], chassis: str = "chassis", battery: Any = None, world: int = 0):
+    def __init__(
+        self, tyres: Any, joints: Sequence[str], chassis: str = "chassis", battery: Any = None, world: int = 0
+    ):
         """`tyres` a TyreModule, `joints` of its wheels, `battery` with a `current` (world, motor) [A]."""
         if len(joints) != len(tyres.wheels):
             raise InputError(f"sensors: {len(joints)} joints for {len(tyres.wheels)} wheels")

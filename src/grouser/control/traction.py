@@ -19,6 +19,7 @@ from grouser.module import Channel
 
 LEAST_SHARE = 0.05  # of its static load that every axle shall keep (assumed)
 OF_PEAK = 0.9  # of the tyre's peak D that is asked for: beyond it wheels spin (assumed)
+SMOOTHING = 0.02  # [s] over which accelerometers are smoothed (assumed)
 HALVINGS = 14  # of the range of forces when not all that is wanted may be had
 FLATTEST = 0.2  # least cosine of a contact angle that is reckoned with (assumed)
 
@@ -124,6 +125,7 @@ class Cdta(SpeedController):
         """`friction`: peak D over load of the tyres; `power_limit` [W] of the battery, within which it stays."""
         super().__init__(*args, **more)
         self.friction, self.power_limit = friction, power_limit
+        self.smooth = np.array([[0.0, self.gravity]])  # [m/s^2] accelerometers along and up, smoothed
         total = sum(a.stiffness for a in self.axles)
         mean = sum(a.stiffness * a.x for a in self.axles) / total
         spread = sum(a.stiffness * (a.x - mean) ** 2 for a in self.axles)
@@ -137,13 +139,18 @@ class Cdta(SpeedController):
         self._least = [LEAST_SHARE * weight * rest for rest in self._rest]
 
     def torques(self, readings: Readings) -> list[float]:
-        up = self.mass * max(float(readings.specific_force[2]), 0.0)
+        x, _, z = readings.specific_force.tolist()
+        pull, push = self.smooth[0, 0], self.smooth[0, 1]
+        share = self.period / (self.period + SMOOTHING)
+        self.smooth[0] = pull + share * (x - pull), push + share * (z - push)
+        up = self.mass * max(float(self.smooth[0, 1]), 0.0)
         axles = [self._touching(a, readings) for a in self.axles]
         if up <= 0 or not any(count for count, *_ in axles):
             return [0.0] * len(self.axles)
-        present = self.mass * float(readings.specific_force[0])
+        present = self.mass * float(self.smooth[0, 0])
         coast = -sum(up * rest * tangent for rest, (_, _, tangent, _, _) in zip(self._rest, axles, strict=True))
-        wanted = self.wanted(readings)
+        low, high = self._grounded(up, present, axles)
+        wanted = max(min(self.wanted(readings), high), low) if low <= high else 0.5 * (low + high)
         found = self._asked(wanted, up, present, axles)
         torques = found or [0.0] * len(self.axles)
         low, high = 0.0, 1.0
@@ -156,6 +163,13 @@ class Cdta(SpeedController):
                 low, torques = middle, found
         return torques
 
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "smooth": self.smooth}
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        super().reset(worlds)
+        self.smooth[:] = 0.0, self.gravity
+
     def _touching(self, a: Axle, readings: Readings) -> tuple[int, float, float, float, float]:
         """Wheels on the ground, cosine and tangent of their contact angle, their load [N] up, wheel rate [rad/s]."""
         on = [k for k in a.wheels if readings.contact[k]]
@@ -166,16 +180,28 @@ class Cdta(SpeedController):
         cosine = max(math.cos(angle), FLATTEST)
         return len(on), cosine, math.sin(angle) / cosine, sum(float(readings.load[k]) for k in on) * cosine, rate
 
+    def _grounded(self, up: float, present: float, axles: list) -> tuple[float, float]:
+        """[N] least and largest force along the chassis with which every axle keeps its least load.
+
+        An axle that has left the ground asks for the force that turns the chassis back: a braking one for the front.
+        """
+        low, high = -math.inf, math.inf
+        for rest, tilt, least, (_, _, _, measured, _) in zip(self._rest, self._tilt, self._least, axles, strict=True):
+            moved = tilt * self._lever
+            if moved > 0:
+                high = min(high, (rest * up - least) / moved, present + (measured - least) / moved)
+            elif moved < 0:
+                low = max(low, (rest * up - least) / moved, present + (measured - least) / moved)
+        return low, high
+
     def _asked(self, along: float, up: float, present: float, axles: list) -> list[float] | None:
         """[N m] of one wheel of each axle that together push with `along` [N]; None where a bound forbids it."""
         bounds, need = [], along
-        for a, rest, tilt, least, (count, cosine, tangent, measured, _) in zip(
-            self.axles, self._rest, self._tilt, self._least, axles, strict=True
+        for a, rest, tilt, (count, cosine, tangent, measured, _) in zip(
+            self.axles, self._rest, self._tilt, axles, strict=True
         ):
             moved = tilt * self._lever
-            load = min(rest * up - moved * along, measured - moved * (along - present))
-            if load < least:
-                return None
+            load = max(min(rest * up - moved * along, measured - moved * (along - present)), 0.0)
             grip = OF_PEAK * self.friction * load / cosine * count / len(a.wheels)
             bounds.append(min(a.torque_limit * len(a.wheels) / a.radius, grip))
             need += load * tangent

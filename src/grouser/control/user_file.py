@@ -38,7 +38,9 @@ class UserController:
     def _begun(self) -> dict[str, np.ndarray]:
         given = self._start()
         if not isinstance(given, dict):
-            raise InputError(f"controller {self.file}: start() gives {type(given).__name__}: allowed is a dict of arrays")
+            raise InputError(
+                f"controller {self.file}: start() gives {type(given).__name__}: allowed is a dict of arrays"
+            )
         return {str(name): np.array(value, float) for name, value in given.items()}
 
     def act(self, time: float, sensors: Any, command: Any) -> None:

@@ -42,6 +42,4 @@ def add_start(
     spins: list[float] = []
     for name in v.steers:
         spins += [0.0, spin] if name else [spin]
-    spec.add_key(
-        qpos=[0, 0, height, 1, 0, 0, 0, *([0.0] * joints)], qvel=[*velocity, 0, 0, 0, *spins], ctrl=list(ctrl)
-    )
+    spec.add_key(qpos=[0, 0, height, 1, 0, 0, 0, *([0.0] * joints)], qvel=[*velocity, 0, 0, 0, *spins], ctrl=list(ctrl))

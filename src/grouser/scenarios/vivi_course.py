@@ -151,7 +151,9 @@ def _channels(sim: Simulation, s: Course, packs: list[BatteryPack]) -> list[Chan
         each("energy", "J", lambda: along([p.energy[0] for p in packs])),
         each("battery_current", "A", lambda: along([p.total[0] for p in packs])),
         each("upright", "1", lambda: along([d.xmat[b][8] for b in bodies])),
-        each("pitch_deg", "deg", lambda: along([math.degrees(math.asin(np.clip(d.xmat[b][6], -1, 1))) for b in bodies])),
+        each(
+            "pitch_deg", "deg", lambda: along([math.degrees(math.asin(np.clip(d.xmat[b][6], -1, 1))) for b in bodies])
+        ),
         each("distance", "m", lambda: along([d.xpos[b, 0] for b in bodies])),
         each("height", "m", lambda: along([d.xpos[b, 2] for b in bodies])),
     ]
@@ -248,5 +250,3 @@ def outcomes(rolls: bool | None) -> dict[str, tuple[Any, Any, str]]:
     if rolls:
         told["proportional_rolled_over"] = (True, None, f"{PAPER} Fig. 11: rolls over at the ramp after 8 s")
     return told
-
-

@@ -23,16 +23,14 @@ MARGIN = 5.0  # [m] of ground behind the start and beside the lanes
 class ViviRamp(course.Course):
     """Settings of `vivi-ramp`."""
 
-    ramp_start: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 60.0  # assumed: reached after about 8 s
-    ramp_angle_deg: Annotated[float, pydantic.Field(gt=0, lt=60), Unit("degree")] = 25.0  # assumed
-    ramp_height: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 20.0  # assumed: it does not end
+    ramp_start: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 60.0  # assumed: reached after about 7.5 s
+    ramp_angle_deg: Annotated[float, pydantic.Field(gt=0, lt=60), Unit("degree")] = 30.0  # assumed
+    ramp_height: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 1.0  # assumed; level ground follows
 
 
 def build(s: ViviRamp) -> Simulation:
     size = (s.speed * s.duration * 1.5 + 2 * MARGIN, 4 * MARGIN)
-    terrain = ramp(
-        s.ramp_height, s.ramp_angle_deg, s.ramp_start, size=size, spacing=0.1, origin=(-MARGIN, -2 * MARGIN)
-    )
+    terrain = ramp(s.ramp_height, s.ramp_angle_deg, s.ramp_start, size=size, spacing=0.1, origin=(-MARGIN, -2 * MARGIN))
     return course.build(s, terrain)
 
 
