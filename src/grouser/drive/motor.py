@@ -14,7 +14,7 @@ TORQUE_INPUT = int(mujoco.mjtCtrlInput.mjINPUT_FF)
 
 @dataclass(frozen=True)
 class LuGre:
-    """Friction of the shaft, tau = s0 z + s1 z' + s2 w (001 eq. 14, Canudas de Wit et al. 1995), on the motor's side."""
+    """Friction of the motor's shaft, tau = s0 z + s1 z' + s2 w (001 eq. 14, Canudas de Wit et al. 1995)."""
 
     stiffness: float = 10.0  # [N m/rad] s0; assumed
     damping: float = 1e-3  # [N m s/rad] s1; assumed, small: a large one makes MuJoCo's step sluggish (docs/vehicles.md)

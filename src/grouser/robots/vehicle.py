@@ -305,9 +305,9 @@ def _add_mesh(spec: mujoco.MjSpec, body, vehicle: Vehicle, file: str, name: str)
 
     path = _file(vehicle, file, name)
     scene = trimesh.load(path, force="scene", group_material=True)
-    for k, (part, mesh) in enumerate(scene.geometry.items()):  # type: ignore[attr-defined]
+    for k, mesh in enumerate(scene.geometry.values()):  # type: ignore[attr-defined]
         label = f"{name}_{k}"
-        if f"{label}" not in {m.name for m in spec.meshes}:
+        if label not in {m.name for m in spec.meshes}:
             points = np.asarray(mesh.vertices, float) * vehicle.looks.scale
             spec.add_mesh(name=label, uservert=points.ravel(), userface=np.asarray(mesh.faces, np.int32).ravel())
             colour = np.asarray(getattr(mesh.visual.material, "diffuse", [160, 160, 160, 255]), float) / 255

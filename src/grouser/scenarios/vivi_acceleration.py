@@ -17,7 +17,8 @@ import pydantic
 
 from grouser.module import Channel
 from grouser.recording import Recording
-from grouser.robots.vehicle import Vehicle, build as build_vehicle
+from grouser.robots.vehicle import Vehicle
+from grouser.robots.vehicle import build as build_vehicle
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario, metric
 from grouser.scenarios.vehicle_choice import PAPER, OnWheels, add_start

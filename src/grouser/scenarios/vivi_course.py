@@ -16,7 +16,8 @@ from grouser.control import Cdta, SpeedController, UserController, VehicleSensor
 from grouser.drive import BatteryPack
 from grouser.module import Channel
 from grouser.recording import Recording
-from grouser.robots.vehicle import Vehicle, add_ground, build as build_vehicle
+from grouser.robots.vehicle import Vehicle, add_ground
+from grouser.robots.vehicle import build as build_vehicle
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import metric
 from grouser.scenarios.vehicle_choice import PAPER, OnWheels

@@ -22,7 +22,7 @@ BEYOND = 1  # status: the wheel is beyond the terrain
 @cache
 def tyre_kernels(name: str) -> SimpleNamespace:
     p = precision(name)
-    real, vec3, quat, mat33, vec6, mat66 = p.real, p.vec3, p.quat, p.mat33, p.vec6, p.mat66
+    real, vec3, quat, vec6, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat66
     floor = ground_types(name)
     Arrays, surface_at = floor.Arrays, floor.surface_at
     module = wp.get_module(f"grouser.contact.tyre.{name}")
@@ -139,7 +139,8 @@ def tyre_kernels(name: str) -> SimpleNamespace:
 
     @wp.func
     def travel_at(
-        t: Terrain, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, turn: p.vec2, guess: real, steps: int,
+        t: Terrain, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, turn: p.vec2, guess: real,
+        steps: int,
     ):  # fmt: skip
         """Suspension travel h that puts the rim's point at an angle (`turn`: its sine and cosine) on the ground.
 
@@ -256,7 +257,7 @@ def tyre_kernels(name: str) -> SimpleNamespace:
 
     @wp.func
     def forces(w: Wheel, N: real, kappa: real, tangent: real, moving: real):
-        """F_x, F_y and the secants F_x / kappa, F_y / tan(alpha) [N]: along the combined slip, Pacejka 2006 section 4.3.
+        """F_x, F_y and the secants F_x / kappa, F_y / tan(alpha) [N] along the combined slip, Pacejka 2006 section 4.3.
 
         With s_x = kappa / (1 + kappa), s_y = tan(alpha) / (1 + kappa) the force of each axis is its Magic Formula at
         the resultant slip (1 + kappa) |s|, times its share s / |s|: pure slip gives 001 eq. 11-13 itself. Coefficients

@@ -131,13 +131,12 @@ class TyreModule:
         if h != self._h:
             self._h = h
             self._step.fill_(h)
-        graph = self._graphs.get(name)
-        if graph is None:
+        if name not in self._graphs:
             wp.load_module(self.kernels.module, device=self.device)
             with wp.ScopedCapture(device=self.device) as capture:
                 launch()
-            graph = self._graphs[name] = capture.graph
-        wp.capture_launch(graph)
+            self._graphs[name] = capture.graph
+        wp.capture_launch(self._graphs[name])
 
     def _launch_evaluate(self) -> None:
         m, out = self.motion, self.out
