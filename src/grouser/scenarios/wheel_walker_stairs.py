@@ -349,7 +349,7 @@ def figures(s: WheelWalkerStairs) -> list[dict[str, Any]]:
             "name": "ripple", "title": "Ripple of many-sided wheels", "kind": "lines",
             "y": ["joint/velocity[wheel_fr_0]", f"joint/velocity[{ROUND}wheel_fr_0]"],
             "ylabel": "angular speed [rad/s]",
-            "window": [SETTLING, SETTLING + GATHERED + 1.0],
+            "window": [SETTLING, SETTLING + GATHERED + 0.8],
             "caption": f"Wheels of {s.parameters.sides} and of {s.compare_sides} sides ({ROUND}…) on the level.",
         })  # fmt: skip
     return out
@@ -357,11 +357,12 @@ def figures(s: WheelWalkerStairs) -> list[dict[str, Any]]:
 
 def _outline(s: WheelWalkerStairs) -> dict[str, Any]:
     """The stairs in profile."""
-    x, z = [s.start_x - s.parameters.wheelbase / 2], [0.0]
+    reach = s.parameters.wheelbase / 2 + s.parameters.arm + s.parameters.wheel_radius
+    x, z = [s.start_x - reach], [0.0]
     for k in range(s.stairs.count):
         x += [k * s.stairs.run] * 2
         z += [k * s.stairs.rise, (k + 1) * s.stairs.rise]
-    x.append(s.goal + s.parameters.wheelbase / 2)
+    x.append(s.goal + reach)
     z.append(s.stairs.count * s.stairs.rise)
     return {"label": "stairs", "style": "line", "x": x, "y": z}
 
