@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.report.bars import draw_bars
+from grouser.report.chain import draw_chain, draw_loop
 from grouser.report.lines import draw_lines
 from grouser.report.maps import draw_map
 from grouser.report.points import draw_points
@@ -25,6 +26,8 @@ KINDS: dict[str, Callable[[Axes, Recording, Mapping[str, Any]], None]] = {
     "bars": draw_bars,
     "points": draw_points,
     "map": draw_map,
+    "chain": draw_chain,
+    "loop": draw_loop,
 }
 PANEL_HEIGHT, TITLE_HEIGHT = 2.6, 0.3  # inch
 

@@ -18,6 +18,7 @@ NAMES = (
     "rocks-and-sand",
     "rover-course",
     "single-wheel",
+    "track-rig",
     "viking-rocks",
     "vivi-acceleration",
     "vivi-jump",

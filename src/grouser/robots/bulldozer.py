@@ -1,0 +1,214 @@
+"""A bulldozer of the 20 t class on two tracks, with the tree of 002_944467554e7a011a.txt Fig. 15.
+
+x forward, y left, z up; the frame of the chassis lies between the sprockets, at the height of the lower pins. The paper
+gives the tree and 46 links a side; all numbers are assumed: engineering values of the class, not a datasheet.
+
+    chassis ── cab                                on mounts
+            ├─ tandem left, right ── sprocket     torsional spring to the chassis (bending of the drive tandem)
+            ├─ equaliser left, right              two halves, a torsional spring between them
+            └─ frame left, right                  on pivot shafts with torsional springs; rollers and carriers
+                 └─ front frame ── idler          slides on the recoil spring
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import mujoco
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.terrain import checks
+from grouser.track import Layout, Track, TrackWheel, WheelContact, mount
+
+SIDES = {"left": 1.0, "right": -1.0}
+EARTH = 9.81  # [m/s^2]
+
+
+@dataclass(frozen=True)
+class Bulldozer:
+    """Parameters of the machine; x from the sprockets' axles, z from the lower pins. All assumed."""
+
+    mass: float = 15800.0  # [kg] without links; with 92 links of 45 kg 19.9 t
+    gauge: float = 1.98  # [m] between the tracks
+    links: int = 46  # a side; 002 section 7
+    tension: float = 15e3  # [N] of the chain at rest
+    layout: Layout = field(default_factory=Layout)
+    contact: WheelContact = field(default_factory=WheelContact)
+
+    cab_mass: float = 700.0  # [kg]
+    tandem_mass: float = 150.0  # [kg] each
+    sprocket_mass: float = 200.0  # [kg] each
+    frame_mass: float = 1100.0  # [kg] each, with rollers and carriers
+    front_mass: float = 400.0  # [kg] each, with the idler
+    equaliser_mass: float = 100.0  # [kg] each half
+    centre: tuple[float, float] = (1.62, 0.95)  # [m] x and z of the chassis with its engine
+
+    pivot_x: float = 0.55  # [m] of the pivot shafts
+    pivot_z: float = 0.40  # [m]
+    equaliser_x: float = 2.60  # [m] where the bar bears on the frames
+    equaliser_z: float = 0.50  # [m]
+    cab_x: float = 0.9  # [m]
+    cab_z: float = 1.9  # [m]
+
+    recoil_stiffness: float = 1e6  # [N/m]
+    recoil_damping: float = 2e4  # [N s/m]
+    pivot_stiffness: float = 1e5  # [N m/rad] of a pivot shaft in torsion
+    pivot_damping: float = 1e4  # [N m s/rad]
+    tandem_stiffness: float = 5e6  # [N m/rad] bending of the drive tandem
+    tandem_damping: float = 2e4  # [N m s/rad]
+    equaliser_stiffness: float = 5e6  # [N m/rad] between the halves of the bar
+    equaliser_damping: float = 1e5  # [N m s/rad]
+    mount_frequency: float = 8.0  # [Hz] of the cab on its mounts
+    mount_damping: float = 0.3  # of critical
+
+    drive_gain: float = 2e5  # [N m s/rad] of the sprockets' speed servos
+    drive_torque: float = 1.2e5  # [N m] limit of each
+    drive_inertia: float = 40.0  # [kg m^2] of the final drive, seen from the sprocket
+
+    def __post_init__(self):
+        for name in ("mass", "gauge", "cab_mass", "sprocket_mass", "frame_mass", "front_mass", "recoil_stiffness"):
+            checks.number(getattr(self, name), f"bulldozer: {name}", above=0.0)
+        if self.chassis_mass <= 0:
+            parts = self.mass - self.chassis_mass
+            raise InputError(f"bulldozer: mass: {self.mass:g} kg is not allowed; its other parts are {parts:g} kg")
+
+    @property
+    def chassis_mass(self) -> float:
+        """[kg] what is left for the chassis."""
+        pairs = self.tandem_mass + self.sprocket_mass + self.frame_mass + self.front_mass + self.equaliser_mass
+        return self.mass - self.cab_mass - 2 * pairs
+
+    @property
+    def total_mass(self) -> float:
+        """[kg] with the links."""
+        return self.mass + 2 * self.links * self.layout.link.mass
+
+    @property
+    def start_height(self) -> float:
+        """[m] of the lower pins above level ground that the grousers just touch."""
+        shoe = self.layout.link.shoe
+        return shoe.depth + (shoe.grouser_height if shoe.grousers else 0.0)
+
+
+def build(parameters: Bulldozer | None = None, *, gravity: float = EARTH, place=(0.0, 0.0, 0.0), heading: float = 0.0):
+    """The machine as an MjSpec and its two tracks; `place` [m] is where the lower pins below the sprockets are."""
+    p = parameters or Bulldozer()
+    wheels, chain = p.layout.close(links=p.links, tension=p.tension)
+    spec = mujoco.MjSpec()
+    spec.modelname = "bulldozer"
+    spec.compiler.degree = False
+    spec.option.gravity = [0, 0, -gravity]
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    chassis = spec.worldbody.add_body(
+        name="chassis", pos=list(place), quat=[np.cos(heading / 2), 0, 0, np.sin(heading / 2)]
+    )
+    chassis.add_freejoint(name="base")
+    _box(chassis, p.chassis_mass, (3.2, 1.4, 1.2), (p.centre[0], 0, p.centre[1]), "0.85 0.65 0.15 1")
+    _add_cab(chassis, p)
+    tracks = [_add_side(spec, chassis, side, p, wheels, chain) for side in SIDES]
+    _add_equaliser(spec, chassis, p)
+    for side in SIDES:
+        motor = spec.add_actuator(name=f"drive_{side}", target=f"drive_{side}", trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        motor.set_to_velocity(kv=p.drive_gain)
+        motor.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
+        motor.forcerange = [-p.drive_torque, p.drive_torque]
+    return spec, tracks
+
+
+def _add_cab(chassis, p: Bulldozer) -> None:
+    """On mounts: up and down, pitch and roll, all at one frequency."""
+    cab = chassis.add_body(name="cab", pos=[p.cab_x, 0, p.cab_z])
+    size = (1.2, 1.3, 1.4)
+    _box(cab, p.cab_mass, size, (0, 0, 0.3), "0.3 0.35 0.4 1")
+    w = 2 * np.pi * p.mount_frequency
+    about = {"heave": p.cab_mass, "roll": p.cab_mass * 0.4, "pitch": p.cab_mass * 0.4}
+    slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
+    for name, axis in (("heave", [0, 0, 1]), ("roll", [1, 0, 0]), ("pitch", [0, 1, 0])):
+        cab.add_joint(
+            name=f"cab_{name}", type=slide if name == "heave" else hinge, axis=axis, stiffness=about[name] * w * w,
+            damping=2 * p.mount_damping * about[name] * w, springref=0.0,
+        )  # fmt: skip
+
+
+def _add_side(spec, chassis, side: str, p: Bulldozer, wheels: list[TrackWheel], chain) -> Track:
+    y = SIDES[side] * p.gauge / 2
+    hinge, slide = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
+    axle = next(w.centre for w in wheels if w.kind == "sprocket")
+    tandem = chassis.add_body(name=f"tandem_{side}", pos=[axle[0], 0.7 * y, axle[1]])
+    tandem.add_joint(
+        name=f"tandem_{side}", type=hinge, axis=[1, 0, 0], stiffness=p.tandem_stiffness, damping=p.tandem_damping
+    )
+    _box(tandem, p.tandem_mass, (0.4, 0.4, 0.4), (0, 0, 0), "0.5 0.5 0.5 1")
+    sprocket = tandem.add_body(name=f"sprocket_{side}", pos=[0, 0.3 * y, 0])
+    sprocket.add_joint(name=f"drive_{side}", type=hinge, axis=[0, 1, 0], armature=p.drive_inertia)
+    _disc(sprocket, p.sprocket_mass, 0.38, 0.1)
+    pivot = (p.pivot_x, y, p.pivot_z)
+    frame = chassis.add_body(name=f"frame_{side}", pos=pivot)
+    frame.add_joint(
+        name=f"pivot_{side}", type=hinge, axis=[0, 1, 0], stiffness=p.pivot_stiffness, damping=p.pivot_damping
+    )
+    _box(frame, p.frame_mass, (2.6, 0.3, 0.3), (1.17, 0, -0.05), "0.35 0.35 0.3 1")
+    front = frame.add_body(name=f"front_{side}")
+    front.add_joint(
+        name=f"recoil_{side}", type=slide, axis=[1, 0, 0], stiffness=p.recoil_stiffness, damping=p.recoil_damping,
+        springref=2 * p.tension / p.recoil_stiffness,
+    )  # fmt: skip
+    _box(front, p.front_mass, (0.9, 0.25, 0.25), (2.6, 0, 0), "0.45 0.45 0.4 1")
+    names = {"sprocket": f"sprocket_{side}", "front_frame": f"front_{side}", "frame": f"frame_{side}"}
+    renamed = [_on(w, names[w.body]) for w in wheels]
+    origins = {
+        names["sprocket"]: (axle[0], 0.0, axle[1]),
+        names["frame"]: (p.pivot_x, 0.0, p.pivot_z),
+        names["front_frame"]: (p.pivot_x, 0.0, p.pivot_z),
+    }
+    offset = (-p.pivot_x, 0.0, -p.pivot_z)
+    return Track(side, p.layout.link, mount(renamed, origins), chain, names["frame"], offset, p.contact)
+
+
+def _on(wheel: TrackWheel, body: str) -> TrackWheel:
+    from dataclasses import replace
+
+    return replace(wheel, body=body)
+
+
+def _add_equaliser(spec, chassis, p: Bulldozer) -> None:
+    """Two halves that rock about the middle of the chassis, a torsional spring between them.
+
+    Their ends move with the frames: z = b turn of the bar (its left end up) and z = -d pitch of a frame, small angles.
+    """
+    arm, reach = p.gauge / 2, p.equaliser_x - p.pivot_x
+    for side, sign in SIDES.items():
+        half = chassis.add_body(name=f"equaliser_{side}", pos=[p.equaliser_x, 0, p.equaliser_z])
+        half.add_joint(name=f"equaliser_{side}", type=mujoco.mjtJoint.mjJNT_HINGE, axis=[1, 0, 0])
+        _box(half, p.equaliser_mass, (0.2, arm, 0.2), (0, sign * arm / 2, 0), "0.5 0.5 0.5 1")
+        tie = spec.add_equality(type=mujoco.mjtEq.mjEQ_JOINT, name1=f"pivot_{side}", name2=f"equaliser_{side}")
+        tie.objtype = mujoco.mjtObj.mjOBJ_JOINT
+        tie.data[:5] = [0, -sign * arm / reach, 0, 0, 0]
+        tie.solref = [0.004, 1.0]
+    spring = spec.add_tendon(
+        name="equaliser", stiffness=[p.equaliser_stiffness, 0, 0], damping=[p.equaliser_damping, 0, 0]
+    )
+    spring.springlength = [0, 0]
+    spring.wrap_joint("equaliser_left", 1.0)
+    spring.wrap_joint("equaliser_right", -1.0)
+
+
+def _box(body, mass: float, size, centre, colour: str) -> None:
+    """Inertia of a solid box of `size` [m] round `centre`, and its picture."""
+    x, y, z = size
+    body.mass, body.explicitinertial, body.ipos = mass, True, centre
+    body.inertia = [mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12]
+    body.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_BOX, size=[x / 2, y / 2, z / 2], pos=centre, contype=0, conaffinity=0, mass=0,
+        rgba=[float(c) for c in colour.split()],
+    )  # fmt: skip
+
+
+def _disc(body, mass: float, radius: float, width: float) -> None:
+    across = mass * (3 * radius**2 + width**2) / 12
+    body.mass, body.inertia, body.explicitinertial = mass, [across, mass * radius**2 / 2, across], True
+    body.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_CYLINDER, size=[radius, width / 2, 0], quat=[np.sqrt(0.5), np.sqrt(0.5), 0, 0],
+        contype=0, conaffinity=0, mass=0, rgba=[0.4, 0.4, 0.4, 1],
+    )  # fmt: skip

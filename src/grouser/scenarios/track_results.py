@@ -1,0 +1,188 @@
+"""What scenarios with tracks share: metrics, how they are measured, figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from grouser.recording import Recording
+from grouser.scenarios.scenario import metric
+
+FLANGE_PLAY = 0.02  # [m] beyond the play of the flanges from which on a link counts as thrown
+RAIL_PLAY = 0.012  # [m] of the rails between collar and flanges, either way
+ENGAGED = 0.01  # [m] beyond the pitch circle up to which a bushing counts as engaged
+LOADED = 0.05  # of the greatest tooth load: less does not count as loaded
+
+
+def give_inertia(body, mass: float, size, centre=(0.0, 0.0, 0.0)) -> None:
+    """Inertia of a solid box of `size` [m] round `centre`."""
+    x, y, z = size
+    body.mass, body.explicitinertial, body.ipos = mass, True, centre
+    body.inertia = [mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12]
+
+
+def ground_load() -> dict[str, Any]:
+    return metric(
+        "ground_load_error_rel", "1", "force of the ground at rest, less what accelerates, over the weight, less 1",
+        0.0, {"abs": 1e-4}, "weight",
+    )  # fmt: skip
+
+
+def speed_ratio(driven: bool) -> dict[str, Any]:
+    return metric(
+        "speed_ratio", "1", "chain speed against the frame over teeth x pitch x sprocket speed / (2 pi)",
+        1.0 if driven else None, {"abs": 0.003} if driven else None, "pitch polygon" if driven else None,
+    )  # fmt: skip
+
+
+def tension_idle(known: bool) -> dict[str, Any]:
+    return metric(
+        "tension_idle_error_rel", "1", "tension at the idler at rest over half the recoil force, less 1",
+        0.0 if known else None, {"abs": 0.03} if known else None, "balance of the idler" if known else None,
+    )  # fmt: skip
+
+
+def torque(known: bool) -> dict[str, Any]:
+    return metric(
+        "torque_error_rel", "1", "(tension before - after the sprocket) x pitch radius over its torque, less 1",
+        0.0 if known else None, {"abs": 0.05} if known else None, "balance of the sprocket" if known else None,
+    )  # fmt: skip
+
+
+def pair_wrench() -> dict[str, Any]:
+    return metric(
+        "pair_wrench_sum_rel", "1", "wrenches of links and wheels on each other, added, over their size; greatest",
+        0.0, {"abs": 1e-12}, "action and reaction",
+    )  # fmt: skip
+
+
+def thrown() -> dict[str, Any]:
+    return metric(
+        "thrown_links",
+        "1",
+        "links whose rails left their roller line by more than the flange",
+        0,
+        {"abs": 0},
+        "a track that stays on",
+    )
+
+
+def measure_speed_ratio(recording: Recording, track: str, frames, pitch: float, teeth: int, per_pitch: int) -> float:
+    speed = recording[f"track/{track}/chain_speed"][frames]
+    spin = recording[f"track/{track}/wheel_spin[sprocket]"][frames]
+    if not len(spin) or abs(spin.mean()) < 1e-6:
+        return math.nan
+    return float(abs(speed.mean()) / abs(teeth / per_pitch * pitch * spin.mean() / (2 * math.pi)))
+
+
+def measure_tension_idle(recording: Recording, track: str, frames, recoil) -> float:
+    """Mean tension where the chain comes on to the idler and where it leaves it, against half the recoil force.
+
+    The pins nearest behind the idler's axle, above and below it.
+    """
+    errors = []
+    for k in np.flatnonzero(frames):
+        pose, tension = (recording.read(f"track/{track}/{name}", slice(k, k + 1))[0] for name in ("pose", "tension"))
+        axle = recording.read(f"track/{track}/wheel_place[idler]", slice(k, k + 1))[0]
+        both = 0.0
+        for side in (1, -1):
+            behind = np.flatnonzero((side * (pose[:, 2] - axle[2]) > 0) & (pose[:, 0] < axle[0]))
+            both += tension[behind[pose[behind, 0].argmax()]]
+        errors.append(both / recoil[k] - 1)
+    return float(np.mean(errors)) if errors else math.nan
+
+
+def mean_ground_load(recording: Recording, tracks: Sequence[str], frames, links_weight: float, machine) -> float:
+    """[N] vertical, over all steps between the first and last of the frames, less what accelerates machine and links.
+
+    From the impulse the links got; `machine` [N s] is the vertical momentum of the engine's bodies, frame by frame.
+    """
+    at = np.flatnonzero(frames)
+    if len(at) < 2:
+        return math.nan
+    ends = at[[0, -1]]
+    span = np.diff(recording.time[ends])[0]
+    gained = sum(np.diff(recording[f"track/{track}/impulse"][ends, 2])[0] for track in tracks)
+    kept = (
+        sum(np.diff(recording[f"track/{track}/momentum"][ends, 2])[0] for track in tracks) + np.diff(machine[ends])[0]
+    )
+    return float((gained - kept) / span + links_weight)
+
+
+def measure_thrown(recording: Recording, tracks: Sequence[str]) -> int:
+    limit = RAIL_PLAY + FLANGE_PLAY
+    return sum(int((np.abs(recording[f"track/{track}/lateral"]) > limit).any(axis=0).sum()) for track in tracks)
+
+
+def measure_decay(recording: Recording, track: str, frames) -> float:
+    """Least over greatest load of the teeth that are loaded, mean over frames."""
+    load = recording[f"track/{track}/tooth_load"][frames]
+    ratios = []
+    for row in load:
+        loaded = row[row > LOADED * row.max()] if row.max() > 0 else row[:0]
+        if len(loaded) > 1:
+            ratios.append(loaded.min() / loaded.max())
+    return float(np.mean(ratios)) if ratios else math.nan
+
+
+def measure_torque(recording: Recording, track: str, frames, pitch: float, radius: float) -> float:
+    """Difference of the tensions before and after the sprocket times its radius, over its torque, less 1.
+
+    Engaged are the links whose bushings lie within the pitch circle and a bit; tensions and torque are means.
+    """
+    torque, pulled = [], []
+    for k in np.flatnonzero(frames):
+        pose, tension = (recording.read(f"track/{track}/{name}", slice(k, k + 1))[0] for name in ("pose", "tension"))
+        axle = recording.read(f"track/{track}/wheel_place[sprocket]", slice(k, k + 1))[0]
+        pitch_angle = -2 * np.arctan2(pose[:, 4], pose[:, 6])
+        bushing = pose[:, [0, 2]] - pitch / 2 * np.stack([np.cos(pitch_angle), np.sin(pitch_angle)], axis=1)
+        on = np.hypot(*(bushing - axle[[0, 2]]).T) < radius + ENGAGED
+        first = int(np.flatnonzero(on & ~np.roll(on, 1))[0])
+        last = int(np.flatnonzero(on & ~np.roll(on, -1))[0])
+        pulled.append((tension[first - 1] - tension[last]) * radius)
+        torque.append(recording.read(f"track/{track}/wheel_torque[sprocket]", slice(k, k + 1))[0])
+    return float(np.mean(pulled) / np.mean(torque) - 1) if torque and np.mean(torque) != 0 else math.nan
+
+
+def track_figures(
+    tracks: Sequence[str], pitch: float, radii: Sequence[float], times, ground=None
+) -> list[dict[str, Any]]:
+    """Side view, tension round the loop, loads of wheels and teeth, pressure and shear under the shoes."""
+    out = []
+    for track in tracks:
+        at = f"track/{track}"
+        side: dict[str, Any] = {
+            "name": f"side-{track}", "title": f"Track {track} from the side", "kind": "chain", "pose": f"{at}/pose",
+            "value": f"{at}/tension", "wheels": f"{at}/wheel_place", "radii": list(radii), "pitch": pitch,
+            "times": list(times),
+            "caption": "Links as strokes between their pins, coloured by tension; wheels by tread or pitch circle.",
+        }  # fmt: skip
+        if ground is not None:
+            side["overlay"] = [{"x": list(ground[0]), "y": list(ground[1]), "label": "ground", "style": "line"}]
+        out += [
+            side,
+            {
+                "name": f"tension-{track}", "title": f"Tension round the loop, {track}", "kind": "loop",
+                "y": [f"{at}/tension"], "ylabel": "tension [N]", "times": list(times),
+                "caption": "Link 0 was seated in the sprocket at the start; numbers grow along the lower run forward.",
+            },
+            {
+                "name": f"wheels-{track}", "title": f"Loads of the wheels, {track}", "kind": "lines",
+                "y": [f"{at}/wheel_load"], "ylabel": "load [N]",
+                "caption": "Mean force of the links on each wheel over a step.",
+            },
+            {
+                "name": f"teeth-{track}", "title": f"Load of the teeth, {track}", "kind": "loop",
+                "y": [f"{at}/tooth_load"], "ylabel": "normal force of the sprocket [N]", "times": [times[-1]],
+                "caption": "Round the wrap, by the link whose bushing is loaded.",
+            },
+            {
+                "name": f"shoes-{track}", "title": f"Pressure and shear under the shoes, {track}", "kind": "loop",
+                "y": [f"{at}/shoe_pressure", f"{at}/shoe_shear"], "ylabel": "mean stress [Pa]", "times": [times[-1]],
+                "caption": "Force of the ground over the area of a shoe.",
+            },
+        ]  # fmt: skip
+    return out

@@ -1,0 +1,44 @@
+"""The track super-component: chains of links round the wheels of any machine, as one force module."""
+
+from grouser.track.assembly import Assembly, assemble
+from grouser.track.ground import FlatGround, GridGround, MeshGround
+from grouser.track.layouts import Layout, mount
+from grouser.track.model import Track, TrackModule
+from grouser.track.parts import (
+    Link,
+    PinBushing,
+    Rail,
+    Shoe,
+    SoilValues,
+    Sprocket,
+    TrackWheel,
+    WheelContact,
+    collared,
+    flanged,
+    hunting_sprocket,
+    spline_sprocket,
+)
+
+__all__ = [
+    "Assembly",
+    "FlatGround",
+    "GridGround",
+    "Layout",
+    "Link",
+    "MeshGround",
+    "PinBushing",
+    "Rail",
+    "Shoe",
+    "SoilValues",
+    "Sprocket",
+    "Track",
+    "TrackModule",
+    "TrackWheel",
+    "WheelContact",
+    "assemble",
+    "collared",
+    "flanged",
+    "hunting_sprocket",
+    "mount",
+    "spline_sprocket",
+]

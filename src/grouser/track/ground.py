@@ -1,0 +1,112 @@
+"""The ground under shoes: a plane, an elevation grid, or a triangle mesh with soil values at its vertices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import warp as wp
+
+from grouser.errors import InputError
+from grouser.terrain.elevation import ElevationGrid
+from grouser.track import types as t
+from grouser.track.parts import SoilValues
+
+
+@dataclass(frozen=True)
+class FlatGround:
+    """A level plane without end."""
+
+    height: float = 0.0  # [m]
+    soil: SoilValues = field(default_factory=SoilValues)
+
+
+@dataclass(frozen=True, eq=False)
+class GridGround:
+    """An elevation grid, bilinear between its nodes."""
+
+    elevation: ElevationGrid
+    soil: SoilValues = field(default_factory=SoilValues)
+
+
+@dataclass(frozen=True, eq=False)
+class MeshGround:
+    """Triangles seen from above, one soil for all or one for each vertex (002 eq. 47)."""
+
+    vertices: np.ndarray  # [m], (vertex, 3)
+    triangles: np.ndarray  # (triangle, 3)
+    soil: SoilValues | tuple[SoilValues, ...] = field(default_factory=SoilValues)
+    lists: bool = True  # false: every triangle is tried
+
+    def __post_init__(self):
+        corners = np.asarray(self.vertices, float)[np.asarray(self.triangles)]
+        e, f = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+        area = e[:, 0] * f[:, 1] - e[:, 1] * f[:, 0]
+        if (np.abs(area) < 1e-12).any():
+            k = int(np.abs(area).argmin())
+            raise InputError(
+                f"ground mesh: triangle {k} stands upright or has no area; shoes need ground seen from above"
+            )
+        if not isinstance(self.soil, SoilValues) and len(self.soil) != len(self.vertices):
+            raise InputError(
+                f"ground mesh: {len(self.soil)} soils for {len(self.vertices)} vertices; as many are needed"
+            )
+
+
+Terrain = FlatGround | GridGround | MeshGround
+
+
+def ground_arrays(ground: Terrain | None, types, make) -> object:
+    """The device struct of a ground; `make(values, dtype)` puts an array on the device. None: nothing to stand on."""
+    p, g = types.precision, types.Ground()
+    soil = ground.soil if ground is not None else SoilValues()
+    rows = [soil.row()] if isinstance(soil, SoilValues) else [s.row() for s in soil]
+    g.kind, g.height, g.x0, g.y0, g.per_spacing = t.FLAT, -1e9, 0.0, 0.0, 1.0
+    g.heights = make(np.zeros((2, 2)), p.real)
+    g.vertex, g.triangle = make(np.zeros((1, 3)), p.vec3), make(np.zeros((1, 3), np.int32), wp.vec3i)
+    g.first, g.count = make(np.zeros((1, 1), np.int32), wp.int32), make(np.zeros((1, 1), np.int32), wp.int32)
+    g.listed = make(np.zeros(1, np.int32), wp.int32)
+    if isinstance(ground, FlatGround):
+        g.height = ground.height
+    elif isinstance(ground, GridGround):
+        e = ground.elevation
+        g.kind, g.x0, g.y0, g.per_spacing = t.GRID, e.origin[0], e.origin[1], 1 / e.spacing
+        g.heights = make(e.heights, p.real)
+    elif isinstance(ground, MeshGround):
+        rows = _fill_mesh(g, ground, rows, p, make)
+    g.soil = make(np.array(rows), types.values)
+    return g
+
+
+def _fill_mesh(g, ground: MeshGround, rows, p, make):
+    vertices, triangles = np.asarray(ground.vertices, float), np.array(ground.triangles, np.int32)
+    e = vertices[triangles[:, 1]] - vertices[triangles[:, 0]]
+    f = vertices[triangles[:, 2]] - vertices[triangles[:, 0]]
+    down = e[:, 0] * f[:, 1] - e[:, 1] * f[:, 0] < 0
+    triangles[down] = triangles[down][:, ::-1]
+    origin, spacing, first, count, listed = buckets(vertices, triangles, ground.lists)
+    g.kind, g.x0, g.y0, g.per_spacing = t.MESH, origin[0], origin[1], 1 / spacing
+    g.vertex, g.triangle = make(vertices, p.vec3), make(triangles, wp.vec3i)
+    g.first, g.count, g.listed = make(first, wp.int32), make(count, wp.int32), make(listed, wp.int32)
+    return rows if len(rows) > 1 else rows * len(vertices)
+
+
+def buckets(vertices: np.ndarray, triangles: np.ndarray, lists: bool = True):
+    """Square buckets over the plan with the triangles whose bounding box meets each, in their own order."""
+    corners = vertices[triangles][:, :, :2]
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    origin, end = low.min(axis=0), high.max(axis=0)
+    spacing = float(np.median((high - low).max(axis=1))) if lists else float((end - origin).max() * 1.001)
+    shape = np.maximum(np.ceil((end - origin) / spacing - 1e-9).astype(int), 1)
+    columns, row_count = int(shape[0]), int(shape[1])
+    a = np.clip(np.floor((low - origin) / spacing - 1e-9).astype(int), 0, shape - 1)
+    b = np.clip(np.floor((high - origin) / spacing + 1e-9).astype(int), 0, shape - 1)
+    held: list[list[int]] = [[] for _ in range(columns * row_count)]
+    for k in range(len(triangles)):
+        for i in range(a[k, 1], b[k, 1] + 1):
+            for j in range(a[k, 0], b[k, 0] + 1):
+                held[i * columns + j].append(k)
+    count = np.array([len(h) for h in held], np.int32)
+    first = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int32)
+    listed = np.array([k for h in held for k in h] or [0], np.int32)
+    return origin, spacing, first.reshape(row_count, columns), count.reshape(row_count, columns), listed

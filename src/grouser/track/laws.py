@@ -1,0 +1,157 @@
+"""Laws of the track super-component, pure: pin-bushing, back-bend stop, tooth, rail, shoe.
+
+Paper: 002_944467554e7a011a.txt (Omar 2014), errata in docs/theory/track.md. Axes of a link here: x along the chain,
+y along the pin, z towards the inside of the loop. `ahead` [s] is how far positions are carried on with their rates:
+the step in the implicit scheme, nil in the explicit one. An impedance [N s/m] is what a force loses for each m/s the
+link gains over the step: K ahead + C.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from grouser.contact.penalty import damping_share
+
+
+@wp.func
+def bushing_force(d: Any, rate: Any, axis: Any, radial: Any, axial: Any, c_radial: Any, c_axial: Any, ahead: Any):
+    """Force [N] on the bushing link at the bushing, from its displacement d [m] from the pin. Eq. 25, rows 4 to 6.
+
+    The stiffness across the pin is the same in both directions. The opposite force acts on the pin link at the same
+    point, which makes the pair the gradient of 1/2 K_r |d|^2 + 1/2 (K_a - K_r) (d . axis)^2.
+    """
+    moved = d + ahead * rate
+    along = (axial - radial) * wp.dot(moved, axis) + (c_axial - c_radial) * wp.dot(rate, axis)
+    return -radial * moved - c_radial * rate - along * axis
+
+
+@wp.func
+def tilt(leaning: Any, pin: Any, turning: Any, stiffness: Any, damping: Any, ahead: Any):
+    """Torque [N m] on the bushing link against one tilt of its pin axis, the direction it acts about, its impedance.
+
+    The tilt is s = leaning . pin, `leaning` an axis of the pin link at right angles to its pin: the torque is the
+    gradient of 1/2 K s^2 at any angle, where eq. 25 with theta u is not.
+    """
+    about = wp.cross(pin, leaning)
+    rate = wp.dot(turning, about)
+    torque = -(stiffness * (wp.dot(leaning, pin) + ahead * rate) + damping * rate)
+    return torque * about, about, stiffness * ahead + damping
+
+
+@wp.func
+def back_bend(fold: Any, rate: Any, limit: Any, stiffness: Any, damping: Any, ahead: Any):
+    """Torque [N m] that folds two links again once they are bent back by more than `limit` [rad], and its impedance.
+
+    `fold` [rad] is positive round a wheel. The paper names the stop and gives no formula.
+    """
+    zero = type(fold)(0.0)
+    beyond = -fold - limit
+    if beyond <= zero:
+        return zero, zero
+    torque = stiffness * (beyond - ahead * rate) - damping * rate
+    if torque <= zero:
+        return zero, zero
+    return torque, stiffness * ahead + damping
+
+
+@wp.func
+def press(depth: Any, approach: Any, stiffness: Any, damping: Any, full: Any, ahead: Any):
+    """Linear contact: normal force [N], elastic force [N], impedance. Eq. 34, damping growing up to depth `full`."""
+    zero = type(depth)(0.0)
+    if depth <= zero:
+        return zero, zero, zero
+    impedance = stiffness * ahead + damping * damping_share(depth, full)
+    force = stiffness * depth + impedance * approach
+    if force <= zero:
+        return zero, zero, zero
+    return force, stiffness * depth, impedance
+
+
+@wp.func
+def press_hertz(depth: Any, approach: Any, stiffness: Any, damping: Any, full: Any, ahead: Any):
+    """Contact with depth^1.5: normal force [N], elastic force [N], impedance. Eq. 44."""
+    zero = type(depth)(0.0)
+    if depth <= zero:
+        return zero, zero, zero
+    root = wp.sqrt(depth)
+    elastic = stiffness * depth * root
+    impedance = type(depth)(1.5) * stiffness * root * ahead + damping * damping_share(depth, full)
+    force = elastic + impedance * approach
+    if force <= zero:
+        return zero, zero, zero
+    return force, elastic, impedance
+
+
+@wp.func
+def friction_impedance(sliding: Any, most: Any, full_speed: Any):
+    """Friction force over sliding speed [N s/m]: mu F S(xi) / v with S = xi (2 - xi) below 1, else 1. Eq. 35.
+
+    As printed S = min(1, 2 xi - xi^2) is negative for xi > 2.
+    """
+    if sliding < full_speed:
+        return most * (type(sliding)(2.0) - sliding / full_speed) / full_speed
+    return most / sliding
+
+
+@wp.func
+def taper(s: Any, half_pitch: Any, length: Any):
+    """Share of a roller that the rail bears at s [m] from the middle of the link; kappa of eq. 44 at the ends.
+
+    Rails overlap by `length` either way of the pins: on a straight chain the shares of two neighbours add up to 1.
+    """
+    zero = type(s)(0.0)
+    one = type(s)(1.0)
+    half = type(s)(0.5)
+    return wp.clamp(half + half * (half_pitch - wp.abs(s)) / length, zero, one)
+
+
+@wp.func
+def shear_strength(pressure: Any, cohesion: Any, tan_phi: Any):
+    """[Pa] c + p tan(phi). Eq. 49."""
+    return cohesion + pressure * tan_phi
+
+
+@wp.func
+def passive_force(depth: Any, width: Any, cohesion: Any, tan_phi: Any, weight: Any):
+    """Rankine's passive earth force [N] on a grouser of `width` [m] that is `depth` [m] in the ground.
+
+    w (1/2 gamma z^2 N + 2 c z sqrt(N)), N = tan^2(45 deg + phi/2); the paper has no law for grousers.
+    """
+    one = type(depth)(1.0)
+    root = wp.sqrt(one + tan_phi * tan_phi) + tan_phi
+    return width * (type(depth)(0.5) * weight * depth * root + type(depth)(2.0) * cohesion) * depth * root
+
+
+@wp.func
+def shear(slip: Any, strength: Any, rate: Any):
+    """Shear force over slip [N/m]: T tanh(k_T s) / s. Eq. 52."""
+    if slip < type(slip)(1.0e-9):
+        return strength * rate
+    return strength * wp.tanh(rate * slip) / slip
+
+
+@wp.func
+def slip_damping(speed: Any, strength_left: Any, damping: Any, full_speed: Any):
+    """Damping force over slip speed [N s/m]: C (1 - exp(-v / v_s)), at most what is left of the strength. Eq. 55."""
+    c = damping * (type(speed)(1.0) - wp.exp(-speed / full_speed))
+    if c * speed > strength_left:
+        return wp.max(strength_left, type(speed)(0.0)) / speed
+    return c
+
+
+@wp.func
+def kept_slip(way: Any, most: Any):
+    """The way from the anchor that is kept: longer ones drag the anchor along, so that reversing works."""
+    size = wp.length(way)
+    if size <= most:
+        return way
+    return (most / size) * way
+
+
+@wp.func
+def barycentric(x: Any, y: Any, a: Any, b: Any, c: Any):
+    """Weights of the vertices a, b, c of a triangle at (x, y); eq. 47, whose "facets" are vertices."""
+    double_area = (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])
+    v = ((x - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (y - a[1])) / double_area
+    w = ((b[0] - a[0]) * (y - a[1]) - (x - a[0]) * (b[1] - a[1])) / double_area
+    return type(x)(1.0) - v - w, v, w

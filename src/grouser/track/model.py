@@ -1,0 +1,448 @@
+"""Tracks as one force module: tables, allocation, launches, channels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import warp as wp
+
+from grouser.errors import InputError
+from grouser.module import Channel, Motion, Outputs
+from grouser.precision import precision
+from grouser.track import types as t
+from grouser.track.assembly import Assembly
+from grouser.track.ground import Terrain, ground_arrays
+from grouser.track.kernels import track_kernels
+from grouser.track.parts import Link, TrackWheel, WheelContact
+
+LARGEST_STEP = 2e-3  # [s] between two exchanges with the engine: wheels are carried on with constant velocity
+STABLE_SHARE = 0.6  # of the explicit limit of the bushings: wheels and ground are stiff too
+IMPLICIT_STEP = 1e-3  # [s] up to which the implicit scheme is accurate
+STRAIGHT = math.radians(3)  # fold up to which a joint counts as straight
+CONTACTS = 16  # room for contacts of a link
+WEAR = 6  # numbers of a contact in the wear channel
+REASONS = {
+    t.BROKEN: ("the chain broke up: links move faster than 1 km/s; smaller substeps are needed", True),
+    t.FULL: ("more contacts than there is room for: raise `contacts`", True),
+    t.OUTSIDE: ("a shoe has left the ground that was given", True),
+}
+
+
+@dataclass(frozen=True)
+class Track:
+    """One chain round its wheels."""
+
+    name: str
+    link: Link
+    wheels: tuple[TrackWheel, ...]
+    assembly: Assembly
+    frame: str  # body on whose frame the assembly stands
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)  # [m] of the assembly's origin in that frame
+    contact: WheelContact = field(default_factory=WheelContact)
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The frame, then whatever else carries wheels."""
+        return tuple(dict.fromkeys((self.frame, *(wheel.body for wheel in self.wheels))))
+
+    @property
+    def mass(self) -> float:
+        return len(self.assembly.position) * self.link.mass
+
+
+class TrackModule:
+    """Any number of tracks: links with six degrees of freedom inside, wrenches on the wheels' bodies outside."""
+
+    def __init__(
+        self,
+        tracks: Sequence[Track],
+        ground: Terrain | None = None,
+        *,
+        scheme: Literal["implicit", "explicit"] = "implicit",
+        substeps: int | None = None,
+        gravity: float | tuple[float, float, float] = 9.81,
+        threads: int = 1,
+        lists: bool = True,
+        contacts: int = CONTACTS,
+        name: str = "track",
+    ):
+        """`substeps` of a step, default: by the stability bound; `gravity` [m/s^2] downwards, or a vector."""
+        if not tracks:
+            raise InputError(f"{name}: no tracks given")
+        if scheme not in ("implicit", "explicit"):
+            raise InputError(f"{name}: scheme: {scheme!r} is not known; allowed: 'implicit', 'explicit'")
+        self.name, self.tracks, self.ground, self.scheme = name, tuple(tracks), ground, scheme
+        self.bodies = tuple(dict.fromkeys(body for track in self.tracks for body in track.bodies))
+        self.step_limit = LARGEST_STEP
+        self.threads, self._lists, self._room, self._given = threads, lists, contacts, substeps
+        self.gravity = np.array(gravity if isinstance(gravity, tuple) else (0.0, 0.0, -gravity))
+
+    def declare(self, spec) -> None:
+        """Nothing is taken over: links are not bodies of the engine."""
+
+    def substeps(self, track: Track, step: float) -> int:
+        """Of a step, given or from the stability bound."""
+        largest = IMPLICIT_STEP if self.scheme == "implicit" else STABLE_SHARE * track.link.largest_step
+        if self._given is not None:
+            if self.scheme == "explicit" and step / self._given > track.link.largest_step:
+                needed = math.ceil(step / track.link.largest_step)
+                raise InputError(
+                    f"{self.name}: substeps: {self._given} of {step:g} s are not stable with the explicit scheme; at "
+                    f"least {needed} are needed (bound {track.link.largest_step:.2g} s)"
+                )
+            return self._given
+        return max(1, math.ceil(step / largest - 1e-9))
+
+    # ---- allocation -----------------------------------------------------------------------------------
+
+    def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
+        self.motion, self.out, self.device = motion, out, motion.position.device
+        self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
+        self.kernels = track_kernels(self.precision.name)
+        self.types = self.kernels.types
+        self.worlds, self._h = motion.position.shape[0], step
+        self._step = wp.array([step], dtype=self.precision.real, device=self.device)
+        self._tables = self._make_tables(rows, step)
+        self._ground = ground_arrays(self.ground, self.types, self._array)
+        self._committed, self._trial = self._make_state(), self._make_state()
+        self._scratch = self._make_scratch()
+        self._graphs: dict[Any, Any] = {}
+        wp.load_module(self.kernels.module, device=self.device)
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 and len(self.tracks) > 1 else None
+
+    def _array(self, values, dtype) -> wp.array:
+        kind = np.int32 if dtype in (wp.int32, wp.vec3i) else self.precision.numpy
+        return wp.array(np.ascontiguousarray(values, kind), dtype=dtype, device=self.device)
+
+    def _make_tables(self, rows: Sequence[int], step: float):
+        c, p, tracks = self.types.Tables(), self.precision, self.tracks
+        wheels = [wheel for track in tracks for wheel in track.wheels]
+        carriers = [body for track in tracks for body in track.bodies]
+        row_of = dict(zip(self.bodies, rows, strict=True))
+        real, integer = p.real, wp.int32
+        c.row = self._array([row_of[b] for b in carriers], integer)
+        c.out = self._array([self.bodies.index(b) for b in carriers], integer)
+        c.carrier = self._array([track.bodies.index(w.body) for track in tracks for w in track.wheels], integer)
+        fixed = [w.kind == "sprocket" or w.turns_with_body for w in wheels]
+        c.turns = self._array([t.FIXED if f else t.FREE for f in fixed], integer)
+        c.place, c.axis = (self._array([getattr(w, n) for w in wheels], p.vec3) for n in ("place", "axis"))
+        c.start = self._array([self._first_gap(track, w) for track in tracks for w in track.wheels], p.vec3)
+        c.inertia, c.drag, c.reach = (
+            self._array([getattr(w, n) for w in wheels], real) for n in ("inertia", "drag", "reach")
+        )
+        c.teeth = self._array([w.sprocket.teeth if w.sprocket else 0 for w in wheels], integer)
+        profiles = [w.sprocket.gap if w.sprocket else w.profile for w in wheels]
+        groups = [[*w.sprocket.groups, -1] if w.sprocket else [0] * len(w.profile) for w in wheels]
+        c.first_point = self._array(np.cumsum([0, *map(len, profiles)]), integer)
+        c.profile = self._array(np.concatenate([np.array(q, float) for q in profiles]), p.vec2)
+        c.group = self._array(np.concatenate(groups), integer)
+        points = max(len(track.link.rail.sections[0]) for track in tracks)
+        c.station = self._array(np.concatenate([track.link.rail.stations for track in tracks]), real)
+        sections = [np.array(track.link.rail.sections, float) for track in tracks]
+        shares = [track.link.rail.shares() for track in tracks]
+        c.section = self._array(np.concatenate([_padded(s, points) for s in sections]), p.vec2)
+        c.share = self._array(np.concatenate([_padded(s, points) for s in shares]), real)
+        markers = [track.link.shoe.marker_table(track.link.pitch) for track in tracks]
+        c.marker = self._array(np.concatenate([m[0] for m in markers]), p.vec3)
+        c.area, c.blade = (self._array(np.concatenate([m[k] for m in markers]), real) for k in (1, 2))
+        c.start_position = self._array(
+            np.concatenate([track.assembly.position + track.offset for track in tracks]), p.vec3
+        )
+        c.start_rotation = self._array(np.concatenate([track.assembly.rotation() for track in tracks]), p.quat)
+        c.track = self._make_track_table([len(m[0]) for m in markers], step)
+        return c
+
+    @staticmethod
+    def _first_gap(track: Track, wheel: TrackWheel) -> tuple[float, float, float]:
+        """Direction of a gap in the frame of the sprocket's body, which must stand as the frame does at the start."""
+        angle = track.assembly.first_gap.get(wheel.name, 0.0)
+        return (math.cos(angle), 0.0, math.sin(angle))
+
+    def _make_track_table(self, marker_counts: list[int], step: float) -> wp.array:
+        table: Any = np.zeros(len(self.tracks), dtype=self.types.Track.numpy_dtype())
+        first: dict[str, int] = dict.fromkeys(
+            ("link", "wheel", "carrier", "contact", "candidate", "marker", "grip", "station"), 0
+        )
+        for k, (track, markers) in enumerate(zip(self.tracks, marker_counts, strict=True)):
+            link, joint, touch = track.link, track.link.joint, track.contact
+            links, wheels = len(track.assembly.position), len(track.wheels)
+            counts = {
+                "link": links, "wheel": wheels, "carrier": len(track.bodies), "contact": self._room * links,
+                "candidate": links * wheels, "marker": markers, "grip": links * markers,
+                "station": len(link.rail.stations),
+            }  # fmt: skip
+            values = {
+                **{f"first_{what}": first[what] for what in first},
+                "links": links, "wheels": wheels, "carriers": len(track.bodies), "contacts": self._room * links,
+                "markers": markers, "stations": len(link.rail.stations), "section": len(link.rail.sections[0]),
+                "frame": track.bodies.index(track.frame), "substeps": self.substeps(track, step),
+                "implicit": int(self.scheme == "implicit"), "lists": int(self._lists),
+                "by_shoes": int(joint.back_bend == "shoes"),
+                "pitch": link.pitch, "mass": link.mass, "inertia": link.inertia, "bushing_radius": link.bushing_radius,
+                "rail_height": link.rail.height, "taper": link.rail.overlap,
+                "low": link.pitch + link.shoe.width + link.shoe.depth + link.shoe.grouser_height,
+                "radial": joint.radial_stiffness, "axial": joint.axial_stiffness,
+                "c_radial": joint.radial_damping, "c_axial": joint.axial_damping,
+                "roll": joint.roll_stiffness, "yaw": joint.yaw_stiffness, "c_tilt": joint.tilt_damping,
+                "c_pin": joint.pin_damping, "bend_limit": joint.back_bend_angle, "bend": joint.back_bend_stiffness,
+                "c_bend": joint.back_bend_damping, "edge_x": (link.pitch - joint.edge_gap) / 2,
+                "edge_y": link.shoe.width / 4, "edge_z": -link.shoe.depth,
+                "edge": joint.edge_stiffness / 2, "c_edge": joint.edge_damping / 2,
+                "tooth": touch.tooth_stiffness, "c_tooth": touch.tooth_damping, "side_gap": touch.side_gap,
+                "side": touch.side_stiffness, "c_side": touch.side_damping, "roller": touch.roller_stiffness,
+                "c_roller": touch.roller_damping, "friction": touch.friction,
+                "full_speed": touch.full_friction_speed, "full_depth": touch.full_damping_depth,
+                "gravity": self.gravity,
+            }  # fmt: skip
+            for key, value in values.items():
+                table[key][k] = value
+            for what, count in counts.items():
+                first[what] += count
+        self._first_link = np.cumsum([0] + [len(track.assembly.position) for track in self.tracks])
+        self._first_wheel = np.cumsum([0] + [len(track.wheels) for track in self.tracks])
+        self._totals = first
+        return wp.array(table, dtype=self.types.Track, device=self.device)
+
+    def _zeros(self, count: int, dtype) -> wp.array:
+        return wp.zeros((self.worlds, max(count, 1)), dtype=dtype, device=self.device)
+
+    def _make_state(self):
+        s, p, n = self.types.State(), self.precision, self._totals
+        s.position, s.velocity, s.spin = (self._zeros(n["link"], p.vec3) for _ in range(3))
+        s.rotation = self._zeros(n["link"], p.quat)
+        s.anchor, s.gripped = self._zeros(n["grip"], p.vec3), self._zeros(n["grip"], wp.int32)
+        s.turning = self._zeros(n["wheel"], p.real)
+        s.impulse, s.placed = self._zeros(len(self.tracks), p.vec3), self._zeros(len(self.tracks), wp.int32)
+        return s
+
+    def _make_scratch(self):
+        w, p, n = self.types.Scratch(), self.precision, self._totals
+        sizes = {
+            "link": (("R", p.mat33), ("force", p.vec3), ("torque", p.vec3), ("D", p.mat66),
+                     ("U", p.mat66), ("E", p.mat66),
+                     ("change", p.vec6), ("tension", p.real), ("tooth_load", p.real), ("shoe_load", p.vec3),
+                     ("grounded", wp.int32)),
+            "carrier": (("carrier_position", p.vec3), ("carrier_rotation", p.quat), ("carrier_velocity", p.vec3),
+                        ("carrier_spin", p.vec3), ("carrier_wrench", p.vec6)),
+            "wheel": (("centre", p.vec3), ("axle", p.vec3), ("gap", p.vec3), ("speed", p.vec3), ("spin", p.vec3),
+                      ("wheel_wrench", p.vec6), ("wheel_mean", p.vec6), ("wheel_grip", p.real), ("near", wp.int32)),
+            "candidate": (("candidate", wp.int32),),
+            "contact": (("contact", self.types.Contact),),
+            "track": (("found", wp.int32), ("ground", p.vec3), ("links_side", p.vec6), ("wheels_side", p.vec6),
+                      ("status", wp.int32), ("low", wp.int32)),
+        }  # fmt: skip
+        n = {**n, "track": len(self.tracks)}
+        for what, fields in sizes.items():
+            for name, dtype in fields:
+                setattr(w, name, self._zeros(n[what], dtype))
+        return w
+
+    # ---- the step -------------------------------------------------------------------------------------
+
+    def evaluate(self, h: float) -> None:
+        """Substeps of all tracks from the committed links to the trial ones, the engine's bodies carried on."""
+        if h != self._h:
+            self._h = h
+            self._step.fill_(h)
+        if self._pool is None:
+            self._replay("run", lambda: self._launch_run(0, len(self.tracks)))
+        else:
+            for k in range(len(self.tracks)):
+                self._capture(("run", k), lambda k=k: self._launch_run(k, 1))
+            list(self._pool.map(lambda k: wp.capture_launch(self._graphs["run", k]), range(len(self.tracks))))
+        self._replay("push", self._launch_push)
+
+    def commit(self, h: float) -> None:
+        self._replay("commit", self._launch_commit)
+
+    def _capture(self, name, launch) -> None:
+        if name not in self._graphs:
+            with wp.ScopedCapture(device=self.device) as capture:
+                launch()
+            self._graphs[name] = capture.graph
+
+    def _replay(self, name, launch) -> None:
+        self._capture(name, launch)
+        wp.capture_launch(self._graphs[name])
+
+    def _launch_run(self, first: int, count: int) -> None:
+        m = self.motion
+        wp.launch(
+            self.kernels.run_tracks, dim=(self.worlds, count), device=self.device,
+            inputs=[self._tables, self._ground, self._committed, self._trial, self._scratch, first, self._step,
+                    m.position, m.rotation, m.velocity, m.spin],
+        )  # fmt: skip
+
+    def _launch_push(self) -> None:
+        wp.launch(
+            self.kernels.push_bodies, dim=self.worlds, device=self.device,
+            inputs=[self._tables, self._scratch, self.out.wrench, self.out.status],
+        )  # fmt: skip
+
+    def _launch_commit(self) -> None:
+        m = self.motion
+        wp.launch(
+            self.kernels.commit_tracks, dim=(self.worlds, len(self.tracks)), device=self.device,
+            inputs=[self._tables, self._committed, self._trial, m.position, m.rotation, m.velocity, m.spin],
+        )  # fmt: skip
+
+    # ---- state, channels ------------------------------------------------------------------------------
+
+    def explain(self, code: int) -> tuple[str, bool]:
+        return REASONS[code]
+
+    def state(self) -> dict[str, wp.array]:
+        s = self._committed
+        names = ("position", "rotation", "velocity", "spin", "anchor", "gripped", "turning", "impulse", "placed")
+        return {name: getattr(s, name) for name in names}
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        """The links go back to their wheels at the next commit."""
+        for state in (self._committed, self._trial):
+            for name in ("placed", "gripped", "turning", "impulse"):
+                array = getattr(state, name)
+                host = array.numpy()
+                host[list(worlds)] = 0
+                array.assign(host)
+
+    def links_of(self, track: int) -> slice:
+        return slice(int(self._first_link[track]), int(self._first_link[track + 1]))
+
+    def wheels_of(self, track: int) -> slice:
+        return slice(int(self._first_wheel[track]), int(self._first_wheel[track + 1]))
+
+    def momentum(self) -> np.ndarray:
+        """(world, track, 6) linear momentum [N s] of the links and angular one [N m s] about the world's origin."""
+        s, out = self._committed, []
+        x, v, w, q = (getattr(s, n).numpy().astype(float) for n in ("position", "velocity", "spin", "rotation"))
+        for k, track in enumerate(self.tracks):
+            at, m = self.links_of(k), track.link.mass
+            R = _matrices(q[:, at])
+            local = np.einsum("...ji,...j->...i", R, w[:, at]) * np.array(track.link.inertia)
+            turning = np.einsum("...ij,...j->...i", R, local)
+            linear = m * v[:, at]
+            out.append(np.concatenate([linear.sum(1), (np.cross(x[:, at], linear) + turning).sum(1)], axis=-1))
+        return np.stack(out, axis=1)
+
+    def pair_wrench_sum(self) -> np.ndarray:
+        """(world, track) wrenches of links and wheels on each other added, over the larger: 0 where opposite."""
+        a, b = (getattr(self._scratch, n).numpy().astype(float) for n in ("links_side", "wheels_side"))
+        size = np.maximum(np.abs(a).max(-1), np.abs(b).max(-1))
+        return np.abs(a + b).max(-1) / np.where(size > 0, size, 1.0)
+
+    def chain_speed(self) -> np.ndarray:
+        """(world, track) [m/s] mean speed along the chain, against the frame, of links on straight runs.
+
+        Round a wheel the middle of a link is slower than the chain.
+        """
+        s, m = self._committed, self.motion
+        v, q = s.velocity.numpy().astype(float), s.rotation.numpy().astype(float)
+        x = s.position.numpy().astype(float)
+        out = []
+        for k in range(len(self.tracks)):
+            at = self.links_of(k)
+            row = int(self._tables.row.numpy()[self._carrier_of(k)])
+            frame_v, frame_w, frame_x = (
+                a.numpy()[:, row].astype(float)[:, None] for a in (m.velocity, m.spin, m.position)
+            )
+            relative = v[:, at] - frame_v - np.cross(frame_w, x[:, at] - frame_x)
+            along = _matrices(q[:, at])[..., :, 0]
+            straight = (along * np.roll(along, -1, axis=1)).sum(-1) > math.cos(STRAIGHT)
+            straight &= np.roll(straight, 1, axis=1)
+            speed = (relative * along).sum(-1)
+            out.append((speed * straight).sum(-1) / np.maximum(straight.sum(-1), 1))
+        return np.stack(out, axis=1)
+
+    def _carrier_of(self, k: int) -> int:
+        """Row of a track's frame among the carriers."""
+        return sum(len(track.bodies) for track in self.tracks[:k]) + self.tracks[k].bodies.index(self.tracks[k].frame)
+
+    def lateral(self, k: int) -> np.ndarray:
+        """(world, link) [m] of the links off the plane of their wheels, to the left."""
+        m, s, track = self.motion, self._committed, self.tracks[k]
+        row = int(self._tables.row.numpy()[self._carrier_of(k)])
+        q, x = m.rotation.numpy()[:, row].astype(float), m.position.numpy()[:, row].astype(float)
+        away = s.position.numpy()[:, self.links_of(k)].astype(float) - x[:, None]
+        return (away * _matrices(q)[:, None, :, 1]).sum(-1) - track.offset[1]
+
+    def wear(self, k: int, world: int = 0) -> np.ndarray:
+        """(contact, 6) link, wheel (-1: ground), normal force [N], sliding speed [m/s], x and z [m] on the link."""
+        w = self._scratch
+        table = self._tables.track.numpy()[k]
+        at = slice(int(table["first_contact"]), int(table["first_contact"]) + int(w.found.numpy()[world, k]))
+        c = w.contact.numpy()[world, at]
+        link, wheel = c["link"], c["wheel"]
+        push, normal, arm = (c[n].astype(float) for n in ("push", "normal", "arm"))
+        local = np.einsum("kji,kj->ki", w.R.numpy()[world, link].astype(float), arm)
+        return np.column_stack([
+            link - self._first_link[k], np.where(wheel < 0, -1, wheel - self._first_wheel[k]),
+            (push * normal).sum(-1), c["sliding"], local[:, 0], local[:, 2],
+        ])  # fmt: skip
+
+    def _wear(self, k: int) -> Any:
+        """Of the one world, or of each."""
+        return self.wear(k) if self.worlds == 1 else [self.wear(k, n) for n in range(self.worlds)]
+
+    def channels(self) -> list[Channel]:
+        return [channel for k in range(len(self.tracks)) for channel in self._channels_of(k)]
+
+    def _channels_of(self, k: int) -> list[Channel]:
+        track, w, s = self.tracks[k], self._scratch, self._committed
+        at, wheels = self.links_of(k), self.wheels_of(k)
+        links, area = at.stop - at.start, track.link.pitch * track.link.shoe.width
+        names = tuple(f"link {n}" for n in range(links))
+        wheel_names = tuple(wheel.name for wheel in track.wheels)
+
+        def name(what: str) -> str:
+            return f"{self.name}/{track.name}/{what}"
+
+        def of_links(what, unit, read):
+            return Channel(name(what), unit, (links,), frame="", labels=names, read=read)
+
+        return [
+            Channel(name("pose"), "m, 1", (links, 7), kind="pose", labels=names, read=lambda: np.concatenate(
+                [s.position.numpy()[:, at], s.rotation.numpy()[:, at]], axis=-1)),
+            of_links("tension", "N", lambda: w.tension.numpy()[:, at]),
+            of_links("tooth_load", "N", lambda: w.tooth_load.numpy()[:, at]),
+            of_links("shoe_pressure", "Pa", lambda: w.shoe_load.numpy()[:, at, 2] / area),
+            of_links("shoe_shear", "Pa", lambda: np.hypot(*np.moveaxis(w.shoe_load.numpy()[:, at, :2], -1, 0)) / area),
+            of_links("lateral", "m", lambda: self.lateral(k)),
+            Channel(name("wheel_force"), "N", (len(wheel_names), 3), labels=wheel_names,
+                    read=lambda: w.wheel_mean.numpy()[:, wheels, :3]),
+            Channel(name("wheel_load"), "N", (len(wheel_names),), frame="", labels=wheel_names,
+                    read=lambda: np.linalg.norm(w.wheel_mean.numpy()[:, wheels, :3], axis=-1)),
+            Channel(name("wheel_torque"), "N m", (len(wheel_names),), frame="axle", labels=wheel_names,
+                    read=lambda: (w.wheel_mean.numpy()[:, wheels, 3:] * w.axle.numpy()[:, wheels]).sum(-1)),
+            Channel(name("wheel_spin"), "rad/s", (len(wheel_names),), frame="axle", labels=wheel_names,
+                    read=lambda: (w.spin.numpy()[:, wheels] * w.axle.numpy()[:, wheels]).sum(-1)),
+            Channel(name("wheel_place"), "m", (len(wheel_names), 3), labels=wheel_names,
+                    read=lambda: w.centre.numpy()[:, wheels]),
+            Channel(name("ground_force"), "N", (3,), read=lambda: w.ground.numpy()[:, k]),
+            Channel(name("impulse"), "N s", (3,), read=lambda: s.impulse.numpy()[:, k]),
+            Channel(name("momentum"), "N s", (3,), read=lambda: self.momentum()[:, k, :3]),
+            Channel(name("chain_speed"), "m/s", frame="", read=lambda: self.chain_speed()[:, k]),
+            Channel(name("pair_wrench_sum"), "1", frame="", read=lambda: self.pair_wrench_sum()[:, k]),
+            Channel(name("wear"), "1, 1, N, m/s, m, m", (WEAR,), kind="ragged",
+                    read=lambda: self._wear(k)),
+        ]  # fmt: skip
+
+
+def _padded(values: np.ndarray, points: int) -> np.ndarray:
+    """Second axis filled up to `points`."""
+    room = [(0, 0), (0, points - values.shape[1])] + [(0, 0)] * (values.ndim - 2)
+    return np.pad(values, room)
+
+
+def _matrices(q: np.ndarray) -> np.ndarray:
+    """(…, 3, 3) rotation matrices of quaternions xyzw."""
+    x, y, z, w = np.moveaxis(q, -1, 0)
+    return np.stack([
+        np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
+        np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
+        np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
+    ], -2)  # fmt: skip

@@ -1,0 +1,118 @@
+"""Laws against closed forms, and what the paper printed wrong (002_944467554e7a011a.txt)."""
+
+import math
+
+import numpy as np
+import pytest
+import warp as wp
+
+from grouser.track import laws as track_laws
+
+ROUND_OFF = 1e-12
+DIFFERENCES = 1e-7  # relative, of central differences with steps of 1e-6
+
+
+def rotation(vector):
+    angle = np.linalg.norm(vector)
+    x, y, z = vector / angle
+    k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + math.sin(angle) * k + (1 - math.cos(angle)) * k @ k
+
+
+class Called:
+    """Laws called from Python in float64."""
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            given = [wp.vec3d(*map(float, a)) if np.ndim(a) else wp.float64(a) for a in arguments]
+            found = getattr(track_laws, name)(*given)
+            found = found if isinstance(found, tuple) else (found,)
+            values = [np.array([float(q) for q in r]) if hasattr(r, "__len__") else float(r) for r in found]
+            return values[0] if len(values) == 1 else values
+
+        return call
+
+
+laws = Called()
+
+
+def tilt_torque(Rp, Rb, roll, yaw):
+    return sum(
+        np.array(laws.tilt((Rp[:, leaning]), (Rb[:, 1]), (np.zeros(3)), k, 0.0, 0.0)[0])
+        for leaning, k in ((2, roll), (0, yaw))
+    )
+
+
+@pytest.mark.parametrize(("roll", "yaw"), [(5e5, 5e5), (8e5, 2e5)])
+def test_tilt_torque_is_the_gradient_of_its_potential_at_30_degrees(roll, yaw):
+    Rp, Rb = rotation(np.array([0.3, -0.2, 0.9])), rotation(np.array([0.3, 0.2, 0.9]) * 1.1)
+    turn = rotation(np.radians(30) * np.array([0.6, 0.48, 0.64]))
+    Rb = turn @ Rp
+
+    def energy(R):
+        return 0.5 * roll * (Rp[:, 2] @ R[:, 1]) ** 2 + 0.5 * yaw * (Rp[:, 0] @ R[:, 1]) ** 2
+
+    d = 1e-6
+    expected = [-(energy(rotation(d * e) @ Rb) - energy(rotation(-d * e) @ Rb)) / (2 * d) for e in np.eye(3)]
+    assert tilt_torque(Rp, Rb, roll, yaw) == pytest.approx(expected, rel=DIFFERENCES, abs=1.0)
+
+
+def test_turning_about_the_pin_is_free():
+    Rp = rotation(np.array([0.3, -0.2, 0.9]))
+    Rb = rotation(0.5 * Rp[:, 1]) @ Rp
+    assert np.abs(tilt_torque(Rp, Rb, 5e5, 3e5)).max() < 5e5 * ROUND_OFF
+
+
+def test_bushing_force_has_its_own_stiffness_along_the_pin():
+    axis, d = ([0, 1, 0]), ([1e-4, 2e-4, -3e-4])
+    force = laws.bushing_force(d, ([0, 0, 0]), axis, 1e8, 5e7, 4e4, 2e4, 0.0)
+    assert list(force) == pytest.approx([-1e4, -1e4, 3e4], rel=ROUND_OFF)
+
+
+def test_back_bend_stops_beyond_its_angle_and_never_pulls():
+    limit = math.radians(5)
+    assert laws.back_bend(-limit + 0.01, 0.0, limit, 5e5, 500.0, 0.0)[0] == 0
+    assert laws.back_bend(-limit - 0.01, 0.0, limit, 5e5, 500.0, 0.0)[0] == pytest.approx(5e3)
+    assert laws.back_bend(-limit - 0.01, 100.0, limit, 5e5, 500.0, 0.0)[0] == 0
+
+
+def test_omar_eq35_is_negative_past_two_as_printed_and_not_here():
+    xi = 3.0
+    assert min(1, 2 * xi - xi**2) < 0
+    assert laws.friction_impedance(xi * 0.1, 100.0, 0.1) * xi * 0.1 == pytest.approx(100.0)
+    assert laws.friction_impedance(0.05, 100.0, 0.1) * 0.05 == pytest.approx(100.0 * 0.5 * 1.5)
+
+
+def test_contact_never_pulls_and_its_damping_starts_from_nil():
+    assert laws.press(1e-3, -1e3, 1e8, 4e4, 1e-4, 0.0)[0] == 0
+    assert laws.press(1e-9, 1.0, 1e8, 4e4, 1e-4, 0.0)[0] == pytest.approx(0.1 + 0.4)
+    assert laws.press_hertz(4e-4, 0.0, 5e9, 4e4, 1e-4, 0.0)[0] == pytest.approx(5e9 * 8e-6)
+
+
+def test_two_links_share_a_roller_to_one():
+    pitch, overlap = 0.2032, 0.02
+    for s in np.linspace(0, pitch, 41):
+        shares = laws.taper(s, pitch / 2, overlap) + laws.taper(s - pitch, pitch / 2, overlap)
+        assert shares == pytest.approx(1.0, abs=ROUND_OFF)
+
+
+def test_shear_saturates_and_total_slip_force_stays_within_the_strength():
+    strength, rate = 1000.0, 50.0
+    assert laws.shear(1e-12, strength, rate) == pytest.approx(strength * rate)
+    assert laws.shear(0.06, strength, rate) * 0.06 == pytest.approx(strength * math.tanh(3.0))
+    left = strength * (1 - math.tanh(3.0))
+    assert laws.slip_damping(2.0, left, 1e5, 0.5) * 2.0 == pytest.approx(left)
+
+
+def test_passive_force_of_a_grouser_is_rankines():
+    n = math.tan(math.radians(45 + 15)) ** 2
+    expected = 0.61 * (0.5 * 1.6e4 * 0.05**2 * n + 2 * 3e3 * 0.05 * math.sqrt(n))
+    assert laws.passive_force(0.05, 0.61, 3e3, math.tan(math.radians(30)), 1.6e4) == pytest.approx(expected)
+
+
+def test_eq47_gives_vertex_values_back_and_is_linear_between():
+    a, b, c = ([0, 0, 0]), ([2, 0, 0]), ([0, 3, 0])
+    assert list(laws.barycentric(2.0, 0.0, a, b, c)) == pytest.approx([0, 1, 0])
+    weights = laws.barycentric(0.5, 1.0, a, b, c)
+    assert sum(weights) == pytest.approx(1.0)
+    assert np.array(weights) @ np.array([[0, 0], [2, 0], [0, 3]]) == pytest.approx([0.5, 1.0])

@@ -1,0 +1,79 @@
+"""The rig as a scenario: oracles of one track with its engine bodies."""
+
+import numpy as np
+import pytest
+
+import grouser
+from grouser.scenarios.track_rig import SETTLING, TrackRig, build
+
+EXPLICIT_AGREES = 0.05  # the bar of the implicit scheme at its default step
+
+
+def test_bollard_pull_meets_its_oracles(tmp_path):
+    outcome = grouser.run("track-rig", out=tmp_path / "out", time=1.6, report=False)
+    assert outcome.missed == []
+    values = outcome.metrics
+    assert values["pull_N"] > 5e4
+    assert 0 < values["tooth_load_decay"] < 0.5
+
+
+def test_without_gravity_the_chain_bears_half_the_recoil_force_everywhere():
+    sim = build(TrackRig(mode="hung", gravity=0.0, speed=0.0))
+    sim.step(1500)
+    module, joint = sim.modules[0], sim.model.joint("recoil")
+    recoil = 2 * 15e3 - 1e6 * sim.data.qpos[joint.qposadr[0]]
+    tension = module._scratch.tension.numpy()[0]
+    straight = tension[30:42]  # the upper run: the lower one bends round the end rollers
+    assert straight == pytest.approx(recoil / 2, rel=0.03)
+
+
+def test_a_stopped_run_continues_bit_for_bit():
+    sim = build(TrackRig())
+    sim.step(20)
+    saved = sim.checkpoint()
+    sim.step(20)
+    once = sim.modules[0]._committed.position.numpy().copy(), sim.data.qpos.copy()
+    sim.restore(saved)
+    sim.step(20)
+    assert np.array_equal(once[0], sim.modules[0]._committed.position.numpy())
+    assert np.array_equal(once[1], sim.data.qpos)
+
+
+def test_reset_puts_the_links_back():
+    sim = build(TrackRig())
+    first = sim.modules[0]._committed.position.numpy().copy()
+    sim.step(30)
+    assert not np.array_equal(first, sim.modules[0]._committed.position.numpy())
+    sim.reset()
+    assert np.array_equal(first, sim.modules[0]._committed.position.numpy())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("speed", [0.3, 3.0])
+def test_speed_ratio_from_slow_to_fast(tmp_path, speed):
+    time = 1.2 + 3 / speed
+    outcome = grouser.run("track-rig", out=tmp_path / "out", speed=speed, time=time, report=False)
+    assert outcome.missed == []
+
+
+@pytest.mark.long
+def test_implicit_tension_and_torque_are_those_of_a_fine_explicit_run(tmp_path):
+    means = {}
+    for scheme, substeps in (("implicit", None), ("explicit", 16)):
+        outcome = grouser.run(
+            "track-rig", out=tmp_path / scheme, scheme=scheme, substeps=substeps, time=1.6, report=False
+        )
+        from grouser.recording import Recording
+
+        with Recording(outcome.recording) as recording:
+            steady = recording.time > SETTLING + 1.0
+            means[scheme] = np.array([
+                recording["track/rig/tension"][steady].max(axis=1).mean(),
+                recording["track/rig/wheel_torque[sprocket]"][steady].mean(),
+            ])  # fmt: skip
+    assert means["implicit"] == pytest.approx(means["explicit"], rel=EXPLICIT_AGREES)
+
+
+@pytest.mark.long
+def test_triangular_track_runs(tmp_path):
+    assert grouser.run("track-rig", out=tmp_path / "out", layout="triangular", report=False).missed == []
