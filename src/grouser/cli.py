@@ -30,6 +30,9 @@ Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help
 Token = Annotated[
     str | None, typer.Option("--token", metavar="TEXT", help="Asked of viewers. [default: made up where one is needed]")
 ]
+Field = Annotated[
+    str, typer.Option("--ground", metavar="FIELD", help="Ground coloured by sinkage, height, pressure or plain.")
+]
 Place = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or its recording.")]
 
 
@@ -117,11 +120,58 @@ def sweep(
 
 
 @app.command()
-def report(place: Place) -> int:
-    """Draw the figures and the report of a recording again."""
-    from grouser.commands import console
+def report(
+    place: Place,
+    replay: Annotated[bool, typer.Option("--replay/--no-replay", help="Put a replay into the page.")] = True,
+) -> int:
+    """Draw the figures and the report of a recording again: settings, metrics, figures, replay in one page."""
+    from grouser.commands import share
 
-    return console.report(place)
+    return share.report(place, replay)
+
+
+@app.command()
+def export(
+    place: Place,
+    formats: Annotated[
+        list[str] | None, typer.Option("--format", metavar="html|csv|mcap", help="Repeatable. [default: html]")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where it goes. [default: beside the recording]")
+    ] = None,
+    field: Field = "sinkage",
+) -> int:
+    """Write a replay as one HTML page, tables as CSV, or a ROS 2 bag as MCAP."""
+    from grouser.commands import share
+
+    return share.export(place, formats or [], out, field)
+
+
+@app.command()
+def video(
+    place: Place,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Ends in .mp4, .webm or .gif. [default: video.mp4 beside it]"),
+    ] = None,
+    camera: Annotated[
+        list[str] | None,
+        typer.Option("--camera", metavar="NAME", help="follow, wheel, top or driver; several side by side."),
+    ] = None,
+    size: Annotated[str, _short("--size", "WxH", "Of each camera's picture.")] = "960x540",
+    rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Pictures a second.")] = 25.0,
+    speed: Annotated[float, typer.Option("--speed", metavar="X", help="Seconds of the run a second.")] = 1.0,
+    start: Annotated[float | None, typer.Option("--from", metavar="S", help="First time shown.")] = None,
+    end: Annotated[float | None, typer.Option("--to", metavar="S", help="Last time shown.")] = None,
+    field: Field = "sinkage",
+    forces: Annotated[bool, typer.Option("--forces/--no-forces", help="Draw arrows.")] = True,
+) -> int:
+    """Make a film of a recording."""
+    from grouser.commands import share
+
+    whole = (start is None) and (end is None)
+    span = None if whole else (start or 0.0, float("inf") if end is None else end)
+    return share.video(place, out, camera or [], size, rate, speed, span, field, forces)
 
 
 @app.command()

@@ -113,23 +113,6 @@ def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int
     return outcome.exit_status
 
 
-def report(place: Path) -> int:
-    """Draw figures and report again from a recording, or tables and figures from a sweep's cases."""
-    from grouser.commands.folder import recording_of
-    from grouser.recording import Recording
-    from grouser.report import write_report
-
-    if (place / "sweep.json").is_file():
-        from grouser.report.sweep import write_sweep_report
-
-        print(write_sweep_report(place))
-        return 0
-    file = recording_of(place)
-    with Recording(file) as recording:
-        print(write_report(recording, file.parent))
-    return 0
-
-
 def compare(first: Path, second: Path) -> int:
     """Settings that differ, metrics and channels of two runs side by side."""
     from grouser.report import compare as compared

@@ -59,3 +59,26 @@ def _every(period: float, show: Callable[[float, float], None]) -> Callable[[flo
             show(now, (now - first[0]) / (clock - first[1]))
 
     return report
+
+
+@contextmanager
+def counted(name: str) -> Iterator[Callable[[int, int], None]]:
+    """A callable that takes how many are done and how many there are: a bar on a terminal, a line now and then else."""
+    if not sys.stderr.isatty():
+        due = time.perf_counter() + LINE_EVERY
+
+        def line(done: int, total: int) -> None:
+            nonlocal due
+            if time.perf_counter() >= due:
+                due = time.perf_counter() + LINE_EVERY
+                print(f"{name}: {done} of {total}", file=sys.stderr, flush=True)
+
+        yield line
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

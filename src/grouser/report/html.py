@@ -17,12 +17,14 @@ from grouser.report.wording import ALL_DIGITS, expectation_text, flat, number, u
 STATUS_LOOK = {"complete": "good", "running": "warn", "interrupted": "warn", "stopped": "bad"}
 
 
-def write_report(recording: Recording, directory: str | Path, figures: Sequence[Path] | None = None) -> Path:
-    """Write report.html; draws the figures into `directory`/figures unless they are given."""
+def write_report(
+    recording: Recording, directory: str | Path, figures: Sequence[Path] | None = None, replay: str = ""
+) -> Path:
+    """Write report.html; draws the figures into `directory`/figures unless they are given. `replay`: a page to show."""
     directory = Path(directory)
     if figures is None:
         figures = draw_figures(recording, directory / "figures")
-    return write_whole(directory / "report.html", page(recording, figures))
+    return write_whole(directory / "report.html", page(recording, figures, replay))
 
 
 def write_whole(path: Path, text: str) -> Path:
@@ -37,7 +39,7 @@ def write_whole(path: Path, text: str) -> Path:
     return path
 
 
-def page(recording: Recording, figures: Sequence[Path]) -> str:
+def page(recording: Recording, figures: Sequence[Path], replay: str = "") -> str:
     """The whole page; everything that comes from the recording is escaped."""
     summary = summarise(recording)
     declared = recording.header.get("figures", [])
@@ -46,6 +48,7 @@ def page(recording: Recording, figures: Sequence[Path]) -> str:
         _state(recording),
         _facts(recording, summary),
         _metrics(recording, summary),
+        _replay(replay),
         _figures(declared, figures),
         _notes(recording),
         pairs("Settings", flat(summary["settings"])),
@@ -176,6 +179,16 @@ def picture(path: Path, title: str, caption: str) -> str:
     image = f'<img alt="{escape(title)}" src="data:image/png;base64,{content}">'
     below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return f'<figure id="{escape(path.stem)}">{image}{below}</figure>'
+
+
+def _replay(page: str) -> str:
+    """A page within the page; it has no access to this one."""
+    if not page:
+        return ""
+    return (
+        '<h2>Replay</h2>\n<div class="card"><iframe title="Replay" loading="lazy" sandbox="allow-scripts" '
+        f'style="width:100%;height:520px;border:0" srcdoc="{escape(page)}"></iframe></div>'
+    )
 
 
 def _notes(recording: Recording) -> str:

@@ -228,12 +228,12 @@ class Scene:
 
     # ---- all of it ----------------------------------------------------------------------------------
 
-    def show(self, time: float) -> int:
-        """Draw `time` [s] of the recording; how many cells of the ground were sent."""
+    def show(self, time: float, ground: bool = True) -> int:
+        """Draw `time` [s] of the recording, with the ground or as it was; how many of its cells were sent."""
         self._place_shapes(time)
         self._draw_forces(time)
         self._draw_ways(time)
-        return self._draw_ground(time)
+        return self._draw_ground(time) if ground else 0
 
 
 def ribbon(points: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:

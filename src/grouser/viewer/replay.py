@@ -1,0 +1,68 @@
+"""A page of its own with the replay in it: opens from disk, needs no Grouser, plays, scrubs, turns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from html import escape
+from io import StringIO
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.recording import Recording
+from grouser.viewer.colours import FIELDS
+from grouser.viewer.gate import Gate, guarded
+from grouser.viewer.scene import Scene
+from grouser.viewer.server import imported
+
+RATE, FRAMES = 12.0, 900  # [Hz] pictures of a replay, and how many at most
+GROUND_UPDATES = 120  # of the ground, at most: they are what makes a replay large
+STRIDE = 2  # every second node of the fine ground is drawn
+HOLD = 1.0  # [s] the last picture stands
+
+
+def replay(
+    recording: Recording, field: str = "sinkage", progress: Callable[[int, int], None] = lambda done, total: None
+) -> str:
+    """The page; `progress` gets pictures done and in all."""
+    viser = imported()
+    if field not in FIELDS:
+        raise InputError(f"ground by {field!r}: allowed are {', '.join(FIELDS)}")
+    if not len(recording):
+        raise InputError(f"{recording.path} has no frames: nothing to replay")
+    times = picture_times(recording)
+    gate = Gate("127.0.0.1", token="closed to all")  # a server is only needed to collect messages
+    with redirect_stdout(StringIO()), guarded(gate, _nobody):
+        server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
+    try:
+        server.scene.world_axes.visible = False
+        scene = Scene(recording, server.scene, stride=STRIDE)
+        scene.colour_by(field)
+        look = scene.cameras.look("follow", float(times[len(times) // 2]))
+        server.initial_camera.position, server.initial_camera.look_at = look.position, look.target
+        serializer = server.get_scene_serializer()
+        every = max(1, math.ceil(len(times) / GROUND_UPDATES))
+        for k, time in enumerate(times):
+            last = k == len(times) - 1
+            scene.show(float(time), ground=k % every == 0 or last)
+            serializer.insert_sleep(HOLD if last else float(times[k + 1] - time))
+            progress(k + 1, len(times))
+        page = serializer.as_html()
+    finally:
+        with redirect_stdout(StringIO()):
+            server.stop()
+    title = f"{recording.header.get('scenario', '')}: replay"
+    return page.replace("<head>", f"<head><title>{escape(title)}</title>", 1)
+
+
+def picture_times(recording: Recording, rate: float = RATE, most: int = FRAMES) -> np.ndarray:
+    """[s] evenly from the first frame to the last."""
+    start, end = float(recording.time[0]), float(recording.time[-1])
+    count = min(most, max(2, round((end - start) * rate) + 1)) if end > start else 1
+    return np.linspace(start, end, count)
+
+
+async def _nobody(connection: object) -> None:
+    return

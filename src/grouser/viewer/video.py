@@ -1,0 +1,197 @@
+"""Films of a recording: mp4, webm and gif, drawn by MuJoCo's renderer without a screen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grouser.errors import GrouserError, InputError
+from grouser.recording import Recording
+from grouser.viewer.cameras import CAMERAS
+from grouser.viewer.replay import picture_times
+
+BACKENDS = ("egl", "osmesa")
+PROBE = (
+    "import mujoco; model = mujoco.MjModel.from_xml_string('<mujoco/>'); "
+    "mujoco.Renderer(model, 16, 16).render(); print('drawn')"
+)
+PROBE_TIME = 60.0  # [s]
+FILMED = ("sinkage", "height", "plain")  # what the ground of a film is coloured by
+KINDS = (".mp4", ".webm", ".gif")
+LONG = 50  # pictures from which on they are drawn without shadows and smooth edges: ten times as fast in software
+
+
+def working_backend() -> str:
+    """Which of EGL and OSMesa draws here; tried in a process each, since a driver that fails may take all with it."""
+    asked = os.environ.get("MUJOCO_GL", "").lower()
+    for backend in (asked,) if asked else BACKENDS:
+        environment = {**os.environ, "MUJOCO_GL": backend}
+        try:
+            tried = subprocess.run(
+                [sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, timeout=PROBE_TIME,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            continue
+        if tried.returncode == 0 and "drawn" in tried.stdout:
+            return backend
+    raise GrouserError(
+        "no OpenGL to draw with: install libegl1 or libosmesa6 (Debian: apt-get install libegl1)"
+        + (f"; MUJOCO_GL={asked} does not work here" if asked else "")
+    )
+
+
+def film(
+    recording: Recording,
+    path: Path,
+    *,
+    cameras: tuple[str, ...] = ("follow",),
+    size: tuple[int, int] = (960, 540),
+    rate: float = 25.0,
+    speed: float = 1.0,
+    span: tuple[float, float] | None = None,
+    field: str = "sinkage",
+    forces: bool = True,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
+    """Write the film; several `cameras` stand side by side. `speed`: seconds of the run for each of the film."""
+    for camera in cameras:
+        if camera not in CAMERAS:
+            raise InputError(f"camera {camera!r}: allowed are {', '.join(CAMERAS)}")
+    if path.suffix.lower() not in KINDS:
+        raise InputError(f"{path}: a film ends in {', '.join(KINDS)}")
+    if not len(recording):
+        raise InputError(f"{recording.path} has no frames: nothing to film")
+    if field not in FILMED:
+        raise InputError(f"ground by {field!r}: allowed in a film are {', '.join(FILMED)}")
+    if not (speed > 0 and rate > 0):
+        raise InputError(f"speed {speed:g}, rate {rate:g}: both must be above 0")
+    times = _times(recording, rate, speed, span)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    width, height = (side - side % 16 for side in size)  # encoders want whole blocks
+    part = path.with_name(f"{path.stem}.part{path.suffix}")
+    try:
+        with _writer(part, (width * len(cameras), height), rate) as write:
+            for k, image in enumerate(pictures(recording, times, cameras, (width, height), field, forces)):
+                write(image)
+                progress(k + 1, len(times))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def _times(recording: Recording, rate: float, speed: float, span: tuple[float, float] | None) -> np.ndarray:
+    times = picture_times(recording, rate / speed, 10**9)
+    if span is not None:
+        times = times[(times >= span[0]) & (times <= span[1])]
+        if not len(times):
+            raise InputError(f"from {span[0]:g} s to {span[1]:g} s: the recording has no frame there")
+    return times
+
+
+def pictures(
+    recording: Recording,
+    times: np.ndarray,
+    cameras: tuple[str, ...] = ("follow",),
+    size: tuple[int, int] = (960, 540),
+    field: str = "sinkage",
+    forces: bool = True,
+    wheel: str = "",
+) -> Iterator[np.ndarray]:
+    """(height, width x cameras, 3) uint8 for each time [s]."""
+    os.environ["MUJOCO_GL"] = working_backend()
+    import mujoco
+
+    from grouser.viewer.stage import Stage
+
+    (width, height), light = size, len(times) >= LONG
+    stage = Stage(recording, field, width, height, samples=0 if light else 4)
+    renderer = mujoco.Renderer(stage.model, height, width)
+    try:
+        for time in times:
+            stage.place(float(time))
+            _upload(renderer, stage, float(time))
+            images = []
+            for camera in cameras:
+                look = stage.look(camera, float(time), wheel)
+                renderer.update_scene(stage.data, _camera(look))
+                renderer.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = not light
+                renderer.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
+                if forces:
+                    stage.add_forces(renderer.scene, float(time))
+                images.append(renderer.render())
+            yield np.concatenate(images, axis=1)
+    finally:
+        renderer.close()
+
+
+def _upload(renderer: Any, stage: Any, time: float) -> None:
+    import mujoco
+
+    heights, colours = stage.draw_ground(time)
+    if heights or colours:
+        context = renderer._mjr_context
+        renderer._gl_context.make_current()
+        mujoco.mjr_uploadHField(stage.model, context, 0)
+        mujoco.mjr_uploadTexture(stage.model, context, stage.model.texture("ground").id)
+
+
+def _camera(look: Any) -> Any:
+    """MuJoCo's free camera: from a target, a distance and two angles; it keeps the horizon level."""
+    import mujoco
+
+    camera = mujoco.MjvCamera()
+    ahead = look.target - look.position
+    distance = float(np.linalg.norm(ahead))
+    camera.type = mujoco.mjtCamera.mjCAMERA_FREE
+    camera.lookat[:] = look.target
+    camera.distance = distance
+    camera.azimuth = float(np.degrees(np.arctan2(ahead[1], ahead[0])))
+    camera.elevation = float(np.degrees(np.arcsin(np.clip(ahead[2] / max(distance, 1e-9), -1, 1))))
+    return camera
+
+
+@contextmanager
+def _writer(path: Path, size: tuple[int, int], rate: float) -> Iterator[Callable[[np.ndarray], None]]:
+    if path.suffix.lower() == ".gif":
+        with _gif(path, rate) as write:
+            yield write
+        return
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise InputError("films need imageio-ffmpeg: pip install 'grouser[video]'") from None
+    codec = {".mp4": "libx264", ".webm": "libvpx-vp9"}[path.suffix.lower()]
+    options = {
+        "libx264": ["-crf", "23", "-preset", "fast", "-movflags", "+faststart"],
+        "libvpx-vp9": ["-crf", "34", "-b:v", "0", "-deadline", "realtime", "-cpu-used", "6"],
+    }[codec]
+    write_frames: Any = imageio_ffmpeg.write_frames  # its types are narrower than what it takes
+    sender = write_frames(
+        str(path), size, fps=rate, codec=codec, quality=None, output_params=options, macro_block_size=16,
+        pix_fmt_out="yuv420p",
+    )  # fmt: skip
+    sender.send(None)
+    try:
+        yield lambda image: sender.send(np.ascontiguousarray(image))
+    finally:
+        sender.close()
+
+
+@contextmanager
+def _gif(path: Path, rate: float) -> Iterator[Callable[[np.ndarray], None]]:
+    from PIL import Image
+
+    images: list[Image.Image] = []
+    yield lambda image: images.append(Image.fromarray(image).quantize(96, dither=Image.Dither.NONE))
+    if images:
+        images[0].save(
+            path, save_all=True, append_images=images[1:], duration=round(1000 / rate), loop=0, optimize=True
+        )
