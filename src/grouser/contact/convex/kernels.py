@@ -382,29 +382,23 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
         Pressure is taken from the broadest of them, and no more load than it bore.
         """
         own = int(-1)
-        near = int(-1)
         broad = int(-1)
-        most = real(ALIKE)
+        most = real(0.0)
         for j in range(sticks.count[0]):
+            least = real(2.0)  # a cosine that cannot be
             if sticks.pair[j, 0] == a:
-                along = wp.dot(sticks.normal[j], normal)
-                alike = bool(False)
                 if sticks.pair[j, 1] == b:
-                    if along > real(0.5):
-                        own = j
-                        alike = True
-                elif b >= s.parts and sticks.pair[j, 1] >= s.parts and along > real(ALIKE):
-                    alike = True
-                    if along > most or near < 0:
-                        most = along
-                        near = j
-                if alike:
-                    if broad < 0:
-                        broad = j
-                    elif sticks.area[j] > sticks.area[broad]:
-                        broad = j
+                    least = real(0.5)
+                elif b >= s.parts and sticks.pair[j, 1] >= s.parts:
+                    least = real(ALIKE)
+            if wp.dot(sticks.normal[j], normal) > least:
+                if sticks.pair[j, 1] == b:
+                    own = j
+                if sticks.area[j] > most:
+                    most = sticks.area[j]
+                    broad = j
         if own < 0:
-            own = near
+            own = broad
         state = int(FREE)
         xi = vec3()
         phi = real(0.0)
@@ -569,7 +563,7 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
             bound = deepest + held_on * wp.dot(
                 va + wp.cross(wa, found.point[k] - xa) - vb - wp.cross(wb, found.point[k] - xb), n
             )
-            if bound <= zero or first >= e.area.shape[0]:
+            if bound <= zero or found.distance[k] > zero or first >= e.area.shape[0]:
                 return False
             e.at[first] = found.point[k]
             e.area[first] = real(0.25) * real(wp.pi) * m.spread * m.spread

@@ -157,7 +157,9 @@ class ConvexContact:
                 "works on the CPU, one world at a time"
             )
         self.motion, self.out = motion, out
-        self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
+        if motion.position.dtype._wp_scalar_type_ != wp.float64:
+            raise InputError(f"{self.name}: dtype float32 is not supported, coal works in float64; allowed: 'float64'")
+        self.precision = precision("float64")
         self.kernels = convex_kernels(self.precision.name, self.law)
         self._h = step
         self._step = wp.array([step], dtype=self.precision.real, device="cpu")
