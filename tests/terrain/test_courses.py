@@ -58,7 +58,8 @@ def test_ditch_with_overhanging_walls():
 
 
 def test_kerb_and_blocks():
-    assert inside(kerb(0.12, bevel=0.02), (0.001, 0, 0.09)) and not inside(kerb(0.12, bevel=0.02), (0.001, 0, 0.119))
+    assert inside(kerb(0.12, bevel=0.02), (0.001, 0, 0.09))
+    assert not inside(kerb(0.12, bevel=0.02), (0.001, 0, 0.119))
     one, two = blocks(20, seed=1), blocks(20, seed=1)
     assert len(one) == 21
     assert all(np.array_equal(a.vertices, b.vertices) for a, b in zip(one, two, strict=True))
@@ -130,8 +131,9 @@ def test_grid_prisms_follow_the_surface():
     nodes = np.array(
         [(x, y, z) for y, row in zip(grid.y, grid.heights, strict=True) for x, z in zip(grid.x, row, strict=True)]
     )
-    assert inside(course, nodes - [0, 0, 1e-6]).all()
-    assert not inside(course, nodes + [0, 0, 1e-6]).any()
+    up = np.array([0, 0, 1e-6])
+    assert inside(course, nodes - up).all()
+    assert not inside(course, nodes + up).any()
 
 
 def test_seams_of_level_tiles_are_found_and_ridges_are_not():
