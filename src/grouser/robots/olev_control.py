@@ -1,0 +1,119 @@
+"""Sensors and controllers of the servicer, wired to its parameters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grouser.control.docking import BoomFlexure, Docking, DockingPlan, Hardware
+from grouser.control.docking_sensors import ContactSwitches, DistanceSensors, Mount, StereoCamera, wall_distance
+from grouser.control.spacecraft import Aocs, Thrusters
+from grouser.robots import olev
+from grouser.robots.olev import Olev
+from grouser.robots.olev_shapes import nozzle_section
+
+SENSOR_RADIUS, SENSOR_BACK = 0.022, 0.035  # [m] of the distance sensors in the tool, behind its origin (assumed)
+SENSOR_ANGLE = math.radians(45)  # of their sight against the tool's axis (assumed)
+FARTHEST_GAP = 0.25  # [m] of the table of distances
+BENDING_TABLE = 200  # lengths
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """What the servicer senses and does; `controllers` in the order in which they act."""
+
+    camera: StereoCamera
+    distance: DistanceSensors
+    thrusters: Thrusters
+    aocs: Aocs
+    docking: Docking
+    flexure: BoomFlexure
+
+    @property
+    def controllers(self) -> list[Any]:
+        return [self.flexure, self.camera, self.distance, self.docking, self.aocs, self.thrusters]
+
+
+def equip(
+    p: Olev, plan: DockingPlan, tool: ContactSwitches, brackets: ContactSwitches, *, step: float, seed: int = 0
+) -> Equipment:
+    """Everything that acts on the machine of `olev.build`; `step` [s] of the simulation."""
+    nozzle = Mount("client", tuple(p.throat), p.nozzle_rotation)
+    eye = Mount("servicer", (p.camera_x, 0.0, p.servicer_half_height), np.eye(3))
+    camera = StereoCamera(
+        eye, nozzle, rate=p.camera_rate, bearing_noise=p.camera_bearing_noise, depth_noise=p.camera_depth_noise,
+        attitude_noise=p.camera_attitude_noise, half_field_deg=p.camera_half_field_deg, farthest=p.camera_farthest,
+        seed=seed,
+    )  # fmt: skip
+    origins, directions = distance_rays()
+    distance = DistanceSensors(
+        Mount("tool", (0.0, 0.0, 0.0), np.eye(3)), nozzle, nozzle_section(p), origins, directions,
+        rate=p.distance_rate, noise=p.distance_noise, farthest=p.distance_farthest, seed=seed,
+    )  # fmt: skip
+    thrusters = Thrusters(
+        olev.THRUSTERS, *olev.thruster_layout(p), p.thruster_force, body="servicer", quantum=p.thruster_quantum,
+        pulse_period=p.thruster_period, step=step,
+    )  # fmt: skip
+    own, both = inertias(p)
+    aocs = Aocs(
+        camera, thrusters, olev.REACTION_WHEELS, body="servicer", target=np.array([0, 0, p.seated + p.boom_extended]),
+        mass=p.servicer_mass, inertia=own, mated_inertia=both, wheel_torque=p.wheel_torque,
+        wheel_momentum=p.wheel_momentum, wheel_inertia=p.wheel_inertia, gyro_noise=p.gyro_noise, seed=seed,
+    )  # fmt: skip
+    docking = Docking(plan, hardware(p), aocs, distance, tool, brackets)
+    return Equipment(camera, distance, thrusters, aocs, docking, flexure(p, step))
+
+
+def distance_rays() -> tuple[np.ndarray, np.ndarray]:
+    """[m], (3, 3) origins and (3, 3) directions of the distance sensors in the tool's frame."""
+    angle = 2 * math.pi * np.arange(3) / 3
+    out = np.stack([np.cos(angle), np.sin(angle), np.zeros(3)], axis=1)
+    ahead = np.array([0.0, 0.0, 1.0])
+    return (
+        SENSOR_RADIUS * out - SENSOR_BACK * ahead,
+        math.sin(SENSOR_ANGLE) * out + math.cos(SENSOR_ANGLE) * ahead,
+    )
+
+
+def seat_table(p: Olev) -> tuple[np.ndarray, np.ndarray]:
+    """[m] readings of a distance sensor, rising, and the way to the seat that goes with each, the tool centred."""
+    origins, directions = distance_rays()
+    gaps = np.linspace(0, FARTHEST_GAP, 251)
+    at = np.repeat(origins[:1], len(gaps), axis=0)
+    at[:, 2] -= gaps
+    found = wall_distance(at, np.repeat(directions[:1], len(gaps), axis=0), *nozzle_section(p))
+    rising = np.flatnonzero(np.isfinite(found) & (found <= p.distance_farthest))
+    return np.maximum.accumulate(found[rising]), gaps[rising]
+
+
+def hardware(p: Olev) -> Hardware:
+    reading, gap = seat_table(p)
+    return Hardware(
+        stages=olev.STAGES, shares=olev.GAUSS, bends=olev.BENDS, spring="safety_spring", crown="crown",
+        longest=p.boom_extended + 0.1, shortest=p.boom_retracted / 2, mated_length=p.mated_length,
+        spring_stroke=p.spring_stroke, crown_stroke=p.crown_stroke, crown_spreading=p.crown_spreading,
+        seat_distance=reading, seat_gap=gap,
+    )  # fmt: skip
+
+
+def flexure(p: Olev, step: float) -> BoomFlexure:
+    lengths = np.linspace(p.boom_retracted / 2, p.boom_extended + 0.2, BENDING_TABLE)
+    rows = [olev.bending(p, length) for length in lengths]
+    stiffness = np.array([[k] * 4 for k, _ in rows])
+    damping = np.array([[c[0], c[1], c[0], c[1]] for _, c in rows])
+    return BoomFlexure(olev.STAGES, olev.BENDS, lengths, stiffness, damping, step)
+
+
+def inertias(p: Olev) -> tuple[np.ndarray, np.ndarray]:
+    """[kg m^2], (3,) each: of the servicer with its wings, and of both satellites mated about their common centre."""
+    servicer = np.array([p.servicer_inertia_x, p.servicer_inertia_y, p.servicer_inertia_z])
+    client = np.array([p.client_inertia_x, p.client_inertia_y, p.client_inertia_z])
+    for name, inertia in (("servicer", servicer), ("client", client)):
+        about_x, about_y = (olev.wings_about(p, name, axis) for axis in (0, 1))
+        inertia += [about_x, about_y, about_x]
+    apart = p.servicer_half_height + p.bracket_height - p.ring_plane
+    reduced = p.servicer_mass * p.client_mass / (p.servicer_mass + p.client_mass)
+    return servicer, servicer + client + reduced * apart**2 * np.array([1.0, 1.0, 0.0])

@@ -1,0 +1,226 @@
+"""Sections of the docking hardware as r(z), and what the satellites look like."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+if TYPE_CHECKING:
+    from grouser.robots.olev import Olev
+
+CONVERGENT_DEG = 45.0  # of the chamber's wall before the throat (assumed)
+CROWN_LENGTH = 0.036  # [m] of the wires (assumed)
+CROWN_TIP = 0.006  # [m] of the bolt beyond the wires (assumed)
+CROWN_BASE = 0.0105  # [m] where the wires begin, ahead of the throat's plane when the tool is seated (assumed)
+CHAMBER_LENGTH = 0.10  # [m] (assumed)
+TOOL_RADIUS = 0.05  # [m] of the tool behind its shoulder (assumed)
+
+GREY, GOLD, BLUE, DARK, RED = (
+    [0.75, 0.76, 0.78, 1], [0.83, 0.66, 0.25, 1], [0.12, 0.2, 0.45, 1], [0.3, 0.3, 0.32, 1], [0.75, 0.25, 0.2, 1],
+)  # fmt: skip
+
+
+def nozzle_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
+    """[m] z and r of the nozzle's inner wall: exit, bell, round throat at z = 0, convergent, chamber."""
+    r_t, bend = p.throat_radius, p.throat_rounding
+    wide, narrow = math.radians(p.nozzle_angle_deg), math.radians(CONVERGENT_DEG)
+    arc = np.linspace(-wide, narrow, 33)
+    z_arc, r_arc = bend * np.sin(arc), r_t + bend * (1 - np.cos(arc))
+    depth = p.nozzle_length + z_arc[0]  # of the bell
+    d = depth * np.linspace(1, 0, 41)[:-1] ** 1.5
+    slope = math.tan(wide)
+    bow = (p.exit_radius - r_arc[0] - slope * depth) / depth**2
+    z_bell, r_bell = z_arc[0] - d, r_arc[0] + slope * d + bow * d**2
+    rise = (p.chamber_radius - r_arc[-1]) / math.tan(narrow)
+    share = np.linspace(0, 1, 7)[1:]
+    z_cone, r_cone = z_arc[-1] + share * rise, r_arc[-1] + share * rise * math.tan(narrow)
+    z_end = np.array([CHAMBER_LENGTH])
+    return np.concatenate([z_bell, z_arc, z_cone, z_end]), np.concatenate([r_bell, r_arc, r_cone, [p.chamber_radius]])
+
+
+def seat(p: Olev) -> tuple[float, float]:
+    """[m] z and [rad] angle of the nozzle's wall where the shoulder sits."""
+    z, r = nozzle_section(p)
+    bell = z < 0
+    place = float(np.interp(-p.shoulder_radius, -r[bell], z[bell]))
+    around = 1e-3
+    slope = (np.interp(place - around, z, r) - np.interp(place + around, z, r)) / (2 * around)
+    return place, math.atan(slope)
+
+
+def tool_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
+    """[m] z and r of the capture tool from its body to the tip of its round shoulder, in the tool's frame.
+
+    With the frame's origin in the plane of the throat the shoulder just touches the nozzle.
+    """
+    place, angle = seat(p)
+    rounding = p.shoulder_rounding
+    centre_z = place - rounding * math.sin(angle)  # the wall's normal points inwards and back
+    centre_r = p.shoulder_radius - rounding * math.cos(angle)
+    first, last = 0.02, math.radians(75)  # of the profile's normal against the radius
+    arc = np.linspace(first, last, 25)
+    z_arc, r_arc = centre_z + rounding * np.sin(arc), centre_r + rounding * np.cos(arc)
+    return np.concatenate([[-0.04], z_arc]), np.concatenate([[r_arc[0]], r_arc])
+
+
+def crown_section(p: Olev, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """[m] z and r of the wire crown, `spread` 0 (closed) to 1, in the crown's frame (the tool's, drawn out)."""
+    share = np.linspace(0, 1, 37)
+    closed = p.bolt_radius - 2e-4
+    r = closed + spread * (p.crown_radius - closed) * np.sin(np.pi * share) ** 2
+    return CROWN_BASE + CROWN_LENGTH * share, r
+
+
+def bolt_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
+    """[m] z and r of the central bolt with its round tip, in the crown's frame."""
+    shaft = np.linspace(-0.012, CROWN_BASE + CROWN_LENGTH, 15)
+    share = np.linspace(0, 1, 9)[1:]
+    tip = shaft[-1] + CROWN_TIP * share
+    r_tip = p.bolt_radius * np.sqrt(1 - (0.97 * share) ** 2)
+    return np.concatenate([shaft, tip]), np.concatenate([np.full(len(shaft), p.bolt_radius), r_tip])
+
+
+def spread_of(p: Olev, position: float) -> float:
+    """0 to 1, of the crown at its joint's position [m], which is negative when drawn in."""
+    return min(max(-position / p.crown_spreading, 0.0), 1.0)
+
+
+def ring_mesh(p: Olev, facets: int = 72) -> tuple[np.ndarray, np.ndarray]:
+    """[m] (vertex, 3) and (face, 3) of the launch adapter ring, closed, in the client's frame."""
+    low, high = p.ring_plane, p.ring_plane + p.ring_height
+    corners = [
+        (p.ring_radius - p.ring_width / 2, low), (p.ring_radius + p.ring_width / 2, low),
+        (p.ring_radius + p.ring_width / 2, high), (p.ring_radius - p.ring_width / 2, high),
+    ]  # fmt: skip
+    angle = 2 * math.pi * np.arange(facets) / facets
+    vertices = np.array([[r * math.cos(a), r * math.sin(a), z] for a in angle for r, z in corners])
+    triangles = []
+    for k in range(facets):
+        for c in range(4):
+            a, b = 4 * k + c, 4 * k + (c + 1) % 4
+            a2, b2 = (a + 4) % (4 * facets), (b + 4) % (4 * facets)
+            triangles += [[a, a2, b], [b, a2, b2]]
+    faces = np.array(triangles)
+    return vertices, faces if _volume(vertices, faces) > 0 else faces[:, ::-1]
+
+
+def pad_mesh(p: Olev, cells: int = 6, thickness: float = 0.02) -> tuple[np.ndarray, np.ndarray]:
+    """[m] (vertex, 3) and (face, 3) of a bracket's pad: a block, its upper face in z = 0 divided into cells."""
+    side = np.linspace(-p.pad_size / 2, p.pad_size / 2, cells + 1)
+    top = np.array([[x, y, 0.0] for y in side for x in side])
+    bottom = top - [0, 0, thickness]
+    n = cells + 1
+    faces = []
+    for j in range(cells):
+        for i in range(cells):
+            a = j * n + i
+            faces += [[a, a + 1, a + n], [a + 1, a + n + 1, a + n]]
+    lower = [[c + n * n, b + n * n, a + n * n] for a, b, c in faces]
+    edge = [*range(n), *(j * n + cells for j in range(1, n)), *(cells * n + i for i in range(cells - 1, -1, -1)),
+            *(j * n for j in range(cells - 1, 0, -1))]  # fmt: skip
+    walls = []
+    for a, b in zip(edge, edge[1:] + edge[:1], strict=True):
+        walls += [[a, a + n * n, b], [b, a + n * n, b + n * n]]
+    vertices, triangles = np.concatenate([top, bottom]), np.array(faces + lower + walls)
+    return vertices, triangles
+
+
+def _volume(vertices: np.ndarray, triangles: np.ndarray) -> float:
+    a, b, c = vertices[triangles].transpose(1, 0, 2)
+    return float((np.cross(a, b) * c).sum() / 6)
+
+
+def revolved(z: np.ndarray, r: np.ndarray, facets: int = 32, thickness: float = 0.0):
+    """[m] (vertex, 3) and (face, 3) of a surface of revolution, for display; `thickness` [m] gives it a back."""
+    if thickness > 0:
+        z, r = np.concatenate([z, z[::-1]]), np.concatenate([r, r[::-1] + thickness])
+    else:
+        z, r = np.concatenate([[z[0]], z, [z[-1]]]), np.concatenate([[1e-4], r, [1e-4]])
+    angle = 2 * math.pi * np.arange(facets) / facets
+    count = len(z)
+    vertices = np.stack([np.outer(np.cos(angle), r), np.outer(np.sin(angle), r), np.tile(z, (facets, 1))], axis=-1)
+    triangles = []
+    for k in range(facets):
+        for c in range(count if thickness > 0 else count - 1):
+            a, b = k * count + c, k * count + (c + 1) % count
+            a2, b2 = (k + 1) % facets * count + c, (k + 1) % facets * count + (c + 1) % count
+            triangles += [[a, a2, b], [b, a2, b2]]
+    points, faces = vertices.reshape(-1, 3), np.array(triangles)
+    return points, faces if _volume(points, faces) > 0 else faces[:, ::-1]
+
+
+def add_materials(spec: mujoco.MjSpec) -> None:
+    spec.add_texture(
+        name="sky", type=mujoco.mjtTexture.mjTEXTURE_SKYBOX, builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
+        rgb1=[0.05, 0.06, 0.1], rgb2=[0.05, 0.06, 0.1], width=8, height=48,
+    )  # fmt: skip
+    spec.worldbody.add_light(pos=[6, -8, 6], dir=[-0.6, 0.7, -0.4], type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL)
+    spec.worldbody.add_light(pos=[-6, 8, 2], dir=[0.6, -0.7, -0.2], type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL)
+
+
+def _draw(body, kind, **more) -> None:
+    body.add_geom(type=kind, contype=0, conaffinity=0, mass=0, **more)
+
+
+def _draw_mesh(spec, body, name: str, mesh: tuple[np.ndarray, np.ndarray], colour) -> None:
+    vertices, triangles = mesh
+    spec.add_mesh(
+        name=name, uservert=vertices.astype(np.float32).ravel(), userface=triangles.astype(np.int32).ravel(),
+        inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
+    )  # fmt: skip
+    _draw(body, mujoco.mjtGeom.mjGEOM_MESH, meshname=name, rgba=colour)
+
+
+def draw_servicer(body, p: Olev) -> None:
+    half = [p.servicer_half_width, p.servicer_half_width, p.servicer_half_height]
+    _draw(body, mujoco.mjtGeom.mjGEOM_BOX, size=half, rgba=GOLD)
+
+
+def draw_client(spec, body, p: Olev) -> None:
+    half = [p.client_half_width, p.client_half_width, p.client_half_height]
+    _draw(body, mujoco.mjtGeom.mjGEOM_BOX, size=half, rgba=GREY)
+    _draw_mesh(spec, body, "ring", ring_mesh(p), DARK)
+    z, r = nozzle_section(p)
+    points, faces = revolved(z, r, thickness=0.003)
+    _draw_mesh(spec, body, "nozzle", (points @ p.nozzle_rotation.T + p.throat, faces), DARK)
+
+
+def draw_panel(body, middle: float, length: float, width: float) -> None:
+    gap = 0.06 * length
+    shift = math.copysign(gap / 2, middle)
+    _draw(
+        body, mujoco.mjtGeom.mjGEOM_BOX, size=[width / 2, (length - gap) / 2, 0.015], pos=[0, middle + shift, 0],
+        rgba=BLUE,
+    )  # fmt: skip
+
+
+def draw_bracket(body, p: Olev) -> None:
+    half = p.pad_size / 2
+    _draw(body, mujoco.mjtGeom.mjGEOM_BOX, size=[half, half, 0.01], pos=[0, 0, -0.01], rgba=RED)
+    _draw(
+        body, mujoco.mjtGeom.mjGEOM_BOX, size=[0.02, 0.03, (p.bracket_height - 0.02) / 2],
+        pos=[0, 0, -(p.bracket_height + 0.02) / 2], rgba=DARK,
+    )  # fmt: skip
+
+
+def draw_stage(body, k: int) -> None:
+    radius = 0.05 - 0.01 * k
+    reach = (0.45, 1.2, 0.45)[k]
+    _draw(body, mujoco.mjtGeom.mjGEOM_CYLINDER, size=[radius, reach / 2, 0], pos=[0, 0, -reach / 2], rgba=DARK)
+
+
+def draw_tool(spec, body, p: Olev) -> None:
+    behind = p.tool_length - 0.04
+    _draw(
+        body, mujoco.mjtGeom.mjGEOM_CYLINDER, size=[TOOL_RADIUS / 2, behind / 2, 0], pos=[0, 0, -0.04 - behind / 2],
+        rgba=GREY,
+    )  # fmt: skip
+    _draw_mesh(spec, body, "tool", revolved(*tool_section(p)), GREY)
+
+
+def draw_crown(body, p: Olev) -> None:
+    reach = CROWN_BASE + CROWN_LENGTH + CROWN_TIP
+    _draw(body, mujoco.mjtGeom.mjGEOM_CAPSULE, size=[p.bolt_radius, reach / 2, 0], pos=[0, 0, reach / 2], rgba=RED)
