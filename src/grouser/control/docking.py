@@ -50,14 +50,14 @@ class Reason(IntEnum):
 class DockingPlan:
     """Speeds and thresholds of the sequence; what the paper gives is marked, all else is assumed."""
 
-    approach_rate: float = 0.012  # [m/s] of the boom
-    insertion_rate: float = 0.012  # [m/s] at most, inside the nozzle
+    approach_rate: float = 0.0115  # [m/s] of the boom
+    insertion_rate: float = 0.0115  # [m/s] at most, inside the nozzle
     insertion_time: float = 3.0  # [s] over which the gap to the seat shall close, so that the tool slows down
     creep_rate: float = 0.002  # [m/s] at least
     boom_acceleration: float = 0.002  # [m/s^2]
     centring: float = 0.05  # [m] off the axis, beyond which the boom waits outside the nozzle
     stop_gap: float = 0.004  # [m] along the axis to the seat at which the boom stops
-    crown_rate: float = 0.002  # [m/s]
+    crown_rate: float = 0.0026  # [m/s]
     crown_gain: float = 1e-5  # [m/s/N] by which the crown slows near the locking force
     locking_force: float = 100.0  # [N]; paper
     locked_share: float = 0.985  # of it at which the crown counts as locked

@@ -64,9 +64,11 @@ class StereoCamera(Sampled):
 
     def __init__(
         self, camera: Mount, target: Mount, *, rate: float, bearing_noise: float, depth_noise: float,
-        attitude_noise: float, half_field_deg: float, farthest: float, seed: int = 0,
+        attitude_noise: float, half_field_deg: float, farthest: float,
+        bias: Sequence[float] = (0.0, 0.0, 0.0), tilt_bias: Sequence[float] = (0.0, 0.0, 0.0), seed: int = 0,
     ):  # fmt: skip
-        """`bearing_noise`, `attitude_noise` [rad], `depth_noise` [1/m]: times range squared, `farthest` [m]."""
+        """`bearing_noise`, `attitude_noise` [rad], `depth_noise` [1/m]: times range squared; `farthest`, `bias` [m],
+        `tilt_bias` [rad]: errors of the calibration, always the same."""
         super().__init__("camera", rate, seed, 1)
         for what, value in (("bearing_noise", bearing_noise), ("depth_noise", depth_noise),
                             ("attitude_noise", attitude_noise)):  # fmt: skip
@@ -74,6 +76,7 @@ class StereoCamera(Sampled):
                 raise InputError(f"camera: {what} = {value}: allowed is 0 or more")
         self.camera, self.target = camera, target
         self.bearing_noise, self.depth_noise, self.attitude_noise = bearing_noise, depth_noise, attitude_noise
+        self.bias, self.tilt_bias = np.asarray(bias, float), np.asarray(tilt_bias, float)
         self.half_field, self.farthest = math.radians(half_field_deg), farthest
         self.position = np.zeros(3)  # [m] of the target's frame in the camera body's axes
         self.tilt = np.zeros(3)  # [rad] rotation vector of the target's axes against the body's
@@ -92,8 +95,8 @@ class StereoCamera(Sampled):
         noise = self.noise(6)
         sight = sight + noise[:3] * [self.bearing_noise * far, self.bearing_noise * far, self.depth_noise * far**2]
         body = data.xmat[body_id(data.model, self.camera.body)].reshape(3, 3)
-        self.position[:] = np.asarray(self.camera.position) + self.camera.rotation @ sight
-        self.tilt[:] = rotation_vector(body.T @ turn) + self.attitude_noise * noise[3:]
+        self.position[:] = np.asarray(self.camera.position) + self.camera.rotation @ sight + self.bias
+        self.tilt[:] = rotation_vector(body.T @ turn) + self.tilt_bias + self.attitude_noise * noise[3:]
         self.looks[0] += 1
 
     def state(self) -> dict[str, Any]:

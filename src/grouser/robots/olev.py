@@ -71,6 +71,10 @@ class Olev:
     camera_bearing_noise: float = 3e-4  # [rad] standard deviation across the line of sight; assumed
     camera_depth_noise: float = 1e-3  # [1/m] along it, times range squared; assumed
     camera_attitude_noise: float = 1e-3  # [rad]; assumed
+    camera_bias_x: float = 0.0015  # [m] of the calibration; assumed, as are the next three
+    camera_bias_y: float = -0.001  # [m]
+    camera_tilt_bias_x_deg: float = 0.3
+    camera_tilt_bias_y_deg: float = -0.3
     camera_half_field_deg: float = 20.0  # assumed
     camera_farthest: float = 10.0  # [m]; assumed
     distance_rate: float = 20.0  # [Hz] of the tool's three distance sensors; assumed
@@ -90,9 +94,9 @@ class Olev:
     spring_stroke: float = 0.04  # [m]; assumed
     spring_damping_ratio: float = 0.1  # of the two satellites on the spring; assumed
 
-    tool_mass: float = 8.0  # [kg] capture tool; assumed
+    tool_mass: float = 12.0  # [kg] capture tool without the crown; assumed
     tool_length: float = 0.28  # [m] from the end of the boom to the plane of the nozzle throat when seated; assumed
-    crown_mass: float = 2.0  # [kg] wire crown and bolt; assumed
+    crown_mass: float = 6.0  # [kg] wire crown, bolt and spindle; assumed
     crown_drive_inertia: float = 60.0  # [kg] of the spindle seen along the bolt; assumed
     crown_drive_stiffness: float = 4e6  # [N/m] of the self-locking spindle; assumed
     crown_stroke: float = 0.020  # [m]; assumed
@@ -120,7 +124,7 @@ class Olev:
     bracket_mass: float = 10.0  # [kg] each; assumed
     pad_size: float = 0.06  # [m]; assumed
 
-    contact_stiffness: float = 1e10  # [N/m^3] c_N of nozzle, tool, crown and bolt; assumed, at least 6e9
+    contact_stiffness: float = 8e9  # [N/m^3] c_N of nozzle, tool, crown and bolt; assumed, at least 6e9
     contact_damping_time: float = 2e-4  # [s] d_N / c_N; assumed
     contact_friction: float = 0.2  # stick and slip; assumed, metal on a dry-lubricated tool
     pad_stiffness: float = 1.5e8  # [N/m^3]; assumed, stiff elastomer
@@ -130,7 +134,9 @@ class Olev:
     def __post_init__(self):
         for field in fields(self):
             value, what = getattr(self, field.name), f"machine: {field.name}"
-            if field.name in MAY_BE_ZERO:
+            if "bias" in field.name:
+                checks.number(value, what)
+            elif field.name in MAY_BE_ZERO:
                 checks.number(value, what, at_least=0.0)
             else:
                 checks.number(value, what, above=0.0)
@@ -369,11 +375,11 @@ def _add_boom(spec, bus, p: Olev) -> None:
         damping=2 * p.spring_damping_ratio * math.sqrt(p.spring_stiffness * masses),
         limited=True, range=[-0.05 * p.spring_stroke, 1.05 * p.spring_stroke],
     )  # fmt: skip
-    _give_inertia(tool, p.tool_mass, _rod(p.tool_mass, p.tool_length, 0.05), [0, 0, -p.tool_length / 2])
+    _give_inertia(tool, p.tool_mass, [0.1, 0.1, 0.1], [0, 0, -0.03])
     shapes.draw_tool(spec, tool, p)
     crown = tool.add_body(name="crown")
     crown.add_joint(name="crown", type=slide, axis=[0, 0, 1], armature=p.crown_drive_inertia)
-    _give_inertia(crown, p.crown_mass, _rod(p.crown_mass, 0.2, 0.02), [0, 0, -0.05])
+    _give_inertia(crown, p.crown_mass, [0.05, 0.05, 0.05], [0, 0, 0.01])
     shapes.draw_crown(crown, p)
     drive = spec.add_actuator(name="crown", target="crown", trntype=mujoco.mjtTrn.mjTRN_JOINT)
     drive.set_to_intvelocity(

@@ -46,7 +46,8 @@ def equip(
     camera = StereoCamera(
         eye, nozzle, rate=p.camera_rate, bearing_noise=p.camera_bearing_noise, depth_noise=p.camera_depth_noise,
         attitude_noise=p.camera_attitude_noise, half_field_deg=p.camera_half_field_deg, farthest=p.camera_farthest,
-        seed=seed,
+        bias=(p.camera_bias_x, p.camera_bias_y, 0.0),
+        tilt_bias=(math.radians(p.camera_tilt_bias_x_deg), math.radians(p.camera_tilt_bias_y_deg), 0.0), seed=seed,
     )  # fmt: skip
     origins, directions = distance_rays()
     distance = DistanceSensors(

@@ -27,15 +27,15 @@ def nozzle_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
     """[m] z and r of the nozzle's inner wall: exit, bell, round throat at z = 0, convergent, chamber."""
     r_t, bend = p.throat_radius, p.throat_rounding
     wide, narrow = math.radians(p.nozzle_angle_deg), math.radians(CONVERGENT_DEG)
-    arc = np.linspace(-wide, narrow, 33)
+    arc = np.linspace(-wide, narrow, 25)
     z_arc, r_arc = bend * np.sin(arc), r_t + bend * (1 - np.cos(arc))
     depth = p.nozzle_length + z_arc[0]  # of the bell
-    d = depth * np.linspace(1, 0, 41)[:-1] ** 1.5
+    d = depth * np.linspace(1, 0, 17)[:-1] ** 1.5
     slope = math.tan(wide)
     bow = (p.exit_radius - r_arc[0] - slope * depth) / depth**2
     z_bell, r_bell = z_arc[0] - d, r_arc[0] + slope * d + bow * d**2
     rise = (p.chamber_radius - r_arc[-1]) / math.tan(narrow)
-    share = np.linspace(0, 1, 7)[1:]
+    share = np.linspace(0, 1, 4)[1:]
     z_cone, r_cone = z_arc[-1] + share * rise, r_arc[-1] + share * rise * math.tan(narrow)
     z_end = np.array([CHAMBER_LENGTH])
     return np.concatenate([z_bell, z_arc, z_cone, z_end]), np.concatenate([r_bell, r_arc, r_cone, [p.chamber_radius]])
@@ -61,14 +61,14 @@ def tool_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
     centre_z = place - rounding * math.sin(angle)  # the wall's normal points inwards and back
     centre_r = p.shoulder_radius - rounding * math.cos(angle)
     first, last = 0.02, math.radians(75)  # of the profile's normal against the radius
-    arc = np.linspace(first, last, 25)
+    arc = np.linspace(first, last, 17)
     z_arc, r_arc = centre_z + rounding * np.sin(arc), centre_r + rounding * np.cos(arc)
     return np.concatenate([[-0.04], z_arc]), np.concatenate([[r_arc[0]], r_arc])
 
 
 def crown_section(p: Olev, spread: float) -> tuple[np.ndarray, np.ndarray]:
     """[m] z and r of the wire crown, `spread` 0 (closed) to 1, in the crown's frame (the tool's, drawn out)."""
-    share = np.linspace(0, 1, 37)
+    share = np.linspace(0, 1, 25)
     closed = p.bolt_radius - 2e-4
     r = closed + spread * (p.crown_radius - closed) * np.sin(np.pi * share) ** 2
     return CROWN_BASE + CROWN_LENGTH * share, r
@@ -76,10 +76,10 @@ def crown_section(p: Olev, spread: float) -> tuple[np.ndarray, np.ndarray]:
 
 def bolt_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
     """[m] z and r of the central bolt with its round tip, in the crown's frame."""
-    shaft = np.linspace(-0.012, CROWN_BASE + CROWN_LENGTH, 15)
-    share = np.linspace(0, 1, 9)[1:]
+    shaft = np.linspace(-0.012, CROWN_BASE + CROWN_LENGTH, 9)
+    share = np.sin(np.linspace(0, math.pi / 2, 9))[1:]
     tip = shaft[-1] + CROWN_TIP * share
-    r_tip = p.bolt_radius * np.sqrt(1 - (0.97 * share) ** 2)
+    r_tip = p.bolt_radius * np.sqrt(1 - share**2)
     return np.concatenate([shaft, tip]), np.concatenate([np.full(len(shaft), p.bolt_radius), r_tip])
 
 

@@ -1,0 +1,105 @@
+"""What touches when OLEV docks: tool body, wire crown and bolt in the nozzle, brackets under the adapter ring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from grouser.contact.layers import Layer
+from grouser.contact.polygonal import Pair, PolygonalModule, shape
+from grouser.contact.revolution import Profile, RevolutionBody, RevolutionContact, RevolutionPair
+from grouser.module import Channel
+from grouser.robots.olev import BRACKETS, Olev
+from grouser.robots.olev_shapes import (
+    bolt_section,
+    crown_section,
+    nozzle_section,
+    pad_mesh,
+    ring_mesh,
+    spread_of,
+    tool_section,
+)
+
+POISSON = 0.3
+THICKNESS = 5e-4  # [m] of the elastic layer on either side (assumed)
+PAD_THICKNESS = 5e-3  # [m] (assumed)
+TRANSITION = 2e-5  # [m] of penetration over which damping comes in (assumed)
+SHARE = (1 - POISSON) / ((1 + POISSON) * (1 - 2 * POISSON))  # K / E, 003 eq. 2
+SECTORS, REFINE = 16, 2  # elements round the axis, and parts of one at the border
+TOOL_AREA, CROWN_AREA, PAD_AREA = 5e-4, 3e-4, 2e-3  # [m^2] of contact at most, for the step limit
+
+
+def layer(stiffness: float, damping_time: float, friction: float, thickness: float, name: str) -> Layer:
+    """One of two equal layers that together have `stiffness` [N/m^3]."""
+    own = 2 * stiffness
+    return Layer(
+        young=own * thickness / SHARE, poisson=POISSON, thickness=thickness, damping=own * damping_time,
+        transition_depth=TRANSITION, friction_stick=friction, friction_slip=friction, name=name,
+    )  # fmt: skip
+
+
+def nozzle_contact(p: Olev, sectors: int = SECTORS, refine: int = REFINE) -> RevolutionContact:
+    """The three pairs of 000 section II.C; channels speak of the forces on the tool's side."""
+    fine = {"sectors": sectors, "refine": refine}
+    metal = layer(p.contact_stiffness, p.contact_damping_time, p.contact_friction, THICKNESS, "metal")
+    nozzle = RevolutionBody(
+        "client", Profile(*nozzle_section(p), inner=True, name="nozzle"), metal, "nozzle",
+        position=p.throat, axis=p.nozzle_rotation[:, 2],
+    )  # fmt: skip
+    tool = RevolutionBody("tool", Profile(*tool_section(p), name="tool"), metal, "tool", **fine)
+    crown = RevolutionBody("crown", Profile(*crown_section(p, 0.0), name="crown"), metal, "crown", **fine)
+    bolt = RevolutionBody("crown", Profile(*bolt_section(p), name="bolt"), metal, "bolt", **fine)
+    return RevolutionContact([
+        RevolutionPair("tool", tool, nozzle, largest_area=TOOL_AREA),
+        RevolutionPair("crown", crown, nozzle, largest_area=CROWN_AREA),
+        RevolutionPair("bolt", bolt, nozzle, largest_area=CROWN_AREA),
+    ], name="nozzle")  # fmt: skip
+
+
+def bracket_contact(p: Olev) -> PolygonalModule:
+    """Pads of the three brackets against the launch adapter ring."""
+    rubber = layer(p.pad_stiffness, p.pad_damping_time, p.pad_friction, PAD_THICKNESS, "pad")
+    pads = dict.fromkeys(BRACKETS, shape(*pad_mesh(p), rubber, name="pad"))
+    ring = shape(*ring_mesh(p), rubber, name="ring")
+    pairs = [Pair(name, "client", elements=name, largest_area=PAD_AREA) for name in BRACKETS]
+    return PolygonalModule({**pads, "client": ring}, pairs=pairs, name="brackets")
+
+
+class CrownShape:
+    """Keeps the crown's section at the spread its joint has: wires bow out as the bolt is drawn in."""
+
+    FINENESS = 2000  # shapes between closed and spread
+
+    def __init__(self, p: Olev, contact: RevolutionContact, period: float):
+        self.p, self.contact, self.period = p, contact, period
+        self._key: int | None = None
+        self._joint: int | None = None
+
+    def act(self, time: float, sensors: Any, command: Any) -> None:
+        if self._joint is None:
+            joint = sensors.model.joint("crown")
+            self._joint, self._dof = int(joint.qposadr[0]), int(joint.dofadr[0])
+        position = sensors.qpos[self._joint]
+        key = round(self.FINENESS * spread_of(self.p, position))
+        if key == self._key:
+            return
+        self._key = key
+        spread = key / self.FINENESS
+        z, r = crown_section(self.p, spread)
+        speed = np.zeros((len(z), 2))
+        if 0 < key < self.FINENESS:
+            _, one = crown_section(self.p, 1.0)
+            _, none = crown_section(self.p, 0.0)
+            speed[:, 0] = -(one - none) * sensors.qvel[self._dof] / self.p.crown_spreading
+        self.contact.set_profile("crown", np.column_stack([r, z]), speed)
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        self._key = None
+
+    def channels(self) -> list[Channel]:
+        return []
