@@ -58,13 +58,13 @@ class DockingPlan:
     centring: float = 0.05  # [m] off the axis, beyond which the boom waits outside the nozzle
     stop_gap: float = 0.004  # [m] along the axis to the seat at which the boom stops
     crown_rate: float = 0.0026  # [m/s]
-    crown_gain: float = 1e-5  # [m/s/N] by which the crown slows near the locking force
+    crown_gain: float = 2e-5  # [m/s/N] by which the crown slows near the locking force
     locking_force: float = 100.0  # [N]; paper
     locked_share: float = 0.985  # of it at which the crown counts as locked
     steady: int = 10  # readings in a row that a sensor must show
     float_time: float = 0.5  # [s] in which the boom gives way to load while the crown locks
-    swings: int = 3  # extremes of the boom's strain that are watched before it is drawn in
-    retraction_rate: float = 0.0118  # [m/s]
+    swings: int = 5  # extremes of the boom's strain that are watched before it is drawn in
+    retraction_rate: float = 0.0135  # [m/s]
     near: float = 0.03  # [m] before touchdown, from which on the boom is slow
     touchdown_rate: float = 0.002  # [m/s]
     spring_rate: float = 0.001  # [m/s]
@@ -160,11 +160,11 @@ class Docking:
 
     def load(self, data: Any) -> float:
         """[N] tension of the boom at its end."""
-        return -float(data.actuator_force[self._stages[-1]])
+        return -_spindle_force(data, self._stages[-1], self._stage_q[-1])
 
     def crown_force(self, data: Any) -> float:
         """[N] with which the spindle pulls the crown in."""
-        return -float(data.actuator_force[self._crown])
+        return -_spindle_force(data, self._crown, self._crown_q)
 
     def gap(self) -> float:
         """[m] along the axis to the seat, by the distance sensors; infinite while one of them sees no wall."""
@@ -304,6 +304,15 @@ class Docking:
             Channel("docking/boom_length", "m", (), "", read=lambda: self.length.copy()),
             Channel("docking/gap", "m", (), "", read=gap),
         ]
+
+
+def _spindle_force(data: Any, actuator: int, place: int) -> float:
+    """[N] of a spindle along its joint, whose coordinate stands at `place`, from the state alone."""
+    model = data.model
+    bias = model.actuator_biasprm[actuator]
+    dof = model.jnt_dofadr[model.actuator_trnid[actuator, 0]]
+    drawn = model.actuator_gainprm[actuator, 0] * data.act[model.actuator_actadr[actuator]]
+    return float(drawn + bias[0] + bias[1] * data.qpos[place] + bias[2] * data.qvel[dof])
 
 
 class BoomFlexure:

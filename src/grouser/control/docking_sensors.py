@@ -179,8 +179,8 @@ def wall_distance(origins: np.ndarray, directions: np.ndarray, z: np.ndarray, r:
     with np.errstate(invalid="ignore", divide="ignore"):
         root = np.sqrt(b * b - a * c)
         times = np.stack([(-b - root) / a, (-b + root) / a, np.where(np.abs(a) < 1e-12, -c / (2 * b), np.nan)])
-    height = origins[:, 2:] + times * directions[:, 2:]
-    good = (times > 0) & (height >= z[:-1]) & (height <= z[1:]) & (at + grow * times >= 0)
+        height = origins[:, 2:] + times * directions[:, 2:]
+        good = (times > 0) & (height >= z[:-1]) & (height <= z[1:]) & (at + grow * times >= 0)
     return np.where(good, times, np.inf).min(axis=(0, 2))
 
 

@@ -16,7 +16,6 @@ from grouser.control.wheels import actuator_id, body_id
 from grouser.errors import InputError
 from grouser.module import Channel
 
-
 FILTER_DAMPING = 1.0  # ratio of the alpha-beta filters: critical
 
 
@@ -137,7 +136,8 @@ class Aocs:
     def __init__(
         self, camera: StereoCamera, thrusters: Thrusters, wheels: Sequence[str], *, body: str, target: np.ndarray,
         mass: float, inertia: np.ndarray, mated_inertia: np.ndarray, wheel_torque: float, wheel_momentum: float,
-        wheel_inertia: float, gyro_noise: float = 0.0, period: float = 0.1, gains: AocsGains | None = None, seed: int = 0,
+        wheel_inertia: float, gyro_noise: float = 0.0, period: float = 0.1,
+        gains: AocsGains | None = None, seed: int = 0,
     ):  # fmt: skip
         """`target` [m], (3,) where the camera's target shall be in servicer axes; `gyro_noise` [rad/s]."""
         self.camera, self.thrusters, self.wheels, self.body = camera, thrusters, tuple(wheels), body

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def draw_points(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
-    """The last frame of `y` over that of `x`, in the order of x; numbers that were never set are left out."""
+    """The last frame of `y` over that of `x`, in the order of x; numbers that were never set are left out.
+
+    `markers` false: a line only, as of an outline.
+    """
     within = frames(recording, figure)
     across = curves(recording, str(figure.get("x", "")), within)
     x, up = _last(across), [curves(recording, words, within) for words in listed(figure)]
@@ -29,7 +32,8 @@ def draw_points(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> 
             raise InputError(f"x {figure['x']!r} has {len(x)} numbers, {found[0].channel!r} {len(y)}; as many allowed")
         known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
         order = known[np.argsort(x[known], kind="stable")]
-        axes.plot(x[order], y[order], marker="o", markersize=5, color=COLOURS[place % len(COLOURS)], label=name)
+        marker = "o" if figure.get("markers", True) else ""
+        axes.plot(x[order], y[order], marker=marker, markersize=5, color=COLOURS[place % len(COLOURS)], label=name)
     draw_overlay(axes, figure, len(up))
     axes.set_xlabel(figure.get("xlabel") or axis_title(across))
     axes.set_ylabel(figure.get("ylabel") or axis_title([found[0] for found in up]))

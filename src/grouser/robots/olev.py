@@ -87,6 +87,7 @@ class Olev:
     boom_retracted: float = 0.42  # [m] free length when mated; assumed
     boom_flexural_rigidity: float = 400.0  # [N m^2]; assumed: 126 N/m lateral at full length
     boom_damping_ratio: float = 0.02  # of the lowest bending of the two satellites on the boom; assumed
+    seat_tilt_stiffness: float = 5300.0  # [N m/rad] of the locked tool in the nozzle, as its contact gives; see bending
     boom_stage_mass: float = 5.0  # [kg] each of three; assumed
     boom_drive_stiffness: float = 3e5  # [N/m] of each stage and its spindle; assumed
     boom_drive_inertia: float = 60.0  # [kg] of a spindle seen along the boom; assumed
@@ -103,7 +104,7 @@ class Olev:
     crown_spreading: float = 0.008  # [m] of its stroke, over which the crown spreads; assumed
     crown_radius: float = 0.016  # [m] spread; assumed
     bolt_radius: float = 0.006  # [m]; assumed
-    shoulder_radius: float = 0.020  # [m] at which the tool seats in the nozzle; assumed
+    shoulder_radius: float = 0.045  # [m] at which the tool seats in the nozzle; assumed
     shoulder_rounding: float = 0.015  # [m] radius of its profile; assumed
     locking_force: float = 100.0  # [N]; paper
 
@@ -113,7 +114,9 @@ class Olev:
     nozzle_length: float = 0.30  # [m] from throat to exit; assumed
     nozzle_angle_deg: float = 35.0  # of the wall behind the throat; assumed
     chamber_radius: float = 0.028  # [m]; assumed
-    nozzle_tilt_deg: float = 0.8  # of the nozzle's axis against that of the adapter ring; assumed, "not ideally aligned"
+    nozzle_tilt_deg: float = (
+        0.8  # of the nozzle's axis against that of the adapter ring; assumed, "not ideally aligned"
+    )
     nozzle_tilt_direction_deg: float = 30.0  # about which axis of the x-y plane it is tilted; assumed
     nozzle_depth: float = 0.05  # [m] of the exit plane inside the ring's plane; assumed
 
@@ -124,7 +127,7 @@ class Olev:
     bracket_mass: float = 10.0  # [kg] each; assumed
     pad_size: float = 0.06  # [m]; assumed
 
-    contact_stiffness: float = 8e9  # [N/m^3] c_N of nozzle, tool, crown and bolt; assumed, at least 6e9
+    contact_stiffness: float = 6e9  # [N/m^3] c_N of nozzle, tool, crown and bolt; assumed, at least 6e9
     contact_damping_time: float = 2e-4  # [s] d_N / c_N; assumed
     contact_friction: float = 0.2  # stick and slip; assumed, metal on a dry-lubricated tool
     pad_stiffness: float = 1.5e8  # [N/m^3]; assumed, stiff elastomer
@@ -315,7 +318,9 @@ def thruster_layout(p: Olev) -> tuple[np.ndarray, np.ndarray]:
 
     Both of a pair push without turning, one of each of two opposite pairs turns without pushing.
     """
-    arms = np.array([[0, p.servicer_half_width, 0], [0, 0, 0.8 * p.servicer_half_height], [p.servicer_half_width, 0, 0]])
+    arms = np.array(
+        [[0, p.servicer_half_width, 0], [0, 0, 0.8 * p.servicer_half_height], [p.servicer_half_width, 0, 0]]
+    )
     places, directions = [], []
     for axis in range(3):
         for way in (1.0, -1.0):
@@ -351,7 +356,9 @@ def _add_brackets(bus, p: Olev) -> None:
 
 
 def _add_boom(spec, bus, p: Olev) -> None:
-    """A beam that lengthens, on spindles whose position is the integral of their command [m/s]: joints at its two Gauss points bend exactly as a cantilever does under end loads.
+    """A beam that lengthens: joints at its two Gauss points bend exactly as a cantilever does under end loads.
+
+    Its stages are on spindles whose position is the integral of their command [m/s].
 
     With stiffness 2 EI / L each, end force F and moment M give F L^3/3EI + M L^2/2EI and F L^2/2EI + M L/EI.
     """
@@ -375,7 +382,7 @@ def _add_boom(spec, bus, p: Olev) -> None:
         damping=2 * p.spring_damping_ratio * math.sqrt(p.spring_stiffness * masses),
         limited=True, range=[-0.05 * p.spring_stroke, 1.05 * p.spring_stroke],
     )  # fmt: skip
-    _give_inertia(tool, p.tool_mass, [0.1, 0.1, 0.1], [0, 0, -0.03])
+    _give_inertia(tool, p.tool_mass, [0.1, 0.1, 0.1], [0, 0, shapes.seat(p)[0]])
     shapes.draw_tool(spec, tool, p)
     crown = tool.add_body(name="crown")
     crown.add_joint(name="crown", type=slide, axis=[0, 0, 1], armature=p.crown_drive_inertia)
@@ -385,39 +392,6 @@ def _add_boom(spec, bus, p: Olev) -> None:
     drive.set_to_intvelocity(
         kp=p.crown_drive_stiffness, kv=2 * 0.5 * math.sqrt(p.crown_drive_stiffness * p.crown_drive_inertia)
     )
-
-
-def bending(p: Olev, length: float) -> tuple[float, np.ndarray]:
-    """[N m/rad] of each bend of the boom, and [N m s/rad] (2,) of those about x and about y, at a free length [m].
-
-    The damping is that of the structure, proportional to stiffness, and such that the lowest bending of the two
-    satellites on the boom has the ratio set: 2 zeta k / omega.
-    """
-    stiffness = 2 * p.boom_flexural_rigidity / length
-    return stiffness, 2 * p.boom_damping_ratio * stiffness / bending_frequencies(p, length)
-
-
-def bending_frequencies(p: Olev, length: float) -> np.ndarray:
-    """[rad/s], (2,) lowest bending of the two satellites, rigid, on the massless boom: about x and about y."""
-    out = np.zeros(2)
-    for axis, (inertia_1, inertia_2) in enumerate(
-        ((p.servicer_inertia_x, p.client_inertia_x), (p.servicer_inertia_y, p.client_inertia_y))
-    ):
-        wing_1, wing_2 = (wings_about(p, name, axis) for name in ("servicer", "client"))
-        mass_1 = p.servicer_mass + 2 * 1.05 * p.servicer_panel_mass + 4 * p.wheel_mass + 3 * p.bracket_mass
-        mass_2 = p.client_mass + 2 * 1.05 * p.client_panel_mass
-        mass = np.diag([mass_1, inertia_1 + wing_1, mass_2, inertia_2 + wing_2])
-        root = p.servicer_half_height  # from the centre of the servicer up to the boom
-        end = -p.throat[2] + p.tool_length  # from the centre of the client down to the end of the boom
-        # lateral place and tilt of the boom's end against its root, of (y1, turn1, y2, turn2)
-        offset = np.array([-1.0, -(root + length), 1.0, -end])
-        tilt = np.array([0.0, -1.0, 0.0, 1.0])
-        ei = p.boom_flexural_rigidity
-        beam = ei / length**3 * np.array([[12.0, -6 * length], [-6 * length, 4 * length**2]])
-        shape = np.stack([offset, tilt])
-        values = np.linalg.eigvals(np.linalg.solve(mass, shape.T @ beam @ shape)).real
-        out[axis] = math.sqrt(np.sort(values)[2])  # two rigid motions come first
-    return out
 
 
 def wings_about(p: Olev, name: str, axis: int) -> float:
@@ -450,9 +424,7 @@ def _place(spec: mujoco.MjSpec, p: Olev, start: InitialState) -> None:
         for wing in WINGS:
             data.joint(f"{bus}_turn_{wing}").qvel[0] = p.panel_turn_rate
             data.actuator(f"{bus}_turn_{wing}").ctrl[0] = p.panel_turn_rate
-    tilt = rotation_matrix(
-        np.radians([start.client_tilt_x_deg, start.client_tilt_y_deg, start.client_roll_deg])
-    )
+    tilt = rotation_matrix(np.radians([start.client_tilt_x_deg, start.client_tilt_y_deg, start.client_roll_deg]))
     rotation = tilt @ p.nozzle_rotation.T  # the nozzle's axis is on the boom's at no tilt
     throat = np.array([start.client_x, start.client_y, p.seated + p.boom_extended + start.client_z])
     quat = np.zeros(4)

@@ -18,6 +18,7 @@ from grouser.robots.olev_shapes import (
     nozzle_section,
     pad_mesh,
     ring_mesh,
+    seat,
     spread_of,
     tool_section,
 )
@@ -28,7 +29,7 @@ PAD_THICKNESS = 5e-3  # [m] (assumed)
 TRANSITION = 2e-5  # [m] of penetration over which damping comes in (assumed)
 SHARE = (1 - POISSON) / ((1 + POISSON) * (1 - 2 * POISSON))  # K / E, 003 eq. 2
 SECTORS, REFINE = 16, 2  # elements round the axis, and parts of one at the border
-TOOL_AREA, CROWN_AREA, PAD_AREA = 5e-4, 3e-4, 2e-3  # [m^2] of contact at most, for the step limit
+TOOL_AREA, CROWN_AREA, PAD_AREA = 8e-4, 4e-4, 2e-3  # [m^2] of contact at most, for the step limit
 
 
 def layer(stiffness: float, damping_time: float, friction: float, thickness: float, name: str) -> Layer:
@@ -48,7 +49,9 @@ def nozzle_contact(p: Olev, sectors: int = SECTORS, refine: int = REFINE) -> Rev
         "client", Profile(*nozzle_section(p), inner=True, name="nozzle"), metal, "nozzle",
         position=p.throat, axis=p.nozzle_rotation[:, 2],
     )  # fmt: skip
-    tool = RevolutionBody("tool", Profile(*tool_section(p), name="tool"), metal, "tool", **fine)
+    z, r = tool_section(p)
+    seated = seat(p)[0]
+    tool = RevolutionBody("tool", Profile(z - seated, r, name="tool"), metal, "tool", position=(0, 0, seated), **fine)
     crown = RevolutionBody("crown", Profile(*crown_section(p, 0.0), name="crown"), metal, "crown", **fine)
     bolt = RevolutionBody("crown", Profile(*bolt_section(p), name="bolt"), metal, "bolt", **fine)
     return RevolutionContact([

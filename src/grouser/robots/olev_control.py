@@ -11,14 +11,14 @@ import numpy as np
 from grouser.control.docking import BoomFlexure, Docking, DockingPlan, Hardware
 from grouser.control.docking_sensors import ContactSwitches, DistanceSensors, Mount, StereoCamera, wall_distance
 from grouser.control.spacecraft import Aocs, Thrusters
-from grouser.robots import olev
+from grouser.robots import olev, olev_bending
 from grouser.robots.olev import Olev
-from grouser.robots.olev_shapes import nozzle_section
+from grouser.robots.olev_shapes import nozzle_section, seat
 
-SENSOR_RADIUS, SENSOR_BACK = 0.022, 0.035  # [m] of the distance sensors in the tool, behind its origin (assumed)
+SENSOR_OUT, SENSOR_BACK = 0.002, 0.016  # [m] of the distance sensors, beyond and behind the shoulder (assumed)
 SENSOR_ANGLE = math.radians(45)  # of their sight against the tool's axis (assumed)
 FARTHEST_GAP = 0.25  # [m] of the table of distances
-BENDING_TABLE = 200  # lengths
+BENDING_TABLE, DAMPING_TABLE = 200, 24  # lengths
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def equip(
         bias=(p.camera_bias_x, p.camera_bias_y, 0.0),
         tilt_bias=(math.radians(p.camera_tilt_bias_x_deg), math.radians(p.camera_tilt_bias_y_deg), 0.0), seed=seed,
     )  # fmt: skip
-    origins, directions = distance_rays()
+    origins, directions = distance_rays(p)
     distance = DistanceSensors(
         Mount("tool", (0.0, 0.0, 0.0), np.eye(3)), nozzle, nozzle_section(p), origins, directions,
         rate=p.distance_rate, noise=p.distance_noise, farthest=p.distance_farthest, seed=seed,
@@ -68,20 +68,20 @@ def equip(
     return Equipment(camera, distance, thrusters, aocs, docking, flexure(p, step))
 
 
-def distance_rays() -> tuple[np.ndarray, np.ndarray]:
+def distance_rays(p: Olev) -> tuple[np.ndarray, np.ndarray]:
     """[m], (3, 3) origins and (3, 3) directions of the distance sensors in the tool's frame."""
     angle = 2 * math.pi * np.arange(3) / 3
     out = np.stack([np.cos(angle), np.sin(angle), np.zeros(3)], axis=1)
     ahead = np.array([0.0, 0.0, 1.0])
     return (
-        SENSOR_RADIUS * out - SENSOR_BACK * ahead,
+        (p.shoulder_radius + SENSOR_OUT) * out + (seat(p)[0] - SENSOR_BACK) * ahead,
         math.sin(SENSOR_ANGLE) * out + math.cos(SENSOR_ANGLE) * ahead,
     )
 
 
 def seat_table(p: Olev) -> tuple[np.ndarray, np.ndarray]:
     """[m] readings of a distance sensor, rising, and the way to the seat that goes with each, the tool centred."""
-    origins, directions = distance_rays()
+    origins, directions = distance_rays(p)
     gaps = np.linspace(0, FARTHEST_GAP, 251)
     at = np.repeat(origins[:1], len(gaps), axis=0)
     at[:, 2] -= gaps
@@ -102,9 +102,10 @@ def hardware(p: Olev) -> Hardware:
 
 def flexure(p: Olev, step: float) -> BoomFlexure:
     lengths = np.linspace(p.boom_retracted / 2, p.boom_extended + 0.2, BENDING_TABLE)
-    rows = [olev.bending(p, length) for length in lengths]
-    stiffness = np.array([[k] * 4 for k, _ in rows])
-    damping = np.array([[c[0], c[1], c[0], c[1]] for _, c in rows])
+    stiffness = np.array([[olev_bending.stiffness(p, length)] * 4 for length in lengths])
+    known = np.linspace(lengths[0], lengths[-1], DAMPING_TABLE)
+    about = np.array([olev_bending.damping(p, length) for length in known])
+    damping = np.stack([np.interp(lengths, known, about[:, k % 2]) for k in range(4)], axis=1)
     return BoomFlexure(olev.STAGES, olev.BENDS, lengths, stiffness, damping, step)
 
 

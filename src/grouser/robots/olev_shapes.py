@@ -16,7 +16,7 @@ CROWN_LENGTH = 0.036  # [m] of the wires (assumed)
 CROWN_TIP = 0.006  # [m] of the bolt beyond the wires (assumed)
 CROWN_BASE = 0.0105  # [m] where the wires begin, ahead of the throat's plane when the tool is seated (assumed)
 CHAMBER_LENGTH = 0.10  # [m] (assumed)
-TOOL_RADIUS = 0.05  # [m] of the tool behind its shoulder (assumed)
+TOOL_RADIUS = 0.03  # [m] of the tool behind its shoulder (assumed)
 
 GREY, GOLD, BLUE, DARK, RED = (
     [0.75, 0.76, 0.78, 1], [0.83, 0.66, 0.25, 1], [0.12, 0.2, 0.45, 1], [0.3, 0.3, 0.32, 1], [0.75, 0.25, 0.2, 1],
@@ -63,7 +63,7 @@ def tool_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
     first, last = 0.02, math.radians(75)  # of the profile's normal against the radius
     arc = np.linspace(first, last, 17)
     z_arc, r_arc = centre_z + rounding * np.sin(arc), centre_r + rounding * np.cos(arc)
-    return np.concatenate([[-0.04], z_arc]), np.concatenate([[r_arc[0]], r_arc])
+    return np.concatenate([[z_arc[0] - 0.015], z_arc]), np.concatenate([[r_arc[0]], r_arc])
 
 
 def crown_section(p: Olev, spread: float) -> tuple[np.ndarray, np.ndarray]:
@@ -76,7 +76,7 @@ def crown_section(p: Olev, spread: float) -> tuple[np.ndarray, np.ndarray]:
 
 def bolt_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
     """[m] z and r of the central bolt with its round tip, in the crown's frame."""
-    shaft = np.linspace(-0.012, CROWN_BASE + CROWN_LENGTH, 9)
+    shaft = np.linspace(seat(p)[0] + 0.012, CROWN_BASE + CROWN_LENGTH, 11)
     share = np.sin(np.linspace(0, math.pi / 2, 9))[1:]
     tip = shaft[-1] + CROWN_TIP * share
     r_tip = p.bolt_radius * np.sqrt(1 - share**2)
@@ -213,9 +213,10 @@ def draw_stage(body, k: int) -> None:
 
 
 def draw_tool(spec, body, p: Olev) -> None:
-    behind = p.tool_length - 0.04
+    back = tool_section(p)[0][0]
+    behind = p.tool_length + back
     _draw(
-        body, mujoco.mjtGeom.mjGEOM_CYLINDER, size=[TOOL_RADIUS / 2, behind / 2, 0], pos=[0, 0, -0.04 - behind / 2],
+        body, mujoco.mjtGeom.mjGEOM_CYLINDER, size=[TOOL_RADIUS, behind / 2, 0], pos=[0, 0, back - behind / 2],
         rgba=GREY,
     )  # fmt: skip
     _draw_mesh(spec, body, "tool", revolved(*tool_section(p)), GREY)

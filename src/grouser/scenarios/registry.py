@@ -10,6 +10,7 @@ from grouser.terrain import checks
 
 # The file is the name with underscores.
 NAMES = (
+    "docking-olev",
     "exomars-drawbar",
     "exomars-gradeability",
     "multi-pass",

@@ -261,14 +261,19 @@ class Simulation:
 
     def geometry(self) -> dict[str, dict[str, np.ndarray]]:
         """Meshes of the bodies that modules push on and of their fixed shapes (world axes), for display."""
-        out = {}
+        parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for module in self.modules:
             shown = {**getattr(module, "surfaces", {}), **getattr(module, "fixed", {})}
-            for name, surface in shown.items():
-                out[name] = {
-                    "vertices": surface.vertices.astype(np.float32),
-                    "triangles": surface.triangles.astype(np.int32),
-                }
+            for name, surface in shown.items():  # a surface of revolution knows its body, which may have several
+                made = surface.mesh() if hasattr(surface, "mesh") else (surface.vertices, surface.triangles)
+                parts.setdefault(getattr(surface, "body", None) or name, []).append(made)
+        out = {}
+        for name, meshes in parts.items():
+            first = np.cumsum([0] + [len(vertices) for vertices, _ in meshes])
+            out[name] = {
+                "vertices": np.concatenate([vertices for vertices, _ in meshes]).astype(np.float32),
+                "triangles": np.concatenate([t + k for (_, t), k in zip(meshes, first, strict=False)]).astype(np.int32),
+            }
         return out
 
     def shapes(self) -> list[Shape]:

@@ -1,0 +1,104 @@
+"""Bending of both satellites on the boom: frequency, and the damping of the boom that gives it the ratio set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import mujoco
+import numpy as np
+
+from grouser.robots import olev
+from grouser.robots.olev import BENDS, GAUSS, STAGES, WINGS, InitialState, Olev
+
+RIGID = 6  # motions without bending come first
+
+
+def stiffness(p: Olev, length: float) -> float:
+    """[N m/rad] of each bend of the boom at a free length [m]: 2 EI / L."""
+    return 2 * p.boom_flexural_rigidity / length
+
+
+def frequencies(p: Olev, length: float) -> np.ndarray:
+    """[rad/s], (2,) lowest bending of the two satellites joined by the boom: about x, about y."""
+    return _bending(p, float(length))[0]
+
+
+def damping(p: Olev, length: float) -> np.ndarray:
+    """[N m s/rad], (2,) of the bends about x and about y, for the damping ratio set of the lowest bending.
+
+    Proportional to stiffness, c = beta k, beta from phi^T C phi = 2 zeta omega phi^T M phi of that mode.
+    """
+    return _bending(p, float(length))[1]
+
+
+@lru_cache(maxsize=4)
+def _model(p: Olev) -> mujoco.MjModel:
+    """Both satellites in line, nothing tilted, nothing turning."""
+    level = replace(p, nozzle_tilt_deg=0.0)
+    still = InitialState(**{**dict.fromkeys(InitialState.__dataclass_fields__, 0.0), "boom_length": p.boom_extended})
+    return olev.build(level, still).compile()
+
+
+@lru_cache(maxsize=512)
+def _bending(p: Olev, length: float) -> tuple[np.ndarray, np.ndarray]:
+    """Small motion of servicer, boom, wings and client, which tilts in its seat on the tool; drives and wheels rest."""
+    model = _model(p)
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    for stage, share in zip(STAGES, GAUSS, strict=True):
+        data.joint(stage).qpos[0] = share * length
+    data.joint("client").qpos[2] += length - p.boom_extended
+    data.qvel[:] = 0
+    mujoco.mj_forward(model, data)
+    mass = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, mass)
+    wings = [f"{bus}_bend_{wing}" for bus in ("servicer", "client") for wing in WINGS]
+    out = np.zeros((2, 2))
+    for axis in range(2):
+        bends = BENDS[axis::2]
+        root = model.joint("servicer").dofadr[0]
+        dofs = [*range(root, root + 6), *(model.joint(name).dofadr[0] for name in (*bends, *wings))]
+        count = len(dofs) + 1  # the last one: the client tilts in its seat
+        carried = np.zeros((model.nv, count))
+        carried[dofs, range(len(dofs))] = 1.0
+        carried[_client(model), :-1] = _with_tool(model, data)[:, dofs]
+        carried[_client(model), -1] = _tilting(data, p, axis)
+        elastic = np.zeros((count, count))
+        lossy = np.zeros_like(elastic)
+        boom = np.zeros_like(elastic)
+        for k, name in enumerate((*bends, *wings), start=6):
+            if name in bends:
+                elastic[k, k] = boom[k, k] = stiffness(p, length)
+            else:
+                joint = model.joint(name)
+                elastic[k, k], lossy[k, k] = joint.stiffness[0], joint.damping[0]
+        elastic[-1, -1] = p.seat_tilt_stiffness
+        inertia = carried.T @ mass @ carried
+        half = np.linalg.inv(np.linalg.cholesky(inertia))
+        values, shapes = np.linalg.eigh(half @ elastic @ half.T)
+        shape = half.T @ shapes[:, RIGID]
+        omega = float(np.sqrt(values[RIGID]))
+        beta = (2 * p.boom_damping_ratio * omega - shape @ lossy @ shape) / (shape @ boom @ shape)
+        out[:, axis] = omega, max(beta, 0.0) * stiffness(p, length)
+    return out[0], out[1]
+
+
+def _tilting(data: mujoco.MjData, p: Olev, axis: int) -> np.ndarray:
+    """(6,) speed of the client's joint when it turns about x or y through the nozzle's throat at 1 rad/s."""
+    turn = np.eye(3)[axis]
+    own = data.body("client").xmat.reshape(3, 3)
+    return np.concatenate([np.cross(turn, -own @ p.throat), own.T @ turn])
+
+
+def _client(model: mujoco.MjModel) -> slice:
+    first = model.joint("client").dofadr[0]
+    return slice(first, first + 6)
+
+
+def _with_tool(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """(6, dof) speed of the client's joint when it is fixed to the tool: linear in world axes, spin in its own."""
+    place, turn = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+    client = data.body("client")
+    mujoco.mj_jac(model, data, place, turn, client.xpos, model.body("tool").id)
+    return np.concatenate([place, client.xmat.reshape(3, 3).T @ turn])

@@ -1,0 +1,520 @@
+"""SMART-OLEV docks to a Spacebus-class satellite: 000_03880735ba32ca08.txt section II.C, Fig. 9-11.
+
+Insertion of the capture tool into the client's apogee motor, locking, retraction of the boom, touchdown on three
+brackets, safety spring, both held by the servicer. The paper gives locking force, spring force, greatest penetration
+and when the phases come; machine, speeds and initial state are assumed (robots/olev.py, control/docking.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import mujoco
+import numpy as np
+import pydantic
+from pydantic_core import PydanticCustomError
+
+from grouser.control.docking import DockingPlan, Phase, Reason
+from grouser.control.docking_sensors import ContactSwitches
+from grouser.errors import InputError
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.robots import olev, olev_bending, olev_contact, olev_control
+from grouser.robots import olev_shapes as shapes
+from grouser.robots.olev import InitialState, Olev
+from grouser.robots.orbit import OrbitalMotion
+from grouser.scenarios.bending import damping_ratio
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.source import read_file
+from grouser.simulation import Simulation
+
+PAPER = "000_03880735ba32ca08.txt"
+STEP = 2e-3  # [s]
+RATE = 20.0  # [Hz] of the recording
+PAIRS = ("tool", "crown", "bolt")
+AXES = ("x", "y", "z")
+SECTION = 61  # points of the outline of the tool in Fig. 10
+LAST = 10.0  # [s] over which the safety spring's force is averaged
+AT_LOCK = 0.5  # [s] before the lock over which its force is averaged
+LIKELY = {"rel": 0.05}  # of forces the paper gives as round numbers
+WHEN = {"rel": 0.1}  # of times the paper gives with a tilde
+DEEPEST = 5e-4  # [m]; paper: "do not exceed 0.5 mm"
+NEGLIGIBLE = 1.0  # [N] of contact before locking; paper: "negligible"
+FIG_10 = (39.0, 42.0, 44.0, 46.0, 48.0, 52.0)  # [s]
+
+
+def _model(name: str, of: type, doc: str) -> type[Settings]:
+    fields: dict[str, Any] = {f.name: (type(f.default), f.default) for f in dataclasses.fields(of)}
+    return pydantic.create_model(name, __base__=Settings, __doc__=doc, **fields)
+
+
+Machine = _model("Machine", Olev, "Parameters of both satellites, as in `grouser.robots.olev.Olev`.")
+Plan = _model("Plan", DockingPlan, "Speeds and thresholds, as in `grouser.control.docking.DockingPlan`.")
+Initial = _model("Initial", InitialState, "How the satellites float, as in `grouser.robots.olev.InitialState`.")
+
+
+class DockingOlev(Settings):
+    """Settings of `docking-olev`."""
+
+    machine: Machine = Machine()  # type: ignore[valid-type]
+    plan: Plan = Plan()  # type: ignore[valid-type]
+    initial: Initial = Initial()  # type: ignore[valid-type]
+    initial_file: str | None = None  # YAML with fields of `initial`; what `initial` says counts more
+    time: Annotated[float, pydantic.Field(gt=0, le=3600), Unit("s")] = 300.0
+    orbit: bool = False  # relative motion at GEO, docking along the orbit
+    step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = STEP
+    seed: Annotated[int, pydantic.Field(ge=0)] = 0  # of the sensors' noise
+
+    @pydantic.model_validator(mode="after")
+    def _consistent(self, info: pydantic.ValidationInfo) -> DockingOlev:
+        if self.initial_file is not None:
+            folder = (info.context or {}).get("folder")
+            given = {name: getattr(self.initial, name) for name in self.initial.model_fields_set}
+            try:
+                filled = {**read_initial(Path(folder or ".") / self.initial_file), **given}
+                object.__setattr__(self, "initial", Initial(**filled))
+            except InputError as error:
+                raise PydanticCustomError("file", "{text}", {"text": str(error)}) from None
+            except pydantic.ValidationError as error:
+                first = error.errors()[0]
+                text = f"{self.initial_file}: {first['loc'][0]} = {first['input']!r}: {first['msg']}"
+                raise PydanticCustomError("file", "{text}", {"text": text}) from None
+        for make in (lambda: self.parameters, lambda: self.start, lambda: self.sequence):
+            try:
+                make()
+            except InputError as error:
+                raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def parameters(self) -> Olev:
+        return Olev(**self.machine.model_dump())  # type: ignore[attr-defined]
+
+    @property
+    def sequence(self) -> DockingPlan:
+        return DockingPlan(**{**self.plan.model_dump(), "locking_force": self._locking_force})  # type: ignore[attr-defined]
+
+    @property
+    def _locking_force(self) -> float:
+        """[N] the machine's, unless the plan says another."""
+        said = "locking_force" in self.plan.model_fields_set
+        return self.plan.locking_force if said else self.machine.locking_force  # type: ignore[attr-defined]
+
+    @property
+    def start(self) -> InitialState:
+        return InitialState(**self.initial.model_dump())  # type: ignore[attr-defined]
+
+
+def read_initial(file: Path) -> dict[str, Any]:
+    """Fields of an initial state from a YAML file; an InputError names what it does not know."""
+    tree = read_file(file).tree()
+    known = [f.name for f in dataclasses.fields(InitialState)]
+    for name in tree:
+        if name not in known:
+            raise InputError(f"{file}: {name}: unknown field; allowed: {', '.join(known)}")
+    return tree
+
+
+def build(s: DockingOlev) -> Simulation:
+    p = s.parameters
+    nozzle, brackets = olev_contact.nozzle_contact(p), olev_contact.bracket_contact(p)
+    modules: list[Any] = [nozzle, brackets, *([OrbitalMotion()] if s.orbit else [])]
+    pressed, carried = _force_reader(nozzle), _force_reader(brackets)
+    tool = ContactSwitches(lambda: np.linalg.norm(pressed()[:2], axis=1), p.switch_force)
+    pads = ContactSwitches(lambda: np.linalg.norm(carried(), axis=1), p.switch_force)
+    equipment = olev_control.equip(p, s.sequence, tool, pads, step=s.step, seed=s.seed)
+    crown = olev_contact.CrownShape(p, nozzle, s.step)
+    peaks = Peaks(nozzle, brackets, s.step)
+    sim = Simulation(
+        olev.build(p, s.start), modules, controllers=[*equipment.controllers, crown, peaks], step=s.step,
+        implicit=False,
+    )  # fmt: skip
+    for channel in (*_crown_channels(sim, p), *_system_channels(sim, equipment.thrusters, peaks), *_section(sim, p)):
+        sim.add_channel(channel)
+    return sim
+
+
+def _reader(module: Any, what: str) -> Callable[[], np.ndarray]:
+    """What a module's channel says now, of the only world; it may only be asked once the module is bound."""
+    found: list[Callable[[], np.ndarray]] = []
+
+    def read() -> np.ndarray:
+        if not found:
+            found.append(next(c.read for c in module.channels() if c.name == f"{module.name}/{what}"))
+        return found[0]()[0]
+
+    return read
+
+
+def _force_reader(module: Any) -> Callable[[], np.ndarray]:
+    """[N], (pair, 3)."""
+    return _reader(module, "force")
+
+
+class Peaks:
+    """Greatest penetration of every pair and greatest contact force on the client, over every step."""
+
+    def __init__(self, nozzle: Any, brackets: Any, period: float):
+        self.period = period
+        self.labels = (*PAIRS, *olev.BRACKETS)
+        self._depths = [_reader(module, "penetration") for module in (nozzle, brackets)]
+        self._forces = [_force_reader(module) for module in (nozzle, brackets)]
+        self.depth, self.force = np.zeros(len(self.labels)), np.zeros(1)
+        self.places = np.zeros((0, 3))  # [m] of all bodies when the modules were asked last
+
+    def act(self, time: float, sensors: Any, command: Any) -> None:
+        if self.places.shape != sensors.xpos.shape:
+            self.places = sensors.xpos.copy()
+        self.places[:] = sensors.xpos
+        three = len(PAIRS)
+        np.maximum(self.depth[:three], self._depths[0](), out=self.depth[:three])
+        np.maximum(self.depth[three:], self._depths[1](), out=self.depth[three:])
+        x, y, z = self._forces[0]().sum(axis=0) + self._forces[1]().sum(axis=0)
+        self.force[0] = max(self.force[0], math.sqrt(x * x + y * y + z * z))
+
+    def state(self) -> dict[str, Any]:
+        return {"depth": self.depth, "force": self.force}
+
+    def reset(self, worlds: Any) -> None:
+        self.depth[:], self.force[:] = 0, 0
+
+    def channels(self) -> list[Channel]:
+        return [
+            Channel("peak/penetration", "m", (len(self.labels),), "", labels=self.labels,
+                    read=lambda: self.depth[None].copy()),
+            Channel("peak/client_force", "N", (), "", read=self.force.copy),
+        ]  # fmt: skip
+
+
+def _crown_channels(sim: Simulation, p: Olev) -> list[Channel]:
+    """Contact on the tool's side in the crown's axes (Fig. 9): x, y lateral, z axial, about the throat's plane."""
+    data, nozzle = sim.data, sim.modules[0]
+    pressed, turned = _force_reader(nozzle), _reader(nozzle, "torque")
+    origins = [sim.model.body(name).id for name in ("tool", "crown", "crown")]
+
+    def force() -> np.ndarray:
+        return (pressed() @ data.body("tool").xmat.reshape(3, 3))[None]
+
+    def total() -> np.ndarray:
+        return force().sum(axis=1)
+
+    def torque() -> np.ndarray:
+        forces = pressed()
+        arms = data.xpos[origins] - data.body("tool").xpos
+        about = (turned() + np.cross(arms, forces)).sum(axis=0)
+        return (about @ data.body("tool").xmat.reshape(3, 3))[None]
+
+    def load() -> np.ndarray:
+        return -data.actuator(olev.STAGES[-1]).force[:1]
+
+    return [
+        Channel("crown/pair_force", "N", (3, 3), "crown", labels=PAIRS, read=force),
+        Channel("crown/force", "N", (3,), "crown", labels=AXES, read=total),
+        Channel("crown/torque", "N m", (3,), "crown", labels=AXES, read=torque),
+        Channel("crown/axial", "N", (3,), "crown", labels=PAIRS, read=lambda: force()[:, :, 2]),
+        Channel("boom/load", "N", (), "", read=load),
+        Channel("boom/spring", "m", (), "", read=lambda: data.joint("safety_spring").qpos.copy()),
+        Channel("crown/position", "m", (), "", read=lambda: data.joint("crown").qpos.copy()),
+    ]
+
+
+def _system_channels(sim: Simulation, thrusters: Any, peaks: Peaks) -> list[Channel]:
+    """Momentum of everything, what came from outside, rates, and how far from opposite the contact wrenches are."""
+    model, data = sim.model, sim.data
+    root = {name: model.joint(name).dofadr[0] for name in ("servicer", "client")}
+    client = np.array([b for b in range(model.nbody) if model.body_rootid[b] == model.body("client").id])
+    orbit = next((module for module in sim.modules if module.name == "orbit"), None)
+
+    def momentum() -> np.ndarray:
+        mujoco.mj_subtreeVel(model, data)
+        push = float(model.body_subtreemass[0]) * data.subtree_linvel[0]
+        turn = data.subtree_angmom[0] + np.cross(data.subtree_com[0], push)
+        return np.concatenate([push, turn])[None]
+
+    def outside() -> np.ndarray:
+        return (thrusters.impulse + (orbit.impulse[0] if orbit is not None else 0.0))[None]
+
+    def client_momentum() -> np.ndarray:
+        """[N s], [N m s] of the client against the centre of mass of both, about it."""
+        mujoco.mj_subtreeVel(model, data)
+        b = client[0]
+        mass = float(model.body_subtreemass[b])
+        push = mass * (data.subtree_linvel[b] - data.subtree_linvel[0])
+        turn = data.subtree_angmom[b] + np.cross(data.subtree_com[b] - data.subtree_com[0], push)
+        return np.array([[np.linalg.norm(push), np.linalg.norm(turn)]])
+
+    def rates() -> np.ndarray:
+        return np.array([[np.linalg.norm(data.qvel[root[n] + 3 : root[n] + 6]) for n in ("servicer", "client")]])
+
+    def separation() -> np.ndarray:
+        p = data.body("client").xpos - data.body("servicer").xpos
+        return np.array([[*(p @ data.body("servicer").xmat.reshape(3, 3))]])
+
+    def tilt() -> np.ndarray:
+        turn = data.body("servicer").xmat.reshape(3, 3).T @ data.body("client").xmat.reshape(3, 3)
+        return np.array([math.degrees(math.atan2(math.hypot(turn[0, 2], turn[1, 2]), turn[2, 2]))])
+
+    return [
+        Channel("system/momentum", "N s, N m s", (6,), labels=(*AXES, *(f"about {a}" for a in AXES)), read=momentum),
+        Channel("system/impulse", "N s, N m s", (6,), labels=(*AXES, *(f"about {a}" for a in AXES)), read=outside),
+        Channel("system/client_momentum", "N s, N m s", (2,), "", labels=("linear", "angular"), read=client_momentum),
+        Channel("system/rate", "rad/s", (2,), "", labels=("servicer", "client"), read=rates),
+        Channel("system/separation", "m", (3,), "servicer", labels=AXES, read=separation),
+        Channel("system/tilt_deg", "degree", (), "", read=tilt),
+        Channel("contact/wrench_sum_rel", "1", (), "", read=lambda: np.array([_wrench_sum(sim, peaks.places)])),
+    ]
+
+
+def _wrench_sum(sim: Simulation, places: np.ndarray) -> float:
+    """Sum of a contact module's wrenches about the world's origin over the sum of their sizes; the larger module's.
+
+    `places` [m], (body, 3) when the wrenches were found: one step ago.
+    """
+    worst = 0.0
+    if not len(places):
+        return worst
+    for slot in sim.engine.slots[:2]:
+        wrench = slot.out.wrench.numpy()[0].astype(float)
+        place = places[sim.engine.body_ids[slot.rows]]
+        turn = wrench[:, 3:] + np.cross(place, wrench[:, :3])
+        for part in (wrench[:, :3], turn):
+            size = np.linalg.norm(part, axis=1).sum()
+            if size > 0:
+                worst = max(worst, float(np.linalg.norm(part.sum(axis=0)) / size))
+    return worst
+
+
+def _section(sim: Simulation, p: Olev) -> list[Channel]:
+    """The outline of tool, bolt and crown in the nozzle's plane of symmetry (Fig. 10)."""
+    data = sim.data
+    z_tool, r_tool = shapes.tool_section(p)
+    z_bolt, r_bolt = shapes.bolt_section(p)
+    grid = np.linspace(z_tool[0], z_bolt[-1], SECTION)
+
+    def outline() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        q = float(data.joint("crown").qpos[0])
+        z_crown, r_crown = shapes.crown_section(p, shapes.spread_of(p, q))
+        r = np.interp(grid, z_tool, r_tool, right=0)
+        r = np.maximum(r, np.interp(grid, z_bolt + q, r_bolt, right=0))
+        r = np.maximum(r, np.interp(grid, z_crown + q, r_crown, left=0, right=0))
+        client, tool = data.body("client"), data.body("tool")
+        axes = client.xmat.reshape(3, 3) @ p.nozzle_rotation
+        base = client.xpos + client.xmat.reshape(3, 3) @ p.throat
+        turn = axes.T @ tool.xmat.reshape(3, 3)
+        at = axes.T @ (tool.xpos - base)
+        middle = at + np.outer(grid, turn[:, 2])
+        return middle[:, 2], middle[:, 0] + r, middle[:, 0] - r
+
+    labels = tuple(str(k) for k in range(SECTION))
+    return [
+        Channel(f"section/{name}", "m", (SECTION,), "nozzle", labels=labels, read=lambda k=k: outline()[k][None])
+        for k, name in enumerate(("axial", "above", "below"))
+    ]
+
+
+def duration(s: DockingOlev) -> float:
+    return s.time
+
+
+def metrics(s: DockingOlev) -> list[dict[str, Any]]:
+    p, source = s.parameters, f"{PAPER} section II.C"
+    whole = s.time >= 300.0
+    times = {"lock_start_s": 40.0, "lock_end_s": 50.0, "touchdown_start_s": 220.0, "touchdown_end_s": 230.0}
+    standard = s.plan == Plan() and s.initial == Initial() and s.machine == Machine()
+    locked = s.time >= 60.0
+
+    def when(name: str, text: str, reached: bool) -> dict[str, Any]:
+        known = standard and reached
+        return metric(
+            name, "s", text, times[name] if known else None, WHEN if known else None, source if known else None
+        )
+
+    def at_most(most: float, known: bool = True) -> dict[str, Any]:
+        return {"expected": 0.0, "tolerance": {"max": most}, "source": source} if known else {}
+
+    return [
+        metric("docked", "1", "1 where the mated hold was reached, else 0"),
+        metric("captured", "1", "1 where the crown locked, else 0"),
+        metric("phase_end", "1", "phase at the end by name"),
+        metric("abort_reason", "1", "why the docking was given up by name; none where it was not"),
+        metric(
+            "locking_force_N", "N", f"axial contact force of crown and bolt, mean over the {AT_LOCK:g} s before locked",
+            s.sequence.locking_force if locked else None, LIKELY if locked else None, source if locked else None,
+        ),
+        metric(
+            "safety_spring_force_N", "N", f"net axial contact force of all pairs, mean over the last {LAST:g} s",
+            p.spring_force if whole else None, LIKELY if whole else None, source if whole else None,
+        ),
+        metric("penetration_max_m", "m", "greatest penetration of the three pairs in the nozzle, over all steps",
+               **at_most(DEEPEST, standard)),
+        *(metric(f"penetration_{pair}_m", "m", f"the same of nozzle and {pair}", **at_most(DEEPEST, standard))
+          for pair in PAIRS),
+        metric("penetration_brackets_m", "m", "greatest penetration of a bracket's pad and the ring",
+               **at_most(DEEPEST, standard)),
+        metric("contact_before_lock_N", "N", "contact force on the tool's side before locking begins, mean of its size",
+               **at_most(NEGLIGIBLE, standard)),
+        when("lock_start_s", "crown begins to close", s.time > 45),
+        when("lock_end_s", "crown locked", locked),
+        when("touchdown_start_s", "first bracket touches the ring", whole),
+        when("touchdown_end_s", "all three brackets hold", whole),
+        metric("mated_s", "s", "safety spring drawn out"),
+        metric(
+            "bending_damping_ratio", "1", "of the lowest bending on the boom, about x, between lock and retraction",
+            p.boom_damping_ratio if whole and standard else None, {"rel": 0.05} if whole and standard else None,
+            "set (machine.boom_damping_ratio)" if whole and standard else None,
+        ),
+        metric("bending_frequency_rad_s", "rad/s", "of the same bending"),
+        metric("client_force_max_N", "N", "greatest contact force on the client, over all steps"),
+        metric("client_rate_max", "rad/s", "greatest rate of the client"),
+        metric("mated_rate_end", "rad/s", "rate of the client at the end"),
+        metric("thruster_impulse_Ns", "N s", "sum of all thrusters' impulses"),
+        metric("pair_wrench_sum_rel", "1", "sum of wrenches of a contact about the world's origin, over their sizes",
+               0.0, {"abs": 1e-12}, "action and reaction"),
+        metric("momentum_drift_rel", "1", "change of the system's momentum and angular momentum less the impulse from "
+               "outside, over the client's greatest against the common centre", 0.0, {"abs": 1e-3}, "conservation"),
+        metric("real_time_factor", "1", "simulated over wall time of the loop", 5.0, {"min": 5.0}, "issue"),
+    ]  # fmt: skip
+
+
+def figures(s: DockingOlev) -> list[dict[str, Any]]:
+    grid = np.linspace(-0.09, 0.06, 151)
+    r = np.interp(grid, *shapes.nozzle_section(s.parameters))
+    around = [*grid.tolist(), None, *grid.tolist()]
+    wall = [{"x": around, "y": [*r.tolist(), None, *(-r).tolist()], "label": "nozzle", "style": "line"}]
+
+    def lines(title: str, y: list[str], ylabel: str) -> dict[str, Any]:
+        return {"title": title, "kind": "lines", "y": y, "ylabel": ylabel}
+
+    return [
+        {
+            "name": "forces", "title": "Contact on the tool, axes of the crown (000 Fig. 9)", "kind": "panels",
+            "columns": 1, "same_scale": False,
+            "panels": [
+                lines("Force", ["crown/force"], "force [N]"),
+                lines("Torque about the throat's plane", ["crown/torque"], "torque [N m]"),
+                lines("Axial force of each pair", ["crown/axial"], "force [N]"),
+            ],
+            "caption": "z is axial, from the servicer to the client. Clamping is internal: the crown pulls, the "
+            "shoulder pushes, and the sum stays near zero until the boom is drawn in.",
+        },
+        {
+            "name": "contact", "title": "Contact of the three pairs (000 Fig. 11)", "kind": "panels", "columns": 1,
+            "same_scale": False,
+            "panels": [
+                lines("Greatest penetration", ["nozzle/penetration"], "penetration [m]"),
+                lines("Contact area", ["nozzle/contact_area"], "area [m²]"),
+                lines("Contact polygons", ["nozzle/polygons"], "polygons [1]"),
+            ],
+            "caption": "The bar is 0.5 mm.",
+        },
+        {
+            "name": "locking", "title": "The crown locks (000 Fig. 10)", "kind": "panels", "columns": 2,
+            "panels": [
+                {
+                    "title": f"{t:g} s", "kind": "points", "x": "section/axial",
+                    "y": ["section/above", "section/below"],
+                    "window": [None, t], "overlay": wall, "xlabel": "along the nozzle's axis [m]",
+                    "ylabel": "across it [m]", "name": f"locking-{t:g}", "markers": False,
+                }
+                for t in FIG_10 if t <= s.time
+            ] or [lines("Crown", ["crown/position"], "position [m]")],
+            "caption": "Section through tool, bolt and crown and the wall of the nozzle (dashed); exit to the left.",
+        },
+        {
+            "name": "satellites", "title": "Both satellites", "kind": "panels", "columns": 1, "same_scale": False,
+            "panels": [
+                lines("Client against the servicer", ["system/separation"], "place [m]"),
+                lines("Rates", ["system/rate"], "rate [rad/s]"),
+                lines("Angle between their axes", ["system/tilt_deg"], "angle [degree]"),
+                lines("Boom and brackets", ["boom/load"], "tension [N]"),
+            ],
+            "caption": "Centre of the client in the servicer's axes, z along the docking axis.",
+        },
+        {
+            "name": "bending", "title": "Bending of the boom", "kind": "lines",
+            "y": [f"joint/position[{name}]" for name in olev.BENDS], "ylabel": "angle [rad]",
+            "caption": "The two joints that make the boom bend, each about x and about y.",
+        },
+        {
+            "name": "control", "title": "Sensors and thrusters", "kind": "panels", "columns": 1, "same_scale": False,
+            "panels": [
+                lines("Estimated offset of the nozzle", ["aocs/place_error"], "offset [m]"),
+                lines("Distance sensors", ["tool/distance"], "distance [m]"),
+                lines("Phase", ["docking/phase"], "phase [1]"),
+            ],
+            "caption": "Phases: " + ", ".join(f"{phase.value} {phase.name.lower()}" for phase in Phase) + ".",
+        },
+    ]  # fmt: skip
+
+
+def measure(s: DockingOlev, recording: Recording) -> dict[str, Any]:
+    time, p = recording.time, s.parameters
+    entered = dict(zip(Phase, recording["docking/entered"][-1], strict=True))
+    force, axial = recording["crown/pair_force"], recording["crown/axial"]
+    lock, locked = entered[Phase.LOCKING], entered[Phase.CHECK]
+    depth = recording["peak/penetration"][-1]
+    rates, phase = recording["system/rate"], Phase(int(recording["docking/phase"][-1]))
+    before = time < (lock if math.isfinite(lock) else math.inf)
+    closing = (time >= locked - AT_LOCK) & (time <= locked)
+    drawn = entered[Phase.RETRACTION]
+    still = (time > locked) & (time < (drawn if math.isfinite(drawn) else math.inf))
+    names = [f"joint/position[{name}]" for name in olev.BENDS[::2]]  # about x, where the client's wings make it slow
+    ratio, frequency = damping_ratio(
+        time[still], np.stack([recording[name][still] for name in names], axis=1),
+        olev_bending.frequencies(p, p.boom_extended)[0],
+    )  # fmt: skip
+    on = recording["thrusters/on_time"][-1]
+    values = {
+        "docked": float(phase == Phase.MATED),
+        "captured": float(math.isfinite(locked)),
+        "phase_end": phase.name.lower(),
+        "abort_reason": Reason(int(recording["docking/reason"][-1])).name.lower(),
+        "locking_force_N": float(axial[closing, 1:].sum(axis=1).mean()) if closing.any() else math.nan,
+        "safety_spring_force_N": float(axial[time > time[-1] - LAST].sum(axis=1).mean()),
+        "penetration_max_m": float(depth[:3].max()),
+        **{f"penetration_{pair}_m": float(depth[k]) for k, pair in enumerate(PAIRS)},
+        "penetration_brackets_m": float(depth[3:].max()),
+        "contact_before_lock_N": float(np.linalg.norm(force[before].sum(axis=1), axis=1).mean()),
+        "lock_start_s": lock,
+        "lock_end_s": locked,
+        "touchdown_start_s": entered[Phase.TOUCHDOWN],
+        "touchdown_end_s": entered[Phase.SPRING],
+        "mated_s": entered[Phase.MATED],
+        "bending_damping_ratio": ratio,
+        "bending_frequency_rad_s": frequency,
+        "client_force_max_N": float(recording["peak/client_force"][-1]),
+        "client_rate_max": float(rates[:, 1].max()),
+        "mated_rate_end": float(rates[-1, 1]),
+        "thruster_impulse_Ns": float(on.sum() * p.thruster_force),
+        "pair_wrench_sum_rel": float(recording["contact/wrench_sum_rel"].max()),
+        "momentum_drift_rel": momentum_drift(recording),
+    }
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
+
+
+def momentum_drift(recording: Recording) -> float:
+    """Greatest momentum, linear or angular, that came from nowhere, over the client's own greatest."""
+    lost = recording["system/momentum"] - recording["system/impulse"]
+    lost = lost - lost[0]
+    own = recording["system/client_momentum"].max(axis=0)
+    linear, angular = (np.linalg.norm(part, axis=1).max() for part in (lost[:, :3], lost[:, 3:]))
+    return float(max(linear / own[0], angular / own[1]))
+
+
+SCENARIO = Scenario(
+    name="docking-olev",
+    summary="SMART-OLEV docks to a satellite: insertion, locking, retraction, touchdown, safety spring",
+    source=f"{PAPER} section II, Fig. 9-11",
+    settings=DockingOlev,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+    rate=RATE,
+)
