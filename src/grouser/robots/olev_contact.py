@@ -43,11 +43,11 @@ def layer(stiffness: float, damping_time: float, friction: float, thickness: flo
 
 def nozzle_contact(p: Olev, sectors: int = SECTORS, refine: int = REFINE) -> RevolutionContact:
     """The three pairs of 000 section II.C; channels speak of the forces on the tool's side."""
-    fine = {"sectors": sectors, "refine": refine}
+    fine: dict[str, Any] = {"sectors": sectors, "refine": refine}
     metal = layer(p.contact_stiffness, p.contact_damping_time, p.contact_friction, THICKNESS, "metal")
     nozzle = RevolutionBody(
         "client", Profile(*nozzle_section(p), inner=True, name="nozzle"), metal, "nozzle",
-        position=p.throat, axis=p.nozzle_rotation[:, 2],
+        position=p.throat.tolist(), axis=p.nozzle_rotation[:, 2].tolist(),
     )  # fmt: skip
     z, r = tool_section(p)
     seated = seat(p)[0]
@@ -91,7 +91,7 @@ class CrownShape:
         self._key = key
         spread = key / self.FINENESS
         z, r = crown_section(self.p, spread)
-        speed = np.zeros((len(z), 2))
+        speed: Any = np.zeros((len(z), 2))
         if 0 < key < self.FINENESS:
             _, one = crown_section(self.p, 1.0)
             _, none = crown_section(self.p, 0.0)

@@ -41,6 +41,7 @@ AXES = ("x", "y", "z")
 SECTION = 61  # points of the outline of the tool in Fig. 10
 LAST = 10.0  # [s] over which the safety spring's force is averaged
 AT_LOCK = 0.5  # [s] before the lock over which its force is averaged
+SETTLING = 2.0  # [s] after the lock, in which tool and crown find their seat
 LIKELY = {"rel": 0.05}  # of forces the paper gives as round numbers
 WHEN = {"rel": 0.1}  # of times the paper gives with a tilde
 DEEPEST = 5e-4  # [m]; paper: "do not exceed 0.5 mm"
@@ -228,7 +229,7 @@ def _system_channels(sim: Simulation, thrusters: Any, peaks: Peaks) -> list[Chan
     model, data = sim.model, sim.data
     root = {name: model.joint(name).dofadr[0] for name in ("servicer", "client")}
     client = np.array([b for b in range(model.nbody) if model.body_rootid[b] == model.body("client").id])
-    orbit = next((module for module in sim.modules if module.name == "orbit"), None)
+    orbit: Any = next((module for module in sim.modules if module.name == "orbit"), None)
 
     def momentum() -> np.ndarray:
         mujoco.mj_subtreeVel(model, data)
@@ -462,7 +463,7 @@ def measure(s: DockingOlev, recording: Recording) -> dict[str, Any]:
     before = time < (lock if math.isfinite(lock) else math.inf)
     closing = (time >= locked - AT_LOCK) & (time <= locked)
     drawn = entered[Phase.RETRACTION]
-    still = (time > locked) & (time < (drawn if math.isfinite(drawn) else math.inf))
+    still = (time > locked + SETTLING) & (time < (drawn if math.isfinite(drawn) else math.inf))
     names = [f"joint/position[{name}]" for name in olev.BENDS[::2]]  # about x, where the client's wings make it slow
     ratio, frequency = damping_ratio(
         time[still], np.stack([recording[name][still] for name in names], axis=1),
