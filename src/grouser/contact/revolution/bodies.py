@@ -12,7 +12,7 @@ from grouser.contact.layers import Layer
 from grouser.contact.revolution.profile import Profile
 from grouser.errors import InputError
 
-SECTORS, REFINE = 64, 4  # elements round the axis; parts of a side of an element at the border of the contact
+SECTORS, REFINE = 64, 3  # elements round the axis; parts of a side of an element at the border of the contact
 MOST_REFINE = 16
 
 
@@ -35,7 +35,8 @@ class RevolutionBody:
         where = f"surface {self.name!r}"
         if not isinstance(self.profile, Profile):
             raise InputError(f"{where}: profile must be a Profile, not {self.profile!r}")
-        if not self.layers or not all(isinstance(layer, Layer) for layer in self.layers):
+        several = isinstance(self.material, Sequence) and len(self.material) > 0
+        if not (isinstance(self.material, Layer) or several) or not all(isinstance(m, Layer) for m in self.layers):
             raise InputError(f"{where}: material must be a Layer or some of them, not {self.material!r}")
         for field_name, length in (("position", 3), ("axis", 3), ("quaternion", 4)):
             value = getattr(self, field_name)
@@ -67,6 +68,11 @@ class RevolutionBody:
     @property
     def elements(self) -> int:
         return (self.profile.count - 1) * int(self.sectors)
+
+    @property
+    def edge(self) -> float:
+        """[m] mean side of its elements."""
+        return math.sqrt(self.profile.surface / self.elements)
 
     @property
     def radius(self) -> float:

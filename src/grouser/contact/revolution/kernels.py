@@ -8,35 +8,44 @@ from types import SimpleNamespace
 
 import warp as wp
 
-from grouser.contact import clipping, penalty
+from grouser.contact import penalty
 from grouser.contact.revolution import laws
 from grouser.contact.revolution import types as t
-from grouser.contact.revolution.section import section_stages
+from grouser.contact.revolution.mapping import mapping_stages
 from grouser.terrain.ground import natural
 
 NEARLY_LOST = 0.95  # of the reach: deeper than this and the next step may find nothing
-WIDER = 1.000001  # round-off of a bound
+
+
+def _module(name: str):
+    module = wp.get_module(name)
+    module.options["enable_backward"] = False
+    return module
 
 
 @cache
 def revolution_kernels(name: str) -> SimpleNamespace:
-    stages = section_stages(name)
-    ty, shape_up, nearest, below = stages.types, stages.shape_up, stages.nearest, stages.below
-    window, nearest_of = stages.window, stages.nearest_of
+    stages = mapping_stages(name)
+    ty, shape_up, lines_of = stages.types, stages.shape_up, stages.lines_of
+    frame, map_middle, map_part = stages.frame, stages.map_middle, stages.map_part
+    ring_is_near, patch_is_near, search_element = stages.ring_is_near, stages.patch_is_near, stages.search_element
     p = ty.precision
-    real, vec2, vec3, vec4, vec6, quat, mat33, mat66 = (
-        p.real, p.vec2, p.vec3, p.vec4, p.vec6, p.quat, p.mat33, p.mat66,
+    real, vec3, vec4, vec6, quat, mat33, mat66 = (
+        p.real, p.vec3, p.vec4, p.vec6, p.quat, p.mat33, p.mat66,
     )  # fmt: skip
-    Sections, Pairs, Places, Elements, Sums = ty.Sections, ty.Pairs, ty.Places, ty.Elements, ty.Sums
-    polygon = ty.polygon
-    module = wp.get_module(f"grouser.contact.revolution.{name}")
-    module.options["enable_backward"] = False
+    Sections, Rounds, Pairs, Places = ty.Sections, ty.Rounds, ty.Pairs, ty.Places
+    Lists, Elements, Sums = ty.Lists, ty.Elements, ty.Sums
+    Frame, Line, Near, Part = ty.Frame, ty.Line, ty.Near, ty.Part
+    Touch, Block, Rubbed = ty.Touch, ty.Block, ty.Rubbed
+    module = _module(f"grouser.contact.revolution.{name}")
+    lanes_module = _module(f"grouser.contact.revolution.lanes.{name}")  # what runs on a CPU compiles without it
     poses = wp.array2d(dtype=vec3)
     turns = wp.array2d(dtype=quat)
     wrenches = wp.array2d(dtype=vec6)
     blocks = wp.array2d(dtype=mat66)
     statuses = wp.array2d(dtype=wp.int32)
-    sliver = wp.constant(real(p.slack * p.slack))  # of an element's area: less is round-off
+    angles_of = wp.array(dtype=p.vec2)
+    contacts_of = wp.array(dtype=ty.Contact)
 
     @wp.func
     def turned(q: quat, way: vec3):
@@ -48,7 +57,7 @@ def revolution_kernels(name: str) -> SimpleNamespace:
 
     @wp.func
     def place(
-        s: Sections, pairs: Pairs, places: Places, world: int, pair: int, ahead: real,
+        rounds: Rounds, pairs: Pairs, places: Places, world: int, pair: int, ahead: real,
         position: poses, rotation: turns, velocity: poses, spinning: poses,
     ):  # fmt: skip
         """Relative pose `ahead` [s] from now (of pairs with the ground) and relative velocity now."""
@@ -77,10 +86,10 @@ def revolution_kernels(name: str) -> SimpleNamespace:
             q2 = turned(rotation[world, two], h * w2)
         first = pairs.surface[pair, 0]
         second = pairs.surface[pair, 1]
-        arm1 = wp.quat_rotate(q1, s.mount[first])
-        arm2 = wp.quat_rotate(q2, s.mount[second])
-        R1 = wp.quat_to_matrix(q1) * s.mount_turn[first]
-        R2 = wp.quat_to_matrix(q2) * s.mount_turn[second]
+        arm1 = wp.quat_rotate(q1, rounds.mount[first])
+        arm2 = wp.quat_rotate(q2, rounds.mount[second])
+        R1 = wp.quat_to_matrix(q1) * rounds.mount_turn[first]
+        R2 = wp.quat_to_matrix(q2) * rounds.mount_turn[second]
         into = wp.transpose(R2)
         between = p1 - p2
         places.position[world, pair] = into * (between + arm1 - arm2)
@@ -99,13 +108,56 @@ def revolution_kernels(name: str) -> SimpleNamespace:
         return vec6(v[0], v[1], v[2], w[0], w[1], w[2])
 
     @wp.func
+    def way_from(pairs: Pairs, places: Places, world: int, pair: int, position: vec3, rotation: mat33):
+        """How far [m] a point of the first surface has moved at most since a pose."""
+        change = places.rotation[world, pair] - rotation
+        turn = real(0.0)
+        for k in range(3):
+            row = vec3(change[k, 0], change[k, 1], change[k, 2])
+            turn += wp.dot(row, row)
+        return wp.length(places.position[world, pair] - position) + wp.sqrt(real(0.5) * turn) * pairs.radius[pair]
+
+    @wp.func
+    def check_list(
+        s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists, world: int, pair: int,
+    ):  # fmt: skip
+        """Whether a pair that was apart still must be, and whether the list of near elements is still good.
+
+        Motion is that of the pair and of its shapes.
+        """
+        lists.counts[world, pair, t.STALE] = 0
+        position = places.position[world, pair]
+        rotation = places.rotation[world, pair]
+        wander = s.wander[world, pairs.surface[pair, 0]] + s.wander[world, pairs.surface[pair, 1]]
+        cleared = lists.clear_position[world, pair]
+        moved = way_from(pairs, places, world, pair, cleared, lists.clear_rotation[world, pair])
+        moved += wander - lists.clear_wander[world, pair] + frame(s, rounds, pairs, places, world, pair).slack
+        lists.counts[world, pair, t.ASLEEP] = wp.where(moved < lists.clear[world, pair], 1, 0)
+        if moved < lists.clear[world, pair]:
+            return
+        lists.clear[world, pair] = pairs.margin[pair]
+        lists.clear_position[world, pair] = position
+        lists.clear_rotation[world, pair] = rotation
+        lists.clear_wander[world, pair] = wander
+        moved = way_from(pairs, places, world, pair, lists.position[world, pair], lists.rotation[world, pair])
+        moved += wander - lists.wander[world, pair]
+        if moved >= pairs.margin[pair] or lists.counts[world, pair, t.SEARCHES] == 0:
+            lists.position[world, pair] = position
+            lists.rotation[world, pair] = rotation
+            lists.wander[world, pair] = wander
+            lists.counts[world, pair, t.STALE] = 1
+            lists.counts[world, pair, t.SEARCHES] = lists.counts[world, pair, t.SEARCHES] + 1
+            lists.counts[world, pair, t.LISTED] = 0
+            lists.counts[world, pair, t.TESTS] = 0
+
+    @wp.func
     def place_ahead(
-        s: Sections, pairs: Pairs, places: Places, e: Elements, sums: Sums, world: int, pair: int,
-        position: poses, rotation: turns, velocity: poses, spinning: poses,
+        s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums,
+        world: int, pair: int, position: poses, rotation: turns, velocity: poses, spinning: poses,
     ):  # fmt: skip
         """Poses at the end of the step; sums start at nil."""
         places.twist[world, pair] = place(
-            s, pairs, places, world, pair, pairs.step[0], position, rotation, velocity, spinning
+            rounds, pairs, places, world, pair, pairs.step[0], position, rotation, velocity, spinning
         )
         sums.wrench[world, pair] = vec6()
         sums.block[world, pair] = mat66()
@@ -115,8 +167,9 @@ def revolution_kernels(name: str) -> SimpleNamespace:
         sums.polygons[world, pair] = 0
         sums.flags[world, pair] = 0
         sums.touched[world, pair] = 0
-        for k in range(t.COUNTS):
-            e.counts[world, pair, k] = 0
+        e.counts[world, pair, t.ACTIVE] = 0
+        e.counts[world, pair, t.MAPPED] = 0
+        check_list(s, rounds, pairs, places, lists, world, pair)
 
     @wp.func
     def assemble(push: mat33, mixed: mat33, turn: mat33):
@@ -131,404 +184,282 @@ def revolution_kernels(name: str) -> SimpleNamespace:
         return B
 
     @wp.func
-    def in_plane(x: vec3):
-        """A point in the half plane (r, z)."""
-        return vec2(wp.sqrt(x[0] * x[0] + x[1] * x[1]), x[2])
+    def add(total: Touch, touch: Touch):
+        """An element to its pair."""
+        total.pushed = 1
+        total.force += touch.force
+        total.moment += touch.moment
+        total.area += touch.area
+        total.stiffness += touch.stiffness
+        total.polygons += touch.polygons
+        total.deepest = wp.max(total.deepest, touch.deepest)
+        total.flags = total.flags | touch.flags
+        return total
 
     @wp.func
-    def in_space(m: vec2, x: vec3, r: real):
-        """A direction (r, z) at the point x of radius r."""
-        if r > real(0.0):
-            return vec3(m[0] * x[0] / r, m[0] * x[1] / r, m[1])
-        return vec3(m[0], real(0.0), m[1])
+    def press_part(contacts: contacts_of, F: Frame, line: Line, part: Part, touch: Touch):
+        """Normal force of a part of an element, 000 eq. 1, and its weight in the implicit block.
 
-    @wp.func
-    def shape_speed(s: Sections, world: int, line: int, share: real):
-        """Speed (r, z) [m/s] of a section's shape at the share of a line."""
-        a = s.speed[world, line]
-        return a + share * (s.speed[world, line + 1] - a)
-
-    @wp.func
-    def ring_is_near(s: Sections, world: int, block: int, other: int, at: vec3, axis: vec3, grow: real):
-        """Whether a block of lines, turned round its axis, can come within `grow` [m] of the other section."""
-        low, high = laws.ring_bounds(at, axis, s.low[world, block], s.high[world, block])
-        for b in range(s.first_block[other], s.first_block[other + 1]):
-            gap = wp.max(low - s.high[world, b], s.low[world, b] - high)
-            if wp.max(gap[0], gap[1]) <= grow:
-                return True
-        return False
-
-    @wp.func
-    def patch_is_near(
-        s: Sections, world: int, one: int, two: int, block: int, sector: int, count: int, at: vec3,
-        Rx: vec3, Ry: vec3, Rz: vec3, reach: real, slack: real,
-    ):  # fmt: skip
-        """Whether `count` sectors of a block of lines can touch the other section: by the ball round them."""
-        half = real(0.5)
-        low = s.low[world, block]
-        high = s.high[world, block]
-        mid = half * (low + high)
-        sectors = s.sectors[one]
-        middle = natural((sector + count / 2) % sectors)
-        a = s.angle[s.first_angle[one] + middle * (3 + s.refine[one])]
-        q = in_plane(at + mid[1] * Rz + mid[0] * (a[0] * Rx + a[1] * Ry))
-        wide = high[0] * real(6.283185307179586) / real(sectors) * real(count / 2 + 1)
-        size = half * wp.length(high - low)
-        size = wp.sqrt(size * size + wide * wide) + slack
-        line, along, gap2 = nearest(s, world, two, q, size + reach)
-        if line < 0:
-            return False
-        depth, m, share, past = below(s, world, two, q, line, along)
-        return depth >= -size and past <= size
-
-    @wp.func
-    def inside(
-        l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: real, past_x: real, past_y: real, clipped: bool
-    ):
-        """Part of an element, sides 2 l along the section and 2 w0, 2 w1 across, where d + dx x + dy y is above 0 and
-        which lies within the edge of the other surface: area and centroid."""
-        wide = wp.max(w0, w1)
-        most = wp.abs(dx) * l + wp.abs(dy) * wide
-        if d + most <= real(0.0):
-            return real(0.0), real(0.0), real(0.0)
-        if d - most >= real(0.0) and not clipped:
-            return real(2.0) * l * (w0 + w1), l * (w1 - w0) / (real(3.0) * (w0 + w1)), real(0.0)
-        px = polygon()
-        py = polygon()
-        px[0] = -l
-        px[1] = l
-        px[2] = l
-        px[3] = -l
-        py[0] = -w0
-        py[1] = -w1
-        py[2] = w1
-        py[3] = w0
-        count = int(4)
-        px, py, count = clipping.cut(px, py, count, dx, dy, d)
-        if clipped and count > 2:
-            px, py, count = clipping.cut(px, py, count, -past_x, -past_y, -past)
-        if count < 3:
-            return real(0.0), real(0.0), real(0.0)
-        M, Mx, My, Mxx, Mxy, Myy = clipping.moments(px, py, count)
-        if M <= sliver * l * wide:
-            return real(0.0), real(0.0), real(0.0)
-        return M, Mx / M, My / M
-
-    @wp.func
-    def element_friction(
-        pairs: Pairs, e: Elements, world: int, pair: int, own: int, implicit: bool,
-        normal: vec3, law: vec4, way: vec3, mid_velocity: vec3, velocity: vec3,
-    ):  # fmt: skip
-        """Friction of an element and its weight in the implicit block; `way` from its stick point, if it has one."""
-        h = pairs.step[0]
-        state = int(t.FREE)
-        if e.seen[world, own] == e.tick[world]:
-            state = e.state[world, own]
-        xi = way
-        if state == t.FREE:
-            xi = vec3()
-            if implicit:
-                xi = h * mid_velocity
-        xi = xi - wp.dot(xi, normal) * normal
-        v = velocity - wp.dot(velocity, normal) * normal
-        speed = wp.length(v)
-        slipping = wp.where(state == t.SLIPPING, 1, 0)
-        limit = penalty.friction_limit(slipping, speed, pairs.stick_speed[pair], law[2], law[3])
-        drag, slips = penalty.friction(law[0] * xi + law[1] * v, limit, law[3])
-        weight = h * law[0] + law[1]
-        if slips == 1:
-            weight = penalty.grip(weight, law[3], speed)
-        return drag, h * weight
-
-    @wp.func
-    def press(s: Sections, pairs: Pairs, places: Places, e: Elements, sums: Sums, world: int, pair: int, lane: int):
-        """Normal force of every part of an element, friction of every element, implicit block of the pair.
-
-        Blocks of lines, then patches, then elements are passed over where they cannot touch. An element whose border
-        may be cut is divided, each part with the tangent plane of the depth; one that lies deep is integrated by
-        Gauss's rule of 2 x 2 points. Against the ground the geometry is that at the end of the step, as in polygonal
-        contact.
+        Against the ground a part that moves away is held for as long as it is in contact now: the step then finds the
+        force that is left, which may be none. Friction rests on the smaller of the load now and at the end of the step.
         """
         zero = real(0.0)
+        law = contacts[natural(F.first_contact + line.layer * F.layers + part.layer)]
+        out = wp.dot(part.velocity, part.normal)
+        elastic = law.c * part.depth * part.area
+        outgoing = out * part.area
+        damping = law.d * penalty.damping_share(part.depth, law.s_d0)
+        damping = penalty.release_damping(elastic, damping, outgoing)
+        N = part.facing * (elastic - damping * outgoing)
+        touch.weight = zero
+        if N <= zero and F.ahead <= zero:
+            return touch
+        touch.pushed = 1
+        push = N * part.normal
+        touch.force += push
+        touch.moment += wp.cross(part.point - F.centre, push)
+        touch.weight = part.facing * F.ahead * (F.ahead * law.c + damping) * part.area
+        held = wp.min(N, N + part.facing * law.c * F.ahead * outgoing)
+        if held <= zero:
+            return touch
+        touch.polygons += part.counts
+        touch.load += held
+        touch.pressed += held * part.normal
+        touch.carried += held * part.drift
+        touch.area += part.area
+        touch.middle += part.area * part.point
+        touch.stiffness += part.facing * law.c * part.area
+        touch.tangential += vec4(law.c_t * part.area, law.d_t * part.area, law.mu_stick * held, law.mu_slip * held)
+        deep = part.peak + F.ahead * out
+        touch.deepest = wp.max(touch.deepest, deep)
+        if deep > law.thickness:
+            touch.flags = touch.flags | (1 << t.DEEP)
+        if deep > real(NEARLY_LOST) * F.reach:
+            touch.flags = touch.flags | (1 << t.LOST)
+        if law.far == 1:
+            touch.flags = touch.flags | (1 << t.KAPPA)
+        return touch
+
+    @wp.func
+    def stiffen(block: Block, arm: vec3, normal: vec3, weight: real):
+        """The share of a part in B: it resists along its normal."""
+        lever = wp.cross(arm, normal)
+        block.push += wp.outer(weight * normal, normal)
+        block.mixed += wp.outer(weight * normal, lever)
+        block.turn += wp.outer(weight * lever, lever)
+        return block
+
+    @wp.func
+    def grip(block: Block, arm: vec3, normal: vec3, weight: real):
+        """The share of an element's friction in B: it resists across its normal."""
+        tangent = wp.diag(vec3(weight, weight, weight)) - wp.outer(weight * normal, normal)
+        cross = wp.skew(arm)
+        block.push += tangent
+        block.mixed = block.mixed - tangent * cross
+        block.turn = block.turn - cross * (tangent * cross)
+        return block
+
+    @wp.func
+    def press_parts(
+        lines: lines_of, angles: angles_of, contacts: contacts_of, world: int, F: Frame, line: Line, near: Near,
+        table: int, count: int, share: real, touch: Touch, block: Block,
+    ):  # fmt: skip
+        """An element in count x count parts, for the `share` of it that goes this way."""
         half = real(0.5)
-        h = pairs.step[0]
-        at = places.position[world, pair]
-        R = places.rotation[world, pair]
-        Rx = vec3(R[0, 0], R[1, 0], R[2, 0])
-        Ry = vec3(R[0, 1], R[1, 1], R[2, 1])
-        Rz = vec3(R[0, 2], R[1, 2], R[2, 2])
-        velocity = places.velocity[world, pair]
-        spin = places.spin[world, pair]
-        centre = places.centre[world, pair]
-        implicit = pairs.both_move[pair] == 0
-        now = zero  # from the depth at the end of the step to the depth now
-        slack = zero
-        if implicit:
-            now = h
-            slack = h * (wp.length(velocity) + pairs.radius[pair] * wp.length(spin))
-        reach = pairs.reach[pair] + slack
-        one = pairs.surface[pair, 0]
-        two = pairs.surface[pair, 1]
-        slack += s.height[world, one] + s.height[world, two]
-        first = s.first[one]
-        last = s.first[one + 1] - 1
-        first_block = s.first_block[one]
-        block_count = s.first_block[one + 1] - first_block
-        sectors = s.sectors[one]
+        part = Part()
+        for i in range(count):
+            a = angles[natural(table + 1 + i)]
+            e_r = a[0] * F.Rx + a[1] * F.Ry
+            e_p = a[0] * F.Ry - a[1] * F.Rx
+            for j in range(count):
+                f = (real(j) + half) / real(count)
+                part = map_part(lines, world, F, line, near, e_r, e_p, f, count)
+                if part.area > real(0.0):
+                    part.area = share * part.area
+                    touch = press_part(contacts, F, line, part, touch)
+                    if touch.weight > real(0.0):
+                        block = stiffen(block, part.point - F.centre, part.normal, touch.weight)
+        return touch, block
+
+    @wp.func
+    def rub(F: Frame, line: Line, e_r: vec3, touch: Touch, state: int, anchor: vec3, stick_speed: real):
+        """Friction of an element that is pressed, from the point where it sticks, if it does; 000 eq. 2."""
+        rubbed = Rubbed()
+        half = real(0.5)
+        normal = wp.normalize(touch.pressed)
+        law = touch.tangential
+        rubbed.normal = normal
+        rubbed.point = touch.middle / touch.area
+        rubbed.drift = touch.carried / touch.load
+        middle = line.point + half * line.way + laws.bulge(line.tilt, half) * line.normal
+        mid = F.at + middle[1] * F.Rz + middle[0] * e_r
+        grow = line.speed + half * line.more_speed
+        growth = grow[0] * e_r + grow[1] * F.Rz - rubbed.drift
+        xi = mid - anchor
+        if state == t.FREE:
+            xi = F.ahead * (F.velocity + wp.cross(F.spin, mid - F.at) + growth)
+        xi = xi - wp.dot(xi, normal) * normal
+        v = F.velocity + wp.cross(F.spin, rubbed.point - F.at) + growth
+        v = v - wp.dot(v, normal) * normal
+        speed = wp.length(v)
+        slipping = wp.where(state == t.SLIPPING, 1, 0)
+        limit = penalty.friction_limit(slipping, speed, stick_speed, law[2], law[3])
+        drag, slips = penalty.friction(law[0] * xi + law[1] * v, limit, law[3])
+        weight = F.ahead * law[0] + law[1]
+        if slips == 1:
+            weight = penalty.grip(weight, law[3], speed)
+        if law[2] <= real(0.0):  # no friction, no grip, however slow
+            weight = real(0.0)
+        rubbed.drag = drag
+        rubbed.weight = F.ahead * weight
+        return rubbed
+
+    @wp.func
+    def search(
+        s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists, world: int, pair: int, lane: int
+    ):
+        """Make the list anew where it is stale: blocks of lines, patches and elements that cannot come to touch while
+        it lasts are passed over."""
+        if lists.counts[world, pair, t.STALE] == 0:
+            return
+        F = frame(s, rounds, pairs, places, world, pair)
+        F.slack += real(2.0) * pairs.margin[pair]  # of motion, and of turning about an element's middle
+        start = s.first[F.one]
+        end = s.first[F.one + 1] - 1
+        start_block = s.first_block[F.one]
+        first = s.first[F.two]
+        last = s.first[F.two + 1] - 1
+        first_block = s.first_block[F.two]
+        sectors = rounds.sectors[F.one]
         group = t.ARC * t.ARCS
         arcs = (sectors + group - 1) / group
-        refine = s.refine[one]
-        stride = 3 + refine
-        step_angle = real(6.283185307179586) / real(sectors)
+        stride = 1 + rounds.refine[F.one]
+        table = rounds.first_angle[F.one]
         base = pairs.first_element[pair]
-        sign = s.sign[one]
-        force = vec3()
-        moment = vec3()
-        push = mat33()
-        mixed = mat33()
-        turn = mat33()
-        deepest = zero
-        whole = zero
-        stiffness = zero
-        polygons = int(0)
-        touched = int(0)
-        flags = int(0)
         tests = int(0)
-        queries = int(0)
         looked_at = int(-1)
-        near = bool(False)
-        for patch in range(lane, block_count * arcs, pairs.lanes):
-            block = first_block + patch / arcs
+        near_ring = bool(False)
+        for patch in range(lane, (s.first_block[F.one + 1] - start_block) * arcs, pairs.lanes):
+            block = start_block + patch / arcs
             if block != looked_at:
                 looked_at = block
-                near = ring_is_near(s, world, block, two, at, Rz, reach + slack)
-            if not near:
+                near_ring = ring_is_near(s.box, world, block, first_block, s.first_block[F.two + 1], F)
+            if not near_ring:
                 continue
-            first_sector = (patch % arcs) * group
-            queries += 1
-            if not patch_is_near(s, world, one, two, block, first_sector, group, at, Rx, Ry, Rz, reach, slack):
+            from_sector = (patch % arcs) * group
+            tests += 1
+            a = rounds.angle[natural(table + ((from_sector + group / 2) % sectors) * stride)]
+            wide = real(group / 2 + 1)
+            if not patch_is_near(s.line, s.box, world, first, last, first_block, block, a, wide, F):
                 continue
-            start = first + (block - first_block) * t.BLOCK
             close = bool(False)
-            for sector in range(first_sector, wp.min(first_sector + group, sectors)):
+            from_line = start + (block - start_block) * t.BLOCK
+            for sector in range(from_sector, wp.min(from_sector + group, sectors)):
                 if sector % t.ARC == 0:
-                    queries += 1
-                    close = patch_is_near(s, world, one, two, block, sector, t.ARC, at, Rx, Ry, Rz, reach, slack)
+                    tests += 1
+                    a = rounds.angle[natural(table + ((sector + t.ARC / 2) % sectors) * stride)]
+                    wide = real(t.ARC / 2 + 1)
+                    close = patch_is_near(s.line, s.box, world, first, last, first_block, block, a, wide, F)
                 if not close:
                     continue
-                table = s.first_angle[one] + sector * stride
-                a = s.angle[natural(table)]
-                e_r = a[0] * Rx + a[1] * Ry
-                e_p = a[0] * Ry - a[1] * Rx
-                for k in range(start, wp.min(start + t.BLOCK, last)):
-                    line_k = natural(k)
-                    p0 = s.point[world, line_k]
-                    p1 = s.point[world, line_k + 1]
-                    length = s.length[world, line_k]
-                    u = s.along[world, line_k]
-                    n2 = laws.outward(u, sign)
-                    mid = half * (p0 + p1)
-                    wide = half * step_angle * wp.max(p0[0], p1[0])
-                    size = wp.sqrt(real(0.25) * length * length + wide * wide) + slack
-                    mid += laws.bulge(s.tilt[world, line_k], half) * n2
-                    x = at + mid[1] * Rz + mid[0] * e_r
-                    q = in_plane(x)
+                a = rounds.angle[natural(table + sector * stride)]
+                e_r = a[0] * F.Rx + a[1] * F.Ry
+                e_p = a[0] * F.Ry - a[1] * F.Rx
+                for k in range(from_line, wp.min(from_line + t.BLOCK, end)):
                     tests += 1
-                    line, along, gap2 = nearest(s, world, two, q, size + reach)
-                    if line < 0:
-                        continue
-                    depth, m2, share, past = below(s, world, two, q, line, along)
-                    if depth < -size or past > size:
-                        continue
-                    m = in_space(m2, x, q[0])
-                    v = velocity + wp.cross(spin, x - at)
-                    bound = depth  # that decides on what is in contact: now, where the two part
-                    if implicit:
-                        bound += h * wp.max(wp.dot(v, m), zero)
-                    curved = s.bend[world, line_k] + s.bend[world, natural(line)]
-                    curved += wp.abs(m2[0]) / wp.max(q[0], size) + wp.abs(n2[0]) / wp.max(mid[0], wide)
-                    spread = half * length * wp.abs(wp.dot(m, u[0] * e_r + u[1] * Rz)) + wide * wp.abs(wp.dot(m, e_p))
-                    spread += half * curved * size * size
-                    deep = laws.inner_share(bound, spread)
-                    if past > -size:
-                        deep = zero
-                    from_line, to_line = window(s, world, two, q, real(WIDER) * (wp.sqrt(gap2) + real(2.0) * size))
-                    start_n = s.start[world, line_k]
-                    end_n = s.end[world, line_k]
-                    tilt = s.tilt[world, line_k]
-                    area = zero
-                    middle = vec3()
-                    load = zero
-                    pressed = vec3()
-                    carried = vec3()
-                    tangential = vec4()
-                    for part in range(2):
-                        part_share = wp.where(part == 0, real(1.0) - deep, deep)
-                        if part_share <= zero:
-                            continue
-                        n = wp.where(part == 0, refine, 2)
-                        l = half * length / real(n)
-                        for i in range(n):
-                            a = s.angle[natural(table + wp.where(part == 0, 3 + i, 1 + i))]
-                            e_i = a[0] * Rx + a[1] * Ry
-                            e_c = a[0] * Ry - a[1] * Rx
-                            for j in range(n):
-                                f = (real(j) + half) / real(n)
-                                if part == 1:
-                                    f = half + real(2 * j - 1) * real(laws.GAUSS)
-                                pf = p0 + f * (p1 - p0) + laws.bulge(tilt, f) * n2
-                                nf = laws.blend(start_n, end_n, f)
-                                n3 = nf[0] * e_i + nf[1] * Rz
-                                u3 = sign * (nf[0] * Rz - nf[1] * e_i)
-                                x = at + pf[1] * Rz + pf[0] * e_i
-                                q = in_plane(x)
-                                queries += 1
-                                line, along = nearest_of(s, world, from_line, to_line, q)
-                                depth, m2, share, past = below(s, world, two, q, line, along)
-                                m = in_space(m2, x, q[0])
-                                g = -wp.dot(n3, m)
-                                if g <= zero:
-                                    continue
-                                line = natural(line)
-                                drift2 = s.speed[world, line] + share * (
-                                    s.speed[world, line + 1] - s.speed[world, line]
-                                )
-                                drift = in_space(drift2, x, q[0])
-                                grow2 = s.speed[world, line_k] + f * (
-                                    s.speed[world, line_k + 1] - s.speed[world, line_k]
-                                )
-                                v = velocity + wp.cross(spin, x - at) + grow2[0] * e_i + grow2[1] * Rz - drift
-                                out = wp.dot(v, m)
-                                bound = depth
-                                if implicit:
-                                    bound += h * wp.max(out, zero)
-                                dx = -wp.dot(u3, m)
-                                dy = -wp.dot(e_c, m)
-                                M = zero
-                                cx = zero
-                                cy = zero
-                                if part == 1:
-                                    if bound > zero:
-                                        M = l * step_angle * pf[0]  # a quarter of the element
-                                else:
-                                    w = half * step_angle / real(n)
-                                    dw = half * (p1[0] - p0[0]) / real(n)
-                                    clipped = past > -wp.sqrt(
-                                        l * l + w * w * (pf[0] + wp.abs(dw)) * (pf[0] + wp.abs(dw))
-                                    )
-                                    past_x = zero
-                                    past_y = zero
-                                    if clipped:
-                                        u2 = s.along[world, line]
-                                        if along < half * s.length[world, line]:
-                                            u2 = -u2
-                                        edge = in_space(u2, x, q[0])
-                                        past_x = wp.dot(edge, u3)
-                                        past_y = wp.dot(edge, e_c)
-                                    M, cx, cy = inside(
-                                        l,
-                                        w * (pf[0] - dw),
-                                        w * (pf[0] + dw),
-                                        bound,
-                                        dx,
-                                        dy,
-                                        past,
-                                        past_x,
-                                        past_y,
-                                        clipped,
-                                    )
-                                if M <= zero:
-                                    continue
-                                M = part_share * M
-                                point = x + cx * u3 + cy * e_c
-                                depth += dx * cx + dy * cy
-                                if depth > reach:
-                                    continue
-                                v += wp.cross(spin, point - x)
-                                out = wp.dot(v, m)
-                                law = pairs.contacts[
-                                    pairs.first_contact[pair] + s.layer[line_k] * pairs.layers[pair] + s.layer[line]
-                                ]
-                                elastic = law.c * depth * M
-                                outgoing = out * M
-                                damping = law.d * penalty.damping_share(depth, law.s_d0)
-                                damping = penalty.release_damping(elastic, damping, outgoing)
-                                N = g * (elastic - damping * outgoing)
-                                if N <= zero and not implicit:
-                                    continue
-                                touched = 1
-                                arm = point - centre
-                                force += N * m
-                                moment += wp.cross(arm, N * m)
-                                if implicit:
-                                    weight = g * h * (h * law.c + damping) * M
-                                    lever = wp.cross(arm, m)
-                                    push += wp.outer(weight * m, m)
-                                    mixed += wp.outer(weight * m, lever)
-                                    turn += wp.outer(weight * lever, lever)
-                                held = wp.min(N, N + g * law.c * now * outgoing)
-                                if held <= zero:
-                                    continue
-                                if part == 0 or (deep == real(1.0) and i + j == 0):
-                                    polygons += 1
-                                load += held
-                                pressed += held * m
-                                carried += held * drift
-                                area += M
-                                middle += M * point
-                                stiffness += g * law.c * M
-                                tangential = tangential + vec4(
-                                    law.c_t * M, law.d_t * M, law.mu_stick * held, law.mu_slip * held
-                                )
-                                depth += now * out
-                                deepest = wp.max(deepest, depth)
-                                if depth > law.thickness:
-                                    flags = flags | (1 << t.DEEP)
-                                if depth > real(NEARLY_LOST) * pairs.reach[pair]:
-                                    flags = flags | (1 << t.LOST)
-                                if law.far == 1:
-                                    flags = flags | (1 << t.KAPPA)
-                    if load > zero:
-                        whole += area
-                        point = middle / area
-                        normal = wp.normalize(pressed)
-                        drift = carried / load
-                        mid3 = at + mid[1] * Rz + mid[0] * e_r
-                        own = base + (k - first) * sectors + sector
-                        grow = shape_speed(s, world, line_k, half)
-                        growth = grow[0] * e_r + grow[1] * Rz - drift
-                        drag, weight = element_friction(
-                            pairs, e, world, pair, own, implicit, normal, tangential,
-                            mid3 - e.anchor[world, own], velocity + wp.cross(spin, mid3 - at) + growth,
-                            velocity + wp.cross(spin, point - at) + growth,
-                        )  # fmt: skip
-                        lever = point - centre
-                        force += drag
-                        moment += wp.cross(lever, drag)
-                        slot = base + wp.atomic_add(e.counts, world, pair, t.ACTIVE, 1)
-                        e.active[world, slot] = own - base
-                        e.area[world, slot] = area
-                        e.load[world, slot] = load
-                        e.normal[world, slot] = normal
-                        e.centre[world, slot] = point
-                        e.carry[world, slot] = drift
-                        e.tangential[world, slot] = tangential
-                        if implicit:
-                            tangent = wp.diag(vec3(weight, weight, weight)) - wp.outer(weight * normal, normal)
-                            cross = wp.skew(lever)
-                            push += tangent
-                            mixed = mixed - tangent * cross
-                            turn = turn - cross * (tangent * cross)
-        wp.atomic_add(e.counts, world, pair, t.TESTS, tests)
-        wp.atomic_add(e.counts, world, pair, t.QUERIES, queries)
-        if touched == 1:
-            wp.atomic_add(sums.wrench, world, pair, vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2]))
-            wp.atomic_add(sums.block, world, pair, assemble(push, mixed, turn))
-            wp.atomic_max(sums.depth, world, pair, deepest)
-            wp.atomic_add(sums.area, world, pair, whole)
-            wp.atomic_add(sums.stiffness, world, pair, stiffness)
-            wp.atomic_add(sums.polygons, world, pair, polygons)
-            wp.atomic_or(sums.flags, world, pair, flags)
+                    line = s.line[world, natural(k)]
+                    near = search_element(s.line, s.box, world, first, last, first_block, F, line, e_r, e_p)
+                    if near.touches == 1:
+                        slot = base + wp.atomic_add(lists.counts, world, pair, t.LISTED, 1)
+                        lists.element[world, slot] = (k - start) * sectors + sector
+                        lists.first[world, slot] = near.first
+                        lists.last[world, slot] = near.last
+                        lists.plain[world, slot] = near.plain
+        wp.atomic_add(lists.counts, world, pair, t.TESTS, tests)
+
+    @wp.func
+    def press(
+        s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums,
+        world: int, pair: int, lane: int,
+    ):  # fmt: skip
+        """Normal force and friction of every listed element, implicit block of the pair."""
+        if lists.counts[world, pair, t.ASLEEP] == 1:
+            return
+        zero = real(0.0)
+        F = frame(s, rounds, pairs, places, world, pair)
+        clear = pairs.margin[pair]
+        start = s.first[F.one]
+        sectors = rounds.sectors[F.one]
+        refine = rounds.refine[F.one]
+        base = pairs.first_element[pair]
+        total = Touch()
+        near = Near()
+        block = Block()
+        mapped = int(0)
+        for index in range(lane, lists.counts[world, pair, t.LISTED], pairs.lanes):
+            slot = natural(base + index)
+            element = natural(lists.element[world, slot])
+            near.first = lists.first[world, slot]
+            near.last = lists.last[world, slot]
+            near.plain = lists.plain[world, slot]
+            k = element / sectors
+            table = rounds.first_angle[F.one] + (element - k * sectors) * (1 + refine)
+            a = rounds.angle[natural(table)]
+            e_r = a[0] * F.Rx + a[1] * F.Ry
+            e_p = a[0] * F.Ry - a[1] * F.Rx
+            line = s.line[world, natural(start + k)]
+            near, part = map_middle(s.line, world, F, line, near, e_r, e_p)
+            mapped += 1
+            if near.touches == 0:
+                clear = wp.min(clear, near.gap)
+                continue
+            clear = zero
+            touch = Touch()
+            if near.deep < real(1.0):
+                mapped += refine * refine
+                share = real(1.0) - near.deep
+                touch, block = press_parts(
+                    s.line, rounds.angle, pairs.contacts, world, F, line, near, table, refine, share, touch, block
+                )
+            if near.deep > zero:
+                part.area = near.deep * part.area
+                touch = press_part(pairs.contacts, F, line, part, touch)
+                if touch.weight > zero:
+                    block = stiffen(block, part.point - F.centre, part.normal, touch.weight)
+            if touch.load > zero:
+                own = base + element
+                state = int(t.FREE)
+                if e.seen[world, own] == e.tick[world]:
+                    state = e.state[world, own]
+                rubbed = rub(F, line, e_r, touch, state, e.anchor[world, own], pairs.stick_speed[pair])
+                arm = rubbed.point - F.centre
+                touch.force += rubbed.drag
+                touch.moment += wp.cross(arm, rubbed.drag)
+                if rubbed.weight > zero:
+                    block = grip(block, arm, rubbed.normal, rubbed.weight)
+                slot = natural(base + wp.atomic_add(e.counts, world, pair, t.ACTIVE, 1))
+                e.active[world, slot] = element
+                e.area[world, slot] = touch.area
+                e.load[world, slot] = touch.load
+                e.normal[world, slot] = rubbed.normal
+                e.centre[world, slot] = rubbed.point
+                e.carry[world, slot] = rubbed.drift
+                e.tangential[world, slot] = touch.tangential
+            if touch.pushed == 1:
+                total = add(total, touch)
+        wp.atomic_min(lists.clear, world, pair, clear)
+        wp.atomic_add(e.counts, world, pair, t.MAPPED, mapped)
+        if total.pushed == 1:
+            f = total.force
+            m = total.moment
+            wp.atomic_add(sums.wrench, world, pair, vec6(f[0], f[1], f[2], m[0], m[1], m[2]))
+            if F.ahead > zero:
+                wp.atomic_add(sums.block, world, pair, assemble(block.push, block.mixed, block.turn))
+            wp.atomic_max(sums.depth, world, pair, total.deepest)
+            wp.atomic_add(sums.area, world, pair, total.area)
+            wp.atomic_add(sums.stiffness, world, pair, total.stiffness)
+            wp.atomic_add(sums.polygons, world, pair, total.polygons)
+            wp.atomic_or(sums.flags, world, pair, total.flags)
             sums.touched[world, pair] = 1
 
     @wp.func
@@ -602,18 +533,18 @@ def revolution_kernels(name: str) -> SimpleNamespace:
 
     @wp.func
     def place_now(
-        s: Sections, pairs: Pairs, places: Places, sums: Sums, world: int, pair: int,
+        rounds: Rounds, pairs: Pairs, places: Places, sums: Sums, world: int, pair: int,
         position: poses, rotation: turns, velocity: poses, spinning: poses,
     ):  # fmt: skip
         """Poses after the step, and what it gave the named body: f - B (v+ - v) / h."""
-        twist = place(s, pairs, places, world, pair, real(0.0), position, rotation, velocity, spinning)
+        twist = place(rounds, pairs, places, world, pair, real(0.0), position, rotation, velocity, spinning)
         gained = (real(1.0) / pairs.step[0]) * (twist - places.twist[world, pair])
         sums.effective[world, pair] = sums.named_wrench[world, pair] - sums.named_block[world, pair] * gained
         if (sums.flags[world, pair] & (1 << t.KAPPA)) != 0:
             sums.said[world, pair] = 1
 
     @wp.func
-    def stick(s: Sections, pairs: Pairs, places: Places, e: Elements, world: int, pair: int, lane: int):
+    def stick(s: Sections, rounds: Rounds, pairs: Pairs, places: Places, e: Elements, world: int, pair: int, lane: int):
         """Stick points after the step: stay, follow the slip, or begin; 000 eq. 2 with return mapping."""
         h = pairs.step[0]
         at = places.position[world, pair]
@@ -622,18 +553,17 @@ def revolution_kernels(name: str) -> SimpleNamespace:
         spin = places.spin[world, pair]
         base = pairs.first_element[pair]
         one = pairs.surface[pair, 0]
-        sectors = s.sectors[one]
-        stride = 3 + s.refine[one]
+        sectors = rounds.sectors[one]
+        stride = 1 + rounds.refine[one]
         tick = e.tick[world]
         for slot in range(base + lane, base + e.counts[world, pair, t.ACTIVE], pairs.lanes):
             element = e.active[world, slot]
             own = base + element
-            line = s.first[one] + element / sectors
-            a = s.angle[s.first_angle[one] + (element % sectors) * stride]
+            line = s.line[world, s.first[one] + element / sectors]
+            a = rounds.angle[rounds.first_angle[one] + (element % sectors) * stride]
             half = real(0.5)
-            middle = half * (s.point[world, line] + s.point[world, line + 1])
-            middle += laws.bulge(s.tilt[world, line], half) * laws.outward(s.along[world, line], s.sign[one])
-            grow = shape_speed(s, world, line, half)
+            middle = line.point + half * line.way + laws.bulge(line.tilt, half) * line.normal
+            grow = line.speed + half * line.more_speed
             arm = R * vec3(middle[0] * a[0], middle[0] * a[1], middle[1])
             mid = at + arm
             carry = e.carry[world, slot]
@@ -659,8 +589,14 @@ def revolution_kernels(name: str) -> SimpleNamespace:
     # ---- one thread a world ---------------------------------------------------------------------------
 
     @wp.kernel(module=module)
+    def shape_up_world(s: Sections):
+        world = wp.tid()
+        for surface in range(s.sign.shape[0]):
+            shape_up(s, world, surface)
+
+    @wp.kernel(module=module)
     def evaluate_world(
-        s: Sections, pairs: Pairs, places: Places, e: Elements, sums: Sums,
+        s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums,
         position: poses, rotation: turns, velocity: poses, spinning: poses,
         wrench_out: wrenches, implicit_out: blocks, status_out: statuses,
     ):  # fmt: skip
@@ -668,68 +604,74 @@ def revolution_kernels(name: str) -> SimpleNamespace:
         for surface in range(s.sign.shape[0]):
             shape_up(s, world, surface)
         for pair in range(pairs.named.shape[0]):
-            place_ahead(s, pairs, places, e, sums, world, pair, position, rotation, velocity, spinning)
-            press(s, pairs, places, e, sums, world, pair, 0)
+            place_ahead(s, rounds, pairs, places, lists, e, sums, world, pair, position, rotation, velocity, spinning)
+            search(s, rounds, pairs, places, lists, world, pair, 0)
+            press(s, rounds, pairs, places, lists, e, sums, world, pair, 0)
         gather(pairs, places, sums, world, wrench_out, implicit_out, status_out)
 
     @wp.kernel(module=module)
     def commit_world(
-        s: Sections, pairs: Pairs, places: Places, e: Elements, sums: Sums,
+        s: Sections, rounds: Rounds, pairs: Pairs, places: Places, e: Elements, sums: Sums,
         position: poses, rotation: turns, velocity: poses, spinning: poses,
     ):  # fmt: skip
         world = wp.tid()
         for pair in range(pairs.named.shape[0]):
-            place_now(s, pairs, places, sums, world, pair, position, rotation, velocity, spinning)
-            stick(s, pairs, places, e, world, pair, 0)
+            place_now(rounds, pairs, places, sums, world, pair, position, rotation, velocity, spinning)
+            stick(s, rounds, pairs, places, e, world, pair, 0)
         e.tick[world] = e.tick[world] + 1
 
-    # ---- lanes of a pair, for a GPU ------------------------------------------------------------------------
+    # ---- lanes of a pair, for a GPU -------------------------------------------------------------------
 
-    @wp.kernel(module=module)
+    @wp.kernel(module=lanes_module)
     def shape_up_surfaces(s: Sections):
         world, surface = wp.tid()
         shape_up(s, world, surface)
 
-    @wp.kernel(module=module)
+    @wp.kernel(module=lanes_module)
     def place_pairs_ahead(
-        s: Sections, pairs: Pairs, places: Places, e: Elements, sums: Sums,
+        s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums,
         position: poses, rotation: turns, velocity: poses, spinning: poses,
     ):  # fmt: skip
         world, pair = wp.tid()
-        place_ahead(s, pairs, places, e, sums, world, pair, position, rotation, velocity, spinning)
+        place_ahead(s, rounds, pairs, places, lists, e, sums, world, pair, position, rotation, velocity, spinning)
 
-    @wp.kernel(module=module)
-    def press_lanes(s: Sections, pairs: Pairs, places: Places, e: Elements, sums: Sums):
+    @wp.kernel(module=lanes_module)
+    def search_lanes(s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists):
         world, pair, lane = wp.tid()
-        press(s, pairs, places, e, sums, world, pair, lane)
+        search(s, rounds, pairs, places, lists, world, pair, lane)
 
-    @wp.kernel(module=module)
+    @wp.kernel(module=lanes_module)
+    def press_lanes(s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums):
+        world, pair, lane = wp.tid()
+        press(s, rounds, pairs, places, lists, e, sums, world, pair, lane)
+
+    @wp.kernel(module=lanes_module)
     def gather_worlds(
         pairs: Pairs, places: Places, sums: Sums, wrench_out: wrenches, implicit_out: blocks, status_out: statuses
     ):
         gather(pairs, places, sums, wp.tid(), wrench_out, implicit_out, status_out)
 
-    @wp.kernel(module=module)
+    @wp.kernel(module=lanes_module)
     def place_pairs_now(
-        s: Sections, pairs: Pairs, places: Places, sums: Sums,
+        rounds: Rounds, pairs: Pairs, places: Places, sums: Sums,
         position: poses, rotation: turns, velocity: poses, spinning: poses,
     ):  # fmt: skip
         world, pair = wp.tid()
-        place_now(s, pairs, places, sums, world, pair, position, rotation, velocity, spinning)
+        place_now(rounds, pairs, places, sums, world, pair, position, rotation, velocity, spinning)
 
-    @wp.kernel(module=module)
-    def stick_lanes(s: Sections, pairs: Pairs, places: Places, e: Elements):
+    @wp.kernel(module=lanes_module)
+    def stick_lanes(s: Sections, rounds: Rounds, pairs: Pairs, places: Places, e: Elements):
         world, pair, lane = wp.tid()
-        stick(s, pairs, places, e, world, pair, lane)
+        stick(s, rounds, pairs, places, e, world, pair, lane)
 
-    @wp.kernel(module=module)
+    @wp.kernel(module=lanes_module)
     def count_steps(e: Elements):
         world = wp.tid()
         e.tick[world] = e.tick[world] + 1
 
     return SimpleNamespace(
-        module=module, types=ty, evaluate_world=evaluate_world, commit_world=commit_world,
-        shape_up_surfaces=shape_up_surfaces, place_pairs_ahead=place_pairs_ahead, press_lanes=press_lanes,
-        gather_worlds=gather_worlds, place_pairs_now=place_pairs_now, stick_lanes=stick_lanes,
-        count_steps=count_steps,
+        module=module, lanes_module=lanes_module, types=ty, shape_up_world=shape_up_world, evaluate_world=evaluate_world, commit_world=commit_world,
+        shape_up_surfaces=shape_up_surfaces, place_pairs_ahead=place_pairs_ahead, search_lanes=search_lanes,
+        press_lanes=press_lanes, gather_worlds=gather_worlds, place_pairs_now=place_pairs_now,
+        stick_lanes=stick_lanes, count_steps=count_steps,
     )  # fmt: skip

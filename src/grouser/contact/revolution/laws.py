@@ -10,16 +10,22 @@ from typing import Any
 
 import warp as wp
 
-GAUSS = 0.28867513459481287  # 1 / (2 sqrt 3): points of Gauss's rule, of an element's side from its middle
+PASSAGE = 0.25  # of the spread of an element's depth: over which it passes from the border to the inside
 
 
 @wp.func
-def box_gap2(p: Any, low: Any, high: Any):
-    """Square of the distance [m^2] of a point from a box in the plane."""
+def box_gap2(p: Any, box: Any):
+    """Square of the distance [m^2] of a point from a box in the plane: least r, z, greatest r, z."""
     zero = p[0] - p[0]
-    x = wp.max(wp.max(low[0] - p[0], p[0] - high[0]), zero)
-    y = wp.max(wp.max(low[1] - p[1], p[1] - high[1]), zero)
+    x = wp.max(wp.max(box[0] - p[0], p[0] - box[2]), zero)
+    y = wp.max(wp.max(box[1] - p[1], p[1] - box[3]), zero)
     return x * x + y * y
+
+
+@wp.func
+def boxes_gap(a: Any, b: Any):
+    """At least this far [m] are two boxes apart; below 0 where they overlap."""
+    return wp.max(wp.max(a[0] - b[2], b[0] - a[2]), wp.max(a[1] - b[3], b[1] - a[3]))
 
 
 @wp.func
@@ -54,24 +60,24 @@ def bulge(tilt: Any, t: Any):
 
 
 @wp.func
-def ring_bounds(at: Any, axis: Any, low: Any, high: Any):
-    """Where a band of one body, r and z from `low` to `high`, can lie in the half plane of the other: a box.
+def ring_box(at: Any, axis: Any, box: Any):
+    """Where a band of one body, r and z within a box, can lie in the half plane of the other: a box.
 
     `at` is its origin and `axis` its axis in the other's axes. A point is at + z axis + r e with e normal to the axis:
     e has an axial part of at most sin(tilt) and a radial part of at least cos(tilt).
     """
-    zero = low[0] - low[0]
+    zero = box[0] - box[0]
     one = zero + type(zero)(1.0)
     tilt = wp.sqrt(wp.max(one - axis[2] * axis[2], zero))
-    near = at + low[1] * axis
-    far = at + high[1] * axis
-    off_near = wp.sqrt(near[0] * near[0] + near[1] * near[1])
-    off_far = wp.sqrt(far[0] * far[0] + far[1] * far[1])
-    off = wp.max(off_near, off_far)
-    least = wp.max(low[0] * wp.abs(axis[2]) - off, off - tilt * (high[1] - low[1]) - high[0])
-    return (
-        type(low)(wp.max(least, zero), wp.min(near[2], far[2]) - high[0] * tilt),
-        type(low)(off + high[0], wp.max(near[2], far[2]) + high[0] * tilt),
+    near = at + box[1] * axis
+    far = at + box[3] * axis
+    off = wp.max(wp.sqrt(near[0] * near[0] + near[1] * near[1]), wp.sqrt(far[0] * far[0] + far[1] * far[1]))
+    least = wp.max(box[0] * wp.abs(axis[2]) - off, off - tilt * (box[3] - box[1]) - box[2])
+    return type(box)(
+        wp.max(least, zero),
+        wp.min(near[2], far[2]) - box[2] * tilt,
+        off + box[2],
+        wp.max(near[2], far[2]) + box[2] * tilt,
     )
 
 
@@ -86,4 +92,14 @@ def inner_share(depth: Any, spread: Any):
     one = zero + type(depth)(1.0)
     if spread <= zero:
         return wp.where(depth > zero, one, zero)
-    return wp.clamp(depth / spread - one, zero, one)
+    return wp.clamp((depth / spread - one) / type(depth)(PASSAGE), zero, one)
+
+
+@wp.func
+def climb(slope: Any, curvature: Any, half_side: Any):
+    """Most that g x - k x^2 / 2 comes to between -l and l [m]."""
+    zero = slope - slope
+    x = half_side
+    if curvature * half_side > wp.abs(slope):
+        x = wp.abs(slope) / curvature
+    return wp.max(wp.abs(slope) * x - type(slope)(0.5) * curvature * x * x, zero)

@@ -11,7 +11,6 @@ import warp as wp
 
 from grouser.contact.layers import contact_constants
 from grouser.contact.penalty import KAPPA_LIMIT
-from grouser.contact.revolution import laws
 from grouser.contact.revolution import types as t
 from grouser.contact.revolution.bodies import RevolutionBody, RevolutionPair
 from grouser.contact.revolution.kernels import revolution_kernels
@@ -21,6 +20,7 @@ from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 
 REACH = 2.0  # of the layers' thickness: depth up to which contact is looked for
+MARGIN = 0.25  # of an element's mean length: relative motion a list of near elements lasts for
 GPU_LANES = 128  # threads that share a pair on a GPU
 PATCH = 8  # numbers of an element in the patch channel
 REASONS = {
@@ -129,19 +129,17 @@ class RevolutionContact:
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
         self.types, self.kernels = t.revolution_types(self.precision.name), revolution_kernels(self.precision.name)
         self.worlds = motion.position.shape[0]
-        self.lanes = 1 if self.device.is_cpu else GPU_LANES
+        self.fused = self.device.is_cpu  # one thread a world, one launch
+        self.lanes = 1 if self.fused else GPU_LANES
         self._h = step
         self._step = wp.array([step], dtype=self.precision.real, device=self.device)
         self._first_element = np.cumsum([0] + [pair.order[0].elements for pair in self.pairs])
-        self._sections = self._make_sections()
-        self._pairs = self._make_pairs(rows)
-        self._places, self._elements, self._sums = self._make_places(), self._make_elements(), self._make_sums()
+        self._sections, self._rounds, self._pairs = self._make_sections(), self._make_rounds(), self._make_pairs(rows)
+        self._places, self._lists, self._elements, self._sums = (
+            self._make_places(), self._make_lists(), self._make_elements(), self._make_sums()
+        )  # fmt: skip
         self._graphs: dict[str, Any] = {}
         self._put_profiles(range(self.worlds))
-        wp.launch(
-            self.kernels.shape_up_surfaces, dim=(self.worlds, len(self.surfaces)), inputs=[self._sections],
-            device=self.device,
-        )  # fmt: skip
 
     def _array(self, values, dtype, kind=None) -> wp.array:
         return wp.array(np.ascontiguousarray(values, kind), dtype=dtype, device=self.device)
@@ -158,32 +156,35 @@ class RevolutionContact:
     def _make_sections(self):
         s, p, surfaces = self.types.Sections(), self.precision, list(self.surfaces.values())
         counts = [side.profile.count for side in surfaces]
+        blocks = [-(-(n - 1) // t.BLOCK) for n in counts]
         self._first = np.cumsum([0, *counts])
         self._index = {name: k for k, name in enumerate(self.surfaces)}
-        blocks = [-(-(n - 1) // t.BLOCK) for n in counts]
-        angles = [_angles(int(side.sectors), int(side.refine)) for side in surfaces]
         s.first = self._indices(self._first)
         s.first_block = self._indices(np.cumsum([0, *blocks]))
         s.sign = self._reals([-1 if side.profile.inner else 1 for side in surfaces])
         s.edge = self._indices([
             [-1, -1] if side.profile.closed else [int(edge) for edge in side.profile.edges] for side in surfaces
         ])  # fmt: skip
-        s.sectors = self._indices([side.sectors for side in surfaces])
-        s.refine = self._indices([side.refine for side in surfaces])
-        s.first_angle = self._indices(np.cumsum([0] + [len(a) for a in angles])[:-1])
-        s.angle = self._reals(np.concatenate(angles), p.vec2)
         s.layer = self._indices(np.concatenate([np.append(side.layer_of_line, 0) for side in surfaces]))
-        s.mount = self._reals([side.position for side in surfaces], p.vec3)
-        s.mount_turn = self._reals([side.rotation for side in surfaces], p.mat33)
-        total = sum(counts)
         s.curved = self._indices(np.concatenate([np.append(side.profile.curved, 0) for side in surfaces]))
-        s.point, s.speed, s.along, s.corner, s.start, s.end, s.tilt = self._zeros(total, *[p.vec2] * 7)
-        s.length, s.bend, s.sharp = self._zeros(total, p.real, p.real, wp.int32)
-        s.low, s.high = self._zeros(sum(blocks), p.vec2, p.vec2)
-        s.changed, s.height = self._zeros(len(surfaces), wp.int32, p.real)
-        self._host = {name: self._mirror(getattr(s, name)) for name in ("point", "speed", "changed")}
-        self._written = False
+        total = sum(counts)
+        s.point, s.speed, s.before, s.before_speed, s.corner = self._zeros(total, *[p.vec2] * 5)
+        s.kind, s.line = self._zeros(total, wp.int32, self.types.Line)
+        s.wander, s.height = self._zeros(len(surfaces), p.real, p.real)
+        (s.box,) = self._zeros(sum(blocks), p.vec4)
+        self._host = {name: self._mirror(getattr(s, name)) for name in ("point", "speed")}
         return s
+
+    def _make_rounds(self):
+        a, p, surfaces = self.types.Rounds(), self.precision, list(self.surfaces.values())
+        angles = [_angles(int(side.sectors), int(side.refine)) for side in surfaces]
+        a.sectors = self._indices([side.sectors for side in surfaces])
+        a.refine = self._indices([side.refine for side in surfaces])
+        a.first_angle = self._indices(np.cumsum([0] + [len(entry) for entry in angles])[:-1])
+        a.angle = self._reals(np.concatenate(angles), p.vec2)
+        a.mount = self._reals([side.position for side in surfaces], p.vec3)
+        a.mount_turn = self._reals([side.rotation for side in surfaces], p.mat33)
+        return a
 
     def _mirror(self, array: wp.array) -> tuple[wp.array, np.ndarray]:
         """A device array on the host, to be written without allocating: itself on a CPU."""
@@ -202,6 +203,7 @@ class RevolutionContact:
         q.both_move = self._indices([pair.moves for pair in self.pairs])
         q.radius = self._reals([sides[0].radius for sides in order])
         q.reach = self._reals(self.reach)
+        q.margin = self._reals([MARGIN * sides[0].edge for sides in order])
         q.stick_speed = self._reals([
             max(layer.stick_speed for side in sides for layer in side.layers) for sides in order
         ])  # fmt: skip
@@ -222,6 +224,16 @@ class RevolutionContact:
         a, p, n = self.types.Places(), self.precision, len(self.pairs)
         a.position, a.velocity, a.spin, a.centre, a.apart, a.world_position = self._zeros(n, *[p.vec3] * 6)
         a.rotation, a.world_rotation, a.twist = self._zeros(n, p.mat33, p.mat33, p.vec6)
+        return a
+
+    def _make_lists(self):
+        a, p, n, pairs = self.types.Lists(), self.precision, int(self._first_element[-1]), len(self.pairs)
+        a.counts = wp.zeros((self.worlds, pairs, t.LIST_COUNTS), dtype=wp.int32, device=self.device)
+        a.position, a.rotation, a.wander = self._zeros(pairs, p.vec3, p.mat33, p.real)
+        a.clear_position, a.clear_rotation, a.clear_wander, a.clear = self._zeros(
+            pairs, p.vec3, p.mat33, p.real, p.real
+        )
+        a.element, a.first, a.last, a.plain = self._zeros(n, *[wp.int32] * 4)
         return a
 
     def _make_elements(self):
@@ -256,7 +268,7 @@ class RevolutionContact:
         if new.shape != (last - first, 2):
             raise InputError(f"profile of {name!r}: {new.shape} samples are not allowed; {(last - first, 2)} are")
         check_samples(new, name)
-        self._write(first, last, self._index[name], new, speed, worlds)
+        self._write(first, last, new, speed, worlds)
 
     def spread(self, name: str, way: float, speed: float = 0.0, worlds: Sequence[int] | slice = slice(None)) -> None:
         """Widen a surface: its first profile with `way` [m] added to every r, moving at `speed` [m/s] radially."""
@@ -266,7 +278,7 @@ class RevolutionContact:
         if new[:, 0].min() < 0:
             raise InputError(f"profile of {name!r}: spread by {way:g} m makes r negative; its least r is "
                              f"{self.surfaces[name].profile.r.min():g} m")  # fmt: skip
-        self._write(first, last, self._index[name], new, (speed, 0.0), worlds)
+        self._write(first, last, new, (speed, 0.0), worlds)
 
     def _range(self, name: str) -> tuple[int, int]:
         if name not in self.surfaces:
@@ -274,28 +286,27 @@ class RevolutionContact:
         k = self._index[name]
         return int(self._first[k]), int(self._first[k + 1])
 
-    def _write(self, first: int, last: int, surface: int, samples, speed, worlds) -> None:
+    def _write(self, first: int, last: int, samples, speed, worlds) -> None:
         self._host["point"][1][worlds, first:last] = samples
         self._host["speed"][1][worlds, first:last] = speed
-        self._host["changed"][1][worlds, surface] = 1
         if not self.device.is_cpu:
             for name, (host, _) in self._host.items():
                 wp.copy(getattr(self._sections, name), host)
-        self._written = True
 
     def _put_profiles(self, worlds: Sequence[int]) -> None:
         """The first profile of every surface."""
         for name, side in self.surfaces.items():
             first, last = self._range(name)
-            self._write(first, last, self._index[name], side.profile.samples, 0.0, list(worlds))
+            self._write(first, last, side.profile.samples, 0.0, list(worlds))
+        if self.fused:
+            self._launch(self.kernels.shape_up_world, self.worlds, self._sections)
+        else:
+            self._launch(self.kernels.shape_up_surfaces, (self.worlds, len(self.surfaces)), self._sections)
 
     # ---- the step -------------------------------------------------------------------------------------
 
     def evaluate(self, h: float) -> None:
         self._run("evaluate", h, self._launch_evaluate)
-        if self._written and not self.device.is_cpu:  # the device has taken them up
-            self._host["changed"][1][...] = 0
-        self._written = False
 
     def commit(self, h: float) -> None:
         self._run("commit", h, self._launch_commit)
@@ -306,7 +317,7 @@ class RevolutionContact:
             self._h = h
             self._step.fill_(h)
         if name not in self._graphs:
-            wp.load_module(self.kernels.module, device=self.device)
+            wp.load_module(self.kernels.module if self.fused else self.kernels.lanes_module, device=self.device)
             with wp.ScopedCapture(device=self.device) as capture:
                 launch()
             self._graphs[name] = capture.graph
@@ -317,30 +328,31 @@ class RevolutionContact:
 
     def _launch_evaluate(self) -> None:
         """Poses at the end of the step, elements against sections, sums to the bodies."""
-        k, m = self.kernels, self.motion
-        s, q, places, e, sums = self._sections, self._pairs, self._places, self._elements, self._sums
+        k, m, where = self.kernels, self.motion, (self._sections, self._rounds, self._pairs, self._places, self._lists)
+        e, sums = self._elements, self._sums
         moving = (m.position, m.rotation, m.velocity, m.spin)
         outputs = (self.out.wrench, self.out.implicit, self.out.status)
-        if self.device.is_cpu:
-            self._launch(k.evaluate_world, self.worlds, s, q, places, e, sums, *moving, *outputs)
+        if self.fused:
+            self._launch(k.evaluate_world, self.worlds, *where, e, sums, *moving, *outputs)
             return
         by_pair = (self.worlds, len(self.pairs))
-        self._launch(k.shape_up_surfaces, (self.worlds, len(self.surfaces)), s)
-        self._launch(k.place_pairs_ahead, by_pair, s, q, places, e, sums, *moving)
-        self._launch(k.press_lanes, (*by_pair, self.lanes), s, q, places, e, sums)
-        self._launch(k.gather_worlds, self.worlds, q, places, sums, *outputs)
+        self._launch(k.shape_up_surfaces, (self.worlds, len(self.surfaces)), self._sections)
+        self._launch(k.place_pairs_ahead, by_pair, *where, e, sums, *moving)
+        self._launch(k.search_lanes, (*by_pair, self.lanes), *where)
+        self._launch(k.press_lanes, (*by_pair, self.lanes), *where, e, sums)
+        self._launch(k.gather_worlds, self.worlds, self._pairs, self._places, sums, *outputs)
 
     def _launch_commit(self) -> None:
         """Stick points go on with the motion at the end of the step."""
-        k, m = self.kernels, self.motion
-        s, q, places, e, sums = self._sections, self._pairs, self._places, self._elements, self._sums
+        k, m, e, sums = self.kernels, self.motion, self._elements, self._sums
+        rounds, pairs, places = self._rounds, self._pairs, self._places
         moving = (m.position, m.rotation, m.velocity, m.spin)
-        if self.device.is_cpu:
-            self._launch(k.commit_world, self.worlds, s, q, places, e, sums, *moving)
+        if self.fused:
+            self._launch(k.commit_world, self.worlds, self._sections, rounds, pairs, places, e, sums, *moving)
             return
         by_pair = (self.worlds, len(self.pairs))
-        self._launch(k.place_pairs_now, by_pair, s, q, places, sums, *moving)
-        self._launch(k.stick_lanes, (*by_pair, self.lanes), s, q, places, e)
+        self._launch(k.place_pairs_now, by_pair, rounds, pairs, places, sums, *moving)
+        self._launch(k.stick_lanes, (*by_pair, self.lanes), self._sections, rounds, pairs, places, e)
         self._launch(k.count_steps, self.worlds, e)
 
     # ---- state, channels ------------------------------------------------------------------------------
@@ -355,13 +367,11 @@ class RevolutionContact:
         ), fatal  # fmt: skip
 
     def state(self) -> dict[str, wp.array]:
+        """What lines and lists hold follows from the samples and the poses."""
         s, e, sums = self._sections, self._elements, self._sums
         return {
-            "point": s.point, "speed": s.speed, "changed": s.changed, "along": s.along, "length": s.length,
-            "corner": s.corner, "sharp": s.sharp, "start": s.start, "end": s.end, "tilt": s.tilt, "bend": s.bend,
-            "height": s.height, "low": s.low, "high": s.high,
-            "counts": e.counts, "tick": e.tick, "active": e.active, "area": e.area, "load": e.load,
-            "normal": e.normal, "centre": e.centre, "carry": e.carry, "tangential": e.tangential,
+            "point": s.point, "speed": s.speed, "counts": e.counts, "tick": e.tick, "active": e.active, "area": e.area,
+            "load": e.load, "normal": e.normal, "centre": e.centre, "carry": e.carry, "tangential": e.tangential,
             "state": e.state, "seen": e.seen, "anchor": e.anchor, "said": sums.said, "flags": sums.flags,
             "twist": self._places.twist, "named_wrench": sums.named_wrench, "named_block": sums.named_block,
             "effective": sums.effective, "depth": sums.depth, "contact_area": sums.area, "polygons": sums.polygons,
@@ -374,12 +384,15 @@ class RevolutionContact:
             host[chosen] = 0
             array.assign(host)
         self._put_profiles(chosen)
-        self._launch(self.kernels.shape_up_surfaces, (self.worlds, len(self.surfaces)), self._sections)
 
     def work(self) -> dict[str, np.ndarray]:
-        """(world, pair) of the last step: elements in contact, elements looked at, points mapped besides."""
-        counts = self._elements.counts.numpy()
-        return {"active": counts[..., t.ACTIVE], "tests": counts[..., t.TESTS], "queries": counts[..., t.QUERIES]}
+        """(world, pair) counts: points mapped and elements in contact in the last step; elements listed as near,
+        patches and elements looked at by the last search; searches since the start."""
+        lists, counts = self._lists.counts.numpy(), self._elements.counts.numpy()
+        return {
+            "mapped": counts[..., t.MAPPED], "active": counts[..., t.ACTIVE], "listed": lists[..., t.LISTED],
+            "tests": lists[..., t.TESTS], "searches": lists[..., t.SEARCHES],
+        }  # fmt: skip
 
     def patch(self, world: int = 0) -> np.ndarray:
         """(element, 8) elements in contact, world axes: centre [m], normal out of the surface met, pressure [Pa],
@@ -425,8 +438,7 @@ class RevolutionContact:
 
 
 def _angles(sectors: int, refine: int) -> np.ndarray:
-    """(angle, 2) cos, sin: of every sector its middle, Gauss's two points, the middles of its parts."""
-    parts = (np.arange(refine) + 0.5) / refine - 0.5
-    offset = np.concatenate([[0.0, -laws.GAUSS, laws.GAUSS], parts])
+    """(angle, 2) cos, sin: of every sector its middle and the middles of its parts."""
+    offset = np.concatenate([[0.0], (np.arange(refine) + 0.5) / refine - 0.5])
     angle = 2 * np.pi * (np.arange(sectors)[:, None] + 0.5 + offset) / sectors
     return np.stack([np.cos(angle), np.sin(angle)], -1).reshape(-1, 2)

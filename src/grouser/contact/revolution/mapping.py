@@ -1,0 +1,312 @@
+"""Elements of one surface mapped into the (radial, axial) plane of the other: what can touch, and how deep it lies."""
+
+import math
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.contact import clipping
+from grouser.contact.revolution import laws
+from grouser.contact.revolution.section import section_stages
+from grouser.terrain.ground import natural
+
+TURN = 2 * math.pi
+MARGIN = 1.5  # on the curvature of an element's depth, which is taken from its middle
+WIDER = 1.000001  # round-off of a bound
+
+
+@cache
+def mapping_stages(name: str) -> SimpleNamespace:
+    stages = section_stages(name)
+    ty, nearest, below = stages.types, stages.nearest, stages.below
+    window, nearest_of = stages.window, stages.nearest_of
+    lines_of, boxes_of = stages.lines_of, stages.boxes_of
+    p = ty.precision
+    real, vec2, vec3 = p.real, p.vec2, p.vec3
+    Sections, Rounds, Pairs, Places = ty.Sections, ty.Rounds, ty.Pairs, ty.Places
+    Frame, Line, Near, Part = ty.Frame, ty.Line, ty.Near, ty.Part
+    polygon = ty.polygon
+    sliver = wp.constant(real(p.slack * p.slack))  # of an element's area: less is round-off
+
+    @wp.func
+    def frame(s: Sections, rounds: Rounds, pairs: Pairs, places: Places, world: int, pair: int):
+        """Where the first surface stands, and how far contact is looked for."""
+        F = Frame()
+        R = places.rotation[world, pair]
+        F.at = places.position[world, pair]
+        F.Rx = vec3(R[0, 0], R[1, 0], R[2, 0])
+        F.Ry = vec3(R[0, 1], R[1, 1], R[2, 1])
+        F.Rz = vec3(R[0, 2], R[1, 2], R[2, 2])
+        F.velocity = places.velocity[world, pair]
+        F.spin = places.spin[world, pair]
+        F.centre = places.centre[world, pair]
+        F.one = pairs.surface[pair, 0]
+        F.two = pairs.surface[pair, 1]
+        F.first_contact = pairs.first_contact[pair]
+        F.layers = pairs.layers[pair]
+        F.step_angle = real(TURN) / real(rounds.sectors[F.one])
+        F.reach = pairs.reach[pair]
+        F.slack = s.height[world, F.one] + s.height[world, F.two]
+        if pairs.both_move[pair] == 0:
+            F.ahead = pairs.step[0]
+            F.slack += F.ahead * (wp.length(F.velocity) + pairs.radius[pair] * wp.length(F.spin))
+        return F
+
+    @wp.func
+    def in_plane(x: vec3):
+        """A point in the half plane (r, z)."""
+        return vec2(wp.sqrt(x[0] * x[0] + x[1] * x[1]), x[2])
+
+    @wp.func
+    def radial(x: vec3, r: real):
+        """Direction from the axis to the point x of radius r."""
+        if r > real(0.0):
+            w = real(1.0) / r
+            return vec3(w * x[0], w * x[1], real(0.0))
+        return vec3(real(1.0), real(0.0), real(0.0))
+
+    @wp.func
+    def in_space(m: vec2, e: vec3):
+        """A direction (r, z) where e points from the axis."""
+        return vec3(m[0] * e[0], m[0] * e[1], m[1])
+
+    @wp.func
+    def ring_is_near(boxes: boxes_of, world: int, block: int, first_block: int, last_block: int, F: Frame):
+        """Whether a block of lines, turned round its axis, can come near the other section."""
+        ring = laws.ring_box(F.at, F.Rz, boxes[world, block])
+        grow = F.reach + F.slack
+        for b in range(first_block, last_block):
+            if laws.boxes_gap(ring, boxes[world, natural(b)]) <= grow:
+                return True
+        return False
+
+    @wp.func
+    def patch_is_near(
+        lines: lines_of, boxes: boxes_of, world: int, first: int, last: int, first_block: int, block: int, a: vec2,
+        sectors: real, F: Frame,
+    ):  # fmt: skip
+        """Whether sectors of a block of lines can touch the other section: by the ball round them.
+
+        a: cos and sin of the angle they are within `sectors` of.
+        """
+        half = real(0.5)
+        box = boxes[world, natural(block)]
+        r = half * (box[0] + box[2])
+        z = half * (box[1] + box[3])
+        q = in_plane(F.at + z * F.Rz + r * (a[0] * F.Rx + a[1] * F.Ry))
+        wide = box[2] * F.step_angle * sectors
+        tall = half * (box[3] - box[1])
+        deep = half * (box[2] - box[0])
+        size = wp.sqrt(tall * tall + deep * deep + wide * wide) + F.slack
+        line, along, gap2 = nearest(lines, boxes, world, first, last, first_block, q, size + F.reach)
+        if line < 0:
+            return False
+        depth, m, past = below(lines, world, q, line, along)
+        return depth >= -size and past <= size
+
+    @wp.func
+    def middle_of(line: Line, step_angle: real):
+        """Middle (r, z) of the elements on a line, half their length and half their greatest width."""
+        half = real(0.5)
+        middle = line.point + half * line.way + laws.bulge(line.tilt, half) * line.normal
+        w = half * step_angle * (middle[0] + half * wp.abs(line.way[0]))
+        return middle, half * line.length, w
+
+    @wp.func
+    def search_element(
+        lines: lines_of, boxes: boxes_of, world: int, first: int, last: int, first_block: int, F: Frame, line: Line,
+        e_r: vec3, e_p: vec3,
+    ):  # fmt: skip
+        """Whether an element can come to touch within the slack, and which lines its points can then be nearest to."""
+        near = Near()
+        middle, l, w = middle_of(line, F.step_angle)
+        size = wp.sqrt(l * l + w * w) + F.slack
+        q = in_plane(F.at + middle[1] * F.Rz + middle[0] * e_r)
+        k, along, gap2 = nearest(lines, boxes, world, first, last, first_block, q, size + F.reach)
+        if k < 0:
+            return near
+        depth, m2, past = below(lines, world, q, k, along)
+        if depth < -size or past > size:
+            return near
+        bound = real(WIDER) * (wp.sqrt(gap2) + real(2.0) * size)
+        low, high, plain = window(lines, boxes, world, first, last, first_block, q, bound)
+        near.first = low
+        near.last = high
+        near.plain = plain
+        near, part = map_middle(lines, world, F, line, near, e_r, e_p)
+        return near
+
+    @wp.func
+    def speeds(lines: lines_of, world: int, k: int, x: real, e: vec3):
+        """Velocity [m/s] at which the other section's shape itself moves, x along its line k."""
+        share = wp.clamp(x / lines[world, k].length, real(0.0), real(1.0))
+        return in_space(lines[world, k].speed + share * lines[world, k].more_speed, e)
+
+    @wp.func
+    def map_middle(lines: lines_of, world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3):
+        """Whether an element touches and how far it lies inside; all of it as one part, for one that does.
+
+        Its depth is d + g x - k x^2 / 2 in both directions, k being the curvature of the gap (of one surface against
+        the other): on average d - k l^2 / 6, with the centre of pressure g l^2 / (3 d) off the middle. Near corners of
+        the section only the ball round the element is trusted.
+        """
+        part = Part()
+        zero = real(0.0)
+        half = real(0.5)
+        middle, l, w = middle_of(line, F.step_angle)
+        size = wp.sqrt(l * l + w * w)
+        x = F.at + middle[1] * F.Rz + middle[0] * e_r
+        q = in_plane(x)
+        k, along = nearest_of(lines, world, near.first, near.last, q)
+        depth, m2, past = below(lines, world, q, k, along)
+        near.touches = 0
+        near.deep = zero
+        near.gap = wp.max(-depth, past) - size
+        if near.gap > F.slack:
+            return near, part
+        e = radial(x, q[0])
+        m = in_space(m2, e)
+        n = line.normal
+        if line.bend != zero:
+            n = laws.blend(line.start, line.end, half)
+        u = line.sign * (n[0] * F.Rz - n[1] * e_r)
+        gx = -wp.dot(u, m)
+        gy = -wp.dot(e_p, m)
+        grow = line.speed + half * line.more_speed
+        part.drift = speeds(lines, world, k, along, e)
+        part.velocity = F.velocity + wp.cross(F.spin, x - F.at) + grow[0] * e_r + grow[1] * F.Rz - part.drift
+        bound = depth  # that decides on what is in contact: now, where the two part
+        if F.ahead > zero:
+            bound += F.ahead * wp.max(wp.dot(part.velocity, m), zero)
+        if near.plain == 0:
+            near.touches = 1
+            return near, part
+        across = vec3(-e[1], e[0], zero)
+        round_axis = m2[0] / wp.max(q[0], size)  # of the surface through x that is parallel to the other
+        tall = lines[world, k].bend
+        tall = tall / wp.max(real(1.0) - tall * depth, half)
+        c_u = wp.dot(u, across)
+        c_p = wp.dot(e_p, across)
+        k_s = line.bend + tall + (round_axis - tall) * c_u * c_u
+        k_p = n[0] / wp.max(middle[0], w) + tall + (round_axis - tall) * c_p * c_p
+        k_sp = (round_axis - tall) * c_u * c_p
+        spread = half * (wp.abs(k_s) * l * l + wp.abs(k_p) * w * w) + wp.abs(k_sp) * l * w
+        spread = real(MARGIN) * spread + l * wp.abs(gx) + w * wp.abs(gy)
+        near.gap = wp.max(near.gap, -bound - spread)
+        if near.gap > F.slack:
+            return near, part
+        near.touches = 1
+        if past < -size:
+            near.deep = laws.inner_share(bound, spread)
+        if near.deep > zero:
+            third = real(1.0) / real(3.0)
+            slope = half * F.step_angle * line.way[0] / line.length  # dw / dx
+            w = half * F.step_angle * middle[0]
+            part.peak = depth + laws.climb(gx, k_s, l) + laws.climb(gy, k_p, w)
+            x0 = third * slope * l * l / w  # centroid of the trapezium
+            depth += gx * x0 - half * third * (k_s * l * l + k_p * w * w)
+            part.facing = -(n[0] * wp.dot(e_r, m) + n[1] * wp.dot(F.Rz, m))
+            part.area = real(4.0) * l * w
+            part.depth = depth
+            part.point = x + (x0 + third * gx * l * l / depth) * u + (third * gy * w * w / depth) * e_p
+            part.velocity += wp.cross(F.spin, part.point - x)
+            part.normal = m
+            part.layer = lines[world, k].layer
+            part.counts = wp.where(near.deep == real(1.0), 1, 0)
+        return near, part
+
+    @wp.func
+    def inside(l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: vec3, clipped: int):
+        """Part of an element, sides 2 l along the section and 2 w0, 2 w1 across, where d + dx x + dy y is above 0 and
+        which lies within the edge of the other surface: area and centroid."""
+        wide = wp.max(w0, w1)
+        most = wp.abs(dx) * l + wp.abs(dy) * wide
+        if d + most <= real(0.0):
+            return vec3()
+        if d - most >= real(0.0) and clipped == 0:
+            return vec3(real(2.0) * l * (w0 + w1), l * (w1 - w0) / (real(3.0) * (w0 + w1)), real(0.0))
+        px = polygon()
+        py = polygon()
+        px[0] = -l
+        px[1] = l
+        px[2] = l
+        px[3] = -l
+        py[0] = -w0
+        py[1] = -w1
+        py[2] = w1
+        py[3] = w0
+        count = int(4)
+        px, py, count = clipping.cut(px, py, count, dx, dy, d)
+        if clipped == 1 and count > 2:
+            px, py, count = clipping.cut(px, py, count, -past[1], -past[2], -past[0])
+        if count < 3:
+            return vec3()
+        M, Mx, My, Mxx, Mxy, Myy = clipping.moments(px, py, count)
+        if M <= sliver * l * wide:
+            return vec3()
+        return vec3(M, Mx / M, My / M)
+
+    @wp.func
+    def map_part(
+        lines: lines_of, world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3, f: real, count: int
+    ):
+        """One of count x count parts of an element, at the share f of its line, with the tangent plane of its depth:
+        what of it lies inside."""
+        part = Part()
+        zero = real(0.0)
+        half = real(0.5)
+        at = line.point + f * line.way
+        n = line.normal
+        if line.bend != zero:
+            at += laws.bulge(line.tilt, f) * n
+            n = laws.blend(line.start, line.end, f)
+        x = F.at + at[1] * F.Rz + at[0] * e_r
+        q = in_plane(x)
+        k, along = nearest_of(lines, world, near.first, near.last, q)
+        depth, m2, past = below(lines, world, q, k, along)
+        l = half * line.length / real(count)
+        w = half * F.step_angle * at[0] / real(count)
+        if depth < -(l + w + F.slack):
+            return part
+        e = radial(x, q[0])
+        m = in_space(m2, e)
+        part.facing = -(n[0] * wp.dot(e_r, m) + n[1] * wp.dot(F.Rz, m))
+        if part.facing <= zero:
+            return part
+        grow = line.speed + f * line.more_speed
+        part.drift = speeds(lines, world, k, along, e)
+        part.velocity = F.velocity + wp.cross(F.spin, x - F.at) + grow[0] * e_r + grow[1] * F.Rz - part.drift
+        bound = depth
+        if F.ahead > zero:
+            bound += F.ahead * wp.max(wp.dot(part.velocity, m), zero)
+        part.normal = m
+        part.layer = lines[world, k].layer
+        part.counts = 1
+        u = line.sign * (n[0] * F.Rz - n[1] * e_r)
+        dw = half * half * F.step_angle * line.way[0] / real(count * count)
+        dx = -wp.dot(u, m)
+        dy = -wp.dot(e_p, m)
+        edge = vec3()
+        clipped = int(0)
+        if past > -(l + w + wp.abs(dw)):
+            clipped = 1
+            u2 = lines[world, k].along
+            if along < half * lines[world, k].length:
+                u2 = -u2
+            way = in_space(u2, e)
+            edge = vec3(past, wp.dot(way, u), wp.dot(way, e_p))
+        found = inside(l, w - dw, w + dw, bound, dx, dy, edge, clipped)
+        shift = found[1] * u + found[2] * e_p
+        part.area = found[0]
+        part.point = x + shift
+        part.depth = depth + dx * found[1] + dy * found[2]
+        part.peak = part.depth
+        part.velocity += wp.cross(F.spin, shift)
+        return part
+
+    return SimpleNamespace(
+        types=ty, lines_of=lines_of, shape_up=stages.shape_up, frame=frame, in_space=in_space,
+        ring_is_near=ring_is_near, patch_is_near=patch_is_near, search_element=search_element,
+        map_middle=map_middle, map_part=map_part,
+    )  # fmt: skip
