@@ -306,7 +306,7 @@ def mapping_stages(name: str) -> SimpleNamespace:
         return part
 
     return SimpleNamespace(
-        types=ty, lines_of=lines_of, shape_up=stages.shape_up, frame=frame, in_space=in_space,
+        lines_of=lines_of, frame=frame,
         ring_is_near=ring_is_near, patch_is_near=patch_is_near, search_element=search_element,
         map_middle=map_middle, map_part=map_part,
     )  # fmt: skip

@@ -1,0 +1,302 @@
+"""Normal force and friction of elements, summed to their pair; stick points after a step."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import warp as wp
+
+from grouser.contact import penalty
+from grouser.contact.revolution import laws
+from grouser.contact.revolution import types as t
+from grouser.contact.revolution.mapping import mapping_stages
+from grouser.terrain.ground import natural
+
+NEARLY_LOST = 0.95  # of the reach: deeper than this and the next step may find nothing
+
+
+@cache
+def pressing_stages(name: str) -> SimpleNamespace:
+    stages = mapping_stages(name)
+    frame, map_middle, map_part, lines_of = stages.frame, stages.map_middle, stages.map_part, stages.lines_of
+    ty = t.revolution_types(name)
+    p = ty.precision
+    real, vec3, vec4, vec6, mat33, mat66 = p.real, p.vec3, p.vec4, p.vec6, p.mat33, p.mat66
+    Sections, Rounds, Pairs, Places = ty.Sections, ty.Rounds, ty.Pairs, ty.Places
+    Lists, Elements, Sums = ty.Lists, ty.Elements, ty.Sums
+    Frame, Line, Near, Part = ty.Frame, ty.Line, ty.Near, ty.Part
+    Touch, Block, Rubbed = ty.Touch, ty.Block, ty.Rubbed
+    angles_of = wp.array(dtype=p.vec2)
+    contacts_of = wp.array(dtype=ty.Contact)
+
+    @wp.func
+    def assemble(push: mat33, mixed: mat33, turn: mat33):
+        """B from its blocks: force by velocity, force by spin, torque by spin."""
+        B = mat66()
+        for r in range(3):
+            for c in range(3):
+                B[r, c] = push[r, c]
+                B[r, 3 + c] = mixed[r, c]
+                B[3 + c, r] = mixed[r, c]
+                B[3 + r, 3 + c] = turn[r, c]
+        return B
+
+    @wp.func
+    def add(total: Touch, touch: Touch):
+        """An element to its pair."""
+        total.pushed = 1
+        total.force += touch.force
+        total.moment += touch.moment
+        total.area += touch.area
+        total.stiffness += touch.stiffness
+        total.polygons += touch.polygons
+        total.deepest = wp.max(total.deepest, touch.deepest)
+        total.flags = total.flags | touch.flags
+        return total
+
+    @wp.func
+    def press_part(contacts: contacts_of, F: Frame, line: Line, part: Part, touch: Touch):
+        """Normal force of a part of an element, 000 eq. 1, and its weight in the implicit block.
+
+        Against the ground a part that moves away is held for as long as it is in contact now: the step then finds the
+        force that is left, which may be none. Friction rests on the smaller of the load now and at the end of the step.
+        """
+        zero = real(0.0)
+        law = contacts[natural(F.first_contact + line.layer * F.layers + part.layer)]
+        out = wp.dot(part.velocity, part.normal)
+        elastic = law.c * part.depth * part.area
+        outgoing = out * part.area
+        damping = law.d * penalty.damping_share(part.depth, law.s_d0)
+        damping = penalty.release_damping(elastic, damping, outgoing)
+        N = part.facing * (elastic - damping * outgoing)
+        touch.weight = zero
+        if N <= zero and F.ahead <= zero:
+            return touch
+        touch.pushed = 1
+        push = N * part.normal
+        touch.force += push
+        touch.moment += wp.cross(part.point - F.centre, push)
+        touch.weight = part.facing * F.ahead * (F.ahead * law.c + damping) * part.area
+        held = wp.min(N, N + part.facing * law.c * F.ahead * outgoing)
+        if held <= zero:
+            return touch
+        touch.polygons += part.counts
+        touch.load += held
+        touch.pressed += held * part.normal
+        touch.carried += held * part.drift
+        touch.area += part.area
+        touch.middle += part.area * part.point
+        touch.stiffness += part.facing * law.c * part.area
+        touch.tangential += vec4(law.c_t * part.area, law.d_t * part.area, law.mu_stick * held, law.mu_slip * held)
+        deep = part.peak + F.ahead * out
+        touch.deepest = wp.max(touch.deepest, deep)
+        if deep > law.thickness:
+            touch.flags = touch.flags | (1 << t.DEEP)
+        if deep > real(NEARLY_LOST) * F.reach:
+            touch.flags = touch.flags | (1 << t.LOST)
+        if law.far == 1:
+            touch.flags = touch.flags | (1 << t.KAPPA)
+        return touch
+
+    @wp.func
+    def stiffen(block: Block, arm: vec3, normal: vec3, weight: real):
+        """The share of a part in B: it resists along its normal."""
+        lever = wp.cross(arm, normal)
+        block.push += wp.outer(weight * normal, normal)
+        block.mixed += wp.outer(weight * normal, lever)
+        block.turn += wp.outer(weight * lever, lever)
+        return block
+
+    @wp.func
+    def grip(block: Block, arm: vec3, normal: vec3, weight: real):
+        """The share of an element's friction in B: it resists across its normal."""
+        tangent = wp.diag(vec3(weight, weight, weight)) - wp.outer(weight * normal, normal)
+        cross = wp.skew(arm)
+        block.push += tangent
+        block.mixed = block.mixed - tangent * cross
+        block.turn = block.turn - cross * (tangent * cross)
+        return block
+
+    @wp.func
+    def press_parts(
+        lines: lines_of, angles: angles_of, contacts: contacts_of, world: int, F: Frame, line: Line, near: Near,
+        table: int, count: int, share: real, touch: Touch, block: Block,
+    ):  # fmt: skip
+        """An element in count x count parts, for the `share` of it that goes this way."""
+        half = real(0.5)
+        part = Part()
+        for i in range(count):
+            a = angles[natural(table + 1 + i)]
+            e_r = a[0] * F.Rx + a[1] * F.Ry
+            e_p = a[0] * F.Ry - a[1] * F.Rx
+            for j in range(count):
+                f = (real(j) + half) / real(count)
+                part = map_part(lines, world, F, line, near, e_r, e_p, f, count)
+                if part.area > real(0.0):
+                    part.area = share * part.area
+                    touch = press_part(contacts, F, line, part, touch)
+                    if touch.weight > real(0.0):
+                        block = stiffen(block, part.point - F.centre, part.normal, touch.weight)
+        return touch, block
+
+    @wp.func
+    def rub(F: Frame, line: Line, e_r: vec3, touch: Touch, state: int, anchor: vec3, stick_speed: real):
+        """Friction of an element that is pressed, from the point where it sticks, if it does; 000 eq. 2."""
+        rubbed = Rubbed()
+        half = real(0.5)
+        normal = wp.normalize(touch.pressed)
+        law = touch.tangential
+        rubbed.normal = normal
+        rubbed.point = touch.middle / touch.area
+        rubbed.drift = touch.carried / touch.load
+        middle = line.point + half * line.way + laws.bulge(line.tilt, half) * line.normal
+        mid = F.at + middle[1] * F.Rz + middle[0] * e_r
+        grow = line.speed + half * line.more_speed
+        growth = grow[0] * e_r + grow[1] * F.Rz - rubbed.drift
+        xi = mid - anchor
+        if state == t.FREE:
+            xi = F.ahead * (F.velocity + wp.cross(F.spin, mid - F.at) + growth)
+        xi = xi - wp.dot(xi, normal) * normal
+        v = F.velocity + wp.cross(F.spin, rubbed.point - F.at) + growth
+        v = v - wp.dot(v, normal) * normal
+        speed = wp.length(v)
+        slipping = wp.where(state == t.SLIPPING, 1, 0)
+        limit = penalty.friction_limit(slipping, speed, stick_speed, law[2], law[3])
+        drag, slips = penalty.friction(law[0] * xi + law[1] * v, limit, law[3])
+        weight = F.ahead * law[0] + law[1]
+        if slips == 1:
+            weight = penalty.grip(weight, law[3], speed)
+        if law[2] <= real(0.0):  # no friction, no grip, however slow
+            weight = real(0.0)
+        rubbed.drag = drag
+        rubbed.weight = F.ahead * weight
+        return rubbed
+
+    @wp.func
+    def press(
+        s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums,
+        world: int, pair: int, lane: int,
+    ):  # fmt: skip
+        """Normal force and friction of every listed element, implicit block of the pair."""
+        if lists.counts[world, pair, t.ASLEEP] == 1:
+            return
+        zero = real(0.0)
+        F = frame(s, rounds, pairs, places, world, pair)
+        clear = pairs.margin[pair]
+        start = s.first[F.one]
+        sectors = rounds.sectors[F.one]
+        refine = rounds.refine[F.one]
+        base = pairs.first_element[pair]
+        total = Touch()
+        near = Near()
+        block = Block()
+        mapped = int(0)
+        for index in range(lane, lists.counts[world, pair, t.LISTED], pairs.lanes):
+            slot = natural(base + index)
+            element = natural(lists.element[world, slot])
+            near.first = lists.first[world, slot]
+            near.last = lists.last[world, slot]
+            near.plain = lists.plain[world, slot]
+            k = element / sectors
+            table = rounds.first_angle[F.one] + (element - k * sectors) * (1 + refine)
+            a = rounds.angle[natural(table)]
+            e_r = a[0] * F.Rx + a[1] * F.Ry
+            e_p = a[0] * F.Ry - a[1] * F.Rx
+            line = s.line[world, natural(start + k)]
+            near, part = map_middle(s.line, world, F, line, near, e_r, e_p)
+            mapped += 1
+            if near.touches == 0:
+                clear = wp.min(clear, near.gap)
+                continue
+            clear = zero
+            touch = Touch()
+            if near.deep < real(1.0):
+                mapped += refine * refine
+                share = real(1.0) - near.deep
+                touch, block = press_parts(
+                    s.line, rounds.angle, pairs.contacts, world, F, line, near, table, refine, share, touch, block
+                )
+            if near.deep > zero:
+                part.area = near.deep * part.area
+                touch = press_part(pairs.contacts, F, line, part, touch)
+                if touch.weight > zero:
+                    block = stiffen(block, part.point - F.centre, part.normal, touch.weight)
+            if touch.load > zero:
+                own = base + element
+                state = int(t.FREE)
+                if e.seen[world, own] == e.tick[world]:
+                    state = e.state[world, own]
+                rubbed = rub(F, line, e_r, touch, state, e.anchor[world, own], pairs.stick_speed[pair])
+                arm = rubbed.point - F.centre
+                touch.force += rubbed.drag
+                touch.moment += wp.cross(arm, rubbed.drag)
+                if rubbed.weight > zero:
+                    block = grip(block, arm, rubbed.normal, rubbed.weight)
+                slot = natural(base + wp.atomic_add(e.counts, world, pair, t.ACTIVE, 1))
+                e.active[world, slot] = element
+                e.area[world, slot] = touch.area
+                e.load[world, slot] = touch.load
+                e.normal[world, slot] = rubbed.normal
+                e.centre[world, slot] = rubbed.point
+                e.carry[world, slot] = rubbed.drift
+                e.tangential[world, slot] = touch.tangential
+            if touch.pushed == 1:
+                total = add(total, touch)
+        wp.atomic_min(lists.clear, world, pair, clear)
+        wp.atomic_add(e.counts, world, pair, t.MAPPED, mapped)
+        if total.pushed == 1:
+            f = total.force
+            m = total.moment
+            wp.atomic_add(sums.wrench, world, pair, vec6(f[0], f[1], f[2], m[0], m[1], m[2]))
+            if F.ahead > zero:
+                wp.atomic_add(sums.block, world, pair, assemble(block.push, block.mixed, block.turn))
+            wp.atomic_max(sums.depth, world, pair, total.deepest)
+            wp.atomic_add(sums.area, world, pair, total.area)
+            wp.atomic_add(sums.stiffness, world, pair, total.stiffness)
+            wp.atomic_add(sums.polygons, world, pair, total.polygons)
+            wp.atomic_or(sums.flags, world, pair, total.flags)
+            sums.touched[world, pair] = 1
+
+    @wp.func
+    def stick(s: Sections, rounds: Rounds, pairs: Pairs, places: Places, e: Elements, world: int, pair: int, lane: int):
+        """Stick points after the step: stay, follow the slip, or begin; 000 eq. 2 with return mapping."""
+        h = pairs.step[0]
+        at = places.position[world, pair]
+        R = places.rotation[world, pair]
+        velocity = places.velocity[world, pair]
+        spin = places.spin[world, pair]
+        base = pairs.first_element[pair]
+        one = pairs.surface[pair, 0]
+        sectors = rounds.sectors[one]
+        stride = 1 + rounds.refine[one]
+        tick = e.tick[world]
+        for slot in range(base + lane, base + e.counts[world, pair, t.ACTIVE], pairs.lanes):
+            element = e.active[world, slot]
+            own = base + element
+            line = s.line[world, s.first[one] + element / sectors]
+            a = rounds.angle[rounds.first_angle[one] + (element % sectors) * stride]
+            half = real(0.5)
+            middle = line.point + half * line.way + laws.bulge(line.tilt, half) * line.normal
+            grow = line.speed + half * line.more_speed
+            arm = R * vec3(middle[0] * a[0], middle[0] * a[1], middle[1])
+            mid = at + arm
+            carry = e.carry[world, slot]
+            v = velocity + wp.cross(spin, arm) + R * vec3(grow[0] * a[0], grow[0] * a[1], grow[1]) - carry
+            normal = e.normal[world, slot]
+            v = v - wp.dot(v, normal) * normal
+            state = int(t.FREE)
+            if e.seen[world, own] == tick:
+                state = e.state[world, own]
+            way = h * v
+            if state != t.FREE:
+                way = mid - e.anchor[world, own] - h * carry
+                way = way - wp.dot(way, normal) * normal
+            law = e.tangential[world, slot]
+            trial = law[0] * way + law[1] * v
+            slipping = wp.where(state == t.SLIPPING, 1, 0)
+            limit = penalty.friction_limit(slipping, wp.length(v), pairs.stick_speed[pair], law[2], law[3])
+            kept, slips = penalty.elastic_way(way, trial, limit, law[3], law[0])
+            e.anchor[world, own] = mid - kept
+            e.state[world, own] = wp.where(slips == 1, int(t.SLIPPING), int(t.STUCK))
+            e.seen[world, own] = tick + 1
+
+    return SimpleNamespace(assemble=assemble, press=press, stick=stick)
