@@ -115,6 +115,7 @@ def main(write: bool) -> int:
         {
             "wheel-walker-cases": cases(),
             "wheel-walker-limits": limits(),
+            "wheel-walker-thresholds": thresholds(),
             "wheel-walker-steps": steps(),
             "wheel-walker-ripple": ripples(),
             "wheel-walker-mujoco": against_mujoco(),
@@ -163,6 +164,33 @@ def limits() -> str:
         cells = [number(v, d) if np.isfinite(v) else "never" for v, d in zip(values, (1, 2, 1, 2), strict=True)]
         rows.append([words, number(p.ratio, 3), *cells])
     return table(["", "i", "flat, torque [N m]", "flat, friction", "wall, torque [N m]", "wall, friction"], rows)
+
+
+def thresholds() -> str:
+    """Where forty-sided wheels begin or cease to step in the scenario, between two runs, and what the balances say."""
+    from page import number, table
+
+    p, light = WheelWalker(), WheelWalker(mass=CASES["too-light"]["mass"])
+    heaviest = p.mass * p.stall_torque / balance.wall_limit(p)
+    rows = []
+    for words, values, at, said in (
+        ("at the wall: mass [kg]", (70, 75, 80, 85, 90, 95), lambda v: {"robot": {"mass": v}}, number(heaviest, 0)),
+        ("at the wall: friction", (0.2, 0.25, 0.3, 0.35, 0.4), lambda v: {"friction": v},
+         number(balance.wall_friction(p), 2)),
+        ("`too-light` on the level: friction", (0.5, 0.6, 0.7, 0.8, 0.9),
+         lambda v: {"case": "too-light", "friction": v}, number(balance.flat_friction(light), 2)),
+    ):  # fmt: skip
+        seen = [_steps(at(value)) for value in values]
+        change = next(k for k in range(1, len(seen)) if seen[k] != seen[0])
+        rows.append([words, f"{values[change - 1]:g} to {values[change]:g}", said])
+    return table(["steps up to or from", "seen", "balance"], rows)
+
+
+def _steps(changed: dict[str, Any]) -> bool:
+    """Whether the front right drive steps: once as a whole on the level, at all at the wall."""
+    robot = {"sides": 40, **changed.pop("robot", {})}
+    got = ran(compare_sides=None, robot=robot, time=5.0, **changed)
+    return got["steps_on_flat"] > 0 if "case" in changed else "stepping" in got["mode_sequence"]
 
 
 def steps() -> str:

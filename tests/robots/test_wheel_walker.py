@@ -65,6 +65,14 @@ def test_weight_and_centre_are_as_asked():
     assert data.subtree_com[0] == pytest.approx(expected, abs=1e-9)
 
 
+def test_gravity_turns_no_joint():
+    """Gears, wheels and carriers are balanced about their axles."""
+    model = wheel_walker.build(WheelWalker()).compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert np.abs(data.qfrc_bias[6:]).max() < 1e-9
+
+
 @pytest.mark.parametrize("sides", [3, 10, 40])
 def test_wheels_are_prisms_that_stand_on_a_flat(sides):
     p = WheelWalker(sides=sides)

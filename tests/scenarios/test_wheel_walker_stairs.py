@@ -192,6 +192,18 @@ def test_more_sides_ripple_less(start):
     assert done.metrics["steps_climbed"] == 0
 
 
+def test_a_checkpoint_goes_on_bit_for_bit():
+    """Brakes closed, wheels sticking and sliding."""
+    sim = stairs.build(WheelWalkerStairs(compare_sides=None, case="too-light", hold="brake"))
+    sim.step(250)
+    saved = sim.checkpoint()
+    sim.step(50)
+    first = sim.data.qpos.copy()
+    sim.restore(saved)
+    sim.step(50)
+    assert (sim.data.qpos == first).all()
+
+
 @pytest.mark.parametrize("case", ["poor-grip", "too-heavy"])
 def test_it_never_steps_without_grip_or_when_too_heavy(case, tmp_path):
     done = outcome(tmp_path, case=case, compare_sides=None, time=3.5)
