@@ -220,14 +220,15 @@ def against_mujoco() -> str:
     from page import number, table
 
     s = WheelWalkerStairs(compare_sides=None)
-    ours = ran(compare_sides=None)
-    _, theirs = climb_with_mujoco(s)
-    turns = "front {}, rear {}".format(*(number(value, 2) for value in theirs["turns"]))
-    climbed = "–" if theirs["climb_time_s"] is None else number(theirs["climb_time_s"], 2)
-    rows = [
-        ["convex contact", number(ours["climb_time_s"], 2), "front 4.00, rear 4.00"],
-        ["MuJoCo's contacts", climbed, turns],
-    ]
+    with tempfile.TemporaryDirectory() as folder:
+        run = grouser.run("wheel-walker-stairs", {"compare_sides": None}, out=Path(folder) / "out", report=False)
+        with grouser.Recording(run.recording) as recording:
+            turns = [float(recording[f"joint/position[carrier_{k}]"][-1]) / scenario.THIRD for k in ("fr", "rr")]
+    ours = {"climb_time_s": run.metrics["climb_time_s"], "turns": turns}
+    rows = []
+    for words, got in (("convex contact", ours), ("MuJoCo's contacts", climb_with_mujoco(s)[1])):
+        climbed = "–" if got["climb_time_s"] is None else number(got["climb_time_s"], 2)
+        rows.append([words, climbed, "front {}, rear {}".format(*(number(value, 2) for value in got["turns"]))])
     return table(["", "climb time [s]", "thirds of a turn of the carriers"], rows)
 
 
