@@ -20,8 +20,24 @@ from grouser.errors import GrouserError
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
 app = typer.Typer(
-    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help="Robots on real ground."
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Robots on real ground.",
+    epilog="Begin with: grouser list; grouser run single-wheel --out first; grouser view first",
 )
+
+
+def example(line: str) -> str:
+    """What stands at the end of a command's help."""
+    return f"Example: grouser {line}"
+
+
+def _scenario_names(incomplete: str) -> list[str]:
+    """For the shell's completion."""
+    from grouser.scenarios.registry import NAMES
+
+    return [name for name in NAMES if name.startswith(incomplete)]
+
 
 Host = Annotated[
     str, typer.Option("--host", metavar="ADDRESS", help="Where the page is served; any but this machine needs a token.")
@@ -52,7 +68,7 @@ def options(
         print(context.get_help())
 
 
-@app.command("list")
+@app.command("list", epilog=example("list"))
 def list_scenarios() -> int:
     """Name the scenarios."""
     from grouser.commands import catalogue
@@ -60,10 +76,13 @@ def list_scenarios() -> int:
     return catalogue.list_scenarios()
 
 
-@app.command()
+@app.command(epilog=example("run single-wheel --set soil=clay --set slip=0.2 --out my-run --view"))
 def run(
     target: Annotated[
-        str | None, typer.Argument(metavar="NAME|FILE.yaml", help="A scenario, or a YAML file that names one.")
+        str | None,
+        typer.Argument(
+            metavar="NAME|FILE.yaml", help="A scenario, or a YAML file that names one.", autocompletion=_scenario_names
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -102,7 +121,7 @@ def run(
     return console.run(target, set_ or [], out, force, rate, report, drive or [], short, watched)
 
 
-@app.command()
+@app.command(epilog=example("sweep examples/wheel-design.yaml --workers 2"))
 def sweep(
     file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="What to vary, see docs/sweeps.md.")],
     out: Annotated[
@@ -119,7 +138,7 @@ def sweep(
     return console.sweep(file, out, workers, force)
 
 
-@app.command()
+@app.command(epilog=example("report my-run"))
 def report(
     place: Place,
     replay: Annotated[bool, typer.Option("--replay/--no-replay", help="Put a replay into the page.")] = True,
@@ -130,7 +149,7 @@ def report(
     return share.report(place, replay)
 
 
-@app.command()
+@app.command(epilog=example("export my-run --format html --format csv"))
 def export(
     place: Place,
     formats: Annotated[
@@ -147,7 +166,7 @@ def export(
     return share.export(place, formats or [], out, field)
 
 
-@app.command()
+@app.command(epilog=example("video my-run --out drive.mp4 --camera follow --camera wheel --speed 2"))
 def video(
     place: Place,
     out: Annotated[
@@ -174,7 +193,7 @@ def video(
     return share.video(place, out, camera or [], size, rate, speed, span, field, forces)
 
 
-@app.command()
+@app.command(epilog=example("view my-run --open"))
 def view(
     place: Place,
     host: Host = "127.0.0.1",
@@ -189,7 +208,33 @@ def view(
     return view.view(place, host, port, token, texture, browse)
 
 
-@app.command()
+@app.command(epilog=example("drive rover-course --set soil=dry-sand"))
+def drive(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE.yaml", help="A scenario that has wheels to drive.", autocompletion=_scenario_names
+        ),
+    ],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="Change a setting, such as speed=0.07; repeatable."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where results go. [default: runs/NAME-drive-TIME]")
+    ] = None,
+    time: Annotated[float, typer.Option("--time", metavar="S", min=0.1, help="After which it ends.")] = 3600.0,
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
+    token: Token = None,
+) -> int:
+    """Drive a rover from a browser, with keys or a gamepad; recorded like any run."""
+    from grouser.commands import drive
+
+    return drive.drive(target, set_ or [], out, host, port, token, time)
+
+
+@app.command(epilog=example("compare my-run another-run"))
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="Folder of a run, or its recording.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="Folder of another.")],
@@ -200,7 +245,7 @@ def compare(
     return console.compare(first, second)
 
 
-@app.command()
+@app.command(epilog=example("repair my-run"))
 def repair(
     place: Annotated[Path, typer.Argument(metavar="FILE", help="A recording, or the folder it is in.")],
 ) -> int:
@@ -210,7 +255,7 @@ def repair(
     return console.repair(place)
 
 
-@app.command()
+@app.command(epilog=example("doctor --warm"))
 def doctor(
     warm: Annotated[bool, typer.Option("--warm", help="Compile the kernels of all scenarios too.")] = False,
 ) -> int:
@@ -220,7 +265,7 @@ def doctor(
     return doctor.doctor(warm)
 
 
-@app.command()
+@app.command(epilog=example("bench rover"))
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Cases.")] = None,
 ) -> int:
@@ -230,8 +275,10 @@ def bench(
     return bench.bench(names or [])
 
 
-@app.command()
-def schema(name: Annotated[str, typer.Argument(metavar="NAME", help="A scenario.")]) -> int:
+@app.command(epilog=example("schema single-wheel > single-wheel.schema.json"))
+def schema(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A scenario.", autocompletion=_scenario_names)],
+) -> int:
     """Print the JSON Schema of a scenario's YAML file, for editors."""
     from grouser.commands import catalogue
 

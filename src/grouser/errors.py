@@ -21,3 +21,7 @@ class RunStopped(GrouserError):
     def __init__(self, reason: str, *, module: str, body: str, time: float):
         super().__init__(f"run stopped at t = {time:.6g} s: {module}, body {body!r}: {reason}")
         self.reason, self.module, self.body, self.time = reason, module, body, time
+
+
+class RunEnded(GrouserError):
+    """A run was ended on purpose, before its time; what it recorded is whole."""

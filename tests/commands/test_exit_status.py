@@ -84,7 +84,7 @@ def test_a_missed_expectation_is_named(tmp_path, capsys):
         ),
         (["run", "fake-rig", "--rate", "fast"], "error: Invalid value for '--rate'"),
         (["run", "no.yaml"], "error: no.yaml: not readable: No such file or directory"),
-        (["run"], "error: Missing argument"),
+        (["run"], "error: NAME is missing: allowed are fake-rig"),
         (["run", "fake-rig", "--froce"], "error: No such option: --froce"),
         (["jump"], "error: No such command 'jump'"),
         (["report", "nowhere"], "error: nowhere: no recording there"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from grouser.errors import InputError
+from grouser.scenarios import registry
 from grouser.scenarios.source import Source, option_value, put
 
 SCENARIO = "robot"  # what `--robot FILE` runs
@@ -16,7 +17,8 @@ def chosen(target: str | None, robot: Any) -> str:
     if robot is not None and target not in (None, SCENARIO):
         raise InputError(f"--robot {robot}: it cannot be put into {target!r}; leave that out")
     if robot is None and target is None:
-        raise InputError("Missing argument 'NAME|FILE.yaml', or --robot FILE (see grouser run --help)")
+        names = ", ".join(registry.NAMES)
+        raise InputError(f"NAME is missing: allowed are {names}, a YAML file, or --robot FILE (see grouser run --help)")
     return target or SCENARIO
 
 

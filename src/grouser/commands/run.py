@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import grouser
 from grouser.commands.folder import RECORDING, cleared, created, refused_unless_free
-from grouser.errors import GrouserError, InputError, RunStopped
+from grouser.errors import GrouserError, InputError, RunEnded, RunStopped
 from grouser.scenarios.settings import Experiment, from_python
 
 if TYPE_CHECKING:
@@ -94,10 +94,11 @@ def execute(
     report: bool = True,
     progress: Callable[[float], None] | None = None,
     watch: Callable[[Path], None] | None = None,
+    delay: float = WATCHED_DELAY,
 ) -> Outcome:
     """Check all that was asked for, run, leave the results in the folder; bad input writes nothing.
 
-    `watch` is told where the recording grows, before the first step.
+    `watch` is told where the recording grows, before the first step; it may lag `delay` [s] behind.
     """
     scenario, settings = experiment.scenario, experiment.settings
     folder = Path(out) if out is not None else fresh_folder(scenario.name)
@@ -109,7 +110,7 @@ def execute(
     header = _header(experiment, sim)
     created(folder)
     run = _Run(experiment, sim, folder)
-    run.record(header, rate, progress, watch)
+    run.record(header, rate, progress, watch, delay)
     return run.concluded(report)
 
 
@@ -170,6 +171,7 @@ class _Run:
         rate: float,
         progress: Callable[[float], None] | None,
         watch: Callable[[Path], None] | None = None,
+        delay: float = WATCHED_DELAY,
     ) -> None:
         """Simulate into the recording, measure, close it with the result."""
         from grouser.recording import RecordingWriter
@@ -178,7 +180,7 @@ class _Run:
         writer = RecordingWriter(
             self.folder / RECORDING, header, sim.channels(),
             worlds=sim.worlds, terrain=sim.terrain, geometry=sim.geometry(), shapes=sim.shapes(),
-            block=BLOCK if watch is None else max(4, min(BLOCK, round(WATCHED_DELAY * rate))),
+            block=BLOCK if watch is None else max(1, min(BLOCK, round(delay * rate))),
         )  # fmt: skip
         cleared(self.folder)
         started, start_time = time.perf_counter(), sim.time
@@ -187,6 +189,8 @@ class _Run:
                 watch(self.folder / RECORDING)
                 started = time.perf_counter()
             sim.run(header["duration"], writer=writer, rate=rate, progress=progress)
+        except RunEnded as end:
+            self._ended("complete", str(end))
         except RunStopped as stop:
             self._ended("stopped", str(stop), stop)
         except KeyboardInterrupt:

@@ -1,6 +1,7 @@
 """Steering and path following: from where a vehicle shall go to what its motors are told, and what came of it."""
 
 from grouser.control.drive import Drive, GroundSpeed
+from grouser.control.driver import DriverInput
 from grouser.control.follower import PathFollower
 from grouser.control.odometry import Odometry
 from grouser.control.path import Path
@@ -17,6 +18,7 @@ __all__ = [
     "Axle",
     "Cdta",
     "Drive",
+    "DriverInput",
     "GroundSpeed",
     "Odometry",
     "Path",

@@ -52,7 +52,7 @@ def _experiment(target: str, changes: Source) -> Experiment:
         return Experiment(scenario, validated(scenario.settings, changes, where=target))
     if not (target.endswith((".yaml", ".yml")) or Path(target).exists()):
         allowed = ", ".join(registry.NAMES)
-        hint = nearest(target, registry.NAMES)
+        hint = nearest(target, registry.NAMES, most=3)
         raise InputError(f"scenario {target!r} is not known{hint}; allowed: {allowed}, or a YAML file")
     return _from_file(Path(target), changes)
 

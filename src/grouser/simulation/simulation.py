@@ -148,6 +148,11 @@ class Simulation:
                     raise RunStopped(reason, module=name, body="-", time=self.time) from error
                 self._due[k] += controller.period
 
+    def use_controllers(self, controllers: Sequence[Controller]) -> None:
+        """Others from now on, such as a driver instead of a path follower; all of them are due at once."""
+        self.controllers = list(controllers)
+        self._due = [self.time] * len(self.controllers)
+
     def explain_alarm(self) -> None:
         """Say once what modules report; freeze a world that cannot go on, stop when none is left."""
         self.engine.clear_alarm()

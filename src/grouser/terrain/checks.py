@@ -61,10 +61,10 @@ def choice(value: Any, what: str, allowed: Iterable[str]) -> str:
     return value
 
 
-def nearest(word: Any, words: Iterable[str]) -> str:
-    """`, did you mean 'x'?` for a misspelt word, or nothing."""
-    close = difflib.get_close_matches(str(word), list(words), n=1)
-    return f", did you mean {close[0]!r}?" if close else ""
+def nearest(word: Any, words: Iterable[str], most: int = 1) -> str:
+    """`, did you mean 'x'?` for a misspelt word, at most so many of them, or nothing."""
+    close = [repr(found) for found in difflib.get_close_matches(str(word), list(words), n=most)]
+    return f", did you mean {' or '.join(close)}?" if close else ""
 
 
 def existing_file(path: str | Path, what: str) -> Path:

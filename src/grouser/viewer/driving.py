@@ -48,6 +48,7 @@ class PageDriver:
             again = gui.add_button("Start anew")
             soil = gui.add_text("soil", SAME, hint="a built-in soil, for the next start")
             slope = gui.add_text("slope [degree]", SAME, hint="for the next start")
+            over = gui.add_button("End the drive")
         speed.on_update(lambda _: self.say({"speed": float(speed.value)}))
 
         def reset(_: Any) -> None:
@@ -55,6 +56,7 @@ class PageDriver:
             self.say({"reset": {name: value for name, value in asked.items() if value and value != SAME}})
 
         again.on_click(reset)
+        over.on_click(lambda _: self.say({"end": True}))
 
 
 def sticks(keys: set[str], pad: dict[str, Any] | None) -> tuple[float, float, float]:

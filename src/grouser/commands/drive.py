@@ -1,0 +1,200 @@
+"""`grouser drive`: a run whose path follower is a person at a browser; recorded like any other."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grouser.commands import progress
+from grouser.commands.console import told
+from grouser.commands.run import execute, fresh_folder
+from grouser.commands.view import Watch
+from grouser.control import Drive, DriverInput, PathFollower
+from grouser.errors import InputError
+from grouser.recording import Recording
+from grouser.scenarios.scenario import metric
+from grouser.scenarios.settings import Experiment, from_command
+from grouser.simulation import Simulation
+
+RATE = 25.0  # [Hz] frames: what a viewer sees
+DELAY = 0.08  # [s] after which they are in the file
+LONGEST = 3600.0  # [s]
+NOTE_PERIOD = 1.0  # [s] between two words about the pace
+SLOW = 0.97  # pace below which a run falls behind
+# Where there is a course to follow, its ground is what can be driven on: 13 m x 10 m round the start.
+FIELD = ((0.0, 0.0), (2.0, 0.0), (9.0, 0.0), (9.0, 5.0), (0.0, 5.0), (-4.0, 0.0), (0.0, -5.0), (9.0, -5.0))
+
+
+class Cockpit:
+    """What the page asks for, between the view's process and the runs, one after another."""
+
+    def __init__(self, target: str, options: list[str]):
+        self.target, self.options = target, list(options)
+        self.input: DriverInput | None = None
+        self.watch: Watch | None = None
+        self.again: list[str] | None = None  # settings of the next run
+        self.speed, self.stopped = 1.0, False
+        self._over = threading.Event()
+
+    def heard(self, message: dict[str, Any]) -> None:
+        """Called by the thread that listens to the view."""
+        wheel = self.input
+        if "speed" in message:
+            self.speed = float(message["speed"])
+        if wheel is None:
+            return
+        wheel.share_of_speed = self.speed
+        if "drive" in message:
+            wheel.take(*message["drive"])
+        elif "end" in message:
+            wheel.end("the driver ended it")
+            if self.stopped:
+                self._over.set()
+        elif "reset" in message:
+            self._ask_again(message["reset"])
+
+    def _ask_again(self, changes: dict[str, str]) -> None:
+        """A wish that is not allowed is told on the page; the run goes on."""
+        kept = [option for option in self.options if option.split("=", 1)[0] not in changes]
+        options = [*kept, *(f"{name}={value}" for name, value in changes.items())]
+        try:
+            from_command(self.target, options)
+        except InputError as error:
+            self.say(str(error).splitlines()[0])
+            return
+        self.again = options
+        if self.input is not None:
+            self.input.end("the driver starts anew")
+
+    def wait_after(self, message: str) -> None:
+        """A vehicle that left the ground or tipped over stays on the page until the driver starts anew or ends."""
+        self.stopped = True
+        self.say(f"{message}: start anew (R), or end")
+        while self.again is None and not self._over.wait(0.1):
+            pass
+        self.stopped = False
+
+    def say(self, note: str) -> None:
+        if self.watch is not None:
+            self.watch.tell(note=note)
+
+    def keep_saying(self) -> None:
+        """How fast it is, once a second."""
+        while not self._over.wait(NOTE_PERIOD):
+            wheel = self.input
+            if wheel is not None and wheel.pace == wheel.pace and not self.stopped:
+                slow = wheel.pace < SLOW
+                self.say(f"{wheel.pace:.2f} x real time" + (": it falls behind" if slow else ""))
+
+    def close(self) -> None:
+        self._over.set()
+        if self.watch is not None:
+            self.watch.close()
+
+
+def drive(
+    target: str, options: list[str], out: Path | None, host: str, port: int, token: str | None, time: float
+) -> int:
+    """Runs until the driver ends it, Ctrl-C, or `time` [s]; each new start is a recording of its own."""
+    from grouser.commands.hush import start_warp
+
+    start_warp()
+    cockpit = Cockpit(target, options)
+
+    def show(path: Path) -> None:
+        if cockpit.watch is None:
+            cockpit.watch = Watch(path, host, port, token, heard=cockpit.heard)
+            print(f"drive at {cockpit.watch.wait()}  (Ctrl-C ends)", flush=True)
+            threading.Thread(target=cockpit.keep_saying, daemon=True).start()
+        else:
+            cockpit.watch.tell(path=str(path))
+
+    experiment = driven(from_command(target, options), cockpit, time)
+    base = out if out is not None else fresh_folder(experiment.scenario.name)
+    number, status = 1, 0
+    try:
+        while True:
+            folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
+            with progress.shown(experiment.scenario.name, time) as bar:
+                outcome = execute(experiment, out=folder, report=False, progress=bar, watch=show, delay=DELAY)
+            told(outcome)
+            status = outcome.exit_status
+            if outcome.stop is not None and cockpit.again is None:
+                cockpit.wait_after(outcome.message)
+            if cockpit.again is None:
+                return status
+            cockpit.options, cockpit.again = cockpit.again, None
+            experiment = driven(from_command(target, cockpit.options), cockpit, time)
+            number += 1
+    finally:
+        cockpit.close()
+
+
+def driven(experiment: Experiment, cockpit: Cockpit, time: float) -> Experiment:
+    """The same scenario with a driver instead of its path; metrics that need the path are left out."""
+    scenario, settings = experiment.scenario, experiment.settings
+    default = getattr(scenario.settings(), "waypoints", None)
+    if default is not None and getattr(settings, "waypoints", None) == default:
+        settings = settings.model_copy(update={"waypoints": FIELD})
+
+    def build(chosen: Any) -> Simulation:
+        sim = scenario.build(chosen)
+        cockpit.input = take_over(sim, float(getattr(chosen, "speed", 0.1)))
+        cockpit.input.share_of_speed = cockpit.speed
+        return sim
+
+    return Experiment(
+        dataclasses.replace(
+            scenario, name=f"{scenario.name}-drive", build=build, duration=lambda _: time, rate=RATE,
+            metrics=lambda _: METRICS, measure=lambda _, recording: measure(recording),
+            figures=lambda _: figures(has_ground=scenario.name != "viking-rocks"),
+        ),
+        settings,
+    )  # fmt: skip
+
+
+def take_over(sim: Simulation, speed: float) -> DriverInput:
+    """Put a driver where the path follower was."""
+    drive = next((c for c in sim.controllers if isinstance(c, Drive)), None)
+    if drive is None:
+        raise InputError("this scenario has no drive to take over: rover-course, viking-rocks, rocks-and-sand have")
+    followers = [c for c in sim.controllers if isinstance(c, PathFollower)]
+    driver = DriverInput(drive, speed, start=max((f.start for f in followers), default=0.0))
+    kept = [c for c in sim.controllers if not isinstance(c, PathFollower)]
+    kept.insert(kept.index(drive), driver)
+    sim.use_controllers(kept)
+    return driver
+
+
+METRICS = [
+    metric("distance_m", "m", "way of the chassis' origin in plan view"),
+    metric("real_time_factor", "1", "simulated over wall time of the loop; 1 where it kept up"),
+]
+
+
+def measure(recording: Recording) -> dict[str, Any]:
+    labels = recording.channel_info("body/pose").labels
+    body = "chassis" if "chassis" in labels else labels[0]
+    way = recording[f"body/pose[{body}]"][:, :2]
+    return {"distance_m": float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())}
+
+
+def figures(has_ground: bool) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [
+        {
+            "name": "driver", "title": "What the driver asked for", "kind": "lines", "y": ["driver/share"],
+            "ylabel": "share of the most [1]", "caption": "Forward, turn to the left, sideways to the left.",
+        },
+    ]  # fmt: skip
+    if has_ground:
+        found.append(
+            {
+                "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
+                "paths": ["body/pose[chassis]"], "caption": "Height against the undisturbed surface.",
+            }
+        )  # fmt: skip
+    return found

@@ -1,0 +1,108 @@
+"""A person at the wheel: what keys or sticks ask for becomes the twist of a `Drive`, at real time."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time as clock
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from grouser.control.drive import PERIOD, Drive
+from grouser.control.steering import Twist, ackermann, crab, point_turn, sharpest_curvature
+from grouser.errors import InputError, RunEnded
+from grouser.module import Channel
+
+PATIENCE = 0.8  # [s] after which a driver who is not heard of any more has let go
+FALLS_BEHIND = 0.3  # [s] by which a run may lag before the clock is set anew
+AVERAGED = 2.0  # [s] of wall time the pace is measured over
+LABELS = ("forward", "turn", "aside")
+
+
+class DriverInput:
+    """Holds shares of speed and turn, -1 to 1, given from another thread; waits so that a run is not faster than real.
+
+    Forward with turn is an arc, at most as sharp as the wheels can steer; turn alone a turn on the spot; aside crabs.
+    """
+
+    def __init__(self, drive: Drive, speed: float, *, start: float = 0.0, period: float = PERIOD, paced: bool = True):
+        """`speed` [m/s] at full share; before `start` [s] the vehicle stands."""
+        if not (speed > 0 and math.isfinite(speed)):
+            raise InputError(f"DriverInput: speed = {speed}: allowed is a finite number above 0")
+        self.drive, self.speed, self.start, self.period, self.paced = drive, speed, start, period, paced
+        wheels = drive.wheels
+        self.sharpest = min(sharpest_curvature(wheels.positions, wheels.limits, 0.0), 1e3)  # [1/m]
+        self.turn_rate = speed / float(np.hypot(*wheels.positions.T).max())  # [rad/s]
+        self.shares = np.zeros((len(drive.twist), 3))
+        self.share_of_speed = 1.0
+        self.ending = ""  # why the run shall end
+        self.behind = 0.0  # [s] lost against real time so far
+        self._lock, self._asked, self._heard = threading.Lock(), (0.0, 0.0, 0.0), -math.inf
+        self._began: float | None = None
+        self._marks: list[tuple[float, float]] = []
+
+    # ---- from another thread ------------------------------------------------------------------------
+
+    def take(self, forward: float, turn: float, aside: float = 0.0) -> None:
+        """What the driver asks for now; holds for PATIENCE."""
+        asked = tuple(min(max(float(x), -1.0), 1.0) if math.isfinite(x) else 0.0 for x in (forward, turn, aside))
+        with self._lock:
+            self._asked, self._heard = asked, clock.monotonic()
+
+    def end(self, why: str) -> None:
+        """Ends the run at the next act."""
+        self.ending = why
+
+    @property
+    def pace(self) -> float:
+        """Simulated over wall time of the last seconds."""
+        if len(self._marks) < 2:
+            return math.nan
+        (wall, simulated), (now, time) = self._marks[0], self._marks[-1]
+        return (time - simulated) / (now - wall) if now > wall else math.nan
+
+    # ---- as a controller ----------------------------------------------------------------------------
+
+    def act(self, time: float, sensors: Any, command: Any) -> None:
+        if self.ending:
+            raise RunEnded(self.ending)
+        self._keep_time(time)
+        with self._lock:
+            asked = self._asked if clock.monotonic() - self._heard < PATIENCE else (0.0, 0.0, 0.0)
+        self.shares[:] = asked
+        self.drive.twist[:] = (0.0, 0.0, 0.0) if time < self.start else self.twist(*asked)
+
+    def twist(self, forward: float, turn: float, aside: float) -> Twist:
+        """[m/s, m/s, rad/s] in chassis axes."""
+        speed = self.speed * self.share_of_speed
+        if aside:
+            size = min(math.hypot(forward, aside), 1.0)
+            return crab(speed * size, math.atan2(aside, forward))
+        if forward:
+            return ackermann(speed * forward, turn * math.copysign(self.sharpest, 1.0) * math.copysign(1.0, forward))
+        return point_turn(self.turn_rate * self.share_of_speed * turn) if turn else (0.0, 0.0, 0.0)
+
+    def _keep_time(self, time: float) -> None:
+        now = clock.monotonic()
+        if self._began is None:
+            self._began = now - time
+        if self.paced:
+            ahead = time - (now - self._began)
+            if ahead > 0:
+                clock.sleep(ahead)
+            elif ahead < -FALLS_BEHIND:
+                self.behind -= ahead
+                self._began -= ahead
+        self._marks = [mark for mark in self._marks if now - mark[0] < AVERAGED] + [(clock.monotonic(), time)]
+
+    def state(self) -> dict[str, Any]:
+        return {"shares": self.shares}
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        self.shares[list(worlds)] = 0.0
+        self._began = None
+
+    def channels(self) -> list[Channel]:
+        return [Channel("driver/share", "1", (3,), "", labels=LABELS, read=self.shares.copy)]
