@@ -45,9 +45,9 @@ class Session:
         self.following = self.running
         if self.following:
             self.time = self.end
-        self.panel = Panel(self, client.gui, driving=view.driver is not None)
         if view.driver is not None:
             view.driver.add_widgets(self, client.gui)
+        self.panel = Panel(self, client.gui, driving=view.driver is not None)
         self._aim(jump=True)
         self.thread = threading.Thread(target=self._play, name=f"viewer {self.number}", daemon=True)
         self.thread.start()
