@@ -42,11 +42,11 @@ def draw_chain(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
             _draw_wheels(axes, recording.read(figure["wheels"], slice(k, k + 1))[0], figure["radii"])
     draw_overlay(axes, figure, 0)
     axes.autoscale()
-    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_aspect("equal", adjustable="box")
     axes.set_xlabel(figure.get("xlabel", "x [m]"))
     axes.set_ylabel(figure.get("ylabel", "y [m]" if up == 1 else "z [m]"))
     words = figure.get("label") or f"{value.rsplit('/', 1)[-1].replace('_', ' ')} [{unit_text(unit)}]"
-    axes.figure.colorbar(strokes, ax=axes, label=words, shrink=0.7)
+    axes.figure.colorbar(strokes, ax=axes, label=words, location="bottom", shrink=0.5, aspect=40)
     draw_legend(axes, at_least=1)
 
 

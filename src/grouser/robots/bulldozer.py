@@ -85,6 +85,16 @@ class Bulldozer:
         return self.mass + 2 * self.links * self.layout.link.mass
 
     @property
+    def blade(self) -> tuple[float, float, float]:
+        """[m] where the load of a blade acts; assumed."""
+        return (4.3, 0.0, 0.15)
+
+    @property
+    def hitch(self) -> tuple[float, float, float]:
+        """[m] of the drawbar; assumed."""
+        return (-0.7, 0.0, 0.45)
+
+    @property
     def start_height(self) -> float:
         """[m] of the lower pins above level ground that the grousers just touch."""
         shoe = self.layout.link.shoe

@@ -10,6 +10,9 @@ from grouser.terrain import checks
 
 # The file is the name with underscores.
 NAMES = (
+    "bulldozer-ditch",
+    "bulldozer-drawbar",
+    "bulldozer-turn",
     "docking-olev",
     "exomars-drawbar",
     "exomars-gradeability",

@@ -70,11 +70,13 @@ def thrown() -> dict[str, Any]:
     )
 
 
-def measure_speed_ratio(recording: Recording, track: str, frames, pitch: float, teeth: int, per_pitch: int) -> float:
+def measure_speed_ratio(
+    recording: Recording, track: str, frames, pitch: float, teeth: int, per_pitch: int
+) -> float | None:
     speed = recording[f"track/{track}/chain_speed"][frames]
     spin = recording[f"track/{track}/wheel_spin[sprocket]"][frames]
     if not len(spin) or abs(spin.mean()) < 1e-6:
-        return math.nan
+        return None
     return float(abs(speed.mean()) / abs(teeth / per_pitch * pitch * spin.mean() / (2 * math.pi)))
 
 
@@ -117,7 +119,7 @@ def measure_thrown(recording: Recording, tracks: Sequence[str]) -> int:
     return sum(int((np.abs(recording[f"track/{track}/lateral"]) > limit).any(axis=0).sum()) for track in tracks)
 
 
-def measure_decay(recording: Recording, track: str, frames) -> float:
+def measure_decay(recording: Recording, track: str, frames) -> float | None:
     """Least over greatest load of the teeth that are loaded, mean over frames."""
     load = recording[f"track/{track}/tooth_load"][frames]
     ratios = []
@@ -125,10 +127,10 @@ def measure_decay(recording: Recording, track: str, frames) -> float:
         loaded = row[row > LOADED * row.max()] if row.max() > 0 else row[:0]
         if len(loaded) > 1:
             ratios.append(loaded.min() / loaded.max())
-    return float(np.mean(ratios)) if ratios else math.nan
+    return float(np.mean(ratios)) if ratios else None
 
 
-def measure_torque(recording: Recording, track: str, frames, pitch: float, radius: float) -> float:
+def measure_torque(recording: Recording, track: str, frames, pitch: float, radius: float) -> float | None:
     """Difference of the tensions before and after the sprocket times its radius, over its torque, less 1.
 
     Engaged are the links whose bushings lie within the pitch circle and a bit; tensions and torque are means.
@@ -144,7 +146,7 @@ def measure_torque(recording: Recording, track: str, frames, pitch: float, radiu
         last = int(np.flatnonzero(on & ~np.roll(on, -1))[0])
         pulled.append((tension[first - 1] - tension[last]) * radius)
         torque.append(recording.read(f"track/{track}/wheel_torque[sprocket]", slice(k, k + 1))[0])
-    return float(np.mean(pulled) / np.mean(torque) - 1) if torque and np.mean(torque) != 0 else math.nan
+    return float(np.mean(pulled) / np.mean(torque) - 1) if torque and np.mean(torque) != 0 else None
 
 
 def track_figures(

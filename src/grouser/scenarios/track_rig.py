@@ -6,7 +6,6 @@ speed, rollers are on a frame that does not travel); only the idler gives way, o
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, Literal
 
 import mujoco
@@ -168,7 +167,7 @@ def measure(s: TrackRig, recording: Recording) -> dict[str, Any]:
         momentum = masses * recording["joint/velocity[sinkage]"]
         load = results.mean_ground_load(recording, ["rig"], idle, links * s.gravity, momentum)
         values["ground_load_error_rel"] = load / ((masses + links) * s.gravity) - 1
-        values["pull_N"] = float(recording["track/rig/ground_force"][steady][:, 0].mean()) if steady.any() else math.nan
+        values["pull_N"] = float(recording["track/rig/ground_force"][steady][:, 0].mean()) if steady.any() else None
     return values
 
 

@@ -1,0 +1,131 @@
+"""A bulldozer drives into a V-shaped ditch and out of it, straight or oblique: 002_944467554e7a011a.txt Fig. 16.
+
+The paper shows the picture and gives no numbers; the ditch (sides of 3 m at 20 degrees) and the machine are assumed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+import pydantic
+
+from grouser.recording import Recording
+from grouser.scenarios import tracked_machine as tracked
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Scenario, metric
+from grouser.scenarios.tracked_machine import RAMP, SETTLING, MachineSettings
+from grouser.simulation import Simulation
+from grouser.terrain.generators import v_ditch
+from grouser.track import GridGround
+
+APPROACH = 0.6  # [m] from the foremost shoe to the ditch at the start
+BEYOND = 1.0  # [m] the machine goes on once it is out
+FRONT = 3.9  # [m] from the sprockets to the foremost shoe
+REAR = 0.6  # [m] behind the sprockets
+SPACING = 0.05  # [m] of the grid
+
+
+class BulldozerDitch(MachineSettings):
+    """Settings of `bulldozer-ditch`."""
+
+    slope_deg: Annotated[float, pydantic.Field(ge=0, le=35), Unit("degree")] = 20.0
+    side: Annotated[float, pydantic.Field(gt=0, le=10), Unit("m")] = 3.0  # length of each side
+    oblique_deg: Annotated[float, pydantic.Field(ge=-60, le=60), Unit("degree")] = 0.0  # of the ditch to the way
+    speed: Annotated[float, pydantic.Field(gt=0, le=3), Unit("m/s")] = 1.0
+    time: Annotated[float, pydantic.Field(gt=0), Unit("s")] | None = None  # None: until it is out
+
+    @property
+    def width(self) -> float:
+        """[m] of the ditch, across."""
+        return 2 * self.side * math.cos(math.radians(self.slope_deg))
+
+    @property
+    def depth(self) -> float:
+        return self.side * math.sin(math.radians(self.slope_deg))
+
+    @property
+    def centre(self) -> float:
+        """[m] of the ditch ahead of the sprockets, along the way."""
+        reach = self.machine.gauge / 2 + 0.4
+        slant = abs(math.tan(math.radians(self.oblique_deg))) * reach
+        return FRONT + APPROACH + slant + self.width / 2 / math.cos(math.radians(self.oblique_deg))
+
+    @property
+    def way(self) -> float:
+        """[m] to drive until all of the machine is out."""
+        return 2 * self.centre - FRONT - APPROACH + REAR + BEYOND
+
+
+def terrain(s: BulldozerDitch):
+    length, breadth = s.way + FRONT + 6.0, 8.0
+    across = math.cos(math.radians(s.oblique_deg))
+    return v_ditch(
+        s.depth, s.width, s.centre * across, s.oblique_deg, size=(length, breadth), spacing=SPACING,
+        origin=(-3.0, -breadth / 2),
+    )  # fmt: skip
+
+
+def build(s: BulldozerDitch) -> Simulation:
+    speeds = tracked.ramped([(SETTLING, s.speed, s.speed)])
+    return tracked.simulate(s, speeds, GridGround(terrain(s), s.soil.values()))
+
+
+def duration(s: BulldozerDitch) -> float:
+    return SETTLING + (s.time if s.time is not None else RAMP + s.way / s.speed)
+
+
+def metrics(s: BulldozerDitch) -> list[dict[str, Any]]:
+    return [
+        *tracked.shared_metrics(s, False),
+        metric("pitch_max_deg", "degree", "greatest pitch of the chassis, either way"),
+        metric("roll_max_deg", "degree", "greatest roll of the chassis, either way"),
+        metric("torque_max_Nm", "N m", "greatest torque of a sprocket's drive"),
+        metric("distance_m", "m", "way of the chassis along x"),
+    ]
+
+
+def figures(s: BulldozerDitch) -> list[dict[str, Any]]:
+    x = np.linspace(-2.0, s.way + FRONT, 200)
+    ground = (x.tolist(), terrain(s).height(x, 0 * x + s.machine.gauge / 2).tolist())
+    end = duration(s)
+    start = SETTLING + RAMP
+    times = [SETTLING, start + 0.33 * (end - start), start + 0.62 * (end - start), end]
+    return [
+        *tracked.shared_figures(s, times, ground, sides=("left",)),
+        {
+            "name": "attitude", "title": "Attitude of the chassis", "kind": "lines", "x": "time",
+            "y": ["machine/pitch", "machine/roll"], "ylabel": "angle [rad]",
+            "caption": "Pitch is positive with the nose up, roll with the left side up.",
+        },
+        {
+            "name": "torque", "title": "Torque of the drives", "kind": "lines", "x": "time", "y": ["actuator/force"],
+            "ylabel": "torque [N m]", "caption": "Of the speed servos of both sprockets.",
+        },
+    ]  # fmt: skip
+
+
+def measure(s: BulldozerDitch, recording: Recording) -> dict[str, Any]:
+    x = recording["body/pose[chassis]"][:, 0]
+    return {
+        **tracked.shared_measures(s, recording),
+        "pitch_max_deg": float(np.degrees(np.abs(recording["machine/pitch"]).max())),
+        "roll_max_deg": float(np.degrees(np.abs(recording["machine/roll"]).max())),
+        "torque_max_Nm": float(np.abs(recording["actuator/force"]).max()),
+        "distance_m": float(x[-1] - x[0]),
+    }
+
+
+SCENARIO = Scenario(
+    name="bulldozer-ditch",
+    summary="a bulldozer with 46 links a side drives through a V-shaped ditch, straight or oblique",
+    source="002_944467554e7a011a.txt section 7, Fig. 15 and 16",
+    settings=BulldozerDitch,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+    rate=25.0,
+)

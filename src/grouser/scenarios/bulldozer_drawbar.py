@@ -1,0 +1,153 @@
+"""A bulldozer pulls at its drawbar, harder and harder until it slips through: slip against pull, pressure below.
+
+Papers: 002_944467554e7a011a.txt section 5, eq. 48 to 53. The paper shows no pull; machine and ground are assumed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+import pydantic
+
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.scenarios import tracked_machine as tracked
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Scenario, metric
+from grouser.scenarios.tracked_machine import RAMP, SETTLING, SIDES, MachineSettings
+from grouser.simulation import Simulation
+
+STEADY = 1.0  # [s] of driving before the pull begins
+SLIPPING = 0.9  # slip from which on it counts as slipping through
+SMOOTHED = 0.4  # [s] over which slip and pull are averaged: a shoe or two
+
+
+class BulldozerDrawbar(MachineSettings):
+    """Settings of `bulldozer-drawbar`."""
+
+    speed: Annotated[float, pydantic.Field(gt=0, le=3), Unit("m/s")] = 0.8  # of the chains
+    pull: Annotated[float, pydantic.Field(gt=0), Unit("N")] | None = None  # at the end; None: half above the strength
+    time: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 8.0  # from no pull to all of it
+
+    @property
+    def strength(self) -> float:
+        """[N] c A + W tan(phi): what the ground below the shoes bears, grousers' faces and half shoes apart."""
+        p = self.machine
+        area = 2 * CONTACT_LENGTH * p.layout.link.shoe.width
+        slope = math.tan(math.radians(self.soil.friction_angle_deg))
+        return self.soil.cohesion * area + p.total_mass * self.gravity * slope
+
+    @property
+    def greatest(self) -> float:
+        return self.pull if self.pull is not None else 1.5 * self.strength
+
+
+CONTACT_LENGTH = 2.4  # [m] of a track on the ground; assumed: end rollers apart and a little more
+
+
+def build(s: BulldozerDrawbar) -> Simulation:
+    begin = SETTLING + RAMP + STEADY
+    speeds = tracked.ramped([(SETTLING, s.speed, s.speed)])
+    sim = tracked.simulate(s, speeds, pull=lambda t: s.greatest * min(max((t - begin) / s.time, 0.0), 1.0))
+    module, data = sim.modules[0], sim.data
+    body = sim.model.body("chassis").id
+
+    def slip() -> np.ndarray:
+        chain = -module.chain_speed()[0].mean()
+        speed = data.qvel[:3] @ data.xmat[body].reshape(3, 3)[:, 0]
+        return np.array([1 - speed / chain if chain > 0.05 else 0.0])
+
+    sim.add_channel(Channel("machine/slip", "1", frame="", read=slip))
+    sim.add_channel(Channel("machine/mean_maximum_pressure", "Pa", frame="", read=lambda: np.array([peaks(module)])))
+    return sim
+
+
+def peaks(module) -> float:
+    """[Pa] mean over rollers of the greatest pressure of a shoe within half a roller spacing of each."""
+    found, s, w = [], module._committed, module._scratch
+    for k, track in enumerate(module.tracks):
+        at, wheels = module.links_of(k), module.wheels_of(k)
+        x, load = s.position.numpy()[0, at], w.shoe_load.numpy()[0, at, 2]
+        area = track.link.pitch * track.link.shoe.width
+        centres = w.centre.numpy()[0, wheels][[wheel.kind == "roller" for wheel in track.wheels]]
+        if len(centres) < 2:
+            continue
+        reach = np.linalg.norm(centres[1] - centres[0]) / 2
+        near = np.linalg.norm(x[None, :, :2] - centres[:, None, :2], axis=-1) < reach
+        found += [(np.where(row, load, 0.0) / area).max() for row in near]
+    return float(np.mean(found)) if found else 0.0
+
+
+def duration(s: BulldozerDrawbar) -> float:
+    return SETTLING + RAMP + STEADY + s.time
+
+
+def metrics(s: BulldozerDrawbar) -> list[dict[str, Any]]:
+    return [
+        *tracked.shared_metrics(s, True),
+        metric("drawbar_pull_max_N", "N", "pull at which slip passes 0.9, else the greatest"),
+        metric("pull_coefficient", "1", "that pull over the weight"),
+        metric("strength_N", "N", "c A + W tan(phi), grousers' faces and half shoes apart"),
+        metric("slip_at_half", "1", "slip at half that pull"),
+        metric("mean_maximum_pressure_Pa", "Pa", "mean over rollers of the greatest shoe pressure near each, no pull"),
+        metric("mean_pressure_Pa", "Pa", "weight over the plan area of shoes that bear, before the pull"),
+    ]  # fmt: skip
+
+
+def figures(s: BulldozerDrawbar) -> list[dict[str, Any]]:
+    begin, end = SETTLING + RAMP + STEADY, duration(s)
+    return [
+        {
+            "name": "slip-pull", "title": "Pull against slip", "kind": "xy", "x": "machine/slip", "y": ["drawbar/size"],
+            "xlabel": "slip [1]", "ylabel": "drawbar pull [N]", "window": [begin, end],
+            "overlay": [{"label": "c A + W tan(phi)", "x": [0, 1], "y": [s.strength] * 2, "style": "line"}],
+            "caption": "The pull grows steadily; near the ground's strength the machine slips through.",
+        },
+        *tracked.shared_figures(s, [SETTLING, begin + 0.6 * s.time], sides=("left",)),
+        {
+            "name": "pressure", "title": "Mean maximum pressure", "kind": "lines", "x": "time",
+            "y": ["machine/mean_maximum_pressure"], "ylabel": "pressure [Pa]",
+            "caption": "Mean over rollers of the greatest mean pressure of a shoe near each.",
+        },
+    ]  # fmt: skip
+
+
+def measure(s: BulldozerDrawbar, recording: Recording) -> dict[str, Any]:
+    t, begin = recording.time, SETTLING + RAMP + STEADY
+    width = max(1, round(SMOOTHED / (t[1] - t[0])))
+    kernel = np.ones(width) / width
+    pulling = t >= begin
+    slip = np.convolve(recording["machine/slip"][pulling], kernel, "valid")
+    pull = np.convolve(recording["drawbar/size"][pulling], kernel, "valid")
+    through = np.flatnonzero(slip > SLIPPING)
+    last = int(through[0]) if len(through) else len(pull) - 1
+    most = float(pull[last]) if len(pull) else math.nan
+    before = (t > begin - STEADY / 2) & (t <= begin)
+    bearing = [(recording[f"track/{side}/shoe_pressure"][before] > 0).sum(axis=1).mean() for side in SIDES]
+    link = s.machine.layout.link
+    weight = s.machine.total_mass * s.gravity
+    return {
+        **tracked.shared_measures(s, recording),
+        "drawbar_pull_max_N": most,
+        "pull_coefficient": most / weight,
+        "strength_N": s.strength,
+        "slip_at_half": float(np.interp(most / 2, pull[: last + 1], slip[: last + 1])) if len(pull) else math.nan,
+        "mean_maximum_pressure_Pa": float(recording["machine/mean_maximum_pressure"][before].mean()),
+        "mean_pressure_Pa": float(weight / (sum(bearing) * link.pitch * link.shoe.width)),
+    }
+
+
+SCENARIO = Scenario(
+    name="bulldozer-drawbar",
+    summary="a bulldozer pulls until it slips through: slip against pull, mean maximum pressure",
+    source="002_944467554e7a011a.txt section 5",
+    settings=BulldozerDrawbar,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+    rate=25.0,
+)

@@ -1,0 +1,302 @@
+"""What scenarios with a whole tracked machine share: settings, drive, pull, channels, metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
+
+import mujoco
+import numpy as np
+import pydantic
+
+from grouser.module import Channel, Motion, Outputs, Shape
+from grouser.recording import Recording
+from grouser.robots import bulldozer
+from grouser.robots.bulldozer import Bulldozer
+from grouser.scenarios import track_results as results
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Settings, metric
+from grouser.simulation import Simulation
+from grouser.track import FlatGround, Layout, Link, Shoe, SoilValues, Track, TrackModule
+from grouser.track.ground import Terrain
+
+SETTLING = 2.5  # [s] at rest before anything is driven
+RAMP = 0.5  # [s] from one speed to the next
+REST = 0.3  # [s] at the end of settling over which loads at rest are taken
+SIDES = ("left", "right")
+
+Positive = pydantic.Field(gt=0)
+
+
+class TrackSoil(Settings):
+    """The ground below shoes (002 eq. 48 to 55); defaults are assumed."""
+
+    stiffness: Annotated[float, Positive, Unit("N/m^3")] = 5e6
+    damping: Annotated[float, pydantic.Field(ge=0), Unit("N*s/m^3")] = 1e5
+    cohesion: Annotated[float, pydantic.Field(ge=0), Unit("Pa")] = 3e3
+    friction_angle_deg: Annotated[float, pydantic.Field(ge=0, lt=60), Unit("degree")] = 30.0
+    shear_rate: Annotated[float, Positive, Unit("1/m")] = 50.0
+
+    def values(self) -> SoilValues:
+        return SoilValues(**self.model_dump())
+
+
+class MachineSettings(Settings):
+    """Settings all machines on tracks share."""
+
+    soil: TrackSoil = TrackSoil()
+    grousers: Annotated[int, pydantic.Field(ge=0, le=3)] = 1
+    tension: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 15e3
+    blade_load: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 0.0  # against the motion, at the blade
+    scheme: Literal["implicit", "explicit"] = "implicit"
+    substeps: Annotated[int, pydantic.Field(ge=1, le=1000)] | None = None  # None: by the stability bound
+    step: Annotated[float, Positive, pydantic.Field(le=2e-3), Unit("s")] = 1e-3
+    threads: Annotated[int, pydantic.Field(ge=1, le=2)] = 1
+    gravity: Annotated[float, Positive, Unit("m/s^2")] = 9.81
+
+    @property
+    def machine(self) -> Bulldozer:
+        link = Link(shoe=Shoe(grousers=self.grousers))
+        return Bulldozer(tension=self.tension, layout=Layout(link=link))
+
+
+Speeds = Callable[[float], tuple[float, float]]
+
+
+class TrackDrive:
+    """Sprocket speeds from the speeds [m/s] asked of the left and right chain."""
+
+    def __init__(self, speeds: Speeds, radius: float, period: float):
+        self.speeds, self.radius, self.period = speeds, radius, period
+
+    def act(self, time: float, sensors: Any, command: Any) -> None:
+        left, right = self.speeds(time)
+        command[0], command[1] = left / self.radius, right / self.radius
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        pass
+
+    def channels(self) -> list[Channel]:
+        return []
+
+
+class Pull:
+    """A horizontal force against the heading of a body, at a point of it: a drawbar, or the load of a blade."""
+
+    step_limit = math.inf
+
+    def __init__(self, name: str, body: str, point, size: Callable[[float], float]):
+        """`point` [m] in the body's frame, `size` [N] at a time [s]."""
+        self.name, self.bodies, self.point, self.size = name, (body,), np.array(point, float), size
+
+    def declare(self, spec) -> None:
+        pass
+
+    def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
+        self.motion, self.row, self.out = motion, rows[0], out
+        self._steps = np.zeros(motion.position.shape[0])
+        self._time = np.zeros_like(self._steps)
+        self._impulse = np.zeros((len(self._time), 3))
+        self._fresh = np.ones(len(self._time), bool)
+
+    def evaluate(self, h: float) -> None:
+        q = self.motion.rotation.numpy()[:, self.row]
+        wrench = self.out.wrench.numpy()
+        for world, (x, y, z, w) in enumerate(q):
+            ahead = np.array([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 0.0])
+            force = -self.size(self._time[world]) / np.hypot(ahead[0], ahead[1]) * ahead
+            r = np.array([x, y, z])
+            arm = self.point + 2 * np.cross(r, np.cross(r, self.point) + w * self.point)
+            wrench[world, 0, :3], wrench[world, 0, 3:] = force, np.cross(arm, force)
+
+    def commit(self, h: float) -> None:
+        moved = ~self._fresh
+        self._time[moved] += h
+        self._impulse[moved] += h * self.out.effective.numpy()[moved, 0, :3]
+        self._fresh[:] = False
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        for array in (self._time, self._impulse):
+            array[list(worlds)] = 0.0
+        self._fresh[list(worlds)] = True
+
+    def explain(self, code: int) -> tuple[str, bool]:
+        raise KeyError(code)
+
+    def channels(self) -> list[Channel]:
+        return [
+            Channel(
+                f"{self.name}/size", "N", frame="",
+                read=lambda: np.linalg.norm(self.out.effective.numpy()[:, 0, :3], axis=-1),
+            ),
+            Channel(f"{self.name}/impulse", "N s", (3,), read=lambda: self._impulse),
+        ]  # fmt: skip
+
+
+def simulate(
+    s: MachineSettings, speeds: Speeds, ground: Terrain | None = None, *, place=(0.0, 0.0, 0.0), heading: float = 0.0,
+    pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (),
+) -> Simulation:  # fmt: skip
+    """The bulldozer on its ground with drive, blade load and pull."""
+    p = s.machine
+    height = (place[0], place[1], place[2] + p.start_height)
+    spec, tracks = bulldozer.build(p, gravity=s.gravity, place=height, heading=heading)
+    module = TrackModule(
+        tracks, ground or FlatGround(soil=s.soil.values()), scheme=s.scheme, substeps=s.substeps, gravity=s.gravity,
+        threads=s.threads,
+    )  # fmt: skip
+    modules: list[Any] = [module]
+    if s.blade_load:
+        blade = s.blade_load
+        modules.append(Pull("blade", "chassis", p.blade, lambda t: blade * min(max((t - SETTLING) / RAMP, 0.0), 1.0)))
+    if pull is not None:
+        modules.append(Pull("drawbar", "chassis", p.hitch, pull))
+    sprocket = next(w for w in tracks[0].wheels if w.kind == "sprocket")
+    drive = TrackDrive(speeds, sprocket.radius, s.step)
+    sim = Simulation(spec, modules, controllers=[drive, *controllers], step=s.step)
+    for channel in machine_channels(sim, p):
+        sim.add_channel(channel)
+    show_links(sim, tracks)
+    return sim
+
+
+def machine_channels(sim: Simulation, p: Bulldozer) -> list[Channel]:
+    m, data = sim.model, sim.engine.data
+    body = m.body("chassis").id
+    recoil = [m.joint(f"recoil_{side}") for side in SIDES]
+    at, rate = ([int(getattr(j, n)[0]) for j in recoil] for n in ("qposadr", "dofadr"))
+
+    def momentum() -> np.ndarray:
+        for d in data:
+            mujoco.mj_subtreeVel(m, d)
+        return np.stack([d.subtree_linvel[0] * m.body_subtreemass[0] for d in data])
+
+    def recoil_force() -> np.ndarray:
+        return np.stack([
+            2 * p.tension - p.recoil_stiffness * d.qpos[at] - p.recoil_damping * d.qvel[rate] for d in data
+        ])  # fmt: skip
+
+    def axes() -> np.ndarray:
+        return np.stack([d.xmat[body].reshape(3, 3) for d in data])
+
+    def speed() -> np.ndarray:
+        return np.stack([d.qvel[:3] @ d.xmat[body].reshape(3, 3)[:, 0] for d in data])
+
+    def scalar(name: str, unit: str, read: Callable[[], np.ndarray]) -> Channel:
+        return Channel(f"machine/{name}", unit, frame="", read=read)
+
+    return [
+        Channel("machine/momentum", "N s", (3,), read=momentum),
+        Channel("machine/recoil_force", "N", (2,), frame="", labels=SIDES, read=recoil_force),
+        scalar("speed", "m/s", speed),
+        scalar("heading", "rad", lambda: np.arctan2(axes()[:, 1, 0], axes()[:, 0, 0])),
+        scalar("pitch", "rad", lambda: np.arcsin(axes()[:, 2, 0])),
+        scalar("roll", "rad", lambda: np.arcsin(axes()[:, 2, 1])),
+        scalar("yaw_rate", "rad/s", lambda: np.stack([d.cvel[body, 2] for d in data])),
+    ]
+
+
+def show_links(sim: Simulation, tracks: Sequence[Track]) -> None:
+    """A box with its shoe for every link, for views."""
+    for track in tracks:
+        link, shoe = track.link, track.link.shoe
+        low, high = -shoe.depth, link.rail.height
+        corners = np.array([
+            (x * link.pitch / 2, y * w / 2, z)
+            for w, z0, z1 in ((shoe.width, low, low + 0.02), (0.2, low + 0.02, high))
+            for z in (z0, z1) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1))
+        ])  # fmt: skip
+        box = [
+            (0, 2, 1), (0, 3, 2), (4, 5, 6), (4, 6, 7), (0, 1, 5), (0, 5, 4),
+            (1, 2, 6), (1, 6, 5), (2, 3, 7), (2, 7, 6), (3, 0, 4), (3, 4, 7),
+        ]  # fmt: skip
+        triangles = np.array(box + [tuple(8 + k for k in face) for face in box])
+        sim.add_shape(
+            Shape(f"track/{track.name}", corners, triangles, f"track/{track.name}/pose", (0.35, 0.33, 0.3, 1.0))
+        )
+
+
+def ramped(stages: Sequence[tuple[float, float, float]]) -> Speeds:
+    """Speeds of left and right chain from (time [s], left, right [m/s]): each is reached RAMP after its time."""
+    times = [0.0] + [t for when, _, _ in stages for t in (when, when + RAMP)]
+    left, right = [0.0], [0.0]
+    for _, a, b in stages:
+        left += [left[-1], a]
+        right += [right[-1], b]
+
+    def speeds(time: float) -> tuple[float, float]:
+        return float(np.interp(time, times, left)), float(np.interp(time, times, right))
+
+    return speeds
+
+
+def shared_metrics(s: MachineSettings, driven: bool, flat: bool = True) -> list[dict[str, Any]]:
+    return [
+        results.ground_load(), results.speed_ratio(driven and flat), results.tension_idle(s.tension > 0 and flat),
+        results.pair_wrench(),
+        metric("impulse_error_rel", "1", "momentum gained by all less impulse of loads, over weight x time",
+               0.0, {"abs": 1e-3}, "balance of momentum"),
+        results.thrown(),
+        metric("tension_max_N", "N", "greatest tension of a joint after settling"),
+        metric("tooth_load_decay", "1", "least over greatest load of loaded teeth round the wrap, mean while driven"),
+        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+    ]  # fmt: skip
+
+
+def shared_measures(s: MachineSettings, recording: Recording) -> dict[str, Any]:
+    t, p = recording.time, s.machine
+    rest = (t > SETTLING - REST) & (t <= SETTLING)
+    driven = t > SETTLING + RAMP + REST
+    link, sprocket = p.layout.link, p.layout.wheels()[0].sprocket
+    links = 2 * p.links * link.mass
+    load = results.mean_ground_load(recording, SIDES, rest, links * s.gravity, recording["machine/momentum"][:, 2])
+    ratios = [
+        results.measure_speed_ratio(recording, side, driven, link.pitch, sprocket.teeth if sprocket else 0, 2)
+        for side in SIDES
+    ]
+    idle = [
+        results.measure_tension_idle(recording, side, rest, recording[f"machine/recoil_force[{side}]"])
+        for side in SIDES
+    ]
+    known = [r for r in ratios if r is not None]
+    decays = [d for side in SIDES if (d := results.measure_decay(recording, side, driven)) is not None]
+    return {
+        "ground_load_error_rel": load / (p.total_mass * s.gravity) - 1,
+        "speed_ratio": max(known, key=lambda r: abs(r - 1)) if known else None,
+        "tension_idle_error_rel": max(idle, key=abs),
+        "pair_wrench_sum_rel": max(float(recording[f"track/{side}/pair_wrench_sum"].max()) for side in SIDES),
+        "impulse_error_rel": impulse_error(s, recording),
+        "thrown_links": results.measure_thrown(recording, SIDES),
+        "tension_max_N": max(float(recording[f"track/{side}/tension"][t > SETTLING - REST].max()) for side in SIDES),
+        "tooth_load_decay": float(np.mean(decays)) if decays else None,
+    }
+
+
+def impulse_error(s: MachineSettings, recording: Recording) -> float:
+    """Over the whole run, all three directions; the greatest."""
+    span, p = recording.time[-1] - recording.time[0], s.machine
+    if span <= 0:
+        return math.nan
+    gained = recording["machine/momentum"][[0, -1]]
+    got = np.zeros(3)
+    for side in SIDES:
+        gained = gained + recording[f"track/{side}/momentum"][[0, -1]]
+        got = got + np.diff(recording[f"track/{side}/impulse"][[0, -1]], axis=0)[0]
+    got[2] -= p.mass * s.gravity * span
+    for name in ("blade", "drawbar"):
+        if f"{name}/impulse" in recording:
+            got = got + np.diff(recording[f"{name}/impulse"][[0, -1]], axis=0)[0]
+    error = np.diff(gained, axis=0)[0] - got
+    return float(np.abs(error).max() / (p.total_mass * s.gravity * span))
+
+
+def shared_figures(s: MachineSettings, times: Sequence[float], ground=None, sides=SIDES) -> list[dict[str, Any]]:
+    layout = s.machine.layout
+    return results.track_figures(sides, layout.link.pitch, [w.radius for w in layout.wheels()], times, ground)

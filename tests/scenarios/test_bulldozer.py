@@ -1,0 +1,90 @@
+"""The bulldozer in its ditch, turning and pulling: shortened runs, full ones marked long."""
+
+import numpy as np
+import pytest
+
+import grouser
+from grouser.recording import Recording
+from grouser.scenarios import bulldozer_ditch, tracked_machine
+from grouser.scenarios.bulldozer_turn import chain_speeds
+
+MIRROR = 1e-6  # relative: round-off that contact carries on for a few thousand steps
+
+
+def test_on_level_ground_all_loads_are_accounted_for(tmp_path):
+    outcome = grouser.run("bulldozer-ditch", out=tmp_path / "out", time=0.8, report=False)
+    assert outcome.missed == []
+    values = outcome.metrics
+    assert abs(values["ground_load_error_rel"]) < 1e-4
+    assert abs(values["impulse_error_rel"]) < 1e-3
+    assert values["distance_m"] > 0.3
+
+
+def test_left_and_right_turns_are_mirror_images(tmp_path):
+    ends = []
+    for radius in (3.0, -3.0):
+        outcome = grouser.run("bulldozer-turn", out=tmp_path / f"r{radius}", radii=[radius], stage=0.8, report=False)
+        with Recording(outcome.recording) as recording:
+            ends.append(
+                (
+                    recording["body/pose[chassis]"][-1],
+                    recording["track/left/tension"][-1],
+                    recording["track/right/tension"][-1],
+                )
+            )
+    (left, a, b), (right, c, d) = ends
+    assert left[1] == pytest.approx(-right[1], abs=MIRROR)
+    assert left[0] == pytest.approx(right[0], abs=MIRROR)
+    assert np.abs(a - d).max() < MIRROR * np.abs(a).max() * 1e3
+    assert left[5] == pytest.approx(-right[5], abs=MIRROR)
+    assert abs(left[5]) > 1e-3
+
+
+def test_turns_are_asked_by_radius():
+    assert chain_speeds(0.0, 0.8, 1.98) == (-0.8, 0.8)
+    assert chain_speeds(0.99, 0.8, 1.98) == (0.0, 0.8)
+    assert chain_speeds(-0.99, 0.8, 1.98) == (0.8, 0.0)
+
+
+def test_a_blade_load_is_pulled_by_the_ground(tmp_path):
+    outcome = grouser.run("bulldozer-ditch", out=tmp_path / "out", time=1.4, blade_load=6e4, report=False)
+    with Recording(outcome.recording) as recording:
+        late = recording.time > tracked_machine.SETTLING + 1.0
+        thrust = sum(recording[f"track/{side}/ground_force"][late][:, 0].mean() for side in ("left", "right"))
+        assert recording["blade/size"][-1] == pytest.approx(6e4)
+    assert thrust == pytest.approx(6e4, rel=0.1)
+    assert abs(outcome.metrics["impulse_error_rel"]) < 1e-3
+
+
+def test_two_threads_give_the_same_numbers():
+    ends = []
+    for threads in (1, 2):
+        sim = bulldozer_ditch.build(bulldozer_ditch.BulldozerDitch(threads=threads))
+        sim.step(50)
+        ends.append(sim.modules[0]._committed.position.numpy().copy())
+    assert np.array_equal(*ends)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("oblique", [0.0, 30.0])
+def test_through_the_ditch_without_a_thrown_link(tmp_path, oblique):
+    outcome = grouser.run("bulldozer-ditch", out=tmp_path / "out", oblique_deg=oblique, report=False)
+    assert outcome.missed == []
+    assert outcome.metrics["pitch_max_deg"] > 12
+    assert outcome.metrics["distance_m"] > 11
+
+
+@pytest.mark.long
+def test_turning_moment_grows_as_the_radius_shrinks(tmp_path):
+    values = grouser.run("bulldozer-turn", out=tmp_path / "out", radii=[20.0, 4.0, 0.99], report=False).metrics
+    wide, narrow, locked = values["turning_moments_Nm"]
+    assert 0 < wide < narrow < locked
+    assert locked == pytest.approx(values["sliding_moment_Nm"], rel=0.25)  # even pressure and L are rough
+
+
+@pytest.mark.long
+def test_slip_grows_with_pull_up_to_the_strength_of_the_ground(tmp_path):
+    values = grouser.run("bulldozer-drawbar", out=tmp_path / "out", report=False).metrics
+    assert values["drawbar_pull_max_N"] > values["strength_N"]
+    assert values["slip_at_half"] < 0.05
+    assert values["mean_maximum_pressure_Pa"] > values["mean_pressure_Pa"]
