@@ -51,7 +51,8 @@ def build(s: BulldozerDrawbar) -> Simulation:
     begin = SETTLING + RAMP + STEADY
     speeds = tracked.ramped([(SETTLING, s.speed, s.speed)])
     sim = tracked.simulate(s, speeds, pull=lambda t: s.greatest * min(max((t - begin) / s.time, 0.0), 1.0))
-    module, data = sim.modules[0], sim.data
+    module: Any = sim.modules[0]
+    data = sim.data
     body = sim.model.body("chassis").id
 
     def slip() -> np.ndarray:

@@ -57,7 +57,7 @@ class TurnTable:
         assert self.sim is not None
         row = self.sums[k]
         ahead = sensors.xmat[self.body].reshape(3, 3)[:, 0]
-        forces = self.module._scratch.ground.numpy()[0] @ ahead
+        forces = self.module.ground_force()[0] @ ahead
         side = 1.0 if self.s.radii[k] >= 0 else -1.0
         row += (
             1.0,
@@ -68,7 +68,8 @@ class TurnTable:
         )
 
     def attach(self, sim: Simulation) -> None:
-        self.sim, self.module = sim, sim.modules[0]
+        self.sim = sim
+        self.module: Any = sim.modules[0]
         self.body, self.half_gauge = sim.model.body("chassis").id, self.s.machine.gauge / 2
 
     def values(self) -> np.ndarray:

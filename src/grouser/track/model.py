@@ -335,6 +335,10 @@ class TrackModule:
         size = np.maximum(np.abs(a).max(-1), np.abs(b).max(-1))
         return np.abs(a + b).max(-1) / np.where(size > 0, size, 1.0)
 
+    def ground_force(self) -> np.ndarray:
+        """(world, track, 3) [N] of the ground on each chain, mean over the last step."""
+        return self._scratch.ground.numpy()
+
     def chain_speed(self) -> np.ndarray:
         """(world, track) [m/s] mean speed along the chain, against the frame, of links on straight runs.
 
