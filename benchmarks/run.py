@@ -17,6 +17,7 @@ CASES = {
     "soil-wheel": "soil_wheel",
     "rover": "rover",
     "polygonal": "polygonal",
+    "revolution": "revolution",
     "wheel-walker": "wheel_walker",
     "ground": "ground",
     "start-up": "start_up",

@@ -59,29 +59,29 @@ def finer(side: RevolutionBody, times: int) -> RevolutionBody:
     return RevolutionBody(side.body, profile, side.material, side.name, sectors=side.sectors * times)
 
 
-def sphere_in_cone(times: int = 1, moving: Layer = RIGID, still: Layer = SOFT) -> Geometry:
+def sphere_in_cone(times: float = 1, moving: Layer = RIGID, still: Layer = SOFT) -> Geometry:
     """A ball of 30 mm in a cone of 29.7 degrees, off the axis."""
     ball = Profile.sphere(0.03, tolerance=3e-5 / times**2)
     cone = Profile.cone((0.0, 0.2), (0.008, 0.122), inner=True, longest=0.01 / times)
     return Geometry(
-        RevolutionBody("moving", ball, moving, "moving", sectors=64 * times),
-        RevolutionBody("still", cone, still, "still", sectors=128 * times),
+        RevolutionBody("moving", ball, moving, "moving", sectors=round(64 * times)),
+        RevolutionBody("still", cone, still, "still", sectors=round(128 * times)),
         (0.0006, 0.0003, 0.0455), (0.0006, 0.0003, 0.049), (0.4, 0.3, 0.1),
     )  # fmt: skip
 
 
-def cylinder_in_tube(times: int = 1, moving: Layer = RIGID, still: Layer = SOFT) -> Geometry:
+def cylinder_in_tube(times: float = 1, moving: Layer = RIGID, still: Layer = SOFT) -> Geometry:
     """A plug of 50 mm, 60 mm long, tilted a little in a tube with 0.1 mm of play."""
     plug = Profile.cylinder(0.05, (-0.03, 0.03), longest=0.005 / times)
     tube = Profile.cylinder(0.0501, (-0.1, 0.1), inner=True, longest=0.01 / times)
     return Geometry(
-        RevolutionBody("moving", plug, moving, "moving", sectors=96 * times),
-        RevolutionBody("still", tube, still, "still", sectors=96 * times),
-        (0.0003, 0.0001, 0.0), (0.00001, 0.0, 0.0), (0.0, 0.002, 0.0),
+        RevolutionBody("moving", plug, moving, "moving", sectors=round(96 * times)),
+        RevolutionBody("still", tube, still, "still", sectors=round(96 * times)),
+        (0.0003, 0.0001, 0.0), (0.00001, 0.0, 0.0), (0.0, 0.002, 0.5),
     )  # fmt: skip
 
 
-def tool_in_nozzle(times: int = 1, moving: Layer = RIGID, still: Layer = SOFT) -> Geometry:
+def tool_in_nozzle(times: float = 1, moving: Layer = RIGID, still: Layer = SOFT) -> Geometry:
     """A tool with a rounded shoulder, pressed against the throat of a nozzle, tilted and off the axis."""
     fine = 2e-5 / times**2
     nozzle = Profile.from_function(
@@ -92,7 +92,7 @@ def tool_in_nozzle(times: int = 1, moving: Layer = RIGID, still: Layer = SOFT) -
         longest=0.004 / times,
     )  # fmt: skip
     return Geometry(
-        RevolutionBody("moving", tool, moving, "moving", sectors=64 * times),
-        RevolutionBody("still", nozzle, still, "still", sectors=96 * times),
-        (0.0003, 0.0, SHOULDER - 0.0003), (0.0, 0.0, SHOULDER + 0.0005), (0.0, 0.01, 0.0),
+        RevolutionBody("moving", tool, moving, "moving", sectors=round(64 * times)),
+        RevolutionBody("still", nozzle, still, "still", sectors=round(96 * times)),
+        (0.0003, 0.0, SHOULDER - 0.0003), (0.0, 0.0, SHOULDER + 0.002), (0.0, 0.01, 0.0),
     )  # fmt: skip

@@ -201,15 +201,15 @@ def mapping_stages(name: str) -> SimpleNamespace:
             near.deep = laws.inner_share(bound, spread)
         if near.deep > zero:
             third = real(1.0) / real(3.0)
-            slope = half * F.step_angle * line.way[0] / line.length  # dw / dx
             w = half * F.step_angle * middle[0]
             part.peak = depth + laws.climb(gx, k_s, l) + laws.climb(gy, k_p, w)
-            x0 = third * slope * l * l / w  # centroid of the trapezium
+            x0 = third * half * l * line.way[0] / middle[0]  # centroid of the trapezium
             depth += gx * x0 - half * third * (k_s * l * l + k_p * w * w)
             part.facing = -(n[0] * wp.dot(e_r, m) + n[1] * wp.dot(F.Rz, m))
             part.area = real(4.0) * l * w
             part.depth = depth
-            part.point = x + (x0 + third * gx * l * l / depth) * u + (third * gy * w * w / depth) * e_p
+            off = third / depth
+            part.point = x + (x0 + off * gx * l * l) * u + (off * gy * w * w) * e_p
             part.velocity += wp.cross(F.spin, part.point - x)
             part.normal = m
             part.layer = lines[world, k].layer

@@ -229,11 +229,11 @@ class RevolutionContact:
     def _make_lists(self):
         a, p, n, pairs = self.types.Lists(), self.precision, int(self._first_element[-1]), len(self.pairs)
         a.counts = wp.zeros((self.worlds, pairs, t.LIST_COUNTS), dtype=wp.int32, device=self.device)
-        a.position, a.rotation, a.wander = self._zeros(pairs, p.vec3, p.mat33, p.real)
+        a.position, a.rotation, a.wander, a.moved = self._zeros(pairs, p.vec3, p.mat33, p.real, p.real)
         a.clear_position, a.clear_rotation, a.clear_wander, a.clear = self._zeros(
             pairs, p.vec3, p.mat33, p.real, p.real
         )
-        a.element, a.first, a.last, a.plain = self._zeros(n, *[wp.int32] * 4)
+        a.element, a.first, a.last, a.plain, a.gap = self._zeros(n, *[wp.int32] * 4, p.real)
         return a
 
     def _make_elements(self):

@@ -118,10 +118,12 @@ def placing_stages(name: str) -> SimpleNamespace:
             lists.position[world, pair] = position
             lists.rotation[world, pair] = rotation
             lists.wander[world, pair] = wander
+            moved = real(0.0)
             lists.counts[world, pair, t.STALE] = 1
             lists.counts[world, pair, t.SEARCHES] = lists.counts[world, pair, t.SEARCHES] + 1
             lists.counts[world, pair, t.LISTED] = 0
             lists.counts[world, pair, t.TESTS] = 0
+        lists.moved[world, pair] = moved
 
     @wp.func
     def place_ahead(

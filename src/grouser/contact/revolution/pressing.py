@@ -24,7 +24,7 @@ def pressing_stages(name: str) -> SimpleNamespace:
     Sections, Rounds, Pairs, Places = ty.Sections, ty.Rounds, ty.Pairs, ty.Places
     Lists, Elements, Sums = ty.Lists, ty.Elements, ty.Sums
     Frame, Line, Near, Part = ty.Frame, ty.Line, ty.Near, ty.Part
-    Touch, Block, Rubbed = ty.Touch, ty.Block, ty.Rubbed
+    Contact, Touch, Block = ty.Contact, ty.Touch, ty.Block
     angles_of = wp.array(dtype=p.vec2)
     contacts_of = wp.array(dtype=ty.Contact)
 
@@ -41,27 +41,13 @@ def pressing_stages(name: str) -> SimpleNamespace:
         return B
 
     @wp.func
-    def add(total: Touch, touch: Touch):
-        """An element to its pair."""
-        total.pushed = 1
-        total.force += touch.force
-        total.moment += touch.moment
-        total.area += touch.area
-        total.stiffness += touch.stiffness
-        total.polygons += touch.polygons
-        total.deepest = wp.max(total.deepest, touch.deepest)
-        total.flags = total.flags | touch.flags
-        return total
-
-    @wp.func
-    def press_part(contacts: contacts_of, F: Frame, line: Line, part: Part, touch: Touch):
+    def press_part(law: Contact, centre: vec3, ahead: real, reach: real, part: Part, touch: Touch):
         """Normal force of a part of an element, 000 eq. 1, and its weight in the implicit block.
 
         Against the ground a part that moves away is held for as long as it is in contact now: the step then finds the
         force that is left, which may be none. Friction rests on the smaller of the load now and at the end of the step.
         """
         zero = real(0.0)
-        law = contacts[natural(F.first_contact + line.layer * F.layers + part.layer)]
         out = wp.dot(part.velocity, part.normal)
         elastic = law.c * part.depth * part.area
         outgoing = out * part.area
@@ -69,14 +55,14 @@ def pressing_stages(name: str) -> SimpleNamespace:
         damping = penalty.release_damping(elastic, damping, outgoing)
         N = part.facing * (elastic - damping * outgoing)
         touch.weight = zero
-        if N <= zero and F.ahead <= zero:
+        if N <= zero and ahead <= zero:
             return touch
         touch.pushed = 1
         push = N * part.normal
         touch.force += push
-        touch.moment += wp.cross(part.point - F.centre, push)
-        touch.weight = part.facing * F.ahead * (F.ahead * law.c + damping) * part.area
-        held = wp.min(N, N + part.facing * law.c * F.ahead * outgoing)
+        touch.moment += wp.cross(part.point - centre, push)
+        touch.weight = part.facing * ahead * (ahead * law.c + damping) * part.area
+        held = wp.min(N, N + part.facing * law.c * ahead * outgoing)
         if held <= zero:
             return touch
         touch.polygons += part.counts
@@ -87,11 +73,11 @@ def pressing_stages(name: str) -> SimpleNamespace:
         touch.middle += part.area * part.point
         touch.stiffness += part.facing * law.c * part.area
         touch.tangential += vec4(law.c_t * part.area, law.d_t * part.area, law.mu_stick * held, law.mu_slip * held)
-        deep = part.peak + F.ahead * out
+        deep = part.peak + ahead * out
         touch.deepest = wp.max(touch.deepest, deep)
         if deep > law.thickness:
             touch.flags = touch.flags | (1 << t.DEEP)
-        if deep > real(NEARLY_LOST) * F.reach:
+        if deep > real(NEARLY_LOST) * reach:
             touch.flags = touch.flags | (1 << t.LOST)
         if law.far == 1:
             touch.flags = touch.flags | (1 << t.KAPPA)
@@ -133,43 +119,33 @@ def pressing_stages(name: str) -> SimpleNamespace:
                 part = map_part(lines, world, F, line, near, e_r, e_p, f, count)
                 if part.area > real(0.0):
                     part.area = share * part.area
-                    touch = press_part(contacts, F, line, part, touch)
+                    law = contacts[natural(F.first_contact + line.layer * F.layers + part.layer)]
+                    touch = press_part(law, F.centre, F.ahead, F.reach, part, touch)
                     if touch.weight > real(0.0):
                         block = stiffen(block, part.point - F.centre, part.normal, touch.weight)
         return touch, block
 
     @wp.func
-    def rub(F: Frame, line: Line, e_r: vec3, touch: Touch, state: int, anchor: vec3, stick_speed: real):
-        """Friction of an element that is pressed, from the point where it sticks, if it does; 000 eq. 2."""
-        rubbed = Rubbed()
-        half = real(0.5)
-        normal = wp.normalize(touch.pressed)
-        law = touch.tangential
-        rubbed.normal = normal
-        rubbed.point = touch.middle / touch.area
-        rubbed.drift = touch.carried / touch.load
-        middle = line.point + half * line.way + laws.bulge(line.tilt, half) * line.normal
-        mid = F.at + middle[1] * F.Rz + middle[0] * e_r
-        grow = line.speed + half * line.more_speed
-        growth = grow[0] * e_r + grow[1] * F.Rz - rubbed.drift
-        xi = mid - anchor
+    def rub(
+        normal: vec3, law: vec4, way: vec3, mid_velocity: vec3, velocity: vec3, state: int, stick_speed: real,
+        ahead: real,
+    ):  # fmt: skip
+        """Friction of an element and its weight in B, 000 eq. 2; `way` from the point where it sticks, if it does."""
+        xi = way
         if state == t.FREE:
-            xi = F.ahead * (F.velocity + wp.cross(F.spin, mid - F.at) + growth)
+            xi = ahead * mid_velocity
         xi = xi - wp.dot(xi, normal) * normal
-        v = F.velocity + wp.cross(F.spin, rubbed.point - F.at) + growth
-        v = v - wp.dot(v, normal) * normal
+        v = velocity - wp.dot(velocity, normal) * normal
         speed = wp.length(v)
         slipping = wp.where(state == t.SLIPPING, 1, 0)
         limit = penalty.friction_limit(slipping, speed, stick_speed, law[2], law[3])
         drag, slips = penalty.friction(law[0] * xi + law[1] * v, limit, law[3])
-        weight = F.ahead * law[0] + law[1]
+        weight = ahead * law[0] + law[1]
         if slips == 1:
             weight = penalty.grip(weight, law[3], speed)
         if law[2] <= real(0.0):  # no friction, no grip, however slow
             weight = real(0.0)
-        rubbed.drag = drag
-        rubbed.weight = F.ahead * weight
-        return rubbed
+        return drag, ahead * weight
 
     @wp.func
     def press(
@@ -180,18 +156,31 @@ def pressing_stages(name: str) -> SimpleNamespace:
         if lists.counts[world, pair, t.ASLEEP] == 1:
             return
         zero = real(0.0)
+        half = real(0.5)
         F = frame(s, rounds, pairs, places, world, pair)
         clear = pairs.margin[pair]
+        moved = lists.moved[world, pair]
         start = s.first[F.one]
         sectors = rounds.sectors[F.one]
         refine = rounds.refine[F.one]
         base = pairs.first_element[pair]
-        total = Touch()
         near = Near()
         block = Block()
+        force = vec3()
+        moment = vec3()
+        area = zero
+        stiffness = zero
+        deepest = zero
+        polygons = int(0)
+        flags = int(0)
+        pushed = int(0)
         mapped = int(0)
         for index in range(lane, lists.counts[world, pair, t.LISTED], pairs.lanes):
             slot = natural(base + index)
+            gap = lists.gap[world, slot] - moved
+            if gap > F.slack:
+                clear = wp.min(clear, gap)
+                continue
             element = natural(lists.element[world, slot])
             near.first = lists.first[world, slot]
             near.last = lists.last[world, slot]
@@ -217,43 +206,60 @@ def pressing_stages(name: str) -> SimpleNamespace:
                 )
             if near.deep > zero:
                 part.area = near.deep * part.area
-                touch = press_part(pairs.contacts, F, line, part, touch)
+                law = pairs.contacts[natural(F.first_contact + line.layer * F.layers + part.layer)]
+                touch = press_part(law, F.centre, F.ahead, F.reach, part, touch)
                 if touch.weight > zero:
                     block = stiffen(block, part.point - F.centre, part.normal, touch.weight)
             if touch.load > zero:
-                own = base + element
+                own = natural(base + element)
                 state = int(t.FREE)
                 if e.seen[world, own] == e.tick[world]:
                     state = e.state[world, own]
-                rubbed = rub(F, line, e_r, touch, state, e.anchor[world, own], pairs.stick_speed[pair])
-                arm = rubbed.point - F.centre
-                touch.force += rubbed.drag
-                touch.moment += wp.cross(arm, rubbed.drag)
-                if rubbed.weight > zero:
-                    block = grip(block, arm, rubbed.normal, rubbed.weight)
+                normal = wp.normalize(touch.pressed)
+                point = (real(1.0) / touch.area) * touch.middle
+                drift = (real(1.0) / touch.load) * touch.carried
+                middle = line.point + half * line.way + laws.bulge(line.tilt, half) * line.normal
+                grow = line.speed + half * line.more_speed
+                arm = middle[1] * F.Rz + middle[0] * e_r
+                carried = F.velocity + grow[0] * e_r + grow[1] * F.Rz - drift
+                drag, weight = rub(
+                    normal, touch.tangential, F.at + arm - e.anchor[world, own], carried + wp.cross(F.spin, arm),
+                    carried + wp.cross(F.spin, point - F.at), state, pairs.stick_speed[pair], F.ahead,
+                )  # fmt: skip
+                lever = point - F.centre
+                force += drag
+                moment += wp.cross(lever, drag)
+                if weight > zero:
+                    block = grip(block, lever, normal, weight)
                 slot = natural(base + wp.atomic_add(e.counts, world, pair, t.ACTIVE, 1))
                 e.active[world, slot] = element
                 e.area[world, slot] = touch.area
                 e.load[world, slot] = touch.load
-                e.normal[world, slot] = rubbed.normal
-                e.centre[world, slot] = rubbed.point
-                e.carry[world, slot] = rubbed.drift
+                e.normal[world, slot] = normal
+                e.centre[world, slot] = point
+                e.carry[world, slot] = drift
                 e.tangential[world, slot] = touch.tangential
             if touch.pushed == 1:
-                total = add(total, touch)
+                pushed = 1
+                force += touch.force
+                moment += touch.moment
+                area += touch.area
+                stiffness += touch.stiffness
+                polygons += touch.polygons
+                deepest = wp.max(deepest, touch.deepest)
+                flags = flags | touch.flags
         wp.atomic_min(lists.clear, world, pair, clear)
         wp.atomic_add(e.counts, world, pair, t.MAPPED, mapped)
-        if total.pushed == 1:
-            f = total.force
-            m = total.moment
-            wp.atomic_add(sums.wrench, world, pair, vec6(f[0], f[1], f[2], m[0], m[1], m[2]))
+        if pushed == 1:
+            wrench = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
+            wp.atomic_add(sums.wrench, world, pair, wrench)
             if F.ahead > zero:
                 wp.atomic_add(sums.block, world, pair, assemble(block.push, block.mixed, block.turn))
-            wp.atomic_max(sums.depth, world, pair, total.deepest)
-            wp.atomic_add(sums.area, world, pair, total.area)
-            wp.atomic_add(sums.stiffness, world, pair, total.stiffness)
-            wp.atomic_add(sums.polygons, world, pair, total.polygons)
-            wp.atomic_or(sums.flags, world, pair, total.flags)
+            wp.atomic_max(sums.depth, world, pair, deepest)
+            wp.atomic_add(sums.area, world, pair, area)
+            wp.atomic_add(sums.stiffness, world, pair, stiffness)
+            wp.atomic_add(sums.polygons, world, pair, polygons)
+            wp.atomic_or(sums.flags, world, pair, flags)
             sums.touched[world, pair] = 1
 
     @wp.func

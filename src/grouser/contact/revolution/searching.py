@@ -80,6 +80,7 @@ def searching_stages(name: str) -> SimpleNamespace:
                         lists.first[world, slot] = near.first
                         lists.last[world, slot] = near.last
                         lists.plain[world, slot] = near.plain
+                        lists.gap[world, slot] = near.gap
         wp.atomic_add(lists.counts, world, pair, t.TESTS, tests)
 
     return SimpleNamespace(search=search)

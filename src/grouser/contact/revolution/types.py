@@ -141,6 +141,7 @@ def revolution_types(name: str) -> SimpleNamespace:
         position: wp.array2d(dtype=vec3)  # (world, pair) where the list was made
         rotation: wp.array2d(dtype=mat33)
         wander: wp.array2d(dtype=real)  # [m], (world, pair) of both sections then
+        moved: wp.array2d(dtype=real)  # [m], (world, pair) at most, since
         clear: wp.array2d(dtype=real)  # [m], (world, pair) of motion in which nothing can come to touch
         clear_position: wp.array2d(dtype=vec3)  # (world, pair) from this pose on
         clear_rotation: wp.array2d(dtype=mat33)
@@ -149,6 +150,7 @@ def revolution_types(name: str) -> SimpleNamespace:
         first: wp.array2d(dtype=wp.int32)  # (world, slot) lines of the other section it can be nearest to
         last: wp.array2d(dtype=wp.int32)
         plain: wp.array2d(dtype=wp.int32)  # (world, slot) 1: no corner is among them
+        gap: wp.array2d(dtype=real)  # [m], (world, slot) it was at least this far apart when the list was made
 
     @wp.struct
     class Elements:
@@ -212,7 +214,7 @@ def revolution_types(name: str) -> SimpleNamespace:
         last: wp.int32
         plain: wp.int32  # 1: no corner among those lines
         touches: wp.int32
-        gap: real  # [m] at least this far apart, where it does not touch
+        gap: real  # [m] at least this far apart; below 0 where it may touch
         deep: real  # 0 where it may be cut by the border, 1 where it lies inside
 
     @wp.struct
@@ -232,7 +234,7 @@ def revolution_types(name: str) -> SimpleNamespace:
 
     @wp.struct
     class Touch:
-        """Sums of an element, and of a pair."""
+        """Sums of an element."""
 
         pushed: wp.int32  # 1: the wrench or the block is not nil
         force: vec3  # [N] on the first surface
@@ -257,19 +259,9 @@ def revolution_types(name: str) -> SimpleNamespace:
         mixed: mat33
         turn: mat33
 
-    @wp.struct
-    class Rubbed:
-        """Friction of an element."""
-
-        normal: vec3
-        point: vec3  # [m] where it acts
-        drift: vec3  # [m/s] of the second surface's shape
-        drag: vec3  # [N] on the first surface
-        weight: real  # [kg] in B
-
     return SimpleNamespace(
         precision=p, polygon=wp.types.vector(MOST_CORNERS, real), Contact=Contact, Sections=Sections, Rounds=Rounds,
         Pairs=Pairs, Lists=Lists,
         Places=Places, Elements=Elements, Sums=Sums, Frame=Frame, Line=Line, Near=Near, Part=Part, Touch=Touch,
-        Block=Block, Rubbed=Rubbed,
+        Block=Block,
     )  # fmt: skip
