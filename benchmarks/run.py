@@ -20,6 +20,7 @@ CASES = {
     "revolution": "revolution",
     "wheel-walker": "wheel_walker",
     "ground": "ground",
+    "vehicle": "vehicle",
     "start-up": "start_up",
 }
 REFERENCE = 9.0  # [us] a step of the bare rover on the machine the bars are given for

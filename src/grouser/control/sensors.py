@@ -10,7 +10,6 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from grouser.control.motion import heading, tilt
 from grouser.control.wheels import body_id
 from grouser.errors import InputError
 
@@ -66,31 +65,35 @@ class VehicleSensors:
         self._free = int(model.jnt_dofadr[model.body_jntadr[self._body]])
         if model.jnt_type[model.body_jntadr[self._body]] != mujoco.mjtJoint.mjJNT_FREE:
             raise InputError(f"sensors: body {self.chassis!r} has no free joint")
-        self._gravity = model.opt.gravity.copy()
+        self._gravity = model.opt.gravity.tolist()
+        self._seen = self.tyres.observe()  # views that stay
         self._wired = True
 
     def read(self, time: float, data: mujoco.MjData) -> Readings:
         if not self._wired:
             self._wire(data.model)
-        r, seen = self.readings, self.tyres.observe()
+        r, seen, w = self.readings, self._seen, self.world
         r.time = time
         r.wheel_rate[:] = data.qvel[self._dofs]
-        r.contact[:] = seen["contact"][self.world]
-        r.contact_angle[:] = seen["angle"][self.world]
-        r.load[:] = seen["force"][self.world, :, 2]
+        r.contact[:] = seen["contact"][w]
+        r.contact_angle[:] = seen["angle"][w]
+        r.load[:] = seen["force"][w, :, 2]
         if self.battery is not None:
-            r.current[:] = self.battery.current[self.world]
-        r.rotation[:] = data.xmat[self._body].reshape(3, 3)
+            r.current[:] = self.battery.current[w]
+        matrix = data.xmat[self._body].tolist()
+        r.rotation.flat = matrix
         r.position[:] = data.xpos[self._body]
-        velocity = data.qvel[self._free : self._free + 3]
-        r.spin[:] = data.qvel[self._free + 3 : self._free + 6]
-        pitch, r.roll = tilt(data, self._body)
-        r.pitch, r.yaw = -pitch, heading(data, self._body)
-        r.speed = float(velocity @ r.rotation[:, 0])
-        passed = time - float(self.last[3])
-        acceleration = (velocity - self.last[:3]) / passed if self.last[4] and passed > 0 else 0.0
-        r.specific_force[:] = (acceleration - self._gravity) @ r.rotation
-        self.last[:3], self.last[3], self.last[4] = velocity, time, 1.0
+        vx, vy, vz, *r.spin[:] = data.qvel[self._free : self._free + 6].tolist()
+        r.pitch = math.atan2(matrix[6], math.hypot(matrix[7], matrix[8]))
+        r.roll, r.yaw = math.atan2(matrix[7], matrix[8]), math.atan2(matrix[3], matrix[0])
+        r.speed = vx * matrix[0] + vy * matrix[3] + vz * matrix[6]
+        wx, wy, wz, before, known = self.last.tolist()
+        per = 1 / (time - before) if known and time > before else 0.0
+        gx, gy, gz = self._gravity
+        ax, ay, az = (vx - wx) * per - gx, (vy - wy) * per - gy, (vz - wz) * per - gz
+        for k in range(3):
+            r.specific_force[k] = ax * matrix[k] + ay * matrix[3 + k] + az * matrix[6 + k]
+        self.last[:] = vx, vy, vz, time, 1.0
         return r
 
     def state(self) -> dict[str, np.ndarray]:
@@ -102,8 +105,3 @@ class VehicleSensors:
     @property
     def upside_down(self) -> bool:
         return float(self.readings.rotation[2, 2]) < 0
-
-
-def nose_up(readings: Readings) -> float:
-    """[rad] between the chassis' x axis and the horizontal."""
-    return math.asin(min(max(float(readings.rotation[2, 0]), -1.0), 1.0))

@@ -7,20 +7,20 @@ force m (a + g sin(pitch)) along the chassis; they differ in how wheels share it
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from grouser.control.sensors import Readings, VehicleSensors, nose_up
+from grouser.control.sensors import Readings, VehicleSensors
 from grouser.errors import InputError
 from grouser.module import Channel
 
 LEAST_SHARE = 0.05  # of its static load that every axle shall keep (assumed)
 OF_PEAK = 0.9  # of the tyre's peak D that is asked for: beyond it wheels spin (assumed)
 SMOOTHING = 0.02  # [s] over which accelerometers are smoothed (assumed)
-HALVINGS = 14  # of the range of forces when not all that is wanted may be had
+HALVINGS = 10  # of the range of forces when not all that is wanted may be had: to a thousandth
 FLATTEST = 0.2  # least cosine of a contact angle that is reckoned with (assumed)
 
 
@@ -73,7 +73,7 @@ class SpeedController:
             actuator = sensors.model.actuator
             self._ids = [[(actuator(self.actuators[k]).id, self.gears[k]) for k in a.wheels] for a in self.axles]
         readings = self.sensors.read(time, sensors)
-        self.seen[0, 0], self.seen[0, 1] = readings.speed, nose_up(readings)
+        self.seen[0] = readings.speed, readings.pitch
         upside_down = self.sensors.upside_down
         torques = [0.0] * len(self.axles) if upside_down else self.torques(readings)
         for k, (ids, torque) in enumerate(zip(self._ids, torques, strict=True)):
@@ -83,8 +83,7 @@ class SpeedController:
 
     def wanted(self, readings: Readings) -> float:
         """[N] along the chassis: m (k (v_wanted - v) + g sin(pitch))."""
-        pitch = nose_up(readings)
-        return self.mass * (self.gain * (self.speed - readings.speed) + self.gravity * math.sin(pitch))
+        return self.mass * (self.gain * (self.speed - readings.speed) + self.gravity * math.sin(readings.pitch))
 
     def torques(self, readings: Readings) -> list[float]:
         """[N m] of one wheel of each axle."""
@@ -134,34 +133,83 @@ class Cdta(SpeedController):
         # B_k = rest_k sum(B) + tilt_k (moment about the centre of mass)
         self._tilt = [a.stiffness * (a.x - mean) / spread for a in self.axles]
         self._rest = [a.stiffness / total - t * mean for a, t in zip(self.axles, self._tilt, strict=True)]
-        self._lever = sum(a.lever for a in self.axles) / len(self.axles)
+        lever = sum(a.lever for a in self.axles) / len(self.axles)
+        self._moved = [lever * t for t in self._tilt]
         weight = self.mass * self.gravity
         self._least = [LEAST_SHARE * weight * rest for rest in self._rest]
 
     def torques(self, readings: Readings) -> list[float]:
         x, _, z = readings.specific_force.tolist()
-        pull, push = self.smooth[0, 0], self.smooth[0, 1]
+        pull, push = self.smooth[0].tolist()
         share = self.period / (self.period + SMOOTHING)
-        self.smooth[0] = pull + share * (x - pull), push + share * (z - push)
-        up = self.mass * max(float(self.smooth[0, 1]), 0.0)
-        axles = [self._touching(a, readings) for a in self.axles]
-        if up <= 0 or not any(count for count, *_ in axles):
-            return [0.0] * len(self.axles)
-        present = self.mass * float(self.smooth[0, 0])
-        coast = -sum(up * rest * tangent for rest, (_, _, tangent, _, _) in zip(self._rest, axles, strict=True))
-        low, high = self._grounded(up, present, axles)
+        pull, push = pull + share * (x - pull), push + share * (z - push)
+        self.smooth[0] = pull, push
+        up, present = self.mass * max(push, 0.0), self.mass * pull
+        axles = self._standing(readings, up, present)
+        if up <= 0 or not any(a.grip for a in axles):
+            return [0.0] * len(axles)
+        low, high = self._grounded(axles)
         wanted = max(min(self.wanted(readings), high), low) if low <= high else 0.5 * (low + high)
-        found = self._asked(wanted, up, present, axles)
-        torques = found or [0.0] * len(self.axles)
-        low, high = 0.0, 1.0
-        for _ in range(HALVINGS if found is None else 0):
-            middle = (low + high) / 2
-            found = self._asked(coast + middle * (wanted - coast), up, present, axles)
-            if found is None:
-                high = middle
-            else:
-                low, torques = middle, found
-        return torques
+        coast = -sum(a.rest * a.tangent for a in axles)
+        along = _farthest(coast, wanted, lambda force: _capable(force, axles))
+        if math.isfinite(self.power_limit):
+            along = _farthest(coast, along, lambda force: self._power(force, axles) <= self.power_limit)
+        return self._torques(along, axles)
+
+    def _standing(self, readings: Readings, up: float, present: float) -> list[_Standing]:
+        """How each axle stands: B = min(rest - moved E, measured - moved (E - present))."""
+        touches, angles = readings.contact.tolist(), readings.contact_angle.tolist()
+        loads, rates = readings.load.tolist(), readings.wheel_rate.tolist()
+        out = []
+        for a, rest, moved, least in zip(self.axles, self._rest, self._moved, self._least, strict=True):
+            count = len(a.wheels)
+            on = [k for k in a.wheels if touches[k]]
+            angle = sum([angles[k] for k in on]) / len(on) if on else 0.0
+            cosine = max(math.cos(angle), FLATTEST)
+            measured = sum([loads[k] for k in on]) * cosine + moved * present
+            grip = OF_PEAK * self.friction / cosine * len(on) / count
+            rate = sum([rates[k] for k in a.wheels]) / count
+            out.append(_Standing(
+                rest * up, measured, moved, least, 1 / cosine, math.sin(angle) / cosine, grip,
+                a.torque_limit * count / a.radius, rate,
+            ))  # fmt: skip
+        return out
+
+    def _grounded(self, axles: list[_Standing]) -> tuple[float, float]:
+        """[N] least and largest force along the chassis with which every axle keeps its least load.
+
+        An axle that has left the ground asks for the force that turns the chassis back: a braking one for the front.
+        """
+        low, high = -math.inf, math.inf
+        for a in axles:
+            edge = (min(a.rest, a.measured) - a.least) / a.moved if a.moved else math.inf
+            if a.moved > 0:
+                high = min(high, edge)
+            elif a.moved < 0:
+                low = max(low, edge)
+        return low, high
+
+    def _torques(self, along: float, axles: list[_Standing]) -> list[float]:
+        """[N m] of one wheel of each axle that together push with `along` [N]."""
+        need, bounds = along, []
+        for s in axles:
+            load = s.load(along)
+            need += load * s.tangent
+            bounds.append(min(s.strongest, s.grip * load))
+        forces = least_squares_share(need, [s.weight for s in axles], bounds) or [0.0] * len(axles)
+        out = []
+        for a, force in zip(self.axles, forces, strict=True):
+            torque = force * a.radius / len(a.wheels) + a.inertia * along / self.mass / a.radius
+            torque += math.copysign(a.drag, along)
+            out.append(min(max(torque, -a.torque_limit), a.torque_limit))
+        return out
+
+    def _power(self, along: float, axles: list[_Standing]) -> float:
+        """[W] electric that this force takes."""
+        power = 0.0
+        for a, s, torque in zip(self.axles, axles, self._torques(along, axles), strict=True):
+            power += len(a.wheels) * max(torque * s.rate + a.heat * torque * torque, 0.0)
+        return power
 
     def state(self) -> dict[str, Any]:
         return {**super().state(), "smooth": self.smooth}
@@ -170,52 +218,47 @@ class Cdta(SpeedController):
         super().reset(worlds)
         self.smooth[:] = 0.0, self.gravity
 
-    def _touching(self, a: Axle, readings: Readings) -> tuple[int, float, float, float, float]:
-        """Wheels on the ground, cosine and tangent of their contact angle, their load [N] up, wheel rate [rad/s]."""
-        on = [k for k in a.wheels if readings.contact[k]]
-        rate = sum(float(readings.wheel_rate[k]) for k in a.wheels) / len(a.wheels)
-        if not on:
-            return 0, 1.0, 0.0, 0.0, rate
-        angle = sum(float(readings.contact_angle[k]) for k in on) / len(on)
-        cosine = max(math.cos(angle), FLATTEST)
-        return len(on), cosine, math.sin(angle) / cosine, sum(float(readings.load[k]) for k in on) * cosine, rate
 
-    def _grounded(self, up: float, present: float, axles: list) -> tuple[float, float]:
-        """[N] least and largest force along the chassis with which every axle keeps its least load.
+@dataclass
+class _Standing:
+    """An axle at one moment; loads and forces [N] of all its wheels."""
 
-        An axle that has left the ground asks for the force that turns the chassis back: a braking one for the front.
-        """
-        low, high = -math.inf, math.inf
-        for rest, tilt, least, (_, _, _, measured, _) in zip(self._rest, self._tilt, self._least, axles, strict=True):
-            moved = tilt * self._lever
-            if moved > 0:
-                high = min(high, (rest * up - least) / moved, present + (measured - least) / moved)
-            elif moved < 0:
-                low = max(low, (rest * up - least) / moved, present + (measured - least) / moved)
-        return low, high
+    rest: float  # load by the statics of the whole, at no force along
+    measured: float  # the same from what the wheels measure
+    moved: float  # load that a force along the chassis takes away, over that force
+    least: float  # load it shall keep
+    weight: float  # 1 / cos(contact angle)
+    tangent: float
+    grip: float  # largest force over load
+    strongest: float  # of the motors
+    rate: float  # [rad/s]
 
-    def _asked(self, along: float, up: float, present: float, axles: list) -> list[float] | None:
-        """[N m] of one wheel of each axle that together push with `along` [N]; None where a bound forbids it."""
-        bounds, need = [], along
-        for a, rest, tilt, (count, cosine, tangent, measured, _) in zip(
-            self.axles, self._rest, self._tilt, axles, strict=True
-        ):
-            moved = tilt * self._lever
-            load = max(min(rest * up - moved * along, measured - moved * (along - present)), 0.0)
-            grip = OF_PEAK * self.friction * load / cosine * count / len(a.wheels)
-            bounds.append(min(a.torque_limit * len(a.wheels) / a.radius, grip))
-            need += load * tangent
-        forces = least_squares_share(need, [1 / cosine for _, cosine, *_ in axles], bounds)
-        if forces is None:
-            return None
-        torques, power = [], 0.0
-        for a, force, (*_, rate) in zip(self.axles, forces, axles, strict=True):
-            share = force * a.radius / len(a.wheels)
-            spin_up = a.inertia * along / self.mass / a.radius
-            torque = share + spin_up + math.copysign(a.drag, along)
-            torques.append(min(max(torque, -a.torque_limit), a.torque_limit))
-            power += len(a.wheels) * max(torque * rate + a.heat * torque * torque, 0.0)
-        return torques if power <= self.power_limit else None
+    def load(self, along: float) -> float:
+        return max(min(self.rest, self.measured) - self.moved * along, 0.0)
+
+
+def _capable(along: float, axles: Sequence[_Standing]) -> bool:
+    """Whether grip and motors together can push with `along` [N]."""
+    need, most = along, 0.0
+    for a in axles:
+        load = a.load(along)
+        need += load * a.tangent
+        most += a.weight * min(a.strongest, a.grip * load)
+    return abs(need) <= most
+
+
+def _farthest(start: float, end: float, holds: Callable[[float], bool]) -> float:
+    """The point nearest to `end` at which something holds that holds at `start`, by halving."""
+    if holds(end):
+        return end
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if holds(start + middle * (end - start)):
+            low = middle
+        else:
+            high = middle
+    return start + low * (end - start)
 
 
 def least_squares_share(need: float, weights: Sequence[float], bounds: Sequence[float]) -> list[float] | None:

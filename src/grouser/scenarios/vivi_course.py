@@ -38,6 +38,7 @@ class Course(OnWheels):
     duration: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 10.0
     step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 1e-3  # 001: 65 us
     control_period: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 1e-3  # 001: 0.1 ms
+    battery_period: Annotated[float, pydantic.Field(gt=0), Unit("s")] | None = None  # None: every step
     slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = 20
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
     # Factors on what the paper leaves to a thesis, for the table of ranges.
@@ -105,8 +106,9 @@ def build(s: Course, terrain: ElevationGrid, settled: float = 0.0) -> Simulation
         modules.append(module)
         drives = [f"{prefix}drive_{wheel.name}" for wheel in v.wheels]
         pack = BatteryPack(
-            v.battery, [v.motor] * len(v.drives), [prefix + d for d in v.drives], period=s.step, prefix=prefix
-        )
+            v.battery, [v.motor] * len(v.drives), [prefix + d for d in v.drives],
+            period=s.step if s.battery_period is None else s.battery_period, prefix=prefix,
+        )  # fmt: skip
         sensors = VehicleSensors(module, drives, f"{prefix}chassis", pack)
         controllers += [_controller(kind, s, v, sensors, drives, prefix), pack]
     sim = Simulation(spec, modules, controllers=controllers, step=s.step)

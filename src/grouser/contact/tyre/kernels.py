@@ -12,8 +12,9 @@ from grouser.terrain.ground import ground_types
 STEEPEST = 1.2217304763960306  # [rad] 70 deg: contact farther from the suspension's axis is with a wall (assumed)
 FLATTEST = 0.7853981633974483  # [rad] 45 deg: nearer to it never, however far the suspension must go (assumed)
 LEAST_UPRIGHT = 0.1  # cosine between suspension and vertical below which wheels find no ground (assumed)
+NORMAL_STEPS = 4  # of the iteration of N and F_x at most
 CLOSER_STEPS, WALL_STEPS = 8, 24  # Newton steps on eq. 8 at most; bisections at a wall
-CLOSE = 1e-11  # of the radius: two travels this near are one
+CLOSE = 1e-9  # of the radius: two travels this near are one
 ROUNDS, SHRINK = 4, 8.0  # refinement round the best slice, in ever smaller neighbourhoods
 WALL_SPEED = 0.05  # [m/s] of slip at which friction on a wall is fully there (assumed)
 BEYOND = 1  # status: the wheel is beyond the terrain
@@ -80,6 +81,7 @@ def tyre_kernels(name: str) -> SimpleNamespace:
 
         heights: wp.array2d(dtype=real)  # [m], (row, column)
         spacing: real
+        per_spacing: real
         x0: real
         y0: real
         turns: wp.array(dtype=p.vec2)  # (slices + 1,) sine and cosine of their angles
@@ -121,8 +123,8 @@ def tyre_kernels(name: str) -> SimpleNamespace:
         if t.deep != 0:
             rows = t.ground.rows
             columns = t.ground.columns
-        fx = wp.clamp((x - t.x0) / t.spacing, real(0.0), real(columns - 1))
-        fy = wp.clamp((y - t.y0) / t.spacing, real(0.0), real(rows - 1))
+        fx = wp.clamp((x - t.x0) * t.per_spacing, real(0.0), real(columns - 1))
+        fy = wp.clamp((y - t.y0) * t.per_spacing, real(0.0), real(rows - 1))
         j = wp.min(int(fx), columns - 2)
         i = wp.min(int(fy), rows - 2)
         u = fx - real(j)
@@ -133,8 +135,8 @@ def tyre_kernels(name: str) -> SimpleNamespace:
         d = node(t, world, i + 1, j + 1)
         low = a + u * (b - a)
         high = c + u * (d - c)
-        slope_x = ((b - a) + v * ((d - c) - (b - a))) / t.spacing
-        slope_y = (high - low) / t.spacing
+        slope_x = ((b - a) + v * ((d - c) - (b - a))) * t.per_spacing
+        slope_y = (high - low) * t.per_spacing
         return vec3(low + v * (high - low), slope_x, slope_y)
 
     @wp.func
@@ -148,6 +150,7 @@ def tyre_kernels(name: str) -> SimpleNamespace:
         """
         rim = centre + radius * (turn[0] * ahead - turn[1] * up)
         h = guess
+        near = real(CLOSE) * radius
         low = real(-1.0e9)  # at this travel the point is under the ground, at `high` over it
         high = real(1.0e9)
         for _ in range(steps):
@@ -160,7 +163,7 @@ def tyre_kernels(name: str) -> SimpleNamespace:
             rate = wp.max(up[2] - z[1] * up[0] - z[2] * up[1], real(0.1) * up[2])
             change = error / rate
             h = h - change
-            if wp.abs(change) < real(CLOSE) * radius:
+            if wp.abs(change) < near:
                 return h
             if h <= low or h >= high:
                 h = real(0.5) * (low + high)
@@ -347,9 +350,12 @@ def tyre_kernels(name: str) -> SimpleNamespace:
                     slip = p.vec2(kappa, tangent)
                     N = suspension / cosine
                     tyre = p.vec4()
-                    for _ in range(3):  # N and F_x depend on each other
-                        tyre = forces(w, wp.max(N, real(1.0e-6)), kappa, tangent, one - slow)
-                        N = normal_load(suspension, tyre[0] / wp.max(N, real(1.0e-6)), cosine, sine)
+                    for _ in range(NORMAL_STEPS):  # N and F_x depend on each other
+                        load = wp.max(N, real(1.0e-6))
+                        tyre = forces(w, load, kappa, tangent, one - slow)
+                        N = normal_load(suspension, tyre[0] / load, cosine, sine)
+                        if wp.abs(N - load) < real(1.0e-9) * load:
+                            break
                     if suspension > zero:
                         push = N * normal + tyre[0] * along + tyre[1] * across
                         turn = wp.cross(arm, push)

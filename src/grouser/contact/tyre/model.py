@@ -93,6 +93,7 @@ class TyreModule:
         grid: ElevationGrid = ground.elevation if ground else self.terrain  # type: ignore[assignment]
         t.heights = wp.array(np.ascontiguousarray(grid.heights, p.numpy), dtype=p.real, device=self.device)
         t.spacing = ground.spacing if ground else grid.spacing
+        t.per_spacing = 1 / t.spacing
         t.x0, t.y0 = grid.origin
         angles = np.pi * (np.arange(self.slices + 1) / self.slices - 0.5)
         turns = np.column_stack([np.sin(angles), np.cos(angles)]).astype(p.numpy)
