@@ -30,7 +30,9 @@ def run(step: float, period: float, seconds: float) -> float:
     from grouser.scenarios.registry import scenario
 
     course = scenario("vivi-sinusoid")
-    settings = course.settings(controller="cdta", step=step, control_period=period, battery_period=period, duration=20.0)
+    settings = course.settings(
+        controller="cdta", step=step, control_period=period, battery_period=period, duration=20.0
+    )
     best = float("inf")
     for _ in range(2):
         sim = course.build(settings)

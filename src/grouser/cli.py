@@ -109,16 +109,22 @@ def run(
     terrain: Annotated[str | None, _short("--terrain", "FILE", "Ground of a robot: GeoTIFF, PNG, mesh, …")] = None,
     spacing: Annotated[str | None, _short("--spacing", "M", "Of the soil grid.")] = None,
     step: Annotated[str | None, _short("--step", "S", "Of the simulation.")] = None,
+    controller: Annotated[
+        str | None, _short("--controller", "NAME|FILE.py", "Of a vehicle; see docs/vehicles.md.")
+    ] = None,
+    pin_core: Annotated[
+        int | None, typer.Option("--pin-core", metavar="N", help="Keep the dynamics on processor core N alone.")
+    ] = None,
 ) -> int:
     """Run a scenario or your robot; leaves recording.h5, summary.json, figures and report.html in DIR."""
     from grouser.commands import console
 
     short = {
         "robot": robot, "soil": soil, "bodies": bodies, "time": time, "gravity": gravity, "slope_deg": slope,
-        "terrain": terrain, "spacing": spacing, "step": step,
+        "terrain": terrain, "spacing": spacing, "step": step, "controller": controller,
     }  # fmt: skip
     watched = (host, port) if view else None
-    return console.run(target, set_ or [], out, force, rate, report, drive or [], short, watched)
+    return console.run(target, set_ or [], out, force, rate, report, drive or [], short, watched, pin_core)
 
 
 @app.command(epilog=example("sweep examples/wheel-design.yaml --workers 2"))

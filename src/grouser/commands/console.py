@@ -24,10 +24,12 @@ def run(
     drive: list[str],
     short: dict[str, str | None],
     watched: tuple[str, int] | None = None,
+    pin_core: int | None = None,
 ) -> int:
     """Run a scenario with a progress bar, tell what came of it; `watched`: host and port of a view."""
     from grouser.commands import progress, robot
     from grouser.commands.hush import start_warp
+    from grouser.commands.pin import pinned
     from grouser.commands.run import execute
     from grouser.scenarios.settings import from_command
 
@@ -35,7 +37,7 @@ def run(
     experiment = from_command(target, options, robot.shorthand(drive, **short))
     start_warp()
     duration = experiment.scenario.duration(experiment.settings)
-    with _watching(watched) as watch, progress.shown(experiment.scenario.name, duration) as show:
+    with pinned(pin_core), _watching(watched) as watch, progress.shown(experiment.scenario.name, duration) as show:
         outcome = execute(experiment, out=out, force=force, rate=rate, report=report, progress=show, watch=watch)
         told(outcome)
     return outcome.exit_status

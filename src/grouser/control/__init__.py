@@ -10,6 +10,7 @@ from grouser.control.sensors import Readings, VehicleSensors
 from grouser.control.slip import WheelSlip
 from grouser.control.steering import ackermann, crab, point_turn
 from grouser.control.tip_over import TipOver, tip_over_margin
+from grouser.control.torque_drive import TorqueDrive
 from grouser.control.traction import Axle, Cdta, SpeedController, axles_of
 from grouser.control.user_file import UserController
 from grouser.control.wheels import Wheels
@@ -27,6 +28,7 @@ __all__ = [
     "Readings",
     "SpeedController",
     "TipOver",
+    "TorqueDrive",
     "UserController",
     "VehicleSensors",
     "WheelSlip",

@@ -17,10 +17,10 @@ from grouser.control.sensors import Readings, VehicleSensors
 from grouser.errors import InputError
 from grouser.module import Channel
 
-LEAST_SHARE = 0.05  # of its static load that every axle shall keep (assumed)
+LEAST_SHARE = 0.1  # of its static load that every axle shall keep (assumed)
 OF_PEAK = 0.9  # of the tyre's peak D that is asked for: beyond it wheels spin (assumed)
 SMOOTHING = 0.02  # [s] over which accelerometers are smoothed (assumed)
-HALVINGS = 10  # of the range of forces when not all that is wanted may be had: to a thousandth
+TRIES, CLOSE_ENOUGH = 8, 1e-3  # to find how much may be had of what is wanted, and how nearly
 FLATTEST = 0.2  # least cosine of a contact angle that is reckoned with (assumed)
 
 
@@ -151,9 +151,9 @@ class Cdta(SpeedController):
         low, high = self._grounded(axles)
         wanted = max(min(self.wanted(readings), high), low) if low <= high else 0.5 * (low + high)
         coast = -sum(a.rest * a.tangent for a in axles)
-        along = _farthest(coast, wanted, lambda force: _capable(force, axles))
+        along = _farthest(coast, wanted, lambda force: _to_spare(force, axles))
         if math.isfinite(self.power_limit):
-            along = _farthest(coast, along, lambda force: self._power(force, axles) <= self.power_limit)
+            along = _farthest(coast, along, lambda force: self.power_limit - self._power(force, axles))
         return self._torques(along, axles)
 
     def _standing(self, readings: Readings, up: float, present: float) -> list[_Standing]:
@@ -237,27 +237,33 @@ class _Standing:
         return max(min(self.rest, self.measured) - self.moved * along, 0.0)
 
 
-def _capable(along: float, axles: Sequence[_Standing]) -> bool:
-    """Whether grip and motors together can push with `along` [N]."""
+def _to_spare(along: float, axles: Sequence[_Standing]) -> float:
+    """[N] by which grip and motors together outdo what pushing with `along` [N] takes."""
     need, most = along, 0.0
     for a in axles:
         load = a.load(along)
         need += load * a.tangent
         most += a.weight * min(a.strongest, a.grip * load)
-    return abs(need) <= most
+    return most - abs(need)
 
 
-def _farthest(start: float, end: float, holds: Callable[[float], bool]) -> float:
-    """The point nearest to `end` at which something holds that holds at `start`, by halving."""
-    if holds(end):
+def _farthest(start: float, end: float, to_spare: Callable[[float], float]) -> float:
+    """The point nearest to `end` where something is to spare, as there is at `start`: false position (Illinois)."""
+    short = to_spare(end)
+    if short >= 0:
         return end
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        if holds(start + middle * (end - start)):
-            low = middle
+    spare, low, high = to_spare(start), 0.0, 1.0
+    if spare <= 0:
+        return start
+    for _ in range(TRIES):
+        middle = (low * short - high * spare) / (short - spare)
+        found = to_spare(start + middle * (end - start))
+        if found >= 0:
+            low, spare, short = middle, found, 0.5 * short
         else:
-            high = middle
+            high, short, spare = middle, found, 0.5 * spare
+        if high - low < CLOSE_ENOUGH:
+            break
     return start + low * (end - start)
 
 

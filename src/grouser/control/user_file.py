@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from grouser.control.sensors import VehicleSensors
-from grouser.errors import InputError
+from grouser.errors import InputError, RunStopped
 from grouser.module import Channel
 from grouser.terrain import checks
 
@@ -46,9 +47,18 @@ class UserController:
     def act(self, time: float, sensors: Any, command: Any) -> None:
         if self._ids is None:
             self._ids = [sensors.model.actuator(name).id for name in self.actuators]
-        torques = np.asarray(self._control(self.sensors.read(time, sensors), self.kept), float)  # type: ignore[misc]
-        self.torque[0] = torques
+        readings = self.sensors.read(time, sensors)
+        try:
+            self.torque[0] = self._control(readings, self.kept)  # type: ignore[misc]
+        except Exception as error:
+            reason = f"the controller raised {type(error).__name__}: {error} ({self._where(error)})"
+            raise RunStopped(reason, module="controller", body="-", time=time) from error
         command[self._ids] = self.torque[0]
+
+    def _where(self, error: Exception) -> str:
+        """The last line of the user's own file that was run."""
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(self.file)]
+        return f"{self.file}, line {frames[-1].lineno}" if frames else f"{self.file}: what control() returned"
 
     def state(self) -> dict[str, Any]:
         kept = {f"user_{name}": value[None] for name, value in self.kept.items()}

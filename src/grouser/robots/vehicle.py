@@ -198,7 +198,7 @@ def build(
         spec.meshdir = spec.texturedir = str(vehicle.folder)
     body = spec.worldbody.add_body(name="chassis", pos=position, quat=quaternion)
     body.add_freejoint(name="chassis")
-    body.mass, body.inertia, body.explicitinertial = vehicle.chassis.mass, vehicle.chassis.inertias, True
+    _give_inertia(body, vehicle.chassis.mass, vehicle.chassis.inertias)
     _draw_chassis(spec, body, vehicle)
     for wheel in vehicle.wheels:
         _add_wheel(spec, body, wheel, vehicle)
@@ -245,13 +245,18 @@ def _add_wheel(spec: mujoco.MjSpec, chassis, wheel: WheelMount, vehicle: Vehicle
             name=f"steer_{wheel.name}", type=hinge, axis=[0, 0, 1], armature=KNUCKLE_INERTIA,
             limited=mujoco.mjtLimited.mjLIMITED_TRUE, range=[-limit, limit],
         )  # fmt: skip
-        mount.mass, mount.inertia, mount.explicitinertial = AXLE_MASS, [AXLE_MASS] * 3, True
+        _give_inertia(mount, AXLE_MASS, [AXLE_MASS] * 3)
         place = [0, 0, 0]
     body = mount.add_body(name=f"wheel_{wheel.name}", pos=place)
     body.add_joint(name=f"drive_{wheel.name}", type=hinge, axis=[0, 1, 0])
     spin = vehicle.wheel_inertia
-    body.mass, body.inertia, body.explicitinertial = AXLE_MASS, [spin / 2, spin, spin / 2], True
+    _give_inertia(body, AXLE_MASS, [spin / 2, spin, spin / 2])
     _draw_wheel(spec, body, vehicle)
+
+
+def _give_inertia(body, mass: float, inertia) -> None:
+    """About the frame's origin, which is said: MuJoCo takes the body's own place where it is not."""
+    body.mass, body.inertia, body.ipos, body.explicitinertial = mass, inertia, [0, 0, 0], True
 
 
 def _add_steering(spec: mujoco.MjSpec, wheel: WheelMount) -> None:

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import pydantic
 
+from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.robots.vehicle import Vehicle
@@ -31,13 +32,14 @@ FEW = 20  # slices, the paper's coarser one
 TIMED = 100  # steps of each for `slice_cost_increase_rel`
 COARSE_BAR, FINE_BAR = 3.4e-3, 3e-4  # paper: 0.34 % with 20 slices, 0.03 % with 2000
 PITCH_BAR = 0.01  # [deg] paper
+SOLVED = 1e-9  # of the weight, in every equation of the balance
 MARGIN = 5.0  # [m] of ground before and behind
 
 
 class ViviAcceleration(OnWheels):
     """Settings of `vivi-acceleration`."""
 
-    torques: tuple[Annotated[float, Unit("N m")], ...] = (3.0, 6.0, 9.0, 12.0)  # at every wheel; assumed
+    torques: tuple[Annotated[float, Unit("N m")], ...] = (2.5, 5.0, 7.5, 10.0)  # at every wheel; assumed
     start_speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 2.0
     duration: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 3.0
     slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = FEW
@@ -52,6 +54,8 @@ class ViviAcceleration(OnWheels):
 
 
 def build(s: ViviAcceleration) -> Simulation:
+    for torque in s.torques:
+        balance(s.chosen_vehicle(), torque, s.gravity)  # refuses what has none
     sim = _simulation(s, s.slices, s.refine, s.torques)
     cost = _cost_increase(s)
     for channel in _channels(sim, cost):
@@ -145,6 +149,8 @@ def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
 
     start = np.array([v.rest_height(gravity), 0.0, 0.0, *([0.0] * len(x))])
     found = root(wrong, start, tol=1e-13)
+    if np.abs(wrong(found.x)).max() > SOLVED:
+        raise InputError(f"torques = {torque:g} N m: more than the tyres of {v.name!r} hold at a constant acceleration")
     height, pitch, acceleration, _, spin, _, normal, _ = state(found.x)
     front = [normal[axle].mean() for axle in v.axles]
     return Balance(acceleration, pitch, np.array(front), height, float(inertia * spin.sum()))

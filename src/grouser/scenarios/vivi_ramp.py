@@ -24,7 +24,7 @@ class ViviRamp(course.Course):
     """Settings of `vivi-ramp`."""
 
     ramp_start: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 60.0  # assumed: reached after about 7.5 s
-    ramp_angle_deg: Annotated[float, pydantic.Field(gt=0, lt=60), Unit("degree")] = 30.0  # assumed
+    ramp_angle_deg: Annotated[float, pydantic.Field(gt=0, lt=60), Unit("degree")] = 26.0  # assumed
     ramp_height: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 1.0  # assumed; level ground follows
 
 

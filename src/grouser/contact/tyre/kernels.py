@@ -17,6 +17,8 @@ CLOSER_STEPS, WALL_STEPS = 8, 24  # Newton steps on eq. 8 at most; bisections at
 CLOSE = 1e-9  # of the radius: two travels this near are one
 ROUNDS, SHRINK = 4, 8.0  # refinement round the best slice, in ever smaller neighbourhoods
 WALL_SPEED = 0.05  # [m/s] of slip at which friction on a wall is fully there (assumed)
+ON_GROUND, ON_WALL = 1, 2
+SHALLOW = 0.25  # of the radius: a wall that is met deeper at once was met from inside (assumed)
 BEYOND = 1  # status: the wheel is beyond the terrain
 
 
@@ -107,7 +109,8 @@ def tyre_kernels(name: str) -> SimpleNamespace:
         force: wp.array2d(dtype=vec3)  # [N] F_x, F_y, N really got, at the suspension's contact
         point: wp.array2d(dtype=vec3)  # [m] contact, world
         wall: wp.array2d(dtype=real)  # [N] of a wall
-        touching: wp.array2d(dtype=wp.int32)
+        touching: wp.array2d(dtype=wp.int32)  # ON_GROUND + ON_WALL
+        held: wp.array2d(dtype=wp.int32)  # the same at the last commit, state
 
     @wp.func
     def node(t: Terrain, world: int, row: int, column: int):
@@ -322,6 +325,10 @@ def tyre_kernels(name: str) -> SimpleNamespace:
             slip = p.vec2()
             if up[2] > real(LEAST_UPRIGHT):
                 found = find_contact(t, world, centre, ahead, up, w.radius, w.travel)
+                before = touch.held[world, k]
+                # A wheel that comes up from under the ground, after a roll, is not shot out of it.
+                if (before & ON_GROUND) == 0 and found[0] > w.travel:
+                    found = vec3(zero, zero, found[2])
                 angle = found[1]
                 travel = wp.max(found[0], zero)
                 shift = travel * up
@@ -336,7 +343,7 @@ def tyre_kernels(name: str) -> SimpleNamespace:
                     damping = wp.where(rate > zero, w.compression, w.rebound)
                     spring, slope = spring_force(found[0] + h * rate, w.stiffness, w.saturation, w.progression)
                     suspension = wp.max(spring + damping * rate, zero)
-                    touching = 1
+                    touching = ON_GROUND
                     contact_speed = frame_speed + wp.cross(spin[world, row], arm)
                     vx = wp.dot(contact_speed, along)
                     vy = wp.dot(contact_speed, across)
@@ -385,7 +392,10 @@ def tyre_kernels(name: str) -> SimpleNamespace:
                 wall = p.vec2()
                 if found[2] > travel:
                     wall = find_wall(t, world, axle, centre, ahead, up, w.radius, w.travel)
+                if (before & ON_WALL) == 0 and wall[0] > real(SHALLOW) * w.radius:
+                    wall = p.vec2()
                 if wall[0] > zero:
+                    touching = touching + ON_WALL
                     normal = wp.cos(wall[1]) * up - wp.sin(wall[1]) * ahead
                     along = wp.cos(wall[1]) * ahead + wp.sin(wall[1]) * up
                     arm = -(w.radius - wall[0]) * normal
@@ -427,7 +437,8 @@ def tyre_kernels(name: str) -> SimpleNamespace:
         world = wp.tid()
         h = step[0]
         for k in range(wheels.shape[0]):
-            if touch.touching[world, k] == 0:
+            touch.held[world, k] = touch.touching[world, k]
+            if (touch.touching[world, k] & ON_GROUND) == 0:
                 touch.deflection[world, k] = p.vec2()
                 touch.force[world, k] = vec3()
             else:

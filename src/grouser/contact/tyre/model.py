@@ -109,7 +109,7 @@ class TyreModule:
         kinds = {
             "deflection": p.vec2, "travel": p.real, "angle": p.real, "arm": p.vec3, "along": p.vec3, "across": p.vec3,
             "normal": p.vec3, "shift": p.vec3, "slip": p.vec2, "force": p.vec3, "point": p.vec3, "wall": p.real,
-            "touching": wp.int32,
+            "touching": wp.int32, "held": wp.int32,
         }  # fmt: skip
         self._fields = tuple(kinds)
         for name, kind in kinds.items():

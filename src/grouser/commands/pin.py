@@ -1,0 +1,37 @@
+"""A processor core for the dynamics alone: the thread that steps goes there, all others elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from grouser.errors import InputError
+
+TASKS = Path("/proc/self/task")
+
+
+@contextmanager
+def pinned(core: int | None) -> Iterator[None]:
+    """Nothing where `core` is None; else the calling thread on that core, every other thread on the rest."""
+    if core is None:
+        yield
+        return
+    if not hasattr(os, "sched_setaffinity"):
+        raise InputError(f"--pin-core {core}: this system does not let a process choose its cores; leave it out")
+    allowed = os.sched_getaffinity(0)
+    if core not in allowed:
+        raise InputError(f"--pin-core {core}: allowed are {', '.join(map(str, sorted(allowed)))}")
+    rest = allowed - {core}
+    threads = [int(task.name) for task in TASKS.iterdir()] if rest and TASKS.is_dir() else []
+    try:
+        for thread in threads:
+            with suppress(OSError):  # it has ended meanwhile
+                os.sched_setaffinity(thread, rest)
+        os.sched_setaffinity(0, {core})
+        yield
+    finally:
+        for thread in (0, *threads):
+            with suppress(OSError):
+                os.sched_setaffinity(thread, allowed)

@@ -1,0 +1,143 @@
+"""The vehicle's scenarios: normal forces and pitch, jumps, two controllers on a ramp and on waves."""
+
+import math
+
+import numpy as np
+import pytest
+
+import grouser
+from grouser.errors import InputError
+from grouser.robots.vehicle_file import vehicle
+from grouser.scenarios.vivi_acceleration import balance, paper_front
+from grouser.scenarios.vivi_jump import landing
+
+QUICK = {"step": 1e-3, "control_period": 5e-3}
+
+
+def ran(tmp_path, name, **settings):
+    return grouser.run(name, settings, out=tmp_path / "out", report=False)
+
+
+def test_the_balance_at_rest_and_in_the_limit_of_stiff_springs():
+    """Without torque: equal loads. With springs a hundred times as stiff and light wheels: the paper's formula."""
+    from dataclasses import replace
+
+    v = vehicle("vivi")
+    rest = balance(v, 0.0, 9.81)
+    np.testing.assert_allclose(rest.normal, v.chassis.mass * 9.81 / 4, rtol=1e-9)
+    assert rest.pitch == pytest.approx(0.0, abs=1e-12)
+    stiff = replace(v, suspension=replace(v.suspension, stiffness=1e6), wheel_inertia=1e-9)
+    moving = balance(stiff, 9.0, 9.81)
+    assert moving.acceleration == pytest.approx(4 * 9.0 / 0.15 / 80.0, rel=1e-6)
+    assert moving.normal[0] == pytest.approx(paper_front(stiff, moving.acceleration, moving.height, 9.81), rel=1e-3)
+
+
+def test_acceleration_meets_its_bars(tmp_path):
+    outcome = ran(tmp_path, "vivi-acceleration")
+    assert outcome.missed == []
+    assert outcome.metrics["front_normal_force_error_rel"] < 3e-5  # ten times below the bar of 2000 slices
+    assert outcome.metrics["slice_cost_increase_rel"] > 1
+    assert outcome.metrics["pitch_deg"] == sorted(outcome.metrics["pitch_deg"])
+    assert len(outcome.metrics["front_normal_force_N"]) == 4
+
+
+def test_slices_alone_lean_the_normal(tmp_path):
+    """The paper's search: the error falls with the number of slices."""
+    errors = []
+    for k, slices in enumerate((20, 2000)):
+        outcome = ran(tmp_path / str(k), "vivi-acceleration", slices=slices, refine=False, torques=(5.0,), duration=1.5)
+        errors.append(outcome.metrics["front_normal_force_error_rel"])
+    assert errors[1] < 0.1 * errors[0]
+
+
+def test_a_jump_lands_where_the_parabola_does(tmp_path):
+    outcome = ran(tmp_path, "vivi-jump", angles_deg=(22.5,))
+    assert outcome.missed == []
+    error = outcome.metrics["landing_distance_error_rel"]
+    speed = 8.0 * math.sin(math.radians(22.5))
+    assert error == pytest.approx(65e-6 * 9.81 / 2 / speed, rel=0.2)  # of semi-implicit Euler
+
+
+@pytest.mark.long
+def test_all_jumps(tmp_path):
+    outcome = ran(tmp_path, "vivi-jump")
+    assert outcome.missed == []
+    assert len(outcome.metrics["landing_distance_m"]) == 4
+
+
+def test_torques_the_tyres_do_not_hold_are_refused(tmp_path):
+    with pytest.raises(InputError, match="torques = 40 N m: more than the tyres of 'vivi' hold"):
+        ran(tmp_path, "vivi-acceleration", torques=(40.0,))
+
+
+def test_landing_is_interpolated():
+    x, z = np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 2.0, 1.5, 0.5])
+    assert landing(x, z) == pytest.approx(2.5)
+    assert math.isnan(landing(x[:3], z[:3]))
+
+
+@pytest.mark.long
+def test_at_the_ramp_one_rolls_over_and_the_other_does_not(tmp_path):
+    outcome = ran(tmp_path, "vivi-ramp")
+    assert outcome.missed == []
+    assert outcome.metrics["rolled_over"] == [True, False]
+    assert 7.0 < outcome.metrics["rolled_over_at_s"][0] < 9.0
+    assert max(outcome.metrics["battery_current_max_A"]) <= 80.0
+
+
+@pytest.mark.long
+def test_on_waves_cdta_is_sooner_and_spends_less(tmp_path):
+    outcome = ran(tmp_path, "vivi-sinusoid")
+    assert outcome.missed == []
+    assert outcome.metrics["rolled_over"] == [False, False]
+    assert outcome.metrics["cdta_energy_ratio"] < 0.9
+
+
+@pytest.mark.long
+def test_the_papers_step_and_rate(tmp_path):
+    """65 us and 10 kHz give what 1 ms and 1 kHz give."""
+    fine = ran(tmp_path / "fine", "vivi-ramp", step=65e-6, control_period=1e-4, duration=3.0)
+    coarse = ran(tmp_path / "coarse", "vivi-ramp", duration=3.0)
+    np.testing.assert_allclose(
+        fine.metrics["time_to_speed_s"], coarse.metrics["time_to_speed_s"], rtol=0.03
+    )  # first order in the control period
+
+
+def test_a_short_drive_with_one_controller(tmp_path):
+    outcome = ran(tmp_path, "vivi-sinusoid", controller="cdta", duration=1.0, **QUICK)
+    assert outcome.metrics["rolled_over"] is False
+    assert outcome.metrics["time_to_speed_s"] is None
+    assert outcome.metrics["energy_J"] > 0
+    assert 1.0 < outcome.metrics["distance_m"] < 5.0
+
+
+def test_a_controller_from_a_file(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("def control(readings, state):\n    return [0.3] * len(readings.wheel_rate)\n")
+    outcome = ran(tmp_path, "vivi-ramp", controller=str(file), duration=0.5, **QUICK)
+    assert outcome.metrics["distance_m"] > 0.05
+
+
+def test_a_vehicle_from_a_file_and_one_that_is_not_there(tmp_path):
+    from grouser.robots.vehicle_file import FOLDER
+
+    text = (FOLDER / "vivi.yaml").read_text().replace("mass: 80.0", "mass: 60.0")
+    (tmp_path / "light.yaml").write_text(text)
+    outcome = ran(tmp_path, "vivi-acceleration", vehicle=str(tmp_path / "light.yaml"), torques=(3.0,), duration=1.5)
+    assert outcome.metrics["front_normal_force_error_rel"] < 3e-4
+    with pytest.raises(InputError, match="vehicle 'nobody' is not known"):
+        ran(tmp_path / "none", "vivi-jump", vehicle="nobody")
+
+
+def test_a_checkpoint_of_two_vehicles_continues_bit_for_bit():
+    from grouser.scenarios.registry import scenario
+
+    course = scenario("vivi-sinusoid")
+    sim = course.build(course.settings(**QUICK))
+    sim.step(300)
+    saved = sim.checkpoint()
+    sim.step(200)
+    end = sim.data.qpos.copy()
+    sim.restore(saved)
+    sim.step(200)
+    np.testing.assert_array_equal(sim.data.qpos, end)
