@@ -81,7 +81,7 @@ class VehicleSensors:
         if self.battery is not None:
             r.current[:] = self.battery.current[w]
         matrix = data.xmat[self._body].tolist()
-        r.rotation.flat = matrix
+        r.rotation[:] = data.xmat[self._body].reshape(3, 3)
         r.position[:] = data.xpos[self._body]
         vx, vy, vz, *r.spin[:] = data.qvel[self._free : self._free + 6].tolist()
         r.pitch = math.atan2(matrix[6], math.hypot(matrix[7], matrix[8]))

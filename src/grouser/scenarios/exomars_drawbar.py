@@ -34,7 +34,9 @@ from grouser.terrain.soils import soil
 SOIL = "exomars-test"  # the soil of Fig. 17
 PAPER_TIME = 180.0  # [s]
 SPEED = 0.03  # [m/s] assumed: the paper's rover passes the mounds of its first sinkage, 0.3 m of way, in 10 s
-STIFFNESS = 70.0  # [N/m] assumed: the full pull after 2.6 m, far from the pits of the first drop, and no stall before the end
+STIFFNESS = (
+    70.0  # [N/m] assumed: the full pull after 2.6 m, far from the pits of the first drop, and no stall before the end
+)
 LARGEST_STEP = 8e-3  # [s] at which the rover, dropping, sinks less than 2 mm a step
 LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it pull and sinkage are off by percents
 SPRING_LENGTH = 2.0  # [m] unstretched, level at the start (assumed: long, so that sinkage hardly tilts it)
