@@ -138,7 +138,7 @@ def cases() -> str:
     rows = []
     for case, hold, more in [
         *((case, "none", {}) for case in CASES),
-        ("paper", "none", {"pull": CASES["too-light"]["pull"], "time": 2.0}),
+        ("paper", "none", {key: CASES["too-light"][key] for key in ("pull", "friction")} | {"time": 2.0}),
         ("too-light", "brake", {}),
         ("poor-grip", "lock", {"time": 14.0}),
     ]:

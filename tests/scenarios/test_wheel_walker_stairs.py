@@ -18,7 +18,7 @@ from grouser.scenarios.wheel_walker_stairs import CASES, THIRD, WheelWalkerStair
 
 CARRIED = 0.01  # of the weight: suns and wheels move against the hull, whose speed stands for all
 ROLLING = {10: 0.05, 40: 0.02}  # of a way: at each blow of a corner the wheels slide, drives pulling; fewer are harder
-FEW_PERCENT = 0.05  # climbing time at 2 ms against 1 ms: every landing of a wheel is an impact
+SPREAD = 0.08  # of the climbing time: every landing is an impact, and starts centimetres apart differ by 5 % already
 
 
 def outcome(folder, **settings):
@@ -222,7 +222,8 @@ def test_it_steps_on_level_ground(case, tmp_path):
 
 def test_its_own_weight_or_a_brake_keeps_a_loaded_robot_rolling(tmp_path):
     """What tips the light one does not tip the other; the light one with its brakes closed rolls on."""
-    heavy = outcome(tmp_path / "heavy", pull=CASES["too-light"]["pull"], compare_sides=None, time=2.0)
+    load = {key: CASES["too-light"][key] for key in ("pull", "friction")}
+    heavy = outcome(tmp_path / "heavy", compare_sides=None, time=2.0, **load)
     braked = outcome(tmp_path / "braked", case="too-light", hold="brake", compare_sides=None, time=2.0)
     for done in (heavy, braked):
         assert done.metrics["steps_on_flat"] == 0
@@ -248,7 +249,7 @@ def test_the_climb_does_not_hang_on_the_step(tmp_path):
     coarse, fine = (
         outcome(tmp_path / str(step), compare_sides=None, step=step).metrics["climb_time_s"] for step in (2e-3, 1e-3)
     )
-    assert coarse == pytest.approx(fine, rel=FEW_PERCENT)
+    assert coarse == pytest.approx(fine, rel=SPREAD)
 
 
 @pytest.mark.long
