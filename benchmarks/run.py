@@ -21,6 +21,7 @@ CASES = {
     "wheel-walker": "wheel_walker",
     "ground": "ground",
     "vehicle": "vehicle",
+    "track": "track",
     "start-up": "start_up",
 }
 REFERENCE = 9.0  # [us] a step of the bare rover on the machine the bars are given for
