@@ -1,4 +1,4 @@
-"""Bodies of revolution beside polygonal contact on the same geometry: what a step costs, and how many elements it takes.
+"""Bodies of revolution beside polygonal contact on the same geometry: what a step costs, how many elements it takes.
 
 Each way is given the coarsest of its samplings whose force is within 2 % of the limit (itself found with samplings four
 times as fine), as whoever needs that accuracy would. The moving body goes at 5 mm/s in steps of 0.1 ms, so that lists

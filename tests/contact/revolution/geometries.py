@@ -47,6 +47,12 @@ class Geometry:
         return rig.place(position, rotation, np.zeros(3), np.zeros(3)).advance()
 
 
+def rotated(points: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """(…, 3) turned by a quaternion xyzw."""
+    across = 2 * np.cross(q[:3], points)
+    return points + q[3] * across + np.cross(q[:3], across)
+
+
 def finer(side: RevolutionBody, times: int) -> RevolutionBody:
     """A surface with more samples on the same curve, and more sectors."""
     points = side.profile.samples
