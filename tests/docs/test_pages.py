@@ -98,7 +98,9 @@ def folder(tmp_path, monkeypatch):
     def understood(*_, **__):
         raise NotRun("understood")
 
-    for place in ("commands.run.execute", "commands.sweep.sweep", "commands.bench.bench", "commands.doctor.doctor"):
+    computing = ("run.execute", "sweep.sweep", "bench.bench", "doctor.doctor")
+    showing = ("view.view", "share.export", "share.video", "share.report")
+    for place in (f"commands.{name}" for name in (*computing, *showing)):
         monkeypatch.setattr(f"grouser.{place}", understood)
     monkeypatch.setattr("grouser.commands.hush.start_warp", lambda: None)
     for page in PAGES:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from grouser.commands import progress
+from grouser.commands import run as running
 from grouser.commands.console import told
-from grouser.commands.run import execute, fresh_folder
 from grouser.commands.view import Watch
 from grouser.control import Drive, DriverInput, PathFollower
 from grouser.errors import InputError
@@ -114,13 +114,13 @@ def drive(
             cockpit.watch.tell(path=str(path))
 
     experiment = driven(from_command(target, options), cockpit, time)
-    base = out if out is not None else fresh_folder(experiment.scenario.name)
+    base = out if out is not None else running.fresh_folder(experiment.scenario.name)
     number, status = 1, 0
     try:
         while True:
             folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
             with progress.shown(experiment.scenario.name, time) as bar:
-                outcome = execute(experiment, out=folder, report=False, progress=bar, watch=show, delay=DELAY)
+                outcome = running.execute(experiment, out=folder, report=False, progress=bar, watch=show, delay=DELAY)
             told(outcome)
             status = outcome.exit_status
             if outcome.stop is not None and cockpit.again is None:

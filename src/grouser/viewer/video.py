@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -106,8 +107,7 @@ def pictures(
     wheel: str = "",
 ) -> Iterator[np.ndarray]:
     """(height, width x cameras, 3) uint8 for each time [s]."""
-    os.environ["MUJOCO_GL"] = working_backend()
-    import mujoco
+    mujoco = _with_backend(working_backend())
 
     from grouser.viewer.stage import Stage
 
@@ -130,6 +130,16 @@ def pictures(
             yield np.concatenate(images, axis=1)
     finally:
         renderer.close()
+
+
+def _with_backend(backend: str) -> Any:
+    """MuJoCo drawing with a backend; it chooses one when imported, which may have been before."""
+    os.environ["MUJOCO_GL"] = backend
+    import mujoco
+    from mujoco.rendering.classic import gl_context  # type: ignore[import-not-found]
+
+    gl_context.GLContext = importlib.import_module(f"mujoco.{backend}").GLContext
+    return mujoco
 
 
 def _upload(renderer: Any, stage: Any, time: float) -> None:

@@ -1,0 +1,119 @@
+"""Picture, clip and numbers of every scenario: `python benchmarks/gallery.py [NAME …] [--write]`.
+
+Runs each scenario with the settings below (some shorter than its defaults), draws a picture and a clip of its recording
+into docs/gallery/, and with --write puts its numbers into docs/gallery.md. Needs OpenGL (libegl1) and imageio-ffmpeg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from page import ROOT, publish, quiet, table
+
+from grouser.commands.run import execute
+from grouser.recording import Recording
+from grouser.report.wording import expectation_text, unit_text, value_text
+from grouser.scenarios.registry import NAMES, scenario
+from grouser.scenarios.settings import from_command
+
+FOLDER = ROOT / "docs" / "gallery"
+PAGE = ROOT / "docs" / "gallery.md"
+SIZE, CLIP_SIZE = (720, 400), (320, 176)
+PICTURES, CLIP_RATE = 22, 8.0
+COLOURS = 192  # of a picture's palette: a quarter of the bytes
+METRICS = 8  # shown of each
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a scenario is shown: settings, camera, when, what the paper has, what Grouser draws."""
+
+    options: tuple[str, ...] = ()
+    camera: str = "follow"
+    share: float = 0.9  # of the run, for the picture
+    field: str = "sinkage"
+    paper: str = ""  # figure
+    figure: str = ""  # in docs/figures
+    forces: bool = True
+
+
+ENTRIES = {
+    "exomars-drawbar": Entry(("duration=40",), paper="000 Fig. 17, 18, 20", figure="drawbar-pull.png"),
+    "exomars-gradeability": Entry(
+        ("trials=1", "climb=8", "window=5"), paper="000 Fig. 19", figure="gradeability-slip.png"
+    ),
+    "multi-pass": Entry(paper="003 Fig. 12-14", figure="multi-pass-forces.png", camera="follow"),
+    "plate-sinkage": Entry(paper="000 eq. 3", camera="wheel"),
+    "robot": Entry(paper="", figure="robot-soil.png"),
+    "rocks-and-sand": Entry(("time=20",), paper="000 Fig. 21", figure="rocks-and-sand-soil.png"),
+    "rover-course": Entry(("waypoints=[[0,0],[0.8,0],[1.6,0.3]]",), figure="rover-course.png"),
+    "single-wheel": Entry(("slip=0.4",), camera="wheel", paper="003 section 2.2", figure="single-wheel.png"),
+    "viking-rocks": Entry(("time=40",), paper="003 Fig. 9-11", figure="viking-drive-torque.png"),
+}
+
+
+def show(name: str, folder: Path) -> str:
+    """Run one scenario, draw it, and give its section of the page."""
+    from PIL import Image
+
+    from grouser.viewer.video import film, pictures
+
+    entry = ENTRIES.get(name, Entry())
+    outcome = execute(from_command(name, entry.options), out=folder, report=False)
+    with Recording(outcome.recording) as recording:
+        start, end = float(recording.time[0]), float(recording.time[-1])
+        time = start + entry.share * (end - start)
+        image = next(pictures(recording, np.array([time]), (entry.camera,), SIZE, entry.field, entry.forces))
+        FOLDER.mkdir(exist_ok=True)
+        Image.fromarray(image).quantize(COLOURS, dither=Image.Dither.NONE).save(FOLDER / f"{name}.png", optimize=True)
+        speed = max((end - start) * CLIP_RATE / PICTURES, 1e-3)
+        film(
+            recording, FOLDER / f"{name}.gif", cameras=(entry.camera,), size=CLIP_SIZE, rate=CLIP_RATE, speed=speed,
+            field=entry.field, forces=entry.forces,
+        )  # fmt: skip
+    return section(name, entry, outcome.summary)
+
+
+def section(name: str, entry: Entry, summary: dict[str, Any]) -> str:
+    described = scenario(name)
+    command = f"grouser run {name}" + "".join(f" --set '{option}'" for option in entry.options)
+    figure = f"\n\n[Grouser's figure](figures/{entry.figure})" if entry.figure else ""
+    paper = f"; in the paper: {entry.paper}" if entry.paper else ""
+    rows = [
+        (f"`{metric}`", f"{value_text(told['value'])} {unit_text(told['unit'])}".strip(), expectation_text(told))
+        for metric, told in summary["metrics"].items()
+        if not metric.endswith("real_time_factor") and not isinstance(told["value"], list)
+    ][:METRICS]
+    numbers = table(("metric", "value", "expected"), rows) if rows else ""
+    return (
+        f"{described.summary[0].upper()}{described.summary[1:]} ({described.source}){paper}.\n\n"
+        f"![{name}](gallery/{name}.png) ![{name}, a clip](gallery/{name}.gif)\n\n"
+        f"```\n{command}\n```\n\n{numbers}{figure}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*NAMES, []])
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    quiet()
+    for name in asked.names or NAMES:
+        with tempfile.TemporaryDirectory() as folder:
+            text = show(name, Path(folder) / name)
+        page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else "# Gallery\n"
+        if asked.write and f"<!-- begin {name} -->" not in page:
+            PAGE.write_text(f"{page.rstrip()}\n\n## {name}\n\n<!-- begin {name} -->\n<!-- end {name} -->\n")
+        publish({name: text}, asked.write, PAGE)
+        sizes = {path.name: path.stat().st_size for path in FOLDER.glob(f"{name}.*")}
+        print(json.dumps(sizes))
+
+
+if __name__ == "__main__":
+    main()
