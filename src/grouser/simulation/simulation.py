@@ -284,7 +284,13 @@ class Simulation:
     def shapes(self) -> list[Shape]:
         """All there is to draw: geoms, surfaces of modules where a body has none, what modules and scenarios add."""
         added = [shape for module in self.modules for shape in getattr(module, "display", list)()]
-        return [*display.shapes(self.model, self.recorded_bodies, self.geometry()), *added, *self._more_shapes]
+        found = [*display.shapes(self.model, self.recorded_bodies, self.geometry()), *added, *self._more_shapes]
+        return [shape for shape in found if self._is_recorded(shape)]
+
+    def _is_recorded(self, shape: Shape) -> bool:
+        """Bodies that are left out of the recording cannot be drawn."""
+        body = shape.follows.removeprefix("body/pose[").removesuffix("]")
+        return not shape.follows.startswith("body/pose[") or body in self.recorded_bodies
 
     def add_shape(self, shape: Shape) -> None:
         """Show one more thing."""

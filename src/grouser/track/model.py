@@ -12,10 +12,11 @@ import numpy as np
 import warp as wp
 
 from grouser.errors import InputError
-from grouser.module import Channel, Motion, Outputs
+from grouser.module import Channel, Motion, Outputs, Shape
 from grouser.precision import precision
 from grouser.track import types as t
 from grouser.track.assembly import Assembly
+from grouser.track.display import shapes
 from grouser.track.ground import Terrain, ground_arrays
 from grouser.track.kernels import track_kernels
 from grouser.track.parts import Link, TrackWheel, WheelContact
@@ -391,6 +392,10 @@ class TrackModule:
     def _wear(self, k: int) -> Any:
         """Of the one world, or of each."""
         return self.wear(k) if self.worlds == 1 else [self.wear(k, n) for n in range(self.worlds)]
+
+    def display(self) -> list[Shape]:
+        """Links and wheels, to be drawn."""
+        return [shape for track in self.tracks for shape in shapes(track, f"{self.name}/{track.name}/pose")]
 
     def channels(self) -> list[Channel]:
         return [channel for k in range(len(self.tracks)) for channel in self._channels_of(k)]

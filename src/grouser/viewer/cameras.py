@@ -29,8 +29,17 @@ class Cameras:
         self.wheels = moving.pushed() or ([self.main] if self.main else [])
         self.low, self.high = _box(moving, shapes)
         self.size = max(float(np.linalg.norm(self.high - self.low)) / 2, SMALLEST)
+        self._middle = self._seen_from_main()
         self._wheel_size = {body: _reach(moving, shapes, body) for body in self.wheels}
         self._ahead, self._top = _front(moving, shapes, self.main)
+
+    def _seen_from_main(self) -> np.ndarray:
+        """[m] the middle of all that moves, in the axes of the main body at the start."""
+        if not self.main or not len(self.moving.recording):
+            return np.zeros(3)
+        start = float(self.moving.recording.time[0])
+        pose = self.moving.poses(BODIES, start)[self.moving.bodies.index(self.main)]
+        return matrix(pose[3:]).T @ ((self.low + self.high) / 2 - pose[:3])
 
     def look(self, camera: str, time: float, wheel: str = "") -> Look:
         """`wheel` is the body the wheel camera looks at; the first one where it is left out."""
@@ -38,21 +47,22 @@ class Cameras:
         if not len(poses):
             return Look(np.array([3.0, -3.0, 2.0]), np.zeros(3))
         pose = poses[self.moving.bodies.index(self.main)]
-        centre = pose[:3]
+        origin = pose[:3]
+        centre = origin + matrix(pose[3:]) @ self._middle
         if camera == "wheel":
             body = wheel or self.wheels[0]
             at = poses[self.moving.bodies.index(body)][:3]
             reach = self._wheel_size.get(body, SMALLEST)
-            side = np.sign(matrix(pose[3:])[:, 1] @ (at - centre)) or -1.0
+            side = np.sign(matrix(pose[3:])[:, 1] @ (at - origin)) or -1.0
             outward = side * matrix(pose[3:])[:, 1]
             return Look(at + reach * (4.2 * outward + np.array([0, 0, 1.6])) + 1.4 * reach * matrix(pose[3:])[:, 0], at)
         if camera == "top":
             return Look(centre + np.array([-1e-3, 0, 4.2 * self.size]), centre)
         if camera == "driver":
             turn = matrix(pose[3:])
-            eye = centre + turn @ np.array([self._ahead, 0, self._top])
+            eye = origin + turn @ np.array([self._ahead, 0, self._top])
             return Look(eye, eye + turn @ np.array([1.0, 0.0, -0.35]), turn[:, 2])
-        return Look(centre + self.size * np.array([-1.5, -2.1, 1.5]), centre - np.array([0, 0, 0.2 * self.size]))
+        return Look(centre + self.size * np.array([-1.5, -2.1, 1.5]), centre)
 
 
 def _placed(moving: Moving, shapes: list[Shape]) -> list[np.ndarray]:

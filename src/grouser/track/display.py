@@ -1,0 +1,99 @@
+"""What a track looks like: a link with rails and grousers at every pose of the chain, wheels on their bodies."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grouser.module import Shape
+from grouser.track.parts import Link, TrackWheel
+
+if TYPE_CHECKING:
+    from grouser.track.model import Track
+
+STEEL, DARK = (0.42, 0.41, 0.39, 1.0), (0.26, 0.26, 0.27, 1.0)
+PLATE = 0.02  # [m] of a shoe, for the eye only; so are the widths below
+GAP = 0.98  # of the pitch that a link fills
+TOOTH_WIDTH = 0.09  # [m]
+SIDES = 32
+
+Mesh = tuple[np.ndarray, np.ndarray]
+
+
+def shapes(track: Track, poses: str) -> list[Shape]:
+    """Of one track; `poses` is the channel of its links."""
+    return [Shape(f"{track.name}/link", *link_mesh(track.link), poses, STEEL)] + [
+        Shape(f"{track.name}/{wheel.name}", *wheel_mesh(wheel), f"body/pose[{wheel.body}]", DARK)
+        for wheel in track.wheels
+    ]
+
+
+def link_mesh(link: Link) -> Mesh:
+    """In the link's frame: pins at z = 0, the ground below."""
+    shoe, half = link.shoe, GAP * link.pitch / 2
+    tips = (np.arange(shoe.grousers) + 0.5) / max(shoe.grousers, 1) * link.pitch - link.pitch / 2
+    y = [abs(place) for section in link.rail.sections for place, _ in section]
+    parts = [box((-half, half), (-shoe.width / 2, shoe.width / 2), (-shoe.depth, PLATE - shoe.depth))]
+    parts += [
+        box((-half, half), side, (-shoe.depth, link.rail.height)) for side in ((min(y), max(y)), (-max(y), -min(y)))
+    ]
+    thin = shoe.grouser_thickness / 2
+    for tip in tips:
+        edge = (-shoe.depth - shoe.grouser_height, -shoe.depth)
+        parts.append(box((tip - thin, tip + thin), (-shoe.width / 2, shoe.width / 2), edge))
+    return joined(parts)
+
+
+def wheel_mesh(wheel: TrackWheel) -> Mesh:
+    """In its body's frame; a sprocket with its teeth, any other wheel as its profile turned about the axle."""
+    if wheel.sprocket is not None:
+        gap = np.array(wheel.sprocket.gap)  # across, outwards
+        turns = 2 * math.pi * np.arange(wheel.sprocket.teeth) / wheel.sprocket.teeth
+        outline = np.concatenate(
+            [np.column_stack([math.cos(a) * gap[:, 0] + math.sin(a) * gap[:, 1],
+                              math.cos(a) * gap[:, 1] - math.sin(a) * gap[:, 0]]) for a in turns]
+        )  # fmt: skip
+        rings = [(-TOOTH_WIDTH / 2, outline), (TOOTH_WIDTH / 2, outline)]
+    else:
+        angle = 2 * math.pi * np.arange(SIDES) / SIDES
+        circle = np.column_stack([np.cos(angle), np.sin(angle)])
+        rings = [(along, radius * circle) for along, radius in wheel.profile]
+    vertices, triangles = closed(rings)
+    return vertices @ _to_axis(wheel.axis).T + np.array(wheel.place), triangles
+
+
+def closed(rings: list[tuple[float, np.ndarray]]) -> Mesh:
+    """Outlines (n, 2) in x and z at places along y, joined to a body with flat ends."""
+    sides, count = len(rings[0][1]), len(rings)
+    vertices = [np.column_stack([ring[:, 0], np.full(sides, y), ring[:, 1]]) for y, ring in rings]
+    ends = np.array([[0.0, rings[0][0], 0.0], [0.0, rings[-1][0], 0.0]])
+    here, ahead = np.arange(sides), (np.arange(sides) + 1) % sides
+    first, last = count * sides, count * sides + 1
+    triangles = [np.stack([np.full(sides, first), here, ahead], -1)]
+    for k in range(count - 1):
+        a, b = k * sides, (k + 1) * sides
+        triangles += [np.stack([here + a, here + b, ahead + b], -1), np.stack([here + a, ahead + b, ahead + a], -1)]
+    end = (count - 1) * sides
+    triangles.append(np.stack([np.full(sides, last), ahead + end, here + end], -1))
+    return np.vstack([*vertices, ends]), np.concatenate(triangles)
+
+
+def _to_axis(axis: tuple[float, float, float]) -> np.ndarray:
+    """(3, 3) that turns y on to an axis."""
+    y = np.array(axis) / np.linalg.norm(axis)
+    x = np.cross(y, (0.0, 0.0, 1.0))
+    x = np.array([1.0, 0.0, 0.0]) if np.linalg.norm(x) < 1e-9 else x / np.linalg.norm(x)
+    return np.column_stack([x, y, np.cross(x, y)])
+
+
+def box(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float]) -> Mesh:
+    corners = np.array([[a, b, c] for a in x for b in y for c in z])
+    faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    return corners, np.array([t for a, b, c, d in faces for t in ((a, b, c), (a, c, d))])
+
+
+def joined(parts: list[Mesh]) -> Mesh:
+    starts = np.cumsum([0, *(len(v) for v, _ in parts[:-1])])
+    return np.vstack([v for v, _ in parts]), np.vstack([t + s for (_, t), s in zip(parts, starts, strict=True)])
