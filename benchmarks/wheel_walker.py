@@ -26,9 +26,7 @@ from grouser.scenarios.wheel_walker_stairs import CASES, SETTLING, WheelWalkerSt
 REAL_TIME = 3.0  # times faster than real time
 STEPS = (1e-3, 2e-3, 3e-3, 5e-3)  # [s]
 SIDES = (6, 10, 20, 40, 80)
-SHOWN = (0.0, 4.4, 8.9, 13.5)  # [s] instants of the picture
-INCH, DPI = (8.6, 2.5), 120
-COPIED = ("speeds", "ripple", "carriers")
+COPIED = ("path", "speeds", "ripple", "carriers")
 
 
 # ---- costs ------------------------------------------------------------------------------------------------
@@ -236,76 +234,13 @@ def against_mujoco() -> str:
 
 
 def pictures() -> None:
-    """Figures of the default run, and the robot at some instants (004 Fig. 10)."""
+    """Figures of the default run."""
     from page import FIGURES
 
     with tempfile.TemporaryDirectory() as folder:
         run = grouser.run("wheel-walker-stairs", out=Path(folder) / "out")
         for name in COPIED:
             shutil.copy(run.folder / "figures" / f"{name}.png", FIGURES / f"wheel-walker-{name}.png")
-        with grouser.Recording(run.recording) as recording:
-            draw(recording, FIGURES / "wheel-walker-stairs.png")
-
-
-def draw(recording, path: Path) -> None:
-    """From the right: stairs, ways of a hull's point and of a carrier's, the robot now and then."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from grouser.report.style import STYLE
-
-    s = WheelWalkerStairs()
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=INCH, layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.add_subplot()
-        outline = scenario._outline(s)
-        axes.fill_between(outline["x"], outline["y"], -0.12, color="#d9d4cb", linewidth=0)
-        axes.plot(outline["x"], outline["y"], color="#6b655c", linewidth=1)
-        for instant in SHOWN:
-            _robot(axes, recording, s.parameters, int(np.searchsorted(recording.time, instant)))
-        for name, colour, label in (
-            ("hull", "#2b6c99", "hull"),
-            ("carrier fr", "#d1543f", "axle on the front carrier"),
-        ):
-            axes.plot(
-                recording[f"path/x[{name}]"], recording[f"path/z[{name}]"], color=colour, linewidth=1.2, label=label
-            )
-        axes.set_aspect("equal")
-        axes.set_xlim(-2.4, 2.95)
-        axes.set_ylim(-0.12, 1.0)
-        axes.set_xlabel("x [m]")
-        axes.set_ylabel("z [m]")
-        axes.legend(loc="upper left", ncols=2)
-        figure.savefig(path, dpi=DPI, metadata={"Software": None})
-
-
-def _robot(axes, recording, p: WheelWalker, frame: int) -> None:
-    """Outlines of the right side."""
-    shapes = [("hull", wheel_walker.hull_vertices(p), "#8fae8f")]
-    for drive in ("fr", "rr"):
-        shapes.append((f"carrier_{drive}", wheel_walker.carrier_vertices(p), "#b9bcc2"))
-        shapes += [(f"wheel_{drive}_{k}", wheel_walker.wheel_vertices(p), "#4a4a50") for k in range(3)]
-    for body, corners, colour in shapes:
-        pose = recording[f"body/pose[{body}]"][frame]
-        x, z = _placed(corners, pose)
-        ring = _hull(np.column_stack([x, z]))
-        axes.fill(ring[:, 0], ring[:, 1], facecolor=colour, edgecolor="#22252a", linewidth=0.5, alpha=0.75, zorder=2)
-
-
-def _placed(corners: np.ndarray, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """x and z of corners in the world."""
-    matrix = np.zeros(9)
-    mujoco.mju_quat2Mat(matrix, np.roll(pose[3:].astype(float), 1))
-    world = corners @ matrix.reshape(3, 3).T + pose[:3]
-    return world[:, 0], world[:, 2]
-
-
-def _hull(points: np.ndarray) -> np.ndarray:
-    from scipy.spatial import ConvexHull
-
-    return points[ConvexHull(points).vertices]
 
 
 if __name__ == "__main__":

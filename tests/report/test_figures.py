@@ -144,9 +144,12 @@ def test_panels_are_figures_side_by_side(recording):
 @pytest.mark.parametrize(
     ("figure", "words"),
     [
-        ({"kind": "pie"}, r"kind: 'pie'; lines, xy, bars, points, map, chain, loop allowed \(or panels\)"),
+        ({"kind": "pie"}, r"kind: 'pie'; lines, xy, bars, points, map, chain, loop, snapshots allowed \(or panels\)"),
         ({"kind": "panels"}, "0 panels in 2 columns"),
-        ({"kind": "panels", "panels": [{"kind": "map"}]}, "kind: 'map'; lines, xy, bars, points, chain, loop allowed"),
+        (
+            {"kind": "panels", "panels": [{"kind": "map"}]},
+            "kind: 'map'; lines, xy, bars, points, chain, loop, snapshots allowed",
+        ),
         ({"y": []}, "names no channel"),
         ({"y": ["soil/sinkag"]}, "did you mean 'soil/sinkage'"),
         ({"y": ["body/pose"]}, r"'body/pose\[label, component\]'"),

@@ -14,6 +14,7 @@ from grouser.report.chain import draw_chain, draw_loop
 from grouser.report.lines import draw_lines
 from grouser.report.maps import draw_map
 from grouser.report.points import draw_points
+from grouser.report.snapshots import draw_snapshots
 from grouser.report.style import DOTS_PER_INCH, FAINT, HEIGHT, STYLE, WIDTH
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ KINDS: dict[str, Callable[[Axes, Recording, Mapping[str, Any]], None]] = {
     "map": draw_map,
     "chain": draw_chain,
     "loop": draw_loop,
+    "snapshots": draw_snapshots,
 }
 PANEL_HEIGHT, TITLE_HEIGHT = 2.6, 0.3  # inch
 

@@ -38,6 +38,7 @@ LANE_LENGTH = 1.2  # [m] it rolls
 BEHIND = 2.0  # [m] of ground behind the robot: a dragged one goes back
 BEYOND = 0.5  # [m] behind the last riser where the rear hubs stop
 SPARE = 1.5  # [m] of landing ahead of the stopped robot
+SHOWN = (0.0, 0.31, 0.63, 0.96)  # of the run: when the robot is drawn
 ROUND = "round_"  # before all names of the other robot
 
 THIRD = 2 * math.pi / 3  # [rad] of a carrier: one step
@@ -323,9 +324,10 @@ def ripple(s: WheelWalkerStairs, recording: Recording, prefix: str = "") -> floa
 def figures(s: WheelWalkerStairs) -> list[dict[str, Any]]:
     out = [
         {
-            "name": "path", "title": "The robot on the stairs", "kind": "xy", "x": "path/x", "y": ["path/z"],
-            "xlabel": "x [m]", "ylabel": "z [m]", "equal": True, "overlay": [_outline(s)],
-            "caption": "004 Fig. 10: ways of a point of the hull and of an axle on the front right carrier.",
+            "name": "path", "title": "The robot on the stairs", "kind": "snapshots", "x": "path/x", "y": ["path/z"],
+            "outlines": _outlines(s.parameters), "times": [share * duration(s) for share in SHOWN],
+            "profile": _profile(s), "caption": "004 Fig. 10, from the right: the robot now and then, ways of a point "
+            "of the hull and of an axle on the front right carrier.",
         },
         {
             "name": "speeds", "title": "Speeds of the front right drive", "kind": "lines",
@@ -355,16 +357,27 @@ def figures(s: WheelWalkerStairs) -> list[dict[str, Any]]:
     return out
 
 
-def _outline(s: WheelWalkerStairs) -> dict[str, Any]:
-    """The stairs in profile."""
+def _outlines(p: WheelWalker) -> list[dict[str, Any]]:
+    """Hull and right drives."""
+    right = [name for name in DRIVES if name[1] == "r"]
+    return [
+        {"bodies": bodies, "corners": np.round(corners, 6).tolist()}
+        for bodies, corners in (
+            (["hull"], wheel_walker.hull_vertices(p)),
+            ([f"carrier_{name}" for name in right], wheel_walker.carrier_vertices(p)),
+            ([f"wheel_{name}_{k}" for name in right for k in range(3)], wheel_walker.wheel_vertices(p)),
+        )
+    ]
+
+
+def _profile(s: WheelWalkerStairs) -> dict[str, list[float]]:
+    """The stairs from the side."""
     reach = s.parameters.wheelbase / 2 + s.parameters.arm + s.parameters.wheel_radius
     x, z = [s.start_x - reach], [0.0]
     for k in range(s.stairs.count):
         x += [k * s.stairs.run] * 2
         z += [k * s.stairs.rise, (k + 1) * s.stairs.rise]
-    x.append(s.goal + reach)
-    z.append(s.stairs.count * s.stairs.rise)
-    return {"label": "stairs", "style": "line", "x": x, "y": z}
+    return {"x": [*x, s.goal + reach], "z": [*z, s.stairs.count * s.stairs.rise]}
 
 
 SCENARIO = Scenario(
