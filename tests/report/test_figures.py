@@ -144,11 +144,11 @@ def test_panels_are_figures_side_by_side(recording):
 @pytest.mark.parametrize(
     ("figure", "words"),
     [
-        ({"kind": "pie"}, r"kind: 'pie'; lines, xy, bars, points, map, chain, loop, snapshots allowed \(or panels\)"),
+        ({"kind": "pie"}, r"kind: 'pie'; lines, xy, bars, points, map, chain, loop, snapshots, scene allowed \(or panels\)"),
         ({"kind": "panels"}, "0 panels in 2 columns"),
         (
             {"kind": "panels", "panels": [{"kind": "map"}]},
-            "kind: 'map'; lines, xy, bars, points, chain, loop, snapshots allowed",
+            "kind: 'map'; lines, xy, bars, points, chain, loop, snapshots, scene allowed",
         ),
         ({"y": []}, "names no channel"),
         ({"y": ["soil/sinkag"]}, "did you mean 'soil/sinkage'"),

@@ -10,6 +10,7 @@ from grouser.terrain import checks
 
 # The file is the name with underscores.
 NAMES = (
+    "box-on-stairs",
     "bulldozer-ditch",
     "bulldozer-drawbar",
     "bulldozer-turn",

@@ -1,0 +1,200 @@
+"""A box tumbles down stairs: 004_9efc820d43f2399a.txt Fig. 7, with contacts of faces, edges and corners.
+
+The paper gives no numbers; stairs, box, throw and material are assumed. What must hold is the energy: kinetic,
+potential and stored in the contacts together never rise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import mujoco
+import numpy as np
+import pydantic
+
+from grouser.contact.convex import ConvexContact, ConvexPart, Material
+from grouser.module import Channel
+from grouser.recording import Recording
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.simulation import Simulation
+from grouser.terrain.course import Course
+from grouser.terrain.courses import stairs
+from grouser.terrain.polyhedra import Polyhedron, box
+
+PAPER = "004_9efc820d43f2399a.txt"
+KINDS = ("face", "edge", "vertex")
+ENERGY_GAIN = 1e-3  # of the first drop, the bar
+AT_REST = 1e-3, 1e-2  # [m/s], [rad/s]
+
+Metres = Annotated[float, pydantic.Field(gt=0, le=10), Unit("m")]
+Speed = Annotated[float, pydantic.Field(ge=-20, le=20), Unit("m/s")]
+
+
+class BoxOnStairs(Settings):
+    """Settings of `box-on-stairs`; all values are assumed."""
+
+    steps: Annotated[int, pydantic.Field(ge=1, le=100)] = 5
+    rise: Metres = 0.17
+    run: Metres = 0.28
+    width: Metres = 2.0
+    length: Metres = 0.30  # of the box, along x
+    breadth: Metres = 0.22
+    height: Metres = 0.16
+    mass: Annotated[float, pydantic.Field(gt=0, le=1e4), Unit("kg")] = 5.0
+    drop: Metres = 0.15  # from the lowest corner to the uppermost tread
+    speed: Speed = 0.8  # downstairs
+    spin: Annotated[float, pydantic.Field(ge=-50, le=50), Unit("rad/s")] = 4.0  # forward, about y
+    tilt_deg: tuple[float, float, float] = (17.0, -29.0, 11.0)  # rotation vector at the start
+    friction: Annotated[float, pydantic.Field(ge=0, le=2)] = 0.4
+    stiffness: Annotated[float, pydantic.Field(gt=0, le=1e12), Unit("Pa/m")] = 1e9
+    damping_time: Annotated[float, pydantic.Field(ge=0, le=1), Unit("s")] = 2e-3  # damping over stiffness
+    spread: Metres = 0.02
+    gravity: Annotated[float, pydantic.Field(gt=0, le=100), Unit("m/s^2")] = 9.81
+    time: Annotated[float, pydantic.Field(gt=0, le=100), Unit("s")] = 3.0
+    step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 5e-4
+
+    @property
+    def course(self) -> Course:
+        """From a landing, down along -x, to a floor long enough to come to rest on."""
+        return stairs(self.steps, self.rise, self.run, self.width, approach=2.0, landing=1.0)
+
+    @property
+    def solid(self) -> Polyhedron:
+        return box((self.length, self.breadth, self.height))
+
+    @property
+    def start(self) -> np.ndarray:
+        """(7,) place and quaternion wxyz: over the uppermost riser."""
+        vector = np.radians(self.tilt_deg)
+        angle = float(np.linalg.norm(vector))
+        axis = vector / angle if angle > 0 else np.array([1.0, 0, 0])
+        quat = np.array([math.cos(angle / 2), *(math.sin(angle / 2) * axis)])
+        turn = np.zeros(9)
+        mujoco.mju_quat2Mat(turn, quat)
+        lowest = (self.solid.vertices @ turn.reshape(3, 3).T)[:, 2].min()
+        return np.array([(self.steps - 1) * self.run, 0, self.steps * self.rise + self.drop - lowest, *quat])
+
+
+def build(s: BoxOnStairs) -> Simulation:
+    spec = mujoco.MjSpec()
+    spec.modelname = "box-on-stairs"
+    spec.option.gravity = [0, 0, -s.gravity]
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    body = spec.worldbody.add_body(name="box", pos=s.start[:3].tolist(), quat=s.start[3:].tolist())
+    body.add_freejoint()
+    size = [s.length / 2, s.breadth / 2, s.height / 2]
+    body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=size, mass=s.mass)
+    turn = np.zeros(9)
+    mujoco.mju_quat2Mat(turn, s.start[3:])
+    spin = turn.reshape(3, 3).T @ np.array([0, -s.spin, 0])  # a free joint's spin is in the body's axes
+    spec.add_key(qpos=s.start.tolist(), qvel=[-s.speed, 0, 0, *spin])
+    material = Material(stiffness=s.stiffness, damping=s.damping_time * s.stiffness, spread=s.spread)
+    module = ConvexContact([ConvexPart("box", s.solid)], s.course, material, s.friction)
+    sim = Simulation(spec, [module], step=s.step)
+    sim.add_channel(Channel("box/energy", "J", frame="", read=lambda: _energy(sim)))
+    sim.add_channel(Channel("box/speed", "m/s, rad/s", (2,), frame="", labels=("speed", "spin"), read=lambda: _speed(sim)))
+    return sim
+
+
+def _energy(sim: Simulation) -> np.ndarray:
+    """[J] kinetic and potential of the box."""
+    mujoco.mj_energyPos(sim.model, sim.data)
+    mujoco.mj_energyVel(sim.model, sim.data)
+    return np.array([sim.data.energy.sum()])
+
+
+def _speed(sim: Simulation) -> np.ndarray:
+    v = sim.data.qvel
+    return np.array([[np.linalg.norm(v[:3]), np.linalg.norm(v[3:])]])
+
+
+def duration(s: BoxOnStairs) -> float:
+    return s.time
+
+
+def metrics(s: BoxOnStairs) -> list[dict[str, Any]]:
+    full = s.time >= BoxOnStairs().time
+    return [
+        metric(
+            "energy_gain_max_rel", "1",
+            "greatest rise of kinetic, potential and contact energy above an earlier value, over the energy of the first drop",
+            0.0, {"max": ENERGY_GAIN}, "conservation of energy; shared/physics bar of 1e-3",
+        ),
+        metric(
+            "contact_kinds", "1", "kinds of contact seen", sorted(KINDS) if full else None, None,
+            f"{PAPER} Fig. 7: faces, edges and vertices" if full else None,
+        ),
+        metric("rest_time_s", "s", "time from which on the box stays at rest"),
+        metric("steps_descended", "1", "steps from the landing down to where the box lies at the end"),
+        metric("force_max_N", "N", "greatest force on the box in one step"),
+        metric("energy_left_rel", "1", "energy at the end over that at the start, above the floor"),
+        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+    ]  # fmt: skip
+
+
+def figures(s: BoxOnStairs) -> list[dict[str, Any]]:
+    outlines = [_side(piece) for piece in s.course]
+    return [
+        {
+            "name": "tumble", "title": "A box on stairs", "kind": "scene", "body": "box", "contacts": "convex/contacts",
+            "corners": s.solid.vertices.tolist(), "course": outlines,
+            "caption": "Positions evenly along the path, contact points and force vectors, as in Fig. 7 of 004.",
+        },
+        {
+            "name": "energy", "title": "Energy", "kind": "lines", "y": ["box/energy", "convex/stored"],
+            "ylabel": "energy [J]", "caption": "Kinetic and potential energy of the box, and what the contacts store.",
+        },
+        {
+            "name": "force", "title": "Force on the box", "kind": "lines", "y": ["convex/force[box]"],
+            "ylabel": "force [N]", "caption": "What the box really got in each step, world axes.",
+        },
+    ]  # fmt: skip
+
+
+def _side(piece: Polyhedron) -> list[list[float]]:
+    """Outline of a piece drawn along y, seen from the side: its face that looks to +y."""
+    face = piece.faces[int(np.argmax(piece.normals[:, 1]))]
+    return piece.vertices[list(face)][:, [0, 2]].tolist()
+
+
+def measure(s: BoxOnStairs, recording: Recording) -> dict[str, Any]:
+    own, stored = (np.asarray(recording[name], float).ravel() for name in ("box/energy", "convex/stored"))
+    energy = own + stored
+    contacts = recording["convex/contacts"]
+    seen = {int(kind) for rows in contacts for kind in np.asarray(rows).reshape(-1, 10)[:, 7]}
+    touched = [k for k, rows in enumerate(contacts) if len(rows)]
+    pose = np.asarray(recording["body/pose[box]"], float).reshape(len(recording), 7)
+    drop = s.mass * s.gravity * float(pose[0, 2] - pose[touched[0], 2]) if touched else math.nan
+    force = np.asarray(recording["convex/force[box]"], float).reshape(len(recording), 3)
+    return {
+        "energy_gain_max_rel": float((energy - np.minimum.accumulate(energy)).max()) / drop,
+        "contact_kinds": sorted(KINDS[kind] for kind in seen),
+        "rest_time_s": rest_time(recording.time, np.asarray(recording["box/speed"], float).reshape(-1, 2)),
+        "steps_descended": s.steps - round(float(np.floor((pose[-1, 2] - 1e-3) / s.rise))) if touched else 0,
+        "force_max_N": float(np.linalg.norm(force, axis=1).max()),
+        "energy_left_rel": float(energy[-1] / energy[0]),
+    }
+
+
+def rest_time(time: np.ndarray, speeds: np.ndarray) -> float:
+    """[s] from which on speed and spin stay small; NaN where it still moves at the end."""
+    moving = np.flatnonzero((speeds > np.array(AT_REST)).any(1))
+    if not len(moving):
+        return float(time[0])
+    return float(time[moving[-1] + 1]) if moving[-1] + 1 < len(time) else math.nan
+
+
+SCENARIO = Scenario(
+    name="box-on-stairs",
+    summary="a box tumbles down stairs: contacts of faces, edges and corners, and no energy gained",
+    source=f"{PAPER} Fig. 7",
+    settings=BoxOnStairs,
+    metrics=metrics,
+    figures=figures,
+    build=build,
+    duration=duration,
+    measure=measure,
+    rate=1 / BoxOnStairs().step,
+)
