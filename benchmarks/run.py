@@ -18,6 +18,7 @@ CASES = {
     "rover": "rover",
     "polygonal": "polygonal",
     "revolution": "revolution",
+    "convex": "convex",
     "wheel-walker": "wheel_walker",
     "ground": "ground",
     "vehicle": "vehicle",

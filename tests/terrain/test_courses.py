@@ -30,8 +30,10 @@ def test_box_and_prism_are_closed_and_of_the_right_volume():
     assert wheel.vertices[:, 2].min() == pytest.approx(-0.1 * math.cos(math.pi / 10))  # a flat side below
 
 
-def test_hull_faces_look_outward():
-    solid = hull(np.random.default_rng(0).normal(size=(30, 3)))
+@pytest.mark.parametrize(
+    "solid", [hull(np.random.default_rng(0).normal(size=(30, 3))), box((0.3, 0.4, 0.5), (1, 2, 3)), prism(0.1, 0.2, 7)]
+)
+def test_faces_look_outward(solid):
     middle = solid.vertices.mean(0)
     assert (solid.normals @ middle < solid.offsets).all()
     for face, normal in zip(solid.faces, solid.normals, strict=True):
@@ -118,7 +120,8 @@ def test_mesh_is_split_once(tmp_path, monkeypatch):
     again = from_mesh((ring.vertices, ring.faces), cache=tmp_path, threshold=0.2)
     assert len(first) == len(again) > 2
     assert not inside(first, (0, 0, 0))  # the hole is kept
-    next(iter(tmp_path.iterdir())).write_bytes(b"damaged")
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(b"damaged")
     with pytest.raises(TypeError):  # it is split anew
         from_mesh((ring.vertices, ring.faces), cache=tmp_path, threshold=0.2)
 
@@ -166,3 +169,16 @@ def test_seams_of_level_tiles_are_found_and_ridges_are_not():
 def test_bad_input_is_named(make, words):
     with pytest.raises(InputError, match=words):
         make()
+
+
+def test_seams_of_large_courses_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("GROUSER_CACHE", str(tmp_path))
+    tiles = tuple(box((1, 1, 1), (i, j, 0)) for i in range(25) for j in range(20))
+    first = Course(tiles)
+    monkeypatch.setattr("grouser.terrain.course.find_seams", None)  # it would be called
+    again = Course(tiles)
+    for one, two in zip(first.seams, again.seams, strict=True):
+        assert np.array_equal(one.covered, two.covered)
+        assert np.array_equal(one.cover, two.cover)
+        assert np.array_equal(one.ridge, two.ridge)
+        assert all(np.array_equal(a, b) for a, b in zip(one.edges, two.edges, strict=True))

@@ -45,7 +45,8 @@ def draw_scene(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
         if len(of_kind):
             axes.plot(
                 of_kind[:, 0], of_kind[:, 2], linestyle="none", marker=MARKS[kind], markersize=4.5, alpha=0.6,
-                markeredgecolor="none", markerfacecolor=COLOURS[kind + 1], label=f"{name} contact", zorder=5.3 - 0.1 * kind,
+                markeredgecolor="none", markerfacecolor=COLOURS[kind + 1],
+                label=f"{name} contact", zorder=5.3 - 0.1 * kind,
             )  # fmt: skip
     _arrows(axes, contacts, float(np.ptp(path[:, 1])) + float(np.ptp(corners)))
     low, high = path.min(0), path.max(0)

@@ -6,19 +6,17 @@ its pieces are open shells. Here the whole piece is looked at, and each gets a b
 
 from __future__ import annotations
 
-import hashlib
-import os
 from pathlib import Path
 
 import numpy as np
 
 from grouser.errors import InputError
 from grouser.terrain import checks
+from grouser.terrain.course_cache import cache_folder, content_name, read_arrays, write_arrays
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.mesh_file import _read as read_mesh
 from grouser.terrain.polyhedra import Polyhedron, hull
 
-VERSION = 1  # of what is kept on disk
 CONVEX = 1e-6  # of the size: how far a corner may stand out of a face's plane
 FACING = 0.1  # least cosine between a face and the mean direction of its patch: the body behind must stay behind
 METHODS = ("coacd", "patches")
@@ -31,46 +29,16 @@ def split_mesh(source, method: str, thickness: float, threshold: float, cache: s
     checks.number(thickness, f"{what}: thickness", above=0.0)
     checks.number(threshold, f"{what}: threshold", above=0.0)
     option = thickness if method == "patches" else threshold
-    key = hashlib.sha256(f"{VERSION} {method} {option!r}".encode())
-    key.update(np.ascontiguousarray(vertices, float).tobytes())
-    key.update(np.ascontiguousarray(triangles, np.int64).tobytes())
-    file = (Path(cache) if cache else cache_folder()) / f"{key.hexdigest()[:32]}.npz"
-    clouds = _read_clouds(file)
-    if clouds is None:
-        clouds = (
-            grow_patches(vertices, triangles, thickness)
-            if method == "patches"
-            else _coacd(vertices, triangles, threshold)
-        )
-        _write_clouds(file, clouds)
+    content = (np.asarray(vertices, float), np.asarray(triangles, np.int64))
+    file = (Path(cache) if cache else cache_folder()) / content_name(f"{method} {option!r}", content)
+    kept = read_arrays(file)
+    if kept is not None:
+        clouds = np.split(kept["points"], kept["first"][1:-1])
+    else:
+        patches = method == "patches"
+        clouds = grow_patches(*content, thickness) if patches else _coacd(*content, threshold)
+        write_arrays(file, points=np.concatenate(clouds), first=np.cumsum([0] + [len(c) for c in clouds]))
     return [hull(points, f"piece {k + 1}") for k, points in enumerate(clouds)]
-
-
-def cache_folder() -> Path:
-    """Where split meshes are kept: $GROUSER_CACHE, else the user's cache folder."""
-    root = os.environ.get("GROUSER_CACHE")
-    base = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "grouser"
-    return base / "courses"
-
-
-def _read_clouds(file: Path) -> list[np.ndarray] | None:
-    """Corners of the pieces, or None where there is no file or it is damaged."""
-    try:
-        with np.load(file) as kept:
-            return np.split(kept["points"], kept["first"][1:-1])
-    except (OSError, ValueError, KeyError, EOFError):
-        return None
-
-
-def _write_clouds(file: Path, clouds: list[np.ndarray]) -> None:
-    """In one move, so that two runs may split the same mesh; a folder that cannot be written keeps nothing."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_name(f"{file.stem}.{os.getpid()}.npz")
-        np.savez(part, points=np.concatenate(clouds), first=np.cumsum([0] + [len(c) for c in clouds]))
-        part.replace(file)
-    except OSError:
-        return
 
 
 def _coacd(vertices: np.ndarray, triangles: np.ndarray, threshold: float) -> list[np.ndarray]:

@@ -137,7 +137,9 @@ def box(size: Sequence[float], centre: Sequence[float] = (0, 0, 0), name: str = 
     if half.shape != (3,) or not (half > 0).all():
         raise InputError(f"{name}: size {size} is not allowed; three lengths above 0 m are")
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    return hull(signs * half + np.asarray(centre, float), name)
+    faces = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+    normals = np.repeat(np.eye(3), 2, axis=0) * np.array([-1.0, 1.0] * 3)[:, None]
+    return Polyhedron(signs * half + np.asarray(centre, float), faces, normals, name)
 
 
 def prism(radius: float, width: float, sides: int, name: str = "prism") -> Polyhedron:

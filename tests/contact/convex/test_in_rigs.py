@@ -9,7 +9,7 @@ from grouser.contact.convex import ConvexContact, ConvexPart, Material
 from grouser.errors import InputError
 from grouser.simulation import Simulation
 from grouser.terrain.polyhedra import box, hull
-from tests.contact.convex.bodies import FLOOR, SIZE, boxes, one_box
+from tests.contact.convex.bodies import FLOOR, SIZE, boxes, effective, one_box
 from tests.rig import ManufacturedMotion, check_implicit, quaternion
 
 IMPLICIT = 1e-2  # of B: it does not know that the patch of a tilted face grows with its depth
@@ -131,3 +131,14 @@ def test_too_many_contacts_stop_the_run():
     )
     with pytest.raises(RunStopped, match="capacity"):
         sim.step(3)
+
+
+def test_contacts_of_a_step_add_up_to_what_the_body_got():
+    sim = one_box(place=(0, 0, SIZE[2] / 2 + 1e-3), velocity=(0.5, 0.2, -1.0, 0.5, 1.0, 0))
+    touched = 0
+    for _ in range(100):
+        sim.step()
+        rows = sim.modules[0].felt()
+        touched += len(rows)
+        assert rows[:, 3:6].sum(0) == pytest.approx(effective(sim)[:3], abs=1e-6)
+    assert touched > 10

@@ -1,4 +1,4 @@
-"""Kernels of convex contact: who may touch, and for pairs that do, the contact points, their forces and sums.
+"""Kernels of convex contact: who may touch, and for pairs that do, forces at their points and sums to the bodies.
 
 coal says whether two solids touch and along which direction; the reference face, the clipped points and their depths
 are found here, since coal's patch lies in one plane with one depth.
@@ -12,128 +12,38 @@ import warp as wp
 
 from grouser.contact import penalty
 from grouser.contact.convex import laws
-from grouser.precision import precision
+from grouser.contact.convex.clipping import clipping
+from grouser.contact.convex.types import (
+    CANDIDATES,
+    CONTACTS,
+    CORNERS,
+    EDGE,
+    FACE,
+    FREE,
+    FULL,
+    OVERFLOW,
+    POINTS,
+    SEEN,
+    SLIPPING,
+    STUCK,
+    VERTEX,
+    convex_types,
+)
 
-FREE, STUCK, SLIPPING = 0, 1, 2
-FACE, EDGE, VERTEX = 0, 1, 2  # kinds of contact
-CANDIDATES, CONTACTS, POINTS, CORNERS, OVERFLOW, SEEN = range(6)  # columns of counts
-COUNTS = 6
-FULL = 1  # status
-ALIGNED = 0.7  # least cosine between coal's direction and that of a face tried instead
 ALIKE = 0.99  # cosine between normals of contacts of one part that share their stick state
-PREFERENCE = 1e-3  # relative: by so much a face of the other must be nearer to be preferred
-CLOSE = 1e-7  # [m] below this depths count as equal
-SUPPORT = 1e-5  # [m] corners this near to the farthest one are as far
 
 
 @cache
 def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespace:
-    """Kernels and structs for one float type and one point law."""
-    p = precision(name)
-    real, vec2, vec3, vec6, mat33, mat66, quat = p.real, p.vec2, p.vec3, p.vec6, p.mat33, p.mat66, p.quat
+    """Kernels for one float type and one point law."""
+    ty, geometry = convex_types(name), clipping(name)
+    p = ty.precision
+    real, vec3, vec6, mat33, mat66, quat = p.real, p.vec3, p.vec6, p.mat33, p.mat66, p.quat
+    Solids, Places, Found, Sticks, Contacts = ty.Solids, ty.Places, ty.Found, ty.Sticks, ty.Contacts
+    Felt = ty.Felt
+    reference, cut, clip, quadrature = geometry.reference, geometry.cut, geometry.clip, geometry.quadrature
     module = wp.get_module(f"grouser.contact.convex.{name}.{law.key}")
     module.options["enable_backward"] = False
-
-    @wp.struct
-    class Material:
-        """Of a unit of area; symbols of penalty.py."""
-
-        c: real  # [Pa/m]
-        d: real  # [Pa s/m]
-        c_t: real  # [Pa/m]
-        d_t: real  # [Pa s/m]
-        s_d0: real  # [m]
-        mu_stick: real
-        mu_slip: real
-        stick_speed: real  # [m/s] v_T0
-        spread: real  # [m] by which the pressure reaches beyond edges
-        law: vec2  # numbers of a law of its own
-
-    @wp.struct
-    class Solids:
-        """Parts, in the axes of their bodies, then course pieces, in the world's."""
-
-        parts: wp.int32
-        first_vertex: wp.array(dtype=wp.int32)  # (solid + 1,)
-        vertex: wp.array(dtype=vec3)  # [m]
-        cover: wp.array(dtype=wp.int64)  # (vertex,) bits of covered faces, see terrain/course.py
-        ridge: wp.array(dtype=wp.int64)
-        first_face: wp.array(dtype=wp.int32)  # (solid + 1,)
-        normal: wp.array(dtype=vec3)  # (face,)
-        offset: wp.array(dtype=real)  # [m], (face,)
-        covered: wp.array(dtype=wp.int32)  # (face,)
-        first_corner: wp.array(dtype=wp.int32)  # (face + 1,)
-        corner: wp.array(dtype=wp.int32)  # vertex
-        seam: wp.array(dtype=wp.int32)  # (corner,) 1: the edge from it on runs along a seam
-        row: wp.array(dtype=wp.int32)  # (part,) in motion
-        out: wp.array(dtype=wp.int32)  # (part,) output row
-        radius: wp.array(dtype=real)  # [m], (part,) about the body's origin
-        between: wp.array2d(dtype=wp.int32)  # (pair, 2) parts of bodies that both move
-        bvh: wp.uint64  # over the course
-        material: Material
-        step: wp.array(dtype=real)  # [s], (1,)
-
-    @wp.struct
-    class Places:
-        """Of every part: the pose now and at the end of the step."""
-
-        position: wp.array(dtype=vec3)
-        rotation: wp.array(dtype=mat33)
-        ahead_position: wp.array(dtype=vec3)
-        ahead_rotation: wp.array(dtype=mat33)
-        velocity: wp.array(dtype=vec3)
-        spin: wp.array(dtype=vec3)
-        low: wp.array(dtype=vec3)  # [m] box round the part over the step
-        high: wp.array(dtype=vec3)
-
-    @wp.struct
-    class Found:
-        """Candidates, and what coal says of them."""
-
-        pair: wp.array2d(dtype=wp.int32)  # (candidate, 2) part, solid
-        guess: wp.array(dtype=vec3)  # (candidate,) direction of the last step, from the part to the other
-        reach: wp.array(dtype=real)  # [m], (candidate,) distance up to which it matters
-        touch: wp.array(dtype=wp.int32)  # (candidate,)
-        normal: wp.array(dtype=vec3)  # from the part to the other
-        distance: wp.array(dtype=real)  # [m] below 0 where they overlap
-        point: wp.array(dtype=vec3)  # [m]
-        counts: wp.array(dtype=wp.int32)  # (COUNTS,)
-
-    @wp.struct
-    class Sticks:
-        """State of every contact: the stick spring's way at x is xi + phi n x (x - centre), and the pressure at the
-        end of the step, on which friction of the next one rests, is pressure + slope . (x - centre)."""
-
-        count: wp.array(dtype=wp.int32)  # (1,)
-        pair: wp.array2d(dtype=wp.int32)  # (contact, 2) part, solid
-        state: wp.array(dtype=wp.int32)
-        normal: wp.array(dtype=vec3)  # pushes the part out
-        centre: wp.array(dtype=vec3)  # [m], axes of the part's body: the patch goes along with it
-        xi: wp.array(dtype=vec3)  # [m]
-        phi: wp.array(dtype=real)  # [rad]
-        pressure: wp.array(dtype=real)  # [Pa]
-        slope: wp.array(dtype=vec3)  # [Pa/m]
-        area: wp.array(dtype=real)  # [m^2]
-
-    @wp.struct
-    class Contacts:
-        """Result of the last evaluation."""
-
-        kind: wp.array(dtype=wp.int32)  # (contact,) FACE, EDGE, VERTEX
-        deepest: wp.array(dtype=real)  # [m] at the end of the step
-        force: wp.array(dtype=vec3)  # [N] on the part
-        pressed: wp.array(dtype=vec3)  # [m] centre of pressure
-        first_point: wp.array(dtype=wp.int32)  # (contact + 1,)
-        first_corner: wp.array(dtype=wp.int32)
-        at: wp.array(dtype=vec3)  # [m], (point,)
-        area: wp.array(dtype=real)  # [m^2]
-        load: wp.array(dtype=real)  # [N]
-        dip: wp.array(dtype=real)  # [m], (point,) depth
-        corner: wp.array(dtype=vec3)  # [m], (corner,) of the clipped polygon
-        depth: wp.array(dtype=real)  # [m], (corner,)
-        stored: wp.array(dtype=real)  # [J], (1,)
-        polygon: wp.array2d(dtype=vec3)  # room for clipping
-        flag: wp.array2d(dtype=wp.int32)
 
     @wp.func
     def matrix(q: quat):
@@ -227,155 +137,6 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
         return places.position[solid], places.rotation[solid]
 
     @wp.func
-    def farthest(s: Solids, solid: int, direction: vec3):
-        """Greatest v . direction over the corners, direction in the solid's axes."""
-        best = real(-1.0e30)
-        for k in range(s.first_vertex[solid], s.first_vertex[solid + 1]):
-            best = wp.max(best, wp.dot(s.vertex[k], direction))
-        return best
-
-    @wp.func
-    def may_push(s: Solids, solid: int, direction: vec3, far: real):
-        """Whether the solid can be touched along `direction`: its farthest corners are not hidden by a neighbour."""
-        cover = wp.int64(-1)
-        ridge = wp.int64(-1)
-        count = int(0)
-        for k in range(s.first_vertex[solid], s.first_vertex[solid + 1]):
-            if wp.dot(s.vertex[k], direction) >= far - real(SUPPORT):
-                cover = cover & s.cover[k]
-                ridge = ridge & s.ridge[k]
-                count += 1
-        if count <= 2:
-            cover = cover & (ridge ^ wp.int64(-1))
-        return cover == wp.int64(0)
-
-    @wp.func
-    def facing(s: Solids, solid: int, direction: vec3):
-        """The face that looks most along `direction`, covered ones left out."""
-        best = int(-1)
-        most = real(-2.0)
-        for f in range(s.first_face[solid], s.first_face[solid + 1]):
-            if s.covered[f] == 0:
-                along = wp.dot(s.normal[f], direction)
-                if along > most:
-                    most = along
-                    best = f
-        return best
-
-    @wp.func
-    def reference(s: Solids, a: int, b: int, xa: vec3, Ra: mat33, xb: vec3, Rb: mat33, away: vec3, distance: real):
-        """Reference face, whether it is of the part, whether two edges cross, direction out, depth [m] along it.
-
-        Where two edges cross the direction is coal's, and the face that looks most along it stands for the reference.
-        """
-        back_b = wp.transpose(Rb)
-        back_a = wp.transpose(Ra)
-        local = back_b * away
-        trusted = may_push(s, b, local, farthest(s, b, local))
-        aligned = real(ALIGNED)
-        if not trusted:
-            aligned = real(-0.1)
-        face = int(-1)
-        of_part = int(0)
-        crossing = int(0)
-        out = away
-        depth = real(1.0e30)
-        for f in range(s.first_face[b], s.first_face[b + 1]):
-            if s.covered[f] == 0:
-                m = Rb * s.normal[f]
-                if wp.dot(m, away) > aligned:
-                    # the part's farthest corner against this face
-                    d = s.offset[f] + wp.dot(m, xb) - wp.dot(m, xa) + farthest(s, a, -(back_a * m))
-                    if d < depth:
-                        depth = d
-                        face = f
-                        out = m
-        limit = depth - real(PREFERENCE) * wp.abs(depth) - real(CLOSE)
-        for f in range(s.first_face[a], s.first_face[a + 1]):
-            m = -(Ra * s.normal[f])
-            if wp.dot(m, away) > aligned:
-                local = back_b * m
-                far = farthest(s, b, local)
-                d = s.offset[f] - wp.dot(m, xa) + wp.dot(m, xb) + far
-                if d < limit:
-                    if may_push(s, b, local, far):
-                        depth = d
-                        limit = d
-                        face = f
-                        of_part = 1
-                        out = m
-        edges = -distance < depth - real(PREFERENCE) * wp.abs(depth) - real(CLOSE)
-        if face < 0 or (trusted and edges):
-            crossing = 1
-            depth = -distance
-            out = away
-            face = facing(s, b, back_b * away)
-            of_part = 0
-            own = facing(s, a, -(back_a * away))
-            along = real(0.0)
-            if face >= 0:
-                along = wp.dot(Rb * s.normal[face], away)
-            if -wp.dot(Ra * s.normal[own], away) > along + real(PREFERENCE):
-                face = own
-                of_part = 1
-        return face, of_part, crossing, out, depth
-
-    @wp.func
-    def cut(e: Contacts, side: int, count: int, origin: vec3, inward: vec3, flag: int):
-        """Clip polygon `side` by a plane into the other side; the new edge gets `flag`."""
-        other = 1 - side
-        kept = int(0)
-        room = e.flag.shape[1]
-        for k in range(count):
-            nxt = k + 1
-            if nxt == count:
-                nxt = 0
-            one = e.polygon[side, k]
-            two = e.polygon[side, nxt]
-            d1 = wp.dot(one - origin, inward)
-            d2 = wp.dot(two - origin, inward)
-            if d1 >= real(0.0):
-                if kept < room:
-                    e.polygon[other, kept] = one
-                    e.flag[other, kept] = e.flag[side, k]
-                    kept += 1
-                if d2 < real(0.0) and kept < room:
-                    e.polygon[other, kept] = one + (d1 / (d1 - d2)) * (two - one)
-                    e.flag[other, kept] = flag
-                    kept += 1
-            elif d2 >= real(0.0) and kept < room:
-                e.polygon[other, kept] = one + (d1 / (d1 - d2)) * (two - one)
-                e.flag[other, kept] = e.flag[side, k]
-                kept += 1
-        return other, kept
-
-    @wp.func
-    def clip(
-        s: Solids, e: Contacts, face: int, solid: int, x: vec3, R: mat33, other: int, xo: vec3, Ro: mat33, out: vec3,
-    ):  # fmt: skip
-        """The incident face of `other` within the sides of the reference face of `solid`, both seen along `out`.
-
-        `out` points away from `solid`.
-        """
-        incident = facing(s, other, -(wp.transpose(Ro) * out))
-        side = int(0)
-        count = int(0)
-        for k in range(s.first_corner[incident], s.first_corner[incident + 1]):
-            e.polygon[0, count] = xo + Ro * s.vertex[s.corner[k]]
-            e.flag[0, count] = s.seam[k]
-            count += 1
-        first = s.first_corner[face]
-        last = s.first_corner[face + 1]
-        for k in range(first, last):
-            nxt = k + 1
-            if nxt == last:
-                nxt = first
-            one = x + R * s.vertex[s.corner[k]]
-            two = x + R * s.vertex[s.corner[nxt]]
-            side, count = cut(e, side, count, one, wp.cross(out, two - one), s.seam[k])
-        return side, count
-
-    @wp.func
     def stick_of(s: Solids, sticks: Sticks, a: int, b: int, x: vec3, R: mat33, normal: vec3, centre: vec3, area: real):
         """State a contact begins the step with, at `centre`: its own or that of a contact across a seam.
 
@@ -415,58 +176,6 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
             slope = share * sticks.slope[broad]
             pressure = share * sticks.pressure[broad] + wp.dot(slope, shift)
         return state, xi, phi, pressure, slope
-
-    @wp.func
-    def quadrature(e: Contacts, side: int, count: int, first: int, normal: vec3, spread: real):
-        """Points of a polygon with their areas [m^2]: exact for what is quadratic in place, plus a strip along edges.
-
-        Beyond an edge the pressure reaches by `spread` r: a polygon of area A and outline P presses over
-        A + r P + pi r^2 (Steiner), so that edges and corners carry too. Along seams there is none of it.
-        """
-        n = int(0)
-        middle = vec3()
-        for k in range(count):
-            middle += e.polygon[side, k]
-        middle = middle / real(count)
-        room = e.area.shape[0]
-        if first + 3 * count > room:
-            return n
-        for k in range(count):
-            before = k - 1
-            if before < 0:
-                before = count - 1
-            after = k + 1
-            if after == count:
-                after = 0
-            v0 = e.polygon[side, before]
-            v1 = e.polygon[side, k]
-            v2 = e.polygon[side, after]
-            third_before = wp.abs(wp.dot(wp.cross(v0 - middle, v1 - middle), normal)) / real(6.0)
-            third = wp.abs(wp.dot(wp.cross(v1 - middle, v2 - middle), normal)) / real(6.0)
-            back = v1 - v0
-            ahead = v2 - v1
-            back = back - wp.dot(back, normal) * normal
-            ahead = ahead - wp.dot(ahead, normal) * normal
-            length_back = wp.length(back)
-            length = wp.length(ahead)
-            strip = real(0.0)
-            corner = real(0.0)
-            if e.flag[side, k] == 0:
-                strip = spread * length
-                corner += strip / real(6.0)
-            if e.flag[side, before] == 0:
-                corner += spread * length_back / real(6.0)
-                if e.flag[side, k] == 0 and length > real(0.0) and length_back > real(0.0):
-                    bend = wp.dot(back, ahead) / (length * length_back)
-                    corner += real(0.5) * wp.acos(wp.clamp(bend, real(-1.0), real(1.0))) * spread * spread
-            e.at[first + n] = real(0.5) * (middle + v1)
-            e.area[first + n] = third_before + third
-            e.at[first + n + 1] = real(0.5) * (v1 + v2)
-            e.area[first + n + 1] = third + strip * real(4.0) / real(6.0)
-            e.at[first + n + 2] = v1
-            e.area[first + n + 2] = corner
-            n += 3
-        return n
 
     @wp.func
     def block_add(B: mat66, arm: vec3, K: mat33):
@@ -654,6 +363,7 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
         e.kind[slot] = kind
         e.deepest[slot] = deepest
         e.force[slot] = force
+        e.block[slot] = B
         e.pressed[slot] = centre
         if whole > zero:
             e.pressed[slot] = pressed / whole
@@ -718,7 +428,7 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
 
     @wp.kernel(module=module)
     def stick(
-        s: Solids, places: Places, old: Sticks, fresh: Sticks, e: Contacts,
+        s: Solids, places: Places, old: Sticks, fresh: Sticks, e: Contacts, felt: Felt,
         position: wp.array2d(dtype=vec3), velocity: wp.array2d(dtype=vec3), spin: wp.array2d(dtype=vec3),
     ):  # fmt: skip
         """Stick springs take the velocity at the end of the step; what slips keeps the slip force (return mapping).
@@ -748,6 +458,15 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
             centre = fresh.centre[slot]
             xi = fresh.xi[slot] + h * wp.cross(wb, fresh.xi[slot])
             slipping = wp.where(fresh.state[slot] == SLIPPING, 1, 0)
+            # what the part really got: f - B a
+            change = wrench(va - places.velocity[a], wa - places.spin[a])
+            pull = (e.block[slot] * change) / h
+            felt.pair[slot, 0] = a
+            felt.pair[slot, 1] = b
+            felt.kind[slot] = e.kind[slot]
+            felt.deepest[slot] = e.deepest[slot]
+            felt.force[slot] = e.force[slot] - vec3(pull[0], pull[1], pull[2])
+            felt.place[slot] = e.pressed[slot]
             area = zero
             load = zero
             middle = vec3()
@@ -817,8 +536,6 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
             old.state[count] = wp.where(slid > real(0.5), int(SLIPPING), int(STUCK))
             count += 1
         old.count[0] = count
+        felt.count[0] = fresh.count[0]
 
-    return SimpleNamespace(
-        module=module, precision=p, Material=Material, Solids=Solids, Places=Places, Found=Found, Sticks=Sticks,
-        Contacts=Contacts, search=search, press=press, stick=stick,
-    )  # fmt: skip
+    return SimpleNamespace(module=module, types=ty, search=search, press=press, stick=stick)

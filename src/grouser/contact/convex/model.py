@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from grouser.contact.convex import kernels as k_
 from grouser.contact.convex import laws
+from grouser.contact.convex import types as ct
 from grouser.contact.convex.kernels import convex_kernels
 from grouser.contact.convex.parts import ConvexPart, Material
 from grouser.errors import InputError
@@ -175,7 +175,7 @@ class ConvexContact:
 
     def _make_solids(self, rows: Sequence[int]) -> None:
         """Parts, then course pieces, one after another."""
-        s, p = self.kernels.Solids(), self.precision
+        s, p = self.kernels.types.Solids(), self.precision
         pieces = list(self.course.pieces) if self.course else []
         solids = [*self._solids, *pieces]
         seams = [_open(solid) for solid in self._solids] + (list(self.course.seams) if self.course else [])
@@ -223,7 +223,7 @@ class ConvexContact:
         )
 
     def _make_material(self):
-        m = self.kernels.Material()
+        m = self.kernels.types.Material()
         for key, value in self.material.constants(self.friction).items():
             setattr(m, key, value)
         m.law = self.precision.vec2(*self.material.law)
@@ -233,7 +233,7 @@ class ConvexContact:
         return [wp.zeros(count, dtype=kind, device="cpu") for kind in kinds]
 
     def _make_room(self) -> None:
-        k, p, n = self.kernels, self.precision, self.capacity
+        k, p, n = self.kernels.types, self.precision, self.capacity
         a = self._places = k.Places()
         fields = ("position", "ahead_position", "velocity", "spin", "low", "high")
         for field in fields:
@@ -244,10 +244,10 @@ class ConvexContact:
         f.pair = wp.zeros((n, 2), dtype=wp.int32, device="cpu")
         f.guess, f.normal, f.point = self._zeros(n, *[p.vec3] * 3)
         f.reach, f.distance, f.touch = self._zeros(n, p.real, p.real, wp.int32)
-        (f.counts,) = self._zeros(k_.COUNTS, wp.int32)
+        (f.counts,) = self._zeros(ct.COUNTS, wp.int32)
         self._sticks, self._trial = self._make_sticks(), self._make_sticks()
         e = self._contacts = k.Contacts()
-        e.kind, e.deepest, e.force, e.pressed = self._zeros(n, wp.int32, p.real, p.vec3, p.vec3)
+        e.kind, e.deepest, e.force, e.pressed, e.block = self._zeros(n, wp.int32, p.real, p.vec3, p.vec3, p.mat66)
         e.first_point, e.first_corner = self._zeros(n + 1, wp.int32, wp.int32)
         points = POINTS_EACH * n + 6 * MOST_CORNERS
         e.at, e.corner = self._zeros(points, p.vec3, p.vec3)
@@ -255,11 +255,15 @@ class ConvexContact:
         (e.stored,) = self._zeros(1, p.real)
         e.polygon = wp.zeros((2, 2 * MOST_CORNERS + 8), dtype=p.vec3, device="cpu")
         e.flag = wp.zeros((2, 2 * MOST_CORNERS + 8), dtype=wp.int32, device="cpu")
+        d = self._felt = k.Felt()
+        (d.count,) = self._zeros(1, wp.int32)
+        d.pair = wp.zeros((n, 2), dtype=wp.int32, device="cpu")
+        d.kind, d.deepest, d.place, d.force = self._zeros(n, wp.int32, p.real, p.vec3, p.vec3)
         o = self.out  # forces now, for channels, beside those of the step
         self._now = Outputs(*(wp.zeros_like(x) for x in (o.wrench, o.implicit, o.effective, o.status)))
 
     def _make_sticks(self):
-        a, p, n = self.kernels.Sticks(), self.precision, self.capacity
+        a, p, n = self.kernels.types.Sticks(), self.precision, self.capacity
         (a.count,) = self._zeros(1, wp.int32)
         a.pair = wp.zeros((n, 2), dtype=wp.int32, device="cpu")
         a.state, a.phi, a.pressure, a.area = self._zeros(n, wp.int32, *[p.real] * 3)
@@ -331,7 +335,7 @@ class ConvexContact:
     def _collide(self) -> None:
         """Asks coal about every candidate; all that is done in Python in a step."""
         host, request, result, pairs = self._host, self._request, self._result, self._pairs
-        count = int(host["counts"][k_.CANDIDATES])
+        count = int(host["counts"][ct.CANDIDATES])
         if not count:
             return
         touch, normal, distance, point = host["touch"], host["normal"], host["distance"], host["point"]
@@ -387,7 +391,8 @@ class ConvexContact:
     def _launch_stick(self) -> None:
         m = self.motion
         inputs = [
-            self._device_solids, self._places, self._sticks, self._trial, self._contacts, m.position, m.velocity, m.spin
+            self._device_solids, self._places, self._sticks, self._trial, self._contacts, self._felt, m.position,
+            m.velocity, m.spin,
         ]  # fmt: skip
         wp.launch(self.kernels.stick, dim=1, inputs=inputs, device="cpu")
 
@@ -406,8 +411,9 @@ class ConvexContact:
         return f"more contacts than there is room for ({self.capacity}): raise the module's capacity", True
 
     def state(self) -> dict[str, wp.array]:
-        s = self._sticks
-        return {key: getattr(s, key) for key in STATE}
+        s, d = self._sticks, self._felt
+        shown = {f"felt_{key}": getattr(d, key) for key in ("count", "pair", "kind", "deepest", "place", "force")}
+        return {key: getattr(s, key) for key in STATE} | shown
 
     def reset(self, worlds: Sequence[int]) -> None:
         for array in (*self.state().values(), self._trial.count):
@@ -418,19 +424,27 @@ class ConvexContact:
         """Of the last evaluation: pairs the search met, candidates coal was asked about, contacts, points."""
         c = self._host["counts"]
         return {
-            "seen": int(c[k_.SEEN]), "candidates": int(c[k_.CANDIDATES]), "contacts": int(c[k_.CONTACTS]),
-            "points": int(c[k_.POINTS]),
+            "seen": int(c[ct.SEEN]), "candidates": int(c[ct.CANDIDATES]), "contacts": int(c[ct.CONTACTS]),
+            "points": int(c[ct.POINTS]),
         }  # fmt: skip
 
     def contacts(self) -> np.ndarray:
         """(contact, 10) of the last evaluation: centre of pressure [m], force on the part [N], depth [m], kind
         (0 face, 1 edge, 2 vertex), part, piece (below 0: another part, -1 - number)."""
-        n, e, pair = self.counts["contacts"], self._contacts, self._trial.pair.numpy()
-        other = pair[:n, 1] - len(self.parts)
-        other = np.where(other < 0, -1 - pair[:n, 1], other)
-        return np.column_stack([
-            e.pressed.numpy()[:n], e.force.numpy()[:n], e.deepest.numpy()[:n], e.kind.numpy()[:n], pair[:n, 0], other,
-        ]).astype(float).reshape(n, 10)  # fmt: skip
+        e = self._contacts
+        return self._table(self.counts["contacts"], self._trial.pair, e.pressed, e.force, e.deepest, e.kind)
+
+    def felt(self) -> np.ndarray:
+        """(contact, 10) of the last step, columns as in `contacts`; the force is what the part really got."""
+        d = self._felt
+        return self._table(int(d.count.numpy()[0]), d.pair, d.place, d.force, d.deepest, d.kind)
+
+    def _table(self, n: int, pairs, place, force, deepest, kind) -> np.ndarray:
+        pair = pairs.numpy()[:n]
+        other = pair[:, 1] - len(self.parts)
+        other = np.where(other < 0, -1 - pair[:, 1], other)
+        columns = [place.numpy()[:n], force.numpy()[:n], deepest.numpy()[:n], kind.numpy()[:n], pair[:, 0], other]
+        return np.column_stack(columns).astype(float).reshape(n, 10)
 
     def points(self) -> np.ndarray:
         """(point, 5) of the last evaluation: clipped corners [m], their own depth [m], number of the contact."""
@@ -469,7 +483,7 @@ class ConvexContact:
                 read=lambda: out.effective.numpy()[..., 3:],
             ),
             Channel(f"{self.name}/stored", "J", frame="", read=self._seen_now(lambda: np.array([self.stored()]))),
-            Channel(f"{self.name}/contacts", "m, N, m, 1", (10,), kind="ragged", read=self.contacts),
+            Channel(f"{self.name}/contacts", "m, N, m, 1", (10,), kind="ragged", read=self.felt),
             Channel(f"{self.name}/points", "m, m, 1", (5,), kind="ragged", read=self.points),
         ]
 
