@@ -144,7 +144,10 @@ def test_panels_are_figures_side_by_side(recording):
 @pytest.mark.parametrize(
     ("figure", "words"),
     [
-        ({"kind": "pie"}, r"kind: 'pie'; lines, xy, bars, points, map, chain, loop, snapshots, scene allowed \(or panels\)"),
+        (
+            {"kind": "pie"},
+            r"kind: 'pie'; lines, xy, bars, points, map, chain, loop, snapshots, scene allowed \(or panels\)",
+        ),
         ({"kind": "panels"}, "0 panels in 2 columns"),
         (
             {"kind": "panels", "panels": [{"kind": "map"}]},

@@ -137,7 +137,7 @@ def _seams_of(piece: Polyhedron, others: Walls) -> Seams:
                 asked.append((a, b, k, other, place, mark))
     if asked:
         probes = np.concatenate([_beyond(piece, a, b, k, other, out) for a, b, k, other, _, _ in asked])
-        runs_on = others.hold(probes).reshape(-1, 3).all(1)
+        runs_on = [bool(held.all()) for held in others.hold(probes).reshape(-1, 3)]
         for (a, b, _, other, place, mark), flat in zip(asked, runs_on, strict=True):
             if flat:
                 edges[other][place] = True

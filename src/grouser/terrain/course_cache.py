@@ -42,7 +42,7 @@ def write_arrays(file: Path, **arrays: np.ndarray) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         part = file.with_name(f"{file.stem}.{os.getpid()}.npz")
-        np.savez(part, **arrays)
+        np.savez(part, allow_pickle=False, **arrays)
         part.replace(file)
     except OSError:
         return
