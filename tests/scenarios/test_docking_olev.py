@@ -130,3 +130,13 @@ def test_the_whole_docking_meets_the_paper(tmp_path):
     found = values(outcome)
     assert found["docked"] == 1
     assert found["phase_end"] == Phase.MATED.name.lower()
+
+
+@pytest.mark.long
+def test_less_momentum_is_lost_at_shorter_steps(tmp_path):
+    drift = [
+        values(grouser.run("docking-olev", time=14.0, initial=NEAR, step=step, out=tmp_path / str(step), report=False))
+        for step in (2e-3, 1e-3)
+    ]
+    coarse, fine = (found["momentum_drift_rel"] for found in drift)
+    assert fine < 0.7 * coarse < DRIFT

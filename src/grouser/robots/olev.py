@@ -114,9 +114,7 @@ class Olev:
     nozzle_length: float = 0.30  # [m] from throat to exit; assumed
     nozzle_angle_deg: float = 35.0  # of the wall behind the throat; assumed
     chamber_radius: float = 0.028  # [m]; assumed
-    nozzle_tilt_deg: float = (
-        0.8  # of the nozzle's axis against that of the adapter ring; assumed, "not ideally aligned"
-    )
+    nozzle_tilt_deg: float = 0.5  # of its axis against the adapter ring's; assumed, "not ideally aligned" (paper)
     nozzle_tilt_direction_deg: float = 30.0  # about which axis of the x-y plane it is tilted; assumed
     nozzle_depth: float = 0.05  # [m] of the exit plane inside the ring's plane; assumed
 

@@ -28,7 +28,7 @@ THICKNESS = 5e-4  # [m] of the elastic layer on either side (assumed)
 PAD_THICKNESS = 5e-3  # [m] (assumed)
 TRANSITION = 2e-5  # [m] of penetration over which damping comes in (assumed)
 SHARE = (1 - POISSON) / ((1 + POISSON) * (1 - 2 * POISSON))  # K / E, 003 eq. 2
-SECTORS, REFINE = 16, 2  # elements round the axis, and parts of one at the border
+SECTORS, REFINE = 12, 2  # elements round the axis, and parts of one at the border
 TOOL_AREA, CROWN_AREA, PAD_AREA = 8e-4, 4e-4, 2e-3  # [m^2] of contact at most, for the step limit
 
 

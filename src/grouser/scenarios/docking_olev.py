@@ -141,13 +141,15 @@ def build(s: DockingOlev) -> Simulation:
 
 
 def _reader(module: Any, what: str) -> Callable[[], np.ndarray]:
-    """What a module's channel says now, of the only world; it may only be asked once the module is bound."""
-    found: list[Callable[[], np.ndarray]] = []
+    """What a module's channel says now, of the only world: a view, made when first asked (the module is bound then)."""
+    found: list[np.ndarray] = []
 
     def read() -> np.ndarray:
         if not found:
-            found.append(next(c.read for c in module.channels() if c.name == f"{module.name}/{what}"))
-        return found[0]()[0]
+            channel = next(c for c in module.channels() if c.name == f"{module.name}/{what}")
+            assert channel.read is not None
+            found.append(channel.read()[0])
+        return found[0]
 
     return read
 
