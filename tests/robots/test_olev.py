@@ -95,6 +95,16 @@ def test_bending_frequency_of_equal_bodies_is_the_closed_form():
     assert olev_bending.frequencies(p, length) == pytest.approx([expected] * 2, rel=STRAY)
 
 
+def test_damping_is_finite_and_smooth_at_every_length():
+    """Where the boom is short its bending is faster than the wings', and the lowest mode is theirs."""
+    p = Olev()
+    lengths = np.linspace(p.boom_retracted / 2, p.boom_extended + 0.2, 60)
+    ratio = np.array([olev_bending.damping(p, L) * olev_bending.frequencies(p, L) for L in lengths])
+    ratio /= np.array([[2 * p.boom_damping_ratio * olev_bending.stiffness(p, L)] for L in lengths])
+    assert ratio.min() > 0.5  # 1 where all the energy is in the boom
+    assert ratio.max() < 4.0
+
+
 def mated_oscillation(step: float) -> tuple[float, float]:
     """Damping ratio and frequency [rad/s] of both satellites joined by the boom, bent and let go."""
     p, length = RIGID_SEAT, 2.0

@@ -64,7 +64,7 @@ class DockingPlan:
     steady: int = 10  # readings in a row that a sensor must show
     float_time: float = 0.5  # [s] in which the boom gives way to load while the crown locks
     swings: int = 5  # extremes of the boom's strain that are watched before it is drawn in
-    retraction_rate: float = 0.0135  # [m/s]
+    retraction_rate: float = 0.0142  # [m/s]
     near: float = 0.03  # [m] before touchdown, from which on the boom is slow
     touchdown_rate: float = 0.002  # [m/s]
     spring_rate: float = 0.001  # [m/s]

@@ -114,7 +114,7 @@ class Olev:
     nozzle_length: float = 0.30  # [m] from throat to exit; assumed
     nozzle_angle_deg: float = 35.0  # of the wall behind the throat; assumed
     chamber_radius: float = 0.028  # [m]; assumed
-    nozzle_tilt_deg: float = 0.5  # of its axis against the adapter ring's; assumed, "not ideally aligned" (paper)
+    nozzle_tilt_deg: float = 0.4  # of its axis against the adapter ring's; assumed, "not ideally aligned" (paper)
     nozzle_tilt_direction_deg: float = 30.0  # about which axis of the x-y plane it is tilted; assumed
     nozzle_depth: float = 0.05  # [m] of the exit plane inside the ring's plane; assumed
 
@@ -125,7 +125,7 @@ class Olev:
     bracket_mass: float = 10.0  # [kg] each; assumed
     pad_size: float = 0.06  # [m]; assumed
 
-    contact_stiffness: float = 6e9  # [N/m^3] c_N of nozzle, tool, crown and bolt; assumed, at least 6e9
+    contact_stiffness: float = 7.5e9  # [N/m^3] c_N of nozzle, tool, crown and bolt; assumed, at least 6e9
     contact_damping_time: float = 2e-4  # [s] d_N / c_N; assumed
     contact_friction: float = 0.2  # stick and slip; assumed, metal on a dry-lubricated tool
     pad_stiffness: float = 1.5e8  # [N/m^3]; assumed, stiff elastomer

@@ -12,6 +12,7 @@ from grouser.robots import olev
 from grouser.robots.olev import BENDS, GAUSS, STAGES, WINGS, InitialState, Olev
 
 RIGID = 6  # motions without bending come first
+BENDING_SHARE = 0.3  # of a mode's elastic energy in the boom, above which it counts as the boom's bending
 
 
 def stiffness(p: Olev, length: float) -> float:
@@ -77,8 +78,10 @@ def _bending(p: Olev, length: float) -> tuple[np.ndarray, np.ndarray]:
         inertia = carried.T @ mass @ carried
         half = np.linalg.inv(np.linalg.cholesky(inertia))
         values, shapes = np.linalg.eigh(half @ elastic @ half.T)
-        shape = half.T @ shapes[:, RIGID]
-        omega = float(np.sqrt(values[RIGID]))
+        modes = half.T @ shapes[:, RIGID:]
+        share = np.einsum("im,ij,jm->m", modes, boom, modes) / values[RIGID:]  # of the energy that is in the boom
+        lowest = int(np.argmax(share > BENDING_SHARE))  # a wing's own bending may be lower
+        shape, omega = modes[:, lowest], float(np.sqrt(values[RIGID + lowest]))
         beta = (2 * p.boom_damping_ratio * omega - shape @ lossy @ shape) / (shape @ boom @ shape)
         out[:, axis] = omega, max(beta, 0.0) * stiffness(p, length)
     return out[0], out[1]
