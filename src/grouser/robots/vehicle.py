@@ -23,6 +23,7 @@ from grouser.terrain.ground import Ground
 AXLE_MASS = 1e-6  # [kg] of a wheel's body: the mass of wheels is in the chassis (001 section 2.2.4)
 KNUCKLE_INERTIA = 1e-3  # [kg m^2] of a steered unit about its axis (assumed)
 BRAKE_STIFFNESS, BRAKE_DAMPING = 2e4, 20.0  # [N m/rad, N m s/rad] of a locked wheel (assumed)
+CORNER = 0.02  # [m] radius of a corner of the chassis (assumed)
 TOGETHER = 1e-3  # [m] wheels this near along x are one axle
 
 
@@ -269,7 +270,7 @@ def _add_steering(spec: mujoco.MjSpec, wheel: WheelMount) -> None:
 
 
 def _draw_chassis(spec: mujoco.MjSpec, body, vehicle: Vehicle) -> None:
-    """The box that may hit the ground; drawn as the mesh where there is one."""
+    """The box, or the mesh where there is one, and the corners that may hit the ground."""
     looks, chassis = vehicle.looks, vehicle.chassis
     shown = looks.chassis is None
     if looks.texture is not None:
@@ -282,8 +283,13 @@ def _draw_chassis(spec: mujoco.MjSpec, body, vehicle: Vehicle) -> None:
     spec.add_material(name="rim", rgba=[0.7, 0.7, 0.72, 1.0])
     body.add_geom(
         name="chassis", type=mujoco.mjtGeom.mjGEOM_BOX, pos=chassis.middle, size=chassis.size / 2, material="skin",
-        group=2 if shown else 3, mass=0.0,
+        group=2 if shown else 3, mass=0.0, contype=0, conaffinity=0,
     )  # fmt: skip
+    # Corners meet the ground, not the box: against a height field a box costs more than all else in a step.
+    for k in range(8):
+        corner = [-1 if k & (1 << axis) else 1 for axis in range(3)]
+        place = chassis.middle + (chassis.size / 2 - CORNER) * corner
+        body.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[CORNER, 0, 0], pos=place, group=3, mass=0.0)
     if looks.chassis is not None:
         _add_mesh(spec, body, vehicle, looks.chassis, "chassis")
 

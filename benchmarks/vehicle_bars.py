@@ -1,0 +1,111 @@
+"""The vehicle against 001_ac5d14c10b944e50.txt sections 4 and 5: `python benchmarks/vehicle_bars.py [--write]`."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from page import FIGURES, number, publish, quiet, table
+from PIL import Image
+
+import grouser
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "20 slices, refined": {},
+    "2000 slices, refined": {"slices": 2000},
+    "20 slices alone, as the paper": {"refine": False},
+    "2000 slices alone, as the paper": {"slices": 2000, "refine": False},
+}
+COURSES: dict[str, tuple[str, dict[str, Any]]] = {
+    "ramp": ("vivi-ramp", {}),
+    "ramp, 65 µs and 10 kHz": ("vivi-ramp", {"step": 65e-6, "control_period": 1e-4}),
+    "waves": ("vivi-sinusoid", {}),
+}
+FACTORS = {
+    "mass": "mass_factor",
+    "height of the centre of mass": "height_factor",
+    "wheelbase": "wheelbase_factor",
+    "stiffness of the suspension": "stiffness_factor",
+    "damping of the suspension": "damping_factor",
+    "friction": "friction_factor",
+    "gear": "gear_factor",
+}
+OWN = {
+    "vivi-ramp": {"angle of the ramp": ("ramp_angle_deg", 26.0), "height of the ramp": ("ramp_height", 1.0)},
+    "vivi-sinusoid": {"amplitude": ("amplitude", 0.25), "wavelength": ("wavelength", 10.0)},
+}
+COLOURS = 64  # of a picture in docs/
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put tables and figures into docs/")
+    choice = parser.parse_args()
+    quiet()
+    parts = {"vehicle-bars": bars(), "vehicle-jumps": jumps(), "vehicle-courses": courses(choice.write)}
+    for name in OWN:
+        parts[f"vehicle-ranges-{name}"] = ranges(name)
+    publish(parts, choice.write)
+    return 0
+
+
+def run(name: str, settings: dict[str, Any], pictures: dict[str, str] | None = None) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = grouser.run(name, settings, out=Path(folder) / "out", report=bool(pictures))
+        for figure, stem in (pictures or {}).items():
+            with Image.open(outcome.folder / "figures" / f"{figure}.png") as picture:
+                small = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+                small.save(FIGURES / f"{stem}.png", optimize=True)
+        print(name, settings, "missed:", ", ".join(outcome.missed) or "nothing", flush=True)
+        return outcome.metrics
+
+
+def bars() -> str:
+    rows = []
+    for name, settings in SEARCHES.items():
+        m = run("vivi-acceleration", settings)
+        rows.append([name, f"{m['front_normal_force_error_rel']:.1e}", f"{m['pitch_error_deg']:.1e}"])
+    return table(["search", "front normal force, relative", "pitch, deg"], rows)
+
+
+def jumps() -> str:
+    m = run("vivi-jump", {})
+    distances = ", ".join(number(x, 3) for x in m["landing_distance_m"])
+    return table(["landing, m", "worst error, relative"], [[distances, f"{m['landing_distance_error_rel']:.2e}"]])
+
+
+def courses(write: bool) -> str:
+    rows = []
+    for name, (scenario, settings) in COURSES.items():
+        shown = {"speed": "vivi-ramp-speed", "power": "vivi-ramp-power"} if write and name == "ramp" else None
+        m = run(scenario, settings, shown)
+        over = ["no" if at is None else f"at {number(at, 2)} s" for at in m["rolled_over_at_s"]]
+        for k, controller in enumerate(("proportional", "CDTA")):
+            rows.append([
+                name, controller, number(m["time_to_speed_s"][k], 2), number(m["energy_J"][k] / 1e3, 2), over[k],
+                number(m["battery_current_max_A"][k], 1),
+            ])  # fmt: skip
+    return table(["course", "controller", "to 9.5 m/s, s", "energy, kJ", "rolls over", "largest current, A"], rows)
+
+
+def ranges(name: str) -> str:
+    """Every outcome with each parameter a fifth less and a fifth more, one at a time."""
+    rows = []
+    cases = {word: (key, 1.0) for word, key in FACTORS.items()} | OWN[name]
+    for word, (key, value) in cases.items():
+        cells = [outcomes(name, run(name, {key: value * share})) for share in (0.8, 1.2)]
+        rows.append([word, *(cell for pair in zip(*cells, strict=True) for cell in pair)])
+    head = ["sooner", "less energy", "upright", *(["other rolls over"] if name == "vivi-ramp" else [])]
+    return table(["parameter", *(f"{what}, {sign}20 %" for what in head for sign in "−+")], rows)
+
+
+def outcomes(name: str, m: dict[str, Any]) -> list[str]:
+    holds = [m["cdta_time_ratio"] < 1, m["cdta_energy_ratio"] < 1, m["cdta_upright"]]
+    holds += [m["proportional_rolled_over"]] if name == "vivi-ramp" else []
+    return ["yes" if value else "no" for value in holds]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
