@@ -82,6 +82,7 @@ def tyre_kernels(name: str) -> SimpleNamespace:
         """Heights on a grid; with `deep` those of a ground that bodies change."""
 
         heights: wp.array2d(dtype=real)  # [m], (row, column)
+        ceiling: wp.array2d(dtype=real)  # [m], (row, column) highest of the nodes a wheel over this one may meet
         spacing: real
         per_spacing: real
         x0: real
@@ -177,6 +178,15 @@ def tyre_kernels(name: str) -> SimpleNamespace:
         return p.vec2(wp.sin(angle), wp.cos(angle))
 
     @wp.func
+    def ceiling(t: Terrain, centre: vec3):
+        """[m] no less than the highest ground a wheel at `centre` may meet."""
+        if t.deep != 0:
+            return real(1.0e9)
+        column = wp.clamp(int((centre[0] - t.x0) * t.per_spacing + real(0.5)), 0, t.heights.shape[1] - 1)
+        row = wp.clamp(int((centre[1] - t.y0) * t.per_spacing + real(0.5)), 0, t.heights.shape[0] - 1)
+        return t.ceiling[row & 0x7FFFFFFF, column & 0x7FFFFFFF]
+
+    @wp.func
     def is_ground(h: real, angle: real, limit: real):
         """Whether the suspension carries a contact; else it is a wall's."""
         size = wp.abs(angle)
@@ -189,16 +199,25 @@ def tyre_kernels(name: str) -> SimpleNamespace:
         wall = real(-1.0e9)
         angle = real(0.0)
         width = real(wp.pi) / real(t.slices)
-        h = real(0.0)
-        for k in range(t.slices + 1):
-            g = real(k) * width - real(0.5 * wp.pi)
-            h = travel_at(t, world, centre, ahead, up, radius, t.turns[k & 0x7FFFFFFF], h, t.slice_steps)
-            if is_ground(h, g, limit):
-                if h > best:
-                    best = h
-                    angle = g
-            else:
-                wall = wp.max(wall, h)
+        top = ceiling(t, centre)
+        middle_slice = t.slices / 2
+        for j in range(2 * (t.slices - middle_slice) + 1):  # from the lowest slice outwards, to both sides
+            k = middle_slice + (j + 1) / 2
+            if (j & 1) == 1:
+                k = middle_slice - (j + 1) / 2
+            if k >= 0:
+                turn = t.turns[k & 0x7FFFFFFF]
+                rim = centre[2] + radius * (turn[0] * ahead[2] - turn[1] * up[2])
+                # No point of the ground near the wheel is higher than the ceiling: nor can this travel be.
+                if (top - rim) / up[2] > best:
+                    g = real(k) * width - real(0.5 * wp.pi)
+                    h = travel_at(t, world, centre, ahead, up, radius, turn, wp.max(best, real(0.0)), t.slice_steps)
+                    if is_ground(h, g, limit):
+                        if h > best:
+                            best = h
+                            angle = g
+                    else:
+                        wall = wp.max(wall, h)
         if t.refine == 1 and best > real(0.0):
             for _ in range(ROUNDS):
                 middle = angle
@@ -214,12 +233,17 @@ def tyre_kernels(name: str) -> SimpleNamespace:
                     angle = middle + width
                 if bend > real(0.0):
                     # The circle over a plane is a cosine: this is its crest, not that of a parabola.
-                    vertex = wp.atan(wp.tan(real(0.5) * width) * (right - left) / bend)
-                    vertex = middle + wp.clamp(vertex, -width, width)
+                    aside = wp.atan(wp.tan(real(0.5) * width) * (right - left) / bend)
+                    vertex = middle + wp.clamp(aside, -width, width)
                     h = travel_at(t, world, centre, ahead, up, radius, turned(vertex), best, CLOSER_STEPS)
                     if h > best and is_ground(h, vertex, limit):
                         best = h
                         angle = vertex
+                    crest = before + real(0.5) * bend / (real(1.0) - wp.cos(width)) * (
+                        real(1.0) / wp.cos(aside) - real(1.0)
+                    )
+                    if wp.abs(h - crest) < real(CLOSE) * radius:
+                        break  # a plane it is
                 if best - before < real(CLOSE) * radius:
                     break
                 width = width / real(SHRINK)

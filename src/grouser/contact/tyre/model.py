@@ -93,6 +93,7 @@ class TyreModule:
         grid: ElevationGrid = ground.elevation if ground else self.terrain  # type: ignore[assignment]
         t.heights = wp.array(np.ascontiguousarray(grid.heights, p.numpy), dtype=p.real, device=self.device)
         t.spacing = ground.spacing if ground else grid.spacing
+        t.ceiling = self._make_ceiling(grid) if ground is None else t.heights
         t.per_spacing = 1 / t.spacing
         t.x0, t.y0 = grid.origin
         angles = np.pi * (np.arange(self.slices + 1) / self.slices - 0.5)
@@ -103,6 +104,17 @@ class TyreModule:
         t.ground = ground.arrays if ground else ground_types(p.name).Arrays()
         self._generation = ground.generation if ground else 0
         return t
+
+    def _make_ceiling(self, grid: ElevationGrid) -> wp.array:
+        """Highest node within reach of a wheel over each node: its radius and twice its suspension's travel."""
+        from scipy.ndimage import maximum_filter
+
+        reach = max(w.tyre.radius + 2 * w.suspension.travel for w in self.wheels)
+        nodes = 2 * (math.ceil(reach / grid.spacing) + 1) + 1
+        highest = maximum_filter(grid.heights, size=nodes, mode="nearest")
+        return wp.array(
+            np.ascontiguousarray(highest, self.precision.numpy), dtype=self.precision.real, device=self.device
+        )
 
     def _make_touch(self):
         a, p = self.kernels.Touch(), self.precision

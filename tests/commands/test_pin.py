@@ -1,0 +1,42 @@
+"""A core for the dynamics alone."""
+
+import os
+import threading
+
+import pytest
+
+from grouser.commands.pin import pinned
+from grouser.errors import InputError
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
+
+
+def test_the_stepping_thread_has_the_core_and_others_do_not():
+    allowed = os.sched_getaffinity(0)
+    core, seen, ready, done = min(allowed), [], threading.Event(), threading.Event()
+
+    def other():
+        ready.set()
+        done.wait(10)
+        seen.append(os.sched_getaffinity(0))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    ready.wait(10)
+    with pinned(core):
+        assert os.sched_getaffinity(0) == {core}
+        done.set()
+        thread.join(10)
+    assert seen == [allowed - {core} or allowed]
+    assert os.sched_getaffinity(0) == allowed
+
+
+def test_nothing_is_done_where_nothing_is_asked_for():
+    before = os.sched_getaffinity(0)
+    with pinned(None):
+        assert os.sched_getaffinity(0) == before
+
+
+def test_a_core_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="--pin-core 4096: allowed are"), pinned(4096):
+        pass
