@@ -296,3 +296,44 @@ def test_kappa_is_said_once():
     still(rig, (0, 0, R - DEPTH))
     assert rig.out.status.numpy()[0, 0] % KINDS == KAPPA
     assert rig.advance().out.status.numpy()[0, 0] == 0
+
+
+SHAPES = {
+    "sphere": Profile.sphere(0.03, tolerance=5e-5),
+    "ring": Profile.ring(0.03, 0.004, tolerance=2e-5),
+    "capped": Profile.cylinder(0.02, (-0.02, 0.03), caps=True, longest=0.005),
+    "wavy": Profile.from_function(lambda z: 0.02 + 0.004 * np.sin(200 * z), (-0.03, 0.03), tolerance=2e-5),
+    "spool": Profile(
+        [-0.03, -0.03, -0.01, -0.01, 0.01, 0.01, 0.03, 0.03], [0, 0.03, 0.03, 0.012, 0.012, 0.03, 0.03, 0]
+    ),
+    "cup": Profile([0.0, 0.0, 0.05], [0.0, 0.03, 0.04], inner=True),
+    "disk": Profile.disk(0.2),
+}
+
+
+@pytest.mark.parametrize("pair", ["sphere capped", "ring cup", "capped disk", "wavy capped", "spool wavy", "ring ring"])
+def test_nothing_that_touches_is_passed_over(pair):
+    """Bodies at random poses going through each other: one with its lists, and one that looks at everything anew."""
+    one, two = (SHAPES[name] for name in pair.split())
+    random = np.random.default_rng(sum(map(ord, pair)))
+    first = RevolutionBody("a", one, RIGID, "first", sectors=40, position=(0.01, 0, 0), axis=random.normal(size=3))
+    second = RevolutionBody("b", two, GRIPPY, "second", axis=random.normal(size=3))
+    pairs = [RevolutionPair("pair", first, second, elements="first", reach=0.012)]
+    lazy, eager = (ManufacturedMotion(RevolutionContact(pairs)) for _ in range(2))
+    touched = 0
+    for _ in range(4):
+        place, way, turn = random.normal(size=(3, 3)) * np.array([[0.02], [0.02], [0.5]])
+        for angle in np.linspace(0, np.pi, 50):
+            position = np.stack([place + way * np.sin(angle), np.zeros(3)])
+            rotation = np.stack([quaternion(turn * np.sin(angle)), quaternion(np.zeros(3))])
+            eager.module._lists.counts.zero_()
+            eager.module._lists.clear.zero_()
+            for rig in (lazy, eager):
+                rig.place(position, rotation, np.zeros(3), np.zeros(3)).evaluate()
+            status = np.concatenate([rig.out.status.numpy().ravel() for rig in (lazy, eager)])
+            if (status % KINDS != LOST).all():  # deeper than the reach the run stops
+                touched += int(eager.wrench.any())
+                largest = max(np.abs(eager.wrench).max(), 1.0)
+                np.testing.assert_allclose(lazy.wrench, eager.wrench, atol=ROUND_OFF * largest)
+    assert touched > 20
+    assert lazy.module.work()["searches"][0, 0] > 10

@@ -20,7 +20,7 @@ WIDER = 1.000001  # round-off of a bound
 def mapping_stages(name: str) -> SimpleNamespace:
     stages = section_stages(name)
     ty, nearest, below = stages.types, stages.nearest, stages.below
-    window, nearest_of = stages.window, stages.nearest_of
+    window, nearest_of, roughness = stages.window, stages.nearest_of, stages.roughness
     lines_of, boxes_of = stages.lines_of, stages.boxes_of
     p = ty.precision
     real, vec2, vec3 = p.real, p.vec2, p.vec3
@@ -130,10 +130,9 @@ def mapping_stages(name: str) -> SimpleNamespace:
         if depth < -size or past > size:
             return near
         bound = real(WIDER) * (wp.sqrt(gap2) + real(2.0) * size)
-        low, high, plain = window(lines, boxes, world, first, last, first_block, q, bound)
+        low, high = window(lines, boxes, world, first, last, first_block, q, bound)
         near.first = low
         near.last = high
-        near.plain = plain
         near, part = map_middle(lines, world, F, line, near, e_r, e_p)
         return near
 
@@ -148,8 +147,8 @@ def mapping_stages(name: str) -> SimpleNamespace:
         """Whether an element touches and how far it lies inside; all of it as one part, for one that does.
 
         Its depth is d + g x - k x^2 / 2 in both directions, k being the curvature of the gap (of one surface against
-        the other): on average d - k l^2 / 6, with the centre of pressure g l^2 / (3 d) off the middle. Near corners of
-        the section only the ball round the element is trusted.
+        the other): on average d - k l^2 / 6, with the centre of pressure g l^2 / (3 d) off the middle. Near corners and
+        edges of the section, and where it curves more beside the nearest line, less of this is trusted.
         """
         part = Part()
         zero = real(0.0)
@@ -158,7 +157,7 @@ def mapping_stages(name: str) -> SimpleNamespace:
         size = wp.sqrt(l * l + w * w)
         x = F.at + middle[1] * F.Rz + middle[0] * e_r
         q = in_plane(x)
-        k, along = nearest_of(lines, world, near.first, near.last, q)
+        k, along, gap2 = nearest_of(lines, world, near.first, near.last, q)
         depth, m2, past = below(lines, world, q, k, along)
         near.touches = 0
         near.deep = zero
@@ -179,26 +178,34 @@ def mapping_stages(name: str) -> SimpleNamespace:
         bound = depth  # that decides on what is in contact: now, where the two part
         if F.ahead > zero:
             bound += F.ahead * wp.max(wp.dot(part.velocity, m), zero)
-        if near.plain == 0:
-            near.touches = 1
-            return near, part
+        rough = zero  # curvature of the section near the element, beyond that of the nearest line
+        corner = zero
+        if near.last > near.first:
+            most, corner = roughness(
+                lines, world, near.first, near.last, q, wp.sqrt(gap2) + real(2.0) * size, size
+            )
+            rough = wp.max(most - wp.abs(lines[world, k].bend), zero)
         across = vec3(-e[1], e[0], zero)
         round_axis = m2[0] / wp.max(q[0], size)  # of the surface through x that is parallel to the other
         tall = lines[world, k].bend
         tall = tall / wp.max(real(1.0) - tall * depth, half)
+        own = n[0] / wp.max(middle[0], w)
+        curl = size * wp.max(wp.max(wp.abs(line.bend), wp.abs(own)), wp.max(wp.abs(round_axis), wp.abs(tall) + rough))
+        corner = wp.max(corner, wp.clamp(real(2.0) * curl - real(1.0), zero, real(1.0)))  # too large for curvature
         c_u = wp.dot(u, across)
         c_p = wp.dot(e_p, across)
         k_s = line.bend + tall + (round_axis - tall) * c_u * c_u
-        k_p = n[0] / wp.max(middle[0], w) + tall + (round_axis - tall) * c_p * c_p
+        k_p = own + tall + (round_axis - tall) * c_p * c_p
         k_sp = (round_axis - tall) * c_u * c_p
-        spread = half * (wp.abs(k_s) * l * l + wp.abs(k_p) * w * w) + wp.abs(k_sp) * l * w
+        spread = half * (wp.abs(k_s) * l * l + wp.abs(k_p) * w * w + rough * size * size) + wp.abs(k_sp) * l * w
         spread = real(MARGIN) * spread + l * wp.abs(gx) + w * wp.abs(gy)
-        near.gap = wp.max(near.gap, -bound - spread)
+        if corner == zero:
+            near.gap = wp.max(near.gap, -bound - spread)
         if near.gap > F.slack:
             return near, part
         near.touches = 1
-        if past < -size:
-            near.deep = laws.inner_share(bound, spread)
+        near.deep = wp.min(laws.inner_share(bound, spread), real(1.0) - corner)
+        near.deep = wp.min(near.deep, wp.clamp(-past / size - real(1.0), zero, real(1.0)))
         if near.deep > zero:
             third = real(1.0) / real(3.0)
             w = half * F.step_angle * middle[0]
@@ -263,7 +270,7 @@ def mapping_stages(name: str) -> SimpleNamespace:
             n = laws.blend(line.start, line.end, f)
         x = F.at + at[1] * F.Rz + at[0] * e_r
         q = in_plane(x)
-        k, along = nearest_of(lines, world, near.first, near.last, q)
+        k, along, gap2 = nearest_of(lines, world, near.first, near.last, q)
         depth, m2, past = below(lines, world, q, k, along)
         l = half * line.length / real(count)
         w = half * F.step_angle * at[0] / real(count)

@@ -233,7 +233,7 @@ class RevolutionContact:
         a.clear_position, a.clear_rotation, a.clear_wander, a.clear = self._zeros(
             pairs, p.vec3, p.mat33, p.real, p.real
         )
-        a.element, a.first, a.last, a.plain, a.gap = self._zeros(n, *[wp.int32] * 4, p.real)
+        a.element, a.first, a.last, a.gap = self._zeros(n, *[wp.int32] * 3, p.real)
         return a
 
     def _make_elements(self):

@@ -184,7 +184,6 @@ def pressing_stages(name: str) -> SimpleNamespace:
             element = natural(lists.element[world, slot])
             near.first = lists.first[world, slot]
             near.last = lists.last[world, slot]
-            near.plain = lists.plain[world, slot]
             k = element / sectors
             table = rounds.first_angle[F.one] + (element - k * sectors) * (1 + refine)
             a = rounds.angle[natural(table)]

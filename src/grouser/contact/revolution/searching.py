@@ -79,7 +79,6 @@ def searching_stages(name: str) -> SimpleNamespace:
                         lists.element[world, slot] = (k - start) * sectors + sector
                         lists.first[world, slot] = near.first
                         lists.last[world, slot] = near.last
-                        lists.plain[world, slot] = near.plain
                         lists.gap[world, slot] = near.gap
         wp.atomic_add(lists.counts, world, pair, t.TESTS, tests)
 

@@ -175,7 +175,7 @@ def section_stages(name: str) -> SimpleNamespace:
     def window(
         lines: lines_of, boxes: boxes_of, world: int, first: int, last: int, first_block: int, q: vec2, bound: real
     ):
-        """First and last line that come within `bound` [m] of a point; 1 where no corner is among them."""
+        """First and last line that come within `bound` [m] of a point."""
         low = int(last)
         high = int(-1)
         block = int(first_block)
@@ -186,15 +186,26 @@ def section_stages(name: str) -> SimpleNamespace:
                         low = wp.min(low, k)
                         high = k
             block += 1
-        plain = int(1)
-        for k in range(low + 1, high + 1):
-            if lines[world, natural(k)].hard == 1:
-                plain = 0
-        return low, high, plain
+        return low, high
+
+    @wp.func
+    def roughness(lines: lines_of, world: int, low: int, high: int, q: vec2, bound: real, size: real):
+        """Greatest curvature [1/m] among lines from `low` to `high` that come within `bound` [m] of a point, and how far
+        a corner does, from 0 to 1; lines and corners count by degrees over the last `size` [m]."""
+        bend = real(0.0)
+        corner = real(0.0)
+        for k in range(low, high + 1):
+            i = natural(k)
+            gap = wp.sqrt(line_gap2(lines, world, i, q)[0])
+            bend = wp.max(bend, wp.abs(lines[world, i].bend) * wp.clamp((bound - gap) / size, real(0.0), real(1.0)))
+            if k > low and lines[world, i].hard == 1:
+                gap = wp.length(q - lines[world, i].point)
+                corner = wp.max(corner, wp.clamp((bound - gap) / size, real(0.0), real(1.0)))
+        return bend, corner
 
     @wp.func
     def nearest_of(lines: lines_of, world: int, low: int, high: int, q: vec2):
-        """Line nearest to a point of those from `low` to `high`, how far along it."""
+        """Line nearest to a point of those from `low` to `high`, how far along it, distance squared."""
         best = real(FAR)
         line = natural(low)
         along = real(0.0)
@@ -205,7 +216,7 @@ def section_stages(name: str) -> SimpleNamespace:
                 best = found[0]
                 along = found[1]
                 line = i
-        return line, along
+        return line, along, best
 
     @wp.func
     def below(lines: lines_of, world: int, q: vec2, i: int, x: real):
@@ -246,5 +257,5 @@ def section_stages(name: str) -> SimpleNamespace:
 
     return SimpleNamespace(
         types=ty, lines_of=lines_of, boxes_of=boxes_of, shape_up=shape_up, nearest=nearest, window=window,
-        nearest_of=nearest_of, below=below,
+        nearest_of=nearest_of, roughness=roughness, below=below,
     )  # fmt: skip

@@ -149,7 +149,6 @@ def revolution_types(name: str) -> SimpleNamespace:
         element: wp.array2d(dtype=wp.int32)  # (world, slot)
         first: wp.array2d(dtype=wp.int32)  # (world, slot) lines of the other section it can be nearest to
         last: wp.array2d(dtype=wp.int32)
-        plain: wp.array2d(dtype=wp.int32)  # (world, slot) 1: no corner is among them
         gap: wp.array2d(dtype=real)  # [m], (world, slot) it was at least this far apart when the list was made
 
     @wp.struct
@@ -212,7 +211,6 @@ def revolution_types(name: str) -> SimpleNamespace:
 
         first: wp.int32
         last: wp.int32
-        plain: wp.int32  # 1: no corner among those lines
         touches: wp.int32
         gap: real  # [m] at least this far apart; below 0 where it may touch
         deep: real  # 0 where it may be cut by the border, 1 where it lies inside
