@@ -181,9 +181,7 @@ def mapping_stages(name: str) -> SimpleNamespace:
         rough = zero  # curvature of the section near the element, beyond that of the nearest line
         corner = zero
         if near.last > near.first:
-            most, corner = roughness(
-                lines, world, near.first, near.last, q, wp.sqrt(gap2) + real(2.0) * size, size
-            )
+            most, corner = roughness(lines, world, near.first, near.last, q, wp.sqrt(gap2) + real(2.0) * size, size)
             rough = wp.max(most - wp.abs(lines[world, k].bend), zero)
         across = vec3(-e[1], e[0], zero)
         round_axis = m2[0] / wp.max(q[0], size)  # of the surface through x that is parallel to the other

@@ -190,8 +190,8 @@ def section_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def roughness(lines: lines_of, world: int, low: int, high: int, q: vec2, bound: real, size: real):
-        """Greatest curvature [1/m] among lines from `low` to `high` that come within `bound` [m] of a point, and how far
-        a corner does, from 0 to 1; lines and corners count by degrees over the last `size` [m]."""
+        """Greatest curvature [1/m] among lines from `low` to `high` that come within `bound` [m] of a point, and how
+        far a corner does, from 0 to 1; lines and corners count by degrees over the last `size` [m]."""
         bend = real(0.0)
         corner = real(0.0)
         for k in range(low, high + 1):
