@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PUSH_COLOUR = (214, 60, 40)
 WAY_COLOURS = ((43, 108, 153), (209, 84, 63), (63, 143, 95), (224, 160, 48), (122, 91, 166), (90, 107, 120))
+MOST_ARROWS = 60
+LEAST_ARROW, ARROW_CHANGE = 0.02, 0.02  # of the robot's size: shorter ones are left out, smaller changes not drawn
 COMB = 60  # vectors along a way, about
 SKY = (226, 232, 238)
 
@@ -43,7 +45,7 @@ class Scene:
         self._stamps: dict[Cell, tuple[Any, ...]] = {}
         self._cells: dict[Cell, Any] = {}
         self._nodes = [self._added(k) for k in range(len(self.shapes))]
-        self._arrows: Any = None
+        self._arrows: dict[int, tuple[Any, np.ndarray]] = {}  # node and vector drawn [m]
         self._ways: dict[str, Any] = {}
         self._ways_until = -math.inf
         self._newtons = self._largest_force()
@@ -163,23 +165,33 @@ class Scene:
         return np.stack([starts, starts + forces * (size * self.cameras.size / self._newtons)], axis=1)
 
     def _draw_forces(self, time: float) -> None:
+        """One arrow for each: moved cheaply, and drawn anew only where its force has changed enough to be seen."""
         if not self.moving.arrows:
             return
         starts, forces = self.moving.forces(time)
-        ends = self._arrow_ends(starts, forces)
-        shown = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1) > 0.02 * self.cameras.size
-        if not self.forces_shown or not shown.any():
-            if self._arrows is not None:
-                self._arrows.visible = False
-            return
-        points = ends[shown].astype(np.float32)
-        if self._arrows is None:
-            thick = 0.02 * self.cameras.size
-            self._arrows = self.api.add_arrows(
-                "/forces", points, PUSH_COLOUR,
-                shaft_radius=thick, head_radius=2.2 * thick, head_length=5 * thick,
-            )  # fmt: skip
-        self._arrows.points, self._arrows.visible = points, True
+        vectors = self._arrow_ends(np.zeros_like(starts), forces)[:, 1]
+        size = self.cameras.size
+        for k, (start, vector) in enumerate(zip(starts[:MOST_ARROWS], vectors[:MOST_ARROWS], strict=True)):
+            shown = self.forces_shown and float(np.linalg.norm(vector)) > LEAST_ARROW * size
+            node, drawn = self._arrows.get(k, (None, np.full(3, np.nan)))
+            if not shown:
+                if node is not None and node.visible:
+                    node.visible = False
+                continue
+            points = np.stack([np.zeros(3), vector])[None].astype(np.float32)
+            if node is None:
+                thick = 0.02 * size
+                node = self.api.add_arrows(
+                    f"/forces/{k}", points, PUSH_COLOUR,
+                    shaft_radius=thick, head_radius=2.2 * thick, head_length=5 * thick,
+                )  # fmt: skip
+                self._arrows[k] = node, vector
+            elif np.linalg.norm(vector - drawn) > ARROW_CHANGE * size:
+                node.points = points
+                self._arrows[k] = node, vector
+            node.position = start
+            if not node.visible:
+                node.visible = True
 
     def show_ways(self, kind: str) -> None:
         """lines, vectors (forces along the way) or none."""

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from grouser.viewer.server import View
 
 PERIOD = 1 / 30  # [s] between two pictures
-LOOK_PERIOD = 0.2  # [s] between two looks at a recording that grows
+LOOK_PERIOD = 0.2  # [s] between two looks at a recording that grows, at least
+LOOK_SHARE = 0.2  # of its time that a session spends on looking, at most: long recordings take longer
 LAG = 0.02  # [s] a follower of a run stays behind its last frame, so that the ground is there too
 
 
@@ -40,7 +41,7 @@ class Session:
         self.note, self.told = "", view.note
         self._changes: list[Callable[[], Any]] = []
         self._lock, self._gone = threading.Lock(), threading.Event()
-        self._dirty, self._looked = True, 0.0
+        self._dirty, self._look_at = True, 0.0
         self._read_state()
         self.following = self.running
         if self.following:
@@ -195,11 +196,12 @@ class Session:
         with self._lock:
             changes, self._changes = self._changes, []
             dirty, self._dirty = self._dirty, False
-        if self.running and now - self._looked > LOOK_PERIOD:
-            self._looked = now
+        if self.running and now > self._look_at:
             self.recording.refresh()
             had = self.end
             self._read_state()
+            took = clock.perf_counter() - now
+            self._look_at = now + max(LOOK_PERIOD, took / LOOK_SHARE)
             dirty = dirty or self.end != had or not self.running
         for action in changes:
             action()

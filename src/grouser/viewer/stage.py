@@ -13,7 +13,7 @@ from grouser.viewer.cameras import Cameras, Look
 from grouser.viewer.colours import Scale, srgb
 from grouser.viewer.moving import Moving
 
-NODES = 320  # of the height field along its longer side, at most
+NODES = 400  # of the height field along its longer side, at most
 BASE = 0.2  # [m] of the height field below its lowest point
 MOST_COPIES = 600  # of shapes at each pose of a channel
 FORCE_COLOUR = (0.84, 0.24, 0.16, 1.0)
@@ -28,7 +28,8 @@ class Stage:
         self.shapes = [shape for shape in recording.shapes() if len(shape.triangles)]
         self.cameras = Cameras(self.moving, self.shapes)
         self.field = field
-        self.ground = _Field(recording, self.moving) if recording.has_terrain else None
+        fixed = [shape.vertices for shape in self.shapes if not shape.follows]
+        self.ground = _Field(recording, self.moving, fixed) if recording.has_terrain else None
         self._copies: list[tuple[str, int | None, int, int]] = []  # channel, place, first mocap body, count
         spec = self._spec(width, height, samples)
         self.model: Any = spec.compile()
@@ -131,9 +132,9 @@ class Stage:
 class _Field:
     """The ground where it was touched and a little around it, as a height field with a picture laid over it."""
 
-    def __init__(self, recording: Recording, moving: Moving):
+    def __init__(self, recording: Recording, moving: Moving, fixed: list[np.ndarray]):
         self.recording = recording
-        x0, x1, y0, y1 = self._region(moving)
+        x0, x1, y0, y1 = self._region(moving, fixed)
         x, y, heights, first = recording.surface_at(math.inf, (x0, x1, y0, y1), max_nodes=NODES * NODES)
         self.region, self.first = (float(x[0]), float(x[-1]), float(y[0]), float(y[-1])), first
         self.shape = heights.shape
@@ -150,8 +151,8 @@ class _Field:
         }
         self._shown: tuple[float, ...] = ()
 
-    def _region(self, moving: Moving) -> tuple[float, float, float, float]:
-        """[m] round all ways of the pushed bodies, within the terrain."""
+    def _region(self, moving: Moving, fixed: list[np.ndarray]) -> tuple[float, float, float, float]:
+        """[m] round all ways of the pushed bodies and under fixed shapes such as rocks, within the terrain."""
         (ox, oy), spacing = self.recording.terrain_place()
         ny, nx = self.recording.terrain_shape()
         whole = np.array([ox, ox + spacing * (nx - 1), oy, oy + spacing * (ny - 1)])
@@ -161,6 +162,8 @@ class _Field:
         points = np.concatenate(ways)
         reach = 1.2 + 0.25 * float(np.ptp(points[:, :2], axis=0).max())
         low, high = points[:, :2].min(axis=0) - reach, points[:, :2].max(axis=0) + reach
+        for vertices in fixed:
+            low, high = np.minimum(low, vertices[:, :2].min(axis=0)), np.maximum(high, vertices[:, :2].max(axis=0))
         return (
             max(whole[0], low[0]), min(whole[1], high[0]), max(whole[2], low[1]), min(whole[3], high[1]),
         )  # fmt: skip
