@@ -287,6 +287,10 @@ class RevolutionContact:
         return int(self._first[k]), int(self._first[k + 1])
 
     def _write(self, first: int, last: int, samples, speed, worlds) -> None:
+        if not self.device.is_cpu:  # what a checkpoint may have put there
+            for name, (host, _) in self._host.items():
+                wp.copy(host, getattr(self._sections, name))
+            wp.synchronize_device(self.device)
         self._host["point"][1][worlds, first:last] = samples
         self._host["speed"][1][worlds, first:last] = speed
         if not self.device.is_cpu:
