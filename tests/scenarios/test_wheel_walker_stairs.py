@@ -242,6 +242,9 @@ def test_it_climbs_the_stairs(tmp_path):
         top = s.stairs.count * s.stairs.rise + s.parameters.hub_height
         assert recording["hub/z"][-1] == pytest.approx(np.full(4, top), abs=0.01)
         assert recording["path/x"][-1, 0] == pytest.approx(s.goal, abs=0.2)
+        power = sum(recording[f"actuator/force[motor_{k}]"] * recording[f"joint/velocity[sun_{k}]"] for k in DRIVES)
+        lifted = s.parameters.mass * s.gravity * s.stairs.count * s.stairs.rise
+        assert lifted < np.trapezoid(power, recording.time) < 5 * lifted  # blows and slip cost more than the height
 
 
 @pytest.mark.long
