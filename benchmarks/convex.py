@@ -27,9 +27,10 @@ STEP, SPEED = 1e-3, 0.3
 
 
 def measure():
+    from benchmarks import wheel_walker
     from benchmarks.run import Row
 
-    rows = []
+    rows = wheel_walker.measure()
     small, large = (sliding(tiles(side)) for side in (10, 100))
     rows.append(Row("convex", "box slides over 100 tiles", small["cost"], "us"))
     rows.append(Row("convex", "box slides over 10 000 tiles", large["cost"], "us"))

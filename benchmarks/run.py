@@ -19,7 +19,6 @@ CASES = {
     "polygonal": "polygonal",
     "revolution": "revolution",
     "convex": "convex",
-    "wheel-walker": "wheel_walker",
     "ground": "ground",
     "vehicle": "vehicle",
     "track": "track",

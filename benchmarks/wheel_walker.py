@@ -1,6 +1,6 @@
 """The wheel-stepping robot on stairs: what a step costs, MuJoCo's own contacts on the same course, tables, figures.
 
-`make bench NAME=wheel-walker` for the costs; `.venv/bin/python benchmarks/wheel_walker.py --write` for the tables and
+`make bench NAME=convex` for the costs; `.venv/bin/python benchmarks/wheel_walker.py --write` for the tables and
 figures of docs/validation.md.
 """
 
@@ -41,11 +41,17 @@ def measure():
     theirs, _ = climb_with_mujoco(s)
     candidates, touching = seen
     return [
-        Row("wheel-walker", f"step of {1e3 * s.step:g} ms, all (3 x real time)", ours, "us", 1e6 * s.step / REAL_TIME),
-        Row("wheel-walker", "the same course with MuJoCo's own contacts", theirs, "us"),
-        Row("wheel-walker", "pairs asked about a step, mean", candidates, "1", None, False),
-        Row("wheel-walker", "touching pairs a step, mean", touching, "1", None, False),
-        Row("wheel-walker", "all, for each touching pair", ours / touching, "us"),
+        Row(
+            "convex",
+            f"walker on stairs, {1e3 * s.step:g} ms step (3 x real time)",
+            ours,
+            "us",
+            1e6 * s.step / REAL_TIME,
+        ),
+        Row("convex", "walker on stairs, MuJoCo's own contacts", theirs, "us"),
+        Row("convex", "walker: pairs coal is asked about a step, mean", candidates, "1", None, False),
+        Row("convex", "walker: touching pairs a step, mean", touching, "1", None, False),
+        Row("convex", "walker: all, for each touching pair", ours / touching, "us"),
     ]
 
 
