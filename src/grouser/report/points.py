@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def draw_points(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
     """The last frame of `y` over that of `x`, in the order of x; numbers that were never set are left out.
 
-    `markers` false: a line only, as of an outline.
+    `markers` false: a line only, as of an outline. `legend` false: none.
     """
     within = frames(recording, figure)
     across = curves(recording, str(figure.get("x", "")), within)
@@ -39,7 +39,8 @@ def draw_points(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> 
     axes.set_ylabel(figure.get("ylabel") or axis_title([found[0] for found in up]))
     axes.margins(x=0.04, y=0.08)
     draw_zero(axes)
-    draw_legend(axes, at_least=1 if figure.get("overlay") else 2)
+    if figure.get("legend", True):
+        draw_legend(axes, at_least=1 if figure.get("overlay") else 2)
 
 
 def _last(found: list[Curve]) -> np.ndarray:

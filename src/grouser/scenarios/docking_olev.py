@@ -46,6 +46,7 @@ LIKELY = {"rel": 0.05}  # of forces the paper gives as round numbers
 WHEN = {"rel": 0.1}  # of times the paper gives with a tilde
 DEEPEST = 5e-4  # [m]; paper: "do not exceed 0.5 mm"
 NEGLIGIBLE = 1.0  # [N] of contact before locking; paper: "negligible"
+VIEWS = (0.0, 40.0, 150.0, 290.0)  # [s] of the view from the side
 FIG_10 = (39.0, 42.0, 44.0, 46.0, 48.0, 52.0)  # [s]
 
 
@@ -390,6 +391,8 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
     around = [*grid.tolist(), None, *grid.tolist()]
     wall = [{"x": around, "y": [*r.tolist(), None, *(-r).tolist()], "label": "nozzle", "style": "line"}]
 
+    until_locked = {"window": [0.5, 50.0], "name": "until locked"}  # the camera is of no use later
+
     def lines(title: str, y: list[str], ylabel: str) -> dict[str, Any]:
         return {"title": title, "kind": "lines", "y": y, "ylabel": ylabel}
 
@@ -422,7 +425,7 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
                     "title": f"{t:g} s", "kind": "points", "x": "section/axial",
                     "y": ["section/above", "section/below"],
                     "window": [None, t], "overlay": wall, "xlabel": "along the nozzle's axis [m]",
-                    "ylabel": "across it [m]", "name": f"locking-{t:g}", "markers": False,
+                    "ylabel": "across it [m]", "name": f"locking-{t:g}", "markers": False, "legend": False,
                 }
                 for t in FIG_10 if t <= s.time
             ] or [lines("Crown", ["crown/position"], "position [m]")],
@@ -439,6 +442,15 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
             "caption": "Centre of the client in the servicer's axes, z along the docking axis.",
         },
         {
+            "name": "side-view", "title": "Both satellites from the side", "kind": "panels", "columns": 4,
+            "same_scale": False,
+            "panels": [
+                {"title": f"{t:g} s", "kind": "snapshots", "outlines": _outlines(s.parameters), "times": [t]}
+                for t in VIEWS if t < s.time
+            ],
+            "caption": "Servicer below, client above, seen along the wings.",
+        },
+        {
             "name": "bending", "title": "Bending of the boom", "kind": "lines",
             "y": [f"joint/position[{name}]" for name in olev.BENDS], "ylabel": "angle [rad]",
             "caption": "The two joints that make the boom bend, each about x and about y.",
@@ -446,13 +458,42 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
         {
             "name": "control", "title": "Sensors and thrusters", "kind": "panels", "columns": 1, "same_scale": False,
             "panels": [
-                lines("Estimated offset of the nozzle", ["aocs/place_error"], "offset [m]"),
-                lines("Distance sensors", ["tool/distance"], "distance [m]"),
+                lines("Estimated offset of the nozzle", ["aocs/place_error"], "offset [m]") | until_locked,
+                lines("Distance sensors", ["tool/distance"], "distance [m]") | until_locked,
                 lines("Phase", ["docking/phase"], "phase [1]"),
             ],
             "caption": "Phases: " + ", ".join(f"{phase.value} {phase.name.lower()}" for phase in Phase) + ".",
         },
     ]  # fmt: skip
+
+
+def _outlines(p: Olev) -> list[dict[str, Any]]:
+    """What is seen from the side, in body axes; later ones are drawn over earlier ones."""
+    z, r = shapes.tool_section(p)
+    tool = [[x, 0.0, at] for at, radius in zip(z, r, strict=True) for x in (-radius, radius)]
+    nozzle = [[x, 0.0, p.throat[2] + at] for at, radius in ((-p.nozzle_length, p.exit_radius), (0.0, p.throat_radius))
+              for x in (-radius, radius)]  # fmt: skip
+    ring = _box(p.ring_radius, p.ring_plane, p.ring_plane + p.ring_height)
+    stages = [  # as long as each is at capture; drawn in, they are inside the servicer
+        {"bodies": [stage], "corners": _box(0.03, -share * p.boom_extended, 0.0)}
+        for stage, share in zip(olev.STAGES, olev.GAUSS, strict=True)
+    ]
+    return [
+        *stages,
+        {
+            "bodies": ["servicer"],
+            "corners": _box(p.servicer_half_width, -p.servicer_half_height, p.servicer_half_height),
+        },
+        {"bodies": ["client"], "corners": _box(p.client_half_width, -p.client_half_height, p.client_half_height)},
+        {"bodies": list(olev.BRACKETS), "corners": _box(p.pad_size / 2, -p.bracket_height, 0.0)},
+        {"bodies": ["client"], "corners": ring},
+        {"bodies": ["client"], "corners": nozzle},
+        {"bodies": ["tool"], "corners": [*tool, *_box(0.03, -p.tool_length, 0.0)]},
+    ]
+
+
+def _box(half: float, low: float, high: float) -> list[list[float]]:
+    return [[x, y, z] for x in (-half, half) for y in (-half, half) for z in (low, high)]
 
 
 def measure(s: DockingOlev, recording: Recording) -> dict[str, Any]:
