@@ -88,3 +88,17 @@ def test_slip_grows_with_pull_up_to_the_strength_of_the_ground(tmp_path):
     assert values["drawbar_pull_max_N"] > values["strength_N"]
     assert values["slip_at_half"] < 0.05
     assert values["mean_maximum_pressure_Pa"] > values["mean_pressure_Pa"]
+
+
+@pytest.mark.long
+def test_soil_that_ruts_carries_the_machine_and_shows_its_tracks(tmp_path):
+    outcome = grouser.run(
+        "bulldozer-turn", out=tmp_path / "out", radii=[4.0], stage=2.0, plastic={"name": "dry-sand"}, report=False
+    )
+    assert outcome.missed == []
+    with Recording(outcome.recording) as recording:
+        x, y, heights, first = recording.surface_at()
+    rut = first - heights
+    beside = np.abs(np.abs(y) - 0.99) > 0.6
+    assert rut[beside][:, x < 2.0].max() < 0.05  # between and outside the tracks
+    assert outcome.metrics["rut_depth_m"] > 0.03

@@ -56,10 +56,9 @@ class Stand:
 
     def keep(self) -> None:
         """Take over what the shoes remember; the links stay where they are, at rest."""
-        position, rotation = self.position.copy(), self.rotation.copy()
+        for name in ("position", "rotation", "velocity", "spin"):
+            getattr(self.module._trial, name).numpy()[0][:] = getattr(self, name)
         self.module.commit(self.rig.step)
-        self.position[:], self.rotation[:] = position, rotation
-        self.velocity[:] = self.spin[:] = 0.0
 
     def contacts(self) -> int:
         return int(self.module._scratch.found.numpy()[0, 0])

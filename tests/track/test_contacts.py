@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grouser.terrain.generators import from_function
+from grouser.terrain.generators import flat, from_function
+from grouser.terrain.ground import Ground
+from grouser.terrain.soils import soil as built_in
 from grouser.track import (
     FlatGround,
     GridGround,
@@ -14,6 +16,7 @@ from grouser.track import (
     Link,
     MeshGround,
     Shoe,
+    SoilGround,
     SoilValues,
     hunting_sprocket,
     spline_sprocket,
@@ -253,6 +256,25 @@ def test_lists_of_triangles_are_brute_force():
         forces.append(stand.forces())
     assert np.array_equal(*forces)
     assert (np.abs(forces[0][:, 2]) > 0).sum() > 10
+
+
+def test_plastic_soil_bears_after_bekker_and_keeps_the_rut():
+    track, _ = shod()
+    sand = built_in("dry-sand")
+    ground = Ground(flat(size=(20, 20), spacing=1.0, origin=(30, 20)), sand, 0.05)
+    stand, depth = Stand(track, SoilGround(ground)), 0.02
+    area = track.link.pitch * track.link.shoe.width
+    lying(stand, depth)
+    pressed = stand.forces()[0][2]
+    stand.keep()
+    rut = -ground.heights(region=(39.95, 40.05, 29.9, 30.1)).max()
+    bekker = sand.pressure_modulus(track.link.shoe.width) * rut**sand.n
+    assert pressed / area == pytest.approx(bekker, rel=1e-6)
+    assert pressed / area == pytest.approx(sand.elastic_stiffness * (depth - rut), rel=1e-6)
+    assert stand.forces()[0][2] == pytest.approx(pressed, rel=1e-6)  # held there it bears the same
+    lying(stand, rut - 1e-4)
+    assert stand.forces()[0][2] == 0  # above its rut the shoe is free
+    assert ground.heights(region=(41.0, 42.0, 31.0, 32.0)).min() == 0
 
 
 def test_a_shoe_off_the_ground_given_is_reported(track):

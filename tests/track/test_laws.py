@@ -116,3 +116,12 @@ def test_eq47_gives_vertex_values_back_and_is_linear_between():
     weights = laws.barycentric(0.5, 1.0, a, b, c)
     assert sum(weights) == pytest.approx(1.0)
     assert np.array(weights) @ np.array([[0, 0], [2, 0], [0, 3]]) == pytest.approx([0.5, 1.0])
+
+
+def test_soil_springs_back_to_bekkers_curve():
+    elastic, modulus = 5e7, 1e6
+    assert laws.rebound(0.02, elastic, modulus, 1.0)[0] == pytest.approx(modulus * 0.02 / (elastic + modulus))
+    e, slope = laws.rebound(0.03, elastic, 4e6, 1.2)
+    assert elastic * e == pytest.approx(4e6 * (0.03 - e) ** 1.2, rel=1e-6)
+    assert slope < elastic
+    assert laws.rebound(-0.01, elastic, modulus, 1.0)[0] == 0

@@ -17,14 +17,19 @@ from grouser.robots.bulldozer import Bulldozer
 from grouser.scenarios import track_results as results
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric
+from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
-from grouser.track import FlatGround, Layout, Link, Shoe, SoilValues, Track, TrackModule
+from grouser.terrain.generators import flat
+from grouser.terrain.ground import Ground
+from grouser.track import FlatGround, GridGround, Layout, Link, Shoe, SoilGround, SoilValues, Track, TrackModule
 from grouser.track.ground import Terrain
 
 SETTLING = 2.5  # [s] at rest before anything is driven
 RAMP = 0.5  # [s] from one speed to the next
 REST = 0.3  # [s] at the end of settling over which loads at rest are taken
 SIDES = ("left", "right")
+PLAIN = 60.0  # [m] of level soil that ruts
+RUT = 1e-3  # [m] below the first surface from which on a node counts as rut
 
 Positive = pydantic.Field(gt=0)
 
@@ -46,6 +51,8 @@ class MachineSettings(Settings):
     """Settings all machines on tracks share."""
 
     soil: TrackSoil = TrackSoil()
+    plastic: SoilChoice | None = None  # a soil that ruts instead, such as dry-sand
+    spacing: Annotated[float, Positive, Unit("m")] = 0.05  # of its grid
     grousers: Annotated[int, pydantic.Field(ge=0, le=3)] = 1
     tension: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 15e3
     blade_load: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 0.0  # against the motion, at the blade
@@ -141,18 +148,20 @@ class Pull:
 
 
 def simulate(
-    s: MachineSettings, speeds: Speeds, ground: Terrain | None = None, *, place=(0.0, 0.0, 0.0), heading: float = 0.0,
-    pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (),
+    s: MachineSettings, speeds: Speeds, ground: GridGround | None = None, *, place=(0.0, 0.0, 0.0),
+    heading: float = 0.0, pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (),
 ) -> Simulation:  # fmt: skip
     """The bulldozer on its ground with drive, blade load and pull."""
     p = s.machine
     height = (place[0], place[1], place[2] + p.start_height)
     spec, tracks = bulldozer.build(p, gravity=s.gravity, place=height, heading=heading)
+    standing = below(s, ground)
     module = TrackModule(
-        tracks, ground or FlatGround(soil=s.soil.values()), scheme=s.scheme, substeps=s.substeps, gravity=s.gravity,
+        tracks, standing, scheme=s.scheme, substeps=s.substeps, gravity=s.gravity,
         threads=s.threads,
     )  # fmt: skip
     modules: list[Any] = [module]
+    deformed = standing.ground if isinstance(standing, SoilGround) else None
     if s.blade_load:
         blade = s.blade_load
         modules.append(Pull("blade", "chassis", p.blade, lambda t: blade * min(max((t - SETTLING) / RAMP, 0.0), 1.0)))
@@ -160,11 +169,19 @@ def simulate(
         modules.append(Pull("drawbar", "chassis", p.hitch, pull))
     sprocket = next(w for w in tracks[0].wheels if w.kind == "sprocket")
     drive = TrackDrive(speeds, sprocket.radius, s.step)
-    sim = Simulation(spec, modules, controllers=[drive, *controllers], step=s.step)
+    sim = Simulation(spec, modules, ground=deformed, controllers=[drive, *controllers], step=s.step)
     for channel in machine_channels(sim, p):
         sim.add_channel(channel)
     show_links(sim, tracks)
     return sim
+
+
+def below(s: MachineSettings, ground: GridGround | None) -> Terrain:
+    """The ground given, or level ground without end; with `plastic` the same shape as soil that ruts."""
+    if s.plastic is None:
+        return ground or FlatGround(soil=s.soil.values())
+    shape = ground.elevation if ground else flat(size=(PLAIN, PLAIN), spacing=1.0, origin=(-PLAIN / 4, -PLAIN / 2))
+    return SoilGround(Ground(shape, s.plastic.resolve(), s.spacing))
 
 
 def machine_channels(sim: Simulation, p: Bulldozer) -> list[Channel]:
@@ -247,7 +264,14 @@ def shared_metrics(s: MachineSettings, driven: bool, flat: bool = True) -> list[
         metric("tension_max_N", "N", "greatest tension of a joint after settling"),
         metric("tooth_load_decay", "1", "least over greatest load of loaded teeth round the wrap, mean while driven"),
         metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        *([metric("rut_depth_m", "m", "median depth of the ruts at the end")] if s.plastic else []),
     ]  # fmt: skip
+
+
+def rut_depth(recording: Recording) -> float:
+    _, _, heights, first = recording.surface_at()
+    depth = first - heights
+    return float(np.median(depth[depth > RUT])) if (depth > RUT).any() else 0.0
 
 
 def shared_measures(s: MachineSettings, recording: Recording) -> dict[str, Any]:
@@ -276,6 +300,7 @@ def shared_measures(s: MachineSettings, recording: Recording) -> dict[str, Any]:
         "thrown_links": results.measure_thrown(recording, SIDES),
         "tension_max_N": max(float(recording[f"track/{side}/tension"][t > SETTLING - REST].max()) for side in SIDES),
         "tooth_load_decay": float(np.mean(decays)) if decays else None,
+        **({"rut_depth_m": rut_depth(recording)} if s.plastic else {}),
     }
 
 
@@ -299,4 +324,10 @@ def impulse_error(s: MachineSettings, recording: Recording) -> float:
 
 def shared_figures(s: MachineSettings, times: Sequence[float], ground=None, sides=SIDES) -> list[dict[str, Any]]:
     layout = s.machine.layout
-    return results.track_figures(sides, layout.link.pitch, [w.radius for w in layout.wheels()], times, ground)
+    out = results.track_figures(sides, layout.link.pitch, [w.radius for w in layout.wheels()], times, ground)
+    if s.plastic:
+        out.append({
+            "name": "ruts", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
+            "paths": ["body/pose[chassis]"], "caption": "Height against the first surface: the ruts of both tracks.",
+        })  # fmt: skip
+    return out

@@ -1,7 +1,7 @@
 """The track super-component: chains of links round the wheels of any machine, as one force module."""
 
 from grouser.track.assembly import Assembly, assemble
-from grouser.track.ground import FlatGround, GridGround, MeshGround
+from grouser.track.ground import FlatGround, GridGround, MeshGround, SoilGround
 from grouser.track.layouts import Layout, mount
 from grouser.track.model import Track, TrackModule
 from grouser.track.parts import (
@@ -29,6 +29,7 @@ __all__ = [
     "PinBushing",
     "Rail",
     "Shoe",
+    "SoilGround",
     "SoilValues",
     "Sprocket",
     "Track",

@@ -9,6 +9,7 @@ import warp as wp
 
 from grouser.errors import InputError
 from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.ground import Ground
 from grouser.track import types as t
 from grouser.track.parts import SoilValues
 
@@ -53,11 +54,35 @@ class MeshGround:
             )
 
 
-Terrain = FlatGround | GridGround | MeshGround
+@dataclass(frozen=True, eq=False)
+class SoilGround:
+    """The project's deformable grid: pressure after Bekker, ruts that stay.
+
+    Shoes compact the soil; they push none aside (the soil module does). One soil for all of it.
+    """
+
+    ground: Ground
+    slip_damping: float = 2e4  # [N s/m^3]
+    slip_speed: float = 0.5  # [m/s]
+    weight: float = 1.6e4  # [N/m^3]
+
+    @property
+    def soil(self) -> SoilValues:
+        s = self.ground.soils[0]
+        return SoilValues(
+            s.elastic_stiffness, s.elastic_stiffness * s.damping_time, s.cohesion, s.friction_angle_deg,
+            1 / s.shear_modulus, self.slip_damping, self.slip_speed, self.weight,
+        )  # fmt: skip
 
 
-def ground_arrays(ground: Terrain | None, types, make) -> object:
-    """The device struct of a ground; `make(values, dtype)` puts an array on the device. None: nothing to stand on."""
+Terrain = FlatGround | GridGround | MeshGround | SoilGround
+
+
+def ground_arrays(ground: Terrain | None, types, make, width: float) -> object:
+    """The device struct of a ground; `make(values, dtype)` puts an array on the device.
+
+    `width` [m] of a shoe is the b of Bekker's law. No ground: nothing to stand on.
+    """
     p, g = types.precision, types.Ground()
     soil = ground.soil if ground is not None else SoilValues()
     rows = [soil.row()] if isinstance(soil, SoilValues) else [s.row() for s in soil]
@@ -66,7 +91,11 @@ def ground_arrays(ground: Terrain | None, types, make) -> object:
     g.vertex, g.triangle = make(np.zeros((1, 3)), p.vec3), make(np.zeros((1, 3), np.int32), wp.vec3i)
     g.first, g.count = make(np.zeros((1, 1), np.int32), wp.int32), make(np.zeros((1, 1), np.int32), wp.int32)
     g.listed = make(np.zeros(1, np.int32), wp.int32)
-    if isinstance(ground, FlatGround):
+    g.modulus, g.exponent = 1.0, 1.0
+    if isinstance(ground, SoilGround):
+        first = ground.ground.soils[0]
+        g.kind, g.modulus, g.exponent = t.SOIL, first.pressure_modulus(width), first.n
+    elif isinstance(ground, FlatGround):
         g.height = ground.height
     elif isinstance(ground, GridGround):
         e = ground.elevation

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 
 import warp as wp
 
+from grouser.contact.penalty import damping_share
+from grouser.terrain.ground import TILE, ground_types
 from grouser.track import laws
 from grouser.track import types as t
 from grouser.track.cyclic import cyclic_solver
@@ -23,11 +25,16 @@ def track_kernels(name: str) -> SimpleNamespace:
     p = ty.precision
     module = wp.get_module(f"grouser.track.{name}")
     module.options["enable_backward"] = False
-    real, vec2, vec3, quat, mat33, vec6, mat66 = p.real, p.vec2, p.vec3, p.quat, p.mat33, p.vec6, p.mat66
+    real, vec2, vec3, vec4 = p.real, p.vec2, p.vec3, p.vec4
+    quat, mat33, vec6, mat66 = p.quat, p.mat33, p.vec6, p.mat66
     mat36 = wp.types.matrix((3, 6), real)
     Contact = ty.Contact
     Track, Tables, State, Scratch, Ground = ty.Track, ty.Tables, ty.State, ty.Scratch, ty.Ground
     solve_ring = cyclic_solver(name).solve_ring
+    deformable = ground_types(name)
+    Tiles, touch = deformable.Arrays, deformable.touch
+    base_height = deformable.base_height
+    tile = wp.constant(TILE)
     zero, one, half = wp.constant(real(0.0)), wp.constant(real(1.0)), wp.constant(real(0.5))
     kept = wp.constant(real(SLIP_KEPT))
     margin = wp.constant(real(LIST_MARGIN))
@@ -76,24 +83,49 @@ def track_kernels(name: str) -> SimpleNamespace:
         return a >= slack and b >= slack and c >= slack, vec3(a, b, c)
 
     @wp.func
+    def node_levels(g: Tiles, world: int, row: int, column: int):
+        """Surface and virgin level [m] of a node of the deformable grid."""
+        slot = g.table[world, row / tile, column / tile]
+        if slot >= 0:
+            levels = g.levels[world, slot, row % tile, column % tile]
+            return vec2(levels[0], levels[1])
+        z = base_height(g, row, column)
+        return vec2(z, z)
+
+    @wp.func
+    def soil_levels(g: Tiles, world: int, x: real, y: real):
+        """Whether there is soil at (x, y); surface and virgin level, bilinear."""
+        u = (x - g.x0) * g.per_spacing
+        v = (y - g.y0) * g.per_spacing
+        i = int(wp.floor(v))
+        j = int(wp.floor(u))
+        if i < 0 or j < 0 or i > g.rows - 2 or j > g.columns - 2:
+            return False, vec2()
+        u = u - real(j)
+        v = v - real(i)
+        low = (one - u) * node_levels(g, world, i, j) + u * node_levels(g, world, i, j + 1)
+        high = (one - u) * node_levels(g, world, i + 1, j) + u * node_levels(g, world, i + 1, j + 1)
+        return True, (one - v) * low + v * high
+
+    @wp.func
     def ground_at(g: Ground, x: real, y: real):
-        """Whether there is ground at (x, y), its height [m], normal and soil values."""
+        """Whether there is ground at (x, y), its height [m], normal and soil values; not for deformable soil."""
+        up = vec3(zero, zero, one)
         if g.kind == wp.static(t.FLAT):
-            return True, g.height, vec3(zero, zero, one), g.soil[0]
+            return True, g.height, up, g.soil[0]
         u = (x - g.x0) * g.per_spacing
         v = (y - g.y0) * g.per_spacing
         i = int(wp.floor(v))
         j = int(wp.floor(u))
         if g.kind == wp.static(t.GRID):
             if i < 0 or j < 0 or i > g.heights.shape[0] - 2 or j > g.heights.shape[1] - 2:
-                return False, zero, vec3(zero, zero, one), g.soil[0]
+                return False, zero, up, g.soil[0]
             u = u - real(j)
             v = v - real(i)
             low = g.heights[i, j] + u * (g.heights[i, j + 1] - g.heights[i, j])
             high = g.heights[i + 1, j] + u * (g.heights[i + 1, j + 1] - g.heights[i + 1, j])
-            gx = (one - v) * (g.heights[i, j + 1] - g.heights[i, j]) + v * (
-                g.heights[i + 1, j + 1] - g.heights[i + 1, j]
-            )
+            near = g.heights[i, j + 1] - g.heights[i, j]
+            gx = near + v * (g.heights[i + 1, j + 1] - g.heights[i + 1, j] - near)
             n = wp.normalize(vec3(-gx * g.per_spacing, -(high - low) * g.per_spacing, one))
             return True, low + v * (high - low), n, g.soil[0]
         if i >= 0 and j >= 0 and i < g.first.shape[0] and j < g.first.shape[1]:
@@ -108,7 +140,7 @@ def track_kernels(name: str) -> SimpleNamespace:
                     n = wp.normalize(wp.cross(v1 - v0, v2 - v0))
                     soil = b[0] * g.soil[t3[0]] + b[1] * g.soil[t3[1]] + b[2] * g.soil[t3[2]]
                     return True, b[0] * v0[2] + b[1] * v1[2] + b[2] * v2[2], n, soil
-        return False, zero, vec3(zero, zero, one), g.soil[0]
+        return False, zero, up, g.soil[0]
 
     # ---- carriers and wheels --------------------------------------------------------------------------
 
@@ -168,12 +200,18 @@ def track_kernels(name: str) -> SimpleNamespace:
             w.near[world, k] = count
 
     @wp.func
-    def list_grounded(world: int, which: int, tr: Track, g: Ground, s: State, w: Scratch):
+    def list_grounded(world: int, which: int, tr: Track, g: Ground, tiles: Tiles, s: State, w: Scratch):
         """Links whose shoes may touch the ground in this step; the others let go of it."""
         count = int(0)
         for i in range(tr.first_link, tr.first_link + tr.links):
             x = s.position[world, i]
-            there, height, n, soil = ground_at(g, x[0], x[1])
+            there = True
+            height = zero
+            if g.kind == wp.static(t.SOIL):
+                there, levels = soil_levels(tiles, world, x[0], x[1])
+                height = levels[1]
+            else:
+                there, height, n, soil = ground_at(g, x[0], x[1])
             if tr.lists == 0 or (there and x[2] - height < tr.low) or (not there and g.kind != wp.static(t.FLAT)):
                 w.grounded[world, tr.first_link + count] = i
                 count += 1
@@ -515,8 +553,9 @@ def track_kernels(name: str) -> SimpleNamespace:
 
     @wp.func
     def stand(
-        world: int, which: int, tr: Track, c: Tables, g: Ground, s: State, w: Scratch, i: int, h: real, ahead: real
-    ):
+        world: int, which: int, tr: Track, c: Tables, g: Ground, tiles: Tiles, s: State, w: Scratch, i: int,
+        h: real, ahead: real,
+    ):  # fmt: skip
         """Shoe of link i on the ground, marker by marker; eq. 47 to 56 with the slip anchored at first touch."""
         R = w.R[world, i]
         x = vec3(R[0, 0], R[1, 0], R[2, 0])
@@ -525,7 +564,17 @@ def track_kernels(name: str) -> SimpleNamespace:
             q = tr.first_marker + m
             arm = R * c.marker[q]
             at = s.position[world, i] + arm
-            there, height, n, soil = ground_at(g, at[0], at[1])
+            there = True
+            height = zero
+            n = vec3(zero, zero, one)
+            soil = g.soil[0]
+            virgin = zero
+            if g.kind == wp.static(t.SOIL):
+                there, levels = soil_levels(tiles, world, at[0], at[1])
+                height = levels[0]
+                virgin = levels[1]
+            else:
+                there, height, n, soil = ground_at(g, at[0], at[1])
             if not there:
                 w.status[world, which] = wp.static(t.OUTSIDE)
             depth = (height - at[2]) * n[2]
@@ -538,7 +587,18 @@ def track_kernels(name: str) -> SimpleNamespace:
                 u = s.velocity[world, i] + wp.cross(s.spin[world, i], arm)
                 un = wp.dot(u, n)
                 area = c.area[q]
-                size, elastic, along = laws.press(depth, -un, soil[0] * area, soil[1] * area, tr.full_depth, ahead)
+                stiff = soil[0]
+                pressed = depth
+                if g.kind == wp.static(t.SOIL):
+                    spring, slope = laws.rebound(virgin - at[2], soil[0], g.modulus, g.exponent)
+                    if spring < depth:  # the soil yields
+                        pressed = spring
+                        stiff = slope
+                along = area * (stiff * ahead + soil[1] * damping_share(depth, tr.full_depth))
+                elastic = area * soil[0] * pressed
+                size = wp.max(elastic - along * un, zero)
+                if size == zero:
+                    along = zero
                 way = at - s.anchor[world, row + m]
                 way = laws.kept_slip(way - wp.dot(way, n) * n, kept / soil[4])
                 s.anchor[world, row + m] = at - way
@@ -685,9 +745,45 @@ def track_kernels(name: str) -> SimpleNamespace:
         b.impulse[world, which] = a.impulse[world, which]
         b.placed[world, which] = a.placed[world, which]
 
+    @wp.func
+    def leave_rut(world: int, tr: Track, g: Ground, tiles: Tiles, s: State, i: int):
+        """Nodes below the plate of link i go down to where the soil springs back to; nothing is pushed aside."""
+        R = wp.quat_to_matrix(s.rotation[world, i])
+        x = s.position[world, i]
+        up = vec3(R[0, 2], R[1, 2], R[2, 2])
+        if up[2] < half:
+            return
+        reach_x = wp.abs(R[0, 0]) * half * tr.pitch + wp.abs(R[0, 1]) * half * tr.shoe_width
+        reach_y = wp.abs(R[1, 0]) * half * tr.pitch + wp.abs(R[1, 1]) * half * tr.shoe_width
+        i0 = wp.max(int(wp.ceil((x[1] - reach_y - tiles.y0) * tiles.per_spacing)), 0)
+        i1 = wp.min(int(wp.floor((x[1] + reach_y - tiles.y0) * tiles.per_spacing)), tiles.rows - 1)
+        j0 = wp.max(int(wp.ceil((x[0] - reach_x - tiles.x0) * tiles.per_spacing)), 0)
+        j1 = wp.min(int(wp.floor((x[0] + reach_x - tiles.x0) * tiles.per_spacing)), tiles.columns - 1)
+        stiffness = g.soil[0][0]
+        for row in range(i0, i1 + 1):
+            for column in range(j0, j1 + 1):
+                dx = tiles.x0 + real(column) * tiles.spacing - x[0]
+                dy = tiles.y0 + real(row) * tiles.spacing - x[1]
+                plate = x[2] + (tr.edge_z - up[0] * dx - up[1] * dy) / up[2]
+                at = wp.transpose(R) * vec3(dx, dy, plate - x[2])
+                if wp.abs(at[0]) <= half * tr.pitch and wp.abs(at[1]) <= half * tr.shoe_width:
+                    levels = node_levels(tiles, world, row, column)
+                    if levels[0] > plate:
+                        spring, slope = laws.rebound(levels[1] - plate, stiffness, g.modulus, g.exponent)
+                        if levels[0] - plate > spring:
+                            if touch(tiles, world, row / tile, column / tile):
+                                slot = tiles.table[world, row / tile, column / tile]
+                                old = tiles.levels[world, slot, row % tile, column % tile]
+                                now = plate + spring
+                                tiles.levels[world, slot, row % tile, column % tile] = vec4(
+                                    now, old[1], wp.min(old[2], now), old[3]
+                                )
+                                tiles.stamp[world, slot] = tiles.stamp[world, slot] + 1
+
     @wp.kernel(module=module)
     def run_tracks(
-        c: Tables, g: Ground, committed: State, s: State, w: Scratch, first: int, step: wp.array(dtype=real),
+        c: Tables, g: Ground, tiles: Tiles, committed: State, s: State, w: Scratch, first: int,
+        step: wp.array(dtype=real),
         position: wp.array2d(dtype=vec3), rotation: wp.array2d(dtype=quat),
         velocity: wp.array2d(dtype=vec3), spin: wp.array2d(dtype=vec3),
     ):  # fmt: skip
@@ -702,7 +798,7 @@ def track_kernels(name: str) -> SimpleNamespace:
         take_carriers(world, tr, c, w, position, rotation, velocity, spin)
         place_wheels(world, tr, c, s, w)
         list_candidates(world, tr, c, s, w)
-        list_grounded(world, which, tr, g, s, w)
+        list_grounded(world, which, tr, g, tiles, s, w)
         w.ground[world, which] = vec3()
         w.status[world, which] = wp.static(t.FINE)
         for i in range(tr.first_link, tr.first_link + tr.links):
@@ -721,7 +817,7 @@ def track_kernels(name: str) -> SimpleNamespace:
                     else:
                         roll(world, which, tr, c, s, w, m, w.candidate[world, q], h, ahead)
             for q in range(tr.first_link, tr.first_link + w.low[world, which]):
-                stand(world, which, tr, c, g, s, w, w.grounded[world, q], h, ahead)
+                stand(world, which, tr, c, g, tiles, s, w, w.grounded[world, q], h, ahead)
             change_velocities(world, tr, s, w, h)
             last = int(0)
             if sub == tr.substeps - 1:
@@ -749,7 +845,7 @@ def track_kernels(name: str) -> SimpleNamespace:
 
     @wp.kernel(module=module)
     def commit_tracks(
-        c: Tables, committed: State, s: State,
+        c: Tables, g: Ground, tiles: Tiles, committed: State, s: State, w: Scratch,
         position: wp.array2d(dtype=vec3), rotation: wp.array2d(dtype=quat),
         velocity: wp.array2d(dtype=vec3), spin: wp.array2d(dtype=vec3),
     ):  # fmt: skip
@@ -758,6 +854,9 @@ def track_kernels(name: str) -> SimpleNamespace:
         tr = c.track[which]
         if committed.placed[world, which] == 1:
             copy_state(world, which, tr, s, committed)
+            if g.kind == wp.static(t.SOIL):
+                for i in range(tr.first_link, tr.first_link + w.low[world, which]):
+                    leave_rut(world, tr, g, tiles, s, w.grounded[world, i])
             return
         row = c.row[tr.first_carrier + tr.frame]
         q = rotation[world, row]

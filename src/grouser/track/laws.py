@@ -140,6 +140,25 @@ def slip_damping(speed: Any, strength_left: Any, damping: Any, full_speed: Any):
 
 
 @wp.func
+def rebound(sinkage: Any, elastic: Any, modulus: Any, n: Any):
+    """How far [m] soil springs back from a plate `sinkage` [m] below the virgin surface, and the slope of its pressure.
+
+    e with K_e e = k (h - e)^n: below the plate stands what Bekker's law leaves of the surface, pressed in elastically.
+    """
+    zero = type(sinkage)(0.0)
+    if sinkage <= zero:
+        return zero, zero
+    e = zero
+    slope = elastic
+    for _step in range(4):
+        left = wp.max(sinkage - e, type(sinkage)(1.0e-9))
+        pressure = modulus * wp.pow(left, n)
+        slope = n * pressure / left
+        e = wp.clamp(e - (elastic * e - pressure) / (elastic + slope), zero, sinkage)
+    return e, elastic * slope / (elastic + slope)
+
+
+@wp.func
 def kept_slip(way: Any, most: Any):
     """The way from the anchor that is kept: longer ones drag the anchor along, so that reversing works."""
     size = wp.length(way)

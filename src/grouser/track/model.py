@@ -14,10 +14,13 @@ import warp as wp
 from grouser.errors import InputError
 from grouser.module import Channel, Motion, Outputs, Shape
 from grouser.precision import precision
+from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.ground import Ground
+from grouser.terrain.soils import soil
 from grouser.track import types as t
 from grouser.track.assembly import Assembly
 from grouser.track.display import shapes
-from grouser.track.ground import Terrain, ground_arrays
+from grouser.track.ground import SoilGround, Terrain, ground_arrays
 from grouser.track.kernels import track_kernels
 from grouser.track.parts import Link, TrackWheel, WheelContact
 
@@ -26,6 +29,7 @@ STABLE_SHARE = 0.6  # of the explicit limit of the bushings: wheels and ground a
 IMPLICIT_STEP = 1e-3  # [s] up to which the implicit scheme is accurate
 STRAIGHT = math.radians(3)  # fold up to which a joint counts as straight
 CONTACTS = 16  # room for contacts of a link
+SPARE_TILES = 40  # tiles a track may newly touch within a step: twice those under it
 WEAR = 6  # numbers of a contact in the wear channel
 REASONS = {
     t.BROKEN: ("the chain broke up: links move faster than 1 km/s; smaller substeps are needed", True),
@@ -109,12 +113,32 @@ class TrackModule:
         self.worlds, self._h = motion.position.shape[0], step
         self._step = wp.array([step], dtype=self.precision.real, device=self.device)
         self._tables = self._make_tables(rows, step)
-        self._ground = ground_arrays(self.ground, self.types, self._array)
+        self._ground = ground_arrays(self.ground, self.types, self._array, self.tracks[0].link.shoe.width)
+        self._bind_soil()
         self._committed, self._trial = self._make_state(), self._make_state()
         self._scratch = self._make_scratch()
         self._graphs: dict[Any, Any] = {}
         wp.load_module(self.kernels.module, device=self.device)
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 and len(self.tracks) > 1 else None
+
+    def _bind_soil(self) -> None:
+        """The deformable grid: that of the simulation, or one that is never touched."""
+        if isinstance(self.ground, SoilGround):
+            self._soil = self.ground.ground
+            if self._soil.worlds != self.worlds:
+                raise InputError(f"{self.name}: ground has {self._soil.worlds} worlds, the engine {self.worlds}")
+        else:
+            nothing = ElevationGrid(np.zeros((5, 5)), 1.0, (0.0, 0.0))
+            self._soil = Ground(
+                nothing,
+                soil("clay"),
+                worlds=self.worlds,
+                dtype=self.precision.name,
+                device=str(self.device),
+                capacity=1,
+            )
+        self._spare = SPARE_TILES * len(self.tracks) if isinstance(self.ground, SoilGround) else 0
+        self._soil.ensure(self._spare)
 
     def _array(self, values, dtype) -> wp.array:
         kind = np.int32 if dtype in (wp.int32, wp.vec3i) else self.precision.numpy
@@ -192,7 +216,7 @@ class TrackModule:
                 "roll": joint.roll_stiffness, "yaw": joint.yaw_stiffness, "c_tilt": joint.tilt_damping,
                 "c_pin": joint.pin_damping, "bend_limit": joint.back_bend_angle, "bend": joint.back_bend_stiffness,
                 "c_bend": joint.back_bend_damping, "edge_x": (link.pitch - joint.edge_gap) / 2,
-                "edge_y": link.shoe.width / 4, "edge_z": -link.shoe.depth,
+                "edge_y": link.shoe.width / 4, "edge_z": -link.shoe.depth, "shoe_width": link.shoe.width,
                 "edge": joint.edge_stiffness / 2, "c_edge": joint.edge_damping / 2,
                 "tooth": touch.tooth_stiffness, "c_tooth": touch.tooth_damping, "side_gap": touch.side_gap,
                 "side": touch.side_stiffness, "c_side": touch.side_damping, "roller": touch.roller_stiffness,
@@ -253,30 +277,33 @@ class TrackModule:
         if self._pool is None:
             self._replay("run", lambda: self._launch_run(0, len(self.tracks)))
         else:
-            for k in range(len(self.tracks)):
-                self._capture(("run", k), lambda k=k: self._launch_run(k, 1))
-            list(self._pool.map(lambda k: wp.capture_launch(self._graphs["run", k]), range(len(self.tracks))))
+            graphs = [self._capture(("run", k), lambda k=k: self._launch_run(k, 1)) for k in range(len(self.tracks))]
+            list(self._pool.map(wp.capture_launch, graphs))
         self._replay("push", self._launch_push)
 
     def commit(self, h: float) -> None:
         self._replay("commit", self._launch_commit)
+        if self._spare:
+            self._soil.ensure(self._spare)
 
-    def _capture(self, name, launch) -> None:
-        if name not in self._graphs:
+    def _capture(self, name, launch) -> Any:
+        """A launch to replay; captured anew where the soil's arrays were replaced."""
+        known = self._graphs.get(name)
+        if known is None or known[0] != self._soil.generation:
             with wp.ScopedCapture(device=self.device) as capture:
                 launch()
-            self._graphs[name] = capture.graph
+            known = self._graphs[name] = (self._soil.generation, capture.graph)
+        return known[1]
 
     def _replay(self, name, launch) -> None:
-        self._capture(name, launch)
-        wp.capture_launch(self._graphs[name])
+        wp.capture_launch(self._capture(name, launch))
 
     def _launch_run(self, first: int, count: int) -> None:
         m = self.motion
         wp.launch(
             self.kernels.run_tracks, dim=(self.worlds, count), device=self.device,
-            inputs=[self._tables, self._ground, self._committed, self._trial, self._scratch, first, self._step,
-                    m.position, m.rotation, m.velocity, m.spin],
+            inputs=[self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._scratch, first,
+                    self._step, m.position, m.rotation, m.velocity, m.spin],
         )  # fmt: skip
 
     def _launch_push(self) -> None:
@@ -289,7 +316,8 @@ class TrackModule:
         m = self.motion
         wp.launch(
             self.kernels.commit_tracks, dim=(self.worlds, len(self.tracks)), device=self.device,
-            inputs=[self._tables, self._committed, self._trial, m.position, m.rotation, m.velocity, m.spin],
+            inputs=[self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._scratch,
+                    m.position, m.rotation, m.velocity, m.spin],
         )  # fmt: skip
 
     # ---- state, channels ------------------------------------------------------------------------------
@@ -310,6 +338,8 @@ class TrackModule:
                 host = array.numpy()
                 host[list(worlds)] = 0
                 array.assign(host)
+        if self._spare:
+            self._soil.reset(worlds)
 
     def links_of(self, track: int) -> slice:
         return slice(int(self._first_link[track]), int(self._first_link[track + 1]))

@@ -7,7 +7,7 @@ import warp as wp
 
 from grouser.precision import precision
 
-FLAT, GRID, MESH = 0, 1, 2  # kinds of ground
+FLAT, GRID, MESH, SOIL = 0, 1, 2, 3  # kinds of ground
 FREE, FIXED = 0, 1  # a wheel that turns on its carrier, a wheel that turns with its body
 FINE, BROKEN, FULL, OUTSIDE = range(4)  # kinds of status
 SOIL_VALUES = 8  # K_y, C_y, c, tan(phi), k_T, C, v_s, unit weight
@@ -64,7 +64,8 @@ def track_types(name: str) -> SimpleNamespace:
         c_bend: real  # [N m s/rad]
         edge_x: real  # [m] of a shoe's front edge
         edge_y: real  # [m] where its two points of contact lie
-        edge_z: real  # [m]
+        edge_z: real  # [m] of its underside
+        shoe_width: real  # [m]
         edge: real  # [N/m]
         c_edge: real  # [N s/m]
         tooth: real  # [N/m]
@@ -176,6 +177,8 @@ def track_types(name: str) -> SimpleNamespace:
         per_spacing: real  # [1/m]
         heights: wp.array2d(dtype=real)  # [m], (row, column)
         soil: wp.array(dtype=values)  # one, or one for each vertex of a mesh
+        modulus: real  # [N/m^(n+2)] k_c/b + k_phi of plastic soil
+        exponent: real  # n
         vertex: wp.array(dtype=vec3)  # [m], (vertex,)
         triangle: wp.array(dtype=wp.vec3i)
         first: wp.array2d(dtype=wp.int32)  # (row, column) of the first triangle in the bucket's list
