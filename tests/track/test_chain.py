@@ -7,6 +7,7 @@ import pytest
 
 from grouser.errors import InputError
 from grouser.track import Layout, Link, PinBushing, TrackModule
+from tests.rig import ManufacturedMotion
 from tests.track.stands import Stand, one_track
 
 ROUND_OFF = 1e-12  # of the momentum that passes through the joints, hundreds of steps
@@ -147,3 +148,19 @@ def test_lists_are_brute_force_and_runs_repeat_bit_for_bit():
     for other in ends[1:]:
         assert np.array_equal(ends[0][0], other[0])
         assert np.array_equal(ends[0][1], other[1])
+
+
+def test_two_worlds_do_not_feel_each_other():
+    track = one_track(tension=15e3)
+    alone = Stand(track, step=1e-3, scheme="implicit", gravity=9.81)
+    module = TrackModule([track], gravity=9.81)
+    both = ManufacturedMotion(module, worlds=2, step=1e-3)
+    both.place(position=alone.rig.position, rotation=[0, 0, 0, 1], velocity=np.zeros(3), spin=np.zeros(3))
+    module.commit(1e-3)
+    for _ in range(20):
+        alone.rig.evaluate()
+        alone.module.commit(1e-3)
+        both.evaluate()
+        module.commit(1e-3)
+    for world in range(2):
+        assert np.array_equal(both.wrench[world], alone.rig.wrench[0])

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import grouser
+from grouser.recording import Recording
 from grouser.scenarios.track_rig import SETTLING, TrackRig, build
 
+SAG = 0.03  # a chain of five straight links for a parabola
 EXPLICIT_AGREES = 0.05  # the bar of the implicit scheme at its default step
 
 
@@ -15,6 +17,16 @@ def test_bollard_pull_meets_its_oracles(tmp_path):
     values = outcome.metrics
     assert values["pull_N"] > 5e4
     assert 0 < values["tooth_load_decay"] < 0.5
+    with Recording(outcome.recording) as recording:
+        rest = int(np.abs(recording.time - SETTLING).argmin())
+        pose, tension = recording["track/rig/pose"][rest], recording["track/rig/tension"][rest]
+    between = np.flatnonzero((pose[:, 2] > 0.8) & (pose[:, 0] > 1.25) & (pose[:, 0] < 2.25))  # the carriers
+    ends, middle = between[[0, -1]], between[len(between) // 2]
+    span = np.ptp(pose[ends, 0])
+    sag = np.interp(pose[middle, 0], np.sort(pose[ends, 0]), pose[ends, 2][np.argsort(pose[ends, 0])]) - pose[middle, 2]
+    weight = 45.0 * 9.81 / 0.2032  # [N/m] of the chain
+    assert len(between) == 5
+    assert sag == pytest.approx(weight * span**2 / (8 * tension[between].mean()), rel=SAG)
 
 
 def test_without_gravity_the_chain_bears_half_the_recoil_force_everywhere():
@@ -63,8 +75,6 @@ def test_implicit_tension_and_torque_are_those_of_a_fine_explicit_run(tmp_path):
         outcome = grouser.run(
             "track-rig", out=tmp_path / scheme, scheme=scheme, substeps=substeps, time=1.6, report=False
         )
-        from grouser.recording import Recording
-
         with Recording(outcome.recording) as recording:
             steady = recording.time > SETTLING + 1.0
             means[scheme] = np.array([

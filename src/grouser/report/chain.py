@@ -11,11 +11,13 @@ from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.recording.selection import split
 from grouser.report.lines import draw_legend, draw_overlay, draw_zero, listed
-from grouser.report.style import COLOURS, FAINT, INK
+from grouser.report.style import COLOURS, FAINT, INK, WIDTH
 from grouser.report.wording import unit_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+FRAME_HEIGHT, HEIGHTS = 1.5, (2.4, 6.0)  # inch: title, axis and colour bar; least and greatest
 
 
 def draw_chain(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
@@ -43,10 +45,15 @@ def draw_chain(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
     draw_overlay(axes, figure, 0)
     axes.autoscale()
     axes.set_aspect("equal", adjustable="box")
+    whole: Any = axes.figure
+    if len(whole.axes) == 1:  # alone: as high as its shape asks for
+        across, high = axes.get_xlim(), axes.get_ylim()
+        shape = (high[1] - high[0]) / (across[1] - across[0])
+        whole.set_size_inches(WIDTH, float(np.clip(FRAME_HEIGHT + WIDTH * shape, *HEIGHTS)))
     axes.set_xlabel(figure.get("xlabel", "x [m]"))
     axes.set_ylabel(figure.get("ylabel", "y [m]" if up == 1 else "z [m]"))
     words = figure.get("label") or f"{value.rsplit('/', 1)[-1].replace('_', ' ')} [{unit_text(unit)}]"
-    axes.figure.colorbar(strokes, ax=axes, label=words, location="bottom", shrink=0.5, aspect=40)
+    whole.colorbar(strokes, ax=axes, label=words, location="bottom", shrink=0.5, aspect=40)
     draw_legend(axes, at_least=1)
 
 

@@ -141,10 +141,9 @@ def metrics(s: TrackRig) -> list[dict[str, Any]]:
 
 
 def figures(s: TrackRig) -> list[dict[str, Any]]:
-    layout = Layout(shape=s.layout)
-    return results.track_figures(
-        ["rig"], layout.link.pitch, [w.radius for w in layout.wheels()], [SETTLING, duration(s)]
-    )
+    layout, times = Layout(shape=s.layout), [SETTLING, duration(s)]
+    side, *others = results.track_figures(["rig"], layout.link.pitch, [w.radius for w in layout.wheels()], times)
+    return [{**side, "times": times[-1:]}, *others]
 
 
 def measure(s: TrackRig, recording: Recording) -> dict[str, Any]:
