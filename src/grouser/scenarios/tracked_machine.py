@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 import pydantic
 
-from grouser.module import Channel, Motion, Outputs, Shape
+from grouser.module import Channel, Motion, Outputs
 from grouser.recording import Recording
 from grouser.robots import bulldozer
 from grouser.robots.bulldozer import Bulldozer
@@ -21,7 +21,7 @@ from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
-from grouser.track import FlatGround, GridGround, Layout, Link, Shoe, SoilGround, SoilValues, Track, TrackModule
+from grouser.track import FlatGround, GridGround, Layout, Link, Shoe, SoilGround, SoilValues, TrackModule
 from grouser.track.ground import Terrain
 
 SETTLING = 2.5  # [s] at rest before anything is driven
@@ -172,7 +172,6 @@ def simulate(
     sim = Simulation(spec, modules, ground=deformed, controllers=[drive, *controllers], step=s.step)
     for channel in machine_channels(sim, p):
         sim.add_channel(channel)
-    show_links(sim, tracks)
     return sim
 
 
@@ -218,26 +217,6 @@ def machine_channels(sim: Simulation, p: Bulldozer) -> list[Channel]:
         scalar("roll", "rad", lambda: np.arcsin(axes()[:, 2, 1])),
         scalar("yaw_rate", "rad/s", lambda: np.stack([d.cvel[body, 2] for d in data])),
     ]
-
-
-def show_links(sim: Simulation, tracks: Sequence[Track]) -> None:
-    """A box with its shoe for every link, for views."""
-    for track in tracks:
-        link, shoe = track.link, track.link.shoe
-        low, high = -shoe.depth, link.rail.height
-        corners = np.array([
-            (x * link.pitch / 2, y * w / 2, z)
-            for w, z0, z1 in ((shoe.width, low, low + 0.02), (0.2, low + 0.02, high))
-            for z in (z0, z1) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1))
-        ])  # fmt: skip
-        box = [
-            (0, 2, 1), (0, 3, 2), (4, 5, 6), (4, 6, 7), (0, 1, 5), (0, 5, 4),
-            (1, 2, 6), (1, 6, 5), (2, 3, 7), (2, 7, 6), (3, 0, 4), (3, 4, 7),
-        ]  # fmt: skip
-        triangles = np.array(box + [tuple(8 + k for k in face) for face in box])
-        sim.add_shape(
-            Shape(f"track/{track.name}", corners, triangles, f"track/{track.name}/pose", (0.35, 0.33, 0.3, 1.0))
-        )
 
 
 def ramped(stages: Sequence[tuple[float, float, float]]) -> Speeds:
