@@ -46,7 +46,7 @@ class Entry:
 ENTRIES = {
     "exomars-drawbar": Entry(("duration=40",), paper="000 Fig. 17, 18, 20", figure="drawbar-pull.png"),
     "exomars-gradeability": Entry(
-        ("trials=1", "climb=8", "window=5"), paper="000 Fig. 19", figure="gradeability-slip.png"
+        ("trials=2", "climb=8", "window=5"), paper="000 Fig. 19", figure="gradeability-slip.png"
     ),
     "multi-pass": Entry(paper="003 Fig. 12-14", figure="multi-pass-forces.png", camera="follow"),
     "plate-sinkage": Entry(paper="000 eq. 3", camera="wheel"),

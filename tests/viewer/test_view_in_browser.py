@@ -109,13 +109,19 @@ def test_keys_choose_cameras_and_play(running, finished):
         page.close()
 
 
-def test_a_viewer_that_comes_late_to_a_run(running, tmp_path):
+def test_viewers_that_come_early_late_and_leave_half_way(running, tmp_path):
     cart, path = made.Cart(), tmp_path / "recording.h5"
     writer = made.opened(path, cart, block=4)
-    for k in range(41):
-        made.append(writer, cart, k / 20)
-    writer.flush()
     with View(path, **FREE) as view:
+        early = opened(running, view.address)
+        first = session_of(view)
+        eventually(lambda: "no frames yet" in early.content() or None, "nothing is there yet, and it says so")
+        for k in range(41):
+            made.append(writer, cart, k / 20)
+        writer.flush()
+        eventually(lambda: first.time > 1.9, "who came before the first frame sees the run")
+        early.close()
+        eventually(lambda: not view.sessions, "and leaves half way")
         page = opened(running, view.address)
         session = session_of(view)
         assert session.running

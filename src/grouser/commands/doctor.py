@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -24,17 +23,8 @@ PACKAGES = (
     "trimesh",
     "pint",
 )
-EXTRAS = ("mujoco-warp", "rasterio")
+EXTRAS = ("mujoco-warp", "rasterio", "coal", "coacd", "viser", "imageio-ffmpeg", "rosbags")
 GL_PACKAGES = {"egl": "libegl1", "osmesa": "libosmesa6"}  # Debian
-GL_TIMEOUT = 60.0  # [s]
-GL_PROBE = """
-import mujoco
-model = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom size='.1'/></worldbody></mujoco>")
-with mujoco.Renderer(model, 16, 16) as renderer:
-    renderer.update_scene(mujoco.MjData(model))
-    renderer.render()
-"""
-
 Row = tuple[str, str]
 
 
@@ -86,21 +76,13 @@ def _hdf5() -> Iterator[Row]:
 
 def _gl() -> Iterator[Row]:
     """Each way to draw without a display, tried in a process of its own: a bad driver may kill it."""
+    from grouser.viewer.video import draws
+
     for backend, package in GL_PACKAGES.items():
         yield (
             f"GL {backend}",
-            "works" if _draws(backend) else f"does not work; on Debian: apt-get install {package}",
+            "works" if draws(backend) else f"does not work; on Debian: apt-get install {package}",
         )
-
-
-def _draws(backend: str) -> bool:
-    command = [sys.executable, "-c", GL_PROBE]
-    environment = {**os.environ, "MUJOCO_GL": backend}
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, timeout=GL_TIMEOUT)
-    except (subprocess.TimeoutExpired, OSError):
-        return False
-    return done.returncode == 0
 
 
 def _kernels() -> Iterator[Row]:

@@ -100,6 +100,20 @@ class Scene:
             self.scales[self.field] = Scale(self.field, *ranges[self.field]())
         return self.scales.get(self.field, Scale("plain", 0.0, 1.0))
 
+    def begin(self) -> None:
+        """The first frames are there: now the robot's size is known."""
+        self.cameras = Cameras(self.moving, self.shapes)
+        self.rescale()
+
+    def rescale(self) -> None:
+        """Colours and arrows for what the recording holds now; the ground is drawn anew only if its colours change."""
+        self._newtons = self._largest_force()
+        had = self.scales.get(self.field)
+        self.scales.clear()
+        now = self.scale()
+        if had is None or max(abs(had.low - now.low), abs(had.high - now.high)) > 0.05 * (now.high - now.low):
+            self._stamps.clear()
+
     def colour_by(self, field: str) -> None:
         self.field = field
         self._stamps.clear()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PERIOD = 1 / 30  # [s] between two pictures
 LOOK_PERIOD = 0.2  # [s] between two looks at a recording that grows, at least
 LOOK_SHARE = 0.2  # of its time that a session spends on looking, at most: long recordings take longer
+GROWN = 1.3  # by which a run has become longer when colours and arrows are scaled anew
 LAG = 0.02  # [s] a follower of a run stays behind its last frame, so that the ground is there too
 
 
@@ -41,7 +42,8 @@ class Session:
         self.note, self.told = "", view.note
         self._changes: list[Callable[[], Any]] = []
         self._lock, self._gone = threading.Lock(), threading.Event()
-        self._dirty, self._look_at = True, 0.0
+        self._dirty, self._look_at, self._scaled = True, 0.0, 0.0
+        self._followed = np.zeros(3)  # [m] where the main body was in the last picture
         self._read_state()
         self.following = self.running
         if self.following:
@@ -185,9 +187,11 @@ class Session:
                 self.note = str(error)
                 self.panel.show()
                 break
-            except Exception:
+            except Exception as error:
                 if self._gone.is_set():
                     break
+                self.note = f"{type(error).__name__}: {error}"
+                self.panel.show()
                 raise
             self._gone.wait(max(0.001, PERIOD - (clock.perf_counter() - now)))
         self.recording.close()
@@ -197,9 +201,15 @@ class Session:
             changes, self._changes = self._changes, []
             dirty, self._dirty = self._dirty, False
         if self.running and now > self._look_at:
+            had, empty = self.end, not len(self.recording)
             self.recording.refresh()
-            had = self.end
             self._read_state()
+            if empty and len(self.recording):
+                self.scene.begin()
+                self._aim(jump=True)
+            if self.end > GROWN * self._scaled or not self.running:
+                self._scaled = self.end
+                self.scene.rescale()
             took = clock.perf_counter() - now
             self._look_at = now + max(LOOK_PERIOD, took / LOOK_SHARE)
             dirty = dirty or self.end != had or not self.running

@@ -29,18 +29,23 @@ KINDS = (".mp4", ".webm", ".gif")
 LONG = 50  # pictures from which on they are drawn without shadows and smooth edges: ten times as fast in software
 
 
+def draws(backend: str) -> bool:
+    """Whether EGL or OSMesa draws here; tried in a process of its own: a driver that fails may take all with it."""
+    try:
+        tried = subprocess.run(
+            [sys.executable, "-c", PROBE], env={**os.environ, "MUJOCO_GL": backend}, capture_output=True, text=True,
+            timeout=PROBE_TIME,
+        )  # fmt: skip
+    except (subprocess.TimeoutExpired, OSError):
+        return False
+    return tried.returncode == 0 and "drawn" in tried.stdout
+
+
 def working_backend() -> str:
-    """Which of EGL and OSMesa draws here; tried in a process each, since a driver that fails may take all with it."""
+    """The first of EGL and OSMesa that draws here, or the one that MUJOCO_GL asks for."""
     asked = os.environ.get("MUJOCO_GL", "").lower()
-    for backend in (asked,) if asked else BACKENDS:
-        environment = {**os.environ, "MUJOCO_GL": backend}
-        try:
-            tried = subprocess.run(
-                [sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, timeout=PROBE_TIME,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            continue
-        if tried.returncode == 0 and "drawn" in tried.stdout:
+    for backend in (asked,) if asked in BACKENDS else BACKENDS:
+        if draws(backend):
             return backend
     raise GrouserError(
         "no OpenGL to draw with: install libegl1 or libosmesa6 (Debian: apt-get install libegl1)"
