@@ -3,10 +3,11 @@
 import dataclasses
 import math
 
+import mujoco
 import numpy as np
 import pytest
 
-from grouser.robots.vehicle import build
+from grouser.robots.vehicle import add_ground, build
 from grouser.robots.vehicle_file import vehicle
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat, slope, steps
@@ -145,3 +146,32 @@ def test_beyond_the_terrain_it_is_told():
     sim = simulation(flat(size=(4, 4)), speed=5.0)
     sim.step(600)
     assert any("beyond the terrain" in note for note in sim.notes)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tumbling_over_rough_ground_gains_no_energy(seed):
+    """Thrown down in any attitude: wheels are pushed under the ground and come up again as it rolls."""
+    random = np.random.default_rng(seed)
+    terrain = steps(4, 0.15, 0.6, start=-1.0, size=(12, 12), spacing=0.1)
+    turn = random.normal(size=4)
+    spec = build(VIVI, drive="torque", position=(0.0, 0.0, 1.6), quaternion=turn / np.linalg.norm(turn))
+    add_ground(spec, terrain)
+    spec.add_key(
+        qpos=[0, 0, 1.6, *turn / np.linalg.norm(turn), 0, 0, 0, 0],
+        qvel=[*random.uniform(-3, 3, 2), 0, *random.uniform(-6, 6, 3), 0, 0, 0, 0],
+    )
+    sim = Simulation(spec, [VIVI.module(terrain)], step=1e-3)
+    start = energy(sim)
+    most = start
+    for _ in range(250):
+        sim.step(10)
+        most = max(most, energy(sim))
+    assert most < start * 1.02
+    assert np.abs(sim.data.qvel[:3]).max() < 10.0
+
+
+def energy(sim):
+    """[J] of motion and height."""
+    product = np.zeros(sim.model.nv)
+    mujoco.mj_mulM(sim.model, sim.data, product, sim.data.qvel)
+    return 0.5 * float(sim.data.qvel @ product) + VIVI.chassis.mass * 9.81 * sim.data.qpos[2]

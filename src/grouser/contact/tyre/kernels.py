@@ -11,13 +11,14 @@ from grouser.terrain.ground import ground_types
 
 STEEPEST = 1.2217304763960306  # [rad] 70 deg: contact farther from the suspension's axis is with a wall (assumed)
 FLATTEST = 0.7853981633974483  # [rad] 45 deg: nearer to it never, however far the suspension must go (assumed)
-LEAST_UPRIGHT = 0.1  # cosine between suspension and vertical below which wheels find no ground (assumed)
+LEAST_UPRIGHT = 0.5  # cosine between suspension and vertical below which wheels find no ground (assumed)
 NORMAL_STEPS = 4  # of the iteration of N and F_x at most
 CLOSER_STEPS, WALL_STEPS = 8, 24  # Newton steps on eq. 8 at most; bisections at a wall
 CLOSE = 1e-9  # of the radius: two travels this near are one
 ROUNDS, SHRINK = 4, 8.0  # refinement round the best slice, in ever smaller neighbourhoods
 WALL_SPEED = 0.05  # [m/s] of slip at which friction on a wall is fully there (assumed)
 ON_GROUND, ON_WALL = 1, 2
+BURIED = 2.0  # of its travel: where the ground asks a suspension for more, the chassis lies on it (assumed)
 SHALLOW = 0.25  # of the radius: a wall that is met deeper at once was met from inside (assumed)
 BEYOND = 1  # status: the wheel is beyond the terrain
 
@@ -222,28 +223,35 @@ def tyre_kernels(name: str) -> SimpleNamespace:
             for _ in range(ROUNDS):
                 middle = angle
                 before = best
-                left = travel_at(t, world, centre, ahead, up, radius, turned(middle - width), best, CLOSER_STEPS)
-                right = travel_at(t, world, centre, ahead, up, radius, turned(middle + width), best, CLOSER_STEPS)
-                bend = real(2.0) * best - left - right
-                if left > best and is_ground(left, middle - width, limit):
-                    best = left
-                    angle = middle - width
-                if right > best and is_ground(right, middle + width, limit):
-                    best = right
-                    angle = middle + width
-                if bend > real(0.0):
-                    # The circle over a plane is a cosine: this is its crest, not that of a parabola.
-                    aside = wp.atan(wp.tan(real(0.5) * width) * (right - left) / bend)
-                    vertex = middle + wp.clamp(aside, -width, width)
-                    h = travel_at(t, world, centre, ahead, up, radius, turned(vertex), best, CLOSER_STEPS)
-                    if h > best and is_ground(h, vertex, limit):
+                left = best
+                right = best
+                bend = real(0.0)
+                aside = real(0.0)
+                crest = real(0.0)
+                for side in range(3):  # a little behind, a little ahead, at the crest
+                    g = middle - width
+                    if side == 1:
+                        g = middle + width
+                    if side == 2:
+                        # The circle over a plane is a cosine: this is its crest, not that of a parabola.
+                        bend = real(2.0) * before - left - right
+                        if bend > real(0.0):
+                            aside = wp.atan(wp.tan(real(0.5) * width) * (right - left) / bend)
+                            steep = real(0.5) * bend / (real(1.0) - wp.cos(width))
+                            crest = before + steep * (real(1.0) / wp.cos(aside) - real(1.0))
+                        g = middle + wp.clamp(aside, -width, width)
+                    h = travel_at(t, world, centre, ahead, up, radius, turned(g), best, CLOSER_STEPS)
+                    if side == 0:
+                        left = h
+                    if side == 1:
+                        right = h
+                    if side == 2 and bend > real(0.0):
+                        crest = wp.abs(h - crest)
+                    if h > best and is_ground(h, g, limit):
                         best = h
-                        angle = vertex
-                    crest = before + real(0.5) * bend / (real(1.0) - wp.cos(width)) * (
-                        real(1.0) / wp.cos(aside) - real(1.0)
-                    )
-                    if wp.abs(h - crest) < real(CLOSE) * radius:
-                        break  # a plane it is
+                        angle = g
+                if bend > real(0.0) and crest < real(CLOSE) * radius:
+                    break  # a plane it is
                 if best - before < real(CLOSE) * radius:
                     break
                 width = width / real(SHRINK)
@@ -311,11 +319,11 @@ def tyre_kernels(name: str) -> SimpleNamespace:
         return p.vec4(Fx, Fy, secant_x, secant_y)
 
     @wp.func
-    def pressed_block(n: vec3, arm: vec3, size: real):
-        """size J^T J of the speed along n of a point `arm` [m] off a body's origin."""
+    def pressed(n: vec3, arm: vec3, size: real):
+        """J sqrt(size) of the speed along n of a point `arm` [m] off a body's origin: its square is size J^T J."""
         turn = wp.cross(arm, n)
-        J = vec6(n[0], n[1], n[2], turn[0], turn[1], turn[2])
-        return size * wp.outer(J, J)
+        root = wp.sqrt(wp.max(size, real(0.0)))
+        return root * vec6(n[0], n[1], n[2], turn[0], turn[1], turn[2])
 
     @wp.kernel(module=module)
     def evaluate(
@@ -341,7 +349,12 @@ def tyre_kernels(name: str) -> SimpleNamespace:
             across = wp.quat_rotate(rotation[world, row], vec3(zero, one, zero))
             ahead = wp.normalize(wp.cross(across, up))
             f = vec6()
-            block = mat66()
+            ground_n = vec6()
+            ground_x = vec6()
+            ground_y = vec6()
+            wall_n = vec6()
+            wall_x = vec6()
+            wall_y = vec6()
             code = int(0)
             touching = int(0)
             travel = zero
@@ -350,8 +363,9 @@ def tyre_kernels(name: str) -> SimpleNamespace:
             if up[2] > real(LEAST_UPRIGHT):
                 found = find_contact(t, world, centre, ahead, up, w.radius, w.travel)
                 before = touch.held[world, k]
-                # A wheel that comes up from under the ground, after a roll, is not shot out of it.
-                if (before & ON_GROUND) == 0 and found[0] > w.travel:
+                # A wheel that is pushed under the ground, or comes up from there after a roll, is not shot out of it.
+                most = wp.where((before & ON_GROUND) == 0, w.travel, real(BURIED) * w.travel)
+                if found[0] > most:
                     found = vec3(zero, zero, found[2])
                 angle = found[1]
                 travel = wp.max(found[0], zero)
@@ -396,9 +410,9 @@ def tyre_kernels(name: str) -> SimpleNamespace:
                         f = vec6(push[0], push[1], push[2], turn[0], turn[1], turn[2])
                         chassis_torque = chassis_torque + wp.cross(shift, push)
                         # The normal force acts through the axle and knows no spin.
-                        block = pressed_block(normal, vec3(), h * (damping + h * slope) / (cosine * cosine))
-                        block = block + pressed_block(along, arm, h * tyre[2] * lag_x / w.length_x)
-                        block = block + pressed_block(across, arm, h * tyre[3] * lag_y / w.length_y)
+                        ground_n = pressed(normal, vec3(), h * (damping + h * slope) / (cosine * cosine))
+                        ground_x = pressed(along, arm, h * tyre[2] * lag_x / w.length_x)
+                        ground_y = pressed(across, arm, h * tyre[3] * lag_y / w.length_y)
                     touch.arm[world, k] = arm
                     touch.along[world, k] = along
                     touch.normal[world, k] = normal
@@ -437,9 +451,9 @@ def tyre_kernels(name: str) -> SimpleNamespace:
                         turn = wp.cross(arm, push)
                         f = f + vec6(push[0], push[1], push[2], turn[0], turn[1], turn[2])
                         chassis_torque = chassis_torque + wp.cross(shift, push)
-                        block = block + pressed_block(normal, vec3(), h * (w.radial_damping + h * w.radial_stiffness))
-                        block = block + pressed_block(along, arm, h * drag)
-                        block = block + pressed_block(across, arm, h * drag)
+                        wall_n = pressed(normal, vec3(), h * (w.radial_damping + h * w.radial_stiffness))
+                        wall_x = pressed(along, arm, h * drag)
+                        wall_y = pressed(across, arm, h * drag)
             touch.across[world, k] = across
             touch.shift[world, k] = travel * up
             touch.travel[world, k] = travel
@@ -447,6 +461,11 @@ def tyre_kernels(name: str) -> SimpleNamespace:
             touch.slip[world, k] = slip
             touch.wall[world, k] = wall_force
             wrench_out[world, k + 1] = f
+            block = mat66()
+            for r in range(6):
+                for c in range(6):
+                    entry = ground_n[r] * ground_n[c] + ground_x[r] * ground_x[c] + ground_y[r] * ground_y[c]
+                    block[r, c] = entry + wall_n[r] * wall_n[c] + wall_x[r] * wall_x[c] + wall_y[r] * wall_y[c]
             implicit_out[world, k + 1] = block
             status_out[world, k + 1] = code
         wrench_out[world, 0] = vec6(zero, zero, zero, chassis_torque[0], chassis_torque[1], chassis_torque[2])
