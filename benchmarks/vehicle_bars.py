@@ -20,7 +20,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 COURSES: dict[str, tuple[str, dict[str, Any]]] = {
     "ramp": ("vivi-ramp", {}),
-    "ramp, 65 µs and 10 kHz": ("vivi-ramp", {"step": 65e-6, "control_period": 1e-4}),
+    "ramp, 65 µs and 10 kHz": ("vivi-ramp", {"step": 65e-6, "control_period": 1e-4, "duration": 9.0}),
     "waves": ("vivi-sinusoid", {}),
 }
 FACTORS = {

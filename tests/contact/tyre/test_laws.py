@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from grouser.contact.tyre import Suspension, Tyre, TyreModule, WheelUnit
 from grouser.errors import InputError
+from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import flat, sinusoid, slope, steps
 from grouser.terrain.ground import Ground
 from tests.rig import ManufacturedMotion, check_implicit, product, quaternion
@@ -227,3 +228,15 @@ def test_single_precision_agrees():
 def test_bad_input_is_refused(make, says):
     with pytest.raises(InputError, match=says):
         make()
+
+
+def test_the_ceiling_is_the_highest_ground_within_reach():
+    """What cannot be the best slice is passed over: that must not lose a rock beside the wheel."""
+    heights = np.zeros((41, 41))
+    heights[20, 22] = 0.07  # 0.1 m ahead of the axle
+    terrain = ElevationGrid(heights, 0.05, (-1.0, -1.0))
+    rig = rig_of(terrain).place(position=[[[0, 0, 1], [0.0, 0.0, R - 0.01]]])
+    rig.evaluate()
+    centre = np.array([0.0, 0.0, R - 0.01])
+    assert rig.module.observe()["travel"][0, 0] == pytest.approx(brute_force(terrain, centre, [0, 0, 0, 1]), abs=FOUND)
+    assert rig.module.observe()["travel"][0, 0] > 0.02

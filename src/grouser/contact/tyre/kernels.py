@@ -15,7 +15,7 @@ LEAST_UPRIGHT = 0.5  # cosine between suspension and vertical below which wheels
 NORMAL_STEPS = 4  # of the iteration of N and F_x at most
 CLOSER_STEPS, WALL_STEPS = 8, 24  # Newton steps on eq. 8 at most; bisections at a wall
 CLOSE = 1e-9  # of the radius: two travels this near are one
-ROUNDS, SHRINK = 4, 8.0  # refinement round the best slice, in ever smaller neighbourhoods
+ROUNDS, SHRINK, FINEST = 20, 8.0, 1e-5  # refinement round the best slice, in ever smaller neighbourhoods [rad]
 WALL_SPEED = 0.05  # [m/s] of slip at which friction on a wall is fully there (assumed)
 ON_GROUND, ON_WALL = 1, 2
 BURIED = 2.0  # of its travel: where the ground asks a suspension for more, the chassis lies on it (assumed)
@@ -228,6 +228,7 @@ def tyre_kernels(name: str) -> SimpleNamespace:
                 bend = real(0.0)
                 aside = real(0.0)
                 crest = real(0.0)
+                gain = real(0.0)
                 for side in range(3):  # a little behind, a little ahead, at the crest
                     g = middle - width
                     if side == 1:
@@ -238,7 +239,8 @@ def tyre_kernels(name: str) -> SimpleNamespace:
                         if bend > real(0.0):
                             aside = wp.atan(wp.tan(real(0.5) * width) * (right - left) / bend)
                             steep = real(0.5) * bend / (real(1.0) - wp.cos(width))
-                            crest = before + steep * (real(1.0) / wp.cos(aside) - real(1.0))
+                            gain = steep * (real(1.0) / wp.cos(aside) - real(1.0))
+                            crest = before + gain
                         g = middle + wp.clamp(aside, -width, width)
                     h = travel_at(t, world, centre, ahead, up, radius, turned(g), best, CLOSER_STEPS)
                     if side == 0:
@@ -252,9 +254,11 @@ def tyre_kernels(name: str) -> SimpleNamespace:
                         angle = g
                 if bend > real(0.0) and crest < real(CLOSE) * radius:
                     break  # a plane it is
-                if best - before < real(CLOSE) * radius:
+                # Where the crest was foretold well the ground is smooth; else there may be an edge anywhere between.
+                smooth = bend > real(0.0) and crest < real(0.1) * gain
+                width = wp.where(smooth, width / real(SHRINK), real(0.5) * width)
+                if width < real(FINEST):
                     break
-                width = width / real(SHRINK)
         return vec3(best, angle, wall)
 
     @wp.func

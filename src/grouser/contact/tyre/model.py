@@ -107,14 +107,10 @@ class TyreModule:
 
     def _make_ceiling(self, grid: ElevationGrid) -> wp.array:
         """Highest node within reach of a wheel over each node: its radius and twice its suspension's travel."""
-        from scipy.ndimage import maximum_filter
-
         reach = max(w.tyre.radius + 2 * w.suspension.travel for w in self.wheels)
-        nodes = 2 * (math.ceil(reach / grid.spacing) + 1) + 1
-        highest = maximum_filter(grid.heights, size=nodes, mode="nearest")
-        return wp.array(
-            np.ascontiguousarray(highest, self.precision.numpy), dtype=self.precision.real, device=self.device
-        )
+        nodes = math.ceil(reach / grid.spacing) + 1
+        highest = np.ascontiguousarray(_widened(_widened(grid.heights, nodes).T, nodes).T, self.precision.numpy)
+        return wp.array(highest, dtype=self.precision.real, device=self.device)
 
     def _make_touch(self):
         a, p = self.kernels.Touch(), self.precision
@@ -217,3 +213,12 @@ class TyreModule:
             of_wheels("slip_tangent", "1", part(t.slip, 1)),
             of_wheels("contact_point", "m", t.point.numpy, (3,), "world"),
         ]
+
+
+def _widened(heights: np.ndarray, nodes: int) -> np.ndarray:
+    """The highest of each row and `nodes` rows before and behind it."""
+    out = heights.copy()
+    for shift in range(1, min(nodes, len(heights) - 1) + 1):
+        np.maximum(out[shift:], heights[:-shift], out=out[shift:])
+        np.maximum(out[:-shift], heights[shift:], out=out[:-shift])
+    return out
