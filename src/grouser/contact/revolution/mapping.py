@@ -23,7 +23,7 @@ def mapping_stages(name: str) -> SimpleNamespace:
     window, nearest_of, roughness = stages.window, stages.nearest_of, stages.roughness
     lines_of, boxes_of = stages.lines_of, stages.boxes_of
     p = ty.precision
-    real, vec2, vec3 = p.real, p.vec2, p.vec3
+    real, vec2, vec3, vec4 = p.real, p.vec2, p.vec3, p.vec4
     Sections, Rounds, Pairs, Places = ty.Sections, ty.Rounds, ty.Pairs, ty.Places
     Frame, Line, Near, Part = ty.Frame, ty.Line, ty.Near, ty.Part
     polygon = ty.polygon
@@ -197,8 +197,7 @@ def mapping_stages(name: str) -> SimpleNamespace:
         k_sp = (round_axis - tall) * c_u * c_p
         spread = half * (wp.abs(k_s) * l * l + wp.abs(k_p) * w * w + rough * size * size) + wp.abs(k_sp) * l * w
         spread = real(MARGIN) * spread + l * wp.abs(gx) + w * wp.abs(gy)
-        if corner == zero:
-            near.gap = wp.max(near.gap, -bound - spread)
+        near.gap = wp.max(near.gap, -bound - (spread + corner * wp.max(size - spread, zero)))
         if near.gap > F.slack:
             return near, part
         near.touches = 1
@@ -222,15 +221,60 @@ def mapping_stages(name: str) -> SimpleNamespace:
         return near, part
 
     @wp.func
-    def inside(l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: vec3, clipped: int):
-        """Part of an element, sides 2 l along the section and 2 w0, 2 w1 across, where d + dx x + dy y is above 0 and
-        which lies within the edge of the other surface: area and centroid."""
-        wide = wp.max(w0, w1)
-        most = wp.abs(dx) * l + wp.abs(dy) * wide
-        if d + most <= real(0.0):
+    def cut_element(l: real, w0: real, w1: real, d: real, dx: real, dy: real):
+        """Part of a trapezium, sides 2 l along the section and 2 w0, 2 w1 across, where d + dx x + dy y is above 0: area
+        and centroid. As `clipping`, without keeping the corners."""
+        xs = vec4(-l, l, l, -l)
+        ys = vec4(-w0, -w1, w1, w0)
+        area = real(0.0)
+        mx = real(0.0)
+        my = real(0.0)
+        x0 = real(0.0)
+        y0 = real(0.0)
+        first_x = real(0.0)
+        first_y = real(0.0)
+        count = int(0)
+        for i in range(4):
+            xi = xs[i]
+            yi = ys[i]
+            xj = xs[(i + 1) % 4]
+            yj = ys[(i + 1) % 4]
+            si = d + dx * xi + dy * yi
+            sj = d + dx * xj + dy * yj
+            for crossing in range(2):  # the corner itself, then where the line is crossed on the way to the next
+                keep = si >= real(0.0)
+                if crossing == 1:
+                    keep = (si < real(0.0)) != (sj < real(0.0))
+                if keep:
+                    x = xi
+                    y = yi
+                    if crossing == 1:
+                        share = si / (si - sj)
+                        x = xi + share * (xj - xi)
+                        y = yi + share * (yj - yi)
+                    if count == 0:
+                        first_x = x
+                        first_y = y
+                    else:
+                        z = x0 * y - x * y0
+                        area += z
+                        mx += z * (x0 + x)
+                        my += z * (y0 + y)
+                    x0 = x
+                    y0 = y
+                    count += 1
+        z = x0 * first_y - first_x * y0
+        area += z
+        mx += z * (x0 + first_x)
+        my += z * (y0 + first_y)
+        if area <= real(2.0) * sliver * l * wp.max(w0, w1):
             return vec3()
-        if d - most >= real(0.0) and clipped == 0:
-            return vec3(real(2.0) * l * (w0 + w1), l * (w1 - w0) / (real(3.0) * (w0 + w1)), real(0.0))
+        over = real(1.0) / (real(3.0) * area)
+        return vec3(real(0.5) * area, over * mx, over * my)
+
+    @wp.func
+    def cut_twice(l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: vec3):
+        """The same within the edge of the other surface: where `past` + x and y times its slopes is below 0."""
         px = polygon()
         py = polygon()
         px[0] = -l
@@ -243,12 +287,12 @@ def mapping_stages(name: str) -> SimpleNamespace:
         py[3] = w0
         count = int(4)
         px, py, count = clipping.cut(px, py, count, dx, dy, d)
-        if clipped == 1 and count > 2:
+        if count > 2:
             px, py, count = clipping.cut(px, py, count, -past[1], -past[2], -past[0])
         if count < 3:
             return vec3()
         M, Mx, My, Mxx, Mxy, Myy = clipping.moments(px, py, count)
-        if M <= sliver * l * wide:
+        if M <= sliver * l * wp.max(w0, w1):
             return vec3()
         return vec3(M, Mx / M, My / M)
 
@@ -292,16 +336,21 @@ def mapping_stages(name: str) -> SimpleNamespace:
         dw = half * half * F.step_angle * line.way[0] / real(count * count)
         dx = -wp.dot(u, m)
         dy = -wp.dot(e_p, m)
-        edge = vec3()
-        clipped = int(0)
+        most = wp.abs(dx) * l + wp.abs(dy) * (w + wp.abs(dw))
+        found = vec3()
         if past > -(l + w + wp.abs(dw)):
-            clipped = 1
             u2 = lines[world, k].along
             if along < half * lines[world, k].length:
                 u2 = -u2
             way = in_space(u2, e)
             edge = vec3(past, wp.dot(way, u), wp.dot(way, e_p))
-        found = inside(l, w - dw, w + dw, bound, dx, dy, edge, clipped)
+            found = cut_twice(l, w - dw, w + dw, bound, dx, dy, edge)
+        elif bound >= most:
+            found = vec3(real(4.0) * l * w, l * dw / (real(3.0) * w), zero)
+        elif bound > -most:
+            found = cut_element(l, w - dw, w + dw, bound, dx, dy)
+        if found[0] <= zero:
+            return part
         shift = found[1] * u + found[2] * e_p
         part.area = found[0]
         part.point = x + shift

@@ -20,7 +20,7 @@ from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 
 REACH = 2.0  # of the layers' thickness: depth up to which contact is looked for
-MARGIN = 0.25  # of an element's mean length: relative motion a list of near elements lasts for
+MARGIN = 0.15  # of an element's mean length: relative motion a list of near elements lasts for
 GPU_LANES = 128  # threads that share a pair on a GPU
 PATCH = 8  # numbers of an element in the patch channel
 REASONS = {
