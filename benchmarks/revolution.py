@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.run import Row
 
 WITHIN = 0.02  # of the force
-FINENESS = (0.5, 1, 2, 3)  # samplings that are tried, of those of the tests
+FINENESS = (0.25, 0.5, 1, 2, 3)  # samplings that are tried, of those of the tests
 SHARE_BAR = 0.1  # of polygonal contact: ten times cheaper
 APART_BAR = 10.0  # [us] a step
 STEP, SPEED, STEPS = 1e-4, 0.005, 300  # [s], [m/s]
