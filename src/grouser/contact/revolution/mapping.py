@@ -222,8 +222,8 @@ def mapping_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def cut_element(l: real, w0: real, w1: real, d: real, dx: real, dy: real):
-        """Part of a trapezium, sides 2 l along the section and 2 w0, 2 w1 across, where d + dx x + dy y is above 0: area
-        and centroid. As `clipping`, without keeping the corners."""
+        """Part of a trapezium, sides 2 l along the section and 2 w0, 2 w1 across, where d + dx x + dy y is above 0:
+        area and centroid. As `clipping`, without keeping the corners."""
         xs = vec4(-l, l, l, -l)
         ys = vec4(-w0, -w1, w1, w0)
         area = real(0.0)
