@@ -65,6 +65,21 @@ def test_two_threads_give_the_same_numbers():
     assert np.array_equal(*ends)
 
 
+def test_a_stopped_run_with_a_load_on_soil_that_ruts_continues_bit_for_bit():
+    settings = bulldozer_ditch.BulldozerDitch(blade_load=1e4, plastic={"name": "dry-sand"})
+    sim = bulldozer_ditch.build(settings)
+    sim.step(200)
+    saved = sim.checkpoint()
+    ends = []
+    for _ in range(2):
+        sim.step(30)
+        ground = sim.ground.heights(region=(-1.0, 4.0, -2.0, 2.0))
+        ends.append((sim.data.qpos.copy(), sim.modules[0]._committed.position.numpy().copy(), ground))
+        sim.restore(saved)
+    assert all(np.array_equal(a, b) for a, b in zip(*ends, strict=True))
+    assert ends[0][2].min() < -0.001
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("oblique", [0.0, 30.0])
 def test_through_the_ditch_without_a_thrown_link(tmp_path, oblique):

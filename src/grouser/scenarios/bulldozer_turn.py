@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pydantic
+import warp as wp
 
 from grouser.module import Channel
 from grouser.recording import Recording
@@ -47,7 +48,8 @@ class TurnTable:
     def __init__(self, s: BulldozerTurn):
         self.s, self.period = s, s.step
         self.names = ("asked", "radius", "moment", "yaw_rate")
-        self.sums = np.zeros((len(s.radii), 5))
+        self._sums = wp.zeros((len(s.radii), 4), dtype=wp.float64, device="cpu")
+        self.sums = self._sums.numpy()  # a view: steps, moment, yaw rate, speed of each stage, added up
         self.sim: Simulation | None = None
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
@@ -64,7 +66,6 @@ class TurnTable:
             side * (forces[1] - forces[0]) * self.half_gauge,
             sensors.cvel[self.body, 2],
             sensors.qvel[:3] @ ahead,
-            0.0,
         )
 
     def attach(self, sim: Simulation) -> None:
@@ -79,7 +80,7 @@ class TurnTable:
             return np.stack([np.abs(self.s.radii), np.abs(speed / yaw), moment / count, yaw / count])
 
     def state(self) -> dict[str, Any]:
-        return {}
+        return {"sums": self._sums}
 
     def reset(self, worlds: Sequence[int]) -> None:
         self.sums[:] = 0.0

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import mujoco
 import numpy as np
 import pydantic
+import warp as wp
 
 from grouser.module import Channel, Motion, Outputs
 from grouser.recording import Recording
@@ -105,10 +106,13 @@ class Pull:
 
     def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
         self.motion, self.row, self.out = motion, rows[0], out
-        self._steps = np.zeros(motion.position.shape[0])
-        self._time = np.zeros_like(self._steps)
-        self._impulse = np.zeros((len(self._time), 3))
-        self._fresh = np.ones(len(self._time), bool)
+        worlds = motion.position.shape[0]
+        self._arrays = {
+            "time": wp.zeros(worlds, dtype=wp.float64, device="cpu"),
+            "impulse": wp.zeros(worlds, dtype=wp.vec3d, device="cpu"),
+            "begun": wp.zeros(worlds, dtype=wp.int32, device="cpu"),  # 1 once a step has been taken
+        }
+        self._time, self._impulse, self._begun = (a.numpy() for a in self._arrays.values())  # views
 
     def evaluate(self, h: float) -> None:
         q = self.motion.rotation.numpy()[:, self.row]
@@ -121,18 +125,17 @@ class Pull:
             wrench[world, 0, :3], wrench[world, 0, 3:] = force, np.cross(arm, force)
 
     def commit(self, h: float) -> None:
-        moved = ~self._fresh
+        moved = self._begun == 1
         self._time[moved] += h
         self._impulse[moved] += h * self.out.effective.numpy()[moved, 0, :3]
-        self._fresh[:] = False
+        self._begun[:] = 1
 
     def state(self) -> dict[str, Any]:
-        return {}
+        return self._arrays
 
     def reset(self, worlds: Sequence[int]) -> None:
-        for array in (self._time, self._impulse):
-            array[list(worlds)] = 0.0
-        self._fresh[list(worlds)] = True
+        for array in (self._time, self._impulse, self._begun):
+            array[list(worlds)] = 0
 
     def explain(self, code: int) -> tuple[str, bool]:
         raise KeyError(code)
