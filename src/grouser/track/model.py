@@ -25,7 +25,7 @@ from grouser.track.kernels import track_kernels
 from grouser.track.parts import Link, TrackWheel, WheelContact
 
 LARGEST_STEP = 2e-3  # [s] between two exchanges with the engine: wheels are carried on with constant velocity
-STABLE_SHARE = 0.6  # of the explicit limit of the bushings: wheels and ground are stiff too
+STABLE_SHARE = 0.8  # of the explicit limit of the bushings: wheels and ground are stiff too
 IMPLICIT_STEP = 1e-3  # [s] up to which the implicit scheme is accurate
 STRAIGHT = math.radians(3)  # fold up to which a joint counts as straight
 CONTACTS = 16  # room for contacts of a link
