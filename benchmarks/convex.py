@@ -17,8 +17,9 @@ from grouser.scenarios import box_on_stairs
 from grouser.scenarios.box_on_stairs import BoxOnStairs
 from grouser.simulation import Simulation
 from grouser.terrain.course import Course
-from grouser.terrain.courses import stairs
-from grouser.terrain.polyhedra import box
+from grouser.terrain.courses import blocks, ditch, from_grid, stairs
+from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.polyhedra import Polyhedron, box, hull, prism
 
 GROWTH = 2.0  # times a course of 100 pieces, at most
 STEPS, WARM_UP = 2000, 100
@@ -206,9 +207,47 @@ def print_bars() -> None:
         print(f"seams, friction {friction}: force off by {worst.max():.2g} of the weight, from step to step {jump:.2g}")
 
 
+def print_throws(seeds: int = 5, step: float = 5e-4) -> None:
+    """Greatest rise of energy over the first drop, of solids thrown on courses from 1.2 m, 2 s each."""
+    rough = ElevationGrid(0.15 * np.random.default_rng(0).random((16, 16)), 0.25, (-2, -2))
+    courses = {
+        "stairs": stairs(width=4.0, overhang=0.05, approach=2.0), "ditch": ditch(wall_deg=100.0),
+        "rough grid": from_grid(rough), "blocks": blocks(40, (4, 3), seed=2),
+    }  # fmt: skip
+    for name, course in courses.items():
+        rises = []
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            solids = (box((0.3, 0.2, 0.15)), prism(0.15, 0.1, 12), hull(rng.uniform(-0.15, 0.15, (14, 3))))
+            rises += [throw(solid, course, rng, step) for solid in solids]
+        print(f"thrown on {name}, box, prism, hull in turn: " + ", ".join(f"{rise:.1g}" for rise in rises))
+
+
+def throw(solid: Polyhedron, course: Course, rng: np.random.Generator, step: float) -> float:
+    spec = mujoco.MjSpec()
+    body = spec.worldbody.add_body(name="solid")
+    body.add_freejoint()
+    body.mass, body.inertia, body.ipos, body.explicitinertial = 5.0, [0.03, 0.04, 0.05], [0, 0, 0], True
+    turn, start = rng.normal(size=4), [*rng.uniform(-0.5, 0.5, 2), 1.2]
+    velocity = [*(0.5 * rng.normal(size=3)), *(4 * rng.normal(size=3))]
+    spec.add_key(qpos=[*start, *(turn / np.linalg.norm(turn))], qvel=velocity)
+    module = ConvexContact([ConvexPart("solid", solid)], course, friction=0.5)
+    sim, least, most, drop = Simulation(spec, [module], step=step), np.inf, 0.0, np.nan
+    for _ in range(round(2 / step)):
+        sim.step()
+        module.look()
+        energy = box_on_stairs._energy(sim)[0] + module.stored()
+        least = min(least, energy)
+        most = max(most, energy - least)
+        if np.isnan(drop) and module.counts["contacts"]:
+            drop = 5.0 * 9.81 * (start[2] - sim.data.qpos[2])
+    return most / drop
+
+
 def main() -> None:
     """Counts and behaviour, which no other load on the machine changes."""
     print_bars()
+    print_throws()
     for side in (10, 100):
         found = sliding(tiles(side))
         print(f"{side * side} tiles: " + ", ".join(f"{k} {v:.2f}" for k, v in found.items() if k != "cost"))

@@ -11,7 +11,7 @@ import pytest
 from grouser.contact.convex import ConvexContact, ConvexPart, Material
 from grouser.simulation import Simulation
 from grouser.terrain.course import Course
-from grouser.terrain.courses import from_grid
+from grouser.terrain.courses import ditch, from_grid, stairs
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.polyhedra import box, hull
 from tests.contact.convex.bodies import FLOOR, MASS, SINKAGE, SIZE, G, boxes, effective, one_box
@@ -63,6 +63,34 @@ def test_box_slides_across_seams_as_over_one_piece(course, friction):
     difference = np.abs(forces[1] - forces[0])[:, :3].max()
     assert difference < JUMP * MASS * G
     assert np.abs(np.diff(forces[1], axis=0))[:, :3].max() < JUMP * MASS * G
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_a_stone_thrown_on_rough_ground_gains_no_energy(seed):
+    """Peaks of an elevation grid, where all pieces round a node hide each other's walls."""
+    rng = np.random.default_rng(seed)
+    ground = from_grid(ElevationGrid(0.15 * rng.random((9, 9)), 0.25, (-1, -1)))
+    stone = hull(rng.uniform(-0.15, 0.15, (14, 3)))
+    spec = mujoco.MjSpec()
+    body = spec.worldbody.add_body(name="stone")
+    body.add_freejoint()
+    body.mass, body.inertia, body.ipos, body.explicitinertial = 5.0, [0.03, 0.04, 0.05], [0, 0, 0], True
+    turn = rng.normal(size=4)
+    qpos = [0, 0, 0.8, *(turn / np.linalg.norm(turn))]
+    spec.add_key(qpos=qpos, qvel=[*(0.3 * rng.normal(size=3)), *(4 * rng.normal(size=3))])
+    module = ConvexContact([ConvexPart("stone", stone)], ground, friction=0.5)
+    sim = Simulation(spec, [module], step=5e-4)
+    least, most = math.inf, 0.0
+    for _ in range(3000):
+        sim.step()
+        module.look()
+        mujoco.mj_energyPos(sim.model, sim.data)
+        mujoco.mj_energyVel(sim.model, sim.data)
+        energy = float(sim.data.energy.sum()) + module.stored()
+        least = min(least, energy)
+        most = max(most, energy - least)
+    assert most < 1e-3 * 5.0 * G * 0.5
+    assert abs(sim.data.qpos[2]) < 0.4  # it lies on the ground
 
 
 def held(shape, angle: float, load: float, mass: float = 2.0, friction=0.5, velocity=0.0):
@@ -122,3 +150,20 @@ def test_outrigger_on_a_slope_holds_by_friction():
     place = sim.data.qpos.copy()
     sim.step(2000)
     assert sim.data.qpos == pytest.approx(place, abs=1e-6)
+
+
+def test_walls_push_as_they_lean():
+    """A box beside an overhanging riser is pushed back and down; in a ditch with upright walls level."""
+    overhang = 0.1
+    leaning = stairs(count=1, rise=0.5, run=0.3, overhang=overhang)
+    lean = math.atan2(overhang, 0.5)
+    expected = {  # place of the box, direction out of the wall
+        "overhang": (leaning, (-overhang / 2 - SIZE[0] / 2, 0, 0.4), (-math.cos(lean), 0, -math.sin(lean))),
+        "ditch": (ditch(opening=0.6, depth=0.6), (0.6 - SIZE[0] / 2 + 1e-4, 0, -0.3), (-1, 0, 0)),
+    }
+    for course, place, direction in expected.values():
+        module = ConvexContact([ConvexPart("box0", box(SIZE))], course)
+        Simulation(boxes([place]), [module])
+        module.look()
+        assert len(module.contacts()) == 1
+        assert module.normals()[0] == pytest.approx(direction, abs=1e-9)

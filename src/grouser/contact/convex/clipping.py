@@ -38,7 +38,9 @@ def clipping(name: str) -> SimpleNamespace:
                 cover = cover & s.cover[k]
                 ridge = ridge & s.ridge[k]
                 count += 1
-        if count <= 2:
+        if count == 1 and ridge != wp.int64(0):
+            return True  # a peak, or a corner on a ridge
+        if count == 2:
             cover = cover & (ridge ^ wp.int64(-1))
         return cover == wp.int64(0)
 
@@ -56,9 +58,13 @@ def clipping(name: str) -> SimpleNamespace:
         return best
 
     @wp.func
-    def reference(s: Solids, a: int, b: int, xa: vec3, Ra: mat33, xb: vec3, Rb: mat33, away: vec3, distance: real):
+    def reference(
+        s: Solids, a: int, b: int, xa: vec3, Ra: mat33, xb: vec3, Rb: mat33, away: vec3, distance: real, most: real
+    ):
         """Reference face, whether it is of the part, whether two edges cross, direction out, depth [m] along it.
 
+        A face of -1: none is there that may push. Where coal's direction is hidden by a neighbour the depth along
+        another one is no more than `most`, or the part would be pushed through a piece it is not in.
         Where two edges cross the direction is coal's, and the face that looks most along it stands for the reference.
         """
         back_b = wp.transpose(Rb)
@@ -98,7 +104,10 @@ def clipping(name: str) -> SimpleNamespace:
                         of_part = 1
                         out = m
         edges = -distance < depth - real(PREFERENCE) * wp.abs(depth) - real(CLOSE)
-        if face < 0 or (trusted and edges):
+        if not trusted:
+            if depth > most:
+                face = -1
+        elif face < 0 or edges:
             crossing = 1
             depth = -distance
             out = away

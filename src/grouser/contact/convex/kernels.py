@@ -30,6 +30,7 @@ from grouser.contact.convex.types import (
     convex_types,
 )
 
+SHALLOW = 1e-5  # [m] by which a contact may be deeper than the part has moved
 ALIKE = 0.99  # cosine between normals of contacts of one part that share their stick state
 
 
@@ -40,7 +41,7 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
     p = ty.precision
     real, vec3, vec6, mat33, mat66, quat = p.real, p.vec3, p.vec6, p.mat33, p.mat66, p.quat
     Solids, Places, Found, Sticks, Contacts = ty.Solids, ty.Places, ty.Found, ty.Sticks, ty.Contacts
-    Felt = ty.Felt
+    Felt, Meeting = ty.Felt, ty.Meeting
     reference, cut, clip, quadrature = geometry.reference, geometry.cut, geometry.clip, geometry.quadrature
     module = wp.get_module(f"grouser.contact.convex.{name}.{law.key}")
     module.options["enable_backward"] = False
@@ -196,6 +197,113 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
         return vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
 
     @wp.func
+    def meeting(s: Solids, places: Places, a: int, b: int):
+        """Poses and velocities of two solids: at the end of the step against the course, now against a part."""
+        q = Meeting()
+        q.a = a
+        q.b = b
+        q.ground = b >= s.parts
+        xa, Ra = place_of(s, places, a, q.ground)
+        xb, Rb = place_of(s, places, b, False)
+        q.xa = xa
+        q.Ra = Ra
+        q.xb = xb
+        q.Rb = Rb
+        q.va = places.velocity[a]
+        q.wa = places.spin[a]
+        if q.ground:
+            q.now = s.step[0]
+        else:
+            q.vb = places.velocity[b]
+            q.wb = places.spin[b]
+        return q
+
+    @wp.func
+    def velocity_at(q: Meeting, x: vec3):
+        """Velocity of a against b at a place."""
+        return q.va + wp.cross(q.wa, x - q.xa) - q.vb - wp.cross(q.wb, x - q.xb)
+
+    @wp.func
+    def clipped(s: Solids, e: Contacts, q: Meeting, face: int, of_part: int):
+        """The polygon of a contact in its room, and the plane depths are measured from."""
+        side = int(0)
+        count = int(0)
+        if of_part == 1:
+            side, count = clip(s, e, face, q.a, q.xa, q.Ra, q.b, q.xb, q.Rb, -q.n)
+            q.origin = q.xa + q.Ra * s.vertex[s.corner[s.first_corner[face]]]
+            q.steep = -(q.Ra * s.normal[face])
+            q.steep = q.steep / wp.dot(q.steep, q.n)
+        else:
+            side, count = clip(s, e, face, q.b, q.xb, q.Rb, q.a, q.xa, q.Ra, q.n)
+            q.origin = q.xb + q.Rb * s.vertex[s.corner[s.first_corner[face]]]
+            q.steep = q.Rb * s.normal[face]
+            q.steep = -q.steep / wp.dot(q.steep, q.n)
+        return q, side, count
+
+    @wp.func
+    def patch(s: Solids, found: Found, old: Sticks, e: Contacts, q: Meeting, k: int, slot: int):
+        """Reference face, clipped corners with their depths, points with their areas; no points: no contact."""
+        zero = real(0.0)
+        most = found.reach[k] + real(SHALLOW)  # a part goes no deeper in a step than it moves
+        for j in range(old.count[0]):
+            if old.pair[j, 0] == q.a:
+                most = wp.max(most, old.deepest[j] + found.reach[k] + real(SHALLOW))
+        face, of_part, crossing, n, deepest = reference(
+            s, q.a, q.b, q.xa, q.Ra, q.xb, q.Rb, -found.normal[k], found.distance[k], most
+        )
+        if face < 0:
+            return q
+        q.n = n
+        q.deepest = deepest
+        q, side, count = clipped(s, e, q, face, of_part)
+        first_corner = e.first_corner[slot]
+        corners = int(0)
+        for i in range(count):
+            x = e.polygon[side, i]
+            depth = wp.dot(x - q.origin, q.steep)
+            if depth > zero and first_corner + corners < e.depth.shape[0]:
+                e.corner[first_corner + corners] = x
+                e.depth[first_corner + corners] = depth
+                corners += 1
+        held_on = zero  # time back to the depth that bounds the contact: what leaves is held as long as it is in now
+        if corners == 0 and deepest <= zero:
+            held_on = q.now
+        q.kind = FACE
+        if crossing == 1 or corners == 2:
+            q.kind = EDGE
+        elif corners == 1:
+            q.kind = VERTEX
+        points = int(0)
+        if count >= 3:
+            # what is out of the other is cut off, by the depth that bounds the contact: linear in place
+            gradient = q.steep + held_on * wp.cross(n, q.wa - q.wb)
+            level = held_on * wp.dot(velocity_at(q, vec3()), n) - wp.dot(q.origin, q.steep)
+            size2 = wp.dot(gradient, gradient)
+            side, count = cut(e, side, count, (-level / size2) * gradient, gradient, 1)
+            if count >= 3:
+                points = quadrature(e, side, count, q.first, n, s.material.spread)
+                if points == 0:
+                    found.counts[OVERFLOW] = 1
+                    return q
+        if points == 0:  # corners or edges that only just meet
+            x = found.point[k]
+            bound = deepest + held_on * wp.dot(velocity_at(q, x), n)
+            if bound <= zero or found.distance[k] > zero or q.first >= e.area.shape[0]:
+                return q
+            e.at[q.first] = x
+            e.area[q.first] = real(0.25) * real(wp.pi) * s.material.spread * s.material.spread
+            points = 1
+            q.kind = EDGE
+            q.origin = x - (deepest / wp.dot(q.steep, q.steep)) * q.steep
+            if corners == 0 and deepest > zero and first_corner < e.depth.shape[0]:
+                e.corner[first_corner] = x
+                e.depth[first_corner] = deepest
+                corners = 1
+        q.points = points
+        q.corners = corners
+        return q
+
+    @wp.func
     def touching(
         s: Solids, places: Places, found: Found, old: Sticks, fresh: Sticks, e: Contacts, k: int, slot: int,
         wrench_out: wp.array2d(dtype=vec6), implicit_out: wp.array2d(dtype=mat66),
@@ -204,94 +312,21 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
         zero = real(0.0)
         m = s.material
         h = s.step[0]
-        a = found.pair[k, 0]
-        b = found.pair[k, 1]
-        ground = b >= s.parts
-        xa, Ra = place_of(s, places, a, ground)
-        xb, Rb = place_of(s, places, b, False)
-        va = places.velocity[a]
-        wa = places.spin[a]
-        vb = vec3()
-        wb = vec3()
-        now = h  # from the depth at the end of the step to the depth now
-        if not ground:
-            vb = places.velocity[b]
-            wb = places.spin[b]
-            now = zero
-        face, of_part, crossing, n, deepest = reference(s, a, b, xa, Ra, xb, Rb, -found.normal[k], found.distance[k])
-        side = int(0)
-        count = int(0)
-        origin = vec3()
-        steep = vec3()  # depth of a place x of the other solid, along n below the reference face: steep . (x - origin)
-        if of_part == 1:
-            side, count = clip(s, e, face, a, xa, Ra, b, xb, Rb, -n)
-            origin = xa + Ra * s.vertex[s.corner[s.first_corner[face]]]
-            steep = -(Ra * s.normal[face])
-            steep = steep / wp.dot(steep, n)
-        else:
-            side, count = clip(s, e, face, b, xb, Rb, a, xa, Ra, n)
-            origin = xb + Rb * s.vertex[s.corner[s.first_corner[face]]]
-            steep = Rb * s.normal[face]
-            steep = -steep / wp.dot(steep, n)
-        first_corner = e.first_corner[slot]
-        corners = int(0)
-        below = int(0)
-        for i in range(count):
-            x = e.polygon[side, i]
-            depth = wp.dot(x - origin, steep)
-            if depth > zero:
-                below += 1
-                if first_corner + corners < e.depth.shape[0]:
-                    e.corner[first_corner + corners] = x
-                    e.depth[first_corner + corners] = depth
-                    corners += 1
-        held_on = zero  # time back to the depth that bounds the contact: what leaves is held as long as it is in now
-        if below == 0 and deepest <= zero:
-            held_on = now
-        first = e.first_point[slot]
-        points = int(0)
-        kind = int(FACE)
-        if crossing == 1 or below == 2:
-            kind = EDGE
-        elif below == 1:
-            kind = VERTEX
-        if count >= 3:
-            # what is out of the other is cut off, by the depth that bounds the contact: linear in place
-            gradient = steep + held_on * wp.cross(n, wa - wb)
-            level = -wp.dot(origin, steep) + held_on * (
-                wp.dot(va - vb, n) - wp.dot(wp.cross(wa, xa), n) + wp.dot(wp.cross(wb, xb), n)
-            )
-            size2 = wp.dot(gradient, gradient)
-            side, count = cut(e, side, count, (-level / size2) * gradient, gradient, 1)
-            if count >= 3:
-                points = quadrature(e, side, count, first, n, m.spread)
-                if points == 0:
-                    found.counts[OVERFLOW] = 1
-                    return False
-        if points == 0:  # corners or edges that only just meet
-            bound = deepest + held_on * wp.dot(
-                va + wp.cross(wa, found.point[k] - xa) - vb - wp.cross(wb, found.point[k] - xb), n
-            )
-            if bound <= zero or found.distance[k] > zero or first >= e.area.shape[0]:
-                return False
-            e.at[first] = found.point[k]
-            e.area[first] = real(0.25) * real(wp.pi) * m.spread * m.spread
-            points = 1
-            kind = EDGE
-            origin = found.point[k] - (deepest / wp.dot(steep, steep)) * steep
-            if corners == 0 and deepest > zero and first_corner < e.depth.shape[0]:
-                e.corner[first_corner] = found.point[k]
-                e.depth[first_corner] = deepest
-                corners = 1
+        q = meeting(s, places, found.pair[k, 0], found.pair[k, 1])
+        q.first = e.first_point[slot]
+        q = patch(s, found, old, e, q, k, slot)
+        if q.points == 0:
+            return False
+        n = q.n
         centre = vec3()
         area = zero
-        for i in range(points):
-            centre += e.area[first + i] * e.at[first + i]
-            area += e.area[first + i]
+        for i in range(q.first, q.first + q.points):
+            centre += e.area[i] * e.at[i]
+            area += e.area[i]
         if area <= zero:
             return False
         centre = centre / area
-        state, xi, phi, rest, slope = stick_of(s, old, a, b, xa, Ra, n, centre, area)
+        state, xi, phi, rest, slope = stick_of(s, old, q.a, q.b, q.xa, q.Ra, n, centre, area)
         slipping = wp.where(state == SLIPPING, 1, 0)
         force = vec3()
         moment = vec3()
@@ -300,29 +335,29 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
         stored = zero
         area = zero
         B = mat66()
-        for i in range(points):
-            x = e.at[first + i]
-            w = e.area[first + i]
-            depth = wp.dot(x - origin, steep)
-            v = va + wp.cross(wa, x - xa) - vb - wp.cross(wb, x - xb)
-            outward = wp.dot(v, n)
-            e.load[first + i] = real(-1.0)
-            e.dip[first + i] = depth
-            if w <= zero or (depth <= zero and depth + now * outward <= zero):
+        for i in range(q.first, q.first + q.points):
+            x = e.at[i]
+            w = e.area[i]
+            depth = wp.dot(x - q.origin, q.steep)
+            outward = wp.dot(velocity_at(q, x), n)
+            e.load[i] = real(-1.0)
+            e.dip[i] = depth
+            if w <= zero or (depth <= zero and depth + q.now * outward <= zero):
                 continue
             pressure, stiffness, damping = law(depth, m)
             damping = laws.release_damping(pressure, damping, outward)
             N = w * (pressure - damping * outward)
+            # the load at the end of the step is a guess in an impact: friction rests on that of the last step
             held = w * wp.max(rest + wp.dot(slope, x - centre), zero)
-            if ground:
+            if q.ground:
                 weight = h * w * (h * stiffness + damping)
-                B = block_add(B, x - xa, weight * wp.outer(n, n))
+                B = block_add(B, x - q.xa, weight * wp.outer(n, n))
             else:
                 N = wp.max(N, zero)
                 held = N
-            e.load[first + i] = held
+            e.load[i] = held
             force += N * n
-            moment += wp.cross(x - xa, N * n)
+            moment += wp.cross(x - q.xa, N * n)
             pressed += held * x
             if depth > zero:
                 stored += real(0.5) * w * pressure * depth
@@ -332,15 +367,15 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
         # friction, spread as the load is, so that a patch that shifts slips everywhere at once
         along = wp.identity(n=3, dtype=real) - wp.outer(n, n)
         if whole > zero:
-            for i in range(points):
-                held = e.load[first + i]
+            for i in range(q.first, q.first + q.points):
+                held = e.load[i]
                 if held > zero:
-                    x = e.at[first + i]
+                    x = e.at[i]
                     w = area * held / whole
-                    vt = along * (va + wp.cross(wa, x - xa) - vb - wp.cross(wb, x - xb))
+                    vt = along * velocity_at(q, x)
                     way = xi + phi * wp.cross(n, x - centre)
                     stored += real(0.5) * w * m.c_t * wp.dot(way, way)
-                    if ground:
+                    if q.ground:
                         way = way + h * vt
                     speed = wp.length(vt)
                     slip = m.mu_slip * held
@@ -350,28 +385,28 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
                     if slips == 1:
                         weight = penalty.grip(weight, slip, speed)
                     force += drag
-                    moment += wp.cross(x - xa, drag)
-                    if ground:
-                        B = block_add(B, x - xa, (h * weight) * along)
-        row = s.out[a]
+                    moment += wp.cross(x - q.xa, drag)
+                    if q.ground:
+                        B = block_add(B, x - q.xa, (h * weight) * along)
+        row = s.out[q.a]
         wrench_out[0, row] = wrench_out[0, row] + wrench(force, moment)
-        if ground:
+        if q.ground:
             implicit_out[0, row] = implicit_out[0, row] + B
         else:
-            other = s.out[b]
-            wrench_out[0, other] = wrench_out[0, other] - wrench(force, moment + wp.cross(xa - xb, force))
-        e.kind[slot] = kind
-        e.deepest[slot] = deepest
+            other = s.out[q.b]
+            wrench_out[0, other] = wrench_out[0, other] - wrench(force, moment + wp.cross(q.xa - q.xb, force))
+        e.kind[slot] = q.kind
+        e.deepest[slot] = q.deepest
         e.force[slot] = force
         e.block[slot] = B
         e.pressed[slot] = centre
         if whole > zero:
             e.pressed[slot] = pressed / whole
-        e.first_point[slot + 1] = first + points
-        e.first_corner[slot + 1] = first_corner + corners
+        e.first_point[slot + 1] = q.first + q.points
+        e.first_corner[slot + 1] = e.first_corner[slot] + q.corners
         e.stored[0] = e.stored[0] + stored
-        fresh.pair[slot, 0] = a
-        fresh.pair[slot, 1] = b
+        fresh.pair[slot, 0] = q.a
+        fresh.pair[slot, 1] = q.b
         fresh.state[slot] = state
         fresh.normal[slot] = n
         fresh.centre[slot] = centre
@@ -524,6 +559,7 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
             old.xi[count] = shift
             old.phi[count] = zero
             old.area[count] = area
+            old.deepest[count] = e.deepest[slot]
             old.slope[count] = vec3()
             if spread > real(1.0e-12):  # [m^2] else a point, which does not turn
                 old.phi[count] = twist / spread

@@ -23,7 +23,7 @@ from grouser.terrain.polyhedra import MOST_CORNERS, Polyhedron
 
 POINTS_EACH = 24  # contact points a contact has room for, on average
 TOLERANCE = 1e-10  # [m] of coal's GJK and EPA; with its 1e-6 a face that rests can pass for a crossing of edges
-STATE = ("count", "pair", "state", "normal", "centre", "xi", "phi", "pressure", "slope", "area")
+STATE = ("count", "pair", "state", "normal", "centre", "xi", "phi", "pressure", "slope", "area", "deepest")
 KINDS = ("face", "edge", "vertex")
 
 
@@ -266,7 +266,7 @@ class ConvexContact:
         a, p, n = self.kernels.types.Sticks(), self.precision, self.capacity
         (a.count,) = self._zeros(1, wp.int32)
         a.pair = wp.zeros((n, 2), dtype=wp.int32, device="cpu")
-        a.state, a.phi, a.pressure, a.area = self._zeros(n, wp.int32, *[p.real] * 3)
+        a.state, a.phi, a.pressure, a.area, a.deepest = self._zeros(n, wp.int32, *[p.real] * 4)
         a.normal, a.centre, a.xi, a.slope = self._zeros(n, *[p.vec3] * 4)
         return a
 

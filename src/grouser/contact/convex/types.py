@@ -99,6 +99,7 @@ def convex_types(name: str) -> SimpleNamespace:
         pressure: wp.array(dtype=real)  # [Pa]
         slope: wp.array(dtype=vec3)  # [Pa/m]
         area: wp.array(dtype=real)  # [m^2]
+        deepest: wp.array(dtype=real)  # [m]
 
     @wp.struct
     class Contacts:
@@ -122,6 +123,31 @@ def convex_types(name: str) -> SimpleNamespace:
         flag: wp.array2d(dtype=wp.int32)
 
     @wp.struct
+    class Meeting:
+        """Two solids that touch: where they are, how they move, and the patch between them."""
+
+        a: wp.int32  # part
+        b: wp.int32  # course piece or other part
+        ground: wp.bool  # whether b is of the course
+        now: real  # [s] from the end of the step, where the patch is found, back to now
+        xa: vec3
+        Ra: mat33
+        va: vec3
+        wa: vec3
+        xb: vec3
+        Rb: mat33
+        vb: vec3
+        wb: vec3
+        n: vec3  # pushes a out of b
+        deepest: real  # [m]
+        origin: vec3  # depth of a place x along n: steep . (x - origin)
+        steep: vec3
+        kind: wp.int32
+        first: wp.int32  # of its points
+        points: wp.int32
+        corners: wp.int32
+
+    @wp.struct
     class Felt:
         """Contacts of the last step with the forces the parts really got."""
 
@@ -134,5 +160,5 @@ def convex_types(name: str) -> SimpleNamespace:
 
     return SimpleNamespace(
         precision=p, Material=Material, Solids=Solids, Places=Places, Found=Found, Sticks=Sticks,
-        Contacts=Contacts, Felt=Felt,
+        Contacts=Contacts, Felt=Felt, Meeting=Meeting,
     )  # fmt: skip
