@@ -44,6 +44,10 @@ class Entry:
 
 
 ENTRIES = {
+    "bulldozer-ditch": Entry(paper="002 Fig. 15, 16"),
+    "bulldozer-drawbar": Entry(),
+    "bulldozer-turn": Entry(paper="002 section 5"),
+    "docking-olev": Entry(("time=20",), figure="docking-forces.png"),
     "exomars-drawbar": Entry(("duration=40",), paper="000 Fig. 17, 18, 20", figure="drawbar-pull.png"),
     "exomars-gradeability": Entry(
         ("trials=2", "climb=8", "window=5"), paper="000 Fig. 19", figure="gradeability-slip.png"

@@ -20,12 +20,17 @@ FIXED_COLOUR = (0.55, 0.45, 0.37, 1.0)  # of fixed pieces, mostly rocks
 Meshes = Mapping[str, Mapping[str, np.ndarray]]
 
 
-def shapes(model: mujoco.MjModel, recorded: Collection[str], surfaces: Meshes) -> list[Shape]:
-    """Geoms by body and colour, and the surfaces of modules for bodies and pieces that have no geom to show."""
+def shapes(model: mujoco.MjModel, recorded: Collection[str], surfaces: Meshes, fields: bool = True) -> list[Shape]:
+    """Geoms by body and colour, and the surfaces of modules for bodies and pieces that have no geom to show.
+
+    Without `fields`, height fields are left out: the terrain itself is drawn.
+    """
     parts: dict[tuple[str, tuple[float, ...]], list[tuple[np.ndarray, np.ndarray]]] = {}
     for g in range(model.ngeom):
         colour = _colour(model, g)
         if model.geom_group[g] >= SHOWN_GROUPS or colour[3] <= 0:
+            continue
+        if model.geom_type[g] == mujoco.mjtGeom.mjGEOM_HFIELD and not fields:
             continue
         body, rotation, offset = _carrier(model, int(model.geom_bodyid[g]), recorded)
         mesh = _mesh(model, g)

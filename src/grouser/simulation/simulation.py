@@ -16,6 +16,7 @@ from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Controller, ForceModule, Shape
 from grouser.simulation import display
 from grouser.simulation import step as stepping
+from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
 
 if TYPE_CHECKING:
@@ -83,8 +84,13 @@ class Simulation:
         return self.engine.data[0]
 
     @property
-    def terrain(self):
-        return self.ground.elevation if self.ground else None
+    def terrain(self) -> ElevationGrid | None:
+        """Of the ground, or the rigid one that a module stands on: what is recorded and drawn."""
+        if self.ground:
+            return self.ground.elevation
+        own = [getattr(module, "terrain", None) for module in self.modules]
+        own += [getattr(getattr(module, "ground", None), "elevation", None) for module in self.modules]
+        return next((terrain for terrain in own if isinstance(terrain, ElevationGrid)), None)
 
     @property
     def soil(self) -> Any:
@@ -284,7 +290,8 @@ class Simulation:
     def shapes(self) -> list[Shape]:
         """All there is to draw: geoms, surfaces of modules where a body has none, what modules and scenarios add."""
         added = [shape for module in self.modules for shape in getattr(module, "display", list)()]
-        found = [*display.shapes(self.model, self.recorded_bodies, self.geometry()), *added, *self._more_shapes]
+        found = display.shapes(self.model, self.recorded_bodies, self.geometry(), fields=self.terrain is None)
+        found += [*added, *self._more_shapes]
         return [shape for shape in found if self._is_recorded(shape)]
 
     def _is_recorded(self, shape: Shape) -> bool:

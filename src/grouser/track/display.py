@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grouser.module import Shape
+from grouser.track.ground import FlatGround, MeshGround
 from grouser.track.parts import Link, TrackWheel
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ PLATE = 0.02  # [m] of a shoe, for the eye only; so are the widths below
 GAP = 0.98  # of the pitch that a link fills
 TOOTH_WIDTH = 0.09  # [m]
 SIDES = 32
+FLOOR, EARTH = 20.0, (0.66, 0.56, 0.42, 1.0)  # [m] half a side of what stands for a plane without end
 
 Mesh = tuple[np.ndarray, np.ndarray]
 
@@ -28,6 +30,16 @@ def shapes(track: Track, poses: str) -> list[Shape]:
         Shape(f"{track.name}/{wheel.name}", *wheel_mesh(wheel), f"body/pose[{wheel.body}]", DARK)
         for wheel in track.wheels
     ]
+
+
+def floor(ground: object) -> list[Shape]:
+    """Flat ground and meshes; grids are terrain and drawn as such."""
+    if isinstance(ground, FlatGround):
+        corners = np.array([(-FLOOR, -FLOOR, 0), (FLOOR, -FLOOR, 0), (FLOOR, FLOOR, 0), (-FLOOR, FLOOR, 0)], float)
+        return [Shape("floor", corners + np.array([0, 0, ground.height]), np.array([(0, 1, 2), (0, 2, 3)]), "", EARTH)]
+    if isinstance(ground, MeshGround):
+        return [Shape("ground", np.asarray(ground.vertices), np.asarray(ground.triangles), "", EARTH)]
+    return []
 
 
 def link_mesh(link: Link) -> Mesh:

@@ -19,7 +19,7 @@ from grouser.terrain.ground import Ground
 from grouser.terrain.soils import soil
 from grouser.track import types as t
 from grouser.track.assembly import Assembly
-from grouser.track.display import shapes
+from grouser.track.display import floor, shapes
 from grouser.track.ground import SoilGround, Terrain, ground_arrays
 from grouser.track.kernels import track_kernels
 from grouser.track.parts import Link, TrackWheel, WheelContact
@@ -425,7 +425,8 @@ class TrackModule:
 
     def display(self) -> list[Shape]:
         """Links and wheels, to be drawn."""
-        return [shape for track in self.tracks for shape in shapes(track, f"{self.name}/{track.name}/pose")]
+        chains = [shape for track in self.tracks for shape in shapes(track, f"{self.name}/{track.name}/pose")]
+        return [*chains, *floor(self.ground)]
 
     def channels(self) -> list[Channel]:
         return [channel for k in range(len(self.tracks)) for channel in self._channels_of(k)]
