@@ -104,7 +104,7 @@ def figures(s: BulldozerDrawbar) -> list[dict[str, Any]]:
             "name": "slip-pull", "title": "Pull against slip", "kind": "xy", "x": "machine/slip", "y": ["drawbar/size"],
             "xlabel": "slip [1]", "ylabel": "drawbar pull [N]", "window": [begin, end],
             "overlay": [{"label": "c A + W tan(phi)", "x": [0, 1], "y": [s.strength] * 2, "style": "line"}],
-            "caption": "The pull grows steadily; near the ground's strength the machine slips through.",
+            "caption": "The pull grows steadily and fades as the machine comes to a stand: it resists and never drags.",
         },
         *tracked.shared_figures(s, [SETTLING, begin + 0.6 * s.time], sides=("left",)),
         {

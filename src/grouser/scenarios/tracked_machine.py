@@ -30,6 +30,7 @@ RAMP = 0.5  # [s] from one speed to the next
 REST = 0.3  # [s] at the end of settling over which loads at rest are taken
 SIDES = ("left", "right")
 PLAIN = 60.0  # [m] of level soil that ruts
+CREEP = 0.03  # [m/s] ahead below which a pull fades
 RUT = 1e-3  # [m] below the first surface from which on a node counts as rut
 
 Positive = pydantic.Field(gt=0)
@@ -93,7 +94,10 @@ class TrackDrive:
 
 
 class Pull:
-    """A horizontal force against the heading of a body, at a point of it: a drawbar, or the load of a blade."""
+    """A horizontal force against the heading of a body, at a point of it: a drawbar, or the load of a blade.
+
+    It resists and never drags: below CREEP it fades with the speed ahead.
+    """
 
     step_limit = math.inf
 
@@ -116,10 +120,11 @@ class Pull:
 
     def evaluate(self, h: float) -> None:
         q = self.motion.rotation.numpy()[:, self.row]
-        wrench = self.out.wrench.numpy()
+        wrench, velocity = self.out.wrench.numpy(), self.motion.velocity.numpy()[:, self.row]
         for world, (x, y, z, w) in enumerate(q):
             ahead = np.array([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 0.0])
-            force = -self.size(self._time[world]) / np.hypot(ahead[0], ahead[1]) * ahead
+            ahead /= np.hypot(ahead[0], ahead[1])
+            force = -self.size(self._time[world]) * np.clip(velocity[world] @ ahead / CREEP, 0.0, 1.0) * ahead
             r = np.array([x, y, z])
             arm = self.point + 2 * np.cross(r, np.cross(r, self.point) + w * self.point)
             wrench[world, 0, :3], wrench[world, 0, 3:] = force, np.cross(arm, force)
