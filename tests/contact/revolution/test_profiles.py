@@ -141,12 +141,16 @@ def test_bad_input_is_refused_in_one_line(words):
 
 def test_bad_changes_are_refused():
     module = contact()
+    with pytest.raises(InputError, match="once a simulation has been built"):
+        module.spread("ball", 0.001)
     ManufacturedMotion(module)
     for words, change in {
         "no surface 'roof'; there are ball, floor": lambda: module.spread("roof", 0.1),
         "samples are not allowed": lambda: module.set_profile("ball", [[0, 0], [1, 1]]),
         "is no number": lambda: module.set_profile("floor", [[0, np.nan], [1, 1]]),
         "makes r negative": lambda: module.spread("ball", -0.01),
+        "speed must be 0": lambda: module.set_profile("floor", FLOOR.profile, [1.0, 2.0, 3.0]),
+        "some speed is no number": lambda: module.set_profile("floor", FLOOR.profile, np.inf),
     }.items():
         with pytest.raises(InputError, match=words):
             change()

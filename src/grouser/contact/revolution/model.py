@@ -259,7 +259,7 @@ class RevolutionContact:
     def set_profile(self, name: str, samples, speed=0.0, worlds: Sequence[int] | slice = slice(None)) -> None:
         """New samples of a surface's profile, as many as it has: a Profile or (sample, 2) r, z [m] in its order.
 
-        `speed` [m/s], (sample, 2) or a number 0: how fast the shape itself moves (r, z) until the next call; it adds
+        `speed` [m/s], (sample, 2), (2,) or 0: how fast the shape itself moves (r, z) until the next call; it adds
         to the velocity of contact points, and so to damping and friction. Between steps; nothing is allocated on the
         device.
         """
@@ -268,6 +268,12 @@ class RevolutionContact:
         if new.shape != (last - first, 2):
             raise InputError(f"profile of {name!r}: {new.shape} samples are not allowed; {(last - first, 2)} are")
         check_samples(new, name)
+        try:
+            speed = np.broadcast_to(np.asarray(speed, float), new.shape)
+        except ValueError:
+            raise InputError(f"profile of {name!r}: speed must be 0, (r, z) or {new.shape} m/s") from None
+        if not np.isfinite(speed).all():
+            raise InputError(f"profile of {name!r}: some speed is no number")
         self._write(first, last, new, speed, worlds)
 
     def spread(self, name: str, way: float, speed: float = 0.0, worlds: Sequence[int] | slice = slice(None)) -> None:
@@ -283,6 +289,10 @@ class RevolutionContact:
     def _range(self, name: str) -> tuple[int, int]:
         if name not in self.surfaces:
             raise InputError(f"{self.name}: no surface {name!r}; there are {', '.join(self.surfaces)}")
+        if not hasattr(self, "_sections"):
+            raise InputError(
+                f"{self.name}: profile of {name!r} can change once a simulation has been built, not before"
+            )
         k = self._index[name]
         return int(self._first[k]), int(self._first[k + 1])
 
