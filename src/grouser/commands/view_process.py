@@ -2,7 +2,7 @@
 
     python -m grouser.commands.view_process '{"path": …, "host": …, "port": …, "token": …, "driven": …}'
 
-It runs after everything else on the machine (nice), so that looking does not slow the run down.
+Once it serves, it runs after everything else on the machine (nice): looking shall not slow the run down.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ POLITE = 10
 def main() -> int:
     asked = json.loads(sys.argv[1])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run ends first, then it closes our input
-    if hasattr(os, "nice"):
-        os.nice(POLITE)
     lock = threading.Lock()
 
     def say(message: dict[str, Any]) -> None:
@@ -38,6 +36,8 @@ def main() -> int:
         return error.exit_status
     with shown:
         say({"address": shown.address})
+        if hasattr(os, "nice"):
+            os.nice(POLITE)
         for line in sys.stdin:
             message = json.loads(line)
             if "path" in message:
