@@ -106,6 +106,11 @@ def test_a_tyre_file(tmp_path):
     assert float(tyre.longitudinal(1e-6)) == pytest.approx(22.0 * 4850 * 1e-6, rel=1e-4)
     small = tyre.scaled(0.172, 400.0)
     assert small.relaxation_x == pytest.approx(tyre.relaxation_x / 2)
+    file.write_text("[UNITS]\nLENGTH = 'meter'\nFORCE = 'newton'\n" + TIR)
+    assert read_tir(file) == tyre
+    file.write_text("[UNITS]\nLENGTH = 'mm'\n" + TIR)
+    with pytest.raises(InputError, match=r"car\.tir: LENGTH = 'mm': allowed is meter"):
+        read_tir(file)
     file.write_text("[LONGITUDINAL_COEFFICIENTS]\nPCX1 = 1.6\n")
     with pytest.raises(InputError, match=r"car\.tir: lacks UNLOADED_RADIUS, FNOMIN"):
         read_tir(file)

@@ -1,6 +1,6 @@
 """Suspension, Magic Formula and the tread's deflection, pure and scalar.
 
-001_ac5d14c10b944e50.txt eq. 9-13; Pacejka, Tire and Vehicle Dynamics (2006), sections 4.3 and 8.6.
+001_ac5d14c10b944e50.txt eq. 9-13; Pacejka, Tire and Vehicle Dynamics (2006), sections 4.3 and 7.2.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ def normal_load(suspension: Any, traction: Any, cosine: Any, sine: Any):
 
 @wp.func
 def deflected(u: Any, slip_velocity: Any, travel_speed: Any, length: Any, h: Any):
-    """Deflection of the tread [m] a step later: u' + |V| u / length = -V_s, backward Euler (Pacejka 2006 eq. 7.9).
+    """Deflection of the tread [m] a step later: u' + |V| u / length = -V_s, backward Euler (Pacejka 2006 section 7.2).
 
     Rolling on it is the slip u / length, behind by `length` [m]; at a standstill it is a spring.
     """

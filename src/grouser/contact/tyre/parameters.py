@@ -17,8 +17,8 @@ PROPORTIONAL = 1e3  # p_Ky2 at which cornering stiffness is in proportion to loa
 class Tyre:
     """Coefficients of the Magic Formula in the notation of Pacejka 2006 (eq. 4.E9-4.E30), camber nil.
 
-    Defaults: Pacejka 2006 Table 4.3 (passenger car tyre 205/60R15 at 220 kPa) without its shifts, so that a tyre pulls
-    to no side; radius, load and stiffness are those of the vehicle.
+    Defaults: those widely quoted from the appendix of that book for a passenger car tyre 205/60R15 at 220 kPa (the book
+    itself was not at hand), without shifts, so that a tyre pulls to no side. Radius and load are those of the vehicle.
     """
 
     radius: float = 0.3135  # [m]
@@ -54,7 +54,7 @@ class Tyre:
     standstill_damping: float = 0.02  # [s] of the tread where it does not roll; assumed
     standstill_speed: float = 0.3  # [m/s] below which it counts as standing; assumed
     rolling_resistance: float = 0.0  # over load
-    radial_stiffness: float = 2e5  # [N/m], against walls; Pacejka 2006 Table 4.3 has 209651
+    radial_stiffness: float = 2e5  # [N/m], against walls; assumed, about that of a car tyre
     radial_damping: float = 500.0  # [N s/m]; assumed
 
     def __post_init__(self):

@@ -19,6 +19,7 @@ DIRECT = {
     )},
 }  # fmt: skip
 REQUIRED = ("UNLOADED_RADIUS", "FNOMIN", "PCX1", "PDX1", "PKX1", "PCY1", "PDY1", "PKY1", "PKY2")
+UNITS = {"LENGTH": ("meter", "metre", "m"), "FORCE": ("newton", "n"), "TIME": ("second", "s")}
 LINE = re.compile(r"^\s*([A-Za-z0-9_]+)\s*=\s*([^$!]*)")
 
 
@@ -41,9 +42,9 @@ def read_tir(path: str | Path) -> Tyre:
         given["p_Dy1"], given["p_Dy2"] = -given["p_Dy1"], -given["p_Dy2"]
     given["rolling_resistance"] = abs(given.get("rolling_resistance", 0.0))
     radius = values["UNLOADED_RADIUS"]
-    if values.get("PTX1", 0.0) > 0:  # Pacejka 2006 eq. 4.E110 at the nominal load
+    if values.get("PTX1", 0.0) > 0:  # as MF-Tyre has it, at the nominal load
         given["relaxation_x"] = values["PTX1"] * radius
-    if values.get("PTY1", 0.0) > 0 and values.get("PTY2", 0.0) > 0:  # eq. 4.E112
+    if values.get("PTY1", 0.0) > 0 and values.get("PTY2", 0.0) > 0:  # likewise
         given["relaxation_y"] = values["PTY1"] * math.sin(2 * math.atan(1 / values["PTY2"])) * radius
     try:
         return Tyre(**given)
@@ -60,5 +61,8 @@ def _numbers(file: Path) -> dict[str, float]:
         try:
             out[match[1].upper()] = float(match[2])
         except ValueError:
-            continue  # a word, such as the name of a unit
+            word = match[2].strip().strip("'\"").lower()
+            if match[1].upper() in UNITS and word not in UNITS[match[1].upper()]:
+                allowed = UNITS[match[1].upper()][0]
+                raise InputError(f"{file}: {match[1]} = {word!r}: allowed is {allowed}") from None
     return out
