@@ -180,12 +180,12 @@ def measure(s: BoxOnStairs, recording: Recording) -> dict[str, Any]:
     }
 
 
-def rest_time(time: np.ndarray, speeds: np.ndarray) -> float:
-    """[s] from which on speed and spin stay small; NaN where it still moves at the end."""
+def rest_time(time: np.ndarray, speeds: np.ndarray) -> float | None:
+    """[s] from which on speed and spin stay small; None where it still moves at the end."""
     moving = np.flatnonzero((speeds > np.array(AT_REST)).any(1))
     if not len(moving):
         return float(time[0])
-    return float(time[moving[-1] + 1]) if moving[-1] + 1 < len(time) else math.nan
+    return float(time[moving[-1] + 1]) if moving[-1] + 1 < len(time) else None
 
 
 SCENARIO = Scenario(
