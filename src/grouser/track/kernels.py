@@ -272,7 +272,7 @@ def track_kernels(name: str) -> SimpleNamespace:
         k_pin = tr.c_pin
         if tr.by_shoes == 0:
             leaning = wp.dot(xj, z)
-            if leaning < zero:
+            if leaning < -half * tr.bend_limit:  # well before the stop
                 fold = wp.atan2(leaning, wp.dot(xj, x))
                 stop, k_stop = laws.back_bend(fold, -wp.dot(turning, y), tr.bend_limit, tr.bend, tr.c_bend, ahead)
                 T = T - stop * y
@@ -292,7 +292,8 @@ def track_kernels(name: str) -> SimpleNamespace:
             w.D[world, j] = w.D[world, j] + turn
             w.U[world, i] = w.U[world, i] - turn
         if tr.by_shoes == 1:
-            for side in range(2):
+            sides = int(2)
+            for side in range(sides):
                 edge_of_shoes(world, tr, s, w, i, j, x, real(2 * side - 1), h, ahead)
 
     @wp.func
@@ -430,7 +431,8 @@ def track_kernels(name: str) -> SimpleNamespace:
         e = x - wp.dot(x, axle) * axle
         ee = wp.length_sq(e)
         nominal = c.section[tr.first_station, 0]
-        for side in range(2):
+        sides = int(2)  # a variable: the loop is not unrolled, what it calls has one place and is inlined
+        for side in range(sides):
             sign = real(1 - 2 * side)
             base = to_link + R * vec3(zero, sign * nominal[0], tr.rail_height)
             place = -wp.dot(base, e) / ee
@@ -573,6 +575,8 @@ def track_kernels(name: str) -> SimpleNamespace:
                 there, levels = soil_levels(tiles, world, at[0], at[1])
                 height = levels[0]
                 virgin = levels[1]
+            elif g.kind == wp.static(t.FLAT):
+                height = g.height
             else:
                 there, height, n, soil = ground_at(g, at[0], at[1])
             if not there:
