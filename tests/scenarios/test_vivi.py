@@ -111,6 +111,13 @@ def test_a_short_drive_with_one_controller(tmp_path):
     assert 1.0 < outcome.metrics["distance_m"] < 5.0
 
 
+def test_a_run_cut_short_expects_nothing(tmp_path):
+    outcome = ran(tmp_path, "vivi-ramp", duration=0.5, **QUICK)
+    assert outcome.missed == []
+    assert outcome.metrics["cdta_time_ratio"] is None
+    assert outcome.metrics["time_to_speed_s"] == [None, None]
+
+
 def test_a_controller_from_a_file(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("def control(readings, state):\n    return [0.3] * len(readings.wheel_rate)\n")

@@ -39,7 +39,7 @@ def duration(s: ViviRamp) -> float:
 
 
 def metrics(s: ViviRamp) -> list[dict[str, Any]]:
-    return course.metrics(s, course.outcomes(rolls=True))
+    return course.metrics(s, course.outcomes(s, rolls=True))
 
 
 def figures(s: ViviRamp) -> list[dict[str, Any]]:

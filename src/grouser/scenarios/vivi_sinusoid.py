@@ -45,7 +45,7 @@ def duration(s: ViviSinusoid) -> float:
 
 
 def metrics(s: ViviSinusoid) -> list[dict[str, Any]]:
-    return course.metrics(s, course.outcomes(rolls=None))
+    return course.metrics(s, course.outcomes(s, rolls=False))
 
 
 def figures(s: ViviSinusoid) -> list[dict[str, Any]]:
