@@ -1,7 +1,7 @@
 """Relative motion near a circular orbit as a force module: Hill's equations, also named after Clohessy and Wiltshire.
 
 Only the relative motion of the masses: a body's own turning in the orbiting frame (gravity gradient, gyroscopic terms
-of the orbit's rate) is left out; at GEO it is below 1e-3 N m for satellites of some tonnes.
+of the orbit's rate) is left out; at GEO that is some 1e-3 N m for satellites of some tonnes.
 """
 
 import math
