@@ -9,6 +9,8 @@ from tests.viewer.browser import browser, eventually, opened, picture
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 FREE = {"port": 0}
+PAD = """navigator.getGamepads = () => [{connected: true, axes: [0, 0, 0, 0],
+  buttons: Array.from({length: 16}, (_, k) => ({value: k === 3 ? 1 : 0}))}]"""
 BLUE = 60  # by how much blue must be above red for a pixel to be of the cart
 ENOUGH = 150  # pixels: the cart covers thousands, and drawing without a GPU loses no more than edges
 
@@ -94,7 +96,7 @@ def test_two_viewers_at_their_own_times(running, finished):
         pages[1].close()
 
 
-def test_keys_choose_cameras_and_play(running, finished):
+def test_keys_and_gamepad_choose_cameras_and_play(running, finished):
     with View(finished, **FREE) as view:
         page = opened(running, view.address)
         session = session_of(view)
@@ -103,6 +105,8 @@ def test_keys_choose_cameras_and_play(running, finished):
         eventually(lambda: session.camera == "top", "key 4: from the top")
         page.keyboard.press("KeyC")
         eventually(lambda: session.camera == "driver", "key C: the next camera")
+        page.evaluate(PAD)
+        eventually(lambda: session.camera == "free", "Y of a gamepad: the next camera")
         page.keyboard.press("KeyP")
         eventually(lambda: session.playing or session.time == session.end, "key P: plays")
         eventually(lambda: session.time > 0.3, "time goes on")
