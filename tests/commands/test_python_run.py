@@ -54,7 +54,7 @@ def test_report_can_be_drawn_again(tmp_path, capsys):
     page = (out / "report.html").read_text(encoding="utf-8")
     (out / "report.html").unlink()
     (out / "figures" / "x.png").unlink()
-    assert status(["report", str(out)]) == 0
+    assert status(["report", "--no-replay", str(out)]) == 0
     assert capsys.readouterr().out.strip() == str(out / "report.html")
     assert (out / "report.html").read_text(encoding="utf-8") == page
     assert (out / "figures" / "x.png").exists()

@@ -302,9 +302,11 @@ def footprint_stages(name: str) -> SimpleNamespace:
                                 wp.atomic_min(win.triangle, k, triangle)
 
     @wp.func
-    def reach_out(win: Window, k: int, much: vec4, mode: int):
+    def reach_out(win: Window, slot: int, i: int, j: int, much: vec4, mode: int):
+        k = natural((slot * win.side + i) * win.side + j)
         if mode == 0:
             win.reach[k] = wp.max(win.reach[k], much)
+            widen_box(win, slot, t.DIRTY, i, i, j, j, 0)
         else:
             wp.atomic_max(win.reach, k, much)
 
@@ -321,7 +323,6 @@ def footprint_stages(name: str) -> SimpleNamespace:
             yb = B[1] - real(win.box[slot, t.ROW0])
             rows = win.box[slot, t.ROWS]
             columns = win.box[slot, t.COLUMNS]
-            start = natural(slot * win.side * win.side)
             one = real(1.0)
             zero = real(0.0)
             if xa != xb:
@@ -331,10 +332,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
                     y = ya + (real(j) - xa) / (xb - xa) * (yb - ya)
                     i = int(wp.floor(y))
                     if i >= 0 and i < rows - 1:
-                        reach_out(win, start + i * win.side + j, vec4(zero, zero, y - real(i), zero), mode)
-                        reach_out(
-                            win, start + (i + 1) * win.side + j, vec4(zero, zero, zero, one - (y - real(i))), mode
-                        )
+                        reach_out(win, slot, i, j, vec4(zero, zero, y - real(i), zero), mode)
+                        reach_out(win, slot, i + 1, j, vec4(zero, zero, zero, one - (y - real(i))), mode)
             if ya != yb:
                 i0 = wp.max(int(wp.ceil(wp.min(ya, yb) - slack)), 0)
                 i1 = wp.min(int(wp.floor(wp.max(ya, yb) + slack)), rows - 1)
@@ -342,8 +341,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
                     x = xa + (real(i) - ya) / (yb - ya) * (xb - xa)
                     j = int(wp.floor(x))
                     if j >= 0 and j < columns - 1:
-                        reach_out(win, start + i * win.side + j, vec4(x - real(j), zero, zero, zero), mode)
-                        reach_out(win, start + i * win.side + j + 1, vec4(zero, one - (x - real(j)), zero, zero), mode)
+                        reach_out(win, slot, i, j, vec4(x - real(j), zero, zero, zero), mode)
+                        reach_out(win, slot, i, j + 1, vec4(zero, one - (x - real(j)), zero, zero), mode)
 
     return SimpleNamespace(
         faces_up=faces_up, find_top=find_top, ground_lean=ground_lean, lies_deeper=lies_deeper,
@@ -351,5 +350,6 @@ def footprint_stages(name: str) -> SimpleNamespace:
         place_vertex=place_vertex, remember_motion=remember_motion, roughness=roughness,
         forget_vertex=forget_vertex, open_window=open_window, corner=corner,
         gather_node=gather_node, clear_node=clear_node,
-        raster_triangle=raster_triangle, mark_crease=mark_crease, widen_box=widen_box, close_hit_box=close_hit_box,
+        raster_triangle=raster_triangle, mark_crease=mark_crease, empty_box=empty_box, widen_box=widen_box,
+        close_hit_box=close_hit_box,
     )  # fmt: skip

@@ -30,6 +30,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
     forget_vertex, open_window, gather_node, clear_node = f.forget_vertex, f.open_window, f.gather_node, f.clear_node
     raster_triangle, mark_crease = f.raster_triangle, f.mark_crease
     close_hit_box, faces_up, corner = f.close_hit_box, f.faces_up, f.corner
+    empty_box, widen_box = f.empty_box, f.widen_box
     remember_motion, roughness = f.remember_motion, f.roughness
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
@@ -81,6 +82,11 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     raster_triangle(g, b, win, world, slot, triangle, 0)
         for crease in range(b.first_crease[body], b.first_crease[body + 1]):
             mark_crease(g, b, win, world, slot, crease, 0)
+        if win.box[slot, t.HIT + 1] >= win.box[slot, t.HIT]:  # with the border beside it
+            widen_box(
+                win, slot, t.DIRTY, win.box[slot, t.HIT] - 1, win.box[slot, t.HIT + 1] + 1,
+                win.box[slot, t.HIT + 2] - 1, win.box[slot, t.HIT + 3] + 1, 0,
+            )  # fmt: skip
         close_hit_box(win, slot)
 
     @wp.func
@@ -337,13 +343,24 @@ def fused_kernels(name: str) -> SimpleNamespace:
         win.box[slot, t.SEEN] = written(g, win, world, slot)
 
     @wp.func
-    def clear_window(g: Ground, win: Window, slot: int):
+    def clear_window(g: Ground, win: Window, slot: int, stays: bool):
+        """Nothing above any node; where the window stays only what the last step wrote is cleared."""
         r0 = win.box[slot, t.ROW0]
         c0 = win.box[slot, t.COLUMN0]
-        for i in range(win.box[slot, t.ROWS]):
+        i0 = int(0)
+        i1 = int(win.box[slot, t.ROWS])
+        j0 = int(0)
+        j1 = int(win.box[slot, t.COLUMNS])
+        if stays:
+            i0 = wp.max(win.box[slot, t.DIRTY], 0)
+            i1 = wp.min(win.box[slot, t.DIRTY + 1] + 1, i1)
+            j0 = wp.max(win.box[slot, t.DIRTY + 2], 0)
+            j1 = wp.min(win.box[slot, t.DIRTY + 3] + 1, j1)
+        for i in range(i0, i1):
             k0 = natural((slot * win.side + i) * win.side)
-            for j in range(win.box[slot, t.COLUMNS]):
+            for j in range(j0, j1):
                 clear_node(g, win, r0 + i, c0 + j, k0 + j)
+        empty_box(win, slot, t.DIRTY)
 
     @wp.func
     def write_back(g: Ground, o: Options, win: Window, world: int, slot: int):
@@ -409,7 +426,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 if stages > 1:
                     if not stays or win.box[slot, t.SEEN] != written(g, win, world, slot):
                         fill_window(g, win, world, slot)
-                    clear_window(g, win, slot)
+                    clear_window(g, win, slot, stays)
                 if stages > 2:
                     raster_body(g, b, win, world, body, slot, pos, R)
                 if stages > 3:

@@ -22,7 +22,8 @@ DUG = 31  # nodes that slip drags soil off
 NEAR = 26  # nodes where the body is in the soil or less than a cell above it, in the window
 TOUCHED = 32  # nodes in contact, in the window
 SEEN = 36  # writes to the window's tiles when it was last filled, fused kernels only
-BOX = 37
+DIRTY = 37  # nodes that are not as `clear_node` left them, in the window, fused kernels only
+BOX = 41
 # columns of Window.tally (sums since the start, in metres of node height)
 REMOVED, COMPRESSED, MOVED = range(3)
 # status codes
