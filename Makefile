@@ -47,6 +47,7 @@ $(VENV)/project.stamp: pyproject.toml $(VENV)/packages.stamp
 
 demo: setup
 	$(BIN)/grouser run $(DEMO) --out demo --force
+	$(BIN)/grouser export demo
 
 # Kernels are compiled here once, or every worker of pytest would compile them side by side.
 warm: setup
