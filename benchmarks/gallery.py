@@ -27,7 +27,7 @@ PAGE = ROOT / "docs" / "gallery.md"
 SIZE, CLIP_SIZE = (720, 400), (320, 176)
 PICTURES, CLIP_RATE = 22, 8.0
 COLOURS = 192  # of a picture's palette: a quarter of the bytes
-METRICS = 8  # shown of each
+METRICS = 16  # shown of each
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ ENTRIES = {
     "bulldozer-ditch": Entry(paper="002 Fig. 15, 16"),
     "bulldozer-drawbar": Entry(),
     "bulldozer-turn": Entry(paper="002 section 5"),
-    "docking-olev": Entry(("time=20",), figure="docking-forces.png"),
-    "exomars-drawbar": Entry(("duration=40",), paper="000 Fig. 17, 18, 20", figure="drawbar-pull.png"),
+    "docking-olev": Entry(paper="000 Fig. 9-11", figure="docking-forces.png"),
+    "exomars-drawbar": Entry(paper="000 Fig. 17, 18, 20", figure="drawbar-pull.png"),
     "exomars-gradeability": Entry(
         ("trials=2", "climb=8", "window=5"), paper="000 Fig. 19", figure="gradeability-slip.png"
     ),
