@@ -1,15 +1,19 @@
 """What looking costs: a rover alone, with a view nobody looks at, with a browser; and how large recordings are.
 
-Runs alternate, and the least of each kind is taken: what else goes on on a machine only ever makes a run slower.
+Runs alternate, and the least of each kind is taken: what else goes on on a machine only ever makes a run slower. A
+browser without a GPU draws with all the cores there are, so the dynamics and the browser have a core each.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.run import Row
@@ -17,8 +21,13 @@ from benchmarks.run import Row
 UNSEEN_BAR, SEEN_BAR = 10.0, 20.0  # [%] that a view may slow a run down
 SIZE_BAR = 50.0  # [MB] of a minute of a rover
 ROUNDS = 3
+CORES = os.sched_getaffinity(0)
 COURSE = [[0, 0], [0.7, 0], [1.4, 0.1]]
-BROWSER_FLAGS = ("--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+LOADING = 20.0  # [s] until the page shows the rover
+BROWSER_FLAGS = (
+    "--headless", "--remote-debugging-port=0", "--window-size=320,200", "--no-sandbox", "--no-first-run",
+    "--disable-background-networking", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+)  # fmt: skip
 
 
 def measure() -> list[Row]:
@@ -32,7 +41,8 @@ def measure() -> list[Row]:
             for name, watched in kinds.items():
                 folder = Path(place) / f"{name}{turn}"
                 with watched() as watch:
-                    took, simulated = _run(folder, watch)
+                    took, simulated = _run(folder, watch or _keep_to_a_core)
+                os.sched_setaffinity(0, CORES)
                 least[name] = min(least.get(name, took), took)
                 rate = (folder / "recording.h5").stat().st_size / simulated
                 shutil.rmtree(folder)
@@ -54,6 +64,10 @@ def _run(folder: Path, watch: Callable[[Path], None] | None) -> tuple[float, flo
     return outcome.summary["wall_s"], outcome.summary["sim_s"]
 
 
+def _keep_to_a_core(path: Path) -> None:
+    os.sched_setaffinity(0, {min(CORES)})
+
+
 @contextmanager
 def _alone() -> Iterator[None]:
     yield None
@@ -67,22 +81,33 @@ def _unseen() -> Iterator[Callable[[Path], None]]:
 
 @contextmanager
 def _seen() -> Iterator[Callable[[Path], None]]:
-    """A browser without a GPU takes all the cores there are: one that draws slowly, in a small window."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=list(BROWSER_FLAGS))
+    """A browser that draws in a small window, on a core of its own; nobody listens to what it does."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        command = ["taskset", "-c", str(max(CORES)), "chromium", *BROWSER_FLAGS, f"--user-data-dir={profile}"]
+        browsers: list[subprocess.Popen] = []
 
         def look(address: str) -> None:
-            page = browser.new_page(viewport={"width": 320, "height": 200})
-            page.goto(address)
-            page.wait_for_selector("#grouser-viewer", state="attached", timeout=120_000)
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+            browsers.append(subprocess.Popen([*command, address], **quiet))
+            time.sleep(LOADING)
+            _confine(browsers[-1].pid)
 
         try:
             with _watching(look) as watch:
                 yield watch
         finally:
-            browser.close()
+            for browser in browsers:
+                os.killpg(browser.pid, signal.SIGTERM)
+                browser.wait()
+
+
+def _confine(session: int) -> None:
+    """All threads of a browser to one core: those that draw without a GPU choose cores for themselves."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.getsid(int(process.name)) == session:
+                for task in (process / "task").iterdir():
+                    os.sched_setaffinity(int(task.name), {max(CORES)})
 
 
 @contextmanager
@@ -95,6 +120,7 @@ def _watching(look: Callable[[str], None]) -> Iterator[Callable[[Path], None]]:
         views.append(Watch(path, "127.0.0.1", 0))
         look(views[-1].wait())
         time.sleep(1.0)  # what starting up costs is not what looking costs
+        _keep_to_a_core(path)
 
     try:
         yield watch

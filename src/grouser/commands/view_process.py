@@ -17,7 +17,7 @@ from typing import Any
 
 from grouser.errors import GrouserError
 
-POLITE = 10
+POLITE = 19
 
 
 def main() -> int:
@@ -36,8 +36,7 @@ def main() -> int:
         return error.exit_status
     with shown:
         say({"address": shown.address})
-        if hasattr(os, "nice"):
-            os.nice(POLITE)
+        _step_back()
         for line in sys.stdin:
             message = json.loads(line)
             if "path" in message:
@@ -45,6 +44,14 @@ def main() -> int:
             if "note" in message:
                 shown.say(str(message["note"]))
     return 0
+
+
+def _step_back() -> None:
+    """Every thread goes after others; those still to come take it over from theirs. Linux nices threads one by one."""
+    tasks = Path("/proc/self/task")
+    if tasks.is_dir():
+        for task in tasks.iterdir():
+            os.setpriority(os.PRIO_PROCESS, int(task.name), POLITE)
 
 
 def _view(asked: dict[str, Any], say: Any) -> Any:

@@ -400,18 +400,19 @@ def track_kernels(name: str) -> SimpleNamespace:
         surface = a[1] + (b[1] - a[1]) * (along - a[0]) / (b[0] - a[0])
         if radius >= surface:
             return best, out
-        best = surface - radius
+        best = (surface - radius) * (surface - radius)
+        found = vec2(one, zero)  # along the nearest piece; straight out if none is nearer
         for j in range(first, last):
             p0 = c.profile[j]
             e = c.profile[j + 1] - p0
             f = vec2(along, radius) - p0
-            size = wp.length(e)
-            share = wp.clamp(wp.dot(f, e) / (size * size), zero, one)
-            gap = wp.length(f - share * e)
+            share = wp.clamp(wp.dot(f, e) / wp.length_sq(e), zero, one)
+            gap = wp.length_sq(f - share * e)
             if gap <= best:
                 best = gap
-                out = vec2(-e[1] / size, e[0] / size)
-        return best, out
+                found = e
+        found = wp.normalize(found)
+        return wp.sqrt(best), vec2(-found[1], found[0])
 
     @wp.func
     def roll(world: int, which: int, tr: Track, c: Tables, s: State, w: Scratch, k: int, i: int, h: real, ahead: real):

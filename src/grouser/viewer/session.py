@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from grouser.viewer.server import View
 
 PERIOD = 1 / 30  # [s] between two pictures
+BUSY_SHARE = 0.2  # of its time that a session draws while the run goes on, at most: the rest is the run's
 LOOK_PERIOD = 0.2  # [s] between two looks at a recording that grows, at least
 LOOK_SHARE = 0.2  # of its time that a session spends on looking, at most: long recordings take longer
 GROWN = 1.3  # by which a run has become longer when colours and arrows are scaled anew
@@ -193,7 +194,9 @@ class Session:
                 self.note = f"{type(error).__name__}: {error}"
                 self.panel.show()
                 raise
-            self._gone.wait(max(0.001, PERIOD - (clock.perf_counter() - now)))
+            took = clock.perf_counter() - now
+            period = max(PERIOD, took / BUSY_SHARE) if self.running else PERIOD
+            self._gone.wait(max(0.001, period - took))
         self.recording.close()
 
     def _tick(self, now: float, passed: float) -> None:
