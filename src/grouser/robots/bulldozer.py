@@ -217,7 +217,8 @@ def _box(body, mass: float, size, centre, colour: str) -> None:
 
 def _disc(body, mass: float, radius: float, width: float) -> None:
     across = mass * (3 * radius**2 + width**2) / 12
-    body.mass, body.inertia, body.explicitinertial = mass, [across, mass * radius**2 / 2, across], True
+    body.mass, body.explicitinertial, body.ipos = mass, True, [0, 0, 0]
+    body.inertia = [across, mass * radius**2 / 2, across]
     body.add_geom(
         type=mujoco.mjtGeom.mjGEOM_CYLINDER, size=[radius, width / 2, 0], quat=[np.sqrt(0.5), np.sqrt(0.5), 0, 0],
         contype=0, conaffinity=0, mass=0, rgba=[0.4, 0.4, 0.4, 1],

@@ -182,7 +182,8 @@ def _add_wheel(bogie, name: str, p: ExoMars) -> None:
     body.add_joint(name=f"drive_{name}", type=hinge, axis=[0, 1, 0], armature=p.drive_inertia)
     spin = p.wheel_mass * (RIM_GYRATION * p.wheel_radius) ** 2
     across = spin / 2 + p.wheel_mass * p.wheel_width**2 / 12
-    body.mass, body.inertia, body.explicitinertial = p.wheel_mass, [across, spin, across], True
+    body.mass, body.explicitinertial, body.ipos = p.wheel_mass, True, [0, 0, 0]
+    body.inertia = [across, spin, across]
     shapes.draw_wheel(body, p)
 
 

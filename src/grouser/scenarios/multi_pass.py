@@ -196,7 +196,7 @@ def _frames(s: MultiPass) -> mujoco.MjSpec:
 
 
 def _weigh(part: Any) -> None:
-    part.mass, part.explicitinertial, part.inertia = MASS, True, [INERTIA] * 3
+    part.mass, part.explicitinertial, part.inertia, part.ipos = MASS, True, [INERTIA] * 3, [0, 0, 0]
 
 
 def _drive(spec: mujoco.MjSpec, joint: str) -> None:

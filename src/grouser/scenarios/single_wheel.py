@@ -149,7 +149,7 @@ def _bin(s: SingleWheel) -> mujoco.MjSpec:
 
 def _give_inertia(body, mass: float, radius: float, width: float) -> None:
     """Inertia of a solid disc about y."""
-    body.mass, body.explicitinertial = mass, True
+    body.mass, body.explicitinertial, body.ipos = mass, True, [0, 0, 0]
     across = mass * (3 * radius**2 + width**2) / 12
     body.inertia = [across, mass * radius**2 / 2, across]
 
