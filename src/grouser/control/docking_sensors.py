@@ -7,6 +7,7 @@ run repeats, and continues from a checkpoint, bit for bit.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +35,7 @@ class Mount:
         return data.xpos[body] + turn @ np.asarray(self.position), turn @ self.rotation
 
 
-class Sampled:
+class Sampled(ABC):
     """A sensor with a rate and seeded noise."""
 
     def __init__(self, name: str, rate: float, seed: int, stream: int):
@@ -52,8 +53,9 @@ class Sampled:
         self.sample(sensors)
         self.count[0] += 1
 
+    @abstractmethod
     def sample(self, data: Any) -> None:
-        raise NotImplementedError
+        """Take one."""
 
 
 class StereoCamera(Sampled):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from grouser.contact import explicit
 from grouser.contact.convex import laws
 from grouser.contact.convex import types as ct
 from grouser.contact.convex.kernels import convex_kernels
@@ -114,33 +115,21 @@ class ConvexContact:
     def _find_step_limit(self, spec) -> None:
         """Largest stable step of explicit contact over the broadest face of the smaller part.
 
-        h = 2 (sqrt(1 + z^2) - z) / w with w^2 = c A (1/m_1 + 1/m_2), z = d A (1/m_1 + 1/m_2) / (2 w): the limit of
-        the semi-implicit Euler step on a spring and damper. 1/m of a body is 1/mass + r^2 / inertia with r the
-        radius of gyration of the face, so that tilting is covered too.
+        The lever of a body is the radius of gyration of the face, so that tilting is covered too.
         """
-        try:
-            model = spec.copy().compile()
-        except ValueError as error:
-            raise InputError(f"model {spec.modelname!r}: {' '.join(str(error).split())}") from None
+        model = explicit.compiled(spec)
         law = self.material.constants(self.friction)
         for a, b in self.between:
             area = min(_pressed_area(self._solids[k], self.material.spread) for k in (a, b))
             give = sum(self._mobility(model, k) for k in (a, b))
             if give > 0:
-                w = math.sqrt(law["c"] * area * give)
-                z = law["d"] * area * give / (2 * w)
-                limit = 2 * (math.sqrt(1 + z * z) - z) / w
+                limit = explicit.largest_step(law["c"] * area, law["d"] * area, give)
                 if limit < self.step_limit:
                     self.step_limit, self._tightest = limit, (self.labels[a], self.labels[b])
 
     def _mobility(self, model, part: int) -> float:
         """[1/kg] how easily a part's body lets a corner of its broadest face be moved."""
-        try:
-            body = model.body(self.parts[part].body)
-        except KeyError:
-            return 0.0  # the engine refuses it by name
-        mass, inertia = float(model.body_mass[body.id]), float(model.body_inertia[body.id].min())
-        return (1 / mass + (self._solids[part].size ** 2 / 4 / inertia if inertia > 0 else 0.0)) if mass > 0 else 0.0
+        return explicit.mobility(model, self.parts[part].body, lambda centre: self._solids[part].size / 2)
 
     # ---- allocation -----------------------------------------------------------------------------------
 

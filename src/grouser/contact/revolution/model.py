@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from grouser.contact import explicit
 from grouser.contact.layers import contact_constants
 from grouser.contact.penalty import KAPPA_LIMIT
 from grouser.contact.revolution import types as t
@@ -79,15 +80,8 @@ class RevolutionContact:
             self._find_step_limit(spec)
 
     def _find_step_limit(self, spec) -> None:
-        """Largest stable step of explicit contact, from the stiffest contact and the lightest pair.
-
-        h = 2 (sqrt(1 + z^2) - z) / w with w^2 = c A (1/m_1 + 1/m_2), z = d A (1/m_1 + 1/m_2) / (2 w): the limit of
-        the semi-implicit Euler step on a spring and damper. 1/m of a body is 1/mass + r^2 / least inertia.
-        """
-        try:
-            model = spec.copy().compile()
-        except ValueError as error:
-            raise InputError(f"model {spec.modelname!r}: {' '.join(str(error).split())}") from None
+        """Largest stable step of explicit contact, from the stiffest contact and the lightest pair."""
+        model = explicit.compiled(spec)
         limits = []
         for k, pair in enumerate(self.pairs):
             if not pair.moves:
@@ -97,24 +91,15 @@ class RevolutionContact:
             c, d = (max(law[key] for law in self._laws[k]) for key in ("c", "d"))
             self._stiffest[k] = c * area
             if give > 0:
-                w = math.sqrt(c * area * give)
-                z = d * area * give / (2 * w)
-                limits.append((2 * (math.sqrt(1 + z * z) - z) / w, pair, area))
+                limits.append((explicit.largest_step(c * area, d * area, give), pair, area))
         if limits:
             self.step_limit, self._tightest, self._tightest_area = min(limits, key=lambda entry: entry[0])
 
     def _mobility(self, model, side: RevolutionBody) -> float:
         """[1/kg] how easily a body's own mass lets the farthest point of a surface on it be moved."""
-        try:
-            body = model.body(side.body)
-        except KeyError:
-            return 0.0  # the engine refuses it by name
-        mass, inertia = float(model.body_mass[body.id]), float(model.body_inertia[body.id].min())
-        if mass <= 0:
-            return 0.0
-        origin = np.asarray(side.position, float) - model.body_ipos[body.id]
-        arm = float(np.linalg.norm(origin)) + side.radius
-        return 1 / mass + (arm**2 / inertia if inertia > 0 else 0.0)
+        return explicit.mobility(
+            model, side.body, lambda centre: np.linalg.norm(np.asarray(side.position, float) - centre) + side.radius
+        )
 
     # ---- allocation -----------------------------------------------------------------------------------
 
