@@ -9,6 +9,7 @@ from grouser.contact import clipping, penalty
 from grouser.contact.polygonal import laws
 from grouser.contact.polygonal import types as t
 from grouser.contact.polygonal.search import search_stages
+from grouser.contact.rigid import rigid_stages
 
 MEASURED = 0.5  # g from which a polygon's depth counts for the greatest: the corner of a cube has 0.58
 NEARLY_LOST = 0.95  # of the reach: deeper than this and the next step may find no face
@@ -23,6 +24,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
     Shapes, Pairs, Places, Lists, Elements, Sums = ty.Shapes, ty.Pairs, ty.Places, ty.Lists, ty.Elements, ty.Sums
     polygon = ty.polygon
     element_frame = stages.element_frame
+    assemble, in_world = rigid_stages(name).assemble, rigid_stages(name).in_world
     sliver = wp.constant(real(p.slack * p.slack))  # of an element's area: less is round-off
 
     @wp.func
@@ -101,18 +103,6 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 A = s.corners[f, 0]
                 nearest = wp.min(nearest, laws.triangle_distance(x, A, s.corners[f, 1], s.corners[f, 2], s.normal[f]))
         return nearest, False
-
-    @wp.func
-    def assemble(push: mat33, mixed: mat33, turn: mat33):
-        """B from its blocks: force by velocity, force by spin, torque by spin."""
-        B = mat66()
-        for r in range(3):
-            for c in range(3):
-                B[r, c] = push[r, c]
-                B[r, 3 + c] = mixed[r, c]
-                B[3 + c, r] = mixed[r, c]
-                B[3 + r, 3 + c] = turn[r, c]
-        return B
 
     @wp.func
     def element_friction(
@@ -354,20 +344,6 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
         """Keep the gravest status of a body."""
         if row >= 0 and kind > status[world, row] % t.KINDS:
             status[world, row] = kind + t.KINDS * pair
-
-    @wp.func
-    def in_world(R: mat33, B: mat66):
-        """A block turned from the second shape's axes into the world's."""
-        push = mat33()
-        mixed = mat33()
-        turn = mat33()
-        for r in range(3):
-            for c in range(3):
-                push[r, c] = B[r, c]
-                mixed[r, c] = B[r, 3 + c]
-                turn[r, c] = B[3 + r, 3 + c]
-        back = wp.transpose(R)
-        return assemble(R * push * back, R * mixed * back, R * turn * back)
 
     @wp.kernel(module=module)
     def gather(

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import warp as wp
 
 from grouser.contact.polygonal import types as t
+from grouser.contact.rigid import rigid_stages
 from grouser.terrain.ground import natural
 
 NOTHING, BEHIND, EITHER, REVERSED = 0, 1, 2, 3  # what a face can be to an element
@@ -22,18 +23,11 @@ def search_stages(name: str) -> SimpleNamespace:
     p = ty.precision
     real, vec3, quat, vec6, mat33, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat33, p.mat66
     Shapes, Pairs, Places, Lists, Sums = ty.Shapes, ty.Pairs, ty.Places, ty.Lists, ty.Sums
+    turned = rigid_stages(name).turned
     module = wp.get_module(f"grouser.contact.polygonal.{name}")
     module.options["enable_backward"] = False
     pose_arrays = wp.array2d(dtype=vec3)
     round_off = wp.constant(real(BOX_ROUND_OFF))
-
-    @wp.func
-    def turned(q: quat, way: vec3):
-        """Orientation after a turn by a rotation vector [rad], world axes."""
-        angle = wp.length(way)
-        if angle == real(0.0):
-            return q
-        return wp.normalize(wp.quat_from_axis_angle(way / angle, angle) * q)
 
     @wp.func
     def place(

@@ -13,6 +13,7 @@ from grouser.contact.revolution.placing import placing_stages
 from grouser.contact.revolution.pressing import pressing_stages
 from grouser.contact.revolution.searching import searching_stages
 from grouser.contact.revolution.section import section_stages
+from grouser.contact.rigid import rigid_stages
 
 
 def _module(name: str):
@@ -26,10 +27,10 @@ def revolution_kernels(name: str) -> SimpleNamespace:
     placing, pressing = placing_stages(name), pressing_stages(name)
     shape_up, search = section_stages(name).shape_up, searching_stages(name).search
     place_ahead, place_now = placing.place_ahead, placing.place_now
-    assemble, press, stick = pressing.assemble, pressing.press, pressing.stick
+    press, stick, in_world = pressing.press, pressing.stick, rigid_stages(name).in_world
     poses, turns = placing.poses, placing.turns
     ty = t.revolution_types(name)
-    vec3, vec6, mat33, mat66 = ty.precision.vec3, ty.precision.vec6, ty.precision.mat33, ty.precision.mat66
+    vec3, vec6, mat66 = ty.precision.vec3, ty.precision.vec6, ty.precision.mat66
     Sections, Rounds, Pairs, Places = ty.Sections, ty.Rounds, ty.Pairs, ty.Places
     Lists, Elements, Sums = ty.Lists, ty.Elements, ty.Sums
     wrenches = wp.array2d(dtype=vec6)
@@ -43,20 +44,6 @@ def revolution_kernels(name: str) -> SimpleNamespace:
         """Keep the gravest status of a body."""
         if row >= 0 and kind > status[world, row] % t.KINDS:
             status[world, row] = kind + t.KINDS * pair
-
-    @wp.func
-    def in_world(R: mat33, B: mat66):
-        """A block turned from the second surface's axes into the world's."""
-        push = mat33()
-        mixed = mat33()
-        turn = mat33()
-        for r in range(3):
-            for c in range(3):
-                push[r, c] = B[r, c]
-                mixed[r, c] = B[r, 3 + c]
-                turn[r, c] = B[3 + r, 3 + c]
-        back = wp.transpose(R)
-        return assemble(R * push * back, R * mixed * back, R * turn * back)
 
     @wp.func
     def gather(

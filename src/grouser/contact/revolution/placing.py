@@ -7,11 +7,12 @@ import warp as wp
 
 from grouser.contact.revolution import types as t
 from grouser.contact.revolution.mapping import mapping_stages
+from grouser.contact.rigid import rigid_stages
 
 
 @cache
 def placing_stages(name: str) -> SimpleNamespace:
-    frame = mapping_stages(name).frame
+    frame, turned = mapping_stages(name).frame, rigid_stages(name).turned
     ty = t.revolution_types(name)
     p = ty.precision
     real, vec3, vec6, quat, mat33, mat66 = p.real, p.vec3, p.vec6, p.quat, p.mat33, p.mat66
@@ -19,14 +20,6 @@ def placing_stages(name: str) -> SimpleNamespace:
     Lists, Elements, Sums = ty.Lists, ty.Elements, ty.Sums
     poses = wp.array2d(dtype=vec3)
     turns = wp.array2d(dtype=quat)
-
-    @wp.func
-    def turned(q: quat, way: vec3):
-        """Orientation after a turn by a rotation vector [rad], world axes."""
-        angle = wp.length(way)
-        if angle == real(0.0):
-            return q
-        return wp.normalize(wp.quat_from_axis_angle(way / angle, angle) * q)
 
     @wp.func
     def place(

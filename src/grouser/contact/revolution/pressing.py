@@ -9,6 +9,7 @@ from grouser.contact import penalty
 from grouser.contact.revolution import laws
 from grouser.contact.revolution import types as t
 from grouser.contact.revolution.mapping import mapping_stages
+from grouser.contact.rigid import rigid_stages
 from grouser.terrain.ground import natural
 
 NEARLY_LOST = 0.95  # of the reach: deeper than this and the next step may find nothing
@@ -18,27 +19,16 @@ NEARLY_LOST = 0.95  # of the reach: deeper than this and the next step may find 
 def pressing_stages(name: str) -> SimpleNamespace:
     stages = mapping_stages(name)
     frame, map_middle, map_part, lines_of = stages.frame, stages.map_middle, stages.map_part, stages.lines_of
+    assemble = rigid_stages(name).assemble
     ty = t.revolution_types(name)
     p = ty.precision
-    real, vec3, vec4, vec6, mat33, mat66 = p.real, p.vec3, p.vec4, p.vec6, p.mat33, p.mat66
+    real, vec3, vec4, vec6 = p.real, p.vec3, p.vec4, p.vec6
     Sections, Rounds, Pairs, Places = ty.Sections, ty.Rounds, ty.Pairs, ty.Places
     Lists, Elements, Sums = ty.Lists, ty.Elements, ty.Sums
     Frame, Line, Near, Part = ty.Frame, ty.Line, ty.Near, ty.Part
     Contact, Touch, Block = ty.Contact, ty.Touch, ty.Block
     angles_of = wp.array(dtype=p.vec2)
     contacts_of = wp.array(dtype=ty.Contact)
-
-    @wp.func
-    def assemble(push: mat33, mixed: mat33, turn: mat33):
-        """B from its blocks: force by velocity, force by spin, torque by spin."""
-        B = mat66()
-        for r in range(3):
-            for c in range(3):
-                B[r, c] = push[r, c]
-                B[r, 3 + c] = mixed[r, c]
-                B[3 + c, r] = mixed[r, c]
-                B[3 + r, 3 + c] = turn[r, c]
-        return B
 
     @wp.func
     def press_part(law: Contact, centre: vec3, ahead: real, reach: real, part: Part, touch: Touch):
@@ -304,4 +294,4 @@ def pressing_stages(name: str) -> SimpleNamespace:
             e.state[world, own] = wp.where(slips == 1, int(t.SLIPPING), int(t.STUCK))
             e.seen[world, own] = tick + 1
 
-    return SimpleNamespace(assemble=assemble, press=press, stick=stick)
+    return SimpleNamespace(press=press, stick=stick)
