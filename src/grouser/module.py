@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import numpy as np
 
+    from grouser.launches import Launches
+
 Array = Any  # warp.array; named so that reading a signature says "lives on the device"
 
 
@@ -97,6 +99,19 @@ class ForceModule(Stateful, Protocol):
 
     def explain(self, code: int) -> tuple[str, bool]:
         """A status code in words, and whether the run must stop."""
+        ...
+
+
+@runtime_checkable
+class Compiled(Protocol):
+    """A force module whose step is launches and nothing else: many steps can run with no Python in between."""
+
+    def steps_ahead(self) -> int:
+        """Make room for some steps; how many can run before this must be called again."""
+        ...
+
+    def launches(self, h: float) -> tuple[Launches, Launches]:
+        """All that `evaluate` does, all that `commit` does; the same objects until arrays are replaced."""
         ...
 
 

@@ -7,11 +7,15 @@ gets is f - B a, and only that is recorded.
 
 from __future__ import annotations
 
+import ctypes
 import math
+import os
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from functools import cache
+from typing import ClassVar
 
 import mujoco
 import numpy as np
@@ -19,6 +23,7 @@ import warp as wp
 
 from grouser.engine.kernels import Tree, World, engine_kernels, vec6
 from grouser.errors import InputError
+from grouser.launches import Call, Launches, Loop, put_pointer
 from grouser.module import ForceModule, Motion, Outputs
 from grouser.precision import precision
 
@@ -43,6 +48,35 @@ class Listening:
 
 if mujoco.get_mju_user_warning() is None:  # MuJoCo's own handler leaves MUJOCO_LOG.TXT in the working directory
     mujoco.set_mju_user_warning(Listening.note)
+
+
+def _addresses(*names: str) -> dict[str, int]:
+    """Where functions of MuJoCo's library are, to call them without Python; empty where it does not show them."""
+    library = ctypes.CDLL(mujoco._functions.__file__)  # what it was linked with is found through it
+    try:
+        found = {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names}
+        found["mju_user_error"] = ctypes.addressof(ctypes.c_void_p.in_dll(library, "mju_user_error"))
+    except (AttributeError, ValueError):
+        return {}
+    return found
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+def _end(text: bytes) -> None:
+    """MuJoCo cannot go on and there is no way back to Python: say so and end; a recording keeps what was flushed."""
+    sys.stderr.write(f"stopped: mujoco: {' '.join(text.decode(errors='replace').split())}\n")
+    sys.stderr.flush()
+    os._exit(3)
+
+
+FUNCTIONS = _addresses("mj_step1", "mj_factorM", "mj_step2")
+
+
+@cache
+def _handle_errors(end: bool) -> Launches:
+    """Who hears of an error of MuJoCo: `_end`, or the bindings, which raise."""
+    handler = ctypes.cast(_end, ctypes.c_void_p).value if end else 0
+    return Launches(lambda launch: launch(put_pointer, 1, [FUNCTIONS["mju_user_error"], handler]))
 
 
 @dataclass
@@ -83,10 +117,11 @@ class MujocoCpu:
         self.model.opt.timestep = self.step
         self.data = [mujoco.MjData(self.model) for _ in range(self.worlds)]
         self.frozen, self._any_frozen = np.zeros(self.worlds, bool), False
+        self._loop: Loop | None = None
         self._senses_acceleration = bool(np.isin(self.model.sensor_type, ACCELERATION_SENSORS).any())
         self.kernels = engine_kernels(self.dtype)
         self._allocate()
-        self._capture()
+        self._record()
 
     # ---- set-up -------------------------------------------------------------------------------------
 
@@ -173,38 +208,31 @@ class MujocoCpu:
         w.speed_before = wp.zeros(self.model.nv, dtype=wp.float64, device="cpu")
         return w
 
-    def _capture(self) -> None:
-        """Record the launches once; a replay costs a microsecond."""
-        k, m = self.kernels, self.motion
-        wp.load_module(k.module, device="cpu")
-        implicit = int(self.implicit)
-        with wp.ScopedCapture(device="cpu") as gather:
+    def _record(self) -> None:
+        """The launches between modules and MuJoCo."""
+        k, m, implicit = self.kernels, self.motion, int(self.implicit)
+
+        def gather(launch) -> None:
             for world, view in enumerate(self.views):
-                wp.launch(
-                    k.gather_motion, dim=1, device="cpu",
-                    inputs=[self.tree, view, world, m.position, m.rotation, m.velocity, m.spin],
-                )  # fmt: skip
-        with wp.ScopedCapture(device="cpu") as assemble:
+                motion = [m.position, m.rotation, m.velocity, m.spin]
+                launch(k.gather_motion, dim=1, inputs=[self.tree, view, world, *motion])
+
+        def assemble(launch) -> None:
             for world, view in enumerate(self.views):
-                wp.launch(k.start_step, dim=1, inputs=[self.tree, view], device="cpu")
+                launch(k.start_step, dim=1, inputs=[self.tree, view])
                 for s in self.slots:
-                    wp.launch(
-                        k.add_forces, dim=1, device="cpu",
-                        inputs=[self.tree, view, world, s.row_array, implicit, s.out.wrench, s.out.implicit],
-                    )  # fmt: skip
-        with wp.ScopedCapture(device="cpu") as effective:
+                    given = [s.out.wrench, s.out.implicit]
+                    launch(k.add_forces, dim=1, inputs=[self.tree, view, world, s.row_array, implicit, *given])
+
+        def effective(launch) -> None:
             for world, view in enumerate(self.views):
                 for s in self.slots:
-                    wp.launch(
-                        k.effective_wrench, dim=1, device="cpu",
-                        inputs=[
-                            self.tree, view, world, s.row_array, implicit, self._h,
-                            s.out.wrench, s.out.implicit, s.out.status, s.out.effective, self.alarm,
-                        ],
-                    )  # fmt: skip
-                wp.launch(k.watch_speeds, dim=1, inputs=[view, world, SPEED_LIMIT, self.alarm], device="cpu")
-        graphs: tuple[Any, Any, Any] = (gather.graph, assemble.graph, effective.graph)
-        self._gather, self._assemble, self._effective = graphs
+                    given = [s.out.wrench, s.out.implicit, s.out.status, s.out.effective, self.alarm]
+                    inputs = [self.tree, view, world, s.row_array, implicit, self._h, *given]
+                    launch(k.effective_wrench, dim=1, inputs=inputs)
+                launch(k.watch_speeds, dim=1, inputs=[view, world, SPEED_LIMIT, self.alarm])
+
+        self._gather, self._assemble, self._effective = Launches(gather), Launches(assemble), Launches(effective)
 
     # ---- the step -----------------------------------------------------------------------------------
 
@@ -213,11 +241,11 @@ class MujocoCpu:
         Listening.notes = self.notes
         for d in self._moving():
             mujoco.mj_step1(self.model, d)
-        wp.capture_launch(self._gather)
+        self._gather.run()
 
     def assemble(self) -> None:
         """Wrenches and implicit blocks of all modules into MuJoCo."""
-        wp.capture_launch(self._assemble)
+        self._assemble.run()
 
     def advance(self) -> None:
         """Integrate one step; then find what the bodies really got."""
@@ -226,10 +254,29 @@ class MujocoCpu:
             if self.implicit:
                 mujoco.mj_factorM(self.model, d)
             mujoco.mj_step2(self.model, d)
-        wp.capture_launch(self._effective)
+        self._effective.run()
         if self._senses_acceleration:
             for world in np.flatnonzero(~self.frozen):
                 self._sense(int(world))
+
+    def loop(self, launches: Sequence[tuple[Launches, Launches]]) -> Loop | None:
+        """Whole steps without Python, from what modules launch to evaluate and to commit: one round is what
+        `step.advance` does, its second part `step.settle`. None where Python must see every step."""
+        if not FUNCTIONS or self._senses_acceleration:
+            return None
+        if self._loop is None or self._looped != launches:
+            integrate = ("mj_factorM", "mj_step2") if self.implicit else ("mj_step2",)
+            evaluate, commit = [first for first, _ in launches], [second for _, second in launches]
+            before = [*_calls(*evaluate, self._assemble), *self._functions(*integrate), *_calls(self._effective)]
+            after = [*self._functions("mj_step1"), *_calls(self._gather, *commit)]
+            self._loop, self._looped = Loop(before, after, self.alarm), list(launches)
+        Listening.notes = self.notes
+        return self._loop
+
+    def _functions(self, *names: str) -> list[Call]:
+        """Functions of MuJoCo on every world that moves; its errors end the program meanwhile, see `_end`."""
+        calls = [(FUNCTIONS[name], self.model._address, d._address) for d in self._moving() for name in names]
+        return [*_calls(_handle_errors(end=True)), *calls, *_calls(_handle_errors(end=False))]
 
     def _moving(self) -> list[mujoco.MjData]:
         """The worlds that go on; a bad one of a batch stands still."""
@@ -239,10 +286,12 @@ class MujocoCpu:
 
     def freeze(self, world: int) -> None:
         self.frozen[world] = self._any_frozen = True
+        self._loop = None
 
     def thaw(self, worlds: Sequence[int]) -> None:
         self.frozen[list(worlds)] = False
         self._any_frozen = bool(self.frozen.any())
+        self._loop = None
 
     @property
     def alarmed(self) -> bool:
@@ -312,6 +361,10 @@ def compile_spec(spec: mujoco.MjSpec, notes: list[str] | None = None) -> mujoco.
         if notes is not None and line not in notes:
             notes.append(line)
     return model
+
+
+def _calls(*launches: Launches) -> list[Call]:
+    return [call for each in launches for call in each.calls]
 
 
 def _array(values) -> wp.array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time as clock
 import traceback
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 
 from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
 from grouser.errors import GrouserError, InputError, RunStopped
-from grouser.module import Channel, Controller, ForceModule, Shape
+from grouser.module import Channel, Compiled, Controller, ForceModule, Shape
 from grouser.simulation import display
 from grouser.simulation import step as stepping
 from grouser.terrain.elevation import ElevationGrid
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from grouser.recording import RecordingWriter
 
 TILE_RATE = 5.0  # [Hz] at which changed ground is recorded
+DUE = 1e-9  # steps by which a controller may act early: times are rounded
+UNWATCHED = 1000  # steps that may run before Python looks again
+PROGRESS_STEPS = 16  # after which the clock is looked at
 PROGRESS_PERIOD = 0.1  # [s] of wall time between two calls of `progress`
 
 
@@ -58,6 +62,7 @@ class Simulation:
     ):
         """`step` [s]; `recorded_bodies` default: every named body that moves."""
         self.modules, self.controllers, self.ground = list(modules), list(controllers), ground
+        self.compiled = [m for m in self.modules if isinstance(m, Compiled)]  # if all, steps run without Python
         self.step_size, self.worlds = step, worlds
         self.notes: list[str] = list(notes)
         self.engine = MujocoCpu(spec, self.modules, step, implicit, worlds, dtype, self.notes)
@@ -135,14 +140,19 @@ class Simulation:
 
     def step(self, count: int = 1) -> None:
         """Advance by `count` steps."""
-        for _ in range(count):
-            stepping.advance(self)
-            self.steps += 1
+        while count > 0:
+            count -= stepping.advance(self, count)
+
+    def steps_until_due(self) -> int:
+        """After how many steps a controller acts again, at least 1."""
+        if not self._due:
+            return UNWATCHED
+        return max(1, math.ceil(min(self._due) / self.step_size - DUE - self.steps))
 
     def act(self) -> None:
         """Controllers act at the first step at or after their due time and hold until the next."""
         for k, controller in enumerate(self.controllers):
-            if self.time >= self._due[k] - 1e-9 * self.step_size:
+            if self.time >= self._due[k] - DUE * self.step_size:
                 try:
                     for d in self.engine.data:
                         controller.act(self.time, d, d.ctrl)
@@ -319,14 +329,18 @@ class Simulation:
         tiles_every = max(every, round(1 / (TILE_RATE * self.step_size)))
         began = said = clock.perf_counter()
         try:
-            for k in range(total + 1):
+            k = 0
+            while True:
                 if writer is not None and k % every == 0:
                     writer.append(self.time)
                     if self.ground is not None and k % tiles_every == 0:
                         self._record_tiles(writer)
-                if k < total:
-                    self.step()
-                if progress is not None and k % 16 == 0 and clock.perf_counter() - said > PROGRESS_PERIOD:
+                if k == total:
+                    break
+                ahead = min(total - k, PROGRESS_STEPS if progress else UNWATCHED, every - k % every)
+                self.step(ahead)
+                k += ahead
+                if progress is not None and clock.perf_counter() - said > PROGRESS_PERIOD:
                     said = clock.perf_counter()
                     progress(self.time)
         finally:

@@ -2,28 +2,55 @@
 
 It begins where the last one ended: kinematics known, modules committed, nothing owed. In the order of
 architecture: controllers act, modules evaluate at the old state, MuJoCo integrates, modules commit at the new.
+Where modules are nothing but launches, steps between two acts of controllers run as one compiled loop.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from grouser.launches import Loop
     from grouser.simulation.simulation import Simulation
 
 
-def advance(sim: Simulation) -> None:
-    """One step of `sim.step_size`."""
-    h, engine = sim.step_size, sim.engine
+def advance(sim: Simulation, most: int) -> int:
+    """Up to `most` steps of `sim.step_size`, until a controller is due again; how many."""
     sim.act()  # controllers and battery, held until the next time they are due
+    left = count = min(most, sim.steps_until_due())
+    while left > 0:
+        loop, ahead = compiled_loop(sim)
+        done = loop.run(min(left, ahead)) if loop else integrate(sim)
+        left -= done
+        sim.steps += done - 1  # the last one is not settled yet
+        sim.time = (sim.steps + 1) * sim.step_size
+        if sim.engine.alarmed:  # before the next commit sets its own status
+            sim.explain_alarm()
+            loop = None  # worlds may stand still from now on
+        if loop:
+            loop.finish()
+        else:
+            settle(sim)
+        sim.steps += 1
+    return count
+
+
+def compiled_loop(sim: Simulation) -> tuple[Loop | None, int]:
+    """Whole steps without Python and how many of them; none where a module must see each."""
+    if len(sim.compiled) < len(sim.modules):
+        return None, 1
+    ahead = min((module.steps_ahead() for module in sim.compiled), default=sys.maxsize)
+    return sim.engine.loop([module.launches(sim.step_size) for module in sim.compiled]), ahead
+
+
+def integrate(sim: Simulation) -> int:
+    """One step but for its end."""
     for module in sim.modules:
-        module.evaluate(h)  # wrench and implicit block, committed state untouched
-    engine.assemble()  # into xfrc_applied and the mass matrix
-    engine.advance()  # mj_step2; then what the bodies really got
-    sim.time = (sim.steps + 1) * h
-    if engine.alarmed:  # before the next commit sets its own status
-        sim.explain_alarm()
-    settle(sim)
+        module.evaluate(sim.step_size)  # wrench and implicit block, committed state untouched
+    sim.engine.assemble()  # into xfrc_applied and the mass matrix
+    sim.engine.advance()  # mj_step2; then what the bodies really got
+    return 1
 
 
 def settle(sim: Simulation) -> None:

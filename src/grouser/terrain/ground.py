@@ -183,12 +183,21 @@ class Ground:
 
     def ensure(self, spare: int) -> bool:
         """Keep `spare` free tiles in every world; true when arrays were replaced."""
-        used = self._used if self.device == "cpu" else self.arrays.used.numpy()
-        most = int(used[0]) if self.worlds == 1 else int(used.max())
+        most = self._most_used()
         if most + spare <= self._capacity:
             return False
         self.grow(max(2 * self.capacity, most + spare))
         return True
+
+    def room_for(self, spare: int) -> int:
+        """How many times `spare` tiles can be taken up, at least once."""
+        self.ensure(spare)
+        return (self._capacity - self._most_used()) // spare
+
+    def _most_used(self) -> int:
+        """Tiles of the world that has most."""
+        used = self._used if self.device == "cpu" else self.arrays.used.numpy()
+        return int(used[0]) if self.worlds == 1 else int(used.max())
 
     def grow(self, capacity: int) -> None:
         a = self.arrays

@@ -17,6 +17,7 @@ from grouser.contact.convex import types as ct
 from grouser.contact.convex.kernels import convex_kernels
 from grouser.contact.convex.parts import ConvexPart, Material
 from grouser.errors import InputError
+from grouser.launches import Launches
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain.course import Course, Seams
@@ -155,7 +156,7 @@ class ConvexContact:
         self._make_solids(rows)
         self._make_room()
         self._make_coal()
-        self._graphs: dict[str, Any] = {}
+        self._launches: dict[str, Launches] = {}
 
     def _reals(self, values, dtype=None) -> wp.array:
         return wp.array(
@@ -310,7 +311,7 @@ class ConvexContact:
         self._set_step(h)
         self._run("search", self._launch_search)
         self._collide()
-        self._run("press", lambda: self._launch_press(self.out))
+        self._run("press", lambda launch: self._launch_press(launch, self.out))
 
     def commit(self, h: float) -> None:
         self._set_step(h)
@@ -350,16 +351,12 @@ class ConvexContact:
             else:
                 touch[k] = 0
 
-    def _run(self, name: str, launch) -> None:
-        """Replay a captured launch; capture it the first time."""
-        if name not in self._graphs:
-            wp.load_module(self.kernels.module, device="cpu")
-            with wp.ScopedCapture(device="cpu") as capture:
-                launch()
-            self._graphs[name] = capture.graph
-        wp.capture_launch(self._graphs[name])
+    def _run(self, name: str, record) -> None:
+        if name not in self._launches:
+            self._launches[name] = Launches(record)
+        self._launches[name].run()
 
-    def _launch_search(self) -> None:
+    def _launch_search(self, launch) -> None:
         m = self.motion
         inputs = [
             self._device_solids,
@@ -371,19 +368,19 @@ class ConvexContact:
             m.velocity,
             m.spin,
         ]
-        wp.launch(self.kernels.search, dim=1, inputs=inputs, device="cpu")
+        launch(self.kernels.search, 1, inputs)
 
-    def _launch_press(self, out: Outputs) -> None:
+    def _launch_press(self, launch, out: Outputs) -> None:
         inputs = [self._device_solids, self._places, self._found, self._sticks, self._trial, self._contacts]
-        wp.launch(self.kernels.press, dim=1, inputs=[*inputs, out.wrench, out.implicit, out.status], device="cpu")
+        launch(self.kernels.press, 1, [*inputs, out.wrench, out.implicit, out.status])
 
-    def _launch_stick(self) -> None:
+    def _launch_stick(self, launch) -> None:
         m = self.motion
         inputs = [
             self._device_solids, self._places, self._sticks, self._trial, self._contacts, self._felt, m.position,
             m.velocity, m.spin,
         ]  # fmt: skip
-        wp.launch(self.kernels.stick, dim=1, inputs=inputs, device="cpu")
+        launch(self.kernels.stick, 1, inputs)
 
     def look(self) -> None:
         """Contact as it is now, for channels: the state stays, and so do the outputs."""
@@ -391,7 +388,7 @@ class ConvexContact:
         self._set_step(0.0)
         self._run("search", self._launch_search)
         self._collide()
-        self._run("look", lambda: self._launch_press(self._now))
+        self._run("look", lambda launch: self._launch_press(launch, self._now))
         self._set_step(before)
 
     # ---- state, channels ------------------------------------------------------------------------------

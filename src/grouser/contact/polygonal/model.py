@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from grouser.contact.polygonal.kernels import polygonal_kernels
 from grouser.contact.polygonal.pairs import Pair, check_pairs
 from grouser.contact.polygonal.shape import Shape, tree_boxes, tree_depth
 from grouser.errors import InputError
+from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 
@@ -136,7 +138,7 @@ class PolygonalModule:
         self._places, self._lists, self._elements, self._sums = (
             self._make_places(), self._make_lists(), self._make_elements(), self._make_sums()
         )  # fmt: skip
-        self._graphs: dict[str, Any] = {}
+        self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
 
     def _array(self, values, dtype, kind=None) -> wp.array:
         return wp.array(np.ascontiguousarray(values, kind), dtype=dtype, device=self.device)
@@ -247,46 +249,41 @@ class PolygonalModule:
     # ---- the step -------------------------------------------------------------------------------------
 
     def evaluate(self, h: float) -> None:
-        self._run("evaluate", h, self._launch_evaluate)
+        self.launches(h)[0].run()
 
     def commit(self, h: float) -> None:
-        self._run("commit", h, self._launch_commit)
+        self.launches(h)[1].run()
 
-    def _run(self, name: str, h: float, launch) -> None:
-        """Replay a captured launch; capture it the first time."""
+    def steps_ahead(self) -> int:
+        return sys.maxsize
+
+    def launches(self, h: float) -> tuple[Launches, Launches]:
         if h != self._h:
             self._h = h
             self._step.fill_(h)
-        if name not in self._graphs:
-            wp.load_module(self.kernels.module, device=self.device)
-            with wp.ScopedCapture(device=self.device) as capture:
-                launch()
-            self._graphs[name] = capture.graph
-        wp.capture_launch(self._graphs[name])
+        return self._launches.recorded()
 
-    def _launch_evaluate(self) -> None:
+    def _launch_evaluate(self, launch) -> None:
         """Poses at the end of the step, contact polygons, sums to the bodies."""
         k, m = self.kernels, self.motion
         by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
         moving = [m.position, m.rotation, m.velocity, m.spin]
         q, places, lists, sums = self._pairs, self._places, self._lists, self._sums
-        wp.launch(k.place_ahead, dim=by_pair, inputs=[q, places, sums, *moving], device=self.device)
-        wp.launch(
-            k.press, dim=by_lane, inputs=[self._shapes, q, places, lists, self._elements, sums], device=self.device
-        )
+        launch(k.place_ahead, by_pair, [q, places, sums, *moving])
+        launch(k.press, by_lane, [self._shapes, q, places, lists, self._elements, sums])
         outputs = [self.out.wrench, self.out.implicit, self.out.status]
-        wp.launch(k.gather, dim=self.worlds, inputs=[q, places, lists, sums, *outputs], device=self.device)
+        launch(k.gather, self.worlds, [q, places, lists, sums, *outputs])
 
-    def _launch_commit(self) -> None:
+    def _launch_commit(self, launch) -> None:
         """Stick points go on with the motion at the end of the step; lists are made anew where a pair moved on."""
         k, m = self.kernels, self.motion
         by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
         moving = [m.position, m.rotation, m.velocity, m.spin]
         q, places, lists, sums = self._pairs, self._places, self._lists, self._sums
-        wp.launch(k.place_now, dim=by_pair, inputs=[q, places, sums, *moving], device=self.device)
-        wp.launch(k.stick, dim=by_lane, inputs=[self._shapes, q, places, lists, self._elements], device=self.device)
-        wp.launch(k.check_lists, dim=by_pair, inputs=[q, places, lists, sums], device=self.device)
-        wp.launch(k.search, dim=by_lane, inputs=[self._shapes, q, lists], device=self.device)
+        launch(k.place_now, by_pair, [q, places, sums, *moving])
+        launch(k.stick, by_lane, [self._shapes, q, places, lists, self._elements])
+        launch(k.check_lists, by_pair, [q, places, lists, sums])
+        launch(k.search, by_lane, [self._shapes, q, lists])
 
     # ---- state, channels ------------------------------------------------------------------------------
 

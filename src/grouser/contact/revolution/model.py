@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from grouser.contact.revolution.bodies import RevolutionBody, RevolutionPair
 from grouser.contact.revolution.kernels import revolution_kernels
 from grouser.contact.revolution.profile import Profile, check_samples
 from grouser.errors import InputError
+from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 
@@ -123,7 +125,7 @@ class RevolutionContact:
         self._places, self._lists, self._elements, self._sums = (
             self._make_places(), self._make_lists(), self._make_elements(), self._make_sums()
         )  # fmt: skip
-        self._graphs: dict[str, Any] = {}
+        self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
         self._put_profiles(range(self.worlds))
 
     def _array(self, values, dtype, kind=None) -> wp.array:
@@ -305,54 +307,51 @@ class RevolutionContact:
     # ---- the step -------------------------------------------------------------------------------------
 
     def evaluate(self, h: float) -> None:
-        self._run("evaluate", h, self._launch_evaluate)
+        self.launches(h)[0].run()
 
     def commit(self, h: float) -> None:
-        self._run("commit", h, self._launch_commit)
+        self.launches(h)[1].run()
 
-    def _run(self, name: str, h: float, launch) -> None:
-        """Replay a captured launch; capture it the first time."""
+    def steps_ahead(self) -> int:
+        return sys.maxsize
+
+    def launches(self, h: float) -> tuple[Launches, Launches]:
         if h != self._h:
             self._h = h
             self._step.fill_(h)
-        if name not in self._graphs:
-            wp.load_module(self.kernels.module if self.fused else self.kernels.lanes_module, device=self.device)
-            with wp.ScopedCapture(device=self.device) as capture:
-                launch()
-            self._graphs[name] = capture.graph
-        wp.capture_launch(self._graphs[name])
+        return self._launches.recorded()
 
     def _launch(self, kernel, dim, *inputs) -> None:
         wp.launch(kernel, dim=dim, inputs=list(inputs), device=self.device)
 
-    def _launch_evaluate(self) -> None:
+    def _launch_evaluate(self, launch) -> None:
         """Poses at the end of the step, elements against sections, sums to the bodies."""
         k, m, where = self.kernels, self.motion, (self._sections, self._rounds, self._pairs, self._places, self._lists)
         e, sums = self._elements, self._sums
         moving = (m.position, m.rotation, m.velocity, m.spin)
         outputs = (self.out.wrench, self.out.implicit, self.out.status)
         if self.fused:
-            self._launch(k.evaluate_world, self.worlds, *where, e, sums, *moving, *outputs)
+            launch(k.evaluate_world, self.worlds, [*where, e, sums, *moving, *outputs])
             return
         by_pair = (self.worlds, len(self.pairs))
-        self._launch(k.shape_up_surfaces, (self.worlds, len(self.surfaces)), self._sections)
-        self._launch(k.place_pairs_ahead, by_pair, *where, e, sums, *moving)
-        self._launch(k.search_lanes, (*by_pair, self.lanes), *where)
-        self._launch(k.press_lanes, (*by_pair, self.lanes), *where, e, sums)
-        self._launch(k.gather_worlds, self.worlds, self._pairs, self._places, sums, *outputs)
+        launch(k.shape_up_surfaces, (self.worlds, len(self.surfaces)), [self._sections])
+        launch(k.place_pairs_ahead, by_pair, [*where, e, sums, *moving])
+        launch(k.search_lanes, (*by_pair, self.lanes), [*where])
+        launch(k.press_lanes, (*by_pair, self.lanes), [*where, e, sums])
+        launch(k.gather_worlds, self.worlds, [self._pairs, self._places, sums, *outputs])
 
-    def _launch_commit(self) -> None:
+    def _launch_commit(self, launch) -> None:
         """Stick points go on with the motion at the end of the step."""
         k, m, e, sums = self.kernels, self.motion, self._elements, self._sums
         rounds, pairs, places = self._rounds, self._pairs, self._places
         moving = (m.position, m.rotation, m.velocity, m.spin)
         if self.fused:
-            self._launch(k.commit_world, self.worlds, self._sections, rounds, pairs, places, e, sums, *moving)
+            launch(k.commit_world, self.worlds, [self._sections, rounds, pairs, places, e, sums, *moving])
             return
         by_pair = (self.worlds, len(self.pairs))
-        self._launch(k.place_pairs_now, by_pair, rounds, pairs, places, sums, *moving)
-        self._launch(k.stick_lanes, (*by_pair, self.lanes), self._sections, rounds, pairs, places, e)
-        self._launch(k.count_steps, self.worlds, e)
+        launch(k.place_pairs_now, by_pair, [rounds, pairs, places, sums, *moving])
+        launch(k.stick_lanes, (*by_pair, self.lanes), [self._sections, rounds, pairs, places, e])
+        launch(k.count_steps, self.worlds, [e])
 
     # ---- state, channels ------------------------------------------------------------------------------
 

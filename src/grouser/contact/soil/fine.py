@@ -429,12 +429,12 @@ class FineLauncher:
         m.position, m.rotation, m.velocity, m.spin = motion.position, motion.rotation, motion.velocity, motion.spin
         return m
 
-    def commit(self, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
+    def commit(self, launch, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
         g, o, b, w, m, k = ground, options, bodies, window, self._view(motion), self.kernels
         nodes, blocks = (worlds, w.side**2), (worlds, w.blocks**2)
 
         def go(kernel, dim, *inputs):
-            wp.launch(kernel, dim=dim, inputs=list(inputs), device=self.device)
+            launch(kernel, dim, list(inputs))
 
         for body, surface in enumerate(surfaces):
             vertices, triangles = (worlds, len(surface.vertices)), (worlds, len(surface.triangles))
@@ -467,10 +467,10 @@ class FineLauncher:
             go(k.scatter, nodes, g, b, w, body)
             go(k.finish, worlds, g, o, b, w, m, body, out.status)
 
-    def evaluate(self, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
+    def evaluate(self, launch, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
         g, o, b, w, m, k = ground, options, bodies, window, self._view(motion), self.kernels
         nodes = (worlds, w.side**2)
         for body in range(len(surfaces)):
-            wp.launch(k.predict, dim=nodes, inputs=[g, o, b, w, m, body], device=self.device)
-            wp.launch(k.force, dim=nodes, inputs=[g, o, b, w, m, body], device=self.device)
-            wp.launch(k.sum_up, dim=worlds, inputs=[g, b, w, body, out.wrench, out.implicit], device=self.device)
+            launch(k.predict, nodes, [g, o, b, w, m, body])
+            launch(k.force, nodes, [g, o, b, w, m, body])
+            launch(k.sum_up, worlds, [g, b, w, body, out.wrench, out.implicit])

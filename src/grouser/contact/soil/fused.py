@@ -497,11 +497,11 @@ class FusedLauncher:
         self.kernels, self.device = fused_kernels(name), device
         self.module = self.kernels.module
 
-    def commit(self, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
+    def commit(self, launch, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
         inputs = [ground, options, bodies, window, motion.position, motion.rotation, motion.velocity, motion.spin]
-        wp.launch(self.kernels.commit_world, dim=worlds, inputs=[*inputs, out.status], device=self.device)
+        launch(self.kernels.commit_world, worlds, [*inputs, out.status])
 
-    def evaluate(self, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
+    def evaluate(self, launch, ground, options, bodies, window, motion, out, worlds: int, surfaces) -> None:
         inputs = [ground, options, bodies, window, motion.position, motion.rotation, motion.velocity, motion.spin]
         outputs = [out.wrench, out.implicit]
-        wp.launch(self.kernels.evaluate_world, dim=worlds, inputs=[*inputs, *outputs], device=self.device)
+        launch(self.kernels.evaluate_world, worlds, [*inputs, *outputs])

@@ -17,6 +17,7 @@ from grouser.contact.soil.fused import FusedLauncher
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.surface import Surface
 from grouser.errors import InputError
+from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import Soil
@@ -126,7 +127,8 @@ class SoilModule:
         self._window = self._make_window()
         self._observation = Observation(self.ground, motion, rows, out, self._window)
         self._spare = len(self.bodies) * (self._window.side // TILE + 2) ** 2
-        self._graphs: dict[str, tuple[int, Any]] = {}
+        evaluate, commit = self._record(self._launcher.evaluate), self._record(self._launcher.commit)
+        self._launches = StepLaunches(evaluate, commit, device)
         self.ground.ensure(self._spare)
 
     def _make_options(self):
@@ -245,29 +247,36 @@ class SoilModule:
     # ---- the step -----------------------------------------------------------------------------------
 
     def evaluate(self, h: float) -> None:
-        self._run("evaluate", h, self._launcher.evaluate)
+        self.launches(h)[0].run()
 
     def commit(self, h: float) -> None:
-        self._run("commit", h, self._launcher.commit)
+        self.launches(h)[1].run()
         self.ground.ensure(self._spare)
 
-    def _run(self, name: str, h: float, launch) -> None:
-        """Replay a captured launch; capture it anew where arrays were replaced."""
+    def steps_ahead(self) -> int:
+        """Each step may take up the tiles under all windows."""
+        return self.ground.room_for(self._spare)
+
+    def launches(self, h: float) -> tuple[Launches, Launches]:
         if h != self._h:
             self._h = h
             self._step.fill_(h)
             self._options.erosion_steps.fill_(self._erosion_steps(h))
-        captured = self._graphs.get(name)
-        if captured is None or captured[0] != self.ground.generation:
-            wp.load_module(self._launcher.module, device=self.device)
-            with wp.ScopedCapture(device=self.device) as capture:
-                launch(
-                    self.ground.arrays, self._options, self._bodies, self._window, self.motion, self.out,
-                    self.worlds, list(self.surfaces.values()),
-                )  # fmt: skip
-            graph: Any = capture.graph
-            captured = self._graphs[name] = (self.ground.generation, graph)
-        wp.capture_launch(captured[1])
+        return self._launches.recorded(self.ground.generation)
+
+    def _record(self, half):
+        """Launches of one half of the step on the arrays there are now."""
+        return lambda launch: half(
+            launch,
+            self.ground.arrays,
+            self._options,
+            self._bodies,
+            self._window,
+            self.motion,
+            self.out,
+            self.worlds,
+            list(self.surfaces.values()),
+        )
 
     # ---- state, channels ----------------------------------------------------------------------------
 

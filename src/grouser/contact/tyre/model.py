@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ import warp as wp
 from grouser.contact.tyre.kernels import BEYOND, CLOSER_STEPS, tyre_kernels
 from grouser.contact.tyre.parameters import WheelUnit
 from grouser.errors import InputError
+from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain import checks
@@ -74,7 +76,7 @@ class TyreModule:
         self._wheels = self._make_wheels()
         self._terrain = self._make_terrain()
         self._touch = self._make_touch()
-        self._graphs: dict[str, Any] = {}
+        self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
 
     def _make_wheels(self) -> wp.array:
         table: Any = np.zeros(len(self.wheels), dtype=self.kernels.Wheel.numpy_dtype())
@@ -127,42 +129,32 @@ class TyreModule:
     # ---- the step -------------------------------------------------------------------------------------
 
     def evaluate(self, h: float) -> None:
-        if isinstance(self.terrain, Ground) and self.terrain.generation != self._generation:
-            self._terrain = self._make_terrain()
-            self._graphs.clear()
-        self._run("evaluate", h, self._launch_evaluate)
+        self.launches(h)[0].run()
 
     def commit(self, h: float) -> None:
-        self._run("commit", h, self._launch_commit)
+        self.launches(h)[1].run()
 
-    def _run(self, name: str, h: float, launch) -> None:
-        """Replay a captured launch; capture it the first time."""
+    def steps_ahead(self) -> int:
+        return sys.maxsize
+
+    def launches(self, h: float) -> tuple[Launches, Launches]:
         if h != self._h:
             self._h = h
             self._step.fill_(h)
-        if name not in self._graphs:
-            wp.load_module(self.kernels.module, device=self.device)
-            with wp.ScopedCapture(device=self.device) as capture:
-                launch()
-            self._graphs[name] = capture.graph
-        wp.capture_launch(self._graphs[name])
+        if isinstance(self.terrain, Ground) and self.terrain.generation != self._generation:
+            self._terrain = self._make_terrain()
+        return self._launches.recorded(self._generation)
 
-    def _launch_evaluate(self) -> None:
+    def _launch_evaluate(self, launch) -> None:
         m, out = self.motion, self.out
-        wp.launch(
-            self.kernels.evaluate, dim=self.worlds, device=self.device,
-            inputs=[
-                self._wheels, self._terrain, self._rows, self._step, m.position, m.rotation, m.velocity, m.spin,
-                self._touch, out.wrench, out.implicit, out.status,
-            ],
-        )  # fmt: skip
+        inputs = [self._wheels, self._terrain, self._rows, self._step, m.position, m.rotation, m.velocity, m.spin]
+        outputs = [self._touch, out.wrench, out.implicit, out.status]
+        launch(self.kernels.evaluate, self.worlds, [*inputs, *outputs])
 
-    def _launch_commit(self) -> None:
+    def _launch_commit(self, launch) -> None:
         m = self.motion
-        wp.launch(
-            self.kernels.commit, dim=self.worlds, device=self.device,
-            inputs=[self._wheels, self._rows, self._step, m.velocity, m.spin, self.out.effective, self._touch],
-        )  # fmt: skip
+        inputs = [self._wheels, self._rows, self._step, m.velocity, m.spin, self.out.effective, self._touch]
+        launch(self.kernels.commit, self.worlds, inputs)
 
     # ---- state, channels ------------------------------------------------------------------------------
 
