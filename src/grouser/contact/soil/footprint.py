@@ -46,18 +46,23 @@ def footprint_stages(name: str) -> SimpleNamespace:
         r1 = wp.min(int(wp.ceil(y + across)), g.rows - 1) + 1
         c0 = wp.max(int(wp.floor(x - along)), 0)
         c1 = wp.min(int(wp.ceil(x + along)), g.columns - 1) + 1
-        top = -far
+        top = real(-far)
         for ti in range(r0 / tile, (r1 - 1) / tile + 1):
             for tj in range(c0 / tile, (c1 - 1) / tile + 1):
                 index = g.table[world, ti, tj]
                 i1 = wp.min(r1, (ti + 1) * tile)
                 j1 = wp.min(c1, (tj + 1) * tile)
-                for i in range(wp.max(r0, ti * tile), i1):
-                    for j in range(wp.max(c0, tj * tile), j1):
+                i = int(wp.max(r0, ti * tile))
+                while i < i1:
+                    j = int(wp.max(c0, tj * tile))
+                    while j < j1:
                         if index >= 0:
-                            top = wp.max(top, g.levels[world, index, i - ti * tile, j - tj * tile][0])
+                            z = g.levels[world, index, natural(i - ti * tile), natural(j - tj * tile)][0]
+                            top = wp.where(z > top, z, top)
                         else:
                             top = wp.max(top, base_height(g, i, j))
+                        j += 1
+                    i += 1
         win.top[slot] = top
         win.lowest[slot] = vec3(real(0.0), real(0.0), far)
         win.extent[slot, 0] = far
@@ -249,6 +254,17 @@ def footprint_stages(name: str) -> SimpleNamespace:
         win.box[slot, t.HIT + 3] = wp.min(win.box[slot, t.HIT + 3], win.box[slot, t.COLUMNS] - 2)
 
     @wp.func
+    def least(a: real, b: real):
+        """The least of a, b and 0, without the care wp.min takes of what is not a number."""
+        c = wp.where(a < b, a, b)
+        return wp.where(c < real(0.0), c, real(0.0))
+
+    @wp.func
+    def greatest(a: real, b: real):
+        c = wp.where(a > b, a, b)
+        return wp.where(c > real(0.0), c, real(0.0))
+
+    @wp.func
     def raster_triangle(g: Ground, b: Bodies, win: Window, world: int, slot: int, triangle: int, mode: int):
         """Lowest point of a downward triangle over each node inside it (not 003 eq. 9: vertices are biased).
 
@@ -267,39 +283,48 @@ def footprint_stages(name: str) -> SimpleNamespace:
             xc = C[0] - A[0]
             yc = C[1] - A[1]
             area = xb * yc - xc * yb
-            zero = real(0.0)
+            one = real(1.0)
             if area < flat:
                 bow = b.bulge[triangle]
                 down = area * g.spacing * g.spacing * bow[3]  # vertical part of the outward normal
                 if down > upright:
                     return
-                j0 = wp.max(int(wp.ceil(x + wp.min(wp.min(xb, xc), zero) - slack)), 0)
-                j1 = wp.min(int(wp.floor(x + wp.max(wp.max(xb, xc), zero) + slack)), win.box[slot, t.COLUMNS] - 1)
-                i0 = wp.max(int(wp.ceil(y + wp.min(wp.min(yb, yc), zero) - slack)), 0)
-                i1 = wp.min(int(wp.floor(y + wp.max(wp.max(yb, yc), zero) + slack)), win.box[slot, t.ROWS] - 1)
-                per = real(1.0) / area
-                if i0 <= i1 and j0 <= j1:
-                    widen_box(win, slot, t.HIT, i0, i1, j0, j1, mode)
-                for i in range(i0, i1 + 1):
-                    for j in range(j0, j1 + 1):
-                        dx = real(j) - x
-                        dy = real(i) - y
-                        u = (dx * yc - dy * xc) * per
-                        v = (dy * xb - dx * yb) * per
-                        if u >= -slack and v >= -slack and u + v <= real(1.0) + slack:
-                            w = real(1.0) - u - v
-                            z = A[2] + u * (B[2] - A[2]) + v * (C[2] - A[2])
-                            z += down * (bow[0] * w * u + bow[1] * u * v + bow[2] * v * w)
-                            k = natural((slot * win.side + i) * win.side + j)
-                            if mode == 0:
-                                if z < win.under[k]:
-                                    win.under[k] = z
-                                    win.triangle[k] = triangle
-                            elif mode == 1:
-                                wp.atomic_min(win.under, k, z)
-                                win.triangle[k] = b.triangles.shape[0]
-                            elif z == win.under[k]:
-                                wp.atomic_min(win.triangle, k, triangle)
+                j0 = wp.max(int(wp.ceil(x + least(xb, xc) - slack)), 0)
+                j1 = wp.min(int(wp.floor(x + greatest(xb, xc) + slack)), win.box[slot, t.COLUMNS] - 1)
+                i0 = wp.max(int(wp.ceil(y + least(yb, yc) - slack)), 0)
+                i1 = wp.min(int(wp.floor(y + greatest(yb, yc) + slack)), win.box[slot, t.ROWS] - 1)
+                if i0 > i1 or j0 > j1:
+                    return
+                widen_box(win, slot, t.HIT, i0, i1, j0, j1, mode)
+                per = one / area
+                zb = B[2] - A[2]
+                zc = C[2] - A[2]
+                i = int(i0)
+                j = int(j0)
+                while i <= i1:  # rows and columns in one loop with nothing to guess but its end
+                    dx = real(j) - x
+                    dy = real(i) - y
+                    u = (dx * yc - dy * xc) * per
+                    v = (dy * xb - dx * yb) * per
+                    w = one - u - v
+                    z = A[2] + u * zb + v * zc
+                    z += down * (bow[0] * w * u + bow[1] * u * v + bow[2] * v * w)
+                    z = wp.where(u >= -slack, z, far)
+                    z = wp.where(v >= -slack, z, far)
+                    z = wp.where(u + v <= one + slack, z, far)
+                    k = natural((slot * win.side + i) * win.side + j)
+                    if mode == 0:
+                        before = win.under[k]
+                        win.under[k] = wp.where(z < before, z, before)
+                        win.triangle[k] = wp.where(z < before, triangle, win.triangle[k])
+                    elif z < seen:
+                        if mode == 1:
+                            wp.atomic_min(win.under, k, z)
+                            win.triangle[k] = b.triangles.shape[0]
+                        elif z == win.under[k]:
+                            wp.atomic_min(win.triangle, k, triangle)
+                    i = wp.where(j < j1, i, i + 1)
+                    j = wp.where(j < j1, j + 1, j0)
 
     @wp.func
     def reach_out(win: Window, slot: int, i: int, j: int, much: vec4, mode: int):

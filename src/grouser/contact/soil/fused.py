@@ -1,6 +1,7 @@
 """Fused kernels: one thread a world with the loops inside, two launches a step. For few worlds on a CPU.
 
-They call the same stages in the same order as the fine kernels; on the CPU both agree bit for bit.
+They call the same stages in the same order as the fine kernels; on the CPU both agree bit for bit. Inner loops are
+`while`: a `for` of Warp carries its step along, which costs as much as a light body.
 """
 
 from functools import cache
@@ -44,32 +45,44 @@ def fused_kernels(name: str) -> SimpleNamespace:
     module = wp.get_module(f"grouser.contact.soil.{name}")
     module.options["enable_backward"] = False
 
-    @wp.func
-    def see_vertex(win: Window, slot: int, at: vec3, cut: real, lean: vec2):
-        if at[2] < cut:
-            win.extent[slot, 0] = wp.min(win.extent[slot, 0], at[0])
-            win.extent[slot, 1] = wp.max(win.extent[slot, 1], at[0])
-            win.extent[slot, 2] = wp.min(win.extent[slot, 2], at[1])
-            win.extent[slot, 3] = wp.max(win.extent[slot, 3], at[1])
-        if lies_deeper(at, win.lowest[slot], lean):
-            win.lowest[slot] = at
+    @wp.func_native(t.without_gaps(g=Ground, o=Options, b=Bodies, win=Window))
+    def assume_packed(g: Ground, o: Options, b: Bodies, win: Window): ...
 
     @wp.func
     def place_body(g: Ground, b: Bodies, win: Window, world: int, body: int, slot: int, pos: vec3, R: mat33):
         cut = win.top[slot] + g.spacing
         lean = ground_lean(g, pos)
         last = b.first_vertex[body + 1]
+        x0 = real(win.extent[slot, 0])
+        x1 = real(win.extent[slot, 1])
+        y0 = real(win.extent[slot, 2])
+        y1 = real(win.extent[slot, 3])
+        low = win.lowest[slot]
         for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
             first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * chunk
             end = wp.min(first + chunk, last)
             if chunk_is_near(g, b, win, body, slot, c, pos, R):
                 b.near[world, c] = 1
-                for v in range(first, end):
-                    see_vertex(win, slot, place_vertex(g, b, world, v, pos, R), cut, lean)
+                v = int(first)
+                while v < end:
+                    at = place_vertex(g, b, world, v, pos, R)
+                    if at[2] < cut:
+                        x0 = wp.where(at[0] < x0, at[0], x0)
+                        x1 = wp.where(at[0] > x1, at[0], x1)
+                        y0 = wp.where(at[1] < y0, at[1], y0)
+                        y1 = wp.where(at[1] > y1, at[1], y1)
+                    if lies_deeper(at, low, lean):
+                        low = at
+                    v += 1
             elif b.near[world, c] == 1:
                 b.near[world, c] = 0
                 for v in range(first, end):
                     forget_vertex(b, world, v)
+        win.extent[slot, 0] = x0
+        win.extent[slot, 1] = x1
+        win.extent[slot, 2] = y0
+        win.extent[slot, 3] = y1
+        win.lowest[slot] = low
 
     @wp.func
     def raster_body(g: Ground, b: Bodies, win: Window, world: int, body: int, slot: int, pos: vec3, R: mat33):
@@ -122,15 +135,20 @@ def fused_kernels(name: str) -> SimpleNamespace:
         even = real(0.0)
         push = real(0.0)
         drag = real(0.0)
-        for q in range(borders):
-            we, wpu, wd = border_weights(spoil, win.place[start + q])
-            win.weights[start + q] = vec3(we, wpu, wd)
+        end = start + borders
+        q = int(start)
+        while q < end:
+            we, wpu, wd = border_weights(spoil, win.place[natural(q)])
+            win.weights[natural(q)] = vec3(we, wpu, wd)
             even += we
             push += wpu
             drag += wd
+            q += 1
         spoil = share_out(spoil, even, push, drag)
-        for q in range(borders):
-            win.received[start + q] = win.received[start + q] + receive(spoil, win.weights[start + q])
+        q = int(start)
+        while q < end:
+            win.received[natural(q)] = win.received[natural(q)] + receive(spoil, win.weights[natural(q)])
+            q += 1
 
     @wp.func
     def displace(g: Ground, o: Options, b: Bodies, win: Window, world: int, body: int, slot: int,
@@ -149,8 +167,10 @@ def fused_kernels(name: str) -> SimpleNamespace:
         m0 = int(columns)
         m1 = int(-1)
         removed = real(0.0)
+        last_column = win.box[slot, t.HIT + 3]
         for i in range(win.box[slot, t.HIT], win.box[slot, t.HIT + 1] + 1):
-            for j in range(win.box[slot, t.HIT + 2], win.box[slot, t.HIT + 3] + 1):
+            j = int(win.box[slot, t.HIT + 2])
+            while j <= last_column:
                 k = natural(start + i * win.side + j)
                 touched = touch_node(g, o, b, win, world, body, k)
                 if touched > 0:
@@ -165,6 +185,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     j0 = wp.min(j0, j)
                     j1 = wp.max(j1, j)
                     removed += win.sunk[k]
+                j += 1
         win.box[slot, t.CONTACTS] = contacts
         win.box[slot, t.NEAR] = n0
         win.box[slot, t.NEAR + 1] = n1
@@ -179,12 +200,14 @@ def fused_kernels(name: str) -> SimpleNamespace:
         borders = int(0)
         edges = int(0)
         for i in range(wp.max(n0 - 1, 1), wp.min(n1 + 2, rows - 1)):
-            for j in range(wp.max(m0 - 1, 1), wp.min(m1 + 2, columns - 1)):
+            j = int(wp.max(m0 - 1, 1))
+            while j < wp.min(m1 + 2, columns - 1):
                 k = natural(start + i * win.side + j)
                 if mark_border(win, k) == 1:
-                    win.listed[start + borders] = i * win.side + j
-                    win.place[start + borders] = vec2(real(j), real(i))
+                    win.listed[natural(start + borders)] = i * win.side + j
+                    win.place[natural(start + borders)] = vec2(real(j), real(i))
                     borders += 1
+                j += 1
         win.box[slot, t.BORDERS] = borders
         if b.from_patch[body] == 1:
             for i in range(i0, i1 + 1):
@@ -200,11 +223,12 @@ def fused_kernels(name: str) -> SimpleNamespace:
         first_node = corner(g, win, slot, pos)
         if o.spoil == 1 and borders > 0:
             for i in range(i0, i1 + 1):
-                for j in range(j0, j1 + 1):
-                    k = natural(start + i * win.side + j)
-                    if win.mark[k] == t.CONTACT:
+                j = int(j0)
+                while j <= j1:
+                    if win.mark[natural(start + i * win.side + j)] == t.CONTACT:
                         if dig_node(g, o, win, slot, i, j, first_node, vel, spin) == 1:
                             dug += 1
+                    j += 1
         if removed == real(0.0) and dug == 0:
             return
         win.box[slot, t.CHANGED] = 1
@@ -221,29 +245,33 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     pile_up(o, win, start + win.listed[start + q], win.received[start + q])
         compressed = real(0.0)
         for i in range(i0, i1 + 1):
-            for j in range(j0, j1 + 1):
+            j = int(j0)
+            while j <= j1:
                 k = natural(start + i * win.side + j)
                 if win.mark[k] == t.CONTACT:
                     compressed += wp.where(kept == 1, real(1.0), o.soils[natural(win.soil[k])].chi) * win.sunk[k]
                     sink_node(o, win, k, kept)
+                j += 1
         win.tally[slot, t.REMOVED] = win.tally[slot, t.REMOVED] + removed
         win.tally[slot, t.COMPRESSED] = win.tally[slot, t.COMPRESSED] + compressed
 
     @wp.func
-    def put_in_line(win: Window, start: int, node: int, stamp: int, waiting: int):
+    def put_in_line(win: Window, start: int, i: int, j: int, stamp: int, waiting: int):
         """A node to look at in the next sweep, once; returns how many wait."""
-        if win.queued[start + node] == stamp:
+        k = natural(start + i * win.side + j)
+        if win.queued[k] == stamp:
             return waiting
-        win.queued[start + node] = stamp
-        win.waiting[start + waiting] = node
+        win.queued[k] = stamp
+        win.waiting[natural(start + waiting)] = (i << 16) + j
         return waiting + 1
 
     @wp.func
-    def put_pair_in_line(win: Window, start: int, node: int, neighbour: int, stamp: int, waiting: int):
+    def put_pair_in_line(win: Window, start: int, i: int, j: int, di: int, dj: int, stamp: int, waiting: int):
         """Two neighbours on a steep slope, unless the body holds one of them."""
-        if not may_slide(win, start + node) or not may_slide(win, start + neighbour):
+        k = start + i * win.side + j
+        if not may_slide(win, natural(k)) or not may_slide(win, natural(k + di * win.side + dj)):
             return waiting
-        return put_in_line(win, start, neighbour, stamp, put_in_line(win, start, node, stamp, waiting))
+        return put_in_line(win, start, i + di, j + dj, stamp, put_in_line(win, start, i, j, stamp, waiting))
 
     @wp.func
     def erode(g: Ground, o: Options, win: Window, slot: int):
@@ -266,45 +294,52 @@ def fused_kernels(name: str) -> SimpleNamespace:
         j1 = int(-1)
         steep = limit * real(1.0 + laws.EROSION_BAND)
         for i in range(first_row, last_row + 1):
-            for j in range(first_column, last_column + 1):
-                n = i * win.side + j
-                z = win.levels[start + n][0]
-                if j < last_column and wp.abs(win.levels[start + n + 1][0] - z) > steep:
-                    waiting = put_pair_in_line(win, start, n, n + 1, stamp, waiting)
-                if i < last_row and wp.abs(win.levels[natural(start + n + win.side)][0] - z) > steep:
-                    waiting = put_pair_in_line(win, start, n, n + win.side, stamp, waiting)
+            j = int(first_column)
+            while j <= last_column:
+                n = start + i * win.side + j
+                z = win.levels[natural(n)][0]
+                if j < last_column and wp.abs(win.levels[natural(n + 1)][0] - z) > steep:
+                    waiting = put_pair_in_line(win, start, i, j, 0, 1, stamp, waiting)
+                if i < last_row and wp.abs(win.levels[natural(n + win.side)][0] - z) > steep:
+                    waiting = put_pair_in_line(win, start, i, j, 1, 0, stamp, waiting)
+                j += 1
         for sweep in range(o.sweeps):
             moved = int(0)
-            for q in range(waiting):
-                n = natural(win.waiting[start + q])
-                i = n / win.side
-                j = n % win.side
+            q = int(0)
+            while q < waiting:
+                place = win.waiting[natural(start + q)]
+                i = place >> 16
+                j = place & 0xFFFF
                 if slide(
-                    g, o, win, start + n, j < last_column, j > first_column, i < last_row, i > first_row, limit
+                    g, o, win, natural(start + i * win.side + j),
+                    j < last_column, j > first_column, i < last_row, i > first_row, limit,
                 ) == 1:  # fmt: skip
-                    win.moved[start + moved] = n
+                    win.moved[natural(start + moved)] = place
                     moved += 1
+                q += 1
             stamp += 1
             waiting = int(0)
-            for q in range(moved):
-                n = natural(win.moved[start + q])
-                i = n / win.side
-                j = n % win.side
-                settle(o, win, start + n)
+            q = int(0)
+            while q < moved:
+                place = win.moved[natural(start + q)]
+                i = place >> 16
+                j = place & 0xFFFF
+                settle(o, win, natural(start + i * win.side + j))
                 i0 = wp.min(i0, i)
                 i1 = wp.max(i1, i)
                 j0 = wp.min(j0, j)
                 j1 = wp.max(j1, j)
                 if sweep + 1 < o.sweeps:
-                    waiting = put_in_line(win, start, n, stamp, waiting)
+                    waiting = put_in_line(win, start, i, j, stamp, waiting)
                     if i < last_row:
-                        waiting = put_in_line(win, start, natural(n + win.side), stamp, waiting)
+                        waiting = put_in_line(win, start, i + 1, j, stamp, waiting)
                     if i > first_row:
-                        waiting = put_in_line(win, start, natural(n - win.side), stamp, waiting)
+                        waiting = put_in_line(win, start, i - 1, j, stamp, waiting)
                     if j < last_column:
-                        waiting = put_in_line(win, start, n + 1, stamp, waiting)
+                        waiting = put_in_line(win, start, i, j + 1, stamp, waiting)
                     if j > first_column:
-                        waiting = put_in_line(win, start, natural(n - 1), stamp, waiting)
+                        waiting = put_in_line(win, start, i, j - 1, stamp, waiting)
+                q += 1
             if moved > 0:
                 win.box[slot, t.CHANGED] = 1
             else:
@@ -344,22 +379,24 @@ def fused_kernels(name: str) -> SimpleNamespace:
 
     @wp.func
     def clear_window(g: Ground, win: Window, slot: int, stays: bool):
-        """Nothing above any node; where the window stays only what the last step wrote is cleared."""
+        """Nothing above any node: what the last step wrote is cleared, all of it where soils differ from node to node."""
         r0 = win.box[slot, t.ROW0]
         c0 = win.box[slot, t.COLUMN0]
-        i0 = int(0)
-        i1 = int(win.box[slot, t.ROWS])
-        j0 = int(0)
-        j1 = int(win.box[slot, t.COLUMNS])
-        if stays:
-            i0 = wp.max(win.box[slot, t.DIRTY], 0)
-            i1 = wp.min(win.box[slot, t.DIRTY + 1] + 1, i1)
-            j0 = wp.max(win.box[slot, t.DIRTY + 2], 0)
-            j1 = wp.min(win.box[slot, t.DIRTY + 3] + 1, j1)
+        i0 = wp.max(win.box[slot, t.DIRTY], 0)
+        i1 = wp.min(win.box[slot, t.DIRTY + 1] + 1, win.side)
+        j0 = wp.max(win.box[slot, t.DIRTY + 2], 0)
+        j1 = wp.min(win.box[slot, t.DIRTY + 3] + 1, win.side)
+        if not stays and g.base_soil.shape[0] > 1:
+            i0 = 0
+            i1 = win.box[slot, t.ROWS]
+            j0 = 0
+            j1 = win.box[slot, t.COLUMNS]
         for i in range(i0, i1):
             k0 = natural((slot * win.side + i) * win.side)
-            for j in range(j0, j1):
-                clear_node(g, win, r0 + i, c0 + j, k0 + j)
+            j = int(j0)
+            while j < j1:
+                clear_node(g, win, r0 + i, c0 + j, natural(k0 + j))
+                j += 1
         empty_box(win, slot, t.DIRTY)
 
     @wp.func
@@ -398,6 +435,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         status_out: wp.array2d(dtype=wp.int32),
     ):  # fmt: skip
         """Every body of one world in its declared order: footprint, sinkage, spoil, sliding."""
+        assume_packed(g, o, b, win)
         world = natural(wp.tid())
         bodies = b.rows.shape[0]
         for body in range(bodies):
@@ -449,6 +487,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         wrench_out: wp.array2d(dtype=vec6), implicit_out: wp.array2d(dtype=mat66),
     ):  # fmt: skip
         """Wrench and implicit block of every body of one world from the committed ground."""
+        assume_packed(g, o, b, win)
         world = natural(wp.tid())
         bodies = b.rows.shape[0]
         for body in range(bodies):
@@ -473,16 +512,19 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 columns = win.box[slot, t.COLUMNS]
                 first_node = corner(g, win, slot, pos)
                 for i in range(i0 - 1, i1 + 2):
-                    for j in range(j0 - 1, j1 + 2):
+                    j = int(j0 - 1)
+                    while j <= j1 + 1:
                         predict_node(g, o, b, win, world, body, slot, i, j, rows, columns, first_node, vel, spin)
+                        j += 1
                 for i in range(i0, i1 + 1):
-                    for j in range(j0, j1 + 1):
-                        k = natural(start + i * win.side + j)
-                        if loaded(win, k, g.spacing):
+                    j = int(j0)
+                    while j <= j1:
+                        if loaded(win, natural(start + i * win.side + j), g.spacing):
                             part, share = node_force(g, o, b, win, world, body, slot, i, j, first_node, R, vel, spin)
                             force += part
                             block += share
                             area += 1
+                        j += 1
             win.area[slot] = real(area) * g.spacing * g.spacing
             wrench_out[world, body] = force
             implicit_out[world, body] = assemble(block)

@@ -34,7 +34,9 @@ STAGGER = 320  # [bytes] five cache lines
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
 STAGES = ("place", "gather", "raster", "displace", "shear", "erode", "write back")  # of a fused commit, in order
 SHEAR_LAWS = {"shear-displacement": t.JANOSI, "mohr-coulomb": t.LIMIT, "coulomb": t.LIMIT, "none": t.NONE}
-EMPTY_BOX = np.array([0] * t.RESTLESS + [0, -1, 0, -1] + [0] * (t.BOX - t.RESTLESS - 4), np.int32)
+EMPTY_BOX = np.zeros(t.BOX, np.int32)
+EMPTY_BOX[t.RESTLESS : t.RESTLESS + 4] = 0, -1, 0, -1
+EMPTY_BOX[t.DIRTY : t.DIRTY + 4] = 0, 1 << 20, 0, 1 << 20  # all of the window
 REASONS = {
     t.EDGE: ("its footprint reaches the edge of the terrain, where no soil carries it", False),
     t.LEFT: ("it has left the terrain", True),

@@ -107,7 +107,7 @@ def traction_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def cell_pressure(g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real):
-        """Mean capped pressure [Pa] of a cell, its stiffness [Pa/m], first moments with the slope, covered share.
+        """Mean capped pressure [Pa] of a cell, its stiffness [Pa/m], first moments with the slope, covered share, slopes.
 
         Elastic trial K_e (Z - Zp) capped by the yield pressure. Where part of the cell unloads or is free the
         mean is taken over sub-cell points, else the node speaks for its cell.
@@ -136,7 +136,7 @@ def traction_stages(name: str) -> SimpleNamespace:
             and (south > seen or at_south[2] > zero)
         ):
             y = here[3]
-            return y, soil.k_e, y * zx, y * zy, real(1.0)
+            return y, soil.k_e, y * zx, y * zy, real(1.0), zx, zy
         u_east = at_east[1]
         u_west = at_west[1]
         u_north = at_north[1]
@@ -144,7 +144,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         virgin = win.levels[k][1]
         pressed = u > zero or virgin > z + u + real(PRESSED) * cell  # virgin soil is level up to the body
         if not pressed and u + half * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:
-            return zero, zero, zero, zero, zero
+            return zero, zero, zero, zero, zero, zx, zy
         zxx = bend(east, west, z) * per * per
         zyy = bend(north, south, z) * per * per
         steep_x = wp.max(
@@ -200,7 +200,7 @@ def traction_stages(name: str) -> SimpleNamespace:
                     py += q * (rise_y + bow_y * y)
         mean = per_row * per_column
         covered = real(inside) * mean
-        return pressure * mean, soil.k_e * covered, px * mean * per, py * mean * per, covered
+        return pressure * mean, soil.k_e * covered, px * mean * per, py * mean * per, covered, zx, zy
 
     @wp.func
     def within_triangle(b: Bodies, world: int, corners: wp.vec3i, column: real, row: real):
@@ -224,6 +224,14 @@ def traction_stages(name: str) -> SimpleNamespace:
             w[0] * b.shear[world, natural(corners[0])]
             + w[1] * b.shear[world, natural(corners[1])]
             + w[2] * b.shear[world, natural(corners[2])]
+        )
+
+    @wp.func
+    def carries_lugs(b: Bodies, triangle: int):
+        """Whether any grouser is on a triangle."""
+        corners = b.triangles[natural(triangle)]
+        return (
+            b.lugs[natural(corners[0])] + b.lugs[natural(corners[1])] + b.lugs[natural(corners[2])] > real(0.0)
         )
 
     @wp.func
@@ -321,7 +329,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         soil = o.soils[natural(win.soil[k])]
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
         sinking = soil.damping_time * (win.under[k] - z) * per_h
-        pressure, stiffness, px, py, covered = cell_pressure(g, o, win, soil, k, modulus, sinking)
+        pressure, stiffness, px, py, covered, zx, zy = cell_pressure(g, o, win, soil, k, modulus, sinking)
         if covered <= zero:
             return vec6(), sums()
         east = win.end[k + 1][0]
@@ -331,21 +339,20 @@ def traction_stages(name: str) -> SimpleNamespace:
         width = wp.where(east < seen, half, win.reach[k][0]) + wp.where(west < seen, half, win.reach[k][1])
         length = wp.where(north < seen, half, win.reach[k][2]) + wp.where(south < seen, half, win.reach[k][3])
         area = cell * cell * width * length
-        zx = slope(east, west, z) * g.per_spacing
-        zy = slope(north, south, z) * g.per_spacing
         steep = one + zx * zx + zy * zy
         inclined = wp.sqrt(steep)
         normal = (one / inclined) * vec3(-zx, -zy, one)
         arm = first_node + vec3(real(j) * cell, real(i) * cell, z) - h * vel
         if b.grouser[body] > zero:
-            here_column = real(win.box[slot, t.COLUMN0] + j)
-            here_row = real(win.box[slot, t.ROW0] + i)
-            lugs = lug_share(b, world, win.triangle[k], here_column, here_row)
-            gain = lug_gain(o, win, k, modulus, pressure, lugs, b.grouser[body])
-            pressure *= gain
-            stiffness *= gain
-            px *= gain
-            py *= gain
+            if carries_lugs(b, win.triangle[k]):
+                here_column = real(win.box[slot, t.COLUMN0] + j)
+                here_row = real(win.box[slot, t.ROW0] + i)
+                lugs = lug_share(b, world, win.triangle[k], here_column, here_row)
+                gain = lug_gain(o, win, k, modulus, pressure, lugs, b.grouser[body])
+                pressure *= gain
+                stiffness *= gain
+                px *= gain
+                py *= gain
         lever = arm - b.grouser[body] * normal
         v = vel + wp.cross(spin, lever)
         v_t = v - wp.dot(v, normal) * normal
