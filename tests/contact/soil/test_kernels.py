@@ -95,3 +95,16 @@ def test_two_bodies_over_two_soils(dtype):
             ).advance()  # fmt: skip
     assert (np.abs(rigs[0].wrench[0]).max(axis=1) > 10).all()
     assert_same_bits(rigs, "two bodies")
+
+
+def test_a_reset_leaves_nothing_in_the_window():
+    """What the body wrote over its nodes before is gone, wherever it comes down next."""
+    rigs = [ManufacturedMotion(rolling({}, "float64", True), step=STEP) for _ in range(2)]
+    used = rigs[0]
+    for k in range(40):
+        used.place(position=(0.1 + 1e-3 * k, 0.05, 0.12), velocity=(0.2, 0, 0), spin=(0, 2.0, 0)).advance()
+    used.module.reset([0])
+    roll(rigs, 60)
+    assert abs(used.wrench[0, 0]).max() > 10
+    for read in (lambda r: r.wrench, lambda r: r.implicit, lambda r: r.module.ground.heights()):
+        assert np.array_equal(*map(read, rigs))

@@ -379,7 +379,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
 
     @wp.func
     def clear_window(g: Ground, win: Window, slot: int, stays: bool):
-        """Nothing above any node: what the last step wrote is cleared, all of it where soils differ from node to node."""
+        """Nothing above any node: clears what the last step wrote, where soils differ the whole window."""
         r0 = win.box[slot, t.ROW0]
         c0 = win.box[slot, t.COLUMN0]
         i0 = wp.max(win.box[slot, t.DIRTY], 0)

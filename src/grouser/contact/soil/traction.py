@@ -107,7 +107,7 @@ def traction_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def cell_pressure(g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real):
-        """Mean capped pressure [Pa] of a cell, its stiffness [Pa/m], first moments with the slope, covered share, slopes.
+        """Mean capped pressure [Pa] of a cell, stiffness [Pa/m], first moments with the slope, covered share, slopes.
 
         Elastic trial K_e (Z - Zp) capped by the yield pressure. Where part of the cell unloads or is free the
         mean is taken over sub-cell points, else the node speaks for its cell.
@@ -230,9 +230,7 @@ def traction_stages(name: str) -> SimpleNamespace:
     def carries_lugs(b: Bodies, triangle: int):
         """Whether any grouser is on a triangle."""
         corners = b.triangles[natural(triangle)]
-        return (
-            b.lugs[natural(corners[0])] + b.lugs[natural(corners[1])] + b.lugs[natural(corners[2])] > real(0.0)
-        )
+        return b.lugs[natural(corners[0])] + b.lugs[natural(corners[1])] + b.lugs[natural(corners[2])] > real(0.0)
 
     @wp.func
     def lug_share(b: Bodies, world: int, triangle: int, column: real, row: real):
