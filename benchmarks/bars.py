@@ -30,7 +30,7 @@ def parked(soil: str, spacing: float) -> tuple[float, float]:
     body = spec.worldbody.add_body(name="wheel", pos=[0, 0, RADIUS / math.cos(math.radians(SLOPE_DEG))])
     for axis in ([1, 0, 0], [0, 0, 1]):
         body.add_joint(type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
-    body.mass, body.inertia, body.explicitinertial = LOAD / 9.81, [0.1, 0.1, 0.1], True
+    body.mass, body.inertia, body.ipos, body.explicitinertial = LOAD / 9.81, [0.1, 0.1, 0.1], [0, 0, 0], True
     ground = slope(SLOPE_DEG, size=(2.0, 2.0))
     surfaces = {"wheel": wheel(RADIUS, WIDTH)}
     sim = on_soil(spec, soil, surfaces, terrain=ground, spacing=spacing, step=5e-3, place=False)

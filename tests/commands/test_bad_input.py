@@ -52,8 +52,22 @@ def test_soil_constants_that_cannot_be(tmp_path, monkeypatch, capsys, scenario, 
         (["single-wheel", "--set", "spacing=0.06", "--set", "wheel.width=0.05"], ["spacing: 0.06 m", "0.05 m"]),
         (["plate-sinkage", "--set", "spacing=0.5"], ["spacing: 0.5 m"]),
         (["single-wheel", "--set", "spacing=0"], ["spacing=0", "greater than 0"]),
+        (["single-wheel", "--set", "spacing=1e-9"], ["spacing: 1e-09 m", "nodes", "larger spacing"]),
+        (["robot", "--set", "spacing=1e-6"], ["spacing: 1e-06 m", "larger spacing"]),
         (["single-wheel", "--set", "step=-0.001"], ["step=-0.001", "greater than 0"]),
         (["single-wheel", "--set", "wheel.radius=0"], ["wheel.radius=0", "greater than 0"]),
+        (["single-wheel", "--set", "wheel.radius=15"], ["wheel.radius=15", "less than or equal to 5"]),
+        (["single-wheel", "--set", "wheel.grouser_height=0.01"], ["grouser_height 0.01 m", "grouser_count"]),
+        (["single-wheel", "--set", "wheel.grouser_count=24"], ["grouser_count 24", "grouser_height"]),
+        (
+            ["single-wheel", "--set", "wheel={grouser_count: 24, grouser_height: 0.2}"],
+            ["grouser_height 0.2 m", "radius of 0.15 m"],
+        ),
+        (
+            ["single-wheel", "--set", "wheel={grouser_count: 24, grouser_height: 0.01, grouser_width: 0.05}"],
+            ["24 grousers of 0.05 m", "round a rim of 0.942 m"],
+        ),
+        (["multi-pass", "--set", "grouser_width=0.1"], ["12 grousers of 0.1 m", "round a rim of 0.942 m"]),
         (["single-wheel", "--set", "load=-10"], ["load=-10", "greater than 0"]),
         (["single-wheel", "--set", "compression=1.5"], ["compression=1.5", "less than or equal to 1"]),
         (["single-wheel", "--set", "sinkgae=1"], ["sinkgae", "unknown field"]),
@@ -62,7 +76,10 @@ def test_soil_constants_that_cannot_be(tmp_path, monkeypatch, capsys, scenario, 
         (["single-wheel", "--set", "soil=dry-snd"], ["dry-snd", "'dry-sand'"]),
         (["single-wheel", "--set", "mode=pushed"], ["mode=pushed", "allowed: towed, driven"]),
         (["single-wheel", "--set", "soil.file=none.yaml"], ["none.yaml"]),
+        (["single-wheel", "--set", "wheel.grouser_count=2.5"], ["wheel.grouser_count=2.5: must be an integer"]),
         (["missing.yaml"], ["missing.yaml: not readable"]),
+        (["cart.xml"], ["cart.xml", "--robot cart.xml"]),
+        (["cart.urdf"], ["cart.urdf", "--robot cart.urdf"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
@@ -157,6 +174,15 @@ def test_a_mesh_with_a_hole_in_its_numbers(tmp_path, wrong):
     triangles[3, 1, 2] = wrong
     line = refusal(lambda: on_soil(robot_with_mesh(tmp_path, triangles), "clay"))
     assert "robot.xml" in line or "foot" in line
+
+
+def test_a_run_names_the_file_of_a_robot_with_a_bad_mesh(tmp_path, capsys):
+    triangles = cube()
+    triangles[3, 1, 2] = np.nan
+    file = robot_with_mesh(tmp_path, triangles)
+    line = told(["run", "--robot", str(file), "--out", str(tmp_path / "out")], capsys)
+    assert line.startswith(f"robot '{file}': ")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_empty_mesh(tmp_path):

@@ -30,7 +30,7 @@ def scene(place=(0.1, -0.2, 2.0), *sensors) -> Simulation:
     for name, at in (("eye", (0, 0, 0)), ("target", place)):
         body = spec.worldbody.add_body(name=name, pos=at)
         body.add_freejoint()
-        body.mass, body.inertia, body.explicitinertial = 1.0, [1, 1, 1], True
+        body.mass, body.inertia, body.ipos, body.explicitinertial = 1.0, [1, 1, 1], [0, 0, 0], True
     return Simulation(spec, [], controllers=sensors, step=STEP)
 
 

@@ -21,7 +21,7 @@ def shaft(motor: Motor, inertia=0.01, step=1e-3, voltage=36.0):
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.option.timestep = step
     body = spec.worldbody.add_body(name="wheel")
-    body.mass, body.inertia, body.explicitinertial = 1.0, [inertia] * 3, True
+    body.mass, body.inertia, body.ipos, body.explicitinertial = 1.0, [inertia] * 3, [0, 0, 0], True
     body.add_joint(name="axle", type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0, 1, 0])
     motor.add_to(spec, "motor", "axle", voltage)
     model = spec.compile()
@@ -153,7 +153,7 @@ def pack(count=4, **battery):
     spec.option.gravity = [0, 0, 0]
     for k in range(count):
         body = spec.worldbody.add_body(name=f"w{k}")
-        body.mass, body.inertia, body.explicitinertial = 1.0, [0.05] * 3, True
+        body.mass, body.inertia, body.ipos, body.explicitinertial = 1.0, [0.05] * 3, [0, 0, 0], True
         body.add_joint(name=f"w{k}", type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0, 1, 0])
         motor.add_to(spec, f"m{k}", f"w{k}", 36.0)
     model = spec.compile()

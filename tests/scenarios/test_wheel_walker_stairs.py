@@ -248,6 +248,12 @@ def test_it_climbs_the_stairs(tmp_path):
 
 
 @pytest.mark.long
+def test_it_climbs_stairs_of_fifteen_centimetres(tmp_path):
+    done = outcome(tmp_path, compare_sides=None, stairs={"rise": 0.15}, time=16.0)
+    assert done.metrics["steps_climbed"] == WheelWalkerStairs().stairs.count
+
+
+@pytest.mark.long
 def test_the_climb_does_not_hang_on_the_step(tmp_path):
     coarse, fine = (
         outcome(tmp_path / str(step), compare_sides=None, step=step).metrics["climb_time_s"] for step in (2e-3, 1e-3)

@@ -59,7 +59,7 @@ def small_pool() -> Simulation:
     axle = spec.worldbody.add_body(name="tread", pos=[-1, 0, 0.09])
     axle.add_joint(type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[1, 0, 0], name="x")
     axle.add_joint(type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[0, 0, 1], name="z")
-    axle.mass, axle.inertia, axle.explicitinertial = 2.0, [0.01] * 3, True
+    axle.mass, axle.inertia, axle.ipos, axle.explicitinertial = 2.0, [0.01] * 3, [0, 0, 0], True
     spec.add_key(qpos=[0, 0], qvel=[0.8, 0])
     spec.add_actuator(trntype=mujoco.mjtTrn.mjTRN_JOINT, target="x").set_to_velocity(kv=1e6)
     spec.keys[0].ctrl = [0.8]

@@ -142,7 +142,7 @@ def test_a_wheel_drives_over_a_real_landscape_and_stays_on_it():
     carriage = spec.worldbody.add_body(name="carriage", pos=[x, y, start + radius])
     for name, axis in (("x", [1, 0, 0]), ("z", [0, 0, 1])):
         carriage.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
-    carriage.mass, carriage.inertia, carriage.explicitinertial = 6.0, [0.1] * 3, True
+    carriage.mass, carriage.inertia, carriage.ipos, carriage.explicitinertial = 6.0, [0.1] * 3, [0, 0, 0], True
     axle = carriage.add_body(name="wheel")
     axle.add_joint(name="axle", type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0, 1, 0])
     turned = [np.sqrt(0.5), np.sqrt(0.5), 0, 0]

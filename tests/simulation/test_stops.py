@@ -144,7 +144,7 @@ def test_a_fatal_code_stops_and_another_is_said_once():
     spec = free_body()
     other = spec.worldbody.add_body(name="other", pos=[1, 0, 0])
     other.add_freejoint()
-    other.mass, other.inertia, other.explicitinertial = 1.0, [0.1] * 3, True
+    other.mass, other.inertia, other.ipos, other.explicitinertial = 1.0, [0.1] * 3, [0, 0, 0], True
     module = LawModule(("body", "other"), law, name="fussy", reasons={3: ("a bit hot", False), 4: ("on fire", True)})
     stopped, sim = stop([module], spec)
     assert str(stopped) == "run stopped at t = 0.105 s: fussy, body 'other': on fire"
@@ -159,7 +159,7 @@ def sliding(x: float, speed: float, half=0.5) -> Simulation:
     spec = mujoco.MjSpec()
     body = spec.worldbody.add_body(name="tread", pos=[x, 0, 0.095])
     body.add_joint(type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[1, 0, 0], name="x")
-    body.mass, body.inertia, body.explicitinertial = 2.0, [0.01] * 3, True
+    body.mass, body.inertia, body.ipos, body.explicitinertial = 2.0, [0.01] * 3, [0, 0, 0], True
     spec.add_actuator(trntype=mujoco.mjtTrn.mjTRN_JOINT, target="x").set_to_velocity(kv=1e6)
     spec.add_key(qpos=[0], qvel=[speed], ctrl=[speed])
     ground = bed(half=half)

@@ -73,7 +73,9 @@ def _text(item: Any, model: Model) -> str:
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         return f"must be a mapping; allowed fields: {', '.join(_fields_at(model, location))}"
     message = item["msg"].removeprefix("Value error, ")
-    return message.replace("Input should be", "must be").replace("a valid ", "a ")
+    return (
+        message.replace("Input should be", "must be").replace("a valid integer", "an integer").replace("a valid ", "a ")
+    )
 
 
 def _fields_at(model: Model, location: Iterable[Any]) -> list[str]:

@@ -22,6 +22,7 @@ import pydantic
 from grouser.contact.soil import SoilModule, SoilOptions, Surface, wheel
 from grouser.module import Channel
 from grouser.recording import Recording
+from grouser.scenarios.grousers import refused_unless_they_fit
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario, Settings, metric
 from grouser.scenarios.soil_choice import SoilChoice
@@ -93,6 +94,7 @@ class MultiPass(Settings):
             raise ValueError(f"the leader would sink {self.leader_sinkage:.3g} m, to its axle at {self.radius:g} m")
         if self.wheelbase < 2 * (self.radius + self.grouser_height):
             raise ValueError(f"wheelbase {self.wheelbase:g} m: the wheels would touch")
+        refused_unless_they_fit(self.radius, self.grouser_height, self.grouser_count, self.grouser_width)
         return self
 
     @property
@@ -260,7 +262,7 @@ def metrics(s: MultiPass) -> list[dict[str, Any]]:
         metric("leader_resistance_incompressible_N", "N", "mean resistance of a leader where compared, 003 eq. 29"),
         metric("leader_resistance_compressible_N", "N", "mean resistance of a leader where compared, 003 eq. 29"),
         metric("grouser_ripple_N", "N", f"{RIPPLE}, follower with grousers, compressible soil, 003 eq. 29"),
-        metric("smooth_ripple_N", "N", f"{RIPPLE}, follower without grousers: what the grid adds"),
+        metric("smooth_ripple_N", "N", f"{RIPPLE}, follower without grousers: what grid and facets add"),
         metric(
             "volume_error_rel", "1", "soil lost less soil compressed, over soil displaced, at the end",
             0.0, {"abs": VOLUME_TOLERANCE}, "conservation of volume",
@@ -361,14 +363,20 @@ def compared(s: MultiPass, recording: Recording, case: Case, force: str) -> np.n
     return np.mean(tracks, axis=0)
 
 
-def ripple(s: MultiPass, recording: Recording, case: Case, track: str) -> float:
-    """[N] amplitude of the follower's load in step with its grousers, by least squares beside a smooth trend."""
-    room, follower = f"{case.name}/{track}", WHEELS.index("follower")
-    place, turned, load = (recording[f"{room}/{name}"][:, follower] for name in ("place", "turned", "load"))
+def ripple(
+    s: MultiPass, recording: Recording, case: Case, track: str, wheel: str = "follower", harmonic: float = 1.0
+) -> float:
+    """[N] amplitude of a wheel's load in step with its grousers, by least squares beside a smooth trend.
+
+    Over the angle turned the grousers' line is sharp, however the slip changes. The comparison spans some six pitches
+    of grousers, which tells lines a sixth of their rate apart; nodes pass nine times as fast.
+    """
+    room, k = f"{case.name}/{track}", WHEELS.index(wheel)
+    place, turned, load = (recording[f"{room}/{name}"][:, k] for name in ("place", "turned", "load"))
     chosen = (place >= s.least_sinkage / s.fall) & (place <= s.greatest_sinkage / s.fall)
     if chosen.sum() < 2 * len(TREND):
         return math.nan
-    x, phase = place[chosen] - place[chosen].mean(), s.grouser_count * turned[chosen]
+    x, phase = place[chosen] - place[chosen].mean(), harmonic * s.grouser_count * turned[chosen]
     terms = [*(x**power for power in TREND), np.cos(phase), np.sin(phase)]
     fitted = np.linalg.lstsq(np.stack(terms, axis=1), load[chosen], rcond=None)[0]
     return float(np.hypot(fitted[-2], fitted[-1]))

@@ -64,14 +64,17 @@ class PlateSinkage(Settings):
 
 
 class Press:
-    """Pushes the plate: a constant speed, or a force that grows steadily to the load."""
+    """Pushes the plate: a constant speed, or a force that grows to the load as time squared.
+
+    A force that began with a jump of its rate would leave the plate swinging on the soil.
+    """
 
     def __init__(self, s: PlateSinkage):
         self.period, self.settings, self.end = s.step, s, duration(s)
 
     def act(self, time: float, sensors: Any, command: np.ndarray) -> None:
         s = self.settings
-        command[0] = -s.speed if s.load is None else -s.load * min(time / self.end, 1.0)
+        command[0] = -s.speed if s.load is None else -s.load * min(time / self.end, 1.0) ** 2
 
     def state(self) -> dict[str, Any]:
         return {}
@@ -109,7 +112,7 @@ def _press(s: PlateSinkage) -> mujoco.MjSpec:
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     plate = spec.worldbody.add_body(name="plate")
     plate.add_joint(name="press", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[0, 0, 1])
-    plate.mass, plate.inertia, plate.explicitinertial = 10.0, [0.1, 0.1, 0.1], True
+    plate.mass, plate.inertia, plate.ipos, plate.explicitinertial = 10.0, [0.1, 0.1, 0.1], [0, 0, 0], True
     actuator = spec.add_actuator(name="drive", target="press", trntype=mujoco.mjtTrn.mjTRN_JOINT)
     if s.load is None:
         actuator.set_to_velocity(kv=SERVO)

@@ -119,10 +119,16 @@ def _beside(file: Path, info: pydantic.ValidationInfo) -> Path:
 
 def build(s: RobotOnSoil) -> Simulation:
     options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover)
-    sim = on_soil(
-        s.robot or CART, s.soil.resolve(), s.bodies, drive=s.drive, terrain=s.ground(), gravity=s.gravity,
-        spacing=s.spacing, step=s.step, base=s.base, place=s.place, keyframe=s.keyframe, dtype=s.dtype, options=options,
-    )  # fmt: skip
+    file = s.robot or CART
+    try:
+        sim = on_soil(
+            file, s.soil.resolve(), s.bodies, drive=s.drive, terrain=s.ground(), gravity=s.gravity, spacing=s.spacing,
+            step=s.step, base=s.base, place=s.place, keyframe=s.keyframe, dtype=s.dtype, options=options,
+        )  # fmt: skip
+    except InputError as error:
+        if not str(error).startswith("model "):
+            raise
+        raise InputError(f"robot {str(file)!r}: {error}") from None  # many models have no name that says which
     for channel in _channels(sim):
         sim.add_channel(channel)
     return sim

@@ -21,6 +21,7 @@ from grouser.terrain.soils import Soil, builtin_soils
 __all__ = ["Experiment", "SoilChoice", "file_schema", "from_command", "from_python", "parse_overrides"]
 
 FILE_KEYS = ("scenario", "settings", "soils")
+ROBOTS = (".xml", ".mjcf", ".urdf")  # files of robots, which are not scenarios
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ def _experiment(target: str, changes: Source) -> Experiment:
     if target in registry.NAMES:
         scenario = registry.scenario(target)
         return Experiment(scenario, validated(scenario.settings, changes, where=target))
+    if target.lower().endswith(ROBOTS):
+        raise InputError(f"{target}: a robot, not a scenario: allowed is --robot {target}")
     if not (target.endswith((".yaml", ".yml")) or Path(target).exists()):
         allowed = ", ".join(registry.NAMES)
         hint = nearest(target, registry.NAMES, most=3)

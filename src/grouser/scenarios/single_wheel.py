@@ -17,6 +17,7 @@ from grouser.contact.soil import SoilModule, SoilOptions, wheel
 from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
+from grouser.scenarios.grousers import refused_unless_they_fit
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario, Settings, metric
 from grouser.scenarios.soil_choice import SoilChoice
@@ -37,17 +38,29 @@ VOLUME_TOLERANCE = 1e-9  # round-off of a float64 run
 LOAD_TOLERANCE = 0.01  # a steady wheel carries its weight
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
+Side = Annotated[float, pydantic.Field(gt=0, le=5), Unit("m")]  # of a wheel; bounded, as 15 is soon written for 15 cm
 Length = Annotated[float, pydantic.Field(ge=0), Unit("m")]
 
 
 class WheelSettings(Settings):
     """A rigid wheel; grousers are straight bars across the rim."""
 
-    radius: Metres = 0.15
-    width: Metres = 0.10
+    radius: Side = 0.15
+    width: Side = 0.10
     grouser_height: Length = 0.0
     grouser_count: Annotated[int, pydantic.Field(ge=0, le=200)] = 0
     grouser_width: Metres = 0.004
+
+    @pydantic.model_validator(mode="after")
+    def _grousers(self) -> WheelSettings:
+        """One of height and count alone would leave the wheel smooth."""
+        given = self.model_fields_set
+        if self.grouser_height and "grouser_count" not in given:
+            raise ValueError(f"grouser_height {self.grouser_height:g} m: give grouser_count too")
+        if self.grouser_count and "grouser_height" not in given:
+            raise ValueError(f"grouser_count {self.grouser_count}: give grouser_height too")
+        refused_unless_they_fit(self.radius, self.grouser_height, self.grouser_count, self.grouser_width)
+        return self
 
 
 class SingleWheel(Settings):

@@ -23,6 +23,7 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.soils import Soil
 
 TILE = 32  # nodes along a tile's side
+MOST_TILES = 2**28  # of all worlds together, 1 GiB of table: at 1 cm 27 square kilometres
 
 _T = wp.constant(TILE)
 
@@ -142,6 +143,11 @@ class Ground:
             raise InputError(
                 f"spacing: {self.spacing} m leaves {self.rows} x {self.columns} nodes on a terrain of "
                 f"{length:g} m x {breadth:g} m; at least 4 x 4 are needed"
+            )
+        if worlds * -(-self.rows // TILE) * -(-self.columns // TILE) > MOST_TILES:
+            raise InputError(
+                f"spacing: {self.spacing:g} m makes {self.rows} x {self.columns} nodes of a terrain of {length:g} m x "
+                f"{breadth:g} m, more than fit into memory: allowed is a larger spacing or a smaller terrain"
             )
         self.keeps_shear = False  # a shear state on the nodes, where a module asks for it
         self.arrays = self._allocate(capacity)

@@ -100,7 +100,7 @@ def held(shape, angle: float, load: float, mass: float = 2.0, friction=0.5, velo
     along, up = [math.cos(angle), 0, math.sin(angle)], [-math.sin(angle), 0, math.cos(angle)]  # in the body's axes
     for name, rail in (("x", along), ("z", up)):
         body.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_SLIDE, axis=rail)
-    body.mass, body.inertia, body.explicitinertial = mass, [0.01] * 3, True
+    body.mass, body.inertia, body.ipos, body.explicitinertial = mass, [0.01] * 3, [0, 0, 0], True
     spec.add_actuator(name="press", target="z", trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()
     module = ConvexContact([ConvexPart("tip", shape)], FLOOR, friction=friction)
     sim = Simulation(spec, [module], step=5e-4)

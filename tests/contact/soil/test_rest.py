@@ -34,7 +34,7 @@ def standing(
     )
     for joint, axis in (("x", [1, 0, 0]), ("z", [0, 0, 1])):
         body.add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
-    body.mass, body.inertia, body.explicitinertial = MASS, [0.1, 0.1, 0.1], True
+    body.mass, body.inertia, body.ipos, body.explicitinertial = MASS, [0.1, 0.1, 0.1], [0, 0, 0], True
     terrain = slope(size=(2, 2), spacing=0.5, angle_deg=slope_deg) if slope_deg else flat(size=(2, 2), spacing=0.5)
     surfaces = {"wheel": wheel(RADIUS, WIDTH)}
     return on_soil(spec, soil(name).replace(compression=chi), surfaces, terrain=terrain, place=False, **more)

@@ -97,7 +97,7 @@ def in_line(chi: float, *, loose_cover: bool = True) -> dict[str, np.ndarray]:
         axle = carriage.add_body(name=name)
         axle.add_joint(name=f"{name} axle", type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0, 1, 0])
         for body, mass in ((carriage, 13.9), (axle, 5.0)):
-            body.mass, body.inertia, body.explicitinertial = mass, [0.1, 0.1, 0.1], True
+            body.mass, body.inertia, body.ipos, body.explicitinertial = mass, [0.1, 0.1, 0.1], [0, 0, 0], True
         spec.add_actuator(name=name, target=f"{name} x", trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_velocity(kv=1e8)
     material = soil("dry-sand").replace(compression=chi)
     ground = Ground(flat(size=(4, 1), spacing=0.5, origin=(-0.5, -0.5)), material, 0.01)
