@@ -1,7 +1,7 @@
 """Kernel launches recorded once and replayed at no cost but their own.
 
 On CUDA that is a graph. On the CPU it is a list of compiled functions with their arguments, which one compiled loop
-runs through: half a microsecond for any number of launches. Functions of MuJoCo can stand in the same list.
+runs through; functions of MuJoCo can stand in the same list. What is recorded is copied in one call, too.
 """
 
 import ctypes
@@ -12,6 +12,8 @@ import numpy as np
 import warp as wp
 
 Call = tuple[int, int, int]  # address of a function of two pointers, the two pointers
+SOURCES = {np.dtype(name): k for k, name in enumerate(("f8", "f4", "i4"))}  # what can be copied
+TARGETS = {np.dtype(name): k for k, name in enumerate(("f8", "f4"))}
 Record = Callable[[Callable[..., Any]], Any]  # makes launches with the function it is given: kernel, dim, inputs
 
 module = wp.get_module("grouser.launches")
@@ -55,6 +57,29 @@ def run_repeatedly(
     done_out[0] = done
 
 
+COPY = """
+    for (int k = 0; k < count; ++k) {
+        const unsigned long long* line = &table.data[5 * k];  // address and kind of both ends, bytes from row to row
+        const char* from = (const char*)line[0];
+        char* to = (char*)line[2] + row * line[4];
+        double value = *(const int*)from;
+        if (line[1] == 0) value = *(const double*)from;
+        if (line[1] == 1) value = *(const float*)from;
+        if (line[3] == 0) *(double*)to = value;
+        else *(float*)to = (float)value;
+    }
+"""
+
+
+@wp.func_native(COPY)
+def copy_values(table: wp.array(dtype=wp.uint64), count: int, row: int): ...
+
+
+@wp.kernel(module=module)
+def copy_row(table: wp.array(dtype=wp.uint64), count: int, row: int):
+    copy_values(table, count, row)
+
+
 @wp.func_native("*(unsigned long long*)address = value;")
 def store(address: wp.uint64, value: wp.uint64): ...
 
@@ -88,18 +113,21 @@ class Launches:
 
     def __init__(self, record: Record, device: Any = "cpu"):
         self.calls: list[Call] = []  # on the CPU
-        self.run: Callable[[], None]
+        self._run: Callable[[], None]
         if wp.get_device(device).is_cpu:
             self._compiled: list[CompiledCall] = []
             record(self._record)
             self.calls = [compiled.call for compiled in self._compiled]
-            self.run = self._compiled[0].run if len(self._compiled) == 1 else _through(self.calls)
+            self._run = self._compiled[0].run if len(self._compiled) == 1 else _through(self.calls)
         else:
             record(lambda kernel, dim, inputs: wp.load_module(kernel.module, device=device))  # not while capturing
             with wp.ScopedCapture(device=device) as capture:
                 record(lambda kernel, dim, inputs: wp.launch(kernel, dim=dim, inputs=inputs, device=device))
             graph: Any = capture.graph
-            self.run = lambda: wp.capture_launch(graph)
+            self._run = lambda: wp.capture_launch(graph)
+
+    def run(self) -> None:
+        self._run()
 
     def _record(self, kernel: Any, dim: Any, inputs: Sequence[Any]) -> None:
         self._compiled.append(CompiledCall(kernel, dim, inputs))
@@ -146,3 +174,32 @@ class StepLaunches:
             self._pair = Launches(evaluate, self._device), Launches(commit, self._device)
             self._generation = generation
         return self._pair
+
+
+class Copies:
+    """From where values are (world, *shape), any strides, to rows of buffers (row, world, *shape)."""
+
+    def __init__(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]]):
+        lines = [_lines(source, buffer) for source, buffer in pairs if source.size]
+        table = np.concatenate(lines) if lines else np.zeros((0, 5), np.uint64)
+        given = wp.array(table.reshape(-1), dtype=wp.uint64, device="cpu")
+        self._kept = list(pairs)
+        self._call = CompiledCall(copy_row, 1, [given, len(table), 0])
+
+    def take(self, row: int) -> None:
+        self._call.arguments.value2 = row
+        self._call.run()
+
+
+def _lines(source: np.ndarray, buffer: np.ndarray) -> np.ndarray:
+    lines = np.zeros((source.size, 5), np.uint64)
+    lines[:, 0], lines[:, 1] = _addresses(source), SOURCES[source.dtype]
+    lines[:, 2], lines[:, 3] = _addresses(buffer[0]), TARGETS[buffer.dtype]
+    lines[:, 4] = buffer.strides[0]
+    return lines
+
+
+def _addresses(array: np.ndarray) -> Any:
+    """Of every element, in order of their indices."""
+    steps = np.indices(array.shape).reshape(array.ndim, -1)
+    return array.__array_interface__["data"][0] + np.asarray(array.strides) @ steps

@@ -20,7 +20,11 @@ Array = Any  # warp.array; named so that reading a signature says "lives on the 
 
 @dataclass(frozen=True)
 class Channel:
-    """One recorded quantity: what it is called, what it means and how to read it now."""
+    """One recorded quantity: what it is called, what it means and how to read it now.
+
+    Either `read` gives it, or `source` is memory that always holds it, which is copied without a call; `refresh` is
+    called before that, once for all channels that name the same one.
+    """
 
     name: str  # "soil/sinkage"
     unit: str  # "m"; "1" where dimensionless
@@ -29,6 +33,18 @@ class Channel:
     kind: Literal["fixed", "ragged", "pose", "tiles"] = "fixed"
     labels: tuple[str, ...] = ()  # names along the first axis of `shape`
     read: Callable[[], np.ndarray] | None = field(default=None, compare=False, repr=False)  # (world, *shape)
+    source: np.ndarray | None = field(default=None, compare=False, repr=False)  # (world, *shape)
+    refresh: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self):
+        if self.read is None and self.source is not None:
+            object.__setattr__(self, "read", self._read_source)
+
+    def _read_source(self) -> np.ndarray:
+        assert self.source is not None
+        if self.refresh is not None:
+            self.refresh()
+        return self.source.copy()
 
 
 @dataclass(frozen=True, eq=False)

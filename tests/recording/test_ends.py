@@ -14,6 +14,7 @@ import pytest
 from grouser.errors import InputError, RunStopped
 from grouser.module import Channel
 from grouser.recording import Recording, RecordingWriter, repair, streams, superblock, torn
+from grouser.recording import writer as writing
 from grouser.recording.schema import MEMORY_PAGE, TILE_HEIGHT_STEP
 from tests.recording.samples import PERIOD, Clock, fill, header, sample
 
@@ -21,6 +22,12 @@ ROOT = Path(__file__).parents[2]
 KILLS = 10
 LONGEST = 0.05  # s from the start or the first flush to the kill
 FLOAT32 = 6e-8  # relative, half a unit in the last place
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    """Every full block goes to the file at once: more writes to fail in."""
+    monkeypatch.setattr(writing, "FLUSH_PERIOD", 0.0)
 
 
 def check(recording: Recording) -> None:
@@ -229,7 +236,7 @@ import numpy as np
 from grouser.errors import RunStopped
 from grouser.module import Channel
 from grouser.recording import RecordingWriter
-limit = 4_000_000
+limit = 12_000_000
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 values = np.zeros((1, 1000))
 writer = RecordingWriter("a.h5", {}, [Channel("a", "m", (1000,), read=lambda: values)])

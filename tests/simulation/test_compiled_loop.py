@@ -105,7 +105,7 @@ def test_warnings_of_mujoco_inside_the_loop_are_heard():
     assert any("MuJoCo warns" in note for note in sim.notes)
 
 
-def test_an_error_inside_mujoco_ends_the_program_with_status_3_and_its_words():
+def test_an_error_inside_mujoco_ends_the_program_with_status_3_and_its_words(tmp_path):
     code = (
         "import mujoco\n"
         "from grouser.simulation import Simulation\n"
@@ -118,7 +118,7 @@ def test_an_error_inside_mujoco_ends_the_program_with_status_3_and_its_words():
         "sim.model.opt.solver = 77\n"
         "sim.step(3)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 3
     assert "stopped: mujoco: " in done.stderr
 

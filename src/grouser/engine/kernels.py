@@ -12,6 +12,7 @@ import warp as wp
 from grouser.precision import precision
 
 vec6 = wp.types.vector(6, wp.float64)
+vec7 = wp.types.vector(7, wp.float64)
 
 
 @wp.struct
@@ -163,7 +164,37 @@ def engine_kernels(name: str) -> SimpleNamespace:
             if not (wp.abs(w.speed[dof]) < limit):
                 alarm_out[world] = 2
 
+    @wp.kernel(module=module)
+    def show(
+        w: World, coordinate: wp.array(dtype=wp.float64), actuator: wp.array(dtype=wp.float64), world: int,
+        bodies: wp.array(dtype=wp.int32), places: wp.array(dtype=wp.int32), dofs: wp.array(dtype=wp.int32),
+        pose_out: wp.array2d(dtype=vec7), position_out: wp.array2d(dtype=wp.float64),
+        speed_out: wp.array2d(dtype=wp.float64), force_out: wp.array2d(dtype=wp.float64),
+    ):  # fmt: skip
+        """What is recorded of bodies, joints and actuators."""
+        for k in range(bodies.shape[0]):
+            x = w.position[bodies[k]]
+            q = w.rotation[bodies[k]]
+            pose_out[world, k] = vec7(x[0], x[1], x[2], q[1], q[2], q[3], q[0])
+        for k in range(places.shape[0]):
+            position_out[world, k] = coordinate[places[k]]
+            speed_out[world, k] = w.speed[dofs[k]]
+        for k in range(actuator.shape[0]):
+            force_out[world, k] = actuator[k]
+
+    @wp.kernel(module=module)
+    def show_shifted(rows: wp.array(dtype=wp.int32), shift: wp.array2d(dtype=vec3), pose_out: wp.array2d(dtype=vec7)):
+        """A wheel stands where its suspension has it."""
+        world = wp.tid()
+        for k in range(rows.shape[0]):
+            if rows[k] >= 0:
+                s = shift[world, k]
+                pose_out[world, rows[k]] = pose_out[world, rows[k]] + vec7(
+                    wp.float64(s[0]), wp.float64(s[1]), wp.float64(s[2]),
+                    wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(0.0),
+                )  # fmt: skip
+
     return SimpleNamespace(
-        gather_motion=gather_motion, start_step=start_step, add_forces=add_forces,
+        show=show, show_shifted=show_shifted, gather_motion=gather_motion, start_step=start_step, add_forces=add_forces,
         effective_wrench=effective_wrench, watch_speeds=watch_speeds, module=module,
     )  # fmt: skip

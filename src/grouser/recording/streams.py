@@ -41,17 +41,17 @@ class FixedStream:
         self.shape = (worlds, *channel.shape)
         self.buffer = np.empty((block, *self.shape), dataset.dtype)
 
-    @property
-    def pending_bytes(self) -> int:
-        return self.buffer.nbytes
+    def pending_bytes(self, count: int) -> int:
+        return self.buffer[:count].nbytes
 
     def take(self, row: int) -> None:
         values = np.asarray(self.read())
-        if values.shape != self.shape:
-            raise InputError(
-                f"channel {self.name!r}: read() gave shape {values.shape}; (world, *shape) is {self.shape}"
-            )
+        self.check(values.shape)
         self.buffer[row] = values
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        if shape != self.shape:
+            raise InputError(f"channel {self.name!r}: read() gave shape {shape}; (world, *shape) is {self.shape}")
 
     def write(self, start: int, count: int) -> None:
         put(self.dataset, start, self.buffer[:count])
@@ -68,9 +68,8 @@ class RaggedStream:
         self.ends = np.empty((block, worlds), np.int64)
         self.written = 0  # rows in the file
 
-    @property
-    def pending_bytes(self) -> int:
-        return self.rows.nbytes + self.ends.nbytes
+    def pending_bytes(self, count: int) -> int:
+        return self.rows[: self._used(count)].nbytes + self.ends[:count].nbytes
 
     def take(self, row: int) -> None:
         parts = self.read()

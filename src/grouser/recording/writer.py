@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import time as clock
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +19,13 @@ from grouser.recording.layout import Elevation, Geometry, create
 from grouser.recording.schema import LIBRARY_VERSIONS, PAGED, STATUSES, check_channels, stored_dtype, to_json
 from grouser.recording.streams import FixedStream, RaggedStream, TileStream, put
 
+if TYPE_CHECKING:
+    from grouser.launches import Copies
+
 TILE_BATCH = 256  # tiles kept before they are written
+FLUSH_PERIOD = 0.5  # [s] of wall time that a full block may wait for others
+WAITING_BLOCKS = 16  # that wait at most
+WAITING_BYTES = 1 << 25  # in which they are kept, but for one block
 DATASET_BYTES = 2048  # room for HDF5's own bookkeeping of one dataset and flush
 
 
@@ -56,14 +63,40 @@ class RecordingWriter:
         self._last_time = -math.inf
         self._failure: RunStopped | None = None
         self._open(worlds, terrain, geometry, shapes, {c.name: stored_dtype(c, precision) for c in channels})
-        self._times = np.empty(block)
+        self._capacity = self._waiting_frames(worlds)
+        self._flushed = -math.inf  # [s] on the wall clock
+        self._times = np.empty(self._capacity)
+        self._make_streams(worlds)
+        self._tiles = TileStream(self._layout.tiles) if self._layout.tiles else None
+
+    def _waiting_frames(self, worlds: int) -> int:
+        """How many frames there is memory for; whole blocks."""
+        frame = sum(8 * worlds * math.prod(channel.shape) for channel in self._channels if channel.kind != "tiles")
+        blocks = WAITING_BYTES // max(frame * self._block, 1)
+        return self._block * max(1, min(blocks, WAITING_BLOCKS))
+
+    def _make_streams(self, worlds: int) -> None:
+        """Channels with known memory are copied all at once, others are asked one by one."""
         self._streams: list[FixedStream | RaggedStream] = []
+        self._asked: list[FixedStream | RaggedStream] = []
+        pairs: list[tuple[np.ndarray, np.ndarray]] = []
+        refreshes: list[Callable[[], None]] = []
         for channel in self._channels:
             if channel.name in self._layout.fixed:
-                self._streams.append(FixedStream(channel, self._layout.fixed[channel.name], worlds, block))
+                stream = FixedStream(channel, self._layout.fixed[channel.name], worlds, self._capacity)
             elif channel.name in self._layout.ragged:
-                self._streams.append(RaggedStream(channel, *self._layout.ragged[channel.name], worlds, block))
-        self._tiles = TileStream(self._layout.tiles) if self._layout.tiles else None
+                stream = RaggedStream(channel, *self._layout.ragged[channel.name], worlds, self._capacity)
+            else:
+                continue
+            self._streams.append(stream)
+            if isinstance(stream, RaggedStream) or channel.source is None:
+                self._asked.append(stream)
+                continue
+            stream.check(channel.source.shape)
+            pairs.append((channel.source, stream.buffer))
+            if channel.refresh is not None and channel.refresh not in refreshes:
+                refreshes.append(channel.refresh)
+        self._refreshes, self._copies = refreshes, _copies(pairs)
 
     def _open(
         self,
@@ -109,13 +142,20 @@ class RecordingWriter:
         if not time > self._last_time:
             raise InputError(f"recording {self.path}: frame at {time} s after {self._last_time} s; later allowed")
         self._check_open()
-        for stream in self._streams:
+        for refresh in self._refreshes:
+            refresh()
+        if self._copies is not None:
+            self._copies.take(self._filled)
+        for stream in self._asked:
             stream.take(self._filled)
         self._times[self._filled] = self._last_time = time
         self._filled += 1
         self._frames += 1
-        if self._frames % self._block == 0:
+        if self._frames % self._block == 0 and self._is_time():
             self.flush()
+
+    def _is_time(self) -> bool:
+        return self._filled + self._block > self._capacity or clock.monotonic() - self._flushed > FLUSH_PERIOD
 
     def append_tiles(self, time: float, world: int, indices: np.ndarray, heights: np.ndarray) -> None:
         """Patches that changed since last given: indices (m, 2) row and column, heights [m], (m, T, T)."""
@@ -129,10 +169,10 @@ class RecordingWriter:
     def flush(self) -> None:
         """Everything appended so far reaches the file; what is flushed survives the end of the process."""
         self._check_open()
-        pending = sum(stream.pending_bytes for stream in self._streams) + self._times.nbytes
+        pending = sum(stream.pending_bytes(self._filled) for stream in self._streams) + self._times.nbytes
         if self._tiles is not None:
             pending += self._tiles.pending_bytes
-        pending += DATASET_BYTES * (2 * len(self._streams) + 5)
+        pending += DATASET_BYTES * (2 * len(self._streams) + 5) * (1 + self._filled // self._block)
         try:
             self._claim.reserve(self._file.id.get_filesize() + pending)
         except OSError as error:
@@ -158,6 +198,7 @@ class RecordingWriter:
             self._filled = 0
         if self._tiles is not None:
             self._tiles.write_time()
+        self._flushed = clock.monotonic()
 
     def _stopped(self, error: Exception) -> RunStopped:
         text = f"cannot write {self.path}: {reason(error)}"
@@ -216,6 +257,14 @@ class RecordingWriter:
             return
         with suppress(RunStopped):  # the first error is the one to tell
             self.close("interrupted" if isinstance(error, KeyboardInterrupt) else "stopped", str(error))
+
+
+def _copies(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Copies | None:
+    if not pairs:
+        return None
+    from grouser.launches import Copies  # Warp is not needed to read recordings
+
+    return Copies(pairs)
 
 
 def _check_tile_shape(

@@ -139,27 +139,27 @@ def _channels(sim: Simulation, s: Course, packs: list[BatteryPack]) -> list[Chan
     bodies = np.array([sim.model.body(f"{name}_chassis").id for name in names])
     roots = np.array([sim.model.jnt_dofadr[sim.model.body_jntadr[b]] for b in bodies])
 
-    def along(values):
-        return np.array([values], float)
+    units = {
+        "speed": "m/s", "power": "W", "energy": "J", "battery_current": "A", "upright": "1", "pitch_deg": "deg",
+        "distance": "m", "height": "m",
+    }  # fmt: skip
+    values = np.zeros((len(units), 1, count))
+    seen = [(d.qvel[root : root + 3], d.xmat[body], d.xpos[body]) for root, body in zip(roots, bodies, strict=True)]
 
-    def velocity(k: int) -> float:
-        """Of the centre of mass, along the chassis."""
-        return float(d.qvel[roots[k] : roots[k] + 3] @ d.xmat[bodies[k]].reshape(3, 3)[:, 0])
-
-    def each(name, unit, read):
-        return Channel(f"course/{name}", unit, (count,), "", labels=names, read=read)
+    def look() -> None:
+        for k, ((velocity, axes, place), pack) in enumerate(zip(seen, packs, strict=True)):
+            x, y, z = velocity.tolist()
+            turned, at = axes.tolist(), place.tolist()
+            forward, rising, up = turned[0::3], min(max(turned[6], -1.0), 1.0), turned[8]
+            values[:, 0, k] = (
+                x * forward[0] + y * forward[1] + z * forward[2],  # of the centre of mass, along the chassis
+                sum(max(power, 0.0) for power in pack.power[0].tolist()),
+                pack.energy[0], pack.total[0], up, math.degrees(math.asin(rising)), at[0], at[2],
+            )  # fmt: skip
 
     return [
-        each("speed", "m/s", lambda: along([velocity(k) for k in range(count)])),
-        each("power", "W", lambda: along([np.maximum(p.power[0], 0.0).sum() for p in packs])),
-        each("energy", "J", lambda: along([p.energy[0] for p in packs])),
-        each("battery_current", "A", lambda: along([p.total[0] for p in packs])),
-        each("upright", "1", lambda: along([d.xmat[b][8] for b in bodies])),
-        each(
-            "pitch_deg", "deg", lambda: along([math.degrees(math.asin(np.clip(d.xmat[b][6], -1, 1))) for b in bodies])
-        ),
-        each("distance", "m", lambda: along([d.xpos[b, 0] for b in bodies])),
-        each("height", "m", lambda: along([d.xpos[b, 2] for b in bodies])),
+        Channel(f"course/{name}", unit, (count,), "", labels=names, source=values[k], refresh=look)
+        for k, (name, unit) in enumerate(units.items())
     ]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
+from grouser.engine.frame import Frame
 from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
 from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Compiled, Controller, ForceModule, Shape
@@ -220,46 +221,33 @@ class Simulation:
 
     def channels(self) -> list[Channel]:
         """Everything that can be recorded: poses, joints, actuators, what modules and controllers offer."""
-        m, data = self.model, self.engine.data
-        ids = np.array([m.body(name).id for name in self.recorded_bodies], int)
-        joints = tuple(m.joint(j).name or f"joint{j}" for j in range(m.njnt) if m.jnt_type[j] in (2, 3))
-        hinge = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]
-        position, speed = m.jnt_qposadr[hinge], m.jnt_dofadr[hinge]
-        actuators = actuator_outputs(m)
+        m = self.model
+        single = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]  # sliding or turning
+        joints, actuators = tuple(m.joint(j).name or f"joint{j}" for j in single), actuator_outputs(m)
+        shifts = [read() for read in (getattr(module, "shifts", None) for module in self.modules) if read]
+        frame = Frame(self.engine, self.recorded_bodies, single, shifts)
         out = [
             Channel(
-                "body/pose", "m, 1", (len(ids), 7), kind="pose", labels=self.recorded_bodies,
-                read=lambda: self._shown(ids),
+                "body/pose", "m, 1", (len(self.recorded_bodies), 7), kind="pose", labels=self.recorded_bodies,
+                source=frame.pose, refresh=frame.refresh,
             ),
             Channel(
-                "joint/position", "rad or m", (len(hinge),), frame="", labels=joints,
-                read=lambda: np.stack([d.qpos[position] for d in data]),
+                "joint/position", "rad or m", (len(single),), frame="", labels=joints,
+                source=frame.position, refresh=frame.refresh,
             ),
             Channel(
-                "joint/velocity", "rad/s or m/s", (len(hinge),), frame="", labels=joints,
-                read=lambda: np.stack([d.qvel[speed] for d in data]),
+                "joint/velocity", "rad/s or m/s", (len(single),), frame="", labels=joints,
+                source=frame.speed, refresh=frame.refresh,
             ),
             Channel(
                 "actuator/force", "N m or N", (len(actuators),), frame="", labels=actuators,
-                read=lambda: np.stack([d.actuator_force for d in data]),
+                source=frame.force, refresh=frame.refresh,
             ),
         ]  # fmt: skip
         for source in (*self.modules, *self.controllers):
             out.extend(source.channels())
         out.extend(self._more_channels)
         return [c for c in out if 0 not in c.shape]
-
-    def _shown(self, ids: np.ndarray) -> np.ndarray:
-        """(world, body, 7) positions [m] and quaternions xyzw; a wheel stands where its suspension has it."""
-        data = self.engine.data
-        poses = np.stack([np.hstack([d.xpos[ids], d.xquat[ids][:, [1, 2, 3, 0]]]) for d in data])
-        for module in self.modules:
-            shifts = getattr(module, "displacements", None)
-            if shifts is not None:
-                moved = [k for k, body in enumerate(module.bodies) if body in self.recorded_bodies]
-                places = [self.recorded_bodies.index(module.bodies[k]) for k in moved]
-                poses[:, places, :3] += shifts()[:, moved]
-        return poses
 
     def add_channel(self, channel: Channel) -> None:
         """Record one more quantity."""

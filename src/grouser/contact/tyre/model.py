@@ -171,10 +171,9 @@ class TyreModule:
             host[list(worlds)] = 0
             array.assign(host)
 
-    def displacements(self) -> np.ndarray:
-        """[m], (world, body, 3) from where a body is to where its wheel is: the suspension's travel."""
-        shift = self._touch.shift.numpy()
-        return np.concatenate([np.zeros_like(shift[:, :1]), shift], axis=1)
+    def shifts(self) -> tuple[wp.array, tuple[str, ...]]:
+        """[m], (world, k) vec3 from where k bodies are to where their wheels are: the suspension's travel."""
+        return self._touch.shift, self.bodies[1:]
 
     def observe(self) -> dict[str, np.ndarray]:
         """What sensors on the wheels would tell, (world, wheel, …)."""
