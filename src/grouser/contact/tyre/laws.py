@@ -23,10 +23,12 @@ def spring_force(h: Any, stiffness: Any, saturation: Any, progression: Any):
 
 
 @wp.func
-def magic_formula(x: Any, B: Any, C: Any, D: Any, E: Any):
-    """y = D sin(C atan(B x - E (B x - atan(B x)))). 001 eq. 11; S_H and S_V (eq. 12, 13) are the caller's."""
+def magic_secant(x: Any, B: Any, C: Any, D: Any, E: Any):
+    """y / x of y = D sin(C atan(B x - E (B x - atan(B x)))). 001 eq. 11; S_H and S_V (eq. 12, 13) are the caller's."""
     s = B * x
-    return D * wp.sin(C * wp.atan(s - E * (s - wp.atan(s))))
+    if E != type(x)(0.0):
+        s = s - E * (s - wp.atan(s))
+    return D * wp.sin(C * wp.atan(s)) / x
 
 
 @wp.func

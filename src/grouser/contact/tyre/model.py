@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from grouser.contact.tyre.kernels import BEYOND, CLOSER_STEPS, tyre_kernels
+from grouser.contact.tyre.kernels import BEYOND, tyre_kernels
 from grouser.contact.tyre.parameters import WheelUnit
 from grouser.errors import InputError
 from grouser.launches import Launches, StepLaunches
@@ -20,7 +20,7 @@ from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground, ground_types
 
-SLICE_STEPS = 1  # Newton steps in a slice where the best one is refined
+LEFT_ALONE = 1e9  # [m] swell where nothing is known: every slice is looked at
 COEFFICIENTS = {
     "cx": "p_Cx1", "dx1": "p_Dx1", "dx2": "p_Dx2", "ex1": "p_Ex1", "ex2": "p_Ex2", "ex3": "p_Ex3", "ex4": "p_Ex4",
     "kx1": "p_Kx1", "kx2": "p_Kx2", "kx3": "p_Kx3", "hx1": "p_Hx1", "hx2": "p_Hx2", "vx1": "p_Vx1", "vx2": "p_Vx2",
@@ -30,6 +30,7 @@ COEFFICIENTS = {
     "slow": "standstill_speed", "rolling": "rolling_resistance", "radius": "radius", "load": "load",
     "radial_stiffness": "radial_stiffness", "radial_damping": "radial_damping", "peak": "peak_slip",
 }  # fmt: skip
+OF_LOAD = ("p_Dx2", "p_Ex2", "p_Ex3", "p_Kx2", "p_Kx3", "p_Hx2", "p_Hy2", "p_Vx2")  # F_x / N changes with N by these
 
 
 class TyreModule:
@@ -68,7 +69,7 @@ class TyreModule:
     def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
         self.motion, self.out, self.device = motion, out, motion.position.device
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
-        self.kernels = tyre_kernels(self.precision.name)
+        self.kernels = tyre_kernels(self.precision.name, isinstance(self.terrain, Ground))
         self.worlds = motion.position.shape[0]
         self._h = step
         self._step = wp.array([step], dtype=self.precision.real, device=self.device)
@@ -87,6 +88,7 @@ class TyreModule:
             for field in ("stiffness", "saturation", "progression", "travel", "compression"):
                 table[field][k] = getattr(s, field)
             table["rebound"][k] = s.compression if s.rebound is None else s.rebound
+            table["load_free"][k] = not any(getattr(wheel.tyre, name) for name in OF_LOAD)
         return wp.array(table, dtype=self.kernels.Wheel, device=self.device)
 
     def _make_terrain(self):
@@ -95,24 +97,25 @@ class TyreModule:
         grid: ElevationGrid = ground.elevation if ground else self.terrain  # type: ignore[assignment]
         t.heights = wp.array(np.ascontiguousarray(grid.heights, p.numpy), dtype=p.real, device=self.device)
         t.spacing = ground.spacing if ground else grid.spacing
-        t.ceiling = self._make_ceiling(grid) if ground is None else t.heights
+        t.rows, t.columns = (ground.arrays.rows, ground.arrays.columns) if ground else grid.heights.shape
+        t.reach = max(w.suspension.travel for w in self.wheels)
+        t.swell = t.heights if ground else self._make_swell(grid, t.reach)
         t.per_spacing = 1 / t.spacing
         t.x0, t.y0 = grid.origin
         angles = np.pi * (np.arange(self.slices + 1) / self.slices - 0.5)
         turns = np.column_stack([np.sin(angles), np.cos(angles)]).astype(p.numpy)
         t.turns = wp.array(turns, dtype=p.vec2, device=self.device)
-        t.slice_steps = SLICE_STEPS if self.refine else CLOSER_STEPS
-        t.slices, t.refine, t.deep = self.slices, int(self.refine), int(ground is not None)
-        t.ground = ground.arrays if ground else ground_types(p.name).Arrays()
+        half = 0.5 * math.pi / self.slices
+        t.half = p.vec2(math.sin(half), math.cos(half))
+        t.slices, t.refine = self.slices, int(self.refine)
+        self._ground = ground.arrays if ground else self.kernels.Arrays()
         self._generation = ground.generation if ground else 0
         return t
 
-    def _make_ceiling(self, grid: ElevationGrid) -> wp.array:
-        """Highest node within reach of a wheel over each node: its radius and twice its suspension's travel."""
-        reach = max(w.tyre.radius + 2 * w.suspension.travel for w in self.wheels)
-        nodes = math.ceil(reach / grid.spacing) + 1
-        highest = np.ascontiguousarray(_widened(_widened(grid.heights, nodes).T, nodes).T, self.precision.numpy)
-        return wp.array(highest, dtype=self.precision.real, device=self.device)
+    def _make_swell(self, grid: ElevationGrid, aside: float) -> wp.array:
+        radius = max(w.tyre.radius for w in self.wheels)
+        nodes = math.ceil((radius + aside) / grid.spacing + 0.5)
+        return wp.array(swell(grid.heights, nodes), dtype=self.precision.real, device=self.device)
 
     def _make_touch(self):
         a, p = self.kernels.Touch(), self.precision
@@ -147,7 +150,8 @@ class TyreModule:
 
     def _launch_evaluate(self, launch) -> None:
         m, out = self.motion, self.out
-        inputs = [self._wheels, self._terrain, self._rows, self._step, m.position, m.rotation, m.velocity, m.spin]
+        inputs = [self._wheels, self._terrain, self._ground, self._rows, self._step]
+        inputs += [m.position, m.rotation, m.velocity, m.spin]
         outputs = [self._touch, out.wrench, out.implicit, out.status]
         launch(self.kernels.evaluate, self.worlds, [*inputs, *outputs])
 
@@ -204,6 +208,27 @@ class TyreModule:
             of_wheels("slip_tangent", "1", part(t.slip, 1)),
             of_wheels("contact_point", "m", t.point.numpy, (3,), "world"),
         ]
+
+
+def swell(heights: np.ndarray, nodes: int) -> np.ndarray:
+    """[m] by which no height within `nodes` rows and columns rises over the tangent plane at a node.
+
+    Along a line z(j + b) <= z(j) + b (z(j + 1) - z(j - 1)) / 2 + b^2 / 2 of the largest second difference on the way,
+    and slopes along x change from row to row by no more than the largest twist. Nothing is known near the border.
+    """
+    out = np.full(heights.shape, LEFT_ALONE)
+    rows, columns = heights.shape
+    if min(rows, columns) < 2 * nodes + 3:
+        return out
+    bend_x, bend_y, twist = (np.zeros(heights.shape) for _ in range(3))
+    bend_x[:, 1:-1] = np.maximum(np.diff(heights, 2, axis=1), 0.0)
+    bend_y[1:-1] = np.maximum(np.diff(heights, 2, axis=0), 0.0)
+    twist[:-1, 1:-1] = np.abs(np.diff(heights[:, 2:] - heights[:, :-2], axis=0)) / 2
+    bend_x = _widened(_widened(bend_x, nodes).T, nodes).T
+    most = nodes**2 * (0.5 * (bend_x + _widened(bend_y, nodes)) + _widened(twist, nodes))
+    inner = (slice(nodes + 1, rows - nodes - 1), slice(nodes + 1, columns - nodes - 1))
+    out[inner] = most[inner]
+    return out
 
 
 def _widened(heights: np.ndarray, nodes: int) -> np.ndarray:
