@@ -147,7 +147,7 @@ def tyre_kernels(name: str, deep: bool = False) -> SimpleNamespace:
 
     @wp.func
     def secant_across(w: Wheel, excess: real, s: vec3):
-        """F_y over slip and load. Pacejka 2006 eq. 4.E19-4.E30, camber nil; K_y = p1 F_z0 sin(2 atan(N / (p2 F_z0)))."""
+        """F_y over slip and load. Pacejka 2006 eq. 4.E19-4.E30, camber nil; sin(2 atan(r)) = 2 r / (1 + r^2) in K_y."""
         D = wp.max(w.dy1 + w.dy2 * excess, real(0.0))
         E = wp.min(w.ey1 + w.ey2 * excess, real(1.0))
         ratio = (real(1.0) + excess) / w.ky2

@@ -18,7 +18,7 @@ from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.ground import Ground, ground_types
+from grouser.terrain.ground import Ground
 
 LEFT_ALONE = 1e9  # [m] swell where nothing is known: every slice is looked at
 COEFFICIENTS = {

@@ -44,17 +44,15 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         slices: wp.int32
         refine: wp.int32
 
-    if deep:
+    @wp.func
+    def changing(t: Terrain, ground: Arrays, world: int, row: int, column: int):
+        return surface_at(ground, world, row, column)
 
-        @wp.func
-        def node(t: Terrain, ground: Arrays, world: int, row: int, column: int):
-            return surface_at(ground, world, row, column)
+    @wp.func
+    def lasting(t: Terrain, ground: Arrays, world: int, row: int, column: int):
+        return t.heights[row & 0x7FFFFFFF, column & 0x7FFFFFFF]
 
-    else:
-
-        @wp.func
-        def node(t: Terrain, ground: Arrays, world: int, row: int, column: int):
-            return t.heights[row & 0x7FFFFFFF, column & 0x7FFFFFFF]
+    node = changing if deep else lasting
 
     @wp.func
     def sample(t: Terrain, ground: Arrays, world: int, x: real, y: real):
@@ -129,7 +127,7 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         z = sample(t, ground, world, rim[0], rim[1])
         rate = wp.max(up[2] - z[1] * up[0] - z[2] * up[1], real(0.1) * up[2])
         tilt = ahead[2] - z[1] * ahead[0] - z[2] * ahead[1]
-        per_size = real(1.0) / wp.sqrt(rate * rate + tilt * tilt)
+        per_size = real(1.0) / wp.length(vec2(tilt, rate))
         sine = -tilt * per_size
         cosine = rate * per_size
         change = (rim[2] - z[0] + radius * (tilt * (sine - turn[0]) - rate * (cosine - turn[1]))) / rate
@@ -198,33 +196,31 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
                 break
         return creep(t, ground, world, centre, ahead, up, radius, limit, start, guess)
 
-    if deep:
+    @wp.func
+    def no_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real):
+        """Nothing is known of ground that changes: every slice is looked at."""
+        return vec4(real(0.0), real(0.0), real(-1.0), real(0.0))
 
-        @wp.func
-        def tangent_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real):
-            """Nothing is known of ground that changes: every slice is looked at."""
-            return vec4(real(0.0), real(0.0), real(-1.0), real(0.0))
+    @wp.func
+    def tangent_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real):
+        """(a, b, c, d): at travel h the rim is over all ground where a sin + b cos <= c + d h.
 
-    else:
+        Ground near the wheel is below the tangent at the nearest node, raised by its swell.
+        """
+        column = wp.clamp(int((centre[0] - t.x0) * t.per_spacing + real(0.5)), 1, t.columns - 2) & 0x7FFFFFFF
+        row = wp.clamp(int((centre[1] - t.y0) * t.per_spacing + real(0.5)), 1, t.rows - 2) & 0x7FFFFFFF
+        half = real(0.5) * t.per_spacing
+        slope_x = (t.heights[row, column + 1] - t.heights[row, column - 1]) * half
+        slope_y = (t.heights[row + 1, column] - t.heights[row - 1, column]) * half
+        x = centre[0] - t.x0 - t.spacing * real(column)
+        y = centre[1] - t.y0 - t.spacing * real(row)
+        over = centre[2] - t.heights[row, column] - slope_x * x - slope_y * y - t.swell[row, column]
+        rate = up[2] - slope_x * up[0] - slope_y * up[1]
+        tilt = ahead[2] - slope_x * ahead[0] - slope_y * ahead[1]
+        per_radius = real(1.0) / radius
+        return vec4(-tilt, rate, over * per_radius, rate * per_radius)
 
-        @wp.func
-        def tangent_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real):
-            """(a, b, c, d): at travel h the rim is over all ground where a sin + b cos <= c + d h.
-
-            Ground near the wheel is below the tangent at the nearest node, raised by its swell.
-            """
-            column = wp.clamp(int((centre[0] - t.x0) * t.per_spacing + real(0.5)), 1, t.columns - 2) & 0x7FFFFFFF
-            row = wp.clamp(int((centre[1] - t.y0) * t.per_spacing + real(0.5)), 1, t.rows - 2) & 0x7FFFFFFF
-            half = real(0.5) * t.per_spacing
-            slope_x = (t.heights[row, column + 1] - t.heights[row, column - 1]) * half
-            slope_y = (t.heights[row + 1, column] - t.heights[row - 1, column]) * half
-            x = centre[0] - t.x0 - t.spacing * real(column)
-            y = centre[1] - t.y0 - t.spacing * real(row)
-            over = centre[2] - t.heights[row, column] - slope_x * x - slope_y * y - t.swell[row, column]
-            rate = up[2] - slope_x * up[0] - slope_y * up[1]
-            tilt = ahead[2] - slope_x * ahead[0] - slope_y * ahead[1]
-            per_radius = real(1.0) / radius
-            return vec4(-tilt, rate, over * per_radius, rate * per_radius)
+    bound_at = no_bound if deep else tangent_bound
 
     @wp.func
     def promising(z: vec3, error: real, start: vec2, turn: vec2, ahead: vec3, up: vec3, radius: real):
@@ -245,14 +241,14 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
     ):  # fmt: skip
         """Largest travel over the lower half circle, sine and cosine of its angle, largest travel a wall asks for.
 
-        Slices alone: the best of them (001 section 2.2.3). Refined: the crest that is uphill of the lowest point, unless
-        the rim so lifted is under the ground in some slice, or nearly: then the best of the crests uphill of these.
+        Slices alone: the best of them (001 section 2.2.3). Refined: the crest uphill of the lowest point, unless the
+        rim so lifted is under the ground in some slice, or nearly: then the best of the crests uphill of these.
         """
         best = real(NOWHERE)
         wall = real(NOWHERE)
         turn = vec2(real(0.0), real(1.0))
         level = real(0.0)
-        bound = tangent_bound(t, centre, ahead, up, radius)
+        bound = bound_at(t, centre, ahead, up, radius)
         slant = wp.sqrt(up[0] * up[0] + up[1] * up[1])
         for j in range(t.slices + 2):
             start = vec2(real(0.0), real(1.0))  # the lowest point comes first
