@@ -140,3 +140,14 @@ def test_a_loop_ends_in_the_middle_of_its_last_round_or_at_an_alarm():
     alarm.fill_(1)
     assert loop.run(5) == 1
     assert values.numpy().tolist() == [344, 44]
+
+
+def test_what_has_been_said_and_can_be_borne_does_not_end_the_loop_again(monkeypatch):
+    course, rounds = scenario("vivi-sinusoid"), []
+    sim = course.build(course.settings(controller="cdta", step=1e-3, duration=5.0))
+    sim.use_controllers([])
+    sim.data.qpos[0] = 1000.0  # beyond the terrain, for good
+    monkeypatch.setattr(Loop, "run", lambda self, times, run=Loop.run: rounds.append(1) or run(self, times))
+    sim.step(200)
+    assert any("beyond the terrain" in note for note in sim.notes)
+    assert len(rounds) < 20

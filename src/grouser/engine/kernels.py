@@ -42,6 +42,7 @@ class World:
     mass: wp.array(dtype=wp.float64)  # (nonzero of M,)
     applied: wp.array(dtype=vec6)  # (body,) force, torque at the centre of mass
     speed_before: wp.array(dtype=wp.float64)  # (dof,) at the start of the step
+    column: wp.array(dtype=vec6)  # (dof,) of the Jacobian of the body in hand
 
 
 @wp.func
@@ -69,6 +70,20 @@ def engine_kernels(name: str) -> SimpleNamespace:
     module = wp.get_module(f"grouser.engine.{name}")
     module.options["enable_backward"] = False
     real, vec3, quat, vec6r, mat66r = p.real, p.vec3, p.quat, p.vec6, p.mat66
+
+    @wp.func
+    def row_times(B: mat66r, r: int, c: vec6):
+        return (
+            wp.float64(B[r, 0]) * c[0] + wp.float64(B[r, 1]) * c[1] + wp.float64(B[r, 2]) * c[2]
+            + wp.float64(B[r, 3]) * c[3] + wp.float64(B[r, 4]) * c[4] + wp.float64(B[r, 5]) * c[5]
+        )  # fmt: skip
+
+    @wp.func
+    def times(B: mat66r, c: vec6):
+        return vec6(
+            row_times(B, 0, c), row_times(B, 1, c), row_times(B, 2, c),
+            row_times(B, 3, c), row_times(B, 4, c), row_times(B, 5, c),
+        )  # fmt: skip
 
     @wp.kernel(module=module)
     def gather_motion(
@@ -109,22 +124,19 @@ def engine_kernels(name: str) -> SimpleNamespace:
             torque = torque + wp.cross(w.position[body] - w.centre[body], force)
             w.applied[body] = w.applied[body] + vec6(force[0], force[1], force[2], torque[0], torque[1], torque[2])
             if implicit == 1:
-                B = block[world, k]
                 i = tree.last_dof[body]
                 while i >= 0:
-                    column = jacobian_column(w, tree, body, i)
-                    b = vec6()
-                    for r in range(6):
-                        s = wp.float64(0.0)
-                        for c in range(6):
-                            s += wp.float64(B[r, c]) * column[c]
-                        b[r] = s
+                    w.column[i] = jacobian_column(w, tree, body, i)
+                    i = tree.parent[i]
+                i = tree.last_dof[body]
+                while i >= 0:
+                    b = times(block[world, k], w.column[i])
                     j = i
                     at = tree.row_start[i] + tree.row_count[i] - 1
                     while j >= 0:
                         while tree.column[at] != j:
                             at -= 1
-                        w.mass[at] = w.mass[at] + wp.dot(b, jacobian_column(w, tree, body, j))
+                        w.mass[at] = w.mass[at] + wp.dot(b, w.column[j])
                         j = tree.parent[j]
                     i = tree.parent[i]
 
@@ -133,6 +145,7 @@ def engine_kernels(name: str) -> SimpleNamespace:
         tree: Tree, w: World, world: int, rows: wp.array(dtype=wp.int32), implicit: int,
         step: wp.array(dtype=wp.float64),
         wrench: wp.array2d(dtype=vec6r), block: wp.array2d(dtype=mat66r), status: wp.array2d(dtype=wp.int32),
+        explained: wp.array2d(dtype=wp.int32),
         effective_out: wp.array2d(dtype=vec6r), alarm_out: wp.array(dtype=wp.int32),
     ):  # fmt: skip
         """What bodies really got: f - h K v - B a, a = J (v+ - v) / h."""
@@ -140,19 +153,15 @@ def engine_kernels(name: str) -> SimpleNamespace:
             body = tree.body[rows[k]]
             f = wrench[world, k]
             if implicit == 1:
-                B = block[world, k]
                 a = vec6()
                 i = tree.last_dof[body]
                 while i >= 0:
                     a = a + jacobian_column(w, tree, body, i) * ((w.speed[i] - w.speed_before[i]) / step[0])
                     i = tree.parent[i]
-                for r in range(6):
-                    s = wp.float64(0.0)
-                    for c in range(6):
-                        s += wp.float64(B[r, c]) * a[c]
-                    f[r] = f[r] - real(s)
+                s = times(block[world, k], a)
+                f = f - vec6r(real(s[0]), real(s[1]), real(s[2]), real(s[3]), real(s[4]), real(s[5]))
             effective_out[world, k] = f
-            if status[world, k] != 0:
+            if status[world, k] != 0 and status[world, k] != explained[world, k]:
                 alarm_out[world] = 1
             if not wp.isfinite(f):
                 alarm_out[world] = 2

@@ -55,7 +55,8 @@ def _addresses(*names: str) -> dict[str, int]:
     library = ctypes.CDLL(mujoco._functions.__file__)  # what it was linked with is found through it
     try:
         found = {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names}
-        found["mju_user_error"] = ctypes.addressof(ctypes.c_void_p.in_dll(library, "mju_user_error"))
+        for name in ("mju_user_error", "mjcb_time"):
+            found[name] = ctypes.addressof(ctypes.c_void_p.in_dll(library, name))
     except (AttributeError, ValueError):
         return {}
     return found
@@ -73,10 +74,17 @@ FUNCTIONS = _addresses("mj_step1", "mj_factorM", "mj_step2")
 
 
 @cache
-def _handle_errors(end: bool) -> Launches:
-    """Who hears of an error of MuJoCo: `_end`, or the bindings, which raise."""
-    handler = ctypes.cast(_end, ctypes.c_void_p).value if end else 0
-    return Launches(lambda launch: launch(put_pointer, 1, [FUNCTIONS["mju_user_error"], handler]))
+def _without_python(begins: bool) -> Launches:
+    """Before and after a row of MuJoCo's functions: errors go to `_end`, and nobody reads its timers."""
+    error, timer = FUNCTIONS["mju_user_error"], FUNCTIONS["mjcb_time"]
+    clock = ctypes.c_uint64.from_address(timer).value
+    values = (ctypes.cast(_end, ctypes.c_void_p).value, 0) if begins else (0, clock)
+
+    def record(launch) -> None:
+        launch(put_pointer, 1, [error, values[0]])
+        launch(put_pointer, 1, [timer, values[1]])
+
+    return Launches(record)
 
 
 @dataclass
@@ -87,6 +95,7 @@ class ModuleSlot:
     rows: list[int]
     row_array: wp.array
     out: Outputs
+    explained: wp.array  # (world, row) status that has been said and can be borne: no alarm
 
 
 @dataclass
@@ -195,7 +204,7 @@ class MujocoCpu:
                 zeros((self.worlds, k), wp.int32),
             )
             module.bind(self.motion, rows, out, self.step)
-            self.slots.append(ModuleSlot(module, rows, _array(rows), out))
+            self.slots.append(ModuleSlot(module, rows, _array(rows), out, zeros((self.worlds, k), wp.int32)))
 
     def _view(self, d: mujoco.MjData) -> World:
         w = World()
@@ -206,6 +215,7 @@ class MujocoCpu:
         ):  # fmt: skip
             setattr(w, field_name, wp.array(source, dtype=dtype, copy=False, device="cpu"))
         w.speed_before = wp.zeros(self.model.nv, dtype=wp.float64, device="cpu")
+        w.column = wp.zeros(self.model.nv, dtype=vec6, device="cpu")
         return w
 
     def _record(self) -> None:
@@ -227,7 +237,7 @@ class MujocoCpu:
         def effective(launch) -> None:
             for world, view in enumerate(self.views):
                 for s in self.slots:
-                    given = [s.out.wrench, s.out.implicit, s.out.status, s.out.effective, self.alarm]
+                    given = [s.out.wrench, s.out.implicit, s.out.status, s.explained, s.out.effective, self.alarm]
                     inputs = [self.tree, view, world, s.row_array, implicit, self._h, *given]
                     launch(k.effective_wrench, dim=1, inputs=inputs)
                 launch(k.watch_speeds, dim=1, inputs=[view, world, SPEED_LIMIT, self.alarm])
@@ -276,7 +286,7 @@ class MujocoCpu:
     def _functions(self, *names: str) -> list[Call]:
         """Functions of MuJoCo on every world that moves; its errors end the program meanwhile, see `_end`."""
         calls = [(FUNCTIONS[name], self.model._address, d._address) for d in self._moving() for name in names]
-        return [*_calls(_handle_errors(end=True)), *calls, *_calls(_handle_errors(end=False))]
+        return [*_calls(_without_python(begins=True)), *calls, *_calls(_without_python(begins=False))]
 
     def _moving(self) -> list[mujoco.MjData]:
         """The worlds that go on; a bad one of a batch stands still."""

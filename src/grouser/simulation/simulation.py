@@ -202,6 +202,7 @@ class Simulation:
                 reason, fatal = module.explain(code)
                 if fatal:
                     return RunStopped(reason, module=module.name, body=body, time=self.time)
+                slot.explained.numpy()[world, k] = code
                 if (module.name, body, code) not in self._said:
                     self._said.add((module.name, body, code))
                     self.notes.append(f"t = {self.time:.3f} s: {module.name}, body {body!r}: {reason}")
