@@ -191,22 +191,23 @@ class TyreModule:
         count, t = len(self.wheels), self._touch
         labels = tuple(wheel.body for wheel in self.wheels)
 
-        def of_wheels(name, unit, read, shape=(), frame=""):
-            return Channel(f"{self.name}/{name}", unit, (count, *shape), frame, labels=labels, read=read)
+        def of_wheels(name, unit, array, part=..., shape=(), frame=""):
+            def read() -> np.ndarray:
+                return array.numpy()[part]
 
-        def part(array, k):
-            return lambda: array.numpy()[..., k]
+            source = read() if array.device.is_cpu else None
+            return Channel(f"{self.name}/{name}", unit, (count, *shape), frame, labels=labels, read=read, source=source)
 
         return [
-            of_wheels("normal_force", "N", part(t.force, 2)),
-            of_wheels("longitudinal_force", "N", part(t.force, 0)),
-            of_wheels("lateral_force", "N", part(t.force, 1)),
-            of_wheels("wall_force", "N", t.wall.numpy),
-            of_wheels("travel", "m", t.travel.numpy),
-            of_wheels("contact_angle", "rad", t.angle.numpy),
-            of_wheels("slip", "1", part(t.slip, 0)),
-            of_wheels("slip_tangent", "1", part(t.slip, 1)),
-            of_wheels("contact_point", "m", t.point.numpy, (3,), "world"),
+            of_wheels("normal_force", "N", t.force, np.s_[..., 2]),
+            of_wheels("longitudinal_force", "N", t.force, np.s_[..., 0]),
+            of_wheels("lateral_force", "N", t.force, np.s_[..., 1]),
+            of_wheels("wall_force", "N", t.wall),
+            of_wheels("travel", "m", t.travel),
+            of_wheels("contact_angle", "rad", t.angle),
+            of_wheels("slip", "1", t.slip, np.s_[..., 0]),
+            of_wheels("slip_tangent", "1", t.slip, np.s_[..., 1]),
+            of_wheels("contact_point", "m", t.point, shape=(3,), frame="world"),
         ]
 
 
