@@ -307,7 +307,7 @@ class MujocoCpu:
     def alarmed(self) -> bool:
         if self._any_frozen:
             self._alarm[self.frozen] = 0
-        return bool(self._alarm.any())
+        return bool(self._alarm.item(0) if self.worlds == 1 else self._alarm.any())
 
     def clear_alarm(self) -> None:
         self._alarm[:] = 0
