@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 
 import numpy as np
 from page import ROOT, number, percent, publish, quiet, table
@@ -17,9 +18,13 @@ ACROSS = (10, 20, 40, 80)
 
 def closed_forms() -> str:
     from tests.contact.polygonal.test_closed_forms import cylinder_error, sphere_error
+    from tests.contact.polygonal.test_linear import MODES, dome_error
 
     rows = []
-    for name, error in (("sphere", sphere_error), ("cylinder", cylinder_error)):
+    for name, error in (
+        ("sphere", sphere_error), ("cylinder", cylinder_error),
+        *((f"two domes, {mode} depth", partial(dome_error, mode=mode)) for mode in MODES),
+    ):  # fmt: skip
         errors = np.array([error(n) for n in ACROSS])
         orders = np.log2(errors[:-1] / errors[1:])
         rows.append((name, *(percent(e, 3) for e in errors), number(float(orders.min()), 2)))
@@ -28,6 +33,7 @@ def closed_forms() -> str:
 
 def moving() -> str:
     from tests.contact.polygonal import test_motion as m
+    from tests.contact.polygonal.test_linear import MODES
     from tests.contact.polygonal.test_smooth import forces
 
     rows = []
@@ -45,10 +51,12 @@ def moving() -> str:
     rows.append(("breakaway over μ_stick N", percent(m.breakaway() / 0.6 - 1, 2), "1 %"))
     rows.append(("stopping distance, step 1 ms", percent(m.stopping() * 2 * 0.3 * m.G - 1, 2), "1 %"))
     rows.append(("creep on 24° in 60 s, step 2 ms", f"{1e3 * m.creep(60.0, 2e-3):.1e} mm", "0.1 mm"))
-    for steps in (201, 801):
-        f = forces(steps)
-        jump = np.linalg.norm(np.diff(f, axis=0), axis=1).max() / np.linalg.norm(f, axis=1).mean()
-        rows.append((f"largest change of force over 1/{(steps - 1) // 2} of a facet", percent(jump, 3), ""))
+    for mode in MODES:
+        for steps in (201, 801):
+            f = forces(steps, mode)
+            jump = np.linalg.norm(np.diff(f, axis=0), axis=1).max() / np.linalg.norm(f, axis=1).mean()
+            what = f"largest change of force over 1/{(steps - 1) // 2} of a facet, {mode} depth"
+            rows.append((what, percent(jump, 3), ""))
     return table(("what", "measured", "bar"), rows)
 
 

@@ -20,19 +20,20 @@ def bumpy(layer=SOFT):
     return shape(*grid(along, along, lambda x, y: random), layer, name="bumpy")
 
 
-def forces(steps: int) -> np.ndarray:
+def forces(steps: int, mode: str | None = None) -> np.ndarray:
     """(steps, 3) on a ball that slides, without friction, over two facets."""
     slick = Layer(young=1e7, thickness=0.02, friction_stick=0.0, friction_slip=0.0)
-    rig = on_ground(ball(R, 5, slick), bumpy(slick))
+    rig = on_ground(ball(R, 5, slick), bumpy(slick), depth=mode)
     return np.array([rest(rig, (x, 0.0007, R - DEPTH)).wrench[0, 0, :3] for x in np.linspace(-FACET, FACET, steps)])
 
 
-def test_force_has_no_jumps_over_facets():
+@pytest.mark.parametrize("mode", ["linear", "exact"])
+def test_force_has_no_jumps_over_facets(mode):
     """Measure: the largest change of force between neighbouring places, over the mean force, on 1/100 of a facet.
 
     It shrinks in proportion as the places move together; a jump would stay. The force itself varies, the ground does.
     """
-    coarse, fine = forces(201), forces(801)
+    coarse, fine = forces(201, mode), forces(801, mode)
     load = np.linalg.norm(coarse, axis=1).mean()
     jumps = [np.linalg.norm(np.diff(f, axis=0), axis=1).max() / load for f in (coarse, fine)]
     assert jumps[0] < 0.02  # the ground rises by 2 % of the depth on 1/100 of a facet at most, force goes as its square

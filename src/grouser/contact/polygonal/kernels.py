@@ -8,6 +8,7 @@ import warp as wp
 from grouser.contact import clipping, penalty
 from grouser.contact.polygonal import laws
 from grouser.contact.polygonal import types as t
+from grouser.contact.polygonal.meeting import meeting_stages
 from grouser.contact.polygonal.search import search_stages
 from grouser.contact.rigid import rigid_stages
 
@@ -22,87 +23,11 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
     p = ty.precision
     real, vec3, vec4, vec6, mat33, mat66 = p.real, p.vec3, p.vec4, p.vec6, p.mat33, p.mat66
     Shapes, Pairs, Places, Lists, Elements, Sums = ty.Shapes, ty.Pairs, ty.Places, ty.Lists, ty.Elements, ty.Sums
-    polygon = ty.polygon
     element_frame = stages.element_frame
+    meeting = meeting_stages(name)
+    overlap, look_round, spanned = meeting.overlap, meeting.look_round, meeting.spanned
     assemble, in_world = rigid_stages(name).assemble, rigid_stages(name).in_world
     sliver = wp.constant(real(p.slack * p.slack))  # of an element's area: less is round-off
-
-    @wp.func
-    def overlap(
-        x: vec3, e1: vec3, e2: vec3, flat: vec3, A: vec3, B: vec3, C: vec3,
-        d: real, dx: real, dy: real, limit: real,
-    ):  # fmt: skip
-        """Part of an element behind a face, seen along the element's normal: corners in its plane, their number.
-
-        The depth d + dx x + dy y lies between 0 and `limit` in it.
-        """
-        px = polygon()
-        py = polygon()
-        px[1] = flat[0]
-        px[2] = flat[1]
-        py[2] = flat[2]
-        count = int(3)
-        a = A - x
-        b = B - x
-        c = C - x
-        xa = wp.dot(a, e1)
-        xb = wp.dot(b, e1)
-        xc = wp.dot(c, e1)
-        ya = wp.dot(a, e2)
-        yb = wp.dot(b, e2)
-        yc = wp.dot(c, e2)
-        if wp.max(ya, wp.max(yb, yc)) <= real(0.0) or wp.min(ya, wp.min(yb, yc)) >= flat[2]:
-            return px, py, 0
-        if wp.max(xa, wp.max(xb, xc)) <= wp.min(real(0.0), flat[1]):
-            return px, py, 0
-        if wp.min(xa, wp.min(xb, xc)) >= wp.max(flat[0], flat[1]):
-            return px, py, 0
-        px, py, count = clipping.cut(px, py, count, dx, dy, d)
-        if count > 2:  # the face is clockwise in the element's plane: its inside is right of every edge
-            px, py, count = clipping.cut(px, py, count, yb - ya, xa - xb, xb * ya - xa * yb)
-        if count > 2:
-            px, py, count = clipping.cut(px, py, count, yc - yb, xb - xc, xc * yb - xb * yc)
-        if count > 2:
-            px, py, count = clipping.cut(px, py, count, ya - yc, xc - xa, xa * yc - xc * ya)
-        if count > 2:
-            px, py, count = clipping.cut(px, py, count, -dx, -dy, limit - d)
-        return px, py, count
-
-    @wp.func
-    def leads_in(s: Shapes, face: int, x: vec3, n: vec3, way: real):
-        """Whether the ray from x against n meets, within `way` [m], a face that leads into the other body."""
-        A = s.corners[face, 0]
-        B = s.corners[face, 1]
-        C = s.corners[face, 2]
-        m = s.normal[face]
-        away = wp.dot(n, m)
-        if away <= real(0.0):
-            return False
-        u = wp.dot(x - A, m) / away
-        y = x - u * n
-        return (
-            u > real(0.0)
-            and u < way
-            and wp.dot(wp.cross(B - A, y - A), m) >= real(0.0)
-            and wp.dot(wp.cross(C - B, y - B), m) >= real(0.0)
-            and wp.dot(wp.cross(A - C, y - C), m) >= real(0.0)
-        )
-
-    @wp.func
-    def look_round(s: Shapes, lists: Lists, world: int, first: int, last: int, x: vec3, n: vec3, depth: real, g: real):
-        """Distance [m] of a polygon's middle from the nearest listed face, where its own is seen at a slant, and
-        whether another part of the other body hides that face: the far side of something else says nothing."""
-        nearest = depth
-        for c in range(first, last):
-            f = lists.other[world, c]
-            if f < 0:
-                f = -1 - f
-                if leads_in(s, f, x, n, depth / g):
-                    return nearest, True
-            if g < real(laws.FACING):
-                A = s.corners[f, 0]
-                nearest = wp.min(nearest, laws.triangle_distance(x, A, s.corners[f, 1], s.corners[f, 2], s.normal[f]))
-        return nearest, False
 
     @wp.func
     def element_friction(
@@ -152,6 +77,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
         if implicit:
             now = h
             reach += h * (wp.length(velocity) + pairs.radius[pair] * wp.length(spin))
+        linear = pairs.linear[pair] == 1
         base = pairs.first_element[pair]
         start_face = s.first_face[pairs.shape[pair, 0]]
         force = vec3()
@@ -179,20 +105,30 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
             tangential = vec4()
             first = lists.first[world, slot]
             last = first + lists.count[world, slot]
-            doubtful = bool(False)  # some listed face may look away
+            doubtful = lists.doubtful[world, slot] == 1
+            own = base + face - start_face
+            over = int(-1)  # a face of the plane over the corners, where depth is linear between them
+            over_g = zero
+            over_d = zero
+            over_x = zero
+            over_y = zero
+            if linear and not doubtful:
+                over, over_g, over_d, over_x, over_y = spanned(
+                    s, lists, e, world, own, first, last, x, e1, e2, n, flat, reach
+                )
+            one_plane = over >= 0
+            over_m = -(over_g * n + over_x * e1 + over_y * e2)
+            if one_plane:
+                last = first + 1
             for c in range(first, last):
-                if lists.other[world, c] < 0:
-                    doubtful = True
-            for c in range(first, last):
-                other = lists.other[world, c]
-                if other < 0:
-                    other = -1 - other
-                m = s.normal[other]
+                listed = lists.other[world, c]
+                other = wp.where(one_plane, over, wp.where(listed < 0, -1 - listed, listed))
+                m = wp.where(one_plane, over_m, s.normal[other])
                 g = -wp.dot(n, m)
                 if g <= zero:
                     continue
                 A = s.corners[other, 0]
-                d = wp.dot(A - x, m)
+                d = wp.where(one_plane, over_d, wp.dot(A - x, m))
                 dx = -wp.dot(e1, m)
                 dy = -wp.dot(e2, m)
                 out = wp.dot(v, m)  # speed away from the face, linear in the plane
@@ -207,7 +143,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 if wp.max(b, wp.max(b + bx * flat[0], b + bx * flat[1] + by * flat[2])) <= zero:
                     continue
                 px, py, count = overlap(
-                    x, e1, e2, flat, A, s.corners[other, 1], s.corners[other, 2], b, bx, by, reach * g
+                    x, e1, e2, flat, A, s.corners[other, 1], s.corners[other, 2], b, bx, by, reach * g, one_plane
                 )
                 if count < 3:
                     continue
@@ -273,7 +209,6 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 whole += area
                 point = middle / area
                 normal = wp.normalize(pressed)
-                own = base + face - start_face
                 mid = x + ((flat[0] + flat[1]) * e1 + flat[2] * e2) / real(3.0)
                 drag, weight = element_friction(
                     pairs, e, world, pair, own, implicit, normal, tangential,

@@ -14,6 +14,7 @@ from typing import Any
 import warp as wp
 
 FACING, SLANT = 0.95, 0.15  # g from which a face looks at an element, and over how much less it passes to a slant
+SLOPE = 0.34  # tangent of the angle whose cosine is FACING, and a little more
 
 
 @wp.func
@@ -39,6 +40,26 @@ def facing_share(g: Any, depth: Any, nearest: Any):
     if depth <= zero or nearest >= depth:
         return one
     return one - slanted * (one - nearest / depth)
+
+
+@wp.func
+def corner_lift(L: Any, a: Any, b: Any):
+    """[m] a corner can lie in front of a surface that looks at the element and that another point of it touches."""
+    longest = wp.max(L * L, wp.max(a * a, (L - a) * (L - a)) + b * b)
+    return type(L)(SLOPE) * wp.sqrt(longest)
+
+
+@wp.func
+def corner_plane(L: Any, a: Any, b: Any, u0: Any, u1: Any, u2: Any):
+    """Plane through the points that lie u0, u1, u2 [m] behind an element's corners, along its normal n.
+
+    g = -m.n of its outward normal m, and the depth below it, d + dx x + dy y; m = -g n - dx e1 - dy e2.
+    """
+    one = type(L)(1.0)
+    slope_x = (u1 - u0) / L
+    slope_y = (u2 - u0 - slope_x * a) / b
+    g = one / wp.sqrt(one + slope_x * slope_x + slope_y * slope_y)
+    return g, g * u0, g * slope_x, g * slope_y
 
 
 @wp.func

@@ -32,6 +32,14 @@ def edge_table(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return number.reshape(triangles.shape), ends[..., 0] < ends[..., 1], count
 
 
+def neighbours(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The two faces of every edge that has two."""
+    number = edge_table(triangles)[0].reshape(-1)
+    order = np.argsort(number, kind="stable")
+    twin = np.flatnonzero(number[order][1:] == number[order][:-1])
+    return order[twin] // 3, order[twin + 1] // 3
+
+
 def is_closed(triangles: np.ndarray) -> bool:
     """Whether every edge has two faces."""
     return bool((edge_table(triangles)[2] == 2).all())

@@ -15,7 +15,7 @@ from grouser.contact.layers import contact_constants
 from grouser.contact.penalty import KAPPA_LIMIT
 from grouser.contact.polygonal import types as t
 from grouser.contact.polygonal.kernels import polygonal_kernels
-from grouser.contact.polygonal.pairs import Pair, check_pairs
+from grouser.contact.polygonal.pairs import EXACT, LINEAR, Pair, check_pairs
 from grouser.contact.polygonal.shape import Shape, tree_boxes, tree_depth
 from grouser.errors import InputError
 from grouser.launches import Launches, StepLaunches
@@ -26,6 +26,7 @@ REACH = 2.0  # of the layers' thickness: depth up to which faces are looked for
 MARGIN = 0.25  # of an element's edge: relative motion a list of candidates lasts for
 CANDIDATES = 24  # a face of the elements' shape, at least LEAST_CANDIDATES: room on a list
 LEAST_CANDIDATES = 4096
+FLAT = 1e-3  # of both layers' thickness: rise of the other surface over a chord as long as an element (assumed)
 GPU_LANES = 128  # threads that share a pair on a GPU
 PATCH = 8  # numbers of an element in the patch channel
 REASONS = {
@@ -78,6 +79,13 @@ class PolygonalModule:
             for a in self.shapes[order[0]].layers
             for b in self.shapes[order[1]].layers
         ]
+
+    def depth_between(self, k: int) -> str:
+        """How depth is found in pair k: linear where the other surface hardly bends across an element."""
+        elements, other = (self.shapes[name] for name in self._order[k])
+        bend = other.sharpest * max(1.0, elements.longest / other.edge)  # [rad] across an element
+        flat = bend * elements.longest / 8 < FLAT * min(law["thickness"] for law in self._laws[k])
+        return self.pairs[k].depth or (LINEAR if flat else EXACT)
 
     def moves(self, pair: Pair) -> bool:
         """Whether both of a pair are bodies."""
@@ -183,6 +191,7 @@ class PolygonalModule:
         q.out = self._indices([[out_row.get(n, -1) for n in names] for names in order])
         q.named = self._indices([names.index(pair.body) for names, pair in zip(order, self.pairs, strict=True)])
         q.both_move = self._indices([self.moves(pair) for pair in self.pairs])
+        q.linear = self._indices([self.depth_between(k) == LINEAR for k in range(len(self.pairs))])
         q.radius = self._reals([shape.radius for shape in firsts])
         q.reach = self._reals(self.reach)
         boxes = [tree_boxes(shape, reach) for shape, reach in zip(firsts, self.reach, strict=True)]
@@ -228,7 +237,7 @@ class PolygonalModule:
         a, p, n = self.types.Lists(), self.precision, len(self.pairs)
         a.counts = wp.zeros((self.worlds, n, t.COUNTS), dtype=wp.int32, device=self.device)
         a.slack, a.gap, a.position, a.rotation = self._zeros(n, p.real, p.real, p.vec3, p.mat33)
-        a.face, a.first, a.count = self._zeros(int(self._first_element[-1]), *[wp.int32] * 3)
+        a.face, a.first, a.count, a.doubtful = self._zeros(int(self._first_element[-1]), *[wp.int32] * 4)
         (a.other,) = self._zeros(sum(self._room), wp.int32)
         return a
 
@@ -236,6 +245,7 @@ class PolygonalModule:
         a, p, n = self.types.Elements(), self.precision, int(self._first_element[-1])
         a.area, a.load, a.normal, a.centre = self._zeros(n, p.real, p.real, p.vec3, p.vec3)
         a.tangential, a.state, a.anchor = self._zeros(n, p.vec4, wp.int32, p.vec3)
+        a.over = wp.zeros((self.worlds, n, 3), dtype=wp.int32, device=self.device)
         return a
 
     def _make_sums(self):
@@ -302,6 +312,7 @@ class PolygonalModule:
             "counts": lists.counts, "slack": lists.slack, "gap": lists.gap,
             "position": lists.position, "rotation": lists.rotation,
             "face": lists.face, "first": lists.first, "count": lists.count, "other": lists.other,
+            "doubtful": lists.doubtful, "over": e.over,
             "area": e.area, "load": e.load, "normal": e.normal, "centre": e.centre, "tangential": e.tangential,
             "state": e.state, "anchor": e.anchor, "flags": sums.flags,
             "twist": self._places.twist, "named_wrench": sums.named_wrench, "named_block": sums.named_block,

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from grouser.contact.polygonal.shape import Shape
 from grouser.errors import InputError
 
+LINEAR, EXACT = "linear", "exact"
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -22,6 +24,7 @@ class Pair:
     largest_area: float | None = None  # [m^2] of contact between two bodies, for the step limit
     capacity: int | None = None  # candidates on a list
     elements: str | None = None  # which of the two carries the elements; None: the smaller one
+    depth: str | None = None  # "linear" between an element's corners or "exact"; None: linear where both are smooth
 
     def __str__(self) -> str:
         return f"pair ({self.body!r}, {self.other!r})"
@@ -42,6 +45,8 @@ def check_pairs(name: str, pairs: Sequence[Pair], bodies: Mapping[str, Shape], f
             raise InputError(f"{where}: no other shape {pair.other!r}; there are {', '.join(others) or 'none'}")
         if pair.elements not in (None, pair.body, pair.other):
             raise InputError(f"{where}: elements on {pair.elements!r}; allowed is one of the two")
+        if pair.depth not in (None, LINEAR, EXACT):
+            raise InputError(f"{where}: depth {pair.depth!r} is not allowed; {LINEAR!r} and {EXACT!r} are")
         for field in ("reach", "margin", "largest_area", "capacity"):
             value = getattr(pair, field)
             if value is not None and not 0 < value < math.inf:

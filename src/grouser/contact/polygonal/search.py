@@ -9,11 +9,12 @@ from types import SimpleNamespace
 
 import warp as wp
 
+from grouser.contact.polygonal import laws
 from grouser.contact.polygonal import types as t
 from grouser.contact.rigid import rigid_stages
 from grouser.terrain.ground import natural
 
-NOTHING, BEHIND, EITHER, REVERSED = 0, 1, 2, 3  # what a face can be to an element
+NOTHING, BEHIND, EITHER, REVERSED, BEYOND = 0, 1, 2, 3, 4  # what a face can be to an element
 BOX_ROUND_OFF = 1e-6  # of a box's coordinates: Warp's trees are float32
 
 
@@ -164,16 +165,20 @@ def search_stages(name: str) -> SimpleNamespace:
     @wp.func
     def may_meet(
         x: vec3, e1: vec3, e2: vec3, n: vec3, flat: vec3,
-        A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reach: real, turn: real,
+        A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reach: real, turn: real, lift: real,
     ):  # fmt: skip
         """What a face can come to be to an element, within `slack` [m] of motion and `turn` [rad]: one it lies behind,
-        one that looks the other way and may hide others, one of both, or nothing; and how deep it lies behind it."""
+        one that looks the other way and may hide others, one of both, or nothing; and how deep it lies behind it.
+
+        With a `lift` [m] also one that it lies in front of, up to that far: its corners may.
+        """
         facing = wp.dot(n, m)
         d = wp.dot(A - x, m)
         dx = -wp.dot(e1, m)
         dy = -wp.dot(e2, m)
         deep = wp.max(d, wp.max(d + dx * flat[0], d + dx * flat[1] + dy * flat[2]))
-        if facing < turn and deep < -slack:
+        front = deep < -slack
+        if front and (lift <= real(0.0) or facing > -turn) and facing < turn:
             return NOTHING, deep
         a = A - x
         b = B - x
@@ -181,7 +186,10 @@ def search_stages(name: str) -> SimpleNamespace:
         ua = -wp.dot(a, n)
         ub = -wp.dot(b, n)
         uc = -wp.dot(c, n)
-        if wp.max(ua, wp.max(ub, uc)) < -slack or wp.min(ua, wp.min(ub, uc)) > reach + slack:
+        farthest = wp.max(ua, wp.max(ub, uc))
+        if farthest < -slack - lift or wp.min(ua, wp.min(ub, uc)) > reach + slack:
+            return NOTHING, deep
+        if farthest < -slack and facing > -turn:
             return NOTHING, deep
         wide = slack + turn * reach
         ya = wp.dot(a, e2)
@@ -204,6 +212,8 @@ def search_stages(name: str) -> SimpleNamespace:
             return NOTHING, deep
         if beside(xc, yc, xa, ya, flat, wide):
             return NOTHING, deep
+        if front or farthest < -slack:
+            return BEYOND, deep
         return BEHIND, deep
 
     @wp.func
@@ -237,14 +247,18 @@ def search_stages(name: str) -> SimpleNamespace:
         turn = slack / pairs.radius[pair]
         x, e1, n, flat = element_frame(s, face, at, R)
         e2 = wp.cross(n, e1)
+        lift = real(0.0)
+        if pairs.linear[pair] == 1:
+            lift = laws.corner_lift(flat[0], flat[1], flat[2])
         b = x + flat[0] * e1
         c = x + flat[1] * e1 + flat[2] * e2
         low = wp.min(x, wp.min(b, c))
         high = wp.max(x, wp.max(b, c))
         down = reach * n
+        up = lift * n
         grow = vec3(slack, slack, slack)
-        low = wp.min(low, low - down) - grow
-        high = wp.max(high, high - down) + grow
+        low = wp.min(low + up, low - down) - grow
+        high = wp.max(high + up, high - down) + grow
         first = s.first_face[other]
         bvh = s.bvh[other]
         room = pairs.first_candidate[pair + 1]
@@ -253,6 +267,7 @@ def search_stages(name: str) -> SimpleNamespace:
             start = pairs.first_candidate[pair] + lists.counts[world, pair, t.CANDIDATES]
         found = int(0)
         behind = int(0)
+        doubtful = int(0)
         tests = int(0)
         deepest = -slack
         k = wp.int32(0)
@@ -261,13 +276,16 @@ def search_stages(name: str) -> SimpleNamespace:
             f = natural(first + k)
             tests += 1
             kind, deep = may_meet(
-                x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn
-            )
+                x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f],
+                slack, reach, turn, lift,
+            )  # fmt: skip
             if kind != NOTHING:
                 if start >= 0 and start + found < room:
-                    lists.other[world, start + found] = wp.where(kind == BEHIND, f, -1 - f)
+                    lists.other[world, start + found] = wp.where(kind == BEHIND or kind == BEYOND, f, -1 - f)
                 found += 1
-                if kind != REVERSED:
+                if kind == REVERSED or kind == EITHER:
+                    doubtful = 1
+                if kind == BEHIND or kind == EITHER:
                     behind += 1
                     deepest = wp.max(deepest, deep)
         wp.atomic_add(lists.counts, world, pair, t.TESTS, tests)
@@ -283,16 +301,18 @@ def search_stages(name: str) -> SimpleNamespace:
         lists.face[world, slot] = face
         lists.first[world, slot] = start
         lists.count[world, slot] = found
+        lists.doubtful[world, slot] = doubtful
         if written:
             return
         again = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
         while wp.bvh_query_next(again, k):
             f = natural(first + k)
             kind, deep = may_meet(
-                x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn
-            )
+                x, e1, e2, n, flat, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f],
+                slack, reach, turn, lift,
+            )  # fmt: skip
             if kind != NOTHING:
-                lists.other[world, start] = wp.where(kind == BEHIND, f, -1 - f)
+                lists.other[world, start] = wp.where(kind == BEHIND or kind == BEYOND, f, -1 - f)
                 start += 1
 
     @wp.kernel(module=module)

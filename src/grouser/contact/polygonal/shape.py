@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from grouser.contact.layers import Layer
 from grouser.contact.polygonal.mesh_checks import (
     double_area,
     is_closed,
+    neighbours,
     oriented,
     self_intersections,
     signed_volume,
@@ -60,6 +62,19 @@ class Shape:
         """Mean length [m] of the edges."""
         corners = self.corners
         return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean())
+
+    @property
+    def longest(self) -> float:
+        """Length [m] of the longest edge."""
+        corners = self.corners
+        return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max())
+
+    @cached_property
+    def sharpest(self) -> float:
+        """Greatest angle [rad] between the normals of two neighbouring faces."""
+        one, two = neighbours(self.triangles)
+        cosine = np.einsum("ij,ij->i", self.normals[one], self.normals[two])
+        return float(np.arccos(np.clip(cosine, -1, 1)).max(initial=0.0))
 
     @property
     def broadest(self) -> float:

@@ -59,6 +59,7 @@ def polygonal_types(name: str) -> SimpleNamespace:
         out: wp.array2d(dtype=wp.int32)  # (pair, 2) output row, -1 where fixed
         named: wp.array(dtype=wp.int32)  # (pair,) 0 or 1: which of the two the channels speak of
         both_move: wp.array(dtype=wp.int32)  # (pair,) 1: both move
+        linear: wp.array(dtype=wp.int32)  # (pair,) 1: depth is linear between an element's corners
         radius: wp.array(dtype=real)  # [m], (pair,) of the first shape about its frame origin
         first_node: wp.array(dtype=wp.int32)  # (pair,)
         depth: wp.array(dtype=wp.int32)  # (pair,) of the tree
@@ -101,6 +102,7 @@ def polygonal_types(name: str) -> SimpleNamespace:
         face: wp.array2d(dtype=wp.int32)  # (world, element) face of the first shape
         first: wp.array2d(dtype=wp.int32)  # (world, element) in other
         count: wp.array2d(dtype=wp.int32)  # (world, element)
+        doubtful: wp.array2d(dtype=wp.int32)  # (world, element) 1: some listed face may look away
         other: wp.array2d(dtype=wp.int32)  # (world, candidate) face f of the second shape; -1 - f: it may look away
 
     @wp.struct
@@ -114,6 +116,7 @@ def polygonal_types(name: str) -> SimpleNamespace:
         tangential: wp.array2d(dtype=vec4)  # (world, element) c_T A, d_T A, mu_stick F_N, mu_slip F_N
         state: wp.array2d(dtype=wp.int32)  # (world, face of a pair) FREE, STUCK or SLIPPING
         anchor: wp.array2d(dtype=vec3)  # [m], (world, face of a pair) where the face's centre sticks, second's axes
+        over: wp.array3d(dtype=wp.int32)  # (world, face of a pair, 3) 1 + face last met by its corners, 0: none
 
     @wp.struct
     class Sums:
