@@ -104,6 +104,12 @@ def test_shear_saturates_and_total_slip_force_stays_within_the_strength():
     assert laws.slip_damping(2.0, left, 1e5, 0.5) * 2.0 == pytest.approx(left)
 
 
+def test_shear_is_the_hyperbolic_tangent_to_round_off():
+    for x in np.concatenate([np.linspace(0.01, 3.0, 50), [3.0001, 5.0, 40.0]]):
+        assert laws.shear(x / 50, 1.0, 50.0) * x / 50 == pytest.approx(math.tanh(x), rel=1e-14)
+    assert laws.shear(0.0, 2.0, 50.0) == 100.0
+
+
 def test_passive_force_of_a_grouser_is_rankines():
     n = math.tan(math.radians(45 + 15)) ** 2
     expected = 0.61 * (0.5 * 1.6e4 * 0.05**2 * n + 2 * 3e3 * 0.05 * math.sqrt(n))

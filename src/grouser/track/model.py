@@ -108,7 +108,7 @@ class TrackModule:
     def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
         self.motion, self.out, self.device = motion, out, motion.position.device
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
-        self.kernels = track_kernels(self.precision.name)
+        self.kernels = track_kernels(self.precision.name, self.scheme == "implicit")
         self.types = self.kernels.types
         self.worlds, self._h = motion.position.shape[0], step
         self._step = wp.array([step], dtype=self.precision.real, device=self.device)
@@ -165,9 +165,11 @@ class TrackModule:
         groups = [[*w.sprocket.groups, -1] if w.sprocket else [0] * len(w.profile) for w in wheels]
         c.first_point = self._array(np.cumsum([0, *map(len, profiles)]), integer)
         c.profile = self._array(np.concatenate([np.array(q, float) for q in profiles]), p.vec2)
+        c.piece = self._array(np.concatenate([_pieces(q) for q in profiles]), p.vec4)
         c.group = self._array(np.concatenate(groups), integer)
         points = max(len(track.link.rail.sections[0]) for track in tracks)
         c.station = self._array(np.concatenate([track.link.rail.stations for track in tracks]), real)
+        c.per_station = self._array(np.concatenate([_per_station(track.link.rail.stations) for track in tracks]), real)
         sections = [np.array(track.link.rail.sections, float) for track in tracks]
         shares = [track.link.rail.shares() for track in tracks]
         c.section = self._array(np.concatenate([_padded(s, points) for s in sections]), p.vec2)
@@ -206,9 +208,10 @@ class TrackModule:
                 "links": links, "wheels": wheels, "carriers": len(track.bodies), "contacts": self._room * links,
                 "markers": markers, "stations": len(link.rail.stations), "section": len(link.rail.sections[0]),
                 "frame": track.bodies.index(track.frame), "substeps": self.substeps(track, step),
-                "implicit": int(self.scheme == "implicit"), "lists": int(self._lists),
+                "lists": int(self._lists),
                 "by_shoes": int(joint.back_bend == "shoes"),
-                "pitch": link.pitch, "mass": link.mass, "inertia": link.inertia, "bushing_radius": link.bushing_radius,
+                "pitch": link.pitch, "mass": link.mass, "inertia": link.inertia,
+                "per_inertia": 1 / np.array(link.inertia), "bushing_radius": link.bushing_radius,
                 "rail_height": link.rail.height, "taper": link.rail.overlap,
                 "low": link.pitch + link.shoe.width + link.shoe.depth + link.shoe.grouser_height,
                 "radial": joint.radial_stiffness, "axial": joint.axial_stiffness,
@@ -248,8 +251,8 @@ class TrackModule:
     def _make_scratch(self):
         w, p, n = self.types.Scratch(), self.precision, self._totals
         sizes = {
-            "link": (("R", p.mat33), ("force", p.vec3), ("torque", p.vec3), ("D", p.mat66),
-                     ("U", p.mat66), ("E", p.mat66),
+            "link": (("R", p.mat33), ("force", p.vec3), ("torque", p.vec3), ("D", self.types.mat68),
+                     ("U", self.types.mat68), ("Z", self.types.mat68),
                      ("change", p.vec6), ("tension", p.real), ("tooth_load", p.real), ("shoe_load", p.vec3),
                      ("grounded", wp.int32)),
             "carrier": (("carrier_position", p.vec3), ("carrier_rotation", p.quat), ("carrier_velocity", p.vec3),
@@ -470,6 +473,19 @@ class TrackModule:
             Channel(name("wear"), "1, 1, N, m/s, m, m", (WEAR,), kind="ragged",
                     read=lambda: self._wear(k)),
         ]  # fmt: skip
+
+
+def _pieces(profile: Sequence[tuple[float, float]]) -> np.ndarray:
+    """(point, 4) direction, length and slope of the segment that begins at each point of a profile; the last: none."""
+    way = np.diff(np.array(profile, float), axis=0)
+    length = np.linalg.norm(way, axis=1)
+    slope = np.divide(way[:, 1], way[:, 0], out=np.zeros(len(way)), where=way[:, 0] != 0)
+    return np.vstack([np.column_stack([way / length[:, None], length, slope]), np.zeros(4)])
+
+
+def _per_station(stations: Sequence[float]) -> np.ndarray:
+    """(station,) one over the way [m] to the next; 0 at the last."""
+    return np.append(1 / np.diff(np.array(stations, float)), 0.0)
 
 
 def _padded(values: np.ndarray, points: int) -> np.ndarray:

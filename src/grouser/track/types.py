@@ -17,8 +17,9 @@ GROUND = -1  # wheel number of a contact with the ground
 @cache
 def track_types(name: str) -> SimpleNamespace:
     p = precision(name)
-    real, vec2, vec3, quat, mat33, vec6, mat66 = p.real, p.vec2, p.vec3, p.quat, p.mat33, p.vec6, p.mat66
+    real, vec2, vec3, quat, mat33, vec6 = p.real, p.vec2, p.vec3, p.quat, p.mat33, p.vec6
     values = wp.types.vector(SOIL_VALUES, real)
+    vec4, vec8, mat68 = p.vec4, wp.types.vector(8, real), wp.types.matrix((6, 8), real)
 
     @wp.struct
     class Track:
@@ -41,12 +42,12 @@ def track_types(name: str) -> SimpleNamespace:
         section: wp.int32  # points of a rail's section
         frame: wp.int32  # carrier the links are assembled on
         substeps: wp.int32
-        implicit: wp.int32
         lists: wp.int32  # 0: all links against all wheels
         by_shoes: wp.int32  # back-bend stop: 1 by the shoes' edges, 0 by the angle
         pitch: real  # [m]
         mass: real  # [kg]
         inertia: vec3  # [kg m^2] about x, y, z of the link
+        per_inertia: vec3  # [1/(kg m^2)]
         bushing_radius: real  # [m]
         rail_height: real  # [m] nominal, above the pins
         taper: real  # [m]
@@ -110,8 +111,10 @@ def track_types(name: str) -> SimpleNamespace:
         teeth: wp.array(dtype=wp.int32)  # (wheel,) 0: no sprocket
         first_point: wp.array(dtype=wp.int32)  # (wheel + 1,) in profile
         profile: wp.array(dtype=vec2)  # [m], (point,) tooth: across and radial; others: along the axle and radius
+        piece: wp.array(dtype=vec4)  # (point,) of the segment that begins there: direction, length [m], slope
         group: wp.array(dtype=wp.int32)  # (point,) segments of a tooth that give one contact together
         station: wp.array(dtype=real)  # [m], (station,) x along the link
+        per_station: wp.array(dtype=real)  # [1/m], (station,) over the way to the next, 0 at the last
         section: wp.array2d(dtype=vec2)  # [m], (station, point) y, z of the left rail; the right one mirrors it
         share: wp.array2d(dtype=real)  # (station, point) of the roller's stiffness
         marker: wp.array(dtype=vec3)  # [m], (marker,) in the link's frame
@@ -137,9 +140,9 @@ def track_types(name: str) -> SimpleNamespace:
         R: wp.array2d(dtype=mat33)  # (world, link)
         force: wp.array2d(dtype=vec3)  # [N]
         torque: wp.array2d(dtype=vec3)  # [N m]
-        D: wp.array2d(dtype=mat66)
-        U: wp.array2d(dtype=mat66)
-        E: wp.array2d(dtype=mat66)
+        D: wp.array2d(dtype=mat68)  # blocks of the ring, see cyclic.py
+        U: wp.array2d(dtype=mat68)
+        Z: wp.array2d(dtype=mat68)
         change: wp.array2d(dtype=vec6)  # [m/s, rad/s] of a substep
         carrier_position: wp.array2d(dtype=vec3)  # (world, carrier) carried on through the substeps
         carrier_rotation: wp.array2d(dtype=quat)
@@ -188,6 +191,8 @@ def track_types(name: str) -> SimpleNamespace:
     return SimpleNamespace(
         precision=p,
         values=values,
+        vec8=vec8,
+        mat68=mat68,
         Track=Track,
         Contact=Contact,
         Tables=Tables,
