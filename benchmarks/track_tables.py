@@ -15,6 +15,8 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "rig": ("track-rig", {}),
     "rig, 0.3 m/s": ("track-rig", {"speed": 0.3, "time": 9.0}),
     "rig, 3 m/s": ("track-rig", {"speed": 3.0}),
+    "rig, reverse": ("track-rig", {"speed": -1.0}),
+    "rig, reverse, 3 m/s": ("track-rig", {"speed": -3.0}),
     "rig, triangular": ("track-rig", {"layout": "triangular"}),
     "rig, explicit": ("track-rig", {"scheme": "explicit", "substeps": 16}),
     "ditch": ("bulldozer-ditch", {}),
@@ -24,7 +26,8 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 BALANCES = {
     "ground_load_error_rel": "ground load", "impulse_error_rel": "impulse", "pair_wrench_sum_rel": "pairs",
-    "tension_idle_error_rel": "idle tension", "speed_ratio": "speed ratio", "torque_error_rel": "torque",
+    "tension_idle_error_rel": "idle tension", "speed_ratio": "speed ratio",
+    "speed_ratio_loaded": "pitch under load", "torque_error_rel": "torque",
     "thrown_links": "thrown", "tension_max_N": "greatest tension N",
 }  # fmt: skip
 
@@ -40,7 +43,10 @@ def main() -> int:
             found[name] = grouser.run(scenario, settings, out=Path(folder) / "out", report=False).metrics
         print(f"{name}: done", flush=True)
     rows = [
-        [name, *(worded(values.get(metric), exact=metric == "speed_ratio") for metric in BALANCES)]
+        [
+            name,
+            *(worded(values.get(metric), exact=metric in ("speed_ratio", "speed_ratio_loaded")) for metric in BALANCES),
+        ]
         for name, values in found.items()
     ]
     turn = found["turn"]

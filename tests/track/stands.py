@@ -49,7 +49,7 @@ class Stand:
         self.rig.evaluate()
         w = self.module._scratch
         out = np.zeros_like(self.position)
-        count = int(w.found.numpy()[0, 0])
+        count = int(w.found.numpy()[0, 0, 0])
         contacts = w.contact.numpy()[0, :count]
         np.add.at(out, contacts["link"], contacts["push"])
         return out
@@ -61,7 +61,7 @@ class Stand:
         self.module.commit(self.rig.step)
 
     def contacts(self) -> int:
-        return int(self.module._scratch.found.numpy()[0, 0])
+        return int(self.module._scratch.found.numpy()[0, 0, 0])
 
 
 FLAT = FlatGround()

@@ -10,10 +10,11 @@ import numpy as np
 
 from grouser.recording import Recording
 from grouser.scenarios.scenario import metric
+from grouser.track.model import STRAIGHT
 
 FLANGE_PLAY = 0.02  # [m] beyond the play of the flanges from which on a link counts as thrown
 RAIL_PLAY = 0.012  # [m] of the rails between collar and flanges, either way
-ENGAGED = 0.01  # [m] beyond the pitch circle up to which a bushing counts as engaged
+ENGAGED = 0.01  # [m] beyond the pitch circle up to which a bushing counts as seated
 LOADED = 0.05  # of the greatest tooth load: less does not count as loaded
 
 
@@ -38,6 +39,13 @@ def speed_ratio(driven: bool) -> dict[str, Any]:
     )  # fmt: skip
 
 
+def speed_ratio_loaded(driven: bool) -> dict[str, Any]:
+    return metric(
+        "speed_ratio_loaded", "1", "the same over the pitch as the tension stretches it",
+        1.0 if driven else None, {"abs": 0.003} if driven else None, "pitch polygon" if driven else None,
+    )  # fmt: skip
+
+
 def tension_idle(known: bool) -> dict[str, Any]:
     return metric(
         "tension_idle_error_rel", "1", "tension at the idler at rest over half the recoil force, less 1",
@@ -47,7 +55,7 @@ def tension_idle(known: bool) -> dict[str, Any]:
 
 def torque(known: bool) -> dict[str, Any]:
     return metric(
-        "torque_error_rel", "1", "(tension before - after the sprocket) x pitch radius over its torque, less 1",
+        "torque_error_rel", "1", "(tension before - after the sprocket) x radius + weight on it, over torque, less 1",
         0.0 if known else None, {"abs": 0.05} if known else None, "balance of the sprocket" if known else None,
     )  # fmt: skip
 
@@ -56,6 +64,13 @@ def pair_wrench() -> dict[str, Any]:
     return metric(
         "pair_wrench_sum_rel", "1", "wrenches of links and wheels on each other, added, over their size; greatest",
         0.0, {"abs": 1e-12}, "action and reaction",
+    )  # fmt: skip
+
+
+def impulse(of: str) -> dict[str, Any]:
+    return metric(
+        "impulse_error_rel", "1", f"momentum gained by {of} less impulse of loads, over weight x time",
+        0.0, {"abs": 1e-3}, "balance of momentum",
     )  # fmt: skip
 
 
@@ -78,6 +93,17 @@ def measure_speed_ratio(
     if not len(spin) or abs(spin.mean()) < 1e-6:
         return None
     return float(abs(speed.mean()) / abs(teeth / per_pitch * pitch * spin.mean() / (2 * math.pi)))
+
+
+def measure_stretch(recording: Recording, track: str, frames, pitch: float) -> float:
+    """Mean stretch of links on straight runs, over the pitch: from bushing to bushing they are longer by T / K."""
+    pose = recording[f"track/{track}/pose"][frames]
+    ahead = _ahead(pose)
+    bushing = pose[..., :3] - pitch / 2 * ahead
+    step = np.linalg.norm(np.roll(bushing, -1, axis=1) - bushing, axis=-1)
+    straight = (ahead * np.roll(ahead, -1, axis=1)).sum(-1) > math.cos(STRAIGHT)
+    straight &= np.roll(straight, 1, axis=1)
+    return float(step[straight].mean() / pitch - 1) if straight.any() else math.nan
 
 
 def measure_tension_idle(recording: Recording, track: str, frames, recoil) -> float:
@@ -130,23 +156,32 @@ def measure_decay(recording: Recording, track: str, frames) -> float | None:
     return float(np.mean(ratios)) if ratios else None
 
 
-def measure_torque(recording: Recording, track: str, frames, pitch: float, radius: float) -> float | None:
-    """Difference of the tensions before and after the sprocket times its radius, over its torque, less 1.
+def measure_torque(
+    recording: Recording, track: str, frames, pitch: float, radius: float, weight: float
+) -> float | None:  # fmt: skip
+    """(Tension before - after the sprocket) x its radius and the moment of the links on it, over its torque, less 1.
 
-    Engaged are the links whose bushings lie within the pitch circle and a bit; tensions and torque are means.
+    On the sprocket are the links whose bushings lie within the pitch circle and a bit, or bear on a tooth: a slack
+    chain, as in reverse, leaves the teeth and comes to them again farther on, so there may be several rows of them.
+    `weight` [N] of a link; means over frames.
     """
-    torque, pulled = [], []
-    for k in np.flatnonzero(frames):
-        pose, tension = (recording.read(f"track/{track}/{name}", slice(k, k + 1))[0] for name in ("pose", "tension"))
-        axle = recording.read(f"track/{track}/wheel_place[sprocket]", slice(k, k + 1))[0]
-        pitch_angle = -2 * np.arctan2(pose[:, 4], pose[:, 6])
-        bushing = pose[:, [0, 2]] - pitch / 2 * np.stack([np.cos(pitch_angle), np.sin(pitch_angle)], axis=1)
-        on = np.hypot(*(bushing - axle[[0, 2]]).T) < radius + ENGAGED
-        first = int(np.flatnonzero(on & ~np.roll(on, 1))[0])
-        last = int(np.flatnonzero(on & ~np.roll(on, -1))[0])
-        pulled.append((tension[first - 1] - tension[last]) * radius)
-        torque.append(recording.read(f"track/{track}/wheel_torque[sprocket]", slice(k, k + 1))[0])
-    return float(np.mean(pulled) / np.mean(torque) - 1) if torque and np.mean(torque) != 0 else None
+    pose, tension, load = (recording[f"track/{track}/{name}"][frames] for name in ("pose", "tension", "tooth_load"))
+    torque = recording[f"track/{track}/wheel_torque[sprocket]"][frames]
+    if not len(torque) or torque.mean() == 0:
+        return None
+    axle = recording[f"track/{track}/wheel_place[sprocket]"][frames][:, None]
+    bushing = (pose[..., :3] - pitch / 2 * _ahead(pose) - axle)[..., [0, 2]]
+    on = (np.linalg.norm(bushing, axis=-1) < radius + ENGAGED) | (load > 0)
+    before = (np.roll(tension, 1, axis=1) * (on & ~np.roll(on, 1, axis=1))).sum(axis=1)
+    after = (tension * (on & ~np.roll(on, -1, axis=1))).sum(axis=1)
+    lifted = weight * ((pose - axle[..., :1])[..., 0] * on).sum(axis=1)
+    return float(((before - after) * radius + lifted).mean() / torque.mean() - 1)
+
+
+def _ahead(pose: np.ndarray) -> np.ndarray:
+    """(..., 3) x axes of links from poses (..., 7)."""
+    x, y, z, w = np.moveaxis(pose[..., 3:], -1, 0)
+    return np.stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)], axis=-1)
 
 
 def track_figures(

@@ -125,18 +125,20 @@ def duration(s: TrackRig) -> float:
 
 
 def metrics(s: TrackRig) -> list[dict[str, Any]]:
-    driven = s.speed > 0 and s.time > RAMP + STEADY  # in reverse the idler gives way
+    driven = s.speed != 0 and s.time > RAMP + STEADY
     out = [
-        results.speed_ratio(driven), results.tension_idle(s.tension > 0),
+        results.speed_ratio(driven and s.speed > 0),  # in reverse nearly all of the chain is under load and stretched
+        results.speed_ratio_loaded(driven), results.tension_idle(s.tension > 0),
         results.pair_wrench(), results.thrown(),
         metric("tension_max_N", "N", "greatest tension of a joint after settling"),
         metric("tooth_load_decay", "1", "load of the last loaded tooth over that of the first, round the wrap, mean"),
-        results.torque(driven and s.mode == "bollard"),
+        results.torque(driven and s.mode == "bollard" and s.speed > 0),  # in reverse ground may bear links on teeth
         metric("real_time_factor", "1", "simulated over wall time of the loop"),
     ]  # fmt: skip
+    if s.mode == "bollard" and s.gravity > 0:
+        out[:0] = [results.ground_load(), results.impulse("frame and links, upwards,")]
     if s.mode == "bollard":
-        out.insert(0, results.ground_load())
-        out.insert(1, metric("pull_N", "N", "horizontal force of the ground on the chain, mean while driven"))
+        out.append(metric("pull_N", "N", "horizontal force of the ground on the chain, mean while driven"))
     return out
 
 
@@ -151,23 +153,40 @@ def measure(s: TrackRig, recording: Recording) -> dict[str, Any]:
     idle = (t > SETTLING - 0.3) & (t <= SETTLING)
     steady = t > SETTLING + RAMP + STEADY
     link, sprocket = Layout().link, hunting_sprocket()
+    ratio = results.measure_speed_ratio(recording, "rig", steady, link.pitch, sprocket.teeth, 2)
+    torque = results.measure_torque(
+        recording, "rig", steady, link.pitch, sprocket.pitch_radius, link.mass * s.gravity
+    )  # fmt: skip
     values = {
-        "speed_ratio": results.measure_speed_ratio(recording, "rig", steady, link.pitch, sprocket.teeth, 2),
+        "speed_ratio": ratio,
+        "speed_ratio_loaded": ratio and ratio / (1 + results.measure_stretch(recording, "rig", steady, link.pitch)),
         "tension_idle_error_rel": results.measure_tension_idle(recording, "rig", idle, recording["rig/recoil_force"]),
         "pair_wrench_sum_rel": float(recording["track/rig/pair_wrench_sum"].max()),
         "thrown_links": results.measure_thrown(recording, ["rig"]),
         "tension_max_N": float(recording["track/rig/tension"][t > SETTLING - 0.3].max()),
         "tooth_load_decay": results.measure_decay(recording, "rig", steady),
-        "torque_error_rel": results.measure_torque(recording, "rig", steady, link.pitch, sprocket.pitch_radius),
+        "torque_error_rel": torque,
     }
     if s.mode == "bollard":
+        values["pull_N"] = float(recording["track/rig/ground_force"][steady][:, 0].mean()) if steady.any() else None
+    if s.mode == "bollard" and s.gravity > 0:
         masses = FRAME_MASS + IDLER_MASS + SPROCKET_MASS
         links = len(recording.channel_info("track/rig/tension").labels) * link.mass
         momentum = masses * recording["joint/velocity[sinkage]"]
         load = results.mean_ground_load(recording, ["rig"], idle, links * s.gravity, momentum)
         values["ground_load_error_rel"] = load / ((masses + links) * s.gravity) - 1
-        values["pull_N"] = float(recording["track/rig/ground_force"][steady][:, 0].mean()) if steady.any() else None
+        values["impulse_error_rel"] = _impulse_error(recording, masses, links, momentum, s.gravity)
     return values
+
+
+def _impulse_error(recording: Recording, machine: float, links: float, momentum, gravity: float) -> float | None:
+    """Upwards, where nothing holds the frame; masses [kg], momentum [N s] of the engine's bodies, frame by frame."""
+    span = recording.time[-1] - recording.time[0]
+    if span <= 0:
+        return None
+    gained = np.diff(momentum[[0, -1]])[0] + np.diff(recording["track/rig/momentum"][[0, -1], 2])[0]
+    got = np.diff(recording["track/rig/impulse"][[0, -1], 2])[0] - machine * gravity * span
+    return float(abs(gained - got) / ((machine + links) * gravity * span))
 
 
 SCENARIO = Scenario(

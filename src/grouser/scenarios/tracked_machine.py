@@ -243,11 +243,10 @@ def ramped(stages: Sequence[tuple[float, float, float]]) -> Speeds:
 
 def shared_metrics(s: MachineSettings, driven: bool, flat: bool = True) -> list[dict[str, Any]]:
     return [
-        results.ground_load(), results.speed_ratio(driven and flat), results.tension_idle(s.tension > 0 and flat),
+        results.ground_load(), results.speed_ratio(driven and flat), results.speed_ratio_loaded(driven and flat),
+        results.tension_idle(s.tension > 0 and flat),
         results.pair_wrench(),
-        metric("impulse_error_rel", "1", "momentum gained by all less impulse of loads, over weight x time",
-               0.0, {"abs": 1e-3}, "balance of momentum"),
-        results.thrown(),
+        results.impulse("all"), results.thrown(),
         metric("tension_max_N", "N", "greatest tension of a joint after settling"),
         metric("tooth_load_decay", "1", "least over greatest load of loaded teeth round the wrap, mean while driven"),
         metric("real_time_factor", "1", "simulated over wall time of the loop"),
@@ -277,10 +276,15 @@ def shared_measures(s: MachineSettings, recording: Recording) -> dict[str, Any]:
         for side in SIDES
     ]
     known = [r for r in ratios if r is not None]
+    loaded = [
+        ratio / (1 + results.measure_stretch(recording, side, driven, link.pitch))
+        for side, ratio in zip(SIDES, ratios, strict=True) if ratio is not None
+    ]  # fmt: skip
     decays = [d for side in SIDES if (d := results.measure_decay(recording, side, driven)) is not None]
     return {
         "ground_load_error_rel": load / (p.total_mass * s.gravity) - 1,
         "speed_ratio": max(known, key=lambda r: abs(r - 1)) if known else None,
+        "speed_ratio_loaded": max(loaded, key=lambda r: abs(r - 1)) if loaded else None,
         "tension_idle_error_rel": max(idle, key=abs),
         "pair_wrench_sum_rel": max(float(recording[f"track/{side}/pair_wrench_sum"].max()) for side in SIDES),
         "impulse_error_rel": impulse_error(s, recording),

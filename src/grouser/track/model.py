@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ from grouser.track.display import floor, shapes
 from grouser.track.ground import SoilGround, Terrain, ground_arrays
 from grouser.track.kernels import track_kernels
 from grouser.track.parts import Link, TrackWheel, WheelContact
+from grouser.track.worker import Worker
 
 LARGEST_STEP = 2e-3  # [s] between two exchanges with the engine: wheels are carried on with constant velocity
 STABLE_SHARE = 0.8  # of the explicit limit of the bushings: wheels and ground are stiff too
@@ -119,7 +119,13 @@ class TrackModule:
         self._scratch = self._make_scratch()
         self._graphs: dict[Any, Any] = {}
         wp.load_module(self.kernels.module, device=self.device)
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 and len(self.tracks) > 1 else None
+        on_cpu = wp.get_device(self.device).is_cpu
+        lanes = max(1, min(self.threads, len(self.tracks))) if on_cpu else 1
+        self._lanes = [len(self.tracks) * k // lanes for k in range(lanes + 1)]
+        self._workers, self._fresh = [Worker() for _ in range(lanes - 1)], {}
+        called = np.zeros(2 * t.CACHE_LINE, np.int32)
+        called[t.SEEN] = 1
+        self._own = wp.array(called, dtype=wp.int32, device=self.device)  # a post that is always called
 
     def _bind_soil(self) -> None:
         """The deformable grid: that of the simulation, or one that is never touched."""
@@ -261,13 +267,14 @@ class TrackModule:
                       ("wheel_wrench", p.vec6), ("wheel_mean", p.vec6), ("wheel_grip", p.real), ("near", wp.int32)),
             "candidate": (("candidate", wp.int32),),
             "contact": (("contact", self.types.Contact),),
-            "track": (("found", wp.int32), ("ground", p.vec3), ("links_side", p.vec6), ("wheels_side", p.vec6),
+            "track": (("ground", p.vec3), ("links_side", p.vec6), ("wheels_side", p.vec6),
                       ("status", wp.int32), ("low", wp.int32)),
         }  # fmt: skip
         n = {**n, "track": len(self.tracks)}
         for what, fields in sizes.items():
             for name, dtype in fields:
                 setattr(w, name, self._zeros(n[what], dtype))
+        w.found = wp.zeros((self.worlds, len(self.tracks), t.CACHE_LINE), dtype=wp.int32, device=self.device)
         return w
 
     # ---- the step -------------------------------------------------------------------------------------
@@ -277,11 +284,14 @@ class TrackModule:
         if h != self._h:
             self._h = h
             self._step.fill_(h)
-        if self._pool is None:
-            self._replay("run", lambda: self._launch_run(0, len(self.tracks)))
-        else:
-            graphs = [self._capture(("run", k), lambda k=k: self._launch_run(k, 1)) for k in range(len(self.tracks))]
-            list(self._pool.map(wp.capture_launch, graphs))
+        for k, worker in enumerate(self._workers):
+            if self._fresh.get(k) != self._soil.generation:
+                worker.prepare(lambda k=k, worker=worker: self._launch_run(k + 1, worker.post))
+                self._fresh[k] = self._soil.generation
+            worker.start()
+        self._replay("run", lambda: self._launch_run(0, self._own))
+        for worker in self._workers:
+            worker.wait()
         self._replay("push", self._launch_push)
 
     def commit(self, h: float) -> None:
@@ -301,12 +311,12 @@ class TrackModule:
     def _replay(self, name, launch) -> None:
         wp.capture_launch(self._capture(name, launch))
 
-    def _launch_run(self, first: int, count: int) -> None:
-        m = self.motion
+    def _launch_run(self, lane: int, post: wp.array) -> None:
+        m, (first, end) = self.motion, self._lanes[lane : lane + 2]
         wp.launch(
-            self.kernels.run_tracks, dim=(self.worlds, count), device=self.device,
-            inputs=[self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._scratch, first,
-                    self._step, m.position, m.rotation, m.velocity, m.spin],
+            self.kernels.run_tracks, dim=(self.worlds, end - first), device=self.device,
+            inputs=[self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._scratch, post,
+                    first, self._step, m.position, m.rotation, m.velocity, m.spin],
         )  # fmt: skip
 
     def _launch_push(self) -> None:
@@ -412,7 +422,7 @@ class TrackModule:
         """(contact, 6) link, wheel (-1: ground), normal force [N], sliding speed [m/s], x and z [m] on the link."""
         w = self._scratch
         table = self._tables.track.numpy()[k]
-        at = slice(int(table["first_contact"]), int(table["first_contact"]) + int(w.found.numpy()[world, k]))
+        at = slice(int(table["first_contact"]), int(table["first_contact"]) + int(w.found.numpy()[world, k, 0]))
         c = w.contact.numpy()[world, at]
         link, wheel = c["link"], c["wheel"]
         push, normal, arm = (c[n].astype(float) for n in ("push", "normal", "arm"))

@@ -11,6 +11,8 @@ FLAT, GRID, MESH, SOIL = 0, 1, 2, 3  # kinds of ground
 FREE, FIXED = 0, 1  # a wheel that turns on its carrier, a wheel that turns with its body
 FINE, BROKEN, FULL, OUTSIDE = range(4)  # kinds of status
 SOIL_VALUES = 8  # K_y, C_y, c, tan(phi), k_T, C, v_s, unit weight
+CACHE_LINE = 16  # integers: what two threads count does not share one
+CALLED, SERVED, SEEN = 0, CACHE_LINE, CACHE_LINE + 1  # places in a post (worker.py): numbers of calls
 GROUND = -1  # wheel number of a contact with the ground
 
 
@@ -161,7 +163,7 @@ def track_types(name: str) -> SimpleNamespace:
         near: wp.array2d(dtype=wp.int32)  # (world, wheel) how many
         grounded: wp.array2d(dtype=wp.int32)  # (world, link) links near the ground
         low: wp.array2d(dtype=wp.int32)  # (world, track) how many
-        found: wp.array2d(dtype=wp.int32)  # (world, track) contacts
+        found: wp.array3d(dtype=wp.int32)  # (world, track, CACHE_LINE) contacts, in the first of each
         contact: wp.array2d(dtype=Contact)  # (world, contact)
         tension: wp.array2d(dtype=real)  # [N], (world, link) of the joint at its pin
         tooth_load: wp.array2d(dtype=real)  # [N], (world, link) of the sprocket on its bushing

@@ -52,14 +52,14 @@ def contact_stage(name: str, implicit: bool) -> SimpleNamespace:
     @wp.func
     def add_contact(
         world: int, which: int, first: int, room: int, h: real, one_contact: Contact,
-        found: wp.array2d(dtype=wp.int32), status: wp.array2d(dtype=wp.int32), contact: wp.array2d(dtype=Contact),
+        found: wp.array3d(dtype=wp.int32), status: wp.array2d(dtype=wp.int32), contact: wp.array2d(dtype=Contact),
         force: wp.array2d(dtype=vec3), torque: wp.array2d(dtype=vec3), D: wp.array2d(dtype=mat68),
     ):  # fmt: skip
-        count = found[world, which]
+        count = found[world, which, 0]
         if count >= room:
             status[world, which] = wp.static(t.FULL)
             return
-        found[world, which] = count + 1
+        found[world, which, 0] = count + 1
         contact[world, first + count] = one_contact
         i = one_contact.link
         force[world, i] = force[world, i] + one_contact.push
@@ -86,7 +86,7 @@ def contact_stage(name: str, implicit: bool) -> SimpleNamespace:
         """What the links really got from each contact goes, reversed, to the wheels."""
         ground = vec3()
         links_side = vec6()
-        for at in range(tr.first_contact, tr.first_contact + w.found[world, which]):
+        for at in range(tr.first_contact, tr.first_contact + w.found[world, which, 0]):
             one_contact = w.contact[world, at]
             i = one_contact.link
             k = one_contact.wheel

@@ -42,7 +42,7 @@ def link_stage(name: str, implicit: bool) -> SimpleNamespace:
                     zero, zero, zero, J[1, 0], J[1, 1], J[1, 2], zero, zero,
                     zero, zero, zero, J[2, 0], J[2, 1], J[2, 2], zero, zero,
                 )  # fmt: skip
-        w.found[world, which] = 0
+        w.found[world, which, 0] = 0
 
     @wp.func
     def change_velocities(world: int, tr: Track, s: State, w: Scratch, h: real):
