@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 
 from grouser.control.docking_sensors import ContactSwitches, DistanceSensors
+from grouser.control.memoryless import Memoryless
 from grouser.control.spacecraft import Aocs, Mode
 from grouser.control.wheels import actuator_id
 from grouser.errors import InputError
@@ -315,7 +316,7 @@ def _spindle_force(data: Any, actuator: int, place: int) -> float:
     return float(drawn + bias[0] + bias[1] * data.qpos[place] + bias[2] * data.qvel[dof])
 
 
-class BoomFlexure:
+class BoomFlexure(Memoryless):
     """Bending stiffness and damping of a boom that follow its length; a pure function of the joints."""
 
     STEP = 1e-3  # [m] of length for which both stay
@@ -344,11 +345,5 @@ class BoomFlexure:
             model.jnt_stiffness[joint] = np.interp(key * self.STEP, self.lengths, self.stiffness[:, k])
             model.dof_damping[dof] = np.interp(key * self.STEP, self.lengths, self.damping[:, k])
 
-    def state(self) -> dict[str, Any]:
-        return {}
-
     def reset(self, worlds: Sequence[int]) -> None:
         self._key = None
-
-    def channels(self) -> list[Channel]:
-        return []

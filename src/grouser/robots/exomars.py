@@ -6,7 +6,7 @@ the Rosalind Franklin rover; "public" marks figures ESA has published for that r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -64,14 +64,7 @@ class ExoMars:
     steer_limit: float = 1.9  # [rad] either way; assumed, enough for point turns and crabbing
 
     def __post_init__(self):
-        for field in fields(self):
-            value, what = getattr(self, field.name), f"rover: {field.name}"
-            if field.name in MAY_BE_NEGATIVE:
-                checks.number(value, what)
-            elif field.name in MAY_BE_ZERO:
-                checks.number(value, what, at_least=0.0)
-            else:
-                checks.number(value, what, above=0.0)
+        checks.fields_in_range(self, "rover", may_be_negative=MAY_BE_NEGATIVE, may_be_zero=MAY_BE_ZERO)
         if self.chassis_mass <= 0:
             parts = self.mass - self.chassis_mass
             raise InputError(f"rover: mass: {self.mass:g} kg is not allowed; wheels and bogies alone are {parts:g} kg")

@@ -10,7 +10,7 @@ import numpy as np
 from grouser.contact.layers import Layer
 from grouser.contact.polygonal import Pair, PolygonalModule, shape
 from grouser.contact.revolution import Profile, RevolutionBody, RevolutionContact, RevolutionPair
-from grouser.module import Channel
+from grouser.control.memoryless import Memoryless
 from grouser.robots.olev import BRACKETS, Olev
 from grouser.robots.olev_shapes import (
     bolt_section,
@@ -70,7 +70,7 @@ def bracket_contact(p: Olev) -> PolygonalModule:
     return PolygonalModule({**pads, "client": ring}, pairs=pairs, name="brackets")
 
 
-class CrownShape:
+class CrownShape(Memoryless):
     """Keeps the crown's section at the spread its joint has: wires bow out as the bolt is drawn in."""
 
     FINENESS = 2000  # shapes between closed and spread
@@ -98,11 +98,5 @@ class CrownShape:
             speed[:, 0] = -(one - none) * sensors.qvel[self._dof] / self.p.crown_spreading
         self.contact.set_profile("crown", np.column_stack([r, z]), speed)
 
-    def state(self) -> dict[str, Any]:
-        return {}
-
     def reset(self, worlds: Sequence[int]) -> None:
         self._key = None
-
-    def channels(self) -> list[Channel]:
-        return []

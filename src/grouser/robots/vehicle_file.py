@@ -13,6 +13,7 @@ from grouser.drive import Battery, LuGre, Motor
 from grouser.errors import InputError
 from grouser.robots.vehicle import Chassis, Looks, Vehicle, WheelMount
 from grouser.terrain import checks
+from grouser.terrain.yaml_file import read_yaml
 
 FOLDER = Path(__file__).with_name("vehicles")
 TOP = ("name", "chassis", "wheels", "tyre", "suspension", "wheel_inertia", "motor", "battery", "steering", "looks")
@@ -36,28 +37,11 @@ def vehicle(name: str | Path) -> Vehicle:
 def read_vehicle(path: str | Path) -> Vehicle:
     """The vehicle of a YAML file; a complaint names file, field, value and what is allowed."""
     file = checks.existing_file(path, "vehicle file")
-    tree = _parse(file)
+    tree = read_yaml(file, f"a mapping of {', '.join(TOP)}")
     try:
         return _vehicle(tree, file.parent)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
-
-
-def _parse(file: Path) -> Mapping[str, Any]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        tree = YAML(typ="safe").load(file.read_text(encoding="utf-8"))
-    except MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise InputError(f"{file}{where}: not readable as YAML: {error.problem}") from None
-    except (YAMLError, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"{file}: not readable as YAML: {str(error).splitlines()[0]}") from None
-    if not isinstance(tree, Mapping):
-        raise InputError(f"{file}: holds {type(tree).__name__}: allowed is a mapping of {', '.join(TOP)}")
-    return tree
 
 
 def _vehicle(tree: Mapping[str, Any], folder: Path) -> Vehicle:

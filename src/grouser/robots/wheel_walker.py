@@ -11,7 +11,7 @@ wheels; all numbers are assumed, chosen by the balances of `docs/theory/wheel-wa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -64,17 +64,7 @@ class WheelWalker:
     rotor_inertia: float = 0.02  # [kg m^2] rotor seen through the gearbox
 
     def __post_init__(self):
-        for field in fields(self):
-            value, what = getattr(self, field.name), f"robot: {field.name}"
-            if field.name == "hull_size":
-                for side in value:
-                    checks.number(side, what, above=0.0)
-            elif field.name in MAY_BE_NEGATIVE:
-                checks.number(value, what)
-            elif field.name in MAY_BE_ZERO:
-                checks.number(value, what, at_least=0.0)
-            else:
-                checks.number(value, what, above=0.0)
+        checks.fields_in_range(self, "robot", may_be_negative=MAY_BE_NEGATIVE, may_be_zero=MAY_BE_ZERO)
         if not (isinstance(self.sides, int) and self.sides >= 3):
             raise InputError(f"robot: sides: {self.sides} is not allowed; a wheel has 3 or more")
         if self.hull_mass <= 0:

@@ -13,6 +13,7 @@ import numpy as np
 import pydantic
 
 from grouser.contact.soil import SoilModule, SoilOptions, prepare
+from grouser.control.memoryless import Memoryless
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
@@ -63,7 +64,7 @@ class PlateSinkage(Settings):
         return self.chosen_soil().pressure_modulus(min(self.plate.length, self.plate.width))
 
 
-class Press:
+class Press(Memoryless):
     """Pushes the plate: a constant speed, or a force that grows to the load as time squared.
 
     A force that began with a jump of its rate would leave the plate swinging on the soil.
@@ -75,15 +76,6 @@ class Press:
     def act(self, time: float, sensors: Any, command: np.ndarray) -> None:
         s = self.settings
         command[0] = -s.speed if s.load is None else -s.load * min(time / self.end, 1.0) ** 2
-
-    def state(self) -> dict[str, Any]:
-        return {}
-
-    def reset(self, worlds) -> None:
-        pass
-
-    def channels(self) -> list[Channel]:
-        return []
 
 
 def build(s: PlateSinkage) -> Simulation:

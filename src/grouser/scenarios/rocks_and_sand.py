@@ -112,10 +112,6 @@ def _step(polygonal: PolygonalModule, spec: mujoco.MjSpec) -> float:
     return min(STEP, STEP_SHARE * polygonal.step_limit)
 
 
-def duration(s: RocksAndSand) -> float:
-    return SETTLING + s.time
-
-
 def metrics(s: RocksAndSand) -> list[dict[str, Any]]:
     shared = rocky.shared_metrics()
     return [
@@ -167,7 +163,7 @@ SCENARIO = Scenario(
     metrics=metrics,
     figures=figures,
     build=build,
-    duration=duration,
+    duration=rocky.duration,
     measure=measure,
     rate=rocky.RATE,
 )

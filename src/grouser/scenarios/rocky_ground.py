@@ -6,7 +6,6 @@ Paper: 003_7975400cf393bbef.txt, Table 1 (rocks), section 3 and Fig. 9-11 (a rov
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from grouser.contact.polygonal import Layer, Pair, PolygonalModule, Shape, merged, shape
 from grouser.contact.polygonal.wheel import wheel_mesh
 from grouser.control import Drive, Path, PathFollower, PowerMeter, Wheels
+from grouser.control.memoryless import Memoryless
 from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
@@ -192,7 +192,7 @@ def controllers(s: RockyDrive) -> list[Any]:
     return [hoist, PowerMeter([*DRIVES, *STEERS]), PathFollower(line, drive, s.speed, start=SETTLING), drive]
 
 
-class Hoist:
+class Hoist(Memoryless):
     """Sets the rover down: carries all of its weight at first, nothing after LOWERING, evenly less in between."""
 
     period = LOWERING / 100
@@ -202,15 +202,6 @@ class Hoist:
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         sensors.qfrc_applied[2] = self.weight * max(0.0, 1 - time / LOWERING)  # along z of the free joint, the first
-
-    def state(self) -> dict[str, Any]:
-        return {}
-
-    def reset(self, worlds: Sequence[int]) -> None:
-        pass
-
-    def channels(self) -> list[Channel]:
-        return []
 
 
 class RockContact(PolygonalModule):
@@ -304,6 +295,10 @@ def shared_measures(recording: Recording) -> dict[str, Any]:
         "penetration_max_m": float(of("polygonal/penetration").max()),
         "weight_carried": float(of("weight/carried").mean()),
     }
+
+
+def duration(s: RockyDrive) -> float:
+    return SETTLING + s.time
 
 
 def shared_figures(outlines: dict[str, Any]) -> list[dict[str, Any]]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from grouser.contact.polygonal import Pair, hard_ground
-from grouser.recording import Recording
 from grouser.robots import exomars
 from grouser.scenarios import rocky_ground as rocky
-from grouser.scenarios.rocky_ground import PAPER, SETTLING, RockyDrive
+from grouser.scenarios.rocky_ground import PAPER, RockyDrive
 from grouser.scenarios.rover_course import BODIES
 from grouser.scenarios.scenario import Scenario
 from grouser.simulation import Simulation
@@ -48,10 +47,6 @@ def build(s: VikingRocks) -> Simulation:
     return sim
 
 
-def duration(s: VikingRocks) -> float:
-    return SETTLING + s.time
-
-
 def metrics(s: VikingRocks) -> list[dict[str, Any]]:
     if s.rocks.law != "viking-1":
         return rocky.shared_metrics()
@@ -62,10 +57,6 @@ def figures(s: VikingRocks) -> list[dict[str, Any]]:
     return rocky.shared_figures(rocky.rock_outlines(s, rocky.field_of(s)))
 
 
-def measure(s: VikingRocks, recording: Recording) -> dict[str, Any]:
-    return rocky.shared_measures(recording)
-
-
 SCENARIO = Scenario(
     name="viking-rocks",
     summary="a six-wheel rover drives through the rocks of Viking I on hard ground: torque of its motors",
@@ -74,7 +65,7 @@ SCENARIO = Scenario(
     metrics=metrics,
     figures=figures,
     build=build,
-    duration=duration,
-    measure=measure,
+    duration=rocky.duration,
+    measure=lambda s, recording: rocky.shared_measures(recording),
     rate=rocky.RATE,
 )

@@ -163,6 +163,10 @@ def _channels(sim: Simulation, s: Course, packs: list[BatteryPack]) -> list[Chan
     ]
 
 
+def duration(s: Course) -> float:
+    return s.duration
+
+
 def metrics(s: Course, expectations: dict[str, tuple[Any, Any, str]]) -> list[dict[str, Any]]:
     """`expectations` by name: expected, tolerance, source."""
     order = f"one value for each vehicle: {', '.join(s.names)}" if len(s.names) > 1 else "of the vehicle"

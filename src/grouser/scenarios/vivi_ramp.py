@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import pydantic
 
-from grouser.recording import Recording
 from grouser.scenarios import vivi_course as course
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario
@@ -34,20 +33,8 @@ def build(s: ViviRamp) -> Simulation:
     return course.build(s, terrain)
 
 
-def duration(s: ViviRamp) -> float:
-    return s.duration
-
-
 def metrics(s: ViviRamp) -> list[dict[str, Any]]:
     return course.metrics(s, course.outcomes(s, rolls=True))
-
-
-def figures(s: ViviRamp) -> list[dict[str, Any]]:
-    return course.figures(s)
-
-
-def measure(s: ViviRamp, recording: Recording) -> dict[str, Any]:
-    return course.measure(s, recording)
 
 
 SCENARIO = Scenario(
@@ -56,8 +43,8 @@ SCENARIO = Scenario(
     source=f"{PAPER} section 5, Fig. 10-12",
     settings=ViviRamp,
     metrics=metrics,
-    figures=figures,
+    figures=course.figures,
     build=build,
-    duration=duration,
-    measure=measure,
+    duration=course.duration,
+    measure=course.measure,
 )

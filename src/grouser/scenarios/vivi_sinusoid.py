@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import numpy as np
 import pydantic
 
-from grouser.recording import Recording
 from grouser.scenarios import vivi_course as course
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario
@@ -40,20 +39,8 @@ def build(s: ViviSinusoid) -> Simulation:
     return course.build(s, terrain)
 
 
-def duration(s: ViviSinusoid) -> float:
-    return s.duration
-
-
 def metrics(s: ViviSinusoid) -> list[dict[str, Any]]:
     return course.metrics(s, course.outcomes(s, rolls=False))
-
-
-def figures(s: ViviSinusoid) -> list[dict[str, Any]]:
-    return course.figures(s)
-
-
-def measure(s: ViviSinusoid, recording: Recording) -> dict[str, Any]:
-    return course.measure(s, recording)
 
 
 SCENARIO = Scenario(
@@ -62,8 +49,8 @@ SCENARIO = Scenario(
     source=f"{PAPER} section 5, Fig. 10a",
     settings=ViviSinusoid,
     metrics=metrics,
-    figures=figures,
+    figures=course.figures,
     build=build,
-    duration=duration,
-    measure=measure,
+    duration=course.duration,
+    measure=course.measure,
 )

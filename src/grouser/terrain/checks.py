@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,21 @@ def number(
         shown = value if is_number else repr(value)
         raise InputError(f"{what} = {shown}: allowed is a finite number{' ' if allowed else ''}{allowed}")
     return float(value)
+
+
+def fields_in_range(
+    data: Any, what: str, *, may_be_negative: Collection[str] = (), may_be_zero: Collection[str] = ()
+) -> None:
+    """Every number of a dataclass is above 0, but for those named; of a tuple each one."""
+    for field in fields(data):
+        value, name = getattr(data, field.name), f"{what}: {field.name}"
+        for one in value if isinstance(value, tuple) else (value,):
+            if field.name in may_be_negative:
+                number(one, name)
+            elif field.name in may_be_zero:
+                number(one, name, at_least=0.0)
+            else:
+                number(one, name, above=0.0)
 
 
 def count(value: Any, what: str, *, at_least: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.soils import OPTIONAL, RANGES, Soil, builtin_soils
+from grouser.terrain.yaml_file import kind, read_yaml
 
 UNITS: dict[str, str | None] = {  # what a text such as "1.2 kPa" is converted to; None: plain numbers only
     "n": "dimensionless",
@@ -32,7 +33,7 @@ KEYS = ("like", *RANGES, "sources")
 def read_soils(path: str | Path) -> dict[str, Soil]:
     """All soils of the file by name; every problem found is one line of the InputError."""
     file = checks.existing_file(path, "soil file")
-    tree = _parse(file)
+    tree = read_yaml(file, "a mapping of soil names to their fields", positions=True)
     soils: dict[str, Soil] = {}
     problems: dict[str, str] = {}
     for name, fields in tree.items():
@@ -68,30 +69,12 @@ class _Place:
         return f"{self.file}:{line + 1}:{column + 1}"
 
 
-def _parse(file: Path) -> Mapping[str, Any]:
-    """The YAML tree with positions, a mapping of soil names to mappings."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        tree = YAML(typ="rt").load(file.read_text(encoding="utf-8"))
-    except MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise InputError(f"{file}{where}: not readable as YAML: {_first_line(error.problem)}") from None
-    except (YAMLError, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"{file}: not readable as YAML: {_first_line(error)}") from None
-    if not isinstance(tree, Mapping) or not tree:
-        raise InputError(f"{file}: holds {_kind(tree)}: allowed is a mapping of soil names to their fields")
-    return tree
-
-
 def _soil(name: Any, fields: Any, earlier: dict[str, Soil], place: _Place) -> Soil:
     """One soil, or an InputError with one line for each of its problems."""
     if not isinstance(name, str):
         raise InputError(f"{place.key(name)}: soil name {name!r}: allowed is a text")
     if not isinstance(fields, Mapping):
-        raise InputError(f"{place.key(name)}: soil {name!r} holds {_kind(fields)}: allowed is a mapping of fields")
+        raise InputError(f"{place.key(name)}: soil {name!r} holds {kind(fields)}: allowed is a mapping of fields")
     inside = _Place(place.file, fields)
     start = _start(name, fields, earlier, inside)
     problems: list[str] = []
@@ -177,13 +160,3 @@ def _units():
     import pint
 
     return pint.get_application_registry()
-
-
-def _first_line(problem: Any) -> str:
-    return str(problem).strip().splitlines()[0] if str(problem).strip() else "unknown problem"
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    return "a list" if isinstance(value, list) else repr(value)[:40]
