@@ -77,6 +77,7 @@ def test_soil_constants_that_cannot_be(tmp_path, monkeypatch, capsys, scenario, 
         (["single-wheel", "--set", "mode=pushed"], ["mode=pushed", "allowed: towed, driven"]),
         (["single-wheel", "--set", "soil.file=none.yaml"], ["none.yaml"]),
         (["single-wheel", "--set", "wheel.grouser_count=2.5"], ["wheel.grouser_count=2.5: must be an integer"]),
+        (["robot", "--time", "1e-6"], ["1e-06 s", "at least one step, 0.005 s"]),
         (["missing.yaml"], ["missing.yaml: not readable"]),
         (["cart.xml"], ["cart.xml", "--robot cart.xml"]),
         (["cart.urdf"], ["cart.urdf", "--robot cart.urdf"]),
@@ -190,9 +191,9 @@ def test_an_empty_mesh(tmp_path):
     assert "foot" in line
 
 
-def falling_ball() -> mujoco.MjSpec:
+def falling_ball(radius: float = 0.1) -> mujoco.MjSpec:
     return mujoco.MjSpec.from_string(
-        '<mujoco><worldbody><body name="ball" pos="0 0 1"><freejoint/><geom size="0.1"/></body>'
+        f'<mujoco><worldbody><body name="ball" pos="0 0 1"><freejoint/><geom size="{radius}"/></body>'
         '<body name="ghost" pos="0 0 2"><freejoint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
         "</worldbody></mujoco>"
     )
@@ -207,6 +208,11 @@ def falling_ball() -> mujoco.MjSpec:
         (lambda: on_soil(falling_ball(), "clay", ["ghost"]), ["'ghost'", "no shape"]),
         (lambda: on_soil(falling_ball(), "clya"), ["clya", "'clay'"]),
         (lambda: on_soil(falling_ball(), "clay", ["ball"], spacing=0.15), ["spacing: 0.15 m", "'ball'"]),
+        (
+            lambda: on_soil(falling_ball(), "clay", ["ball"], spacing=5e-5),
+            ["'ball'", "4000 cells", "larger spacing"],
+        ),
+        (lambda: on_soil(falling_ball(100.0), "clay", ["ball"]), ["'ball'", "200 m large", "in metres?"]),
         (lambda: on_soil(falling_ball(), "clay", ["ball"], step=0.0), ["step: 0"]),
         (lambda: on_soil(falling_ball(), "clay", ["ball"], dtype="half"), ["'half'", "float64"]),
         (lambda: grouser.run("single-wheel", spacing=1.0, out="never"), ["spacing: 1"]),

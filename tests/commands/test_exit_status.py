@@ -82,6 +82,10 @@ def test_a_missed_expectation_is_named(tmp_path, capsys):
             ["run", "fake-rig", "--rate", "0"],
             "error: rate = 0.0: allowed is a number of frames per second above 0",
         ),
+        (
+            ["run", "fake-rig", "--rate", "0.001"],
+            "error: rate = 0.001: allowed are at least 1 frames a second in 1 s",
+        ),
         (["run", "fake-rig", "--rate", "fast"], "error: Invalid value for '--rate'"),
         (["run", "no.yaml"], "error: no.yaml: not readable: No such file or directory"),
         (["run"], "error: NAME is missing: allowed are fake-rig"),

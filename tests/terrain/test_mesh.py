@@ -67,6 +67,13 @@ def test_the_topmost_surface_counts():
     assert np.array_equal(grid.heights, expected)
 
 
+def test_a_spacing_with_more_nodes_than_memory_is_refused():
+    with pytest.raises(
+        InputError, match=r"'mesh': spacing = 1e-05 m gives 200001 x 200001 nodes: allowed are 200000000"
+    ):
+        terrain.from_mesh(surface(tilted, nodes=3), 1e-5)
+
+
 def test_a_sphere_is_a_dome():
     ball = trimesh.creation.icosphere(subdivisions=5, radius=1.0)
     grid = terrain.from_mesh((ball.vertices, ball.faces), 0.1, bounds=(-0.5, 0.5, -0.5, 0.5))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 BLOCK = 64  # frames written at a time
 WATCHED_DELAY = 0.64  # [s] of a run that a view may lag behind
+ROUND_OFF = 1e-9  # of a duration
 TIMING = "real_time_factor"  # metrics with this ending are not in the recording until it is closed
 
 
@@ -107,11 +108,20 @@ def execute(
         raise InputError(f"rate = {rate}: allowed is a number of frames per second above 0")
     refused_unless_free(folder, force)
     sim = scenario.build(settings)
+    _refused_unless_long_enough(scenario.duration(settings), sim.step_size, rate)
     header = _header(experiment, sim)
     created(folder)
     run = _Run(experiment, sim, folder)
     run.record(header, rate, progress, watch, delay)
     return run.concluded(report)
+
+
+def _refused_unless_long_enough(duration: float, step: float, rate: float) -> None:
+    """An InputError for a run [s] without a step, or one of which less than two frames would be recorded."""
+    if duration < step * (1 - ROUND_OFF):
+        raise InputError(f"the run would last {duration:g} s: allowed is at least one step, {step:g} s")
+    if duration * rate < 1 - ROUND_OFF:
+        raise InputError(f"rate = {rate:g}: allowed are at least {1 / duration:.3g} frames a second in {duration:g} s")
 
 
 def fresh_folder(name: str) -> Path:

@@ -24,6 +24,8 @@ from grouser.terrain.soils import Soil, soil
 
 SPACING = 0.01  # [m] of the soil grid where none is given; less under small bodies
 FINEST_SPACING = 2e-3  # [m]
+LARGEST_BODY = 20.0  # [m]
+MOST_CELLS = 2000  # along a body: a square of them takes about half a gigabyte
 SPACING_STEP = 5e-4  # [m] chosen spacings are multiples of it
 
 
@@ -73,6 +75,8 @@ def on_soil(
     data = mujoco.MjData(model)
     data.qpos[:] = start["qpos"]
     mujoco.mj_forward(model, data)
+    if not isinstance(bodies, Mapping):
+        refused_unless_of_a_size(model, names)
     surfaces = dict(bodies) if isinstance(bodies, Mapping) else {name: body_surface(model, name) for name in names}
     h = chosen_step(brought, data, surfaces, material, step)
     controls = adapt.driven(brought, model, drive or {}, h)
@@ -87,6 +91,7 @@ def on_soil(
         placement.stand(brought, model, start, surfaces, ground)
     placement.set_keyframes(spec, start, keys)
     cell = spacing if spacing is not None else chosen_spacing(surfaces, brought.notes)
+    refused_unless_it_fits(surfaces, cell)
     module = SoilModule(Ground(ground, material, cell, worlds=worlds, dtype=dtype), surfaces, options)
     module.takes_floor = False  # it has been taken; what is left of the world are walls and obstacles
     brought.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
@@ -126,6 +131,29 @@ def _has_shape(model: mujoco.MjModel, body: int) -> bool:
     start, count = model.body_geomadr[body], model.body_geomnum[body]
     floor = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
     return any(kind not in floor for kind in model.geom_type[start : start + count])
+
+
+def refused_unless_of_a_size(model: mujoco.MjModel, names: Sequence[str]) -> None:
+    """An InputError for a body no robot has: its skin would take forever to prepare."""
+    for name in names:
+        body = model.body(name)
+        geoms = slice(body.geomadr[0], body.geomadr[0] + body.geomnum[0])
+        size = 2 * float(model.geom_rbound[geoms].max(initial=0.0))
+        if size > LARGEST_BODY:
+            raise InputError(
+                f"body {name!r} is {size:.3g} m large: allowed are {LARGEST_BODY:g} m; is the model in metres?"
+            )
+
+
+def refused_unless_it_fits(surfaces: Mapping[str, Surface], spacing: float) -> None:
+    """An InputError for a grid with more cells under a body than fit into memory."""
+    for name, surface in surfaces.items():
+        length = float(np.ptp(surface.vertices, axis=0).max())
+        if spacing > 0 and length / spacing > MOST_CELLS:
+            raise InputError(
+                f"spacing: {spacing:g} m makes {length / spacing:.0f} cells along body {name!r} ({length:g} m long): "
+                f"allowed are {MOST_CELLS}, by a larger spacing"
+            )
 
 
 def chosen_spacing(surfaces: Mapping[str, Surface], notes: list[str]) -> float:

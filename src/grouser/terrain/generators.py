@@ -17,10 +17,10 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.gridding import refused_unless_few
 from grouser.terrain.soils import Soil
 
 Pair = tuple[float, float]
-MOST_NODES = 200_000_000  # 1.6 GB of heights; finer ground is the business of the deformable grid
 ROUND_OFF = 1e-9  # of a cell or a tread: a size or position that misses a whole number by this much is whole
 STEEPEST_DEG = 89.0
 FRESH_DEPTH, FRESH_RIM = 0.2, 0.036  # of the diameter, lunar craters below 15 km (Pike 1977)
@@ -259,11 +259,7 @@ class _Lattice:
         lengths = checks.pair(size, f"{what}: size", above=0.0)
         self.spacing = checks.number(spacing, f"{what}: spacing", above=0.0)
         cells = [max(1, math.ceil(length / self.spacing - ROUND_OFF)) for length in lengths]
-        if (cells[0] + 1) * (cells[1] + 1) > MOST_NODES:
-            raise InputError(
-                f"{what}: spacing = {self.spacing:g} m on size = {size} gives "
-                f"{cells[0] + 1} x {cells[1] + 1} nodes: allowed are {MOST_NODES} in all"
-            )
+        refused_unless_few(f"{what}: spacing = {self.spacing:g} m on size = {size}", cells)
         if origin is None:
             self.origin = (-0.5 * cells[0] * self.spacing, -0.5 * cells[1] * self.spacing)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,15 @@ from grouser.terrain.elevation import ElevationGrid
 Origin = tuple[float, float] | Literal["file"] | None
 Missing = float | Literal["error", "nearest"]
 
+MOST_NODES = 200_000_000  # 1.6 GB of heights; finer ground is the business of the deformable grid
 SQUARE = 1e-6  # relative difference of pixel sides that counts as square: coordinates in files are rounded
+
+
+def refused_unless_few(what: str, cells: Sequence[int]) -> None:
+    """An InputError for more nodes than fit into memory; `what` says of what there are that many cells."""
+    nodes = cells[0] + 1, cells[1] + 1
+    if nodes[0] * nodes[1] > MOST_NODES:
+        raise InputError(f"{what} gives {nodes[0]} x {nodes[1]} nodes: allowed are {MOST_NODES} in all")
 
 
 def placed(what: str, heights: np.ndarray, spacing: float, origin: Origin) -> ElevationGrid:
