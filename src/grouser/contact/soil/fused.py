@@ -298,10 +298,13 @@ def fused_kernels(name: str) -> SimpleNamespace:
             while j <= last_column:
                 n = start + i * win.side + j
                 z = win.levels[natural(n)][0]
-                if j < last_column and wp.abs(win.levels[natural(n + 1)][0] - z) > steep:
-                    waiting = put_pair_in_line(win, start, i, j, 0, 1, stamp, waiting)
-                if i < last_row and wp.abs(win.levels[natural(n + win.side)][0] - z) > steep:
-                    waiting = put_pair_in_line(win, start, i, j, 1, 0, stamp, waiting)
+                east = wp.abs(win.levels[natural(n + 1)][0] - z)
+                north = wp.abs(win.levels[natural(n + win.side)][0] - z)
+                if wp.where(east > north, east, north) > steep:
+                    if j < last_column and east > steep:
+                        waiting = put_pair_in_line(win, start, i, j, 0, 1, stamp, waiting)
+                    if i < last_row and north > steep:
+                        waiting = put_pair_in_line(win, start, i, j, 1, 0, stamp, waiting)
                 j += 1
         for sweep in range(o.sweeps):
             moved = int(0)

@@ -190,18 +190,26 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
         0 volume [m per node], 1-2 column and row times volume, 3-5 sinkage, bulldozing, shear, 6-9 directions.
         """
-        out = parts()
         across = blocks_along(o, win, slot, t.TOUCHED)
         along = blocks_along(o, win, slot, t.TOUCHED + 2)
         row = block / along
         column = block % along
-        for i in range(
-            block_start(win, slot, t.TOUCHED, row, across), block_start(win, slot, t.TOUCHED, row + 1, across)
-        ):
-            for j in range(
-                block_start(win, slot, t.TOUCHED + 2, column, along),
-                block_start(win, slot, t.TOUCHED + 2, column + 1, along),
-            ):
+        last_row = block_start(win, slot, t.TOUCHED, row + 1, across)
+        last_column = block_start(win, slot, t.TOUCHED + 2, column + 1, along)
+        volume = real(0.0)
+        moment_x = real(0.0)
+        moment_y = real(0.0)
+        sunk = real(0.0)
+        pushed = real(0.0)
+        dragged = real(0.0)
+        push_x = real(0.0)
+        push_y = real(0.0)
+        drag_x = real(0.0)
+        drag_y = real(0.0)
+        i = int(block_start(win, slot, t.TOUCHED, row, across))
+        while i < last_row:
+            j = int(block_start(win, slot, t.TOUCHED + 2, column, along))
+            while j < last_column:
                 k = natural((slot * win.side + i) * win.side + j)
                 d = real(0.0)
                 dug = real(0.0)
@@ -216,17 +224,19 @@ def plasticity_stages(name: str) -> SimpleNamespace:
                     drag = f * (real(1.0) - sinkage - bulldozing) + dug
                     per_push = push / (wp.sqrt(v_n[0] * v_n[0] + v_n[1] * v_n[1]) + tiny)
                     per_drag = drag / (wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) + tiny)
-                    out[0] = out[0] + f + dug
-                    out[1] = out[1] + (f + dug) * real(j)
-                    out[2] = out[2] + (f + dug) * real(i)
-                    out[3] = out[3] + f * sinkage
-                    out[4] = out[4] + push
-                    out[5] = out[5] + drag
-                    out[6] = out[6] + per_push * v_n[0]
-                    out[7] = out[7] + per_push * v_n[1]
-                    out[8] = out[8] + per_drag * v_t[0]
-                    out[9] = out[9] + per_drag * v_t[1]
-        return out
+                    volume = volume + f + dug
+                    moment_x += (f + dug) * real(j)
+                    moment_y += (f + dug) * real(i)
+                    sunk += f * sinkage
+                    pushed += push
+                    dragged += drag
+                    push_x += per_push * v_n[0]
+                    push_y += per_push * v_n[1]
+                    drag_x += per_drag * v_t[0]
+                    drag_y += per_drag * v_t[1]
+                j += 1
+            i += 1
+        return parts(volume, moment_x, moment_y, sunk, pushed, dragged, push_x, push_y, drag_x, drag_y)
 
     @wp.func
     def border_weights(spoil: parts, at: vec2):
@@ -345,36 +355,31 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return win.mark[k] == t.FREE or win.mark[k] == t.BORDER
 
     @wp.func
-    def pair_flux(g: Ground, o: Options, win: Window, k: int, n: int, z: real):
+    def pair_flux(g: Ground, o: Options, win: Window, k: int, n: int, there: bool, z: real, weakest: real):
         """Height node k gets from its neighbour n, per unit rate; the weaker soil decides."""
-        if may_slide(win, n):
+        limit = weakest
+        if o.soils.shape[0] > 1:
             limit = (
                 wp.min(o.soils[natural(win.soil[k])].tan_repose, o.soils[natural(win.soil[n])].tan_repose) * g.spacing
             )
-            return laws.erosion_flux(win.levels[n][0] - z, limit)
-        return real(0.0)
+        flux = laws.erosion_flux(win.levels[n][0] - z, limit)
+        return wp.where(there and may_slide(win, n), flux, real(0.0))
 
     @wp.func
     def slide(
-        g: Ground, o: Options, win: Window, k: int, east: bool, west: bool, north: bool, south: bool, limit: real
+        g: Ground, o: Options, win: Window, k: int, east: bool, west: bool, north: bool, south: bool, weakest: real
     ):
         """What a node gains in one sweep from the neighbours that may slide too, 000 eq. 11-12; 1 where it moves.
 
-        `limit` [m] is that of the weakest soil: no pair below it slides.
+        `weakest` [m] is the limit of the weakest soil, which is that of all where there is only one.
         """
         if not may_slide(win, k):
             return 0
         z = win.levels[k][0]
-        steep = limit * real(1.0 + laws.EROSION_BAND)
-        f = real(0.0)
-        if east and wp.abs(win.levels[k + 1][0] - z) > steep:
-            f += pair_flux(g, o, win, k, k + 1, z)
-        if west and wp.abs(win.levels[natural(k - 1)][0] - z) > steep:
-            f += pair_flux(g, o, win, k, natural(k - 1), z)
-        if north and wp.abs(win.levels[natural(k + win.side)][0] - z) > steep:
-            f += pair_flux(g, o, win, k, natural(k + win.side), z)
-        if south and wp.abs(win.levels[natural(k - win.side)][0] - z) > steep:
-            f += pair_flux(g, o, win, k, natural(k - win.side), z)
+        f = pair_flux(g, o, win, k, k + 1, east, z, weakest)
+        f += pair_flux(g, o, win, k, natural(k - 1), west, z, weakest)
+        f += pair_flux(g, o, win, k, natural(k + win.side), north, z, weakest)
+        f += pair_flux(g, o, win, k, natural(k - win.side), south, z, weakest)
         if f == real(0.0):
             return 0
         win.flow[k] = rate * f

@@ -8,7 +8,7 @@ import numpy as np
 
 from grouser.errors import InputError
 
-CHUNK = 32  # triangles or vertices that share one bounding sphere
+CHUNK = 16  # triangles or vertices that share one bounding sphere
 CREASE_COSINE = 0.7  # edges whose faces turn by more than about 45 degrees bound the footprint
 SMOOTH_COSINE = 0.85  # faces within about 30 degrees of their vertex normals are part of a rounded surface
 UPRIGHT = 0.02  # cosine of the angle to the vertical below which a face is a wall that presses on nothing
