@@ -11,6 +11,7 @@ import pytest
 
 from grouser import InputError, on_soil, soil
 from grouser.contact.soil import wheel
+from grouser.contact.soil.surface import CHUNK
 from grouser.simulation.placement import GAP
 from grouser.simulation.shapes import SAG, body_surface, box
 from grouser.terrain import from_function
@@ -458,8 +459,8 @@ def test_a_cylinder_that_turns_about_its_own_axis_is_a_wheel_whichever_way_it_li
     assert np.abs(along).max() == pytest.approx(0.05)
     assert np.linalg.norm(away - along[:, None] * unit, axis=1).max() == pytest.approx(0.2)
     centres, radii = surface.triangle_spheres[:, :3], surface.triangle_spheres[:, 3]
-    for k, chunk in enumerate(range(0, len(surface.triangles), 32)):
-        corners = surface.vertices[np.unique(surface.triangles[chunk : chunk + 32])]
+    for k, chunk in enumerate(range(0, len(surface.triangles), CHUNK)):
+        corners = surface.vertices[np.unique(surface.triangles[chunk : chunk + CHUNK])]
         assert np.linalg.norm(corners - centres[k], axis=1).max() <= radii[k] * (1 + 1e-9)
 
 

@@ -12,6 +12,7 @@ SHEAR_BAND = 1e-3  # [m] of soil that a slipping surface drags along (assumed: s
 STUCK_SPEED = 1e-3  # [m/s] of slip below which soil is stuck (assumed)
 EROSION_BAND = 0.005  # of the slope; half of what a slope may exceed the friction angle by
 EROSION_REST = 0.95  # of the slope, where sliding ends (assumed)
+ROLLING = 0.1  # rim over travel speed above which the rim says where "ahead" is, below it the travel does
 
 
 @wp.func
@@ -170,3 +171,27 @@ def erosion_flux(difference: Any, limit: Any):
     if d <= limit * type(limit)(1.0 + EROSION_BAND):
         return type(limit)(0.0)
     return wp.sign(difference) * (d - limit * type(limit)(EROSION_REST))
+
+
+@wp.func
+def slip(velocity: Any, spin: Any, depth: Any, normal: Any):
+    """Driving 1 - v/u, braking u/v - 1, with u = depth spin x normal the speed of the lower rim, v that of travel.
+
+    Both are vectors along the ground (m/s); v counts along u. `depth` [m] is how far the deepest point lies below the
+    frame origin: for a wheel its radius. A body that slides without turning has slip -1, one at rest 0.
+    """
+    zero = type(depth)(0.0)
+    along = wp.cross(spin, normal)
+    sinking = wp.dot(velocity, normal)
+    rim = depth * wp.length(along)
+    travel = wp.sqrt(wp.max(wp.dot(velocity, velocity) - sinking * sinking, zero))
+    both = depth * wp.dot(along, velocity)
+    u = rim
+    v = both / wp.max(rim, type(depth)(1.0e-30))
+    if rim <= type(depth)(ROLLING) * travel:
+        u = both / wp.max(travel, type(depth)(1.0e-30))
+        v = travel
+    larger = wp.max(wp.abs(u), wp.abs(v))
+    if larger < type(depth)(STUCK_SPEED):
+        return zero
+    return (u - v) / larger

@@ -326,33 +326,23 @@ class SoilModule:
         return self._observation.read()
 
     def channels(self) -> list[Channel]:
-        count = len(self.bodies)
-        area = self.ground.spacing**2
+        count, look = len(self.bodies), self._observation
 
-        def slot_channel(name, unit, array):
+        def felt(name: str, unit: str, *shape: int, frame: str = "world") -> Channel:
             return Channel(
-                f"{self.name}/{name}", unit, (count,), labels=self.bodies, read=lambda: self._per_body(array.numpy())
-            )
+                f"{self.name}/{name}", unit, (count, *shape), frame, labels=self.bodies,
+                source=look.values[name], refresh=look.refresh,
+            )  # fmt: skip
 
-        w = self._window
         return [
-            Channel(
-                f"{self.name}/force", "N", (count, 3), labels=self.bodies,
-                read=lambda: self.out.effective.numpy()[..., :3],
-            ),
-            Channel(
-                f"{self.name}/torque", "N m", (count, 3), labels=self.bodies,
-                read=lambda: self.out.effective.numpy()[..., 3:],
-            ),
-            slot_channel("sinkage", "m", w.sinkage),
-            slot_channel("contact_area", "m^2", w.area),
-            Channel(f"{self.name}/slip", "1", (count,), frame="", labels=self.bodies, read=self._observation.slip),
-            Channel(
-                f"{self.name}/displaced_volume", "m^3", (count,), labels=self.bodies,
-                read=lambda: area * self._per_body(w.tally.numpy())[..., t.REMOVED],
-            ),
+            felt("force", "N", 3),
+            felt("torque", "N m", 3),
+            felt("sinkage", "m"),
+            felt("contact_area", "m^2"),
+            felt("slip", "1", frame=""),
+            felt("displaced_volume", "m^3"),
             Channel(f"{self.name}/volume_error", "1", (), frame="", read=self.volume_error),
-        ]  # fmt: skip
+        ]
 
 
 def soil_constants(soil: Soil, friction: str) -> dict[str, float]:

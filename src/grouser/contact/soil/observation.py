@@ -1,78 +1,107 @@
 """What the soil bodies feel, as arrays for controllers, recordings and learning: sinkage, slip, force."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import warp as wp
 
-from grouser.contact.soil.laws import STUCK_SPEED
+from grouser.contact.soil import laws
+from grouser.contact.soil import types as t
+from grouser.launches import Launches
 from grouser.module import Motion, Outputs
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 
-ROLLING = 0.1  # rim over travel speed above which the rim says where "ahead" is, below it the travel does
 FLAT = 1e-9  # [m] by which a plane may be off
-SHAPES = {"sinkage": (), "slip": (), "force": (3,), "torque": (3,), "contact_area": ()}  # after (world, body)
+
+
+@cache
+def observation_kernels(name: str) -> SimpleNamespace:
+    ty = t.soil_types(name)
+    p = ty.precision
+    real, vec3, vec6 = p.real, p.vec3, p.vec6
+    Window = ty.Window
+    module = wp.get_module(f"grouser.contact.soil.observation.{name}")
+    module.options["enable_backward"] = False
+
+    @wp.kernel(module=module)
+    def look(
+        rows: wp.array(dtype=wp.int32),
+        position: wp.array2d(dtype=vec3), velocity: wp.array2d(dtype=vec3), spin: wp.array2d(dtype=vec3),
+        effective: wp.array2d(dtype=vec6), normal: wp.array2d(dtype=vec3),
+        spacing: real, x0: real, y0: real, win: Window,
+        force_out: wp.array2d(dtype=wp.vec3d), torque_out: wp.array2d(dtype=wp.vec3d),
+        sinkage_out: wp.array2d(dtype=wp.float64), slip_out: wp.array2d(dtype=wp.float64),
+        area_out: wp.array2d(dtype=wp.float64), displaced_out: wp.array2d(dtype=wp.float64),
+    ):  # fmt: skip
+        """Every body of every world, as it is now."""
+        world, body = wp.tid()
+        slot = world * rows.shape[0] + body
+        row = rows[body]
+        wrench = effective[world, body]
+        force_out[world, body] = wp.vec3d(wp.float64(wrench[0]), wp.float64(wrench[1]), wp.float64(wrench[2]))
+        torque_out[world, body] = wp.vec3d(wp.float64(wrench[3]), wp.float64(wrench[4]), wp.float64(wrench[5]))
+        sinkage_out[world, body] = wp.float64(win.sinkage[slot])
+        area_out[world, body] = wp.float64(win.area[slot])
+        cell = wp.float64(spacing)
+        displaced_out[world, body] = wp.float64(win.tally[slot, t.REMOVED]) * cell * cell
+        slip = real(0.0)
+        if win.area[slot] > real(0.0):
+            low = win.lowest[slot]
+            lowest = vec3(x0 + spacing * low[0], y0 + spacing * low[1], low[2])
+            n = normal[world, body]
+            depth = wp.dot(position[world, row] - lowest, n)
+            slip = laws.slip(velocity[world, row], spin[world, row], depth, n)
+        slip_out[world, body] = wp.float64(slip)
+
+    return SimpleNamespace(look=look)
 
 
 class Observation:
-    """Arrays that `read` fills anew: the same ones every time, so keep a copy of what you want to keep."""
+    """Arrays that `refresh` fills anew: the same ones every time, so keep a copy of what you want to keep."""
 
     def __init__(self, ground: Ground, motion: Motion, rows: Sequence[int], out: Outputs, window: Any):
-        self.terrain, self.rows, self._spacing = ground.elevation, np.asarray(rows, np.intp), ground.spacing
-        self.worlds, self.count = motion.position.shape[0], len(self.rows)
-        normal = _only_normal(self.terrain)
-        self._normal = None if normal is None else np.broadcast_to(normal, (self.worlds, self.count, 3))
-        self._position, self._velocity, self._spin = map(_reader, (motion.position, motion.velocity, motion.spin))
-        self._effective = _reader(out.effective)
-        self._sinkage, self._area, self._lowest = map(_reader, (window.sinkage, window.area, window.lowest))
-        self.values = {name: np.zeros((self.worlds, self.count, *shape)) for name, shape in SHAPES.items()}
+        """`values`: force [N], torque about the origin [N m], sinkage [m], slip [1], contact area [m^2], displaced
+        volume [m^3], each (world, body, …)."""
+        shape = (motion.position.shape[0], len(rows))
+        device, p = ground.device, ground.precision
+        self.terrain, self.rows, self._position = ground.elevation, np.asarray(rows, np.intp), motion.position
+        plane = _only_normal(self.terrain)
+        self._sloped = plane is None
+        normal = np.broadcast_to((0, 0, 1) if plane is None else plane, (*shape, 3)).astype(p.numpy)
+        self._normal = wp.array(normal, dtype=p.vec3, device=device)
+        kinds = {
+            "force": wp.vec3d, "torque": wp.vec3d, "sinkage": wp.float64, "slip": wp.float64,
+            "contact_area": wp.float64, "displaced_volume": wp.float64,
+        }  # fmt: skip
+        self._arrays = {name: wp.zeros(shape, dtype=kind, device=device) for name, kind in kinds.items()}
+        self.values: dict[str, np.ndarray] = {name: array.numpy() for name, array in self._arrays.items()}
+        inputs = [
+            wp.array(np.asarray(rows, np.int32), dtype=wp.int32, device=device),
+            motion.position, motion.velocity, motion.spin, out.effective, self._normal,
+            ground.spacing, *ground.elevation.origin, window,
+            *self._arrays.values(),
+        ]  # fmt: skip
+        kernel = observation_kernels(p.name).look
+        self._launches = Launches(lambda launch: launch(kernel, shape, inputs), device)
+
+    def refresh(self) -> None:
+        if self._sloped:
+            position = self._position.numpy()[:, self.rows]
+            normal = self.terrain.normal(position[..., 0], position[..., 1])
+            self._normal.assign(normal.astype(position.dtype))
+        self._launches.run()
+        if not self._normal.device.is_cpu:
+            for name, array in self._arrays.items():
+                self.values[name][...] = array.numpy()
 
     def read(self) -> dict[str, np.ndarray]:
-        """Sinkage [m], slip [1], force [N], torque about the origin [N m], contact area [m^2]; (world, body, …)."""
-        values, shape = self.values, (self.worlds, self.count)
-        effective = self._effective()
-        values["force"][...], values["torque"][...] = effective[..., :3], effective[..., 3:]
-        values["sinkage"][...] = self._sinkage().reshape(shape)
-        values["contact_area"][...] = self._area().reshape(shape)
-        values["slip"][...] = self.slip()
-        return values
-
-    def slip(self) -> np.ndarray:
-        """(world, body) of the deepest point along the undisturbed ground; 0 where a body touches no soil."""
-        position = self._position()[:, self.rows]
-        touches = self._area().reshape(position.shape[:2]) > 0
-        normal = self._normal
-        if normal is None:
-            normal = self.terrain.normal(position[..., 0], position[..., 1])
-        lowest = self._lowest().reshape(position.shape) * (self._spacing, self._spacing, 1.0)
-        lowest[..., :2] += self.terrain.origin
-        depth = np.where(touches, ((position - lowest) * normal).sum(-1), 0.0)
-        slip = slip_of(self._velocity()[:, self.rows], self._spin()[:, self.rows], depth, normal)
-        return np.where(touches, slip, 0.0)
-
-
-def slip_of(velocity: np.ndarray, spin: np.ndarray, depth: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """Driving 1 - v/u, braking u/v - 1, with u = depth spin x normal the speed of the lower rim, v that of travel.
-
-    Both are vectors along the ground (m/s); v counts along u. `depth` [m] is how far the deepest point lies below the
-    frame origin: for a wheel its radius. A body that slides without turning has slip -1, one at rest 0.
-    """
-    a, b, c = spin[..., 0], spin[..., 1], spin[..., 2]  # by components: np.cross alone takes longer than all of this
-    i, j, k = normal[..., 0], normal[..., 1], normal[..., 2]
-    x, y, z = velocity[..., 0], velocity[..., 1], velocity[..., 2]
-    p, q, r = b * k - c * j, c * i - a * k, a * j - b * i
-    sinking = x * i + y * j + z * k
-    rim = depth * np.sqrt(p * p + q * q + r * r)
-    travel = np.sqrt(np.maximum(x * x + y * y + z * z - sinking * sinking, 0.0))
-    both = depth * (p * x + q * y + r * z)  # spin x normal is at right angles to the normal
-    rolls = rim > ROLLING * travel
-    other = both / np.maximum(np.where(rolls, rim, travel), 1e-30)
-    u, v = np.where(rolls, rim, other), np.where(rolls, other, travel)
-    larger = np.maximum(np.abs(u), np.abs(v))
-    return np.where(larger < STUCK_SPEED, 0.0, (u - v) / np.maximum(larger, STUCK_SPEED))
+        """What a body feels: all but what it displaced since the start."""
+        self.refresh()
+        return {name: value for name, value in self.values.items() if name != "displaced_volume"}
 
 
 def _only_normal(terrain: ElevationGrid) -> np.ndarray | None:
@@ -80,11 +109,3 @@ def _only_normal(terrain: ElevationGrid) -> np.ndarray | None:
     z = terrain.heights
     level = z[0, 0] + (z[0, 1] - z[0, 0]) * np.arange(z.shape[1]) + (z[1, 0] - z[0, 0]) * np.arange(z.shape[0])[:, None]
     return terrain.normal(*terrain.origin) if np.allclose(z, level, rtol=0, atol=FLAT) else None
-
-
-def _reader(array: Any) -> Callable[[], np.ndarray]:
-    """On the CPU a view made once, else a copy at every call."""
-    if array.device.is_cpu:
-        view = array.numpy()
-        return lambda: view
-    return array.numpy
