@@ -1,63 +1,20 @@
 """What the soil bodies feel, as arrays for controllers, recordings and learning: sinkage, slip, force."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from grouser.contact.soil import laws
-from grouser.contact.soil import types as t
+from grouser.contact.soil.kernels import observation_kernels
 from grouser.launches import Launches
 from grouser.module import Motion, Outputs
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 
 FLAT = 1e-9  # [m] by which a plane may be off
-
-
-@cache
-def observation_kernels(name: str) -> SimpleNamespace:
-    ty = t.soil_types(name)
-    p = ty.precision
-    real, vec3, vec6 = p.real, p.vec3, p.vec6
-    Window = ty.Window
-    module = wp.get_module(f"grouser.contact.soil.observation.{name}")
-    module.options["enable_backward"] = False
-
-    @wp.kernel(module=module)
-    def look(
-        rows: wp.array(dtype=wp.int32),
-        position: wp.array2d(dtype=vec3), velocity: wp.array2d(dtype=vec3), spin: wp.array2d(dtype=vec3),
-        effective: wp.array2d(dtype=vec6), normal: wp.array2d(dtype=vec3),
-        spacing: real, x0: real, y0: real, win: Window,
-        force_out: wp.array2d(dtype=wp.vec3d), torque_out: wp.array2d(dtype=wp.vec3d),
-        sinkage_out: wp.array2d(dtype=wp.float64), slip_out: wp.array2d(dtype=wp.float64),
-        area_out: wp.array2d(dtype=wp.float64), displaced_out: wp.array2d(dtype=wp.float64),
-    ):  # fmt: skip
-        """Every body of every world, as it is now."""
-        world, body = wp.tid()
-        slot = world * rows.shape[0] + body
-        row = rows[body]
-        wrench = effective[world, body]
-        force_out[world, body] = wp.vec3d(wp.float64(wrench[0]), wp.float64(wrench[1]), wp.float64(wrench[2]))
-        torque_out[world, body] = wp.vec3d(wp.float64(wrench[3]), wp.float64(wrench[4]), wp.float64(wrench[5]))
-        sinkage_out[world, body] = wp.float64(win.sinkage[slot])
-        area_out[world, body] = wp.float64(win.area[slot])
-        cell = wp.float64(spacing)
-        displaced_out[world, body] = wp.float64(win.tally[slot, t.REMOVED]) * cell * cell
-        slip = real(0.0)
-        if win.area[slot] > real(0.0):
-            low = win.lowest[slot]
-            lowest = vec3(x0 + spacing * low[0], y0 + spacing * low[1], low[2])
-            n = normal[world, body]
-            depth = wp.dot(position[world, row] - lowest, n)
-            slip = laws.slip(velocity[world, row], spin[world, row], depth, n)
-        slip_out[world, body] = wp.float64(slip)
-
-    return SimpleNamespace(look=look)
 
 
 class Observation:
@@ -68,6 +25,7 @@ class Observation:
         volume [m^3], each (world, body, …)."""
         shape = (motion.position.shape[0], len(rows))
         device, p = ground.device, ground.precision
+        self._on_host = wp.get_device(device).is_cpu
         self.terrain, self.rows, self._position = ground.elevation, np.asarray(rows, np.intp), motion.position
         plane = _only_normal(self.terrain)
         self._sloped = plane is None
@@ -94,7 +52,7 @@ class Observation:
             normal = self.terrain.normal(position[..., 0], position[..., 1])
             self._normal.assign(normal.astype(position.dtype))
         self._launches.run()
-        if not self._normal.device.is_cpu:
+        if not self._on_host:
             for name, array in self._arrays.items():
                 self.values[name][...] = array.numpy()
 
