@@ -1,4 +1,7 @@
-"""Polygonal contact on CUDA against the float64 CPU: 256 balls. See comparison.py for machines without pytest."""
+"""Polygonal contact on CUDA against the float64 CPU: 256 balls on waves, with linear and with exact depth.
+
+See comparison.py for machines without pytest.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import sys
 import numpy as np
 import warp as wp
 
-from grouser.contact.polygonal import Layer
-from tests.contact.polygonal.bodies import ball, on_ground, plane
+from grouser.contact.polygonal import Layer, shape
+from tests.contact.polygonal.bodies import ball, grid, on_ground
 from tests.gpu.comparison import WORLDS, Arrays, Comparison, random_motions, wrenches
 
 RADIUS = 0.1  # [m]
@@ -22,11 +25,22 @@ BOUNDS = {
 
 
 def simulate(dtype: str, device: str) -> Arrays:
+    """Worlds one after another: first those of linear depth, then those of exact."""
     body = ball(RADIUS, 5, LAYER, check_intersections=False)
-    ground = plane(cells=40, layer=LAYER, check_intersections=False)
-    rig = on_ground(body, ground, worlds=WORLDS, dtype=dtype, device=device)
-    wrench = wrenches(rig, random_motions((0.0985, 0.1), 0.3, 1.0, (-0.01, 0.01)))
-    return {"wrench": wrench, "implicit": rig.implicit[:, 0], "status": rig.out.status.numpy()}
+    along = np.linspace(-1, 1, 61)
+    waves = grid(along, along, lambda x, y: 3e-4 * np.sin(10 * x) * np.cos(8 * y))
+    ground = shape(*waves, LAYER, name="waves", check_intersections=False)
+    motions = random_motions((0.0985, 0.1), 0.3, 1.0, (-0.01, 0.01))
+    parts = []
+    for depth in ("linear", "exact"):
+        rig = on_ground(body, ground, worlds=WORLDS, dtype=dtype, device=device, depth=depth)
+        parts.append((wrenches(rig, motions), rig.implicit[:, 0], rig.out.status.numpy()))
+    wrench, implicit, status = zip(*parts, strict=True)
+    return {
+        "wrench": np.concatenate(wrench, axis=1),
+        "implicit": np.concatenate(implicit),
+        "status": np.concatenate(status),
+    }
 
 
 def differences(got: Arrays, expected: Arrays) -> dict[str, float]:

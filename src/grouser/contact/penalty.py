@@ -63,11 +63,15 @@ def friction(trial: Any, limit: Any, slip: Any):
     """Friction force from the trial force c_T xi + d_T v_T, and whether the element slips. 000 eq. 2.
 
     xi is the way [m] from the point where sticking began, v_T the tangential velocity. Both lines of the paper act
-    against the motion (the stick line is printed without its minus sign).
+    against the motion (the stick line is printed without its minus sign). Without friction an element slips even at
+    rest, where the trial force is nil.
     """
     size = wp.length(trial)
-    if size <= limit:
+    zero = size - size
+    if size <= limit and limit > zero:
         return -trial, 0
+    if size <= zero:
+        return -trial, 1
     return -(slip / size) * trial, 1
 
 
@@ -79,8 +83,11 @@ def elastic_way(xi: Any, trial: Any, limit: Any, slip: Any, c_t: Any):
     force, |c_T xi| = slip, in the direction of the trial force.
     """
     size = wp.length(trial)
-    if size <= limit:
+    zero = size - size
+    if size <= limit and limit > zero:
         return xi, 0
+    if size <= zero:
+        return xi - xi, 1
     return (slip / (size * c_t)) * trial, 1
 
 
@@ -88,8 +95,10 @@ def elastic_way(xi: Any, trial: Any, limit: Any, slip: Any, c_t: Any):
 def grip(stick: Any, force: Any, speed: Any):
     """Tangential impedance [N s/m] of the implicit step: the stick spring and damper, or the secant force / |v_T|.
 
-    Never the tangent of the slip line, which is nil or negative.
+    Never the tangent of the slip line, which is nil or negative. Without friction none, at rest neither.
     """
+    if force <= type(force)(0.0):
+        return type(force)(0.0)
     if force < stick * speed:
         return force / speed
     return stick

@@ -182,6 +182,14 @@ def test_a_sliding_block_stops_after_its_stopping_distance():
     assert stopping() == pytest.approx(1 / (2 * 0.3 * G), rel=BAR)
 
 
+def test_a_block_without_friction_is_not_held_for_a_step():
+    """From rest, where the trial force is nil as well: the first step already has all of the acceleration."""
+    sim = block((0.3 * G, 0, -G), (0.0, 0.0))
+    for k in range(3):
+        sim.step()
+        assert sim.data.qvel[0] == pytest.approx((k + 1) * 0.3 * G * sim.step_size, rel=1e-9)
+
+
 def test_a_block_that_slips_goes_on_at_its_slip_friction():
     """On a slope between the two friction angles: pushed once it keeps sliding, at g (sin - mu_slip cos)."""
     sim = block((0.55 * G, 0, -G), (0.6, 0.5))

@@ -19,15 +19,16 @@ def normal_kernel(s: wp.array(dtype=wp.float64), rate: wp.array(dtype=wp.float64
 
 @wp.kernel
 def friction_kernel(
-    xi: wp.array(dtype=wp.vec3d), v: wp.array(dtype=wp.vec3d), slipping: int,
+    xi: wp.array(dtype=wp.vec3d), v: wp.array(dtype=wp.vec3d), slipping: int, mu: wp.float64,
     force_out: wp.array(dtype=wp.vec3d), way_out: wp.array(dtype=wp.vec3d), slips_out: wp.array(dtype=wp.int32),
 ):  # fmt: skip
-    """c_T = 1000 N/m, d_T = 2 N s/m, mu_stick F_N = 6 N, mu_slip F_N = 4 N, v_T0 = 0.01 m/s."""
+    """c_T = 1000 N/m, d_T = 2 N s/m, mu_stick F_N = 6 N, mu_slip F_N = 4 N, times mu; v_T0 = 0.01 m/s."""
     i = wp.tid()
     trial = wp.float64(1000.0) * xi[i] + wp.float64(2.0) * v[i]
-    limit = penalty.friction_limit(slipping, wp.length(v[i]), wp.float64(0.01), wp.float64(6.0), wp.float64(4.0))
-    f, slips = penalty.friction(trial, limit, wp.float64(4.0))
-    kept, again = penalty.elastic_way(xi[i], trial, limit, wp.float64(4.0), wp.float64(1000.0))
+    slip = wp.float64(4.0) * mu
+    limit = penalty.friction_limit(slipping, wp.length(v[i]), wp.float64(0.01), wp.float64(6.0) * mu, slip)
+    f, slips = penalty.friction(trial, limit, slip)
+    kept, again = penalty.elastic_way(xi[i], trial, limit, slip, wp.float64(1000.0))
     force_out[i] = f
     way_out[i] = kept
     slips_out[i] = slips
@@ -41,11 +42,22 @@ def normal(s, rate):
     return out.numpy()
 
 
-def friction(xi, v, slipping=0):
+@wp.kernel
+def grip_kernel(stick: wp.float64, force: wp.float64, speed: wp.float64, out: wp.array(dtype=wp.float64)):
+    out[0] = penalty.grip(stick, force, speed)
+
+
+def grip(stick, force, speed):
+    out = wp.zeros(1, dtype=wp.float64, device="cpu")
+    wp.launch(grip_kernel, dim=1, inputs=[stick, force, speed, out], device="cpu")
+    return float(out.numpy()[0])
+
+
+def friction(xi, v, slipping=0, mu=1.0):
     given = [wp.array([a], dtype=wp.vec3d, device="cpu") for a in (xi, v)]
     force, way = wp.zeros(1, dtype=wp.vec3d, device="cpu"), wp.zeros(1, dtype=wp.vec3d, device="cpu")
     slips = wp.zeros(1, dtype=wp.int32, device="cpu")
-    wp.launch(friction_kernel, dim=1, inputs=[*given, slipping, force, way, slips], device="cpu")
+    wp.launch(friction_kernel, dim=1, inputs=[*given, slipping, mu, force, way, slips], device="cpu")
     return force.numpy()[0], way.numpy()[0], int(slips.numpy()[0])
 
 
@@ -92,6 +104,22 @@ def test_sticking_again_does_not_drop_the_force():
     force, _, slips = friction(way, [0.005, 0.0, 0.0], slipping=1)
     assert slips == 0
     np.testing.assert_allclose(force, [-4.01, 0.0, 0.0])
+
+
+def test_without_friction_nothing_is_held_at_rest():
+    """No force, and it slips: trial and limit are both nil."""
+    force, way, slips = friction([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], mu=0.0)
+    assert slips == 1
+    assert force.tolist() == way.tolist() == [0.0, 0.0, 0.0]
+    force, way, slips = friction([0.002, 0.0, 0.0], [0.1, 0.0, 0.0], mu=0.0)
+    assert slips == 1
+    assert force.tolist() == way.tolist() == [0.0, 0.0, 0.0]
+    assert grip(50.0, 0.0, 0.0) == grip(50.0, 0.0, 0.1) == 0.0
+
+
+def test_the_grip_of_slip_is_the_secant_and_never_above_that_of_stick():
+    assert grip(50.0, 4.0, 0.1) == pytest.approx(40.0)
+    assert grip(50.0, 4.0, 0.01) == grip(50.0, 4.0, 0.0) == 50.0
 
 
 def test_003_eq2_layer_modulus():
