@@ -2,14 +2,16 @@
 
 import math
 
+import mujoco
 import numpy as np
 import pytest
+import warp as wp
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from grouser.control import Cdta, SpeedController, TorqueDrive, UserController, VehicleSensors, axles_of
-from grouser.control.traction import least_squares_share
+from grouser.control.traction_laws import least_squares_share
 from grouser.drive import BatteryPack
 from grouser.errors import InputError, RunStopped
 from grouser.robots.vehicle import build
@@ -21,15 +23,15 @@ VIVI, HER = vehicle("vivi"), vehicle("her")
 G = 9.81
 
 
-def driven(v, terrain, make, *, height=0.0, pitch=0.0, battery=False, step=1e-3):
+def driven(v, terrain, make, *, height=0.0, pitch=0.0, battery=False, step=1e-3, worlds=1):
     turn = (math.cos(pitch / 2), 0.0, -math.sin(pitch / 2), 0.0)
     spec = build(v, position=(0.0, 0.0, v.rest_height() + height), quaternion=turn)
     module = v.module(terrain)
     joints = [f"drive_{w.name}" for w in v.wheels]
-    pack = BatteryPack(v.battery, [v.motor] * len(v.drives), v.drives, period=step)
-    sensors = VehicleSensors(module, joints, battery=pack)
+    pack = BatteryPack(v.battery, [v.motor] * len(v.drives), v.drives, period=step, worlds=worlds)
+    sensors = VehicleSensors(module, joints, battery=pack, worlds=worlds)
     controller = make(sensors, joints)
-    sim = Simulation(spec, [module], controllers=[controller, *([pack] if battery else [])], step=step)
+    sim = Simulation(spec, [module], controllers=[controller, *([pack] if battery else [])], step=step, worlds=worlds)
     return sim, controller, sensors
 
 
@@ -46,25 +48,143 @@ def speed_controller(v, kind=SpeedController, speed=2.0, **more):
 # ---- the share of forces ----------------------------------------------------------------------------
 
 
+@wp.kernel
+def shared(
+    need: wp.float64, weights: wp.array(dtype=wp.float64), bounds: wp.array(dtype=wp.float64),
+    share: wp.array(dtype=wp.float64), possible: wp.array(dtype=wp.bool),
+):  # fmt: skip
+    possible[0] = least_squares_share(need, weights, bounds, share)
+
+
+def share_of(need, weights, bounds):
+    given = [wp.array(values, dtype=wp.float64, device="cpu") for values in (weights, bounds, np.zeros(len(bounds)))]
+    possible = wp.zeros(1, dtype=wp.bool, device="cpu")
+    wp.launch(shared, dim=1, inputs=[need, *given, possible], device="cpu")
+    return given[2].numpy() if possible.numpy()[0] else None
+
+
+def least_squares(need, weights, bounds):
+    """By SciPy: forces with sum(weight F) = need, |F| <= bound and least sum F^2."""
+    size = max(float(np.max(bounds)), 1.0)
+    return minimize(
+        lambda f: f @ f, np.zeros(len(bounds)), jac=lambda f: 2 * f, bounds=[(-b / size, b / size) for b in bounds],
+        constraints=[{"type": "eq", "fun": lambda f: np.dot(weights, f) - need / size, "jac": lambda f: weights}],
+        method="SLSQP", options={"ftol": 1e-14, "maxiter": 200},
+    ), size  # fmt: skip
+
+
 @given(
     st.lists(st.tuples(st.floats(1.0, 2.0), st.floats(0.0, 100.0)), min_size=2, max_size=4), st.floats(-300.0, 300.0)
 )
 def test_the_share_is_the_least_sum_of_squares(axles, need):
-    weights, bounds = zip(*axles, strict=True)
-    found = least_squares_share(need, weights, bounds)
+    weights, bounds = (np.array(values) for values in zip(*axles, strict=True))
+    found = share_of(need, weights, bounds)
     most = float(np.dot(weights, bounds))
     if found is None:
         assert abs(need) > most
         return
     assert np.dot(weights, found) == pytest.approx(need, abs=1e-9 * max(most, 1.0))
-    assert (np.abs(found) <= np.array(bounds) * (1 + 1e-12)).all()
-    oracle = minimize(
-        lambda f: f @ f, np.zeros(len(bounds)), jac=lambda f: 2 * f, bounds=[(-b, b) for b in bounds],
-        constraints=[{"type": "eq", "fun": lambda f: np.dot(weights, f) - need, "jac": lambda f: np.array(weights)}],
-        method="SLSQP", options={"ftol": 1e-10, "maxiter": 200},
-    )  # fmt: skip
+    assert (np.abs(found) <= bounds * (1 + 1e-12)).all()
+    oracle, size = least_squares(need, weights, bounds)
     if oracle.success:
-        assert np.dot(found, found) <= oracle.fun * (1 + 1e-4) + 1e-4
+        assert np.dot(found, found) <= oracle.fun * size**2 * (1 + 1e-4) + 1e-4
+
+
+def springs(axles, up, along):
+    """[N] loads of a rigid chassis on springs under `up` [N] and a force along, by heave and pitch; before clipping."""
+    x, k = (np.array([getattr(a, name) for a in axles]) for name in ("x", "stiffness"))
+    lever = np.mean([a.lever for a in axles])
+    heave, pitch = np.linalg.solve([[k.sum(), k @ x], [k @ x, k @ x**2]], [up, -lever * along])
+    return k * (heave + pitch * x)
+
+
+class Asked:
+    """What CDTA may ask for in one state of the sensors: the same statement of the task, solved by SciPy."""
+
+    def __init__(self, cdta, readings):
+        self.cdta, self.axles = cdta, cdta.axles
+        pull, push = cdta.smooth[0] * cdta.mass
+        self.up, self.present = max(push, 0.0), pull
+        on = [[k for k in a.wheels if readings.contact[k]] for a in self.axles]
+        angle = np.array([np.mean(readings.contact_angle[k]) if k else 0.0 for k in on])
+        self.cosine, self.sine = np.maximum(np.cos(angle), 0.2), np.sin(angle)
+        self.measured = np.array([readings.load[k].sum() for k in on]) * self.cosine
+        self.touching = np.array([len(k) / len(a.wheels) for k, a in zip(on, self.axles, strict=True)])
+        self.rate = np.array([readings.wheel_rate[list(a.wheels)].mean() for a in self.axles])
+        self.wanted = cdta.mass * (cdta.gain * (cdta.speed - readings.speed) + cdta.gravity * math.sin(readings.pitch))
+
+    def loads(self, along):
+        """[N] by the springs or by what wheels measure, the smaller one."""
+        measured = self.measured + springs(self.axles, 0.0, along - self.present)
+        return np.minimum(springs(self.axles, self.up, along), measured)
+
+    def keeps(self, along):
+        """Whether every axle keeps its least load."""
+        least = 0.1 * springs(self.axles, self.cdta.mass * self.cdta.gravity, 0.0)
+        return bool((self.loads(along) >= least - 1e-6).all())
+
+    def task(self, along):
+        """Needed sum, weights and bounds of the forces along the ground."""
+        load = np.maximum(self.loads(along), 0.0)
+        strongest = np.array([a.torque_limit * len(a.wheels) / a.radius for a in self.axles])
+        grip = 0.9 * self.cdta.friction * self.touching / self.cosine * load
+        return along + load @ (self.sine / self.cosine), 1 / self.cosine, np.minimum(strongest, grip)
+
+    def torques(self, along):
+        need, weights, bounds = self.task(along)
+        if weights @ bounds < abs(need) * (1 - 1e-9):
+            return None
+        found, size = least_squares(need, weights, bounds)
+        out = []
+        for a, force in zip(self.axles, found.x * size, strict=True):
+            torque = force * a.radius / len(a.wheels) + a.inertia * along / self.cdta.mass / a.radius
+            out.append(np.clip(torque + math.copysign(a.drag, along), -a.torque_limit, a.torque_limit))
+        return np.array(out)
+
+    def possible(self, along):
+        torque = self.torques(along)
+        if torque is None:
+            return False
+        each = [
+            len(a.wheels) * max(t * w + a.heat * t * t, 0.0)
+            for a, t, w in zip(self.axles, torque, self.rate, strict=True)
+        ]
+        return sum(each) <= self.cdta.power_limit * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("v", [VIVI, HER], ids=["vivi", "her"])
+def test_cdta_asks_for_what_is_wanted_or_as_much_as_can_be_had(v):
+    """In any state: least squares by SciPy, loads by the springs' heave and pitch, bounds as they are stated."""
+    make = speed_controller(v, Cdta, speed=5.0, friction=0.7, power_limit=v.battery.power_limit)
+    sim, cdta, sensors = driven(v, flat(size=(20, 20)), make)
+    random, d, count = np.random.default_rng(1), sim.data, len(v.wheels)
+    touch = {name: array.numpy() for name, array in sim.modules[0].state().items()}
+    whole = less = 0
+    for k in range(60):
+        touch["touching"][0] = random.random(count) < 0.9
+        touch["angle"][0] = random.normal(size=count) * 0.2
+        touch["force"][0, :, 2] = random.uniform(0.3, 1.5, count) * v.chassis.mass * G / count * touch["touching"][0]
+        d.qvel[:3] += random.normal(size=3) * 0.02
+        d.qvel[6 : 6 + count] = random.normal(size=count) * 20
+        turn = np.array([1.0, *random.normal(size=3) * [0.1, 0.1, 1.0]])
+        mujoco.mju_quat2Mat(d.xmat[sim.model.body("chassis").id], turn / np.linalg.norm(turn))
+        cdta.speed = random.uniform(-0.5, 2.0)
+        cdta.act(0.01 * (k + 1), d, d.ctrl)
+        asked, along = Asked(cdta, sensors.readings), float(cdta.along[0])
+        coast = float(-springs(asked.axles, asked.up, 0.0) @ (asked.sine / asked.cosine))  # no force along the ground
+        if not asked.possible(coast):
+            continue
+        assert asked.possible(along)
+        np.testing.assert_allclose(cdta.torque[0], asked.torques(along), atol=1e-4 * v.motor.torque_limit)
+        if along == pytest.approx(asked.wanted, abs=1e-6):
+            whole += 1
+            continue
+        less += 1
+        ahead = min(5e-3 * abs(asked.wanted - coast), abs(asked.wanted - along))  # more than the search leaves
+        nearer = along + math.copysign(ahead, asked.wanted - along)
+        assert not (asked.possible(nearer) and asked.keeps(nearer))
+    assert whole > 5
+    assert less > 5
 
 
 def test_loads_of_cdta_are_those_of_statics():
@@ -127,6 +247,36 @@ def test_in_the_air_cdta_asks_for_nothing_and_upside_down_nobody_does():
     sim, control, _ = driven(VIVI, flat(size=(20, 20)), speed_controller(VIVI, speed=5.0), height=2.0, pitch=math.pi)
     sim.step(20)
     assert np.abs(control.torque).max() == 0.0
+
+
+@pytest.mark.parametrize("kind", [SpeedController, Cdta])
+def test_worlds_of_a_batch_are_driven_as_they_are_alone(kind):
+    more = {"friction": 0.7, "power_limit": VIVI.battery.power_limit} if kind is Cdta else {}
+    make = speed_controller(VIVI, kind, speed=3.0, **more)
+    terrain = flat(size=(40, 20))
+    alone, one, _ = driven(VIVI, terrain, make, battery=True)
+    both, two, sensors = driven(VIVI, terrain, make, battery=True, worlds=2)
+    both.engine.data[1].qvel[:3] = alone.data.qvel[:3] = 0.5, 0.0, 0.2
+    alone.step(200)
+    both.step(200)
+    np.testing.assert_array_equal(both.engine.data[1].qpos, alone.data.qpos)
+    np.testing.assert_array_equal(two.torque[1], one.torque[0])
+    np.testing.assert_array_equal(both.controllers[1].energy[1], alone.controllers[1].energy[0])
+    assert np.abs(both.engine.data[0].qpos - alone.data.qpos).max() > 1e-3
+    assert sensors.read(1.0, both.engine.data[1]).speed != sensors.read(1.0, both.engine.data[0]).speed
+    both.reset([1])
+    assert np.abs(two.torque[1]).max() == 0.0
+    assert np.abs(two.torque[0]).max() > 0.0
+
+
+def test_more_worlds_than_it_was_made_for_are_refused():
+    make = speed_controller(VIVI)
+    sim, *_ = driven(VIVI, flat(size=(20, 20)), make, battery=True)
+    two, *_ = driven(VIVI, flat(size=(20, 20)), make, battery=True)
+    sim.step(1)
+    for controller in sim.controllers:
+        with pytest.raises(InputError, match="made for 1 world"):
+            controller.act(0.0, two.data, two.data.ctrl)
 
 
 # ---- sensors ----------------------------------------------------------------------------------------

@@ -2,106 +2,149 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
+import warp as wp
 
-from grouser.control.wheels import body_id
+from grouser.control.sensor_kernels import Sensed, Wires, sensor_kernels
+from grouser.control.wheels import Worlds, body_id
 from grouser.errors import InputError
+from grouser.launches import Launches
 
 
-@dataclass
 class Readings:
-    """One reading; arrays are (wheel,) and are written over by the next."""
+    """One reading; arrays are (wheel,) unless said otherwise and are written over by the next."""
 
-    time: float  # [s]
     wheel_rate: np.ndarray  # [rad/s] encoders
     contact: np.ndarray  # bool, switches in the wheels
     contact_angle: np.ndarray  # [rad] ahead of the axle positive
     load: np.ndarray  # [N] normal force
     current: np.ndarray  # [A] of the motors, where a battery is given
-    speed: float  # [m/s] of the chassis along its own x axis
-    pitch: float  # [rad] nose up
-    roll: float  # [rad] left side up
-    yaw: float  # [rad]
     spin: np.ndarray  # [rad/s], (3,) gyros, chassis axes
     specific_force: np.ndarray  # [m/s^2], (3,) accelerometers, chassis axes; (0, 0, g) at rest
     position: np.ndarray  # [m], (3,) world
     rotation: np.ndarray  # (3, 3) chassis to world
 
+    def __init__(self, sensed: dict[str, np.ndarray], current: np.ndarray, world: int):
+        self._time, self._speed, self._attitude = (sensed[name][world:] for name in ("time", "speed", "attitude"))
+        self.current = current[world]
+        for name in (
+            "wheel_rate",
+            "contact",
+            "contact_angle",
+            "load",
+            "spin",
+            "specific_force",
+            "position",
+            "rotation",
+        ):
+            setattr(self, name, sensed[name][world])
+
+    @property
+    def time(self) -> float:
+        """[s]."""
+        return float(self._time[0])
+
+    @property
+    def speed(self) -> float:
+        """[m/s] of the chassis along its own x axis."""
+        return float(self._speed[0])
+
+    @property
+    def roll(self) -> float:
+        """[rad] left side up."""
+        return float(self._attitude[0, 0])
+
+    @property
+    def pitch(self) -> float:
+        """[rad] nose up."""
+        return float(self._attitude[0, 1])
+
+    @property
+    def yaw(self) -> float:
+        """[rad]."""
+        return float(self._attitude[0, 2])
+
 
 class VehicleSensors:
     """Encoders, IMU, contact, load, current and pose of one vehicle, from MuJoCo and its tyre module.
 
-    Accelerometers give the mean over the time since the last reading: (v - v_last) / dt + g.
+    Accelerometers give the mean over the time since the last reading: (v - v_last) / dt - g.
     """
 
     def __init__(
-        self, tyres: Any, joints: Sequence[str], chassis: str = "chassis", battery: Any = None, world: int = 0
+        self, tyres: Any, joints: Sequence[str], chassis: str = "chassis", battery: Any = None, worlds: int = 1
     ):
         """`tyres` a TyreModule, `joints` of its wheels, `battery` with a `current` (world, motor) [A]."""
         if len(joints) != len(tyres.wheels):
             raise InputError(f"sensors: {len(joints)} joints for {len(tyres.wheels)} wheels")
-        self.tyres, self.joints, self.chassis, self.battery, self.world = tyres, tuple(joints), chassis, battery, world
-        self._wired = False
-        count = len(self.joints)
-        zeros = np.zeros(count)
-        self.last = np.zeros(5)  # velocity, time, whether there was one
-        self.readings = Readings(
-            0.0, zeros.copy(), np.zeros(count, bool), zeros.copy(), zeros.copy(), zeros.copy(), 0.0, 0.0, 0.0, 0.0,
-            np.zeros(3), np.zeros(3), np.zeros(3), np.eye(3),
-        )  # fmt: skip
+        self.tyres, self.joints, self.chassis, self.battery = tyres, tuple(joints), chassis, battery
+        self.worlds, count = Worlds(self, worlds, self._find), len(self.joints)
+        self.clock = wp.zeros(1, dtype=wp.float64, device="cpu")  # [s] of the next reading
+        self._now = self.clock.numpy()
+        self.sensed = self._allocate(worlds, count)
+        host = {name: getattr(self.sensed, name).numpy() for name in Sensed.vars}
+        self.last: np.ndarray = host["last"]
+        current = np.zeros((worlds, count)) if battery is None else battery.current
+        self._readings = [Readings(host, current, world) for world in range(worlds)]
+        self._reads: dict[int, Callable[[], None]] = {}
 
-    def _wire(self, model: mujoco.MjModel) -> None:
+    @staticmethod
+    def _allocate(worlds: int, count: int) -> Any:
+        sensed = Sensed()
+        for name, variable in Sensed.vars.items():
+            width = {"wheel_rate": count, "contact": count, "contact_angle": count, "load": count, "last": 5}.get(name)
+            shape = (worlds,) if width is None else (worlds, width)
+            setattr(sensed, name, wp.zeros(shape, dtype=variable.type.dtype, device="cpu"))
+        sensed.rotation.fill_(np.eye(3))
+        return sensed
+
+    def _find(self, model: mujoco.MjModel) -> None:
         self._body = body_id(model, self.chassis)
         joints = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in self.joints]
         if min(joints) < 0:
             raise InputError(f"sensors: joint {self.joints[joints.index(-1)]!r} is not in the model")
-        self._dofs = model.jnt_dofadr[joints]
-        self._free = int(model.jnt_dofadr[model.body_jntadr[self._body]])
-        if model.jnt_type[model.body_jntadr[self._body]] != mujoco.mjtJoint.mjJNT_FREE:
+        free = model.body_jntadr[self._body]
+        if model.jnt_type[free] != mujoco.mjtJoint.mjJNT_FREE:
             raise InputError(f"sensors: body {self.chassis!r} has no free joint")
-        self._gravity = model.opt.gravity.tolist()
-        self._seen = self.tyres.observe()  # views that stay
-        self._wired = True
+        self._dofs, self._free = model.jnt_dofadr[joints], int(model.jnt_dofadr[free])
+
+    def record(self, launch: Callable[..., Any], data: mujoco.MjData) -> None:
+        """The launch of a reading, of a controller's own launches the first."""
+        at = Wires()
+        at.world = self.worlds.index(data)
+        at.body, at.free = self._body, self._free
+        at.dofs = wp.array(self._dofs.astype(np.int32), dtype=wp.int32, device="cpu")
+        at.gravity = wp.vec3d(*data.model.opt.gravity)
+        at.speeds = wp.array(data.qvel, dtype=wp.float64, copy=False, device="cpu")
+        at.places = wp.array(data.xpos, dtype=wp.vec3d, copy=False, device="cpu")
+        at.axes = wp.array(data.xmat.reshape(-1, 3, 3), dtype=wp.mat33d, copy=False, device="cpu")
+        touch = self.tyres.state()
+        seen = [touch["touching"], touch["angle"], touch["force"]]
+        launch(sensor_kernels(self.tyres.precision.name).sense, 1, [at, self.clock, *seen, self.sensed])
+
+    def set_time(self, time: float) -> None:
+        """[s] of the reading that is launched next."""
+        self._now[0] = time
 
     def read(self, time: float, data: mujoco.MjData) -> Readings:
-        if not self._wired:
-            self._wire(data.model)
-        r, seen, w = self.readings, self._seen, self.world
-        r.time = time
-        r.wheel_rate[:] = data.qvel[self._dofs]
-        r.contact[:] = seen["contact"][w]
-        r.contact_angle[:] = seen["angle"][w]
-        r.load[:] = seen["force"][w, :, 2]
-        if self.battery is not None:
-            r.current[:] = self.battery.current[w]
-        matrix = data.xmat[self._body].tolist()
-        r.rotation[:] = data.xmat[self._body].reshape(3, 3)
-        r.position[:] = data.xpos[self._body]
-        vx, vy, vz, *r.spin[:] = data.qvel[self._free : self._free + 6].tolist()
-        r.pitch = math.atan2(matrix[6], math.hypot(matrix[7], matrix[8]))
-        r.roll, r.yaw = math.atan2(matrix[7], matrix[8]), math.atan2(matrix[3], matrix[0])
-        r.speed = vx * matrix[0] + vy * matrix[3] + vz * matrix[6]
-        wx, wy, wz, before, known = self.last.tolist()
-        per = 1 / (time - before) if known and time > before else 0.0
-        gx, gy, gz = self._gravity
-        ax, ay, az = (vx - wx) * per - gx, (vy - wy) * per - gy, (vz - wz) * per - gz
-        for k in range(3):
-            r.specific_force[k] = ax * matrix[k] + ay * matrix[3 + k] + az * matrix[6 + k]
-        self.last[:] = vx, vy, vz, time, 1.0
-        return r
-
-    def state(self) -> dict[str, np.ndarray]:
-        return {"last": self.last[None]}
-
-    def reset(self) -> None:
-        self.last[:] = 0.0
+        world = self.worlds.index(data)
+        if world not in self._reads:
+            self._reads[world] = Launches(lambda launch: self.record(launch, data)).run
+        self.set_time(time)
+        self._reads[world]()
+        return self._readings[world]
 
     @property
-    def upside_down(self) -> bool:
-        return float(self.readings.rotation[2, 2]) < 0
+    def readings(self) -> Readings:
+        """The last of the first world."""
+        return self._readings[0]
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {"last": self.last}
+
+    def reset(self, worlds: Sequence[int] | None = None) -> None:
+        self.last[slice(None) if worlds is None else self.worlds.check(worlds)] = 0.0

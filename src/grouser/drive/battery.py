@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import mujoco
 import numpy as np
+import warp as wp
 
+from grouser.drive.battery_kernels import MotorData, Pack, share
 from grouser.drive.motor import Motor
 from grouser.errors import InputError
+from grouser.launches import Launches
 from grouser.module import Channel
 from grouser.terrain import checks
 
@@ -44,13 +47,6 @@ class Battery:
         """[W] at its terminals at the current limit."""
         return (self.voltage - self.resistance * self.current_limit) * self.current_limit
 
-    def current(self, power: float) -> float:
-        """[A] at which the terminals give `power` [W]: P = (U - R I) I, the smaller root; negative when charging."""
-        if self.resistance == 0:
-            return power / self.voltage
-        root = self.voltage**2 - 4 * self.resistance * power
-        return (self.voltage - math.sqrt(max(root, 0.0))) / (2 * self.resistance)
-
 
 class BatteryPack:
     """A stage between controllers and step: put it last among the controllers.
@@ -76,71 +72,51 @@ class BatteryPack:
         if len(self.motors) != len(self.actuators):
             raise InputError(f"battery: {len(self.motors)} motors for {len(self.actuators)} actuators")
         count = len(self.motors)
-        self.recovers, self.prefix = recovers, prefix
+        self.recovers, self.prefix, self.worlds = recovers, prefix, worlds
         self.current = np.zeros((worlds, count))  # [A] of the motors
         self.total = np.zeros(worlds)  # [A] of the battery
         self.power = np.zeros((worlds, count))  # [W] electric, of the motors
+        self.sum = np.zeros(worlds)  # [W] of them together
         self.energy = np.zeros(worlds)  # [J] taken from the terminals
         self.charge = np.full(worlds, battery.charge)  # [C] left
         self.scale = np.ones(worlds)
-        self._ids: list[tuple[int, int, float, float, float, float]] | None = None
-        self._worlds: dict[int, int] = {}
+        self._acts: dict[int, tuple[Any, Any, Callable[[], None]]] = {}  # by MjData: it, the command, what acts
 
-    def _wire(self, model: mujoco.MjModel) -> None:
-        self._ids = []
-        for motor, name in zip(self.motors, self.actuators, strict=True):
+    def act(self, time: float, sensors: Any, command: Any) -> None:
+        _, given, run = self._acts.get(id(sensors), (None, None, None))
+        if given is not command or run is None:
+            world = list(self._acts).index(id(sensors)) if id(sensors) in self._acts else len(self._acts)
+            if world >= self.worlds:
+                raise InputError(f"battery: made for {self.worlds} world(s), the simulation has more; give worlds=")
+            run = Launches(lambda launch: self._record(launch, world, sensors, command)).run
+            self._acts[id(sensors)] = sensors, command, run
+        run()
+
+    def _record(self, launch: Callable[..., Any], world: int, data: mujoco.MjData, command: np.ndarray) -> None:
+        pack, b = Pack(), self.battery
+        pack.motors = wp.array(self._motor_table(data.model), dtype=MotorData, device="cpu")
+        pack.voltage, pack.resistance, pack.power_limit = b.voltage, b.resistance, b.power_limit * (1 - ROUND_OFF)
+        pack.recovers, pack.period = self.recovers, self.period
+        for name, values in self.state().items():
+            setattr(pack, name, _view(values))
+        launch(share, 1, [pack, world, _view(data.qvel), _view(command)])
+
+    def _motor_table(self, model: mujoco.MjModel) -> np.ndarray:
+        kind: Any = MotorData.numpy_dtype()
+        table: Any = np.zeros(len(self.motors), dtype=kind)
+        for k, (motor, name) in enumerate(zip(self.motors, self.actuators, strict=True)):
             found = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_ACTUATOR, name)
             if found < 0:
                 raise InputError(f"battery: actuator {name!r} is not in the model")
-            dof = int(model.jnt_dofadr[model.actuator_trnid[found, 0]])
-            gear = float(model.actuator_gear[found, 0])
-            self._ids.append((found, dof, gear, motor.torque_constant, motor.resistance, motor.current_limit))
-
-    def act(self, time: float, sensors: Any, command: Any) -> None:
-        if self._ids is None:
-            self._wire(sensors.model)
-        world = self._worlds.setdefault(id(sensors), len(self._worlds))
-        speeds, voltage = sensors.qvel, self.battery.voltage - self.battery.resistance * float(self.total[world])
-        asked = []
-        for actuator, dof, gear, K, R, most in self._ids:  # type: ignore[union-attr]
-            w = gear * float(speeds[dof])
-            i = float(command[actuator]) / K
-            i = min(max(i, -most, (-voltage - K * w) / R), most, (voltage - K * w) / R)
-            asked.append((actuator, K, i, K * w * i, R * i * i))
-        scale = self._share(world, [(linear, square) for _, _, _, linear, square in asked])
-        total = 0.0
-        for k, (actuator, K, i, linear, square) in enumerate(asked):
-            held = scale if linear + square > 0 else 1.0
-            command[actuator] = held * i * K
-            power = held * linear + held * held * square
-            self.current[world, k], self.power[world, k] = held * i, power
-            total += power if power > 0 or self.recovers else 0.0
-        current = self.battery.current(total)
-        self.scale[world], self.total[world] = scale, current
-        self.energy[world] += total * self.period
-        self.charge[world] = max(self.charge[world] - current * self.period, 0.0)
-
-    def _share(self, world: int, powers: list[tuple[float, float]]) -> float:
-        """Factor s on the currents of motors that draw, so that sum(s linear + s^2 square) is within the limit.
-
-        A motor held back may come to give instead of to draw: it then does not count, and the others get less.
-        """
-        if self.charge[world] <= 0:
-            return 0.0
-        limit, scale = self.battery.power_limit * (1 - ROUND_OFF), 1.0
-        for _ in range(len(powers)):
-            drawing = [(a, b) for a, b in powers if a + b > 0 and a + scale * b > 0]
-            linear, square = sum(a for a, _ in drawing), sum(b for _, b in drawing)
-            if scale * linear + scale * scale * square <= limit:
-                return scale
-            root = math.sqrt(linear * linear + 4 * square * limit)
-            scale = limit / linear if square <= 0 else 2 * limit / (linear + root)
-        return scale
+            table["actuator"][k], table["dof"][k] = found, model.jnt_dofadr[model.actuator_trnid[found, 0]]
+            table["gear"][k], table["constant"][k] = model.actuator_gear[found, 0], motor.torque_constant
+            table["resistance"][k], table["current_limit"][k] = motor.resistance, motor.current_limit
+        return table
 
     def state(self) -> dict[str, Any]:
         return {
-            "current": self.current, "total": self.total, "power": self.power, "energy": self.energy,
-            "charge": self.charge, "scale": self.scale,
+            "current": self.current, "total": self.total, "power": self.power, "sum": self.sum,
+            "energy": self.energy, "charge": self.charge, "scale": self.scale,
         }  # fmt: skip
 
     def reset(self, worlds: Sequence[int]) -> None:
@@ -152,11 +128,16 @@ class BatteryPack:
     def channels(self) -> list[Channel]:
         count, names = len(self.actuators), self.actuators
         return [
-            Channel(f"{self.prefix}motor/current", "A", (count,), "", labels=names, read=self.current.copy),
-            Channel(f"{self.prefix}motor/power", "W", (count,), "", labels=names, read=self.power.copy),
-            Channel(f"{self.prefix}battery/current", "A", (), "", read=self.total.copy),
-            Channel(f"{self.prefix}battery/power", "W", (), "", read=lambda: self.power.sum(axis=1)),
-            Channel(f"{self.prefix}battery/energy", "J", (), "", read=self.energy.copy),
-            Channel(f"{self.prefix}battery/charge", "C", (), "", read=self.charge.copy),
-            Channel(f"{self.prefix}battery/scale", "1", (), "", read=self.scale.copy),
+            Channel(f"{self.prefix}motor/current", "A", (count,), "", labels=names, source=self.current),
+            Channel(f"{self.prefix}motor/power", "W", (count,), "", labels=names, source=self.power),
+            Channel(f"{self.prefix}battery/current", "A", (), "", source=self.total),
+            Channel(f"{self.prefix}battery/power", "W", (), "", source=self.sum),
+            Channel(f"{self.prefix}battery/energy", "J", (), "", source=self.energy),
+            Channel(f"{self.prefix}battery/charge", "C", (), "", source=self.charge),
+            Channel(f"{self.prefix}battery/scale", "1", (), "", source=self.scale),
         ]
+
+
+def _view(values: np.ndarray) -> wp.array:
+    """The same memory."""
+    return wp.array(values, dtype=wp.float64, copy=False, device="cpu")

@@ -1,0 +1,116 @@
+"""What a battery lets its motors have, as a kernel."""
+
+import warp as wp
+
+module = wp.get_module("grouser.drive.battery")
+module.options["enable_backward"] = False
+real = wp.float64
+Reals = wp.array(dtype=wp.float64)
+Table = wp.array2d(dtype=wp.float64)
+
+
+@wp.struct
+class MotorData:
+    """A motor on its actuator."""
+
+    actuator: wp.int32
+    dof: wp.int32  # of the wheel
+    gear: wp.float64
+    constant: wp.float64  # [N m/A] K
+    resistance: wp.float64  # [ohm] R
+    current_limit: wp.float64  # [A]
+
+
+@wp.struct
+class Pack:
+    """Battery, motors and what they do; (world, …)."""
+
+    motors: wp.array(dtype=MotorData)
+    voltage: wp.float64  # [V] U, open circuit
+    resistance: wp.float64  # [ohm] R
+    power_limit: wp.float64  # [W]
+    recovers: wp.bool
+    period: wp.float64  # [s]
+    current: Table  # [A], (world, motor)
+    power: Table  # [W], (world, motor)
+    total: Reals  # [A], (world,)
+    sum: Reals  # [W]
+    energy: Reals  # [J]
+    charge: Reals  # [C]
+    scale: Reals
+
+
+@wp.func
+def battery_current(power: real, voltage: real, resistance: real):
+    """[A] at which the terminals give `power` [W]: P = (U - R I) I, the smaller root; negative when charging."""
+    if resistance == real(0.0):
+        return power / voltage
+    root = voltage * voltage - real(4.0) * resistance * power
+    return (voltage - wp.sqrt(wp.max(root, real(0.0)))) / (real(2.0) * resistance)
+
+
+@wp.func
+def linear_power(m: MotorData, speed: real, current: real):
+    """[W] K w i, what turns the shaft; `speed` [rad/s] of the wheel."""
+    return m.constant * m.gear * speed * current
+
+
+@wp.func
+def factor(p: Pack, world: int, speeds: Reals):
+    """Factor s on the currents of motors that draw, so that sum(s K w i + s^2 R i^2) is within the limit.
+
+    A motor held back may come to give instead of to draw: it then does not count, and the others get less.
+    """
+    scale = real(1.0)
+    for _ in range(p.motors.shape[0]):
+        linear = real(0.0)
+        square = real(0.0)
+        for k in range(p.motors.shape[0]):
+            m = p.motors[k]
+            i = p.current[world, k]
+            a = linear_power(m, speeds[m.dof], i)
+            b = m.resistance * i * i
+            if a + b > real(0.0) and a + scale * b > real(0.0):
+                linear += a
+                square += b
+        if scale * linear + scale * scale * square <= p.power_limit:
+            break
+        root = wp.sqrt(linear * linear + real(4.0) * square * p.power_limit)
+        scale = real(2.0) * p.power_limit / (linear + root)
+    return scale
+
+
+@wp.kernel(module=module)
+def share(p: Pack, world: int, speeds: Reals, command: Reals):
+    """Torques that are asked for in, torques that the battery allows out: `command` [N m], (actuator,)."""
+    voltage = p.voltage - p.resistance * p.total[world]
+    for k in range(p.motors.shape[0]):
+        m = p.motors[k]
+        induced = m.constant * m.gear * speeds[m.dof]
+        low = wp.max(-m.current_limit, (-voltage - induced) / m.resistance)
+        high = wp.min(m.current_limit, (voltage - induced) / m.resistance)
+        p.current[world, k] = wp.min(wp.max(command[m.actuator] / m.constant, low), high)
+    scale = real(0.0)
+    if p.charge[world] > real(0.0):
+        scale = factor(p, world, speeds)
+    total = real(0.0)
+    every = real(0.0)
+    for k in range(p.motors.shape[0]):
+        m = p.motors[k]
+        i = p.current[world, k]
+        linear = linear_power(m, speeds[m.dof], i)
+        square = m.resistance * i * i
+        held = wp.where(linear + square > real(0.0), scale, real(1.0))
+        power = held * linear + held * held * square
+        command[m.actuator] = held * i * m.constant
+        p.current[world, k] = held * i
+        p.power[world, k] = power
+        every += power
+        if power > real(0.0) or p.recovers:
+            total += power
+    current = battery_current(total, p.voltage, p.resistance)
+    p.scale[world] = scale
+    p.total[world] = current
+    p.sum[world] = every
+    p.energy[world] = p.energy[world] + total * p.period
+    p.charge[world] = wp.max(p.charge[world] - current * p.period, real(0.0))
