@@ -40,10 +40,13 @@ def measure() -> list[Row]:
             Row("track", f"{scheme}: both tracks", tracks, "us"),
             Row("track", f"{scheme}: a link and millisecond", tracks / 92, "us"),
         ]
-    threaded = driving("implicit", threads=2)
-    rows.append(
-        Row("track", "implicit: both tracks on two threads", cost(lambda: threaded.modules[0].evaluate(STEP)), "us")
-    )
+    for scheme in REAL_TIME:
+        sim = driving(scheme, threads=2)
+        whole, tracks = cost(lambda sim=sim: sim.step()), cost(lambda sim=sim: sim.modules[0].evaluate(STEP))
+        rows += [
+            Row("track", f"{scheme}: step of 1 ms, all, two threads", whole, "us"),
+            Row("track", f"{scheme}: both tracks, two threads", tracks, "us"),
+        ]
     return rows + growth() + accuracy()
 
 

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import warp as wp
 
-from grouser.track.types import SEEN, SERVED
+from grouser.launches import Launches
 from grouser.track.worker import Worker
 
 module = wp.get_module("tests.track.worker")
@@ -15,8 +15,8 @@ module.options["enable_backward"] = False
 
 
 @wp.kernel(module=module)
-def count_up(post: wp.array(dtype=wp.int32), count: wp.array(dtype=wp.int32)):
-    if post[wp.static(SEEN)] != post[wp.static(SERVED)]:
+def count_up(gate: wp.array(dtype=wp.int32), count: wp.array(dtype=wp.int32)):
+    if gate[0] == 1:
         count[0] = count[0] + 1
 
 
@@ -24,17 +24,25 @@ def threads() -> int:
     return sum(thread.name == "track" for thread in threading.enumerate())
 
 
-def test_every_call_is_served_once():
-    before, count = threads(), wp.zeros(1, dtype=wp.int32, device="cpu")
-    worker = Worker()
-    inputs = [worker.post, count]
-    worker.prepare(lambda: wp.launch(count_up, dim=1, inputs=inputs, device="cpu"))
+def recorded(worker: Worker, count: wp.array) -> Launches:
+    def record(launch) -> None:
+        worker.call(launch, lambda launch, gate: launch(count_up, 1, [gate, count]))
+        worker.wait(launch)
+
+    return Launches(record)
+
+
+def test_every_call_is_served_once_and_never_by_what_was_recorded_before():
+    before, worker = threads(), Worker()
     pauses = np.concatenate([np.zeros(300), np.random.default_rng(3).choice([0.0, 1e-5, 3e-4, 5e-3], 60)])
-    for n, pause in enumerate(pauses):  # the longer ones find it asleep
-        time.sleep(pause)
-        worker.start()
-        worker.wait()
-        assert count.numpy()[0] == n + 1
+    for _ in range(3):
+        count = wp.zeros(1, dtype=wp.int32, device="cpu")
+        calls = recorded(worker, count)
+        for n, pause in enumerate(pauses):  # the longer ones find it asleep
+            time.sleep(pause)
+            worker.wake()
+            calls.run()
+            assert count.numpy()[0] == n + 1
     assert threads() == before + 1
     del worker
     gc.collect()
@@ -43,3 +51,12 @@ def test_every_call_is_served_once():
             return
         time.sleep(0.01)
     raise AssertionError("the thread goes on without its owner")
+
+
+def test_work_is_done_without_the_thread():
+    worker, count = Worker(), wp.zeros(1, dtype=wp.int32, device="cpu")
+    worker._desk.close()
+    calls = recorded(worker, count)
+    for _ in range(5):
+        calls.run()
+    assert count.numpy()[0] == 5

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import warp as wp
 
 from grouser.errors import InputError
+from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs, Shape
 from grouser.precision import precision
 from grouser.terrain.elevation import ElevationGrid
@@ -22,7 +25,7 @@ from grouser.track.display import floor, shapes
 from grouser.track.ground import SoilGround, Terrain, ground_arrays
 from grouser.track.kernels import track_kernels
 from grouser.track.parts import Link, TrackWheel, WheelContact
-from grouser.track.worker import Worker
+from grouser.track.worker import Worker, open_gate
 
 LARGEST_STEP = 2e-3  # [s] between two exchanges with the engine: wheels are carried on with constant velocity
 STABLE_SHARE = 0.8  # of the explicit limit of the bushings: wheels and ground are stiff too
@@ -117,15 +120,11 @@ class TrackModule:
         self._bind_soil()
         self._committed, self._trial = self._make_state(), self._make_state()
         self._scratch = self._make_scratch()
-        self._graphs: dict[Any, Any] = {}
         wp.load_module(self.kernels.module, device=self.device)
-        on_cpu = wp.get_device(self.device).is_cpu
-        lanes = max(1, min(self.threads, len(self.tracks))) if on_cpu else 1
+        self._launches = StepLaunches(self._record_evaluate, self._record_commit, self.device)
+        lanes = min(self.threads, len(self.tracks)) if wp.get_device(self.device).is_cpu else 1
         self._lanes = [len(self.tracks) * k // lanes for k in range(lanes + 1)]
-        self._workers, self._fresh = [Worker() for _ in range(lanes - 1)], {}
-        called = np.zeros(2 * t.CACHE_LINE, np.int32)
-        called[t.SEEN] = 1
-        self._own = wp.array(called, dtype=wp.int32, device=self.device)  # a post that is always called
+        self._workers, self._gate = [Worker() for _ in range(lanes - 1)], open_gate(self.device)
 
     def _bind_soil(self) -> None:
         """The deformable grid: that of the simulation, or one that is never touched."""
@@ -257,7 +256,8 @@ class TrackModule:
     def _make_scratch(self):
         w, p, n = self.types.Scratch(), self.precision, self._totals
         sizes = {
-            "link": (("R", p.mat33), ("force", p.vec3), ("torque", p.vec3), ("D", self.types.mat68),
+            "link": (("R", p.mat33), ("force", p.vec3), ("torque", p.vec3), ("size", p.real),
+                     ("lean", p.vec3), ("turn", p.mat33), ("D", self.types.mat68),
                      ("U", self.types.mat68), ("Z", self.types.mat68),
                      ("change", p.vec6), ("tension", p.real), ("tooth_load", p.real), ("shoe_load", p.vec3),
                      ("grounded", wp.int32)),
@@ -281,57 +281,49 @@ class TrackModule:
 
     def evaluate(self, h: float) -> None:
         """Substeps of all tracks from the committed links to the trial ones, the engine's bodies carried on."""
-        if h != self._h:
-            self._h = h
-            self._step.fill_(h)
-        for k, worker in enumerate(self._workers):
-            if self._fresh.get(k) != self._soil.generation:
-                worker.prepare(lambda k=k, worker=worker: self._launch_run(k + 1, worker.post))
-                self._fresh[k] = self._soil.generation
-            worker.start()
-        self._replay("run", lambda: self._launch_run(0, self._own))
-        for worker in self._workers:
-            worker.wait()
-        self._replay("push", self._launch_push)
+        self.launches(h)[0].run()
 
     def commit(self, h: float) -> None:
-        self._replay("commit", self._launch_commit)
+        self.launches(h)[1].run()
         if self._spare:
             self._soil.ensure(self._spare)
 
-    def _capture(self, name, launch) -> Any:
-        """A launch to replay; captured anew where the soil's arrays were replaced."""
-        known = self._graphs.get(name)
-        if known is None or known[0] != self._soil.generation:
-            with wp.ScopedCapture(device=self.device) as capture:
-                launch()
-            known = self._graphs[name] = (self._soil.generation, capture.graph)
-        return known[1]
+    def steps_ahead(self) -> int:
+        return self._soil.room_for(self._spare) if self._spare else sys.maxsize
 
-    def _replay(self, name, launch) -> None:
-        wp.capture_launch(self._capture(name, launch))
+    def launches(self, h: float) -> tuple[Launches, Launches]:
+        if h != self._h:
+            self._h = h
+            self._step.fill_(h)
+        for worker in self._workers:
+            worker.wake()
+        return self._launches.recorded(self._soil.generation)
 
-    def _launch_run(self, lane: int, post: wp.array) -> None:
+    def _record_evaluate(self, launch) -> None:
+        """The first lane is the caller's; what a worker has not begun by then he does, too."""
+        for k, worker in enumerate(self._workers):
+            worker.call(launch, partial(self._record_run, lane=k + 1))
+        self._record_run(launch, self._gate, 0)
+        for worker in self._workers:
+            worker.wait(launch)
+        inputs = [self._tables, self._scratch, self.out.wrench, self.out.status]
+        launch(self.kernels.push_bodies, self.worlds, inputs)
+
+    def _record_run(self, launch, gate: wp.array, lane: int) -> None:
         m, (first, end) = self.motion, self._lanes[lane : lane + 2]
-        wp.launch(
-            self.kernels.run_tracks, dim=(self.worlds, end - first), device=self.device,
-            inputs=[self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._scratch, post,
-                    first, self._step, m.position, m.rotation, m.velocity, m.spin],
-        )  # fmt: skip
+        inputs = [
+            self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._scratch, gate, first,
+            self._step, m.position, m.rotation, m.velocity, m.spin,
+        ]  # fmt: skip
+        launch(self.kernels.run_tracks, (self.worlds, end - first), inputs)
 
-    def _launch_push(self) -> None:
-        wp.launch(
-            self.kernels.push_bodies, dim=self.worlds, device=self.device,
-            inputs=[self._tables, self._scratch, self.out.wrench, self.out.status],
-        )  # fmt: skip
-
-    def _launch_commit(self) -> None:
+    def _record_commit(self, launch) -> None:
         m = self.motion
-        wp.launch(
-            self.kernels.commit_tracks, dim=(self.worlds, len(self.tracks)), device=self.device,
-            inputs=[self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._scratch,
-                    m.position, m.rotation, m.velocity, m.spin],
-        )  # fmt: skip
+        inputs = [
+            self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._scratch,
+            m.position, m.rotation, m.velocity, m.spin,
+        ]  # fmt: skip
+        launch(self.kernels.commit_tracks, (self.worlds, len(self.tracks)), inputs)
 
     # ---- state, channels ------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ FREE, FIXED = 0, 1  # a wheel that turns on its carrier, a wheel that turns with
 FINE, BROKEN, FULL, OUTSIDE = range(4)  # kinds of status
 SOIL_VALUES = 8  # K_y, C_y, c, tan(phi), k_T, C, v_s, unit weight
 CACHE_LINE = 16  # integers: what two threads count does not share one
-CALLED, SERVED, SEEN = 0, CACHE_LINE, CACHE_LINE + 1  # places in a post (worker.py): numbers of calls
 GROUND = -1  # wheel number of a contact with the ground
 
 
@@ -142,6 +141,9 @@ def track_types(name: str) -> SimpleNamespace:
         R: wp.array2d(dtype=mat33)  # (world, link)
         force: wp.array2d(dtype=vec3)  # [N]
         torque: wp.array2d(dtype=vec3)  # [N m]
+        size: wp.array2d(dtype=real)  # (world, link) sums of inertia and impedance x step, see contacts.py
+        lean: wp.array2d(dtype=vec3)
+        turn: wp.array2d(dtype=mat33)
         D: wp.array2d(dtype=mat68)  # blocks of the ring, see cyclic.py
         U: wp.array2d(dtype=mat68)
         Z: wp.array2d(dtype=mat68)

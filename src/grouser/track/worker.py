@@ -1,130 +1,160 @@
 """A thread that runs a part of the tracks beside the caller's: both in compiled code, without the interpreter's lock.
 
 To wake a thread that sleeps takes as long as a step of a track, and so does a fight over the interpreter's lock. So the
-worker stays in compiled code for many steps, watches a number in memory between them, and sleeps where nothing comes.
+worker stays in compiled code for many steps and watches a number in memory between them; it sleeps where nothing comes.
+Whoever comes first does the work: a caller who is done with his own finds the rest begun, or does it himself.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import warp as wp
 
-from grouser.track.types import CACHE_LINE, CALLED, SEEN, SERVED
+from grouser.launches import Launches, Loop
+from grouser.track.types import CACHE_LINE
 
-PATIENCE = 20_000  # looks at the post before the watch is given up: some steps of an engine
-ROUNDS = 64  # calls that are served before the worker comes back to the interpreter
-TIRED = SERVED + 2  # place in the post: 1 where nothing came for that long
+CALLED, TAKEN, SERVED = 0, CACHE_LINE, 2 * CACHE_LINE  # places in a post: numbers of the last call, each in a line
+PATIENCE = 20_000  # looks at the post before a watch is given up: half a millisecond, some steps of an engine
+ROUNDS = 1000  # calls that are served before the worker comes back to the interpreter
 
 
 @cache
 def standby() -> SimpleNamespace:
-    """Kernels for the CPU that watch a post and say that it is served."""
+    """Kernels for the CPU that call, take a call, and say that it is served."""
     module = wp.get_module("grouser.track.standby")
     module.options["enable_backward"] = False
-    watch = """
-    for (int k = 0; k < most; ++k) {
-        int a = __atomic_load_n(post.data + called, __ATOMIC_ACQUIRE);
-        int b = __atomic_load_n(post.data + served, __ATOMIC_ACQUIRE);
-        if ((a == b) == (equal == 1)) return a;
+    called, taken, served, patience = (wp.constant(n) for n in (CALLED, TAKEN, SERVED, PATIENCE))
+
+    @wp.func_native("return __atomic_load_n(post.data + place, __ATOMIC_ACQUIRE);")
+    def read(post: wp.array(dtype=wp.int32), place: int) -> int: ...
+
+    @wp.func_native("__atomic_store_n(post.data + place, value, __ATOMIC_RELEASE);")
+    def write(post: wp.array(dtype=wp.int32), place: int, value: int): ...
+
+    @wp.func_native("""
+    return __atomic_compare_exchange_n(post.data + place, &old, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    """)
+    def exchanged(post: wp.array(dtype=wp.int32), place: int, old: int, value: int) -> int: ...
+
+    @wp.func_native("""
     #if defined(__x86_64__)
         __builtin_ia32_pause();
     #endif
-    }
-    return post.data[served];
-    """
+    """)
+    def pause(): ...
 
-    @wp.func_native(watch)
-    def watched(post: wp.array(dtype=wp.int32), called: int, served: int, equal: int, most: int) -> int: ...
-
-    @wp.func_native("__atomic_store_n(post.data + served, post.data[seen], __ATOMIC_RELEASE);")
-    def mark(post: wp.array(dtype=wp.int32), seen: int, served: int): ...
-
-    called, seen, served, tired = wp.constant(CALLED), wp.constant(SEEN), wp.constant(SERVED), wp.constant(TIRED)
-    patience = wp.constant(PATIENCE)
+    @wp.func
+    def took(post: wp.array(dtype=wp.int32)):
+        """1 where there is a call that nobody has taken, and it is ours now."""
+        call = read(post, called)
+        if call == read(post, taken):
+            return 0
+        return exchanged(post, taken, call - 1, call)
 
     @wp.kernel(module=module)
-    def watch_call(post: wp.array(dtype=wp.int32)):
-        """The call that comes is seen: what follows does it, and says no more than that to be served."""
-        if post[tired] == 0:
-            call = watched(post, called, served, 0, patience)
-            if call == post[served]:
-                post[tired] = 1
-            post[seen] = call
+    def make_call(post: wp.array(dtype=wp.int32)):
+        write(post, called, read(post, called) + 1)
 
     @wp.kernel(module=module)
-    def say_served(post: wp.array(dtype=wp.int32)):
-        mark(post, seen, served)
+    def take_call(post: wp.array(dtype=wp.int32), gate: wp.array(dtype=wp.int32)):
+        gate[0] = took(post)
+
+    @wp.kernel(module=module)
+    def watch_for_call(post: wp.array(dtype=wp.int32), gate: wp.array(dtype=wp.int32), tired: wp.array(dtype=wp.int32)):
+        looks = int(0)
+        mine = took(post)
+        while mine == 0 and looks < patience:
+            pause()
+            mine = took(post)
+            looks += 1
+        gate[0] = mine
+        tired[0] = 1 - mine
+
+    @wp.kernel(module=module)
+    def say_served(post: wp.array(dtype=wp.int32), gate: wp.array(dtype=wp.int32)):
+        if gate[0] == 1:
+            write(post, served, read(post, called))
 
     @wp.kernel(module=module)
     def watch_served(post: wp.array(dtype=wp.int32)):
-        watched(post, called, served, 1, patience)
+        while read(post, served) != read(post, called):
+            pause()
 
-    return SimpleNamespace(watch_call=watch_call, say_served=say_served, watch_served=watch_served, module=module)
+    return SimpleNamespace(
+        make_call=make_call, take_call=take_call, watch_for_call=watch_for_call, say_served=say_served,
+        watch_served=watch_served,
+    )  # fmt: skip
+
+
+def open_gate(device: Any = "cpu") -> wp.array:
+    """What is launched behind this is always done."""
+    return wp.array(np.ones(1, np.int32), dtype=wp.int32, device=device)
+
+
+Work = Callable[[Any, wp.array], None]  # launches with the function it is given, behind a gate
 
 
 class Worker:
-    """One thread, kept between steps. What it launches must do nothing where all that its post has seen is served."""
+    """One thread, kept between steps. Launches behind a gate do nothing where it is 0."""
 
     def __init__(self) -> None:
-        self.post = wp.zeros(2 * CACHE_LINE, dtype=wp.int32, device="cpu")  # see types.py
-        wp.load_module(standby().module, device="cpu")
-        self._desk = _Desk(self.post)
-        self._waiting: Any = None
+        self._desk = _Desk()
         threading.Thread(target=self._desk.serve, daemon=True, name="track").start()
         weakref.finalize(self, self._desk.close)
 
-    def prepare(self, launch: Callable[[], None]) -> None:
-        """Take over a launch, anew where its arrays were replaced."""
-        kernels, post = standby(), self.post
+    def call(self, launch: Any, work: Work) -> None:
+        """Record a call to do `work`. The post is a new one: who still watches an old one holds arrays of old."""
+        post = wp.zeros(3 * CACHE_LINE, dtype=wp.int32, device="cpu")
+        gate, tired = (wp.zeros(CACHE_LINE, dtype=wp.int32, device="cpu") for _ in range(2))
 
-        def on_post(kernel) -> None:
-            wp.launch(kernel, dim=1, inputs=[post], device="cpu")
+        def record(launch) -> None:
+            launch(standby().watch_for_call, 1, [post, gate, tired])
+            work(launch, gate)
+            launch(standby().say_served, 1, [post, gate])
 
-        with wp.ScopedCapture(device="cpu") as served:
-            for _ in range(ROUNDS):
-                on_post(kernels.watch_call)
-                launch()
-                on_post(kernels.say_served)
-        with wp.ScopedCapture(device="cpu") as waited:
-            on_post(kernels.watch_served)
-        self._desk.graph, self._waiting = served.graph, waited.graph
+        rounds = Launches(record)
+        self._desk.work = _Work(rounds, Loop(rounds.calls, [], tired), post.numpy())
+        self._post, self._work = post, work
+        launch(standby().make_call, 1, [post])
 
-    def start(self) -> None:
-        self._desk.call()
+    def wait(self, launch: Any) -> None:
+        """Record that the work is begun here if it was not there, and the wait until it is done."""
+        gate = wp.zeros(1, dtype=wp.int32, device="cpu")
+        launch(standby().take_call, 1, [self._post, gate])
+        self._work(launch, gate)
+        launch(standby().say_served, 1, [self._post, gate])
+        launch(standby().watch_served, 1, [self._post])
 
-    def wait(self) -> None:
-        """Until it is done; what went wrong there is raised here."""
-        while not self._desk.idle:
-            wp.capture_launch(self._waiting)
-            if not self._desk.idle:
-                time.sleep(0)  # more threads than cores
-        if self._desk.error is not None:
-            error, self._desk.error = self._desk.error, None
-            raise error
+    def wake(self) -> None:
+        """Before steps: a worker who sleeps sees no calls."""
+        self._desk.ring()
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the thread repeats; the launches hold their arrays."""
+
+    launches: Launches
+    loop: Loop
+    post: np.ndarray  # a view
 
 
 class _Desk:
-    """What worker and caller share."""
+    """What the thread knows."""
 
-    def __init__(self, post: wp.array) -> None:
-        self._post = post.numpy()  # a view
+    def __init__(self) -> None:
         self._bell, self._asleep, self._closed = threading.Event(), False, False
-        self.graph: Any = None
-        self.error: Exception | None = None
+        self.work: _Work | None = None
 
-    @property
-    def idle(self) -> bool:
-        return self._post[CALLED] == self._post[SERVED]
-
-    def call(self) -> None:
-        self._post[CALLED] += 1
+    def ring(self) -> None:
         if self._asleep:
             self._bell.set()
 
@@ -133,22 +163,15 @@ class _Desk:
         self._bell.set()
 
     def serve(self) -> None:
-        """Watch and serve; sleep where nothing came. It says that it sleeps before it looks a last time."""
+        """Watch and serve for many rounds; sleep where nothing came."""
         while not self._closed:
-            before = self._post[SERVED]
-            if self.graph is not None:
-                self._replay()
-            if self._post[SERVED] == before:
+            work = self.work
+            before = work.post[TAKEN] if work else 0
+            if work:
+                work.loop.run(ROUNDS)
+            if work is self.work and (work is None or work.post[TAKEN] == before):
                 self._bell.clear()
                 self._asleep = True
-                if self.idle and not self._closed:
+                if not self._closed:
                     self._bell.wait()
                 self._asleep = False
-
-    def _replay(self) -> None:
-        self._post[TIRED] = 0
-        try:
-            wp.capture_launch(self.graph)
-        except Exception as error:
-            self.error = error
-            self._post[SEEN] = self._post[SERVED] = self._post[CALLED]

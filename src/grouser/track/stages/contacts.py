@@ -22,22 +22,21 @@ def contact_stage(name: str, implicit: bool) -> SimpleNamespace:
         return vec6(force[0], force[1], force[2], torque[0], torque[1], torque[2])
 
     @wp.func
-    def arms_block(a: vec3, b: vec3, size: real, turning: mat33):
-        """size J_a^T J_b with J the velocity of a point at an arm, J (v, w) = v + w x arm; `turning` besides on w."""
-        ab = wp.dot(a, b) * size
-        c = size * a
-        d = size * b
+    def arms_block(size: real, a: vec3, b: vec3, turning: mat33):
+        """Sum of size J_a^T J_b with J of a point at an arm: J (v, w) = v + w x arm; a, b: arms times size, summed."""
         return mat68(
-            size, zero, zero, zero, d[2], -d[1], zero, zero,
-            zero, size, zero, -d[2], zero, d[0], zero, zero,
-            zero, zero, size, d[1], -d[0], zero, zero, zero,
-            zero, -c[2], c[1],
-            ab - d[0] * a[0] + turning[0, 0], turning[0, 1] - d[0] * a[1], turning[0, 2] - d[0] * a[2], zero, zero,
-            c[2], zero, -c[0],
-            turning[1, 0] - d[1] * a[0], ab - d[1] * a[1] + turning[1, 1], turning[1, 2] - d[1] * a[2], zero, zero,
-            -c[1], c[0], zero,
-            turning[2, 0] - d[2] * a[0], turning[2, 1] - d[2] * a[1], ab - d[2] * a[2] + turning[2, 2], zero, zero,
+            size, zero, zero, zero, b[2], -b[1], zero, zero,
+            zero, size, zero, -b[2], zero, b[0], zero, zero,
+            zero, zero, size, b[1], -b[0], zero, zero, zero,
+            zero, -a[2], a[1], turning[0, 0], turning[0, 1], turning[0, 2], zero, zero,
+            a[2], zero, -a[0], turning[1, 0], turning[1, 1], turning[1, 2], zero, zero,
+            -a[1], a[0], zero, turning[2, 0], turning[2, 1], turning[2, 2], zero, zero,
         )  # fmt: skip
+
+    @wp.func
+    def turned(a: vec3, b: vec3):
+        """The turning part of J_a^T J_b: (a . b) I - b a^T."""
+        return wp.identity(n=3, dtype=real) * wp.dot(a, b) - wp.outer(b, a)
 
     @wp.func
     def line_block(n: vec3, a: vec3, b: vec3, size: real):
@@ -54,6 +53,7 @@ def contact_stage(name: str, implicit: bool) -> SimpleNamespace:
         world: int, which: int, first: int, room: int, h: real, one_contact: Contact,
         found: wp.array3d(dtype=wp.int32), status: wp.array2d(dtype=wp.int32), contact: wp.array2d(dtype=Contact),
         force: wp.array2d(dtype=vec3), torque: wp.array2d(dtype=vec3), D: wp.array2d(dtype=mat68),
+        size: wp.array2d(dtype=real), lean: wp.array2d(dtype=vec3), turn: wp.array2d(dtype=mat33),
     ):  # fmt: skip
         count = found[world, which, 0]
         if count >= room:
@@ -67,11 +67,10 @@ def contact_stage(name: str, implicit: bool) -> SimpleNamespace:
         if wp.static(implicit):
             a = one_contact.arm
             across = h * one_contact.across
-            D[world, i] = (
-                D[world, i]
-                + arms_block(a, a, across, mat33())
-                + line_block(one_contact.normal, a, a, h * one_contact.along - across)
-            )
+            size[world, i] = size[world, i] + across
+            lean[world, i] = lean[world, i] + across * a
+            turn[world, i] = turn[world, i] + across * turned(a, a)
+            D[world, i] = D[world, i] + line_block(one_contact.normal, a, a, h * one_contact.along - across)
 
     @wp.func
     def rub(u: vec3, n: vec3, size: real, most: real, full_speed: real):
@@ -117,5 +116,5 @@ def contact_stage(name: str, implicit: bool) -> SimpleNamespace:
 
     return SimpleNamespace(
         add_contact=add_contact, rub=rub, share_contacts=share_contacts, wrench_of=wrench_of, arms_block=arms_block,
-        line_block=line_block,
+        line_block=line_block, turned=turned,
     )  # fmt: skip

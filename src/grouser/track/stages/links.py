@@ -17,15 +17,13 @@ def link_stage(name: str, implicit: bool) -> SimpleNamespace:
     p = ty.precision
     real, vec3, mat68 = p.real, p.vec3, ty.mat68
     Track, State, Scratch = ty.Track, ty.State, ty.Scratch
-    wrench_of = contact_stage(name, implicit).wrench_of
+    wrench_of, arms_block = contact_stage(name, implicit).wrench_of, contact_stage(name, implicit).arms_block
     moved = wheel_stage(name, implicit).moved
     solve_ring = cyclic_solver(name).solve_ring
-    zero = wp.constant(real(0.0))
 
     @wp.func
     def begin_links(world: int, which: int, tr: Track, s: State, w: Scratch, sub: int):
         weight = tr.mass * tr.gravity
-        m = tr.mass
         for i in range(tr.first_link, tr.first_link + tr.links):
             if sub == 0:
                 w.R[world, i] = wp.quat_to_matrix(s.rotation[world, i])
@@ -33,15 +31,10 @@ def link_stage(name: str, implicit: bool) -> SimpleNamespace:
             w.torque[world, i] = vec3()
             if wp.static(implicit):
                 R = w.R[world, i]
-                J = R * wp.diag(tr.inertia) * wp.transpose(R)
-                w.D[world, i] = mat68(
-                    m, zero, zero, zero, zero, zero, zero, zero,
-                    zero, m, zero, zero, zero, zero, zero, zero,
-                    zero, zero, m, zero, zero, zero, zero, zero,
-                    zero, zero, zero, J[0, 0], J[0, 1], J[0, 2], zero, zero,
-                    zero, zero, zero, J[1, 0], J[1, 1], J[1, 2], zero, zero,
-                    zero, zero, zero, J[2, 0], J[2, 1], J[2, 2], zero, zero,
-                )  # fmt: skip
+                w.size[world, i] = tr.mass
+                w.lean[world, i] = vec3()
+                w.turn[world, i] = R * wp.diag(tr.inertia) * wp.transpose(R)
+                w.D[world, i] = mat68()
         w.found[world, which, 0] = 0
 
     @wp.func
@@ -51,6 +44,8 @@ def link_stage(name: str, implicit: bool) -> SimpleNamespace:
             m = w.torque[world, i]
             if wp.static(implicit):
                 w.change[world, i] = h * wrench_of(f, m)
+                a = w.lean[world, i]
+                w.D[world, i] = w.D[world, i] + arms_block(w.size[world, i], a, a, w.turn[world, i])
             else:
                 R = w.R[world, i]
                 turn = R * wp.cw_mul(wp.transpose(R) * m, tr.per_inertia)

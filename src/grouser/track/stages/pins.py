@@ -17,7 +17,7 @@ def pin_stage(name: str, implicit: bool) -> SimpleNamespace:
     real, vec3 = p.real, p.vec3
     Track, State, Scratch = ty.Track, ty.State, ty.Scratch
     blocks = contact_stage(name, implicit)
-    arms_block, line_block = blocks.arms_block, blocks.line_block
+    arms_block, line_block, turned = blocks.arms_block, blocks.line_block, blocks.turned
     zero, one, half = wp.constant(real(0.0)), wp.constant(real(1.0)), wp.constant(real(0.5))
 
     @wp.func
@@ -69,9 +69,17 @@ def pin_stage(name: str, implicit: bool) -> SimpleNamespace:
                 + (h * k_yaw) * wp.outer(about_yaw, about_yaw)
                 + (h * k_pin) * wp.outer(y, y)
             )
-            w.D[world, i] = w.D[world, i] + arms_block(arm_i, arm_i, across, turn) + line_block(y, arm_i, arm_i, along)
-            w.D[world, j] = w.D[world, j] + arms_block(arm_j, arm_j, across, turn) + line_block(y, arm_j, arm_j, along)
-            w.U[world, i] = arms_block(arm_i, arm_j, -across, -turn) + line_block(y, arm_i, arm_j, -along)
+            w.size[world, i] = w.size[world, i] + across
+            w.lean[world, i] = w.lean[world, i] + across * arm_i
+            w.turn[world, i] = w.turn[world, i] + turn + across * turned(arm_i, arm_i)
+            w.D[world, i] = w.D[world, i] + line_block(y, arm_i, arm_i, along)
+            w.size[world, j] = w.size[world, j] + across
+            w.lean[world, j] = w.lean[world, j] + across * arm_j
+            w.turn[world, j] = w.turn[world, j] + turn + across * turned(arm_j, arm_j)
+            w.D[world, j] = w.D[world, j] + line_block(y, arm_j, arm_j, along)
+            w.U[world, i] = arms_block(
+                -across, -across * arm_i, -across * arm_j, -turn - across * turned(arm_i, arm_j)
+            ) + line_block(y, arm_i, arm_j, -along)
         if tr.by_shoes == 1:
             sides = int(2)
             for side in range(sides):

@@ -114,7 +114,7 @@ def roller_stage(name: str, implicit: bool) -> SimpleNamespace:
                                 one_contact = Contact(i, k, arm, lever, n, push, along_n, across, sliding)
                                 add_contact(
                                     world, which, tr.first_contact, tr.contacts, h, one_contact,
-                                    w.found, w.status, w.contact, w.force, w.torque, w.D,
+                                    w.found, w.status, w.contact, w.force, w.torque, w.D, w.size, w.lean, w.turn,
                                 )  # fmt: skip
 
     return SimpleNamespace(roll=roll)

@@ -185,7 +185,7 @@ def shoe_stage(name: str, implicit: bool) -> SimpleNamespace:
                 one_contact = Contact(i, wp.static(t.GROUND), arm, vec3(), n, push, along, across, sliding)
                 add_contact(
                     world, which, tr.first_contact, tr.contacts, h, one_contact,
-                    w.found, w.status, w.contact, w.force, w.torque, w.D,
+                    w.found, w.status, w.contact, w.force, w.torque, w.D, w.size, w.lean, w.turn,
                 )  # fmt: skip
 
     @wp.func
