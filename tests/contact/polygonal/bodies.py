@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from grouser.contact.pairs import KINDS, LOST
 from grouser.contact.polygonal import Layer, Pair, PolygonalModule, Shape, shape
-from grouser.contact.polygonal.types import KINDS, LOST
 from tests.rig import ManufacturedMotion
 
 RIGID = Layer(young=np.inf, name="rigid")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from grouser.contact.pairs import FULL, KINDS
 from grouser.contact.polygonal import Layer, Pair, PolygonalModule, shape
-from grouser.contact.polygonal.types import FULL, KINDS
 from tests.contact.polygonal.bodies import SOFT, ball, ball_mesh, grid, on_ground, plane, rest
 from tests.rig import ManufacturedMotion
 

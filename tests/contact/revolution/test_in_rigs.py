@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from grouser.contact.pairs import DEEP, KAPPA, KINDS, LOST
 from grouser.contact.revolution import Layer, Profile, RevolutionBody, RevolutionContact, RevolutionPair
-from grouser.contact.revolution.types import DEEP, KAPPA, KINDS, LOST
 from tests.contact.revolution.geometries import cylinder_in_tube, rotated, sphere_in_cone, tool_in_nozzle
 from tests.rig import (
     HALF_TURN,

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import warp as wp
 
 from grouser.contact import clipping, penalty
+from grouser.contact.pairs import DEEP, FREE, FULL, KAPPA, LOST, pair_stages
 from grouser.contact.polygonal import laws
 from grouser.contact.polygonal import types as t
 from grouser.contact.polygonal.meeting import meeting_stages
@@ -21,37 +22,16 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
     stages = search_stages(name)
     ty, module = stages.types, stages.module
     p = ty.precision
-    real, vec3, vec4, vec6, mat33, mat66 = p.real, p.vec3, p.vec4, p.vec6, p.mat33, p.mat66
-    Shapes, Pairs, Places, Lists, Elements, Sums = ty.Shapes, ty.Pairs, ty.Places, ty.Lists, ty.Elements, ty.Sums
+    real, vec3, vec4, vec6, mat33 = p.real, p.vec3, p.vec4, p.vec6, p.mat33
+    Ends, Shapes, Pairs, Places = ty.Ends, ty.Shapes, ty.Pairs, ty.Places
+    Lists, Elements, Sums = ty.Lists, ty.Elements, ty.Sums
     element_frame = stages.element_frame
     meeting = meeting_stages(name)
     overlap, look_round, spanned = meeting.overlap, meeting.look_round, meeting.spanned
-    assemble, in_world = rigid_stages(name).assemble, rigid_stages(name).in_world
+    assemble = rigid_stages(name).assemble
+    shared = pair_stages(name)
+    rub, hold, gather = shared.rub, shared.hold, shared.gather
     sliver = wp.constant(real(p.slack * p.slack))  # of an element's area: less is round-off
-
-    @wp.func
-    def element_friction(
-        pairs: Pairs, e: Elements, world: int, pair: int, own: int, implicit: bool,
-        normal: vec3, law: vec4, way: vec3, mid_velocity: vec3, velocity: vec3,
-    ):  # fmt: skip
-        """Friction of an element and its weight in the implicit block; `way` from its stick point, if it has one."""
-        h = pairs.step[0]
-        state = e.state[world, own]
-        xi = way
-        if state == t.FREE:
-            xi = vec3()
-            if implicit:
-                xi = h * mid_velocity
-        xi = xi - wp.dot(xi, normal) * normal
-        v = velocity - wp.dot(velocity, normal) * normal
-        speed = wp.length(v)
-        slipping = wp.where(state == t.SLIPPING, 1, 0)
-        limit = penalty.friction_limit(slipping, speed, pairs.stick_speed[pair], law[2], law[3])
-        drag, slips = penalty.friction(law[0] * xi + law[1] * v, limit, law[3])
-        weight = h * law[0] + law[1]
-        if slips == 1:
-            weight = penalty.grip(weight, law[3], speed)
-        return drag, h * weight
 
     @wp.kernel(module=module)
     def press(s: Shapes, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums):
@@ -62,16 +42,18 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
         smaller of the load now and at the end of the step, since the second is a guess in an impact.
         """
         world, pair, lane = wp.tid()
+        if lists.counts[world, pair, t.OVERFLOW] == 1:
+            wp.atomic_or(sums.flags, world, pair, 1 << FULL)
         if lists.counts[world, pair, t.QUIET] == 1:
             return
         zero = real(0.0)
-        h = pairs.step[0]
+        h = pairs.ends.step[0]
         at = places.position[world, pair]
         R = places.rotation[world, pair]
         velocity = places.velocity[world, pair]
         spin = places.spin[world, pair]
         centre = places.centre[world, pair]
-        implicit = pairs.both_move[pair] == 0
+        implicit = pairs.ends.both_move[pair] == 0
         now = zero  # from the depth at the end of the step to the depth now
         reach = pairs.reach[pair]
         if implicit:
@@ -198,11 +180,11 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                     deep = share * laws.deepest(px, py, count, d + now * out, dx + now * out_x, dy + now * out_y)
                     deepest = wp.max(deepest, deep)
                     if deep > law.thickness:
-                        flags = flags | (1 << t.DEEP)
+                        flags = flags | (1 << DEEP)
                     if deep > real(NEARLY_LOST) * pairs.reach[pair]:
-                        flags = flags | (1 << t.LOST)
+                        flags = flags | (1 << LOST)
                 if law.far == 1:
-                    flags = flags | (1 << t.KAPPA)
+                    flags = flags | (1 << KAPPA)
             e.area[world, slot] = area
             e.load[world, slot] = load
             if load > zero:
@@ -210,10 +192,9 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
                 point = middle / area
                 normal = wp.normalize(pressed)
                 mid = x + ((flat[0] + flat[1]) * e1 + flat[2] * e2) / real(3.0)
-                drag, weight = element_friction(
-                    pairs, e, world, pair, own, implicit, normal, tangential,
-                    mid - e.anchor[world, own], velocity + wp.cross(spin, mid - at),
-                    velocity + wp.cross(spin, point - at),
+                drag, weight = rub(
+                    normal, tangential, mid - e.anchor[world, own], velocity + wp.cross(spin, mid - at),
+                    velocity + wp.cross(spin, point - at), e.state[world, own], pairs.ends.stick_speed[pair], now,
                 )  # fmt: skip
                 lever = point - centre
                 force += drag
@@ -243,7 +224,7 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
         world, pair, lane = wp.tid()
         if lists.counts[world, pair, t.QUIET] == 1:
             return
-        h = pairs.step[0]
+        h = pairs.ends.step[0]
         at = places.position[world, pair]
         R = places.rotation[world, pair]
         velocity = places.velocity[world, pair]
@@ -255,85 +236,25 @@ def polygonal_kernels(name: str) -> SimpleNamespace:
             face = lists.face[world, slot]
             own = base + face - start_face
             if e.load[world, slot] <= real(0.0):
-                e.state[world, own] = t.FREE
+                e.state[world, own] = FREE
             else:
                 third = real(1.0) / real(3.0)
                 mid = at + R * (third * (s.corners[face, 0] + s.corners[face, 1] + s.corners[face, 2]))
-                v = velocity + wp.cross(spin, mid - at)
-                normal = e.normal[world, slot]
-                v = v - wp.dot(v, normal) * normal
-                way = h * v
-                if e.state[world, own] != t.FREE:
-                    way = mid - e.anchor[world, own]
-                    way = way - wp.dot(way, normal) * normal
-                law = e.tangential[world, slot]
-                trial = law[0] * way + law[1] * v
-                slipping = wp.where(e.state[world, own] == t.SLIPPING, 1, 0)
-                limit = penalty.friction_limit(slipping, wp.length(v), pairs.stick_speed[pair], law[2], law[3])
-                kept, slips = penalty.elastic_way(way, trial, limit, law[3], law[0])
-                e.anchor[world, own] = mid - kept
-                e.state[world, own] = wp.where(slips == 1, int(t.SLIPPING), int(t.STUCK))
-
-    @wp.func
-    def worse(status: wp.array2d(dtype=wp.int32), world: int, row: int, kind: int, pair: int):
-        """Keep the gravest status of a body."""
-        if row >= 0 and kind > status[world, row] % t.KINDS:
-            status[world, row] = kind + t.KINDS * pair
+                anchor, state = hold(
+                    e.normal[world, slot], e.tangential[world, slot], mid, e.anchor[world, own],
+                    velocity + wp.cross(spin, mid - at), vec3(), e.state[world, own], pairs.ends.stick_speed[pair], h,
+                )  # fmt: skip
+                e.anchor[world, own] = anchor
+                e.state[world, own] = state
 
     @wp.kernel(module=module)
-    def gather(
-        pairs: Pairs, places: Places, lists: Lists, sums: Sums,
-        wrench_out: wp.array2d(dtype=vec6), implicit_out: wp.array2d(dtype=mat66),
-        status_out: wp.array2d(dtype=wp.int32),
+    def gather_worlds(
+        ends: Ends, places: Places, sums: Sums,
+        wrench_out: shared.wrenches, implicit_out: shared.blocks, status_out: shared.statuses,
     ):  # fmt: skip
-        """Pair sums to the bodies of one world: exactly opposite wrenches, blocks for pairs with the ground."""
-        world = wp.tid()
-        for row in range(wrench_out.shape[1]):
-            wrench_out[world, row] = vec6()
-            implicit_out[world, row] = mat66()
-            status_out[world, row] = 0
-        for pair in range(pairs.named.shape[0]):
-            one = pairs.out[pair, 0]
-            two = pairs.out[pair, 1]
-            named = vec6()
-            block = mat66()
-            if sums.touched[world, pair] == 1:
-                R = places.world_rotation[world, pair]
-                f = sums.wrench[world, pair]
-                force = R * vec3(f[0], f[1], f[2])
-                moment = R * vec3(f[3], f[4], f[5])
-                here = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
-                there = -here
-                if pairs.both_move[pair] == 1:
-                    shifted = moment + wp.cross(R * places.position[world, pair], force)
-                    there = -vec6(force[0], force[1], force[2], shifted[0], shifted[1], shifted[2])
-                else:
-                    block = in_world(R, sums.block[world, pair])
-                if one >= 0:
-                    wrench_out[world, one] = wrench_out[world, one] + here
-                    implicit_out[world, one] = implicit_out[world, one] + block
-                if two >= 0:
-                    wrench_out[world, two] = wrench_out[world, two] + there
-                    implicit_out[world, two] = implicit_out[world, two] + block
-                named = wp.where(pairs.named[pair] == 0, here, there)
-            sums.named_wrench[world, pair] = named
-            sums.named_block[world, pair] = block
-            flags = sums.flags[world, pair]
-            kind = int(t.FINE)
-            if (flags & (1 << t.KAPPA)) != 0 and lists.counts[world, pair, t.SAID] == 0:
-                kind = int(t.KAPPA)
-            if (flags & (1 << t.DEEP)) != 0:
-                kind = int(t.DEEP)
-            if pairs.both_move[pair] == 1 and sums.stiffness[world, pair] > pairs.stiffest[pair]:
-                kind = int(t.STIFF)
-            if (flags & (1 << t.LOST)) != 0:
-                kind = int(t.LOST)
-            if lists.counts[world, pair, t.OVERFLOW] == 1:
-                kind = int(t.FULL)
-            worse(status_out, world, one, kind, pair)
-            worse(status_out, world, two, kind, pair)
+        gather(ends, places, sums, wp.tid(), wrench_out, implicit_out, status_out)
 
     return SimpleNamespace(
         module=module, types=ty, place_ahead=stages.place_ahead, place_now=stages.place_now,
-        check_lists=stages.check_lists, search=stages.search, press=press, stick=stick, gather=gather,
+        check_lists=stages.check_lists, search=stages.search, press=press, stick=stick, gather=gather_worlds,
     )  # fmt: skip

@@ -12,7 +12,7 @@ import warp as wp
 
 from grouser.contact import explicit
 from grouser.contact.layers import contact_constants
-from grouser.contact.penalty import KAPPA_LIMIT
+from grouser.contact.pairs import DEEP, FULL, KAPPA, KINDS, LOST, STIFF, contact_table, make_places, make_sums
 from grouser.contact.polygonal import types as t
 from grouser.contact.polygonal.kernels import polygonal_kernels
 from grouser.contact.polygonal.pairs import EXACT, LINEAR, Pair, check_pairs
@@ -30,13 +30,13 @@ FLAT = 1e-3  # of both layers' thickness: rise of the other surface over a chord
 GPU_LANES = 128  # threads that share a pair on a GPU
 PATCH = 8  # numbers of an element in the patch channel
 REASONS = {
-    t.KAPPA: ("its material and that of {other!r} differ: |kappa| = {kappa:.2f}, and the layer model holds for "
+    KAPPA: ("its material and that of {other!r} differ: |kappa| = {kappa:.2f}, and the layer model holds for "
               "tangential contact near 0 only (003 eq. 3)", False),
-    t.DEEP: ("it is deeper in {other!r} than both layers are thick ({thickness:.3g} m), where the theory ends", False),
-    t.STIFF: ("its contact with {other!r} is stiffer than the step limit was found for ({stiffest:.3g} N/m): "
+    DEEP: ("it is deeper in {other!r} than both layers are thick ({thickness:.3g} m), where the theory ends", False),
+    STIFF: ("its contact with {other!r} is stiffer than the step limit was found for ({stiffest:.3g} N/m): "
               "give the pair a larger largest_area", False),
-    t.LOST: ("it is {reach:.3g} m deep in {other!r}, as far as faces are looked for: the contact is lost", True),
-    t.FULL: ("it may touch more faces of {other!r} than there is room for ({room}): raise the pair's capacity", True),
+    LOST: ("it is {reach:.3g} m deep in {other!r}, as far as faces are looked for: the contact is lost", True),
+    FULL: ("it may touch more faces of {other!r} than there is room for ({room}): raise the pair's capacity", True),
 }  # fmt: skip
 
 
@@ -143,8 +143,9 @@ class PolygonalModule:
         self._step = wp.array([step], dtype=self.precision.real, device=self.device)
         self._shapes = self._make_shapes()
         self._pairs = self._make_pairs(rows)
+        sized = self.precision.name, (self.worlds, len(self.pairs)), self.device
         self._places, self._lists, self._elements, self._sums = (
-            self._make_places(), self._make_lists(), self._make_elements(), self._make_sums()
+            make_places(*sized), self._make_lists(), self._make_elements(), make_sums(*sized)
         )  # fmt: skip
         self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
 
@@ -178,7 +179,7 @@ class PolygonalModule:
         return wp.Bvh(self._array(low, wp.vec3, np.float32), self._array(high, wp.vec3, np.float32))
 
     def _make_pairs(self, rows: Sequence[int]):
-        q, order = self.types.Pairs(), self._order
+        q, ends, order = self.types.Pairs(), self.types.Ends(), self._order
         motion_row = dict(zip(self.bodies, rows, strict=True))
         out_row = {name: k for k, name in enumerate(self.bodies)}
         firsts = [self.shapes[a] for a, _ in order]
@@ -187,10 +188,10 @@ class PolygonalModule:
             for pair, laws in zip(self.pairs, self._laws, strict=True)
         ])  # fmt: skip
         q.shape = self._indices([[self._names.index(n) for n in names] for names in order])
-        q.row = self._indices([[motion_row.get(n, -1) for n in names] for names in order])
-        q.out = self._indices([[out_row.get(n, -1) for n in names] for names in order])
-        q.named = self._indices([names.index(pair.body) for names, pair in zip(order, self.pairs, strict=True)])
-        q.both_move = self._indices([self.moves(pair) for pair in self.pairs])
+        ends.row = self._indices([[motion_row.get(n, -1) for n in names] for names in order])
+        ends.out = self._indices([[out_row.get(n, -1) for n in names] for names in order])
+        ends.named = self._indices([names.index(pair.body) for names, pair in zip(order, self.pairs, strict=True)])
+        ends.both_move = self._indices([self.moves(pair) for pair in self.pairs])
         q.linear = self._indices([self.depth_between(k) == LINEAR for k in range(len(self.pairs))])
         q.radius = self._reals([shape.radius for shape in firsts])
         q.reach = self._reals(self.reach)
@@ -202,18 +203,13 @@ class PolygonalModule:
         q.margin = self._reals([
             pair.margin or MARGIN * shape.edge for pair, shape in zip(self.pairs, firsts, strict=True)
         ])  # fmt: skip
-        q.stick_speed = self._reals([
+        ends.stick_speed = self._reals([
             max(layer.stick_speed for name in names for layer in self.shapes[name].layers) for names in order
         ])  # fmt: skip
-        q.stiffest = self._reals(np.minimum(self._stiffest, np.finfo(self.precision.numpy).max))
+        ends.stiffest = self._reals(np.minimum(self._stiffest, np.finfo(self.precision.numpy).max))
         q.first_contact = self._indices(np.cumsum([0] + [len(laws) for laws in self._laws])[:-1])
         q.layers = self._indices([len(self.shapes[b].layers) for _, b in order])
-        table: Any = np.zeros(sum(map(len, self._laws)), dtype=self.types.Contact.numpy_dtype())
-        for k, law in enumerate(law for laws in self._laws for law in laws):
-            for key in ("c", "d", "c_t", "d_t", "s_d0", "mu_stick", "mu_slip", "thickness"):
-                table[key][k] = law[key]
-            table["far"][k] = abs(law["kappa"]) > KAPPA_LIMIT
-        q.contacts = wp.array(table, dtype=self.types.Contact, device=self.device)
+        q.contacts = contact_table(self.precision.name, [law for laws in self._laws for law in laws], self.device)
         faces = [len(shape.triangles) for shape in firsts]
         self._room = [
             pair.capacity or max(CANDIDATES * n, LEAST_CANDIDATES) for pair, n in zip(self.pairs, faces, strict=True)
@@ -221,17 +217,12 @@ class PolygonalModule:
         self._first_element = np.cumsum([0, *faces])
         q.first_element = self._indices(self._first_element)
         q.first_candidate = self._indices(np.cumsum([0, *self._room]))
-        q.step, q.lanes = self._step, self.lanes
+        ends.step, q.lanes = self._step, self.lanes
+        q.ends = ends
         return q
 
     def _zeros(self, count: int, *kinds) -> list[wp.array]:
         return [wp.zeros((self.worlds, count), dtype=kind, device=self.device) for kind in kinds]
-
-    def _make_places(self):
-        a, p, n = self.types.Places(), self.precision, len(self.pairs)
-        a.position, a.velocity, a.spin, a.centre, a.world_position = self._zeros(n, *[p.vec3] * 5)
-        a.rotation, a.world_rotation, a.twist = self._zeros(n, p.mat33, p.mat33, p.vec6)
-        return a
 
     def _make_lists(self):
         a, p, n = self.types.Lists(), self.precision, len(self.pairs)
@@ -246,14 +237,6 @@ class PolygonalModule:
         a.area, a.load, a.normal, a.centre = self._zeros(n, p.real, p.real, p.vec3, p.vec3)
         a.tangential, a.state, a.anchor = self._zeros(n, p.vec4, wp.int32, p.vec3)
         a.over = wp.zeros((self.worlds, n, 3), dtype=wp.int32, device=self.device)
-        return a
-
-    def _make_sums(self):
-        a, p, n = self.types.Sums(), self.precision, len(self.pairs)
-        a.wrench, a.named_wrench, a.effective = self._zeros(n, *[p.vec6] * 3)
-        a.block, a.named_block = self._zeros(n, p.mat66, p.mat66)
-        a.depth, a.area, a.stiffness = self._zeros(n, *[p.real] * 3)
-        a.polygons, a.touched, a.flags = self._zeros(n, *[wp.int32] * 3)
         return a
 
     # ---- the step -------------------------------------------------------------------------------------
@@ -279,10 +262,10 @@ class PolygonalModule:
         by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
         moving = [m.position, m.rotation, m.velocity, m.spin]
         q, places, lists, sums = self._pairs, self._places, self._lists, self._sums
-        launch(k.place_ahead, by_pair, [q, places, sums, *moving])
+        launch(k.place_ahead, by_pair, [q.ends, places, sums, *moving])
         launch(k.press, by_lane, [self._shapes, q, places, lists, self._elements, sums])
         outputs = [self.out.wrench, self.out.implicit, self.out.status]
-        launch(k.gather, self.worlds, [q, places, lists, sums, *outputs])
+        launch(k.gather, self.worlds, [q.ends, places, sums, *outputs])
 
     def _launch_commit(self, launch) -> None:
         """Stick points go on with the motion at the end of the step; lists are made anew where a pair moved on."""
@@ -290,7 +273,7 @@ class PolygonalModule:
         by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
         moving = [m.position, m.rotation, m.velocity, m.spin]
         q, places, lists, sums = self._pairs, self._places, self._lists, self._sums
-        launch(k.place_now, by_pair, [q, places, sums, *moving])
+        launch(k.place_now, by_pair, [q.ends, places, sums, *moving])
         launch(k.stick, by_lane, [self._shapes, q, places, lists, self._elements])
         launch(k.check_lists, by_pair, [q, places, lists, sums])
         launch(k.search, by_lane, [self._shapes, q, lists])
@@ -298,7 +281,7 @@ class PolygonalModule:
     # ---- state, channels ------------------------------------------------------------------------------
 
     def explain(self, code: int) -> tuple[str, bool]:
-        kind, k = code % t.KINDS, code // t.KINDS
+        kind, k = code % KINDS, code // KINDS
         reason, fatal = REASONS[kind]
         laws = self._laws[k]
         return reason.format(
@@ -314,7 +297,7 @@ class PolygonalModule:
             "face": lists.face, "first": lists.first, "count": lists.count, "other": lists.other,
             "doubtful": lists.doubtful, "over": e.over,
             "area": e.area, "load": e.load, "normal": e.normal, "centre": e.centre, "tangential": e.tangential,
-            "state": e.state, "anchor": e.anchor, "flags": sums.flags,
+            "state": e.state, "anchor": e.anchor, "flags": sums.flags, "said": sums.said,
             "twist": self._places.twist, "named_wrench": sums.named_wrench, "named_block": sums.named_block,
             "effective": sums.effective, "depth": sums.depth, "contact_area": sums.area, "polygons": sums.polygons,
         }  # fmt: skip

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import warp as wp
 
+from grouser.contact.pairs import pair_stages
 from grouser.contact.polygonal import laws
 from grouser.contact.polygonal import types as t
-from grouser.contact.rigid import rigid_stages
 from grouser.terrain.ground import natural
 
 NOTHING, BEHIND, EITHER, REVERSED, BEYOND = 0, 1, 2, 3, 4  # what a face can be to an element
@@ -22,89 +22,39 @@ BOX_ROUND_OFF = 1e-6  # of a box's coordinates: Warp's trees are float32
 def search_stages(name: str) -> SimpleNamespace:
     ty = t.polygonal_types(name)
     p = ty.precision
-    real, vec3, quat, vec6, mat33, mat66 = p.real, p.vec3, p.quat, p.vec6, p.mat33, p.mat66
-    Shapes, Pairs, Places, Lists, Sums = ty.Shapes, ty.Pairs, ty.Places, ty.Lists, ty.Sums
-    turned = rigid_stages(name).turned
+    real, vec3, mat33 = p.real, p.vec3, p.mat33
+    Ends, Shapes, Pairs, Places, Lists, Sums = ty.Ends, ty.Shapes, ty.Pairs, ty.Places, ty.Lists, ty.Sums
+    shared = pair_stages(name)
+    place, clear, settle, moved_since = shared.place, shared.clear, shared.settle, shared.moved_since
+    poses, turns = shared.poses, shared.turns
     module = wp.get_module(f"grouser.contact.polygonal.{name}")
     module.options["enable_backward"] = False
-    pose_arrays = wp.array2d(dtype=vec3)
+    upright = wp.constant(mat33(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
     round_off = wp.constant(real(BOX_ROUND_OFF))
-
-    @wp.func
-    def place(
-        pairs: Pairs, places: Places, world: int, pair: int, ahead: real,
-        position: pose_arrays, rotation: wp.array2d(dtype=quat), velocity: pose_arrays, spinning: pose_arrays,
-    ):  # fmt: skip
-        """Relative pose `ahead` [s] from now (of pairs with the ground) and relative velocity now."""
-        p1 = vec3()
-        p2 = vec3()
-        v1 = vec3()
-        v2 = vec3()
-        w1 = vec3()
-        w2 = vec3()
-        q1 = quat(real(0.0), real(0.0), real(0.0), real(1.0))
-        q2 = quat(real(0.0), real(0.0), real(0.0), real(1.0))
-        h = ahead
-        if pairs.both_move[pair] == 1:
-            h = real(0.0)
-        one = pairs.row[pair, 0]
-        two = pairs.row[pair, 1]
-        if one >= 0:
-            v1 = velocity[world, one]
-            w1 = spinning[world, one]
-            p1 = position[world, one] + h * v1
-            q1 = turned(rotation[world, one], h * w1)
-        if two >= 0:
-            v2 = velocity[world, two]
-            w2 = spinning[world, two]
-            p2 = position[world, two] + h * v2
-            q2 = turned(rotation[world, two], h * w2)
-        R2 = wp.quat_to_matrix(q2)
-        into = wp.transpose(R2)
-        at = into * (p1 - p2)
-        places.position[world, pair] = at
-        places.rotation[world, pair] = into * wp.quat_to_matrix(q1)
-        places.velocity[world, pair] = into * (v1 - v2 - wp.cross(w2, p1 - p2))
-        places.spin[world, pair] = into * (w1 - w2)
-        places.centre[world, pair] = wp.where(one >= 0, at, vec3())
-        places.world_position[world, pair] = p2
-        places.world_rotation[world, pair] = R2
-        v = v1
-        w = w1
-        if one < 0:
-            v = v2
-            w = w2
-        return vec6(v[0], v[1], v[2], w[0], w[1], w[2])
 
     @wp.kernel(module=module)
     def place_ahead(
-        pairs: Pairs, places: Places, sums: Sums,
-        position: pose_arrays, rotation: wp.array2d(dtype=quat), velocity: pose_arrays, spinning: pose_arrays,
-    ):  # fmt: skip
+        ends: Ends, places: Places, sums: Sums, position: poses, rotation: turns, velocity: poses, spinning: poses
+    ):
         """Poses at the end of the step; sums start at nil."""
         world, pair = wp.tid()
         places.twist[world, pair] = place(
-            pairs, places, world, pair, pairs.step[0], position, rotation, velocity, spinning
-        )
-        sums.wrench[world, pair] = vec6()
-        sums.block[world, pair] = mat66()
-        sums.depth[world, pair] = real(0.0)
-        sums.area[world, pair] = real(0.0)
-        sums.stiffness[world, pair] = real(0.0)
-        sums.polygons[world, pair] = 0
-        sums.flags[world, pair] = 0
-        sums.touched[world, pair] = 0
+            ends, places, world, pair, ends.step[0], vec3(), upright, vec3(), upright,
+            position, rotation, velocity, spinning,
+        )  # fmt: skip
+        clear(sums, world, pair)
 
     @wp.kernel(module=module)
     def place_now(
-        pairs: Pairs, places: Places, sums: Sums,
-        position: pose_arrays, rotation: wp.array2d(dtype=quat), velocity: pose_arrays, spinning: pose_arrays,
-    ):  # fmt: skip
-        """Poses after the step, and what it gave the named body: f - B (v+ - v) / h."""
+        ends: Ends, places: Places, sums: Sums, position: poses, rotation: turns, velocity: poses, spinning: poses
+    ):
+        """Poses after the step, and what it gave the named body."""
         world, pair = wp.tid()
-        twist = place(pairs, places, world, pair, real(0.0), position, rotation, velocity, spinning)
-        gained = (real(1.0) / pairs.step[0]) * (twist - places.twist[world, pair])
-        sums.effective[world, pair] = sums.named_wrench[world, pair] - sums.named_block[world, pair] * gained
+        twist = place(
+            ends, places, world, pair, real(0.0), vec3(), upright, vec3(), upright,
+            position, rotation, velocity, spinning,
+        )  # fmt: skip
+        settle(ends, places, sums, world, pair, twist)
 
     @wp.kernel(module=module)
     def check_lists(pairs: Pairs, places: Places, lists: Lists, sums: Sums):
@@ -112,18 +62,10 @@ def search_stages(name: str) -> SimpleNamespace:
 
         A pair that did not touch and cannot have closed the gap since is quiet: nobody looks at its list."""
         world, pair = wp.tid()
-        if (sums.flags[world, pair] & (1 << t.KAPPA)) != 0:
-            lists.counts[world, pair, t.SAID] = 1
         radius = pairs.radius[pair]
-        change = places.rotation[world, pair] - lists.rotation[world, pair]
-        turn = real(0.0)
-        for k in range(3):
-            row = vec3(change[k, 0], change[k, 1], change[k, 2])
-            turn += wp.dot(row, row)
-        moved = wp.length(places.position[world, pair] - lists.position[world, pair])
-        moved += wp.sqrt(real(0.5) * turn) * radius
+        moved = moved_since(places, world, pair, lists.position[world, pair], lists.rotation[world, pair], radius)
         ahead = wp.length(places.velocity[world, pair]) + radius * wp.length(places.spin[world, pair])
-        ahead = pairs.step[0] * ahead
+        ahead = pairs.ends.step[0] * ahead
         lists.counts[world, pair, t.QUIET] = 0
         if moved + ahead < lists.slack[world, pair]:
             lists.counts[world, pair, t.STALE] = 0

@@ -1,4 +1,4 @@
-"""Device structs of polygonal contact, for one float type: shapes, pairs, contact lists, sums."""
+"""Device structs of polygonal contact, for one float type: shapes, pairs, contact lists, elements."""
 
 from functools import cache
 from types import SimpleNamespace
@@ -6,35 +6,18 @@ from types import SimpleNamespace
 import warp as wp
 
 from grouser.contact.clipping import MOST_CORNERS
-from grouser.precision import precision
+from grouser.contact.pairs import pair_types
 
 # columns of Lists.counts
-ELEMENTS, CANDIDATES, TESTS, STALE, OVERFLOW, SAID, SEARCHES, QUIET = range(8)
-COUNTS = 8
-FREE, STUCK, SLIPPING = 0, 1, 2  # states of an element
-# kinds of status in order of severity; a code is kind + KINDS * pair
-FINE, KAPPA, DEEP, STIFF, LOST, FULL = range(6)
-KINDS = 8
+ELEMENTS, CANDIDATES, TESTS, STALE, OVERFLOW, SEARCHES, QUIET = range(7)
+COUNTS = 7
 
 
 @cache
 def polygonal_types(name: str) -> SimpleNamespace:
-    p = precision(name)
-    real, vec3, vec4, vec6, mat33, mat66 = p.real, p.vec3, p.vec4, p.vec6, p.mat33, p.mat66
-
-    @wp.struct
-    class Contact:
-        """Two layers in contact; symbols of penalty.py, per unit of area."""
-
-        c: real  # [Pa/m]
-        d: real  # [Pa s/m]
-        c_t: real  # [Pa/m]
-        d_t: real  # [Pa s/m]
-        s_d0: real  # [m]
-        mu_stick: real
-        mu_slip: real
-        thickness: real  # [m] of both layers
-        far: wp.int32  # 1: kappa is far from 0
+    shared = pair_types(name)
+    p, Contact, Ends = shared.precision, shared.Contact, shared.Ends
+    real, vec3, vec4, mat33 = p.real, p.vec3, p.vec4, p.mat33
 
     @wp.struct
     class Shapes:
@@ -54,11 +37,8 @@ def polygonal_types(name: str) -> SimpleNamespace:
         2 k + 1 and 2 k + 2; leaf j of 2^depth holds the faces from count j / 2^depth on.
         """
 
+        ends: Ends
         shape: wp.array2d(dtype=wp.int32)  # (pair, 2)
-        row: wp.array2d(dtype=wp.int32)  # (pair, 2) in motion, -1 where fixed
-        out: wp.array2d(dtype=wp.int32)  # (pair, 2) output row, -1 where fixed
-        named: wp.array(dtype=wp.int32)  # (pair,) 0 or 1: which of the two the channels speak of
-        both_move: wp.array(dtype=wp.int32)  # (pair,) 1: both move
         linear: wp.array(dtype=wp.int32)  # (pair,) 1: depth is linear between an element's corners
         radius: wp.array(dtype=real)  # [m], (pair,) of the first shape about its frame origin
         first_node: wp.array(dtype=wp.int32)  # (pair,)
@@ -67,28 +47,12 @@ def polygonal_types(name: str) -> SimpleNamespace:
         half: wp.array(dtype=vec3)  # [m], (node,) half sides
         reach: wp.array(dtype=real)  # [m], (pair,) depth up to which faces are looked for
         margin: wp.array(dtype=real)  # [m], (pair,) of relative motion a list lasts for
-        stick_speed: wp.array(dtype=real)  # [m/s], (pair,) v_T0
-        stiffest: wp.array(dtype=real)  # [N/m], (pair,) for which the step limit was found
         first_contact: wp.array(dtype=wp.int32)  # (pair,) in contacts: layer of the first x layer of the second
         layers: wp.array(dtype=wp.int32)  # (pair,) number of layers of the second shape
         contacts: wp.array(dtype=Contact)
         first_element: wp.array(dtype=wp.int32)  # (pair + 1,) in element lists and element states
         first_candidate: wp.array(dtype=wp.int32)  # (pair + 1,)
-        step: wp.array(dtype=real)  # [s], (1,)
         lanes: wp.int32  # threads that share a pair
-
-    @wp.struct
-    class Places:
-        """Pose and velocity of the first shape against the second, in the second's axes, of every pair."""
-
-        position: wp.array2d(dtype=vec3)  # [m], (world, pair)
-        rotation: wp.array2d(dtype=mat33)
-        velocity: wp.array2d(dtype=vec3)  # [m/s] of the first's frame origin
-        spin: wp.array2d(dtype=vec3)  # [rad/s]
-        centre: wp.array2d(dtype=vec3)  # [m] frame origin of the body moments are about
-        world_position: wp.array2d(dtype=vec3)  # [m] of the second shape
-        world_rotation: wp.array2d(dtype=mat33)
-        twist: wp.array2d(dtype=vec6)  # of the body that is implicit, world axes, when it was evaluated
 
     @wp.struct
     class Lists:
@@ -118,23 +82,7 @@ def polygonal_types(name: str) -> SimpleNamespace:
         anchor: wp.array2d(dtype=vec3)  # [m], (world, face of a pair) where the face's centre sticks, second's axes
         over: wp.array3d(dtype=wp.int32)  # (world, face of a pair, 3) 1 + face last met by its corners, 0: none
 
-    @wp.struct
-    class Sums:
-        """Of every pair: wrench on the first shape about `Places.centre`, in the second's axes, and what is shown."""
-
-        wrench: wp.array2d(dtype=vec6)  # (world, pair)
-        block: wp.array2d(dtype=mat66)  # (world, pair)
-        depth: wp.array2d(dtype=real)  # [m] greatest
-        area: wp.array2d(dtype=real)  # [m^2]
-        stiffness: wp.array2d(dtype=real)  # [N/m] normal
-        polygons: wp.array2d(dtype=wp.int32)
-        touched: wp.array2d(dtype=wp.int32)  # 1: the wrench or the block is not nil
-        flags: wp.array2d(dtype=wp.int32)  # kinds of status seen, bits
-        named_wrench: wp.array2d(dtype=vec6)  # on the named body about its frame origin, world axes, as applied
-        named_block: wp.array2d(dtype=mat66)
-        effective: wp.array2d(dtype=vec6)  # the same as the body really got it over the last step
-
     return SimpleNamespace(
-        precision=p, polygon=wp.types.vector(MOST_CORNERS, real), Contact=Contact, Shapes=Shapes, Pairs=Pairs,
-        Places=Places, Lists=Lists, Elements=Elements, Sums=Sums,
+        precision=p, polygon=wp.types.vector(MOST_CORNERS, real), Ends=Ends, Shapes=Shapes, Pairs=Pairs,
+        Places=shared.Places, Lists=Lists, Elements=Elements, Sums=shared.Sums,
     )  # fmt: skip

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import warp as wp
 
+from grouser.contact.pairs import pair_stages
 from grouser.contact.revolution import types as t
 from grouser.contact.revolution.placing import placing_stages
 from grouser.contact.revolution.pressing import pressing_stages
 from grouser.contact.revolution.searching import searching_stages
 from grouser.contact.revolution.section import section_stages
-from grouser.contact.rigid import rigid_stages
 
 
 def _module(name: str):
@@ -27,72 +27,15 @@ def revolution_kernels(name: str) -> SimpleNamespace:
     placing, pressing = placing_stages(name), pressing_stages(name)
     shape_up, search = section_stages(name).shape_up, searching_stages(name).search
     place_ahead, place_now = placing.place_ahead, placing.place_now
-    press, stick, in_world = pressing.press, pressing.stick, rigid_stages(name).in_world
-    poses, turns = placing.poses, placing.turns
+    press, stick = pressing.press, pressing.stick
+    shared = pair_stages(name)
+    gather, poses, turns = shared.gather, shared.poses, shared.turns
+    wrenches, blocks, statuses = shared.wrenches, shared.blocks, shared.statuses
     ty = t.revolution_types(name)
-    vec3, vec6, mat66 = ty.precision.vec3, ty.precision.vec6, ty.precision.mat66
     Sections, Rounds, Pairs, Places = ty.Sections, ty.Rounds, ty.Pairs, ty.Places
     Lists, Elements, Sums = ty.Lists, ty.Elements, ty.Sums
-    wrenches = wp.array2d(dtype=vec6)
-    blocks = wp.array2d(dtype=mat66)
-    statuses = wp.array2d(dtype=wp.int32)
     module = _module(f"grouser.contact.revolution.{name}")
     lanes_module = _module(f"grouser.contact.revolution.lanes.{name}")  # what runs on a CPU compiles without it
-
-    @wp.func
-    def worse(status: statuses, world: int, row: int, kind: int, pair: int):
-        """Keep the gravest status of a body."""
-        if row >= 0 and kind > status[world, row] % t.KINDS:
-            status[world, row] = kind + t.KINDS * pair
-
-    @wp.func
-    def gather(
-        pairs: Pairs, places: Places, sums: Sums, world: int,
-        wrench_out: wrenches, implicit_out: blocks, status_out: statuses,
-    ):  # fmt: skip
-        """Pair sums to the bodies of one world: exactly opposite wrenches, blocks for pairs with the ground."""
-        for row in range(wrench_out.shape[1]):
-            wrench_out[world, row] = vec6()
-            implicit_out[world, row] = mat66()
-            status_out[world, row] = 0
-        for pair in range(pairs.named.shape[0]):
-            one = pairs.out[pair, 0]
-            two = pairs.out[pair, 1]
-            named = vec6()
-            block = mat66()
-            if sums.touched[world, pair] == 1:
-                R = places.world_rotation[world, pair]
-                f = sums.wrench[world, pair]
-                force = R * vec3(f[0], f[1], f[2])
-                moment = R * vec3(f[3], f[4], f[5])
-                here = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
-                there = -here
-                if pairs.both_move[pair] == 1:
-                    shifted = moment + wp.cross(places.apart[world, pair], force)
-                    there = -vec6(force[0], force[1], force[2], shifted[0], shifted[1], shifted[2])
-                else:
-                    block = in_world(R, sums.block[world, pair])
-                if one >= 0:
-                    wrench_out[world, one] = wrench_out[world, one] + here
-                    implicit_out[world, one] = implicit_out[world, one] + block
-                if two >= 0:
-                    wrench_out[world, two] = wrench_out[world, two] + there
-                    implicit_out[world, two] = implicit_out[world, two] + block
-                named = wp.where(pairs.named[pair] == 0, here, there)
-            sums.named_wrench[world, pair] = named
-            sums.named_block[world, pair] = block
-            flags = sums.flags[world, pair]
-            kind = int(t.FINE)
-            if (flags & (1 << t.KAPPA)) != 0 and sums.said[world, pair] == 0:
-                kind = int(t.KAPPA)
-            if (flags & (1 << t.DEEP)) != 0:
-                kind = int(t.DEEP)
-            if pairs.both_move[pair] == 1 and sums.stiffness[world, pair] > pairs.stiffest[pair]:
-                kind = int(t.STIFF)
-            if (flags & (1 << t.LOST)) != 0:
-                kind = int(t.LOST)
-            worse(status_out, world, one, kind, pair)
-            worse(status_out, world, two, kind, pair)
 
     # ---- one thread a world ---------------------------------------------------------------------------
 
@@ -111,11 +54,11 @@ def revolution_kernels(name: str) -> SimpleNamespace:
         world = wp.tid()
         for surface in range(s.sign.shape[0]):
             shape_up(s, world, surface)
-        for pair in range(pairs.named.shape[0]):
+        for pair in range(pairs.ends.named.shape[0]):
             place_ahead(s, rounds, pairs, places, lists, e, sums, world, pair, position, rotation, velocity, spinning)
             search(s, rounds, pairs, places, lists, world, pair, 0)
             press(s, rounds, pairs, places, lists, e, sums, world, pair, 0)
-        gather(pairs, places, sums, world, wrench_out, implicit_out, status_out)
+        gather(pairs.ends, places, sums, world, wrench_out, implicit_out, status_out)
 
     @wp.kernel(module=module)
     def commit_world(
@@ -123,7 +66,7 @@ def revolution_kernels(name: str) -> SimpleNamespace:
         position: poses, rotation: turns, velocity: poses, spinning: poses,
     ):  # fmt: skip
         world = wp.tid()
-        for pair in range(pairs.named.shape[0]):
+        for pair in range(pairs.ends.named.shape[0]):
             place_now(rounds, pairs, places, sums, world, pair, position, rotation, velocity, spinning)
             stick(s, rounds, pairs, places, e, world, pair, 0)
         e.tick[world] = e.tick[world] + 1
@@ -157,7 +100,7 @@ def revolution_kernels(name: str) -> SimpleNamespace:
     def gather_worlds(
         pairs: Pairs, places: Places, sums: Sums, wrench_out: wrenches, implicit_out: blocks, status_out: statuses
     ):
-        gather(pairs, places, sums, wp.tid(), wrench_out, implicit_out, status_out)
+        gather(pairs.ends, places, sums, wp.tid(), wrench_out, implicit_out, status_out)
 
     @wp.kernel(module=lanes_module)
     def place_pairs_now(

@@ -48,8 +48,8 @@ def mapping_stages(name: str) -> SimpleNamespace:
         F.step_angle = real(TURN) / real(rounds.sectors[F.one])
         F.reach = pairs.reach[pair]
         F.slack = s.height[world, F.one] + s.height[world, F.two]
-        if pairs.both_move[pair] == 0:
-            F.ahead = pairs.step[0]
+        if pairs.ends.both_move[pair] == 0:
+            F.ahead = pairs.ends.step[0]
             F.slack += F.ahead * (wp.length(F.velocity) + pairs.radius[pair] * wp.length(F.spin))
         return F
 

@@ -12,7 +12,7 @@ import warp as wp
 
 from grouser.contact import explicit
 from grouser.contact.layers import contact_constants
-from grouser.contact.penalty import KAPPA_LIMIT
+from grouser.contact.pairs import DEEP, KAPPA, KINDS, LOST, STIFF, contact_table, make_places, make_sums
 from grouser.contact.revolution import types as t
 from grouser.contact.revolution.bodies import RevolutionBody, RevolutionPair
 from grouser.contact.revolution.kernels import revolution_kernels
@@ -27,13 +27,13 @@ MARGIN = 0.15  # of an element's mean length: relative motion a list of near ele
 GPU_LANES = 128  # threads that share a pair on a GPU
 PATCH = 8  # numbers of an element in the patch channel
 REASONS = {
-    t.KAPPA: ("in pair {pair!r} its material and the other's differ: |kappa| = {kappa:.2f}, and the layer model holds "
+    KAPPA: ("in pair {pair!r} its material and the other's differ: |kappa| = {kappa:.2f}, and the layer model holds "
               "for tangential contact near 0 only (003 eq. 3)", False),
-    t.DEEP: ("in pair {pair!r} it is deeper in the other than both layers are thick ({thickness:.3g} m), where the "
+    DEEP: ("in pair {pair!r} it is deeper in the other than both layers are thick ({thickness:.3g} m), where the "
              "theory ends", False),
-    t.STIFF: ("in pair {pair!r} its contact is stiffer than the step limit was found for ({stiffest:.3g} N/m): give "
+    STIFF: ("in pair {pair!r} its contact is stiffer than the step limit was found for ({stiffest:.3g} N/m): give "
               "the pair a larger largest_area", False),
-    t.LOST: ("in pair {pair!r} it is {reach:.3g} m deep in the other, as far as contact is looked for: the contact is "
+    LOST: ("in pair {pair!r} it is {reach:.3g} m deep in the other, as far as contact is looked for: the contact is "
              "lost", True),
 }  # fmt: skip
 
@@ -122,8 +122,9 @@ class RevolutionContact:
         self._step = wp.array([step], dtype=self.precision.real, device=self.device)
         self._first_element = np.cumsum([0] + [pair.order[0].elements for pair in self.pairs])
         self._sections, self._rounds, self._pairs = self._make_sections(), self._make_rounds(), self._make_pairs(rows)
+        sized = self.precision.name, (self.worlds, len(self.pairs)), self.device
         self._places, self._lists, self._elements, self._sums = (
-            self._make_places(), self._make_lists(), self._make_elements(), self._make_sums()
+            make_places(*sized), self._make_lists(), self._make_elements(), make_sums(*sized)
         )  # fmt: skip
         self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
         self._put_profiles(range(self.worlds))
@@ -179,39 +180,29 @@ class RevolutionContact:
         return host, host.numpy()
 
     def _make_pairs(self, rows: Sequence[int]):
-        q, order = self.types.Pairs(), [pair.order for pair in self.pairs]
+        q, ends, order = self.types.Pairs(), self.types.Ends(), [pair.order for pair in self.pairs]
         motion_row: dict[str | None, int] = dict(zip(self.bodies, rows, strict=True))
         out_row: dict[str | None, int] = {name: k for k, name in enumerate(self.bodies)}
         q.surface = self._indices([[self._index[side.name] for side in sides] for sides in order])
-        q.row = self._indices([[motion_row.get(side.body, -1) for side in sides] for sides in order])
-        q.out = self._indices([[out_row.get(side.body, -1) for side in sides] for sides in order])
+        ends.row = self._indices([[motion_row.get(side.body, -1) for side in sides] for sides in order])
+        ends.out = self._indices([[out_row.get(side.body, -1) for side in sides] for sides in order])
         named = [pair.b if pair.a.body is None else pair.a for pair in self.pairs]
-        q.named = self._indices([sides.index(side) for sides, side in zip(order, named, strict=True)])
-        q.both_move = self._indices([pair.moves for pair in self.pairs])
+        ends.named = self._indices([sides.index(side) for sides, side in zip(order, named, strict=True)])
+        ends.both_move = self._indices([pair.moves for pair in self.pairs])
         q.radius = self._reals([sides[0].radius for sides in order])
         q.reach = self._reals(self.reach)
         q.margin = self._reals([MARGIN * sides[0].edge for sides in order])
-        q.stick_speed = self._reals([
+        ends.stick_speed = self._reals([
             max(layer.stick_speed for side in sides for layer in side.layers) for sides in order
         ])  # fmt: skip
-        q.stiffest = self._reals(np.minimum(self._stiffest, np.finfo(self.precision.numpy).max))
+        ends.stiffest = self._reals(np.minimum(self._stiffest, np.finfo(self.precision.numpy).max))
         q.first_contact = self._indices(np.cumsum([0] + [len(entry) for entry in self._laws])[:-1])
         q.layers = self._indices([len(sides[1].layers) for sides in order])
-        table: Any = np.zeros(sum(map(len, self._laws)), dtype=self.types.Contact.numpy_dtype())
-        for k, law in enumerate(law for entry in self._laws for law in entry):
-            for key in ("c", "d", "c_t", "d_t", "s_d0", "mu_stick", "mu_slip", "thickness"):
-                table[key][k] = law[key]
-            table["far"][k] = abs(law["kappa"]) > KAPPA_LIMIT
-        q.contacts = wp.array(table, dtype=self.types.Contact, device=self.device)
+        q.contacts = contact_table(self.precision.name, [law for entry in self._laws for law in entry], self.device)
         q.first_element = self._indices(self._first_element)
-        q.step, q.lanes = self._step, self.lanes
+        ends.step, q.lanes = self._step, self.lanes
+        q.ends = ends
         return q
-
-    def _make_places(self):
-        a, p, n = self.types.Places(), self.precision, len(self.pairs)
-        a.position, a.velocity, a.spin, a.centre, a.apart, a.world_position = self._zeros(n, *[p.vec3] * 6)
-        a.rotation, a.world_rotation, a.twist = self._zeros(n, p.mat33, p.mat33, p.vec6)
-        return a
 
     def _make_lists(self):
         a, p, n, pairs = self.types.Lists(), self.precision, int(self._first_element[-1]), len(self.pairs)
@@ -231,14 +222,6 @@ class RevolutionContact:
         a.area, a.load = self._zeros(n, p.real, p.real)
         a.normal, a.centre, a.carry, a.anchor = self._zeros(n, *[p.vec3] * 4)
         (a.tangential,) = self._zeros(n, p.vec4)
-        return a
-
-    def _make_sums(self):
-        a, p, n = self.types.Sums(), self.precision, len(self.pairs)
-        a.wrench, a.named_wrench, a.effective = self._zeros(n, *[p.vec6] * 3)
-        a.block, a.named_block = self._zeros(n, p.mat66, p.mat66)
-        a.depth, a.area, a.stiffness = self._zeros(n, *[p.real] * 3)
-        a.polygons, a.touched, a.flags, a.said = self._zeros(n, *[wp.int32] * 4)
         return a
 
     # ---- shapes that change ---------------------------------------------------------------------------
@@ -356,7 +339,7 @@ class RevolutionContact:
     # ---- state, channels ------------------------------------------------------------------------------
 
     def explain(self, code: int) -> tuple[str, bool]:
-        kind, k = code % t.KINDS, code // t.KINDS
+        kind, k = code % KINDS, code // KINDS
         reason, fatal = REASONS[kind]
         entry = self._laws[k]
         return reason.format(

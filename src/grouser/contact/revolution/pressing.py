@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import warp as wp
 
 from grouser.contact import penalty
+from grouser.contact.pairs import DEEP, FREE, KAPPA, LOST, pair_stages
 from grouser.contact.revolution import laws
 from grouser.contact.revolution import types as t
 from grouser.contact.revolution.mapping import mapping_stages
@@ -20,6 +21,7 @@ def pressing_stages(name: str) -> SimpleNamespace:
     stages = mapping_stages(name)
     frame, map_middle, map_part, lines_of = stages.frame, stages.map_middle, stages.map_part, stages.lines_of
     assemble = rigid_stages(name).assemble
+    rub, hold = pair_stages(name).rub, pair_stages(name).hold
     ty = t.revolution_types(name)
     p = ty.precision
     real, vec3, vec4, vec6 = p.real, p.vec3, p.vec4, p.vec6
@@ -66,11 +68,11 @@ def pressing_stages(name: str) -> SimpleNamespace:
         deep = part.peak + ahead * out
         touch.deepest = wp.max(touch.deepest, deep)
         if deep > law.thickness:
-            touch.flags = touch.flags | (1 << t.DEEP)
+            touch.flags = touch.flags | (1 << DEEP)
         if deep > real(NEARLY_LOST) * reach:
-            touch.flags = touch.flags | (1 << t.LOST)
+            touch.flags = touch.flags | (1 << LOST)
         if law.far == 1:
-            touch.flags = touch.flags | (1 << t.KAPPA)
+            touch.flags = touch.flags | (1 << KAPPA)
         return touch
 
     @wp.func
@@ -114,28 +116,6 @@ def pressing_stages(name: str) -> SimpleNamespace:
                     if touch.weight > real(0.0):
                         block = stiffen(block, part.point - F.centre, part.normal, touch.weight)
         return touch, block
-
-    @wp.func
-    def rub(
-        normal: vec3, law: vec4, way: vec3, mid_velocity: vec3, velocity: vec3, state: int, stick_speed: real,
-        ahead: real,
-    ):  # fmt: skip
-        """Friction of an element and its weight in B, 000 eq. 2; `way` from the point where it sticks, if it does."""
-        xi = way
-        if state == t.FREE:
-            xi = ahead * mid_velocity
-        xi = xi - wp.dot(xi, normal) * normal
-        v = velocity - wp.dot(velocity, normal) * normal
-        speed = wp.length(v)
-        slipping = wp.where(state == t.SLIPPING, 1, 0)
-        limit = penalty.friction_limit(slipping, speed, stick_speed, law[2], law[3])
-        drag, slips = penalty.friction(law[0] * xi + law[1] * v, limit, law[3])
-        weight = ahead * law[0] + law[1]
-        if slips == 1:
-            weight = penalty.grip(weight, law[3], speed)
-        if law[2] <= real(0.0):  # no friction, no grip, however slow
-            weight = real(0.0)
-        return drag, ahead * weight
 
     @wp.func
     def press(
@@ -201,7 +181,7 @@ def pressing_stages(name: str) -> SimpleNamespace:
                     block = stiffen(block, part.point - F.centre, part.normal, touch.weight)
             if touch.load > zero:
                 own = natural(base + element)
-                state = int(t.FREE)
+                state = int(FREE)
                 if e.seen[world, own] == e.tick[world]:
                     state = e.state[world, own]
                 normal = wp.normalize(touch.pressed)
@@ -213,7 +193,7 @@ def pressing_stages(name: str) -> SimpleNamespace:
                 carried = F.velocity + grow[0] * e_r + grow[1] * F.Rz - drift
                 drag, weight = rub(
                     normal, touch.tangential, F.at + arm - e.anchor[world, own], carried + wp.cross(F.spin, arm),
-                    carried + wp.cross(F.spin, point - F.at), state, pairs.stick_speed[pair], F.ahead,
+                    carried + wp.cross(F.spin, point - F.at), state, pairs.ends.stick_speed[pair], F.ahead,
                 )  # fmt: skip
                 lever = point - F.centre
                 force += drag
@@ -254,7 +234,7 @@ def pressing_stages(name: str) -> SimpleNamespace:
     @wp.func
     def stick(s: Sections, rounds: Rounds, pairs: Pairs, places: Places, e: Elements, world: int, pair: int, lane: int):
         """Stick points after the step: stay, follow the slip, or begin; 000 eq. 2 with return mapping."""
-        h = pairs.step[0]
+        h = pairs.ends.step[0]
         at = places.position[world, pair]
         R = places.rotation[world, pair]
         velocity = places.velocity[world, pair]
@@ -276,22 +256,15 @@ def pressing_stages(name: str) -> SimpleNamespace:
             mid = at + arm
             carry = e.carry[world, slot]
             v = velocity + wp.cross(spin, arm) + R * vec3(grow[0] * a[0], grow[0] * a[1], grow[1]) - carry
-            normal = e.normal[world, slot]
-            v = v - wp.dot(v, normal) * normal
-            state = int(t.FREE)
+            state = int(FREE)
             if e.seen[world, own] == tick:
                 state = e.state[world, own]
-            way = h * v
-            if state != t.FREE:
-                way = mid - e.anchor[world, own] - h * carry
-                way = way - wp.dot(way, normal) * normal
-            law = e.tangential[world, slot]
-            trial = law[0] * way + law[1] * v
-            slipping = wp.where(state == t.SLIPPING, 1, 0)
-            limit = penalty.friction_limit(slipping, wp.length(v), pairs.stick_speed[pair], law[2], law[3])
-            kept, slips = penalty.elastic_way(way, trial, limit, law[3], law[0])
-            e.anchor[world, own] = mid - kept
-            e.state[world, own] = wp.where(slips == 1, int(t.SLIPPING), int(t.STUCK))
+            anchor, state = hold(
+                e.normal[world, slot], e.tangential[world, slot], mid, e.anchor[world, own], v, carry, state,
+                pairs.ends.stick_speed[pair], h,
+            )  # fmt: skip
+            e.anchor[world, own] = anchor
+            e.state[world, own] = state
             e.seen[world, own] = tick + 1
 
     return SimpleNamespace(press=press, stick=stick)

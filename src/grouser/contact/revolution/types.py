@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import warp as wp
 
 from grouser.contact.clipping import MOST_CORNERS
-from grouser.precision import precision
+from grouser.contact.pairs import pair_types
 
 BLOCK = 4  # lines of a section that share a box
 ARC = 4  # sectors that make a patch with a block
@@ -16,30 +16,13 @@ ACTIVE, MAPPED = range(2)  # columns of Elements.counts
 COUNTS = 2
 LISTED, STALE, ASLEEP, TESTS, SEARCHES = range(5)  # columns of Lists.counts
 LIST_COUNTS = 5
-FREE, STUCK, SLIPPING = 0, 1, 2  # states of an element
-# kinds of status in order of severity; a code is kind + KINDS * pair
-FINE, KAPPA, DEEP, STIFF, LOST = range(5)
-KINDS = 8
 
 
 @cache
 def revolution_types(name: str) -> SimpleNamespace:
-    p = precision(name)
-    real, vec2, vec3, vec4, vec6, mat33, mat66 = p.real, p.vec2, p.vec3, p.vec4, p.vec6, p.mat33, p.mat66
-
-    @wp.struct
-    class Contact:
-        """Two layers in contact; symbols of penalty.py, per unit of area."""
-
-        c: real  # [Pa/m]
-        d: real  # [Pa s/m]
-        c_t: real  # [Pa/m]
-        d_t: real  # [Pa s/m]
-        s_d0: real  # [m]
-        mu_stick: real
-        mu_slip: real
-        thickness: real  # [m] of both layers
-        far: wp.int32  # 1: kappa is far from 0
+    shared = pair_types(name)
+    p, Contact, Ends = shared.precision, shared.Contact, shared.Ends
+    real, vec2, vec3, vec4, mat33 = p.real, p.vec2, p.vec3, p.vec4, p.mat33
 
     @wp.struct
     class Line:
@@ -101,36 +84,16 @@ def revolution_types(name: str) -> SimpleNamespace:
     class Pairs:
         """Who may touch whom. The first surface carries the elements, they are mapped to the second."""
 
+        ends: Ends
         surface: wp.array2d(dtype=wp.int32)  # (pair, 2)
-        row: wp.array2d(dtype=wp.int32)  # (pair, 2) in motion, -1 where fixed
-        out: wp.array2d(dtype=wp.int32)  # (pair, 2) output row, -1 where fixed
-        named: wp.array(dtype=wp.int32)  # (pair,) 0 or 1: which of the two the channels speak of
-        both_move: wp.array(dtype=wp.int32)  # (pair,) 1: both move
         radius: wp.array(dtype=real)  # [m], (pair,) of the first surface about its origin
         margin: wp.array(dtype=real)  # [m], (pair,) of motion a list of near elements lasts for
         reach: wp.array(dtype=real)  # [m], (pair,) depth up to which contact is looked for
-        stick_speed: wp.array(dtype=real)  # [m/s], (pair,) v_T0
-        stiffest: wp.array(dtype=real)  # [N/m], (pair,) for which the step limit was found
         first_contact: wp.array(dtype=wp.int32)  # (pair,) in contacts: layer of the first x layer of the second
         layers: wp.array(dtype=wp.int32)  # (pair,) number of layers of the second surface
         contacts: wp.array(dtype=Contact)
         first_element: wp.array(dtype=wp.int32)  # (pair + 1,)
-        step: wp.array(dtype=real)  # [s], (1,)
         lanes: wp.int32  # threads that share a pair
-
-    @wp.struct
-    class Places:
-        """Pose and velocity of the first surface against the second, in the second's axes, of every pair."""
-
-        position: wp.array2d(dtype=vec3)  # [m], (world, pair)
-        rotation: wp.array2d(dtype=mat33)
-        velocity: wp.array2d(dtype=vec3)  # [m/s] of the first's origin
-        spin: wp.array2d(dtype=vec3)  # [rad/s]
-        centre: wp.array2d(dtype=vec3)  # [m] frame origin of the body moments are about
-        apart: wp.array2d(dtype=vec3)  # [m] from the second body's frame origin to that of the first, world axes
-        world_position: wp.array2d(dtype=vec3)  # [m] of the second surface
-        world_rotation: wp.array2d(dtype=mat33)
-        twist: wp.array2d(dtype=vec6)  # of the body that is implicit, world axes, when it was evaluated
 
     @wp.struct
     class Lists:
@@ -167,23 +130,6 @@ def revolution_types(name: str) -> SimpleNamespace:
         state: wp.array2d(dtype=wp.int32)  # (world, element) FREE, STUCK or SLIPPING, as of `seen`
         seen: wp.array2d(dtype=wp.int32)  # (world, element) tick at which it was in contact last
         anchor: wp.array2d(dtype=vec3)  # [m], (world, element) where its middle sticks, second's axes
-
-    @wp.struct
-    class Sums:
-        """Of every pair: wrench on the first surface about `Places.centre`, in the second's axes, and what is shown."""
-
-        wrench: wp.array2d(dtype=vec6)  # (world, pair)
-        block: wp.array2d(dtype=mat66)
-        depth: wp.array2d(dtype=real)  # [m] greatest
-        area: wp.array2d(dtype=real)  # [m^2]
-        stiffness: wp.array2d(dtype=real)  # [N/m] normal
-        polygons: wp.array2d(dtype=wp.int32)
-        touched: wp.array2d(dtype=wp.int32)  # 1: the wrench or the block is not nil
-        flags: wp.array2d(dtype=wp.int32)  # kinds of status seen, bits
-        said: wp.array2d(dtype=wp.int32)  # 1: kappa has been spoken of
-        named_wrench: wp.array2d(dtype=vec6)  # on the named body about its frame origin, world axes, as applied
-        named_block: wp.array2d(dtype=mat66)
-        effective: wp.array2d(dtype=vec6)  # the same as the body really got it over the last step
 
     @wp.struct
     class Frame:
@@ -258,8 +204,7 @@ def revolution_types(name: str) -> SimpleNamespace:
         turn: mat33
 
     return SimpleNamespace(
-        precision=p, polygon=wp.types.vector(MOST_CORNERS, real), Contact=Contact, Sections=Sections, Rounds=Rounds,
-        Pairs=Pairs, Lists=Lists,
-        Places=Places, Elements=Elements, Sums=Sums, Frame=Frame, Line=Line, Near=Near, Part=Part, Touch=Touch,
-        Block=Block,
+        precision=p, polygon=wp.types.vector(MOST_CORNERS, real), Contact=Contact, Ends=Ends, Sections=Sections,
+        Rounds=Rounds, Pairs=Pairs, Lists=Lists, Places=shared.Places, Elements=Elements, Sums=shared.Sums,
+        Frame=Frame, Line=Line, Near=Near, Part=Part, Touch=Touch, Block=Block,
     )  # fmt: skip
