@@ -44,6 +44,12 @@ def test_compare_names_what_differs(tmp_path, capsys):
     assert ("setting", "slip") not in lines
     assert "\N{MINUS SIGN}200 %" in lines["metric", "end_m"]
     assert "at t = 1 s" in lines["channel", "ball/x"]
+    assert ("channels:", "largest") in lines
+
+
+def test_compare_of_folders_without_a_run(tmp_path, capsys):
+    assert status(["compare", str(tmp_path), str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: neither recording.h5 nor summary.json there")
 
 
 def test_report_can_be_drawn_again(tmp_path, capsys):

@@ -68,9 +68,7 @@ def test_the_topmost_surface_counts():
 
 
 def test_a_spacing_with_more_nodes_than_memory_is_refused():
-    with pytest.raises(
-        InputError, match=r"'mesh': spacing = 1e-05 m gives 200001 x 200001 nodes"
-    ):
+    with pytest.raises(InputError, match=r"'mesh': spacing = 1e-05 m gives 200001 x 200001 nodes"):
         terrain.from_mesh(surface(tilted, nodes=3), 1e-5)
 
 

@@ -120,7 +120,10 @@ def compare(first: Path, second: Path) -> int:
     from grouser.report import compare as compared
     from grouser.report import table
 
-    print(table(compared(first, second)))
+    rows = compared(first, second)
+    print(table(rows))
+    if any(row.kind == "channel" for row in rows):
+        print("channels: largest magnitudes, and the largest difference at equal times")
     return 0
 
 

@@ -57,6 +57,8 @@ def _summary(path: Path) -> dict[str, Any]:
         with Recording(recorded) as recording:
             return summarise(recording)
     if path.is_dir():
+        if not (path / "summary.json").is_file():
+            raise InputError(f"{path}: neither recording.h5 nor summary.json there: allowed is the folder of a run")
         path = path / "summary.json"
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
