@@ -3,6 +3,7 @@
 import re
 import shlex
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,15 @@ def test_the_commands_of_the_pages_are_found():
     """Guards the test above: it looks at what it should."""
     assert any(line.startswith("grouser run --robot") for line in command_lines())
     assert len(command_lines()) > 15
+
+
+def test_every_dependency_has_its_reason():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {key: value for key, value in project["optional-dependencies"].items() if key != "dev"}
+    packages = [re.split(r"[=<>\[]", line)[0] for line in sum(extras.values(), project["dependencies"])]
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("## Dependencies")[1]
+    named = set(re.findall(r"[\w.-]+", " ".join(re.findall(r"^\| ([^|]*) \|", page, re.MULTILINE))))
+    assert set(packages) <= named
 
 
 def test_make_targets_and_scripts_exist():
