@@ -7,11 +7,13 @@ Whoever comes first does the work: a caller who is done with his own finds the r
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -138,6 +140,17 @@ class Worker:
         self._desk.ring()
 
 
+def step_aside(thread: int, cores: set[int]) -> None:
+    """Leave the core on which another thread runs, where that can be known: two that never sleep may else share it."""
+    try:
+        said = Path(f"/proc/self/task/{thread}/stat").read_text(encoding="ascii")
+        core = int(said.rpartition(")")[2].split()[36])
+        others = cores - {core} or set(range(os.cpu_count() or 1)) - {core}
+        os.sched_setaffinity(0, others)
+    except (OSError, AttributeError, IndexError, ValueError):
+        return
+
+
 @dataclass(frozen=True)
 class _Work:
     """What the thread repeats; the launches hold their arrays."""
@@ -151,6 +164,8 @@ class _Desk:
     """What the thread knows."""
 
     def __init__(self) -> None:
+        self._owner = threading.get_native_id()
+        self._cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
         self._bell, self._asleep, self._closed = threading.Event(), False, False
         self.work: _Work | None = None
 
@@ -165,6 +180,7 @@ class _Desk:
     def serve(self) -> None:
         """Watch and serve for many rounds; sleep where nothing came."""
         while not self._closed:
+            step_aside(self._owner, self._cores)
             work = self.work
             before = work.post[TAKEN] if work else 0
             if work:
