@@ -86,6 +86,23 @@ def test_it_is_chosen_where_the_other_surface_hardly_bends_across_an_element():
     assert chosen(ball(0.1, 5), fine, depth="exact") == "exact"
 
 
+def test_two_flat_plates_at_different_heights_are_cut():
+    """Between two open pieces the surface is not known: linear depth would lay a ramp over the step, and jump to it."""
+    low = shape(plane(0.1).vertices + np.array([0.2, 0, -3e-4]), plane(0.1).triangles, SOFT, name="low")
+    plates = merged([plane(0.1), low])
+    body = ball(0.1, 4)
+    assert on_ground(body, plates).module.depth_between(0) == "exact"
+    jumps = {}
+    for mode in (None, "linear"):
+        rig = on_ground(body, plates, elements="body", depth=mode, friction=(0.0, 0.0))
+        for steps in (401, 1601):
+            way = np.linspace(0.1, 0.11, steps)
+            force = np.array([rest(rig, (x, 0.0007, 0.099)).wrench[0, 0, :3] for x in way])
+            jumps[mode, steps] = np.linalg.norm(np.diff(force, axis=0), axis=1).max() / force[:, 2].mean()
+    assert jumps[None, 1601] < 0.3 * jumps[None, 401]
+    assert jumps["linear", 1601] > 0.1
+
+
 def test_elements_larger_than_the_patch_are_cut():
     """A coarse face on a fine ball: by its corners alone it would not touch."""
     ball_ = ball_cap(0.1, 0.02, 60, SOFT)

@@ -81,11 +81,17 @@ class PolygonalModule:
         ]
 
     def depth_between(self, k: int) -> str:
-        """How depth is found in pair k: linear where the other surface hardly bends across an element."""
+        """How depth is found in pair k: linear where the other surface hardly bends across an element.
+
+        An open one must be in one piece: between two the surface is not known.
+        """
+        if self.pairs[k].depth:
+            return self.pairs[k].depth
         elements, other = (self.shapes[name] for name in self._order[k])
         bend = other.sharpest * max(1.0, elements.longest / other.edge)  # [rad] across an element
-        flat = bend * elements.longest / 8 < FLAT * min(law["thickness"] for law in self._laws[k])
-        return self.pairs[k].depth or (LINEAR if flat else EXACT)
+        if bend * elements.longest / 8 >= FLAT * min(law["thickness"] for law in self._laws[k]):
+            return EXACT
+        return LINEAR if other.closed or other.pieces == 1 else EXACT
 
     def moves(self, pair: Pair) -> bool:
         """Whether both of a pair are bodies."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from grouser.contact.layers import Layer
 from grouser.contact.polygonal.mesh_checks import (
+    count_pieces,
     double_area,
     is_closed,
     neighbours,
@@ -45,7 +46,7 @@ class Shape:
         """[m], (face, 3, 3)."""
         return self.vertices[self.triangles]
 
-    @property
+    @cached_property
     def normals(self) -> np.ndarray:
         """(face, 3) outward, of length 1."""
         a, b, c = self.corners.transpose(1, 0, 2)
@@ -57,13 +58,13 @@ class Shape:
         """Greatest distance [m] of a vertex from the frame origin."""
         return float(np.linalg.norm(self.vertices, axis=1).max())
 
-    @property
+    @cached_property
     def edge(self) -> float:
         """Mean length [m] of the edges."""
         corners = self.corners
         return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean())
 
-    @property
+    @cached_property
     def longest(self) -> float:
         """Length [m] of the longest edge."""
         corners = self.corners
@@ -75,6 +76,11 @@ class Shape:
         one, two = neighbours(self.triangles)
         cosine = np.einsum("ij,ij->i", self.normals[one], self.normals[two])
         return float(np.arccos(np.clip(cosine, -1, 1)).max(initial=0.0))
+
+    @cached_property
+    def pieces(self) -> int:
+        """Number of parts that no edge joins."""
+        return count_pieces(self.triangles)
 
     @property
     def broadest(self) -> float:
