@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
-from page import FIGURES, number, publish, quiet, table
+from page import FIGURES, ROOT, number, publish, quiet, table
 from PIL import Image
 
 import grouser
 from grouser.scenarios import multi_pass as mp
 from grouser.terrain import soil
 
+sys.path.insert(0, str(ROOT))
 RUNS = {
     "as it stands": {},
     "5 mm grid": {"spacing": 0.005},
@@ -44,8 +46,20 @@ def main() -> int:
                     keep_pictures(outcome.folder / "figures")
     head = ["run", "eq. 29: χ = 0", "χ = 0.5", "difference", "loose cover: χ = 0", "χ = 0.5", "difference",
             "lugs: ripple N", "smooth: ripple N"]  # fmt: skip
-    publish({"multi-pass": table(head, rows), "multi-pass-ruts": ruts}, write)
+    publish({"multi-pass": table(head, rows), "multi-pass-ruts": ruts, "multi-pass-lugs": lug_table()}, write)
     return 0
+
+
+def lug_table() -> str:
+    """Ripple of a leader without friction in soil that is only compacted, against the law of the lugs."""
+    from tests.scenarios.test_multi_pass import ripples_of_a_leader
+
+    rows = []
+    for spacing in (0.01, 0.005):
+        with tempfile.TemporaryDirectory() as folder:
+            values = ripples_of_a_leader(Path(folder), spacing)
+            rows.append([f"{1e3 * spacing:g} mm", *(number(value, 2) for value in values)])
+    return table(["grid", "bars one by one, N", "lugged leader, N", "smooth leader, N"], rows)
 
 
 def ratios(m: dict) -> list[str]:
