@@ -31,14 +31,19 @@ SYMMETRIC, POSITIVE = 1e-13, 1e-12  # sums of outer products, in another order a
 SINGLE = 2e-4  # of the largest force: float32 round-off of depth, 6e-8 x 0.1 m of 1e-3 m, and of the area at the border
 
 
+@pytest.fixture(params=["linear", "exact"])
+def depth(request):
+    return request.param
+
+
 def rolling(body, **more):
     return on_ground(body, plane(layer=GRIPPY), **more)
 
 
 @pytest.mark.parametrize("body", [box((0.03, 0.02, 0.01), longest_edge=0.01), ball_cap(R, 0.02, 40)])
-def test_the_implicit_matrix_at_rest_is_the_derivative_of_the_wrench(body):
+def test_the_implicit_matrix_at_rest_is_the_derivative_of_the_wrench(body, depth):
     height = {"box": 0.01, "ball": R}[body.name]
-    rig = rest(rolling(body), (0.0013, 0.0021, height - DEPTH), quaternion([0.002, 0.001, 0.3]))
+    rig = rest(rolling(body, depth=depth), (0.0013, 0.0021, height - DEPTH), quaternion([0.002, 0.001, 0.3]))
     rig.advance()  # now it sticks
     check = check_implicit(rig, length=LENGTH)
     assert check.B[2, 2] > 0
@@ -178,36 +183,36 @@ def run(motions, count, lanes=None, **where):
     return np.stack(wrenches), rig.implicit[:, 0]
 
 
-def test_16_worlds_are_16_runs_bit_for_bit():
+def test_16_worlds_are_16_runs_bit_for_bit(depth):
     motions = different_motions(16)
-    together = run(motions, 12)
+    together = run(motions, 12, depth=depth)
     assert (np.abs(together[0]).max(axis=(0, 2)) > 1).sum() > 8
     for world, motion in enumerate(motions):
-        alone = run([motion], 12)
+        alone = run([motion], 12, depth=depth)
         np.testing.assert_array_equal(together[0][:, world], alone[0][:, 0])
         np.testing.assert_array_equal(together[1][world], alone[1][0])
 
 
-def test_threads_that_share_a_pair_find_what_one_finds():
+def test_threads_that_share_a_pair_find_what_one_finds(depth):
     """As on a GPU; sums are taken in another order."""
     motions = different_motions(4)
-    one, many = run(motions, 12), run(motions, 12, lanes=16)
+    one, many = run(motions, 12, depth=depth), run(motions, 12, lanes=16, depth=depth)
     for a, b in zip(one, many, strict=True):
         np.testing.assert_allclose(b, a, atol=ROUND_OFF * np.abs(a).max())
 
 
-def test_float32_follows_float64():
+def test_float32_follows_float64(depth):
     motions = different_motions(6)
-    double, single = run(motions, 30)[0], run(motions, 30, dtype="float32")[0]
+    double, single = (run(motions, 30, dtype=dtype, depth=depth)[0] for dtype in ("float64", "float32"))
     assert np.abs(single - double).max() < SINGLE * np.abs(double).max()
 
 
-def test_a_list_that_lasts_gives_what_a_fresh_one_gives():
+def test_a_list_that_lasts_gives_what_a_fresh_one_gives(depth):
     """Rolling over several lists: the same as one made for every step."""
     motion = SteadyMotion((0.003, 0.002, R - DEPTH), velocity=(0.1, 0, 0), spin=(0, 1, 0))
     forces, searches = [], []
     for margin in (None, 1e-9):
-        rig, seen = rolling(ball(R, 4), margin=margin), []
+        rig, seen = rolling(ball(R, 4), margin=margin, depth=depth), []
         rig.follow(motion, 100, lambda rig=rig, seen=seen: seen.append(rig.wrench[0, 0]))
         forces.append(np.array(seen))
         searches.append(rig.module.searches()[0, 0])
