@@ -102,6 +102,17 @@ def test_map_of_sinkage(recording):
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_aspect()) == ("x [m]", "y [m]", 1.0)
 
 
+@pytest.mark.parametrize("top", [0.2, 1.4])
+def test_labels_of_a_map_are_not_cut_off(recording, tmp_path, monkeypatch, top):
+    """Whatever its shape: nothing is drawn on the picture's own edge."""
+    figure = {**FIGURE["ruts"], "region": [-1.0, 1.45, -0.85, top]}
+    monkeypatch.setitem(recording.header, "figures", [figure])
+    with Image.open(draw_figures(recording, tmp_path)[0]) as picture:
+        pixels = np.asarray(picture.convert("L"))
+    for side in (pixels[:, 0], pixels[:, -1], pixels[0], pixels[-1]):
+        assert (side == pixels[0, 0]).all()
+
+
 def test_map_at_a_time_shows_that_time(recording):
     axes = draw(recording, {**FIGURE["ground"], "time": 5.0}).axes[0]
     np.testing.assert_array_equal(axes.images[0].get_array(), recording.surface_at(5.0)[2])

@@ -51,6 +51,8 @@ def draw_figures(recording: Recording, directory: str | Path) -> list[Path]:
         drawn = draw(recording, figure)
         FigureCanvasAgg(drawn)
         with mpl.rc_context(STYLE):  # ticks are made when the figure is saved
+            if figure.get("kind") == "map":
+                drawn.draw_without_rendering()  # the room it leaves for ticks is known once they have been made
             drawn.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
     return paths
 
