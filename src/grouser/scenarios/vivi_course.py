@@ -5,19 +5,22 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import mujoco
 import numpy as np
 import pydantic
+import warp as wp
 
 from grouser.control import Cdta, SpeedController, UserController, VehicleSensors, axles_of
 from grouser.drive import BatteryPack
+from grouser.launches import Launches
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.robots.vehicle import Vehicle, add_ground
 from grouser.robots.vehicle import build as build_vehicle
+from grouser.scenarios.course_kernels import QUANTITIES, look
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import metric
 from grouser.scenarios.vehicle_choice import PAPER, OnWheels
@@ -96,6 +99,7 @@ def build(s: Course, terrain: ElevationGrid, settled: float = 0.0) -> Simulation
     spec.modelname = "course"
     spec.option.gravity = [0, 0, -s.gravity]
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # a tree of a few geoms costs more than it saves
     add_ground(spec, terrain)
     modules, controllers = [], []
     for k, (name, kind) in enumerate(zip(s.names, s.controllers, strict=True)):
@@ -113,6 +117,10 @@ def build(s: Course, terrain: ElevationGrid, settled: float = 0.0) -> Simulation
         sensors = VehicleSensors(module, drives, f"{prefix}chassis", pack)
         controllers += [_controller(kind, s, v, sensors, drives, prefix), pack]
     sim = Simulation(spec, modules, controllers=controllers, step=s.step)
+    if len(modules) == 1:  # nothing but the ground can be met
+        body = sim.model.body(f"{s.names[0]}_chassis").id
+        masks = [sim.model.body_contype[body : body + 1], sim.model.body_conaffinity[body : body + 1]]
+        modules[0].watch_chassis(v.chassis.middle, v.chassis.size / 2, masks)
     for channel in _channels(sim, s, controllers[1::2]):
         sim.add_channel(channel)
     return sim
@@ -135,32 +143,28 @@ def _controller(kind: str, s: Course, v: Vehicle, sensors: VehicleSensors, drive
 
 
 def _channels(sim: Simulation, s: Course, packs: list[BatteryPack]) -> list[Channel]:
-    d, names, count = sim.data, s.names, len(s.names)
-    bodies = np.array([sim.model.body(f"{name}_chassis").id for name in names])
-    roots = np.array([sim.model.jnt_dofadr[sim.model.body_jntadr[b]] for b in bodies])
+    d, count = sim.data, len(s.names)
+    values = np.zeros((len(QUANTITIES), count))
+    seen = _view(values, wp.float64)
 
-    units = {
-        "speed": "m/s", "power": "W", "energy": "J", "battery_current": "A", "upright": "1", "pitch_deg": "deg",
-        "distance": "m", "height": "m",
-    }  # fmt: skip
-    values = np.zeros((len(units), 1, count))
-    seen = [(d.qvel[root : root + 3], d.xmat[body], d.xpos[body]) for root, body in zip(roots, bodies, strict=True)]
+    def record(launch: Callable[..., Any]) -> None:
+        moving = [_view(d.qvel, wp.float64), _view(d.xmat.reshape(-1, 3, 3), wp.mat33d), _view(d.xpos, wp.vec3d)]
+        for k, (name, pack) in enumerate(zip(s.names, packs, strict=True)):
+            body = sim.model.body(f"{name}_chassis").id
+            root = int(sim.model.jnt_dofadr[sim.model.body_jntadr[body]])
+            drawn = [_view(values, wp.float64) for values in (pack.power, pack.energy, pack.total)]
+            launch(look, 1, [k, body, root, *moving, *drawn, seen])
 
-    def look() -> None:
-        for k, ((velocity, axes, place), pack) in enumerate(zip(seen, packs, strict=True)):
-            x, y, z = velocity.tolist()
-            turned, at = axes.tolist(), place.tolist()
-            forward, rising, up = turned[0::3], min(max(turned[6], -1.0), 1.0), turned[8]
-            values[:, 0, k] = (
-                x * forward[0] + y * forward[1] + z * forward[2],  # of the centre of mass, along the chassis
-                sum(max(power, 0.0) for power in pack.power[0].tolist()),
-                pack.energy[0], pack.total[0], up, math.degrees(math.asin(rising)), at[0], at[2],
-            )  # fmt: skip
-
+    refresh = Launches(record).run
     return [
-        Channel(f"course/{name}", unit, (count,), "", labels=names, source=values[k], refresh=look)
-        for k, (name, unit) in enumerate(units.items())
+        Channel(f"course/{name}", unit, (count,), "", labels=s.names, source=values[k : k + 1], refresh=refresh)
+        for k, (name, unit) in enumerate(QUANTITIES.items())
     ]
+
+
+def _view(values: np.ndarray, kind: Any) -> wp.array:
+    """The same memory."""
+    return wp.array(values, dtype=kind, copy=False, device="cpu")
 
 
 def duration(s: Course) -> float:

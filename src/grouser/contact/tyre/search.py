@@ -15,6 +15,7 @@ CLOSER_STEPS, WALL_STEPS = 8, 24  # Newton steps on eq. 8 at most; bisections at
 LEAPS, HALVINGS = 5, 40  # towards a crest at most; bisections where they do not lead there
 CLOSE = {"float64": 1e-9, "float32": 1e-6}  # of the radius: two travels this near are one; [rad] two angles
 NOWHERE = -1.0e9  # [m]
+PI = math.pi
 
 
 @cache
@@ -127,11 +128,9 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         z = sample(t, ground, world, rim[0], rim[1])
         rate = wp.max(up[2] - z[1] * up[0] - z[2] * up[1], real(0.1) * up[2])
         tilt = ahead[2] - z[1] * ahead[0] - z[2] * ahead[1]
-        per_size = real(1.0) / wp.length(vec2(tilt, rate))
-        sine = -tilt * per_size
-        cosine = rate * per_size
-        change = (rim[2] - z[0] + radius * (tilt * (sine - turn[0]) - rate * (cosine - turn[1]))) / rate
-        return vec3(sine, cosine, h - change)
+        size = wp.length(vec2(tilt, rate))
+        lifted = h - (rim[2] - z[0] - radius * (size + tilt * turn[0] - rate * turn[1])) / rate
+        return vec3(-tilt / size, rate / size, lifted)
 
     @wp.func
     def creep(
@@ -197,6 +196,18 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         return creep(t, ground, world, centre, ahead, up, radius, limit, start, guess)
 
     @wp.func
+    def over_tangent(t: Terrain, swell: wp.array2d(dtype=real), at: vec3):
+        """[m] that a point is over the tangent at the nearest node, raised by its swell; slopes of the tangent."""
+        column = wp.clamp(int((at[0] - t.x0) * t.per_spacing + real(0.5)), 1, t.columns - 2) & 0x7FFFFFFF
+        row = wp.clamp(int((at[1] - t.y0) * t.per_spacing + real(0.5)), 1, t.rows - 2) & 0x7FFFFFFF
+        half = real(0.5) * t.per_spacing
+        slope_x = (t.heights[row, column + 1] - t.heights[row, column - 1]) * half
+        slope_y = (t.heights[row + 1, column] - t.heights[row - 1, column]) * half
+        x = at[0] - t.x0 - t.spacing * real(column)
+        y = at[1] - t.y0 - t.spacing * real(row)
+        return vec3(at[2] - t.heights[row, column] - slope_x * x - slope_y * y - swell[row, column], slope_x, slope_y)
+
+    @wp.func
     def no_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real):
         """Nothing is known of ground that changes: every slice is looked at."""
         return vec4(real(0.0), real(0.0), real(-1.0), real(0.0))
@@ -207,18 +218,13 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
 
         Ground near the wheel is below the tangent at the nearest node, raised by its swell.
         """
-        column = wp.clamp(int((centre[0] - t.x0) * t.per_spacing + real(0.5)), 1, t.columns - 2) & 0x7FFFFFFF
-        row = wp.clamp(int((centre[1] - t.y0) * t.per_spacing + real(0.5)), 1, t.rows - 2) & 0x7FFFFFFF
-        half = real(0.5) * t.per_spacing
-        slope_x = (t.heights[row, column + 1] - t.heights[row, column - 1]) * half
-        slope_y = (t.heights[row + 1, column] - t.heights[row - 1, column]) * half
-        x = centre[0] - t.x0 - t.spacing * real(column)
-        y = centre[1] - t.y0 - t.spacing * real(row)
-        over = centre[2] - t.heights[row, column] - slope_x * x - slope_y * y - t.swell[row, column]
+        over = over_tangent(t, t.swell, centre)
+        slope_x = over[1]
+        slope_y = over[2]
         rate = up[2] - slope_x * up[0] - slope_y * up[1]
         tilt = ahead[2] - slope_x * ahead[0] - slope_y * ahead[1]
         per_radius = real(1.0) / radius
-        return vec4(-tilt, rate, over * per_radius, rate * per_radius)
+        return vec4(-tilt, rate, over[0] * per_radius, rate * per_radius)
 
     bound_at = no_bound if deep else tangent_bound
 
@@ -236,6 +242,28 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         return steepens and higher and wp.abs(tilt) <= rate
 
     @wp.func
+    def is_near(turn: vec2, bound: vec4, level: real):
+        """Whether the rim may be under the ground there at travel `level` [m]."""
+        return turn[0] * bound[0] + turn[1] * bound[1] > bound[2] + level * bound[3]
+
+    @wp.func
+    def slices_near(t: Terrain, bound: vec4, level: real):
+        """First and last slice where that may be: they lie round the one that is deepest in the bound."""
+        across = real(t.slices) * (wp.atan2(bound[0], bound[1]) / real(PI) + real(0.5))
+        deepest = wp.clamp(int(across + real(0.5)), 0, t.slices)
+        first = int(deepest)
+        last = int(deepest)
+        while first > 0:
+            if not is_near(t.turns[(first - 1) & 0x7FFFFFFF], bound, level):
+                break
+            first -= 1
+        while last < t.slices:
+            if not is_near(t.turns[(last + 1) & 0x7FFFFFFF], bound, level):
+                break
+            last += 1
+        return wp.vec2i(first, last)
+
+    @wp.func
     def find_contact(
         t: Terrain, ground: Arrays, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, limit: real,
     ):  # fmt: skip
@@ -250,12 +278,13 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         level = real(0.0)
         bound = bound_at(t, centre, ahead, up, radius)
         slant = wp.sqrt(up[0] * up[0] + up[1] * up[1])
-        for j in range(t.slices + 2):
-            start = vec2(real(0.0), real(1.0))  # the lowest point comes first
-            worth = j == 0
-            if j > 0:
-                start = t.turns[(j - 1) & 0x7FFFFFFF]
-                if start[0] * bound[0] + start[1] * bound[1] > bound[2] + level * bound[3] or level * slant > t.reach:
+        k = int(-1)  # the lowest point comes first
+        last = int(-1)
+        while k <= last:
+            start = t.turns[wp.where(k < 0, t.slices / 2, k) & 0x7FFFFFFF]
+            worth = k < 0
+            if k >= 0:
+                if is_near(start, bound, level) or level * slant > t.reach:
                     rim = centre + radius * (start[0] * ahead - start[1] * up) + level * up
                     z = sample(t, ground, world, rim[0], rim[1])
                     error = rim[2] - z[0]
@@ -264,7 +293,7 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
                         worth = promising(z, error, start, turn, ahead, up, radius)
             if worth:
                 h = real(NOWHERE)
-                if j > 0 or t.refine == 0:
+                if k >= 0 or t.refine == 0:
                     h = travel_at(t, ground, world, centre, ahead, up, radius, start, level)
                 if not is_ground(h, start[0], limit):
                     wall = wp.max(wall, h)
@@ -277,6 +306,13 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
                         best = top[2]
                         turn = vec2(top[0], top[1])
                         level = wp.max(best, real(0.0))
+            if k < 0:
+                last = t.slices
+                if level * slant <= t.reach:
+                    span = slices_near(t, bound, level)
+                    k = span[0] - 1
+                    last = span[1]
+            k += 1
         return vec4(best, turn[0], turn[1], wall)
 
     @wp.func
@@ -318,5 +354,10 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         return x < real(0.0) or y < real(0.0) or x > real(t.columns - 1) or y > real(t.rows - 1)
 
     return SimpleNamespace(
-        Terrain=Terrain, Arrays=Arrays, find_contact=find_contact, find_wall=find_wall, is_beyond=is_beyond
+        Terrain=Terrain,
+        Arrays=Arrays,
+        find_contact=find_contact,
+        find_wall=find_wall,
+        is_beyond=is_beyond,
+        over_tangent=over_tangent,
     )
