@@ -277,6 +277,27 @@ def test_plastic_soil_bears_after_bekker_and_keeps_the_rut():
     assert ground.heights(region=(41.0, 42.0, 31.0, 32.0)).min() == 0
 
 
+@pytest.mark.parametrize("compression", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("turned", [0.0, 0.5])
+def test_soil_that_does_not_vanish_lies_beside_the_shoe(compression, turned):
+    track, _ = shod()
+    sand = replace(built_in("dry-sand"), compression=compression)
+    ground = Ground(flat(size=(20, 20), spacing=1.0, origin=(30, 20)), sand, 0.05)
+    stand = Stand(track, SoilGround(ground))
+    for depth in (0.01, 0.02):
+        lying(stand, depth)
+        stand.rotation[0] = (0, 0, math.sin(turned / 2), math.cos(turned / 2))
+        stand.forces()
+        stand.keep()
+    heights = ground.heights(region=(39.0, 41.0, 29.0, 31.0))
+    raised, dug = heights[heights > 0].sum(), -heights[heights < 0].sum()
+    assert dug > 20 * 0.01
+    assert raised == pytest.approx((1 - compression) * dug, rel=ROUND_OFF, abs=1e-12)
+    y, x = np.mgrid[29.0:31.01:0.05, 39.0:41.01:0.05]
+    across = -math.sin(turned) * (x - 40) + math.cos(turned) * (y - 30)
+    assert np.abs(across[: heights.shape[0], : heights.shape[1]][heights > 0]).min(initial=1.0) > 0.305 - 1e-9
+
+
 def test_a_shoe_off_the_ground_given_is_reported(track):
     grid = from_function(lambda x, y: 0 * x, size=(5, 5), spacing=1.0)
     stand = Stand(track, GridGround(grid))

@@ -36,7 +36,8 @@ def test_in_reverse_the_chain_is_stretched_and_its_slack_leaves_the_teeth(tmp_pa
     outcome = grouser.run("track-rig", out=tmp_path / "out", speed=-1.0, time=1.8, report=False)
     assert outcome.missed == []
     values = outcome.metrics
-    assert values["pull_N"] < -5e4
+    forward = grouser.run("track-rig", out=tmp_path / "forward", time=1.8, report=False).metrics
+    assert values["pull_N"] == pytest.approx(-forward["pull_N"], rel=0.02)  # the same shoes on the same ground
     assert abs(values["torque_error_rel"]) < TORQUE
     with Recording(outcome.recording) as recording:
         steady = recording.time > SETTLING + 1.0

@@ -319,6 +319,6 @@ def shared_figures(s: MachineSettings, times: Sequence[float], ground=None, side
     if s.plastic:
         out.append({
             "name": "ruts", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
-            "paths": ["body/pose[chassis]"], "caption": "Height against the first surface: the ruts of both tracks.",
+            "paths": ["body/pose[chassis]"], "caption": "Height against the first surface: ruts, and soil beside them.",
         })  # fmt: skip
     return out

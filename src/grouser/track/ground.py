@@ -58,7 +58,8 @@ class MeshGround:
 class SoilGround:
     """The project's deformable grid: pressure after Bekker, ruts that stay.
 
-    Shoes compact the soil; they push none aside (the soil module does). One soil for all of it.
+    Shoes compact the soil; what does not vanish (1 - `compression`) lies beside them. It does not slide (the soil
+    module's does). One soil for all of it.
     """
 
     ground: Ground
@@ -91,10 +92,11 @@ def ground_arrays(ground: Terrain | None, types, make, width: float) -> object:
     g.vertex, g.triangle = make(np.zeros((1, 3)), p.vec3), make(np.zeros((1, 3), np.int32), wp.vec3i)
     g.first, g.count = make(np.zeros((1, 1), np.int32), wp.int32), make(np.zeros((1, 1), np.int32), wp.int32)
     g.listed = make(np.zeros(1, np.int32), wp.int32)
-    g.modulus, g.exponent = 1.0, 1.0
+    g.modulus, g.exponent, g.displaced = 1.0, 1.0, 0.0
     if isinstance(ground, SoilGround):
         first = ground.ground.soils[0]
         g.kind, g.modulus, g.exponent = t.SOIL, first.pressure_modulus(width), first.n
+        g.displaced = 1 - first.compression
     elif isinstance(ground, FlatGround):
         g.height = ground.height
     elif isinstance(ground, GridGround):

@@ -17,7 +17,7 @@ from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs, Shape
 from grouser.precision import precision
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.ground import Ground
+from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import soil
 from grouser.track import types as t
 from grouser.track.assembly import Assembly
@@ -32,7 +32,6 @@ STABLE_SHARE = 0.8  # of the explicit limit of the bushings: wheels and ground a
 IMPLICIT_STEP = 1e-3  # [s] up to which the implicit scheme is accurate
 STRAIGHT = math.radians(3)  # fold up to which a joint counts as straight
 CONTACTS = 16  # room for contacts of a link
-SPARE_TILES = 40  # tiles a track may newly touch within a step: twice those under it
 WEAR = 6  # numbers of a contact in the wear channel
 REASONS = {
     t.BROKEN: ("the chain broke up: links move faster than 1 km/s; smaller substeps are needed", True),
@@ -142,8 +141,14 @@ class TrackModule:
                 device=str(self.device),
                 capacity=1,
             )
-        self._spare = SPARE_TILES * len(self.tracks) if isinstance(self.ground, SoilGround) else 0
+        self._spare = sum(map(self._tiles_under, self.tracks)) if isinstance(self.ground, SoilGround) else 0
         self._soil.ensure(self._spare)
+
+    def _tiles_under(self, track: Track) -> int:
+        """Tiles that a track and the soil beside it may newly touch within a step, askew."""
+        tile = TILE * self._soil.spacing
+        length, width = len(track.assembly.position) / 2 * track.link.pitch, 3 * track.link.shoe.width
+        return math.ceil(1.5 * (length / tile + 2) * (width / tile + 2))
 
     def _array(self, values, dtype) -> wp.array:
         kind = np.int32 if dtype in (wp.int32, wp.vec3i) else self.precision.numpy

@@ -186,6 +186,7 @@ def track_types(name: str) -> SimpleNamespace:
         soil: wp.array(dtype=values)  # one, or one for each vertex of a mesh
         modulus: real  # [N/m^(n+2)] k_c/b + k_phi of plastic soil
         exponent: real  # n
+        displaced: real  # share of the rut that goes aside, 1 - chi
         vertex: wp.array(dtype=vec3)  # [m], (vertex,)
         triangle: wp.array(dtype=wp.vec3i)
         first: wp.array2d(dtype=wp.int32)  # (row, column) of the first triangle in the bucket's list

@@ -11,6 +11,7 @@ from grouser.track import laws
 from grouser.track import types as t
 from grouser.track.stages.contacts import contact_stage
 
+LEAST_SLOPE = 0.1  # of heaps of soil without friction; assumed
 SLIP_KEPT = 3.0  # over k_T: longer ways drag the anchor along; tanh(3) = 0.995
 
 
@@ -18,14 +19,14 @@ SLIP_KEPT = 3.0  # over k_T: longer ways drag the anchor along; tanh(3) = 0.995
 def shoe_stage(name: str, implicit: bool) -> SimpleNamespace:
     ty = t.track_types(name)
     p = ty.precision
-    real, vec2, vec3, vec4 = p.real, p.vec2, p.vec3, p.vec4
+    real, vec2, vec3, vec4, mat33 = p.real, p.vec2, p.vec3, p.vec4, p.mat33
     Contact, Track, Tables, State, Scratch, Ground = ty.Contact, ty.Track, ty.Tables, ty.State, ty.Scratch, ty.Ground
     add_contact = contact_stage(name, implicit).add_contact
     deformable = ground_types(name)
     Tiles, touch, base_height = deformable.Arrays, deformable.touch, deformable.base_height
     tile = wp.constant(TILE)
     zero, one, half = wp.constant(real(0.0)), wp.constant(real(1.0)), wp.constant(real(0.5))
-    kept = wp.constant(real(SLIP_KEPT))
+    kept, least_slope = wp.constant(real(SLIP_KEPT)), wp.constant(real(LEAST_SLOPE))
 
     @wp.func
     def in_triangle(g: Ground, k: int, x: real, y: real):
@@ -189,38 +190,95 @@ def shoe_stage(name: str, implicit: bool) -> SimpleNamespace:
                 )  # fmt: skip
 
     @wp.func
+    def nodes_of(tiles: Tiles, middle: real, reach: real, begin: real, count: int):
+        """First and last row or column within reach [m]."""
+        first = int(wp.ceil((middle - reach - begin) * tiles.per_spacing))
+        last = int(wp.floor((middle + reach - begin) * tiles.per_spacing))
+        return wp.max(first, 0), wp.min(last, count - 1)
+
+    @wp.func
+    def on_plate(tr: Track, tiles: Tiles, R: mat33, x: vec3, row: int, column: int):
+        """Of a node: height [m] of the plate's plane above or below it, place along and across the link."""
+        dx = tiles.x0 + real(column) * tiles.spacing - x[0]
+        dy = tiles.y0 + real(row) * tiles.spacing - x[1]
+        z = (tr.edge_z - R[0, 2] * dx - R[1, 2] * dy) / R[2, 2]
+        at = wp.transpose(R) * vec3(dx, dy, z)
+        return x[2] + z, at[0], at[1]
+
+    @wp.func
+    def set_levels(tiles: Tiles, world: int, row: int, column: int, now: vec4):
+        slot = tiles.table[world, row / tile, column / tile]
+        tiles.levels[world, slot, row % tile, column % tile] = now
+        tiles.stamp[world, slot] = tiles.stamp[world, slot] + 1
+
+    @wp.func
     def leave_rut(world: int, tr: Track, g: Ground, tiles: Tiles, s: State, i: int):
-        """Nodes below the plate of link i go down to where the soil springs back to; nothing is pushed aside."""
+        """Nodes below the plate of link i go down to where the soil springs back to; part of it goes aside."""
         R = wp.quat_to_matrix(s.rotation[world, i])
         x = s.position[world, i]
-        up = vec3(R[0, 2], R[1, 2], R[2, 2])
-        if up[2] < half:
+        if R[2, 2] < half:
             return
-        reach_x = wp.abs(R[0, 0]) * half * tr.pitch + wp.abs(R[0, 1]) * half * tr.shoe_width
-        reach_y = wp.abs(R[1, 0]) * half * tr.pitch + wp.abs(R[1, 1]) * half * tr.shoe_width
-        i0 = wp.max(int(wp.ceil((x[1] - reach_y - tiles.y0) * tiles.per_spacing)), 0)
-        i1 = wp.min(int(wp.floor((x[1] + reach_y - tiles.y0) * tiles.per_spacing)), tiles.rows - 1)
-        j0 = wp.max(int(wp.ceil((x[0] - reach_x - tiles.x0) * tiles.per_spacing)), 0)
-        j1 = wp.min(int(wp.floor((x[0] + reach_x - tiles.x0) * tiles.per_spacing)), tiles.columns - 1)
+        wide = half * tr.shoe_width
+        reach_x = wp.abs(R[0, 0]) * half * tr.pitch + wp.abs(R[0, 1]) * wide
+        reach_y = wp.abs(R[1, 0]) * half * tr.pitch + wp.abs(R[1, 1]) * wide
+        i0, i1 = nodes_of(tiles, x[1], reach_y, tiles.y0, tiles.rows)
+        j0, j1 = nodes_of(tiles, x[0], reach_x, tiles.x0, tiles.columns)
         stiffness = g.soil[0][0]
+        dug = real(0.0)
         for row in range(i0, i1 + 1):
             for column in range(j0, j1 + 1):
-                dx = tiles.x0 + real(column) * tiles.spacing - x[0]
-                dy = tiles.y0 + real(row) * tiles.spacing - x[1]
-                plate = x[2] + (tr.edge_z - up[0] * dx - up[1] * dy) / up[2]
-                at = wp.transpose(R) * vec3(dx, dy, plate - x[2])
-                if wp.abs(at[0]) <= half * tr.pitch and wp.abs(at[1]) <= half * tr.shoe_width:
+                plate, along, across = on_plate(tr, tiles, R, x, row, column)
+                if wp.abs(along) <= half * tr.pitch and wp.abs(across) <= wide:
                     levels = node_levels(tiles, world, row, column)
-                    if levels[0] > plate:
-                        spring, slope = laws.rebound(levels[1] - plate, stiffness, g.modulus, g.exponent)
-                        if levels[0] - plate > spring:
-                            if touch(tiles, world, row / tile, column / tile):
+                    pressed = levels[0] - plate
+                    if pressed > zero:
+                        bears = g.modulus * wp.pow(wp.max(levels[1] - levels[0], zero), g.exponent)
+                        if stiffness * pressed > bears:  # it yields
+                            spring, slope = laws.rebound(levels[1] - plate, stiffness, g.modulus, g.exponent)
+                            if pressed > spring and touch(tiles, world, row / tile, column / tile):
                                 slot = tiles.table[world, row / tile, column / tile]
                                 old = tiles.levels[world, slot, row % tile, column % tile]
                                 now = plate + spring
-                                tiles.levels[world, slot, row % tile, column % tile] = vec4(
-                                    now, old[1], wp.min(old[2], now), old[3]
+                                set_levels(tiles, world, row, column, vec4(now, old[1], wp.min(old[2], now), old[3]))
+                                dug = dug + old[0] - now
+        if dug > zero and g.displaced > zero:
+            push_aside(world, tr, g, tiles, R, x, g.displaced * dug)
+
+    @wp.func
+    def push_aside(world: int, tr: Track, g: Ground, tiles: Tiles, R: mat33, x: vec3, dug: real):
+        """Soil from below a plate lies beside it, where a heap at the angle of friction is lowest.
+
+        `dug` [m] is the sum of heights of nodes; what is laid down adds up to it. It is loose: never pressed yet.
+        The heap is as wide as the plate at most (assumed), on either side.
+        """
+        wide = half * tr.shoe_width
+        reach_x = wp.abs(R[0, 0]) * half * tr.pitch + wp.abs(R[0, 1]) * real(3.0) * wide
+        reach_y = wp.abs(R[1, 0]) * half * tr.pitch + wp.abs(R[1, 1]) * real(3.0) * wide
+        i0, i1 = nodes_of(tiles, x[1], reach_y, tiles.y0, tiles.rows)
+        j0, j1 = nodes_of(tiles, x[0], reach_x, tiles.x0, tiles.columns)
+        steep = wp.max(g.soil[0][3], least_slope)
+        lowest = real(1.0e9)
+        weights = real(0.0)
+        rounds = int(3)  # find the lowest, weigh, lay down
+        for turn in range(rounds):
+            for row in range(i0, i1 + 1):
+                for column in range(j0, j1 + 1):
+                    plate, along, across = on_plate(tr, tiles, R, x, row, column)
+                    beside = wp.abs(across) - wide
+                    if wp.abs(along) <= half * tr.pitch and beside > zero and beside < tr.shoe_width:
+                        if touch(tiles, world, row / tile, column / tile):
+                            slot = tiles.table[world, row / tile, column / tile]
+                            old = tiles.levels[world, slot, row % tile, column % tile]
+                            level = old[0] + steep * beside  # even on a heap
+                            weight = wp.max(lowest + steep * wide - level, zero)
+                            if turn == 0:
+                                lowest = wp.min(lowest, level)
+                            elif turn == 1:
+                                weights = weights + weight
+                            elif weight > zero:
+                                more = dug * weight / weights
+                                set_levels(
+                                    tiles, world, row, column, vec4(old[0] + more, old[1] + more, old[2], old[3])
                                 )
-                                tiles.stamp[world, slot] = tiles.stamp[world, slot] + 1
 
     return SimpleNamespace(list_grounded=list_grounded, stand=stand, leave_rut=leave_rut, Tiles=Tiles)
