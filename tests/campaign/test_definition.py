@@ -280,6 +280,12 @@ def test_other_fields_that_cannot_be(capsys, more, said):
     assert line.startswith(said)
 
 
+def test_a_distribution_without_samples(capsys):
+    text = "scenario: fake-rig\nmethod: latin-hypercube\nparameters: {slip: {min: 0, max: 0.5}}\n"
+    (line,) = told(capsys, text)
+    assert line.startswith("2:9: method = 'latin-hypercube': lacks 'samples'")
+
+
 def test_everything_that_is_wrong_with_settings_is_told_at_once(capsys):
     text = "scenario: fake-rig\nset: {frequency: fast, slip: 3}\nparameters: {wheel.radius: [1, -1]}\n"
     assert [line.split(": ")[0] for line in told(capsys, text)] == ["2:30", "2:18", "3:32"]

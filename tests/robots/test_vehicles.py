@@ -161,6 +161,8 @@ def test_a_vehicle_with_tyre_file_mesh_and_texture(tmp_path):
         (lambda t: t.replace("name: fr", "name: fl"), "each name once"),
         (lambda t: t.replace("x: -0.36", "x: 0.5"), "some before and some behind the centre of mass"),
         (lambda t: t.replace("  mu: 0.7", ""), "tyre: lacks mu"),
+        (lambda t: t.replace("x: -0.36", "x: back"), "wheel 'r[lr]': x = 'back': allowed is a finite number"),
+        (lambda t: t.replace("  mu: 0.7", "  mu: low"), "tyre: mu = 'low': allowed is a finite number"),
         (lambda t: "wheels: [", "not readable as YAML"),
         (lambda t: t.replace("  colour:", "  chassis: none.obj\n  colour:"), "chassis .*none.obj"),
     ],

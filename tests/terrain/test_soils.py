@@ -258,6 +258,8 @@ def test_the_builtin_file_is_a_valid_user_file():
         ("s:\n  n: 1\n  n: 2\n", r":3:3: not readable as YAML"),
         ("s:\n  n: [1\n", r"ours.yaml:\d+:\d+: not readable as YAML"),
         ("s:\n\tn: 1\n", r"ours.yaml:2:1: not readable as YAML"),
+        ("? {a: 1}\n: {like: clay}\n", r"ours.yaml"),
+        ("!!int silt: {like: clay}\n", r"ours.yaml"),
     ],
 )
 def test_a_bad_soil_file_says_file_line_column_field_and_value(tmp_path, text, message):

@@ -77,6 +77,11 @@ class WheelMount:
     driven: bool = True
     steer_limit_deg: float = 0.0  # 0: not steered
 
+    def __post_init__(self):
+        for field_name in ("x", "y", "z"):
+            checks.number(getattr(self, field_name), f"wheel {self.name!r}: {field_name}")
+        checks.number(self.steer_limit_deg, f"wheel {self.name!r}: steer_limit_deg", at_least=0.0, below=90.0)
+
 
 @dataclass(frozen=True)
 class Looks:
@@ -107,7 +112,7 @@ class Vehicle:
     folder: Path | None = None
 
     def __post_init__(self):
-        names = [wheel.name for wheel in self.wheels]
+        names = [str(wheel.name) for wheel in self.wheels]
         if not names or len(set(names)) != len(names):
             raise InputError(f"vehicle: wheels {', '.join(names) or 'none'}: allowed is 1 or more, each name once")
         checks.number(self.wheel_inertia, "vehicle: wheel_inertia", above=0.0)

@@ -83,6 +83,8 @@ def _tyre(given: Any, folder: Path) -> Tyre:
         missing = [name for name in (*FORMULA, "radius", "load") if name not in given]
         if missing:
             raise InputError(f"tyre: lacks {', '.join(missing)}")
+        for name in (*FORMULA, "radius", "load", "width"):
+            checks.number(given.get(name, 0.0), f"tyre: {name}")
         return Tyre.simple(**given)
     return _made(Tyre, given, "tyre")
 

@@ -20,7 +20,7 @@ def read_yaml(file: Path, allowed: str, *, positions: bool = False) -> Mapping[s
         mark = error.problem_mark
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         raise InputError(f"{file}{where}: not readable as YAML: {_first_line(error.problem)}") from None
-    except (YAMLError, UnicodeDecodeError, OSError) as error:
+    except (YAMLError, OSError, ValueError, TypeError) as error:  # the latter two from tags and keys that cannot be
         raise InputError(f"{file}: not readable as YAML: {_first_line(error)}") from None
     if not isinstance(tree, Mapping) or not tree:
         raise InputError(f"{file}: holds {kind(tree)}: allowed is {allowed}")
