@@ -85,6 +85,14 @@ def test_npy_and_npz_round_trip(tmp_path):
     assert np.array_equal(other.heights, HEIGHTS[::-1])
 
 
+def test_a_header_that_ends_too_soon(tmp_path):
+    np.save(tmp_path / "hill.npy", HEIGHTS)
+    whole = (tmp_path / "hill.npy").read_bytes()
+    (tmp_path / "hill.npy").write_bytes(whole.replace(b"), }", b")  "))
+    with pytest.raises(InputError, match=r"hill.npy' is not readable as NumPy data: .*EOF"):
+        terrain.load(tmp_path / "hill.npy", spacing=0.1)
+
+
 def test_bad_numpy_files_are_one_clear_line(tmp_path):
     np.savez(tmp_path / "plain.npz", heights=HEIGHTS, dem=HEIGHTS)
     np.save(tmp_path / "objects.npy", np.array([{}, {}]), allow_pickle=True)

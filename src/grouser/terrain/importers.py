@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import zipfile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -192,8 +191,9 @@ def _numpy_file(path: str | Path) -> np.ndarray | dict[str, np.ndarray]:
     try:
         content = np.load(file, allow_pickle=False)
         return content if isinstance(content, np.ndarray) else {name: content[name] for name in content.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"terrain file {str(path)!r} is not readable as NumPy data: {error}") from None
+    except Exception as error:  # NumPy hands on whatever its parsers of headers and archives raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"terrain file {str(path)!r} is not readable as NumPy data: {reason}") from None
 
 
 def _scalar(path: str | Path, array: np.ndarray) -> float:
