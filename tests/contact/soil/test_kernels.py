@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
+from grouser.contact.soil import types as t
 from grouser.simulation.shapes import box
 from grouser.terrain import ElevationGrid, flat, soil
 from grouser.terrain.ground import Ground
 from tests.rig import ManufacturedMotion, quaternion
 
 STEP = 5e-3
+VOLUME = {"float64": 1e-12, "float32": 1e-5}  # rounding of a hundred steps
 CASES = {
     "wheel": {},
     "grousers": {"wheel": {"grouser_height": 0.01, "grouser_count": 24}},
@@ -70,6 +72,23 @@ def test_one_body(case, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_wheel_too_fast_for_its_soil(dtype):
+    """Soil still slides where the window ends, and is brought to rest."""
+    rigs = pair(lambda fused: rolling({"soil": {"compression": 0.0}}, dtype, fused), dtype)
+    leaving = [False, False]
+    for k, rig in enumerate(rigs):
+        for n in range(120):
+            down = 0.15 - min(4e-3 * n, 0.06)
+            rig.place(
+                position=(4e-3 * n - 0.2, 0.0013, down), rotation=rig.rotation, velocity=(0.8, 0, 0), spin=(0, 8.0, 0)
+            ).advance()
+            leaving[k] |= bool(rig.module._window.box.numpy()[0, t.LEAVING])
+    assert leaving == [True, True]
+    assert_same_bits(rigs, "behind it")
+    assert rigs[0].module.volume_error()[0] < VOLUME[dtype]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_two_bodies_over_two_soils(dtype):
     """A plate whose width comes from its patch beside a wheel, on soil that changes from node to node."""
     index = np.zeros((4, 4), np.int32)
@@ -102,7 +121,9 @@ def test_a_reset_leaves_nothing_in_the_window():
     rigs = [ManufacturedMotion(rolling({}, "float64", True), step=STEP) for _ in range(2)]
     used = rigs[0]
     for k in range(40):
-        used.place(position=(0.1 + 1e-3 * k, 0.05, 0.12), velocity=(0.2, 0, 0), spin=(0, 2.0, 0)).advance()
+        used.place(
+            position=(0.1 + 1e-3 * k, 0.05, 0.12), rotation=used.rotation, velocity=(0.2, 0, 0), spin=(0, 2.0, 0)
+        ).advance()
     used.module.reset([0])
     roll(rigs, 60)
     assert abs(used.wrench[0, 0]).max() > 10

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import warp as wp
 
 from grouser.contact.soil import types as t
+from grouser.contact.soil.erosion import erosion_stages
 from grouser.contact.soil.footprint import footprint_stages
 from grouser.contact.soil.plasticity import plasticity_stages
 from grouser.contact.soil.surface import CHUNK
@@ -36,6 +37,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
     erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
+    bring_to_rest = erosion_stages(name).bring_to_rest
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
@@ -317,6 +319,15 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 widen_box(win, slot, t.MOVED_BOX, i, i, j, j, 1)
 
     @wp.kernel(module=module)
+    def rest_all(g: Ground, o: Options, b: Bodies, win: Window, body: int):
+        """Serial, as it is seldom due."""
+        world = wp.tid()
+        slot = natural(world * b.rows.shape[0] + body)
+        slides = win.box[slot, t.ROWS] > 0 and win.box[slot, t.MOVED_BOX + 1] >= win.box[slot, t.MOVED_BOX]
+        if slides and win.box[slot, t.TICK] == 0 and win.box[slot, t.LEAVING] == 1:
+            bring_to_rest(g, o, win, slot)
+
+    @wp.kernel(module=module)
     def remember(o: Options, b: Bodies, win: Window, body: int):
         world = wp.tid()
         slot = natural(world * b.rows.shape[0] + body)
@@ -463,6 +474,7 @@ class FineLauncher:
                 for _ in range(o.sweeps):
                     go(k.slide_all, nodes, g, o, b, w, body)
                     go(k.settle_all, nodes, o, b, w, body)
+                go(k.rest_all, worlds, g, o, b, w, body)
                 go(k.remember, worlds, o, b, w, body)
             go(k.scatter, nodes, g, b, w, body)
             go(k.finish, worlds, g, o, b, w, m, body, out.status)

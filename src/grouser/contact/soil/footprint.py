@@ -177,11 +177,24 @@ def footprint_stages(name: str) -> SimpleNamespace:
         c1 = last_column + 2
         r0 = first_row - 2
         r1 = last_row + 2
+        win.box[slot, t.LEAVING] = 0
         if win.box[slot, t.RESTLESS + 1] >= win.box[slot, t.RESTLESS]:
-            r0 = wp.min(r0, wp.max(win.box[slot, t.RESTLESS] - 1, first_row - o.margin))
-            r1 = wp.max(r1, wp.min(win.box[slot, t.RESTLESS + 1] + 1, last_row + o.margin))
-            c0 = wp.min(c0, wp.max(win.box[slot, t.RESTLESS + 2] - 1, first_column - o.margin))
-            c1 = wp.max(c1, wp.min(win.box[slot, t.RESTLESS + 3] + 1, last_column + o.margin))
+            i0 = win.box[slot, t.RESTLESS] - 1
+            i1 = win.box[slot, t.RESTLESS + 1] + 1
+            j0 = win.box[slot, t.RESTLESS + 2] - 1
+            j1 = win.box[slot, t.RESTLESS + 3] + 1
+            vel = win.motion[slot, 0]
+            if vel[0] * vel[0] + vel[1] * vel[1] > o.leaving * o.leaving and (
+                i0 - o.lead < first_row - o.margin
+                or i1 + o.lead > last_row + o.margin
+                or j0 - o.lead < first_column - o.margin
+                or j1 + o.lead > last_column + o.margin
+            ):
+                win.box[slot, t.LEAVING] = 1
+            r0 = wp.min(r0, wp.max(i0, first_row - o.margin))
+            r1 = wp.max(r1, wp.min(i1, last_row + o.margin))
+            c0 = wp.min(c0, wp.max(j0, first_column - o.margin))
+            c1 = wp.max(c1, wp.min(j1, last_column + o.margin))
         c0 = wp.max(c0, 0)
         r0 = wp.max(r0, 0)
         columns = wp.min(c1, g.columns - 1) - c0 + 1

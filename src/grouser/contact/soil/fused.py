@@ -11,6 +11,7 @@ import warp as wp
 
 from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
+from grouser.contact.soil.erosion import erosion_stages
 from grouser.contact.soil.footprint import footprint_stages
 from grouser.contact.soil.plasticity import plasticity_stages
 from grouser.contact.soil.surface import CHUNK
@@ -38,7 +39,9 @@ def fused_kernels(name: str) -> SimpleNamespace:
     dig_node, blocks_along = s.dig_node, s.blocks_along
     pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
     scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
-    erosion_is_due, shear_node, may_slide = s.erosion_is_due, s.shear_node, s.may_slide
+    erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
+    e = erosion_stages(name)
+    put_in_line, put_pair_in_line, bring_to_rest = e.put_in_line, e.put_pair_in_line, e.bring_to_rest
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
@@ -256,24 +259,6 @@ def fused_kernels(name: str) -> SimpleNamespace:
         win.tally[slot, t.COMPRESSED] = win.tally[slot, t.COMPRESSED] + compressed
 
     @wp.func
-    def put_in_line(win: Window, start: int, i: int, j: int, stamp: int, waiting: int):
-        """A node to look at in the next sweep, once; returns how many wait."""
-        k = natural(start + i * win.side + j)
-        if win.queued[k] == stamp:
-            return waiting
-        win.queued[k] = stamp
-        win.waiting[natural(start + waiting)] = (i << 16) + j
-        return waiting + 1
-
-    @wp.func
-    def put_pair_in_line(win: Window, start: int, i: int, j: int, di: int, dj: int, stamp: int, waiting: int):
-        """Two neighbours on a steep slope, unless the body holds one of them."""
-        k = start + i * win.side + j
-        if not may_slide(win, natural(k)) or not may_slide(win, natural(k + di * win.side + dj)):
-            return waiting
-        return put_in_line(win, start, i + di, j + dj, stamp, put_in_line(win, start, i, j, stamp, waiting))
-
-    @wp.func
     def erode(g: Ground, o: Options, win: Window, slot: int):
         """Sweeps until nothing slides or the step's share is done; only where something moved before."""
         start = natural(slot * win.side * win.side)
@@ -353,6 +338,8 @@ def fused_kernels(name: str) -> SimpleNamespace:
             win.box[slot, t.MOVED_BOX + 1] = i1
             win.box[slot, t.MOVED_BOX + 2] = j0
             win.box[slot, t.MOVED_BOX + 3] = j1
+            if win.box[slot, t.LEAVING] == 1:
+                bring_to_rest(g, o, win, slot)
         remember_moved(win, slot)
 
     @wp.func

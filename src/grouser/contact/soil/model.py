@@ -30,6 +30,10 @@ SLIDE_SPEED = 1.0  # [m/s] at which sliding spreads, a cell in a sweep (assumed:
 EROSION_TRAVEL = 1e-3  # [m] of a body between two erosions at most: a hundred and fifty before it is MARGIN away
 SWEEPS = 2  # of erosion each time, fewer where slopes have come to rest
 MARGIN = 0.15  # [m] round a footprint within which soil may slide
+LEAVING = 0.1  # [m/s] above which a body may leave soil that still slides: then, where it slides
+LEAD = 0.04  # [m] inside that margin,
+CALM = 0.03  # [m] all soil farther off the footprint than this is brought to rest,
+REST_SWEEPS = 100  # with so many sweeps at most each time
 STAGGER = 320  # [bytes] five cache lines
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
 STAGES = ("place", "gather", "raster", "displace", "shear", "erode", "write back")  # of a fused commit, in order
@@ -148,6 +152,8 @@ class SoilModule:
             o.sweeps = 0
         o.erosion_steps = wp.array([self._erosion_steps(self._h)], dtype=wp.int32, device=self.device)
         o.erosion_travel = (1 - 1e-3) * EROSION_TRAVEL  # steps that add up to it but for rounding
+        o.leaving = LEAVING
+        o.lead, o.calm, o.rest_sweeps = round(LEAD / spacing), round(CALM / spacing), REST_SWEEPS
         o.weakest = min(soil.slope_limit for soil in self.ground.soils)
         o.margin = max(2, round(MARGIN / spacing)) if choice.erosion else 2
         o.samples = choice.samples or (3 if spacing > FINE_SPACING else 2)

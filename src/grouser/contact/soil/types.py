@@ -24,7 +24,8 @@ NEAR = 26  # nodes where the body is in the soil or less than a cell above it, i
 TOUCHED = 32  # nodes in contact, in the window
 SEEN = 36  # writes to the window's tiles when it was last filled, fused kernels only
 DIRTY = 37  # nodes that are not as `clear_node` left them, in the window, fused kernels only
-BOX = 41
+LEAVING = 41  # 1: soil that slides is about to be out of the window
+BOX = 42
 # columns of Window.tally (sums since the start, in metres of node height)
 REMOVED, COMPRESSED, MOVED = range(3)
 # status codes
@@ -82,6 +83,10 @@ def soil_types(name: str) -> SimpleNamespace:
         sweeps: wp.int32  # of erosion, when it is due
         erosion_steps: wp.array(dtype=wp.int32)  # (1,) steps from one erosion to the next, at most
         erosion_travel: real  # [m] of a body along the ground from one erosion to the next, at most
+        leaving: real  # [m/s] above which a body may leave soil behind that still slides
+        lead: wp.int32  # nodes inside the margin at which sliding soil is about to leave the window
+        calm: wp.int32  # nodes off a body beyond which soil is brought to rest when some of it leaves the window
+        rest_sweeps: wp.int32  # for that at most, when erosion is due
         weakest: real  # least tangent of the slope a soil stands at
         margin: wp.int32  # nodes of soil round a footprint that may slide
         samples: wp.int32  # sub-cell points along an axis where pressure varies within a cell
