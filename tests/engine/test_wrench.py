@@ -183,7 +183,7 @@ def test_modules_on_one_body_add_up():
 
 
 def test_a_wrench_does_not_stay_when_its_module_stops_pushing():
-    """xfrc_applied persists in MuJoCo; the engine clears it."""
+    """What the engine adds to is made anew by every mj_step1."""
     push = [*F, *T]
     engine = MujocoCpu(free_body(), [LawModule("body", lambda h, motion: (np.array(push), np.zeros((6, 6))))], H)
     start(engine)
@@ -192,6 +192,21 @@ def test_a_wrench_does_not_stay_when_its_module_stops_pushing():
     before = engine.data[0].qvel[:3].copy()
     step(engine)
     np.testing.assert_array_equal(engine.data[0].qvel[:3], before)
+
+
+def test_what_a_user_applies_to_the_same_body_acts_beside_the_module():
+    engine = MujocoCpu(free_body(), [LawModule("body", with_block([*F, *T], np.zeros((6, 6))))], H)
+    speeds = []
+    for pushed in (False, True):
+        engine.reset([0])
+        start(engine)
+        engine.data[0].xfrc_applied[1, :3] = np.multiply(pushed, [1.0, 2.0, 3.0])
+        for _ in range(3):
+            step(engine)
+        speeds.append(engine.data[0].qvel[:3].copy())
+    gained = np.subtract(speeds[1], speeds[0]) * engine.total_mass() / (3 * H)
+    np.testing.assert_allclose(gained, [1.0, 2.0, 3.0], rtol=SOLVED)
+    np.testing.assert_array_equal(engine.data[0].xfrc_applied[1, :3], [1.0, 2.0, 3.0])
 
 
 def test_float32_modules_push_as_float64_ones_to_their_precision():

@@ -1,7 +1,7 @@
 """Kernels between MuJoCo's conventions and Grouser's: motion in, wrenches and implicit blocks out.
 
-MuJoCo: `cvel` is [spin, velocity] about the tree's centre of mass, `xfrc_applied` acts at the body's centre of
-mass, quaternions are wxyz, `M` is the lower triangle in compressed rows. All of that ends here.
+MuJoCo: `cvel` is [spin, velocity] about the tree's centre of mass, forces are generalised, quaternions are wxyz, `M`
+is the lower triangle in compressed rows. All of that ends here.
 """
 
 from functools import cache
@@ -40,7 +40,7 @@ class World:
     dof_axis: wp.array(dtype=vec6)  # (dof,) spin, velocity about the tree's centre of mass
     speed: wp.array(dtype=wp.float64)  # (dof,)
     mass: wp.array(dtype=wp.float64)  # (nonzero of M,)
-    applied: wp.array(dtype=vec6)  # (body,) force, torque at the centre of mass
+    passive: wp.array(dtype=wp.float64)  # (dof,) generalised force, made anew by mj_step1
     speed_before: wp.array(dtype=wp.float64)  # (dof,) at the start of the step
     column: wp.array(dtype=vec6)  # (dof,) of the Jacobian of the body in hand
 
@@ -103,31 +103,31 @@ def engine_kernels(name: str) -> SimpleNamespace:
             spin_out[world, row] = vec3(real(c[0]), real(c[1]), real(c[2]))
 
     @wp.kernel(module=module)
-    def start_step(tree: Tree, w: World):
-        """Remember speeds; clear what modules will add to."""
+    def start_step(w: World):
+        """Remember speeds."""
         for dof in range(w.speed.shape[0]):
             w.speed_before[dof] = w.speed[dof]
-        for row in range(tree.body.shape[0]):
-            w.applied[tree.body[row]] = vec6()
 
     @wp.kernel(module=module)
     def add_forces(
         tree: Tree, w: World, world: int, rows: wp.array(dtype=wp.int32), implicit: int,
         wrench: wp.array2d(dtype=vec6r), block: wp.array2d(dtype=mat66r),
     ):  # fmt: skip
-        """Wrenches of one module into xfrc_applied, J^T B J into the mass matrix."""
+        """Wrenches of one module into the passive forces, J^T B J into the mass matrix."""
         for k in range(rows.shape[0]):
             body = tree.body[rows[k]]
-            f = wrench[world, k]
-            force = wp.vec3d(wp.float64(f[0]), wp.float64(f[1]), wp.float64(f[2]))
-            torque = wp.vec3d(wp.float64(f[3]), wp.float64(f[4]), wp.float64(f[5]))
-            torque = torque + wp.cross(w.position[body] - w.centre[body], force)
-            w.applied[body] = w.applied[body] + vec6(force[0], force[1], force[2], torque[0], torque[1], torque[2])
+            g = wrench[world, k]
+            f = vec6(
+                wp.float64(g[0]), wp.float64(g[1]), wp.float64(g[2]),
+                wp.float64(g[3]), wp.float64(g[4]), wp.float64(g[5]),
+            )  # fmt: skip
+            i = tree.last_dof[body]
+            while i >= 0:
+                column = jacobian_column(w, tree, body, i)
+                w.column[i] = column
+                w.passive[i] = w.passive[i] + wp.dot(f, column)
+                i = tree.parent[i]
             if implicit == 1:
-                i = tree.last_dof[body]
-                while i >= 0:
-                    w.column[i] = jacobian_column(w, tree, body, i)
-                    i = tree.parent[i]
                 i = tree.last_dof[body]
                 while i >= 0:
                     b = times(block[world, k], w.column[i])

@@ -211,7 +211,7 @@ class MujocoCpu:
         for field_name, source, dtype in (
             ("position", d.xpos, wp.vec3d), ("rotation", d.xquat, wp.vec4d), ("centre", d.xipos, wp.vec3d),
             ("tree_centre", d.subtree_com, wp.vec3d), ("velocity", d.cvel, vec6), ("dof_axis", d.cdof, vec6),
-            ("speed", d.qvel, wp.float64), ("mass", d.M, wp.float64), ("applied", d.xfrc_applied, vec6),
+            ("speed", d.qvel, wp.float64), ("mass", d.M, wp.float64), ("passive", d.qfrc_passive, wp.float64),
         ):  # fmt: skip
             setattr(w, field_name, wp.array(source, dtype=dtype, copy=False, device="cpu"))
         w.speed_before = wp.zeros(self.model.nv, dtype=wp.float64, device="cpu")
@@ -229,7 +229,7 @@ class MujocoCpu:
 
         def assemble(launch) -> None:
             for world, view in enumerate(self.views):
-                launch(k.start_step, dim=1, inputs=[self.tree, view])
+                launch(k.start_step, dim=1, inputs=[view])
                 for s in self.slots:
                     given = [s.out.wrench, s.out.implicit]
                     launch(k.add_forces, dim=1, inputs=[self.tree, view, world, s.row_array, implicit, *given])
@@ -320,9 +320,9 @@ class MujocoCpu:
         for s in self.slots:
             for k, row in enumerate(s.rows):
                 b = self.body_ids[row]
-                change = (s.out.effective.numpy()[world, k] - s.out.wrench.numpy()[world, k]).astype(float)
-                d.xfrc_applied[b, :3] += change[:3]
-                d.xfrc_applied[b, 3:] += change[3:] + np.cross(d.xpos[b] - d.xipos[b], change[:3])
+                got = s.out.effective.numpy()[world, k].astype(float)
+                d.xfrc_applied[b, :3] += got[:3]
+                d.xfrc_applied[b, 3:] += got[3:] + np.cross(d.xpos[b] - d.xipos[b], got[:3])
         d.qacc[:] = (after - before) / self.step
         d.qvel[:] = before
         mujoco.mj_rnePostConstraint(m, d)

@@ -48,7 +48,7 @@ def integrate(sim: Simulation) -> int:
     """One step but for its end."""
     for module in sim.modules:
         module.evaluate(sim.step_size)  # wrench and implicit block, committed state untouched
-    sim.engine.assemble()  # into xfrc_applied and the mass matrix
+    sim.engine.assemble()  # into the passive forces and the mass matrix
     sim.engine.advance()  # mj_step2; then what the bodies really got
     return 1
 
