@@ -21,6 +21,7 @@ import mujoco
 import numpy as np
 import warp as wp
 
+from grouser.engine.fields import Fields
 from grouser.engine.kernels import Tree, World, engine_kernels, vec6
 from grouser.errors import InputError
 from grouser.launches import Call, Launches, Loop, put_pointer
@@ -243,6 +244,8 @@ class MujocoCpu:
                 launch(k.watch_speeds, dim=1, inputs=[view, world, SPEED_LIMIT, self.alarm])
 
         self._gather, self._assemble, self._effective = Launches(gather), Launches(assemble), Launches(effective)
+        fields = Fields(self.model, self.tree, self._h)
+        self._around_search = [fields.around(view, d) for view, d in zip(self.views, self.data, strict=True)]
 
     # ---- the step -----------------------------------------------------------------------------------
 
@@ -278,14 +281,20 @@ class MujocoCpu:
             integrate = ("mj_factorM", "mj_step2") if self.implicit else ("mj_step2",)
             evaluate, commit = [first for first, _ in launches], [second for _, second in launches]
             before = [*_calls(*evaluate, self._assemble), *self._functions(*integrate), *_calls(self._effective)]
-            after = [*self._functions("mj_step1"), *_calls(self._gather, *commit)]
+            after = [*self._functions("mj_step1", among=self._around_search), *_calls(self._gather, *commit)]
             self._loop, self._looped = Loop(before, after, self.alarm), list(launches)
         Listening.notes = self.notes
         return self._loop
 
-    def _functions(self, *names: str) -> list[Call]:
-        """Functions of MuJoCo on every world that moves; its errors end the program meanwhile, see `_end`."""
-        calls = [(FUNCTIONS[name], self.model._address, d._address) for d in self._moving() for name in names]
+    def _functions(self, *names: str, among: Sequence[tuple[list[Launches], list[Launches]]] = ()) -> list[Call]:
+        """Functions of MuJoCo on every world that moves, `among` what stands before and behind in each; its errors
+        end the program meanwhile, see `_end`."""
+        calls: list[Call] = []
+        for world, d in enumerate(self.data):
+            if not self.frozen[world]:
+                own = [(FUNCTIONS[name], self.model._address, d._address) for name in names]
+                before, behind = among[world] if among else ((), ())
+                calls += [*_calls(*before), *own, *_calls(*behind)]
         return [*_calls(_without_python(begins=True)), *calls, *_calls(_without_python(begins=False))]
 
     def _moving(self) -> list[mujoco.MjData]:

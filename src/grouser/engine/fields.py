@@ -1,0 +1,156 @@
+"""Height fields of MuJoCo, looked at only where something can touch them.
+
+MuJoCo bounds a height field by one box, from the lowest to the highest of its nodes: a vehicle on waves is always in it
+and every geom is tested against the field. Here the heights near a geom are asked first.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from types import SimpleNamespace
+
+import mujoco
+import numpy as np
+import warp as wp
+
+from grouser.engine.kernels import Tree, World, jacobian_column, vec6
+from grouser.launches import Launches
+
+HFIELD = int(mujoco.mjtGeom.mjGEOM_HFIELD)
+TURNING = 1.5  # on the way of a step, for directions that change meanwhile
+SLACK = 1e-3  # [m]
+
+
+@wp.struct
+class Field:
+    """One height field and what may touch it."""
+
+    geom: int
+    kept: wp.array(dtype=wp.int32)  # (3,) whether it is left out now, its contype and conaffinity
+    x0: wp.float64  # [m] of the first node
+    y0: wp.float64
+    across_x: wp.float64  # [m] between nodes
+    across_y: wp.float64
+    ceiling: wp.array2d(dtype=wp.float64)  # [m], (row, column) highest within reach of any geom over that cell
+    geoms: wp.array(dtype=wp.int32)  # (k,) that may touch it
+    body: wp.array(dtype=wp.int32)  # (k,)
+    radius: wp.array(dtype=wp.float64)  # [m], (k,) of their bounding spheres
+
+
+@cache
+def field_kernels() -> SimpleNamespace:
+    module = wp.get_module("grouser.engine.fields")
+    module.options["enable_backward"] = False
+
+    @wp.kernel(module=module)
+    def look(
+        tree: Tree, w: World, f: Field, place: wp.array(dtype=wp.vec3d), step: wp.array(dtype=wp.float64),
+        contype_out: wp.array(dtype=wp.int32), conaffinity_out: wp.array(dtype=wp.int32),
+    ):  # fmt: skip
+        """Before contacts are looked for: a field that no geom, a step's way on, is low enough to touch is left out."""
+        clear = int(0)
+        last = int(-1)
+        speed = wp.float64(0.0)
+        spin = wp.float64(0.0)
+        for k in range(f.geoms.shape[0]):
+            body = f.body[k]
+            if body != last:
+                c = vec6()
+                i = tree.last_dof[body]
+                while i >= 0:
+                    c = c + jacobian_column(w, tree, body, i) * w.speed[i]
+                    i = tree.parent[i]
+                speed = wp.length(wp.vec3d(c[0], c[1], c[2]))
+                spin = wp.length(wp.vec3d(c[3], c[4], c[5]))
+                last = body
+            x = place[f.geoms[k]]
+            way = wp.float64(TURNING) * step[0] * (speed + spin * wp.length(x - w.position[body])) + wp.float64(SLACK)
+            column = int(wp.floor((x[0] - f.x0) / f.across_x))
+            row = int(wp.floor((x[1] - f.y0) / f.across_y))
+            if column >= 0 and row >= 0 and row < f.ceiling.shape[0] and column < f.ceiling.shape[1]:  # noqa: SIM102
+                if x[2] - f.radius[k] - way > f.ceiling[row, column] and way < wp.min(f.across_x, f.across_y):
+                    clear += 1
+        f.kept[0] = 0
+        if clear == f.geoms.shape[0]:
+            f.kept[0] = 1
+            f.kept[1] = contype_out[f.geom]
+            f.kept[2] = conaffinity_out[f.geom]
+            contype_out[f.geom] = 0
+            conaffinity_out[f.geom] = 0
+
+    @wp.kernel(module=module)
+    def put_back(f: Field, contype_out: wp.array(dtype=wp.int32), conaffinity_out: wp.array(dtype=wp.int32)):
+        if f.kept[0] == 1:
+            contype_out[f.geom] = f.kept[1]
+            conaffinity_out[f.geom] = f.kept[2]
+
+    return SimpleNamespace(look=look, put_back=put_back)
+
+
+class Fields:
+    """Launches to stand before and behind `mj_step1` of each world; heights are those the model was compiled with."""
+
+    def __init__(self, model: mujoco.MjModel, tree: Tree, step: wp.array):
+        self._model, self._tree, self._step = model, tree, step
+        self.fields = [field for geom in range(model.ngeom) if (field := _field(model, geom)) is not None]
+        self._filters = [
+            wp.array(values, dtype=wp.int32, copy=False, device="cpu")
+            for values in (model.geom_contype, model.geom_conaffinity)
+        ]
+
+    def around(self, view: World, data: mujoco.MjData) -> tuple[list[Launches], list[Launches]]:
+        """Before and behind the search for contacts of one world; nothing where there is no field."""
+        if not self.fields:
+            return [], []
+        kernels, place = field_kernels(), wp.array(data.geom_xpos, dtype=wp.vec3d, copy=False, device="cpu")
+
+        def look(launch) -> None:
+            for field in self.fields:
+                launch(kernels.look, 1, [self._tree, view, field, place, self._step, *self._filters])
+
+        def put_back(launch) -> None:
+            for field in self.fields:
+                launch(kernels.put_back, 1, [field, *self._filters])
+
+        return [Launches(look)], [Launches(put_back)]
+
+
+def _field(m: mujoco.MjModel, geom: int) -> Field | None:
+    """A level height field that does not move, with the geoms that may touch it; None for other geoms."""
+    body = m.geom_bodyid[geom]
+    level = np.array_equal(m.geom_quat[geom], [1, 0, 0, 0]) and body == 0
+    touching = _touching(m, geom)
+    if m.geom_type[geom] != HFIELD or not level or not touching:
+        return None
+    at = m.geom_dataid[geom]
+    rows, columns, start = int(m.hfield_nrow[at]), int(m.hfield_ncol[at]), int(m.hfield_adr[at])
+    half_x, half_y, height, _ = m.hfield_size[at]
+    x, y, z = m.geom_pos[geom]
+    f = Field()
+    f.geom, f.kept = geom, wp.zeros(3, dtype=wp.int32, device="cpu")
+    f.x0, f.y0 = x - half_x, y - half_y
+    f.across_x, f.across_y = 2 * half_x / (columns - 1), 2 * half_y / (rows - 1)
+    nodes = z + height * m.hfield_data[start : start + rows * columns].reshape(rows, columns).astype(float)
+    bounds = m.geom_rbound[touching] + m.geom_margin[touching] + m.geom_margin[geom]
+    reach = float(bounds.max())  # and one cell for the way of a step
+    highest = _highest(_highest(nodes, math.ceil(reach / f.across_y) + 1).T, math.ceil(reach / f.across_x) + 1).T
+    f.ceiling = wp.array(np.ascontiguousarray(highest), dtype=wp.float64, device="cpu")
+    f.geoms = wp.array(np.array(touching, np.int32), dtype=wp.int32, device="cpu")
+    f.body = wp.array(m.geom_bodyid[touching].astype(np.int32), dtype=wp.int32, device="cpu")
+    f.radius = wp.array(bounds, dtype=wp.float64, device="cpu")
+    return f
+
+
+def _touching(m: mujoco.MjModel, geom: int) -> list[int]:
+    """Geoms on bodies that move which MuJoCo would test against this one."""
+    meets = (m.geom_contype & m.geom_conaffinity[geom]) | (m.geom_conaffinity & m.geom_contype[geom])
+    moves = m.body_weldid[m.geom_bodyid] != 0
+    return np.flatnonzero((meets != 0) & moves & (m.geom_rbound > 0)).tolist()
+
+
+def _highest(nodes: np.ndarray, count: int) -> np.ndarray:
+    """(n - 1, …) the highest of rows k - count to k + 1 + count, for the cell between rows k and k + 1."""
+    padded = np.pad(nodes, [(count, count), *[(0, 0)] * (nodes.ndim - 1)], constant_values=-np.inf)
+    length = len(nodes) - 1
+    return np.max([padded[k : k + length] for k in range(2 * count + 2)], axis=0)
