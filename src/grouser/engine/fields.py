@@ -7,85 +7,15 @@ and every geom is tested against the field. Here the heights near a geom are ask
 from __future__ import annotations
 
 import math
-from functools import cache
-from types import SimpleNamespace
 
 import mujoco
 import numpy as np
 import warp as wp
 
-from grouser.engine.kernels import Tree, World, jacobian_column, vec6
+from grouser.engine.kernels import Field, Tree, World, field_kernels
 from grouser.launches import Launches
 
 HFIELD = int(mujoco.mjtGeom.mjGEOM_HFIELD)
-TURNING = 1.5  # on the way of a step, for directions that change meanwhile
-SLACK = 1e-3  # [m]
-
-
-@wp.struct
-class Field:
-    """One height field and what may touch it."""
-
-    geom: int
-    kept: wp.array(dtype=wp.int32)  # (3,) whether it is left out now, its contype and conaffinity
-    x0: wp.float64  # [m] of the first node
-    y0: wp.float64
-    across_x: wp.float64  # [m] between nodes
-    across_y: wp.float64
-    ceiling: wp.array2d(dtype=wp.float64)  # [m], (row, column) highest within reach of any geom over that cell
-    geoms: wp.array(dtype=wp.int32)  # (k,) that may touch it
-    body: wp.array(dtype=wp.int32)  # (k,)
-    radius: wp.array(dtype=wp.float64)  # [m], (k,) of their bounding spheres
-
-
-@cache
-def field_kernels() -> SimpleNamespace:
-    module = wp.get_module("grouser.engine.fields")
-    module.options["enable_backward"] = False
-
-    @wp.kernel(module=module)
-    def look(
-        tree: Tree, w: World, f: Field, place: wp.array(dtype=wp.vec3d), step: wp.array(dtype=wp.float64),
-        contype_out: wp.array(dtype=wp.int32), conaffinity_out: wp.array(dtype=wp.int32),
-    ):  # fmt: skip
-        """Before contacts are looked for: a field that no geom, a step's way on, is low enough to touch is left out."""
-        clear = int(0)
-        last = int(-1)
-        speed = wp.float64(0.0)
-        spin = wp.float64(0.0)
-        for k in range(f.geoms.shape[0]):
-            body = f.body[k]
-            if body != last:
-                c = vec6()
-                i = tree.last_dof[body]
-                while i >= 0:
-                    c = c + jacobian_column(w, tree, body, i) * w.speed[i]
-                    i = tree.parent[i]
-                speed = wp.length(wp.vec3d(c[0], c[1], c[2]))
-                spin = wp.length(wp.vec3d(c[3], c[4], c[5]))
-                last = body
-            x = place[f.geoms[k]]
-            way = wp.float64(TURNING) * step[0] * (speed + spin * wp.length(x - w.position[body])) + wp.float64(SLACK)
-            column = int(wp.floor((x[0] - f.x0) / f.across_x))
-            row = int(wp.floor((x[1] - f.y0) / f.across_y))
-            if column >= 0 and row >= 0 and row < f.ceiling.shape[0] and column < f.ceiling.shape[1]:  # noqa: SIM102
-                if x[2] - f.radius[k] - way > f.ceiling[row, column] and way < wp.min(f.across_x, f.across_y):
-                    clear += 1
-        f.kept[0] = 0
-        if clear == f.geoms.shape[0]:
-            f.kept[0] = 1
-            f.kept[1] = contype_out[f.geom]
-            f.kept[2] = conaffinity_out[f.geom]
-            contype_out[f.geom] = 0
-            conaffinity_out[f.geom] = 0
-
-    @wp.kernel(module=module)
-    def put_back(f: Field, contype_out: wp.array(dtype=wp.int32), conaffinity_out: wp.array(dtype=wp.int32)):
-        if f.kept[0] == 1:
-            contype_out[f.geom] = f.kept[1]
-            conaffinity_out[f.geom] = f.kept[2]
-
-    return SimpleNamespace(look=look, put_back=put_back)
 
 
 class Fields:

@@ -13,6 +13,8 @@ from grouser.precision import precision
 
 vec6 = wp.types.vector(6, wp.float64)
 vec7 = wp.types.vector(7, wp.float64)
+TURNING = 1.5  # on the way of a step, for directions that change meanwhile
+SLACK = 1e-3  # [m] on the same
 
 
 @wp.struct
@@ -207,3 +209,69 @@ def engine_kernels(name: str) -> SimpleNamespace:
         show=show, show_shifted=show_shifted, gather_motion=gather_motion, start_step=start_step, add_forces=add_forces,
         effective_wrench=effective_wrench, watch_speeds=watch_speeds, module=module,
     )  # fmt: skip
+
+
+@wp.struct
+class Field:
+    """One height field and what may touch it."""
+
+    geom: int
+    kept: wp.array(dtype=wp.int32)  # (3,) whether it is left out now, its contype and conaffinity
+    x0: wp.float64  # [m] of the first node
+    y0: wp.float64
+    across_x: wp.float64  # [m] between nodes
+    across_y: wp.float64
+    ceiling: wp.array2d(dtype=wp.float64)  # [m], (row, column) highest within reach of any geom over that cell
+    geoms: wp.array(dtype=wp.int32)  # (k,) that may touch it
+    body: wp.array(dtype=wp.int32)  # (k,)
+    radius: wp.array(dtype=wp.float64)  # [m], (k,) of their bounding spheres
+
+
+@cache
+def field_kernels() -> SimpleNamespace:
+    module = wp.get_module("grouser.engine.fields")
+    module.options["enable_backward"] = False
+
+    @wp.kernel(module=module)
+    def look(
+        tree: Tree, w: World, f: Field, place: wp.array(dtype=wp.vec3d), step: wp.array(dtype=wp.float64),
+        contype_out: wp.array(dtype=wp.int32), conaffinity_out: wp.array(dtype=wp.int32),
+    ):  # fmt: skip
+        """Before contacts are looked for: a field that no geom, a step's way on, is low enough to touch is left out."""
+        clear = int(0)
+        last = int(-1)
+        speed = wp.float64(0.0)
+        spin = wp.float64(0.0)
+        for k in range(f.geoms.shape[0]):
+            body = f.body[k]
+            if body != last:
+                c = vec6()
+                i = tree.last_dof[body]
+                while i >= 0:
+                    c = c + jacobian_column(w, tree, body, i) * w.speed[i]
+                    i = tree.parent[i]
+                speed = wp.length(wp.vec3d(c[0], c[1], c[2]))
+                spin = wp.length(wp.vec3d(c[3], c[4], c[5]))
+                last = body
+            x = place[f.geoms[k]]
+            way = wp.float64(TURNING) * step[0] * (speed + spin * wp.length(x - w.position[body])) + wp.float64(SLACK)
+            column = int(wp.floor((x[0] - f.x0) / f.across_x))
+            row = int(wp.floor((x[1] - f.y0) / f.across_y))
+            if column >= 0 and row >= 0 and row < f.ceiling.shape[0] and column < f.ceiling.shape[1]:
+                if x[2] - f.radius[k] - way > f.ceiling[row, column] and way < wp.min(f.across_x, f.across_y):
+                    clear += 1
+        f.kept[0] = 0
+        if clear == f.geoms.shape[0]:
+            f.kept[0] = 1
+            f.kept[1] = contype_out[f.geom]
+            f.kept[2] = conaffinity_out[f.geom]
+            contype_out[f.geom] = 0
+            conaffinity_out[f.geom] = 0
+
+    @wp.kernel(module=module)
+    def put_back(f: Field, contype_out: wp.array(dtype=wp.int32), conaffinity_out: wp.array(dtype=wp.int32)):
+        if f.kept[0] == 1:
+            contype_out[f.geom] = f.kept[1]
+            conaffinity_out[f.geom] = f.kept[2]
+
+    return SimpleNamespace(look=look, put_back=put_back)

@@ -85,8 +85,9 @@ class PolygonalModule:
 
         An open one must be in one piece: between two the surface is not known.
         """
-        if self.pairs[k].depth:
-            return self.pairs[k].depth
+        chosen = self.pairs[k].depth
+        if chosen:
+            return chosen
         elements, other = (self.shapes[name] for name in self._order[k])
         bend = other.sharpest * max(1.0, elements.longest / other.edge)  # [rad] across an element
         if bend * elements.longest / 8 >= FLAT * min(law["thickness"] for law in self._laws[k]):
