@@ -127,4 +127,5 @@ def test_wording():
     assert expectation_text(metric) == "40 ± 2 N"
     assert expectation_text({**metric, "tolerance": {"rel": 0.1}}) == "40 N ± 10 %"
     assert expectation_text({**metric, "expected": None, "tolerance": {"min": 3, "max": 4}}) == "≥ 3 N ≤ 4 N"
+    assert expectation_text({**metric, "expected": 3, "tolerance": {"min": 3}}) == "≥ 3 N"
     assert expectation_text({**metric, "expected": None, "tolerance": None}) == ""

@@ -39,7 +39,8 @@ def expectation_text(metric: Mapping[str, Any]) -> str:
     """0.02 m ± 10 %, 40 ± 2 N, ≥ 3 m; nothing where nothing is expected."""
     expected, tolerance, unit = metric["expected"], metric["tolerance"] or {}, unit_text(metric["unit"])
     words = []
-    if expected is not None:
+    bound = expected in [tolerance.get(kind) for kind in ("min", "max")]  # said below
+    if expected is not None and not bound:
         around = f" ± {number(tolerance['abs'])}" if "abs" in tolerance else ""
         words.append(f"{value_text(expected)}{around} {unit}".strip())
     if "rel" in tolerance:
