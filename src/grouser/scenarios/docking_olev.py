@@ -381,7 +381,7 @@ def metrics(s: DockingOlev) -> list[dict[str, Any]]:
                0.0, {"abs": 1e-12}, "action and reaction"),
         metric("momentum_drift_rel", "1", "change of the system's momentum and angular momentum less the impulse from "
                "outside, over the client's greatest against the common centre", 0.0, {"abs": 1e-3}, "conservation"),
-        metric("real_time_factor", "1", "simulated over wall time of the loop", 5.0, {"min": 5.0}, "bar of the project"),
+        metric("real_time_factor", "1", "simulated over wall time of the loop", 5.0, {"min": 5.0}, "our bar"),
     ]  # fmt: skip
 
 
