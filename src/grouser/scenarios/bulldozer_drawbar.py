@@ -50,7 +50,8 @@ CONTACT_LENGTH = 2.4  # [m] of a track on the ground; assumed: end rollers apart
 def build(s: BulldozerDrawbar) -> Simulation:
     begin = SETTLING + RAMP + STEADY
     speeds = tracked.ramped([(SETTLING, s.speed, s.speed)])
-    sim = tracked.simulate(s, speeds, pull=lambda t: s.greatest * min(max((t - begin) / s.time, 0.0), 1.0))
+    greatest = s.greatest
+    sim = tracked.simulate(s, speeds, pull=lambda t: greatest * min(max((t - begin) / s.time, 0.0), 1.0))
     module: Any = sim.modules[0]
     data = sim.data
     body = sim.model.body("chassis").id

@@ -10,7 +10,7 @@ import numpy as np
 
 from grouser.recording import Recording
 from grouser.scenarios.scenario import metric
-from grouser.track.model import STRAIGHT
+from grouser.track.observation import STRAIGHT
 
 FLANGE_PLAY = 0.02  # [m] beyond the play of the flanges from which on a link counts as thrown
 RAIL_PLAY = 0.012  # [m] of the rails between collar and flanges, either way

@@ -103,7 +103,7 @@ class Pull:
 
     def __init__(self, name: str, body: str, point, size: Callable[[float], float]):
         """`point` [m] in the body's frame, `size` [N] at a time [s]."""
-        self.name, self.bodies, self.point, self.size = name, (body,), np.array(point, float), size
+        self.name, self.bodies, self.point, self.size = name, (body,), tuple(map(float, point)), size
 
     def declare(self, spec) -> None:
         pass
@@ -121,13 +121,18 @@ class Pull:
     def evaluate(self, h: float) -> None:
         q = self.motion.rotation.numpy()[:, self.row]
         wrench, velocity = self.out.wrench.numpy(), self.motion.velocity.numpy()[:, self.row]
-        for world, (x, y, z, w) in enumerate(q):
-            ahead = np.array([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 0.0])
-            ahead /= np.hypot(ahead[0], ahead[1])
-            force = -self.size(self._time[world]) * np.clip(velocity[world] @ ahead / CREEP, 0.0, 1.0) * ahead
-            r = np.array([x, y, z])
-            arm = self.point + 2 * np.cross(r, np.cross(r, self.point) + w * self.point)
-            wrench[world, 0, :3], wrench[world, 0, 3:] = force, np.cross(arm, force)
+        for world, (x, y, z, w) in enumerate(q.tolist()):  # plain numbers: this is called at every step
+            a, b, c = self.point
+            arm_x = (1 - 2 * (y * y + z * z)) * a + 2 * (x * y - w * z) * b + 2 * (x * z + w * y) * c
+            arm_y = 2 * (x * y + w * z) * a + (1 - 2 * (x * x + z * z)) * b + 2 * (y * z - w * x) * c
+            arm_z = 2 * (x * z - w * y) * a + 2 * (y * z + w * x) * b + (1 - 2 * (x * x + y * y)) * c
+            ahead_x, ahead_y = 1 - 2 * (y * y + z * z), 2 * (x * y + w * z)
+            level = math.hypot(ahead_x, ahead_y)
+            ahead_x, ahead_y = ahead_x / level, ahead_y / level
+            speed = float(velocity[world, 0]) * ahead_x + float(velocity[world, 1]) * ahead_y
+            size = -self.size(float(self._time[world])) * min(max(speed / CREEP, 0.0), 1.0)
+            f, g = size * ahead_x, size * ahead_y
+            wrench[world, 0] = (f, g, 0.0, -arm_z * g, arm_z * f, arm_x * g - arm_y * f)
 
     def commit(self, h: float) -> None:
         moved = self._begun == 1

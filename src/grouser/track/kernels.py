@@ -140,3 +140,86 @@ def track_kernels(name: str, implicit: bool) -> SimpleNamespace:
     return SimpleNamespace(
         run_tracks=run_tracks, push_bodies=push_bodies, commit_tracks=commit_tracks, types=ty, module=module
     )
+
+
+@cache
+def observation_kernels(name: str) -> SimpleNamespace:
+    """What is recorded of tracks and not at hand as it is."""
+    ty = t.track_types(name)
+    p = ty.precision
+    module = wp.get_module(f"grouser.track.observation.{name}")
+    module.options["enable_backward"] = False
+    real, vec3, quat = p.real, p.vec3, p.quat
+    Tables, State, Scratch = ty.Tables, ty.State, ty.Scratch
+    pose_type = wp.types.vector(7, wp.float64)
+    zero, one = wp.constant(real(0.0)), wp.constant(real(1.0))
+
+    @wp.func
+    def ahead(s: State, world: int, i: int):
+        return wp.quat_rotate(s.rotation[world, i], vec3(one, zero, zero))
+
+    @wp.kernel(module=module)
+    def look(
+        c: Tables, s: State, w: Scratch, offset: wp.array(dtype=real), straight: real,
+        position: wp.array2d(dtype=vec3), rotation: wp.array2d(dtype=quat),
+        velocity: wp.array2d(dtype=vec3), spin: wp.array2d(dtype=vec3),
+        pose_out: wp.array2d(dtype=pose_type), lateral_out: wp.array2d(dtype=wp.float64),
+        pressure_out: wp.array2d(dtype=wp.float64), shear_out: wp.array2d(dtype=wp.float64),
+        wheel_force_out: wp.array2d(dtype=wp.vec3d), wheel_load_out: wp.array2d(dtype=wp.float64),
+        wheel_torque_out: wp.array2d(dtype=wp.float64), wheel_spin_out: wp.array2d(dtype=wp.float64),
+        momentum_out: wp.array2d(dtype=wp.vec3d), speed_out: wp.array2d(dtype=wp.float64),
+        pair_out: wp.array2d(dtype=wp.float64),
+    ):  # fmt: skip
+        world, which = wp.tid()
+        tr = c.track[which]
+        row = c.row[tr.first_carrier + tr.frame]
+        aside = wp.quat_rotate(rotation[world, row], vec3(zero, one, zero))
+        first = tr.first_link
+        area = tr.pitch * tr.shoe_width
+        moving = vec3()
+        speed = zero
+        count = zero
+        before = ahead(s, world, first + tr.links - 1)
+        here = ahead(s, world, first)
+        for i in range(first, first + tr.links):
+            j = i + 1
+            if j == first + tr.links:
+                j = first
+            after = ahead(s, world, j)
+            x = s.position[world, i]
+            q = s.rotation[world, i]
+            v = s.velocity[world, i]
+            pose_out[world, i] = pose_type(
+                wp.float64(x[0]), wp.float64(x[1]), wp.float64(x[2]),
+                wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]),
+            )  # fmt: skip
+            lateral_out[world, i] = wp.float64(wp.dot(x - position[world, row], aside) - offset[which])
+            load = w.shoe_load[world, i]
+            pressure_out[world, i] = wp.float64(load[2] / area)
+            shear_out[world, i] = wp.float64(wp.sqrt(load[0] * load[0] + load[1] * load[1]) / area)
+            moving = moving + v
+            if wp.dot(before, here) > straight and wp.dot(here, after) > straight:
+                against = v - velocity[world, row] - wp.cross(spin[world, row], x - position[world, row])
+                speed = speed + wp.dot(against, here)
+                count = count + one
+            before = here
+            here = after
+        momentum_out[world, which] = wp.vec3d(tr.mass * moving)
+        speed_out[world, which] = wp.float64(speed / wp.max(count, one))
+        for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
+            f = w.wheel_mean[world, k]
+            force = vec3(f[0], f[1], f[2])
+            axle = w.axle[world, k]
+            wheel_force_out[world, k] = wp.vec3d(force)
+            wheel_load_out[world, k] = wp.float64(wp.length(force))
+            wheel_torque_out[world, k] = wp.float64(wp.dot(vec3(f[3], f[4], f[5]), axle))
+            wheel_spin_out[world, k] = wp.float64(wp.dot(w.spin[world, k], axle))
+        a = w.links_side[world, which]
+        b = w.wheels_side[world, which]
+        size = wp.max(wp.max(wp.abs(a)), wp.max(wp.abs(b)))
+        left = zero
+        if size > zero:
+            left = wp.max(wp.abs(a + b)) / size
+        pair_out[world, which] = wp.float64(left)
+
+    return SimpleNamespace(look=look, pose_type=pose_type)

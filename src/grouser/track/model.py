@@ -24,13 +24,13 @@ from grouser.track.assembly import Assembly
 from grouser.track.display import floor, shapes
 from grouser.track.ground import SoilGround, Terrain, ground_arrays
 from grouser.track.kernels import track_kernels
+from grouser.track.observation import TrackObservation
 from grouser.track.parts import Link, TrackWheel, WheelContact
 from grouser.track.worker import Worker, open_gate
 
 LARGEST_STEP = 2e-3  # [s] between two exchanges with the engine: wheels are carried on with constant velocity
 STABLE_SHARE = 0.8  # of the explicit limit of the bushings: wheels and ground are stiff too
 IMPLICIT_STEP = 1e-3  # [s] up to which the implicit scheme is accurate
-STRAIGHT = math.radians(3)  # fold up to which a joint counts as straight
 CONTACTS = 16  # room for contacts of a link
 WEAR = 6  # numbers of a contact in the wear channel
 REASONS = {
@@ -120,6 +120,10 @@ class TrackModule:
         self._committed, self._trial = self._make_state(), self._make_state()
         self._scratch = self._make_scratch()
         wp.load_module(self.kernels.module, device=self.device)
+        offsets = self._array([track.offset[1] for track in self.tracks], self.precision.real)
+        self._look = TrackObservation(
+            self.precision.name, self._tables, self._committed, self._scratch, motion, offsets
+        )  # fmt: skip
         self._launches = StepLaunches(self._record_evaluate, self._record_commit, self.device)
         lanes = min(self.threads, len(self.tracks)) if wp.get_device(self.device).is_cpu else 1
         self._lanes = [len(self.tracks) * k // lanes for k in range(lanes + 1)]
@@ -372,48 +376,19 @@ class TrackModule:
 
     def pair_wrench_sum(self) -> np.ndarray:
         """(world, track) wrenches of links and wheels on each other added, over the larger: 0 where opposite."""
-        a, b = (getattr(self._scratch, n).numpy().astype(float) for n in ("links_side", "wheels_side"))
-        size = np.maximum(np.abs(a).max(-1), np.abs(b).max(-1))
-        return np.abs(a + b).max(-1) / np.where(size > 0, size, 1.0)
+        return self._look.read("pair_wrench_sum")
 
     def ground_force(self) -> np.ndarray:
         """(world, track, 3) [N] of the ground on each chain, mean over the last step."""
         return self._scratch.ground.numpy()
 
     def chain_speed(self) -> np.ndarray:
-        """(world, track) [m/s] mean speed along the chain, against the frame, of links on straight runs.
-
-        Round a wheel the middle of a link is slower than the chain.
-        """
-        s, m = self._committed, self.motion
-        v, q = s.velocity.numpy().astype(float), s.rotation.numpy().astype(float)
-        x = s.position.numpy().astype(float)
-        out = []
-        for k in range(len(self.tracks)):
-            at = self.links_of(k)
-            row = int(self._tables.row.numpy()[self._carrier_of(k)])
-            frame_v, frame_w, frame_x = (
-                a.numpy()[:, row].astype(float)[:, None] for a in (m.velocity, m.spin, m.position)
-            )
-            relative = v[:, at] - frame_v - np.cross(frame_w, x[:, at] - frame_x)
-            along = _matrices(q[:, at])[..., :, 0]
-            straight = (along * np.roll(along, -1, axis=1)).sum(-1) > math.cos(STRAIGHT)
-            straight &= np.roll(straight, 1, axis=1)
-            speed = (relative * along).sum(-1)
-            out.append((speed * straight).sum(-1) / np.maximum(straight.sum(-1), 1))
-        return np.stack(out, axis=1)
-
-    def _carrier_of(self, k: int) -> int:
-        """Row of a track's frame among the carriers."""
-        return sum(len(track.bodies) for track in self.tracks[:k]) + self.tracks[k].bodies.index(self.tracks[k].frame)
+        """(world, track) [m/s] mean speed along the chain, against the frame, of links on straight runs."""
+        return self._look.read("chain_speed")
 
     def lateral(self, k: int) -> np.ndarray:
         """(world, link) [m] of the links off the plane of their wheels, to the left."""
-        m, s, track = self.motion, self._committed, self.tracks[k]
-        row = int(self._tables.row.numpy()[self._carrier_of(k)])
-        q, x = m.rotation.numpy()[:, row].astype(float), m.position.numpy()[:, row].astype(float)
-        away = s.position.numpy()[:, self.links_of(k)].astype(float) - x[:, None]
-        return (away * _matrices(q)[:, None, :, 1]).sum(-1) - track.offset[1]
+        return self._look.read("lateral")[:, self.links_of(k)]
 
     def wear(self, k: int, world: int = 0) -> np.ndarray:
         """(contact, 6) link, wheel (-1: ground), normal force [N], sliding speed [m/s], x and z [m] on the link."""
@@ -444,42 +419,48 @@ class TrackModule:
     def _channels_of(self, k: int) -> list[Channel]:
         track, w, s = self.tracks[k], self._scratch, self._committed
         at, wheels = self.links_of(k), self.wheels_of(k)
-        links, area = at.stop - at.start, track.link.pitch * track.link.shoe.width
+        links = at.stop - at.start
         names = tuple(f"link {n}" for n in range(links))
         wheel_names = tuple(wheel.name for wheel in track.wheels)
 
         def name(what: str) -> str:
             return f"{self.name}/{track.name}/{what}"
 
-        def of_links(what, unit, read):
-            return Channel(name(what), unit, (links,), frame="", labels=names, read=read)
+        def of_links(what: str, unit: str, *shape: int, kind: Any = "fixed") -> Channel:
+            return seen(what, unit, at, links, *shape, kind=kind, frame="world" if shape else "", labels=names)
+
+        def of_wheels(what: str, unit: str, *shape: int, frame: str = "") -> Channel:
+            return seen(what, unit, wheels, len(wheel_names), *shape, frame=frame, labels=wheel_names)
+
+        def seen(what: str, unit: str, rows, *shape: int, **more: Any) -> Channel:
+            values = self._look.values[what][:, rows]
+            return Channel(name(what), unit, shape, source=values, refresh=self._look.refresh, **more)
+
+        def held(what: str, unit: str, array: wp.array, rows, *shape: int, **more: Any) -> Channel:
+            """What is at hand as it is."""
+            if self.device.is_cpu:
+                return Channel(name(what), unit, shape, source=array.numpy()[:, rows], **more)
+            return Channel(name(what), unit, shape, read=lambda: array.numpy()[:, rows], **more)
 
         return [
-            Channel(name("pose"), "m, 1", (links, 7), kind="pose", labels=names, read=lambda: np.concatenate(
-                [s.position.numpy()[:, at], s.rotation.numpy()[:, at]], axis=-1)),
-            of_links("tension", "N", lambda: w.tension.numpy()[:, at]),
-            of_links("tooth_load", "N", lambda: w.tooth_load.numpy()[:, at]),
-            of_links("shoe_pressure", "Pa", lambda: w.shoe_load.numpy()[:, at, 2] / area),
-            of_links("shoe_shear", "Pa", lambda: np.hypot(*np.moveaxis(w.shoe_load.numpy()[:, at, :2], -1, 0)) / area),
-            of_links("lateral", "m", lambda: self.lateral(k)),
-            Channel(name("wheel_force"), "N", (len(wheel_names), 3), labels=wheel_names,
-                    read=lambda: w.wheel_mean.numpy()[:, wheels, :3]),
-            Channel(name("wheel_load"), "N", (len(wheel_names),), frame="", labels=wheel_names,
-                    read=lambda: np.linalg.norm(w.wheel_mean.numpy()[:, wheels, :3], axis=-1)),
-            Channel(name("wheel_torque"), "N m", (len(wheel_names),), frame="axle", labels=wheel_names,
-                    read=lambda: (w.wheel_mean.numpy()[:, wheels, 3:] * w.axle.numpy()[:, wheels]).sum(-1)),
-            Channel(name("wheel_spin"), "rad/s", (len(wheel_names),), frame="axle", labels=wheel_names,
-                    read=lambda: (w.spin.numpy()[:, wheels] * w.axle.numpy()[:, wheels]).sum(-1)),
-            Channel(name("wheel_place"), "m", (len(wheel_names), 3), labels=wheel_names,
-                    read=lambda: w.centre.numpy()[:, wheels]),
-            Channel(name("ground_force"), "N", (3,), read=lambda: w.ground.numpy()[:, k]),
-            Channel(name("impulse"), "N s", (3,), read=lambda: s.impulse.numpy()[:, k]),
-            Channel(name("momentum"), "N s", (3,), read=lambda: self.momentum()[:, k, :3]),
-            Channel(name("chain_speed"), "m/s", frame="", read=lambda: self.chain_speed()[:, k]),
-            Channel(name("pair_wrench_sum"), "1", frame="", read=lambda: self.pair_wrench_sum()[:, k]),
-            Channel(name("wear"), "1, 1, N, m/s, m, m", (WEAR,), kind="ragged",
-                    read=lambda: self._wear(k)),
-        ]  # fmt: skip
+            of_links("pose", "m, 1", 7, kind="pose"),
+            held("tension", "N", w.tension, at, links, frame="", labels=names),
+            held("tooth_load", "N", w.tooth_load, at, links, frame="", labels=names),
+            of_links("shoe_pressure", "Pa"),
+            of_links("shoe_shear", "Pa"),
+            of_links("lateral", "m"),
+            of_wheels("wheel_force", "N", 3, frame="world"),
+            of_wheels("wheel_load", "N"),
+            of_wheels("wheel_torque", "N m", frame="axle"),
+            of_wheels("wheel_spin", "rad/s", frame="axle"),
+            held("wheel_place", "m", w.centre, wheels, len(wheel_names), 3, labels=wheel_names),
+            held("ground_force", "N", w.ground, k, 3),
+            held("impulse", "N s", s.impulse, k, 3),
+            seen("momentum", "N s", k, 3),
+            seen("chain_speed", "m/s", k, frame=""),
+            seen("pair_wrench_sum", "1", k, frame=""),
+            Channel(name("wear"), "1, 1, N, m/s, m, m", (WEAR,), kind="ragged", read=lambda: self._wear(k)),
+        ]
 
 
 def _pieces(profile: Sequence[tuple[float, float]]) -> np.ndarray:
