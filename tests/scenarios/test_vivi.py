@@ -50,6 +50,21 @@ def test_slices_alone_lean_the_normal(tmp_path):
     assert errors[1] < 0.1 * errors[0]
 
 
+def test_slices_alone_meet_the_papers_bar_where_the_vehicle_hardly_pitches(tmp_path):
+    """Springs ten times as stiff: 0.14 deg of pitch in place of 1.4, by which slices cannot lean the normal force."""
+    from grouser.robots.vehicle_file import FOLDER
+
+    text = (FOLDER / "vivi.yaml").read_text()
+    for name, soft, stiff in (("stiffness", 10000.0, 1e5), ("compression", 500.0, 1600.0), ("rebound", 500.0, 1600.0)):
+        assert f"{name}: {soft}" in text
+        text = text.replace(f"{name}: {soft}", f"{name}: {stiff}")
+    (tmp_path / "stiff.yaml").write_text(text)
+    outcome = ran(tmp_path, "vivi-acceleration", vehicle=str(tmp_path / "stiff.yaml"), refine=False)
+    assert outcome.missed == []
+    assert outcome.metrics["front_normal_force_error_rel"] < 3.4e-3
+    assert 0.1 < outcome.metrics["pitch_deg"][-1] < 0.2
+
+
 def test_a_jump_lands_where_the_parabola_does(tmp_path):
     outcome = ran(tmp_path, "vivi-jump", angles_deg=(22.5,))
     assert outcome.missed == []

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import mujoco
 import numpy as np
@@ -22,12 +22,13 @@ from grouser.robots.vehicle import Vehicle, add_ground
 from grouser.robots.vehicle import build as build_vehicle
 from grouser.scenarios.course_kernels import QUANTITIES, look
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import metric
+from grouser.scenarios.scenario import Scenario, metric
 from grouser.scenarios.vehicle_choice import PAPER, OnWheels
 from grouser.simulation import Simulation
 from grouser.terrain.elevation import ElevationGrid
 
 LANE = 3.0  # [m] between the vehicles
+MARGIN = 5.0  # [m] of ground behind the start and beside the lanes
 WHOLE = 9.0  # [s] that a run must last to show what the paper saw
 REACHED = 0.95  # of the wanted speed
 BUILT_IN = ("proportional", "cdta")
@@ -70,6 +71,14 @@ class Course(OnWheels):
     def chosen_vehicle(self) -> Vehicle:
         return changed(super().chosen_vehicle(), self)
 
+    def extent(self, share: float) -> dict[str, Any]:
+        """Of the ground: `share` of what is driven at the wanted speed, and margins."""
+        size = (self.speed * self.duration * share + 2 * MARGIN, 4 * MARGIN)
+        return {"size": size, "spacing": 0.1, "origin": (-MARGIN, -2 * MARGIN)}
+
+
+C = TypeVar("C", bound=Course)
+
 
 def changed(v: Vehicle, s: Course) -> Vehicle:
     """The vehicle with the factors of the settings."""
@@ -92,8 +101,8 @@ def changed(v: Vehicle, s: Course) -> Vehicle:
     )  # fmt: skip
 
 
-def build(s: Course, terrain: ElevationGrid, settled: float = 0.0) -> Simulation:
-    """One vehicle for each controller, in lanes; they start from rest at x = 0, on ground of height `settled` [m]."""
+def build(s: Course, terrain: ElevationGrid) -> Simulation:
+    """One vehicle for each controller, in lanes; they start from rest at x = 0, on ground of height 0."""
     v = s.chosen_vehicle()
     spec = mujoco.MjSpec()
     spec.modelname = "course"
@@ -104,7 +113,7 @@ def build(s: Course, terrain: ElevationGrid, settled: float = 0.0) -> Simulation
     modules, controllers = [], []
     for k, (name, kind) in enumerate(zip(s.names, s.controllers, strict=True)):
         prefix, lane = f"{name}_", LANE * (k - (len(s.names) - 1) / 2)
-        height = settled + v.rest_height(s.gravity)
+        height = v.rest_height(s.gravity)
         child = build_vehicle(v, gravity=s.gravity, position=(0.0, 0.0, height))
         spec.attach(child, prefix=prefix, frame=spec.worldbody.add_frame(pos=[0.0, lane, 0.0]))
         module = v.module(terrain, prefix, slices=s.slices)
@@ -264,3 +273,20 @@ def outcomes(s: Course, rolls: bool) -> dict[str, tuple[Any, Any, str]]:
     if rolls:
         told["proportional_rolled_over"] = (True, None, f"{PAPER} Fig. 11: rolls over at the ramp after 8 s")
     return told
+
+
+def course(
+    name: str, summary: str, source: str, settings: type[C], terrain: Callable[[C], ElevationGrid], *, rolls: bool
+) -> Scenario[C]:
+    """Both controllers on a terrain; `rolls`: whether the proportional one is expected to roll over."""
+    return Scenario(
+        name=name,
+        summary=summary,
+        source=source,
+        settings=settings,
+        metrics=lambda s: metrics(s, outcomes(s, rolls)),
+        figures=figures,
+        build=lambda s: build(s, terrain(s)),
+        duration=duration,
+        measure=measure,
+    )

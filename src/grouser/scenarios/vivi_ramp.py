@@ -5,21 +5,18 @@ The paper gives speed, gain, step, control rate, voltage and current; ramp and v
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import pydantic
 
-from grouser.scenarios import vivi_course as course
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario
 from grouser.scenarios.vehicle_choice import PAPER
-from grouser.simulation import Simulation
+from grouser.scenarios.vivi_course import Course, course
+from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import ramp
 
-MARGIN = 5.0  # [m] of ground behind the start and beside the lanes
 
-
-class ViviRamp(course.Course):
+class ViviRamp(Course):
     """Settings of `vivi-ramp`."""
 
     ramp_start: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 60.0  # assumed: reached after about 7.5 s
@@ -27,24 +24,15 @@ class ViviRamp(course.Course):
     ramp_height: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 1.0  # assumed; level ground follows
 
 
-def build(s: ViviRamp) -> Simulation:
-    size = (s.speed * s.duration * 1.5 + 2 * MARGIN, 4 * MARGIN)
-    terrain = ramp(s.ramp_height, s.ramp_angle_deg, s.ramp_start, size=size, spacing=0.1, origin=(-MARGIN, -2 * MARGIN))
-    return course.build(s, terrain)
+def terrain(s: ViviRamp) -> ElevationGrid:
+    return ramp(s.ramp_height, s.ramp_angle_deg, s.ramp_start, **s.extent(1.5))
 
 
-def metrics(s: ViviRamp) -> list[dict[str, Any]]:
-    return course.metrics(s, course.outcomes(s, rolls=True))
-
-
-SCENARIO = Scenario(
-    name="vivi-ramp",
-    summary="two controllers of a four-wheel vehicle on level ground with a ramp at its end",
-    source=f"{PAPER} section 5, Fig. 10-12",
-    settings=ViviRamp,
-    metrics=metrics,
-    figures=course.figures,
-    build=build,
-    duration=course.duration,
-    measure=course.measure,
+SCENARIO = course(
+    "vivi-ramp",
+    "two controllers of a four-wheel vehicle on level ground with a ramp at its end",
+    f"{PAPER} section 5, Fig. 10-12",
+    ViviRamp,
+    terrain,
+    rolls=True,
 )
