@@ -142,7 +142,9 @@ def tyre_kernels(name: str, deep: bool = False) -> SimpleNamespace:
         """F_x over slip and load. Pacejka 2006 eq. 4.E9-4.E18, camber nil, at the resultant slip (section 4.3)."""
         D = grip_along(w, excess)
         E = (w.ex1 + w.ex2 * excess + w.ex3 * excess * excess) * (real(1.0) - w.ex4 * wp.sign(s[0]))
-        K = (w.kx1 + w.kx2 * excess) * wp.exp(w.kx3 * excess)
+        K = w.kx1 + w.kx2 * excess
+        if w.kx3 != real(0.0):
+            K = K * wp.exp(w.kx3 * excess)
         return magic_secant(s[2], K / (w.cx * D + real(1.0e-9)), w.cx, D, wp.min(E, real(1.0)))
 
     @wp.func

@@ -57,7 +57,10 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
 
     @wp.func
     def sample(t: Terrain, ground: Arrays, world: int, x: real, y: real):
-        """Bilinear height and gradient (001 eq. 3-5); outside those of the nearest point of the border."""
+        """Bilinear height, gradient and twist (001 eq. 3-5); outside those of the nearest point of the border.
+
+        The twist is by how much the gradient changes over the cell: nothing where it is a plane.
+        """
         fx = wp.clamp((x - t.x0) * t.per_spacing, real(0.0), real(t.columns - 1))
         fy = wp.clamp((y - t.y0) * t.per_spacing, real(0.0), real(t.rows - 1))
         j = wp.min(int(fx), t.columns - 2)
@@ -70,9 +73,10 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         d = node(t, ground, world, i + 1, j + 1)
         low = a + u * (b - a)
         high = c + u * (d - c)
-        slope_x = ((b - a) + v * ((d - c) - (b - a))) * t.per_spacing
+        twist = (d - c) - (b - a)
+        slope_x = ((b - a) + v * twist) * t.per_spacing
         slope_y = (high - low) * t.per_spacing
-        return vec3(low + v * (high - low), slope_x, slope_y)
+        return vec4(low + v * (high - low), slope_x, slope_y, twist * t.per_spacing)
 
     @wp.func
     def travel_at(
@@ -117,12 +121,24 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         return s / wp.sqrt(s[0] * s[0] + s[1] * s[1])
 
     @wp.func
+    def is_one_cell(t: Terrain, a: vec3, x: real, y: real):
+        """Whether two points are inside one cell of the grid."""
+        ax = (a[0] - t.x0) * t.per_spacing
+        ay = (a[1] - t.y0) * t.per_spacing
+        bx = (x - t.x0) * t.per_spacing
+        by = (y - t.y0) * t.per_spacing
+        least = wp.min(wp.min(ax, ay), wp.min(bx, by))
+        inside = least > real(0.0) and ax < real(t.columns - 1) and ay < real(t.rows - 1)
+        return inside and int(ax) == int(bx) and int(ay) == int(by)
+
+    @wp.func
     def leap(
         t: Terrain, ground: Arrays, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, turn: vec2, h: real,
     ):  # fmt: skip
         """Sine and cosine where the ground's tangent plane at a point of the rim has its crest, and the travel there.
 
-        At a crest the rim lies along the ground: tan(gamma) = -(ahead . n) / (up . n), n the ground's normal.
+        And 1 where the ground there is still that plane, so that it is the crest of the ground itself. At a crest the rim
+        lies along the ground: tan(gamma) = -(ahead . n) / (up . n), n the ground's normal.
         """
         rim = centre + radius * (turn[0] * ahead - turn[1] * up) + h * up
         z = sample(t, ground, world, rim[0], rim[1])
@@ -130,7 +146,12 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         tilt = ahead[2] - z[1] * ahead[0] - z[2] * ahead[1]
         size = wp.length(vec2(tilt, rate))
         lifted = h - (rim[2] - z[0] - radius * (size + tilt * turn[0] - rate * turn[1])) / rate
-        return vec3(-tilt / size, rate / size, lifted)
+        sine = -tilt / size
+        cosine = rate / size
+        x = centre[0] + radius * (sine * ahead[0] - cosine * up[0]) + lifted * up[0]
+        y = centre[1] + radius * (sine * ahead[1] - cosine * up[1]) + lifted * up[1]
+        is_plane = wp.abs(z[3]) < real(close) and is_one_cell(t, rim, x, y)
+        return vec4(sine, cosine, lifted, wp.where(is_plane, real(1.0), real(0.0)))
 
     @wp.func
     def creep(
@@ -188,8 +209,8 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         for _ in range(LEAPS):
             to = leap(t, ground, world, centre, ahead, up, radius, vec2(at[0], at[1]), at[2])
             settled = wp.abs(to[0] - at[0]) < real(close) and wp.abs(to[2] - at[2]) < real(close) * radius
-            at = to
-            if settled:
+            at = vec3(to[0], to[1], to[2])
+            if settled or to[3] == real(1.0):
                 if at[2] >= least and is_ground(at[2], at[0], limit):
                     return at
                 break
@@ -229,7 +250,7 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
     bound_at = no_bound if deep else tangent_bound
 
     @wp.func
-    def promising(z: vec3, error: real, start: vec2, turn: vec2, ahead: vec3, up: vec3, radius: real):
+    def promising(z: vec4, error: real, start: vec2, turn: vec2, ahead: vec3, up: vec3, radius: real):
         """Whether a higher contact than the best, at `turn`, may hide beside a slice that is `error` over the ground.
 
         It may where the ground steepens from there to here, and its tangent here has a crest above the best travel.
