@@ -137,7 +137,7 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
     ):  # fmt: skip
         """Sine and cosine where the ground's tangent plane at a point of the rim has its crest, and the travel there.
 
-        And 1 where the ground there is still that plane, so that it is the crest of the ground itself. At a crest the rim
+        And 1 where the ground there is still that plane: then it is the crest of the ground itself. At a crest the rim
         lies along the ground: tan(gamma) = -(ahead . n) / (up . n), n the ground's normal.
         """
         rim = centre + radius * (turn[0] * ahead - turn[1] * up) + h * up
