@@ -126,32 +126,6 @@ def test_a_short_drive_with_one_controller(tmp_path):
     assert 1.0 < outcome.metrics["distance_m"] < 5.0
 
 
-def test_contacts_of_the_chassis_are_looked_for_where_it_is_near_the_ground(monkeypatch):
-    """Bit for bit the run in which they always are, through a fall on its back."""
-    from grouser.contact.tyre import TyreModule
-    from grouser.scenarios.registry import scenario
-
-    course = scenario("vivi-ramp")
-    settings = course.settings(controller="proportional", ramp_start=8.0, speed=6.0, ramp_angle_deg=35.0)
-    ends, looked = [], []
-    for watched in (True, False):
-        if not watched:
-            monkeypatch.setattr(TyreModule, "watch_chassis", lambda *given: None)
-        sim = course.build(settings)
-        body = sim.model.body("proportional_chassis").id
-        on = []
-        for _ in range(80):
-            sim.step(50)
-            on.append(bool(sim.model.body_contype[body]))
-        ends.append(sim.data.qpos.copy())
-        looked.append(on)
-        assert sim.data.xmat[body, 8] < 0
-    np.testing.assert_array_equal(*ends)
-    assert not looked[0][1]
-    assert looked[0][-1]
-    assert all(looked[1])
-
-
 def test_a_run_cut_short_expects_nothing(tmp_path):
     outcome = ran(tmp_path, "vivi-ramp", duration=0.5, **QUICK)
     assert outcome.missed == []

@@ -126,10 +126,6 @@ def build(s: Course, terrain: ElevationGrid) -> Simulation:
         sensors = VehicleSensors(module, drives, f"{prefix}chassis", pack)
         controllers += [_controller(kind, s, v, sensors, drives, prefix), pack]
     sim = Simulation(spec, modules, controllers=controllers, step=s.step)
-    if len(modules) == 1:  # nothing but the ground can be met
-        body = sim.model.body(f"{s.names[0]}_chassis").id
-        masks = [sim.model.body_contype[body : body + 1], sim.model.body_conaffinity[body : body + 1]]
-        modules[0].watch_chassis(v.chassis.middle, v.chassis.size / 2, masks)
     for channel in _channels(sim, s, controllers[1::2]):
         sim.add_channel(channel)
     return sim

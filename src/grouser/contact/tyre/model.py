@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from grouser.contact.tyre.clearance import clearance_kernels
 from grouser.contact.tyre.kernels import BEYOND, tyre_kernels
 from grouser.contact.tyre.parameters import WheelUnit
 from grouser.errors import InputError
@@ -78,8 +77,6 @@ class TyreModule:
         self._wheels = self._make_wheels()
         self._terrain = self._make_terrain()
         self._touch = self._make_touch()
-        self._masks: tuple[wp.array, ...] = ()
-        self._given: tuple[int, ...] = ()
         self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
 
     def _make_wheels(self) -> wp.array:
@@ -132,38 +129,6 @@ class TyreModule:
             setattr(a, name, wp.zeros((self.worlds, len(self.wheels)), dtype=kind, device=self.device))
         return a
 
-    # ---- the chassis ----------------------------------------------------------------------------------
-
-    def watch_chassis(self, middle: Sequence[float], half: Sequence[float], masks: Sequence[np.ndarray]) -> None:
-        """Spare MuJoCo its search for contacts of the chassis while a box round it [m], chassis axes, is clear.
-
-        `masks`: contype and conaffinity of the body, (1,) views of the model; they are nil meanwhile. Only for one
-        that can meet nothing but this terrain.
-        """
-        if isinstance(self.terrain, Ground):
-            raise InputError(f"{self.name}: the chassis can be watched over rigid terrain only")
-        p, grid = self.precision, self.terrain
-        self._box = p.vec3(*middle), p.vec3(*half)
-        nodes = math.ceil(2 * float(np.linalg.norm(half)) / grid.spacing + 0.5)  # twice: it may move by its own size
-        self._room = wp.array(swell(grid.heights, nodes), dtype=p.real, device=self.device)
-        self._masks = tuple(wp.array(mask, dtype=wp.int32, copy=False, device="cpu") for mask in masks)
-        self._given = tuple(int(mask[0]) for mask in masks)
-        self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
-
-    def _watched(self) -> list[Any]:
-        m = self.motion
-        moving = [m.position, m.rotation, m.velocity, m.spin]
-        return [
-            self._terrain,
-            self._room,
-            *self._box,
-            self._rows,
-            self._step,
-            *moving,
-            wp.vec2i(*self._given),
-            *self._masks,
-        ]
-
     # ---- the step -------------------------------------------------------------------------------------
 
     def evaluate(self, h: float) -> None:
@@ -189,8 +154,6 @@ class TyreModule:
         inputs += [m.position, m.rotation, m.velocity, m.spin]
         outputs = [self._touch, out.wrench, out.implicit, out.status]
         launch(self.kernels.evaluate, self.worlds, [*inputs, *outputs])
-        if self._masks:
-            launch(clearance_kernels(self.precision.name).watch, 1, self._watched())
 
     def _launch_commit(self, launch) -> None:
         m = self.motion
@@ -204,17 +167,13 @@ class TyreModule:
         return reasons[code]
 
     def state(self) -> dict[str, wp.array]:
-        masks = {f"mask{k}": mask for k, mask in enumerate(self._masks)}
-        return {**{name: getattr(self._touch, name) for name in self._fields}, **masks}
+        return {name: getattr(self._touch, name) for name in self._fields}
 
     def reset(self, worlds: Sequence[int]) -> None:
-        for name in self._fields:
-            array = getattr(self._touch, name)
+        for array in self.state().values():
             host = array.numpy()
             host[list(worlds)] = 0
             array.assign(host)
-        for mask, given in zip(self._masks, self._given, strict=True):
-            mask.fill_(given)
 
     def shifts(self) -> tuple[wp.array, tuple[str, ...]]:
         """[m], (world, k) vec3 from where k bodies are to where their wheels are: the suspension's travel."""

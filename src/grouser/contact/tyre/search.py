@@ -217,18 +217,6 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         return creep(t, ground, world, centre, ahead, up, radius, limit, start, guess)
 
     @wp.func
-    def over_tangent(t: Terrain, swell: wp.array2d(dtype=real), at: vec3):
-        """[m] that a point is over the tangent at the nearest node, raised by its swell; slopes of the tangent."""
-        column = wp.clamp(int((at[0] - t.x0) * t.per_spacing + real(0.5)), 1, t.columns - 2) & 0x7FFFFFFF
-        row = wp.clamp(int((at[1] - t.y0) * t.per_spacing + real(0.5)), 1, t.rows - 2) & 0x7FFFFFFF
-        half = real(0.5) * t.per_spacing
-        slope_x = (t.heights[row, column + 1] - t.heights[row, column - 1]) * half
-        slope_y = (t.heights[row + 1, column] - t.heights[row - 1, column]) * half
-        x = at[0] - t.x0 - t.spacing * real(column)
-        y = at[1] - t.y0 - t.spacing * real(row)
-        return vec3(at[2] - t.heights[row, column] - slope_x * x - slope_y * y - swell[row, column], slope_x, slope_y)
-
-    @wp.func
     def no_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real):
         """Nothing is known of ground that changes: every slice is looked at."""
         return vec4(real(0.0), real(0.0), real(-1.0), real(0.0))
@@ -239,13 +227,18 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
 
         Ground near the wheel is below the tangent at the nearest node, raised by its swell.
         """
-        over = over_tangent(t, t.swell, centre)
-        slope_x = over[1]
-        slope_y = over[2]
+        column = wp.clamp(int((centre[0] - t.x0) * t.per_spacing + real(0.5)), 1, t.columns - 2) & 0x7FFFFFFF
+        row = wp.clamp(int((centre[1] - t.y0) * t.per_spacing + real(0.5)), 1, t.rows - 2) & 0x7FFFFFFF
+        half = real(0.5) * t.per_spacing
+        slope_x = (t.heights[row, column + 1] - t.heights[row, column - 1]) * half
+        slope_y = (t.heights[row + 1, column] - t.heights[row - 1, column]) * half
+        x = centre[0] - t.x0 - t.spacing * real(column)
+        y = centre[1] - t.y0 - t.spacing * real(row)
+        over = centre[2] - t.heights[row, column] - slope_x * x - slope_y * y - t.swell[row, column]
         rate = up[2] - slope_x * up[0] - slope_y * up[1]
         tilt = ahead[2] - slope_x * ahead[0] - slope_y * ahead[1]
         per_radius = real(1.0) / radius
-        return vec4(-tilt, rate, over[0] * per_radius, rate * per_radius)
+        return vec4(-tilt, rate, over * per_radius, rate * per_radius)
 
     bound_at = no_bound if deep else tangent_bound
 
@@ -375,10 +368,5 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         return x < real(0.0) or y < real(0.0) or x > real(t.columns - 1) or y > real(t.rows - 1)
 
     return SimpleNamespace(
-        Terrain=Terrain,
-        Arrays=Arrays,
-        find_contact=find_contact,
-        find_wall=find_wall,
-        is_beyond=is_beyond,
-        over_tangent=over_tangent,
+        Terrain=Terrain, Arrays=Arrays, find_contact=find_contact, find_wall=find_wall, is_beyond=is_beyond
     )
