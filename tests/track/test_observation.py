@@ -4,9 +4,12 @@ import mujoco
 import numpy as np
 import pytest
 
+import grouser
+from grouser.recording import Recording
 from grouser.scenarios import tracked_machine as tracked
 from grouser.scenarios.tracked_machine import MachineSettings
 from grouser.track.observation import STRAIGHT
+from grouser.viewer.tables import write_tables
 
 ROUND_OFF = 1e-12  # relative
 
@@ -64,3 +67,14 @@ def test_loads_are_those_of_the_contacts(sim, channels):
         assert channels[f"track/{name}/pair_wrench_sum"] < ROUND_OFF
     spin = channels["track/left/wheel_spin"]
     assert spin[0] == pytest.approx(sim.data.joint("drive_left").qvel[0] + sim.data.qvel[4], abs=0.3)
+
+
+def test_wear_is_exported_by_name(tmp_path):
+    outcome = grouser.run("track-rig", out=tmp_path / "out", time=0.1, report=False)
+    with Recording(outcome.recording) as recording:
+        rows = recording.read("track/rig/wear[normal_force]", slice(-1, None))[0]
+        write_tables(recording, tmp_path)
+    head = (tmp_path / "track-rig-wear.csv").read_text().splitlines()[0]
+    assert "track/rig/wear[link]" in head
+    assert "track/rig/wear[sliding_speed]" in head
+    assert np.asarray(rows).min() >= 0

@@ -34,7 +34,7 @@ def unknown(name: str, allowed: list[str]) -> InputError:
 
 def axis_names(channel: Channel, axis: int) -> tuple[str, ...]:
     """Names along one axis of the channel's shape; numbers where it has none."""
-    if axis == 0 and channel.labels and channel.kind != "ragged":
+    if axis == 0 and channel.labels:
         return channel.labels
     size = channel.shape[axis]
     return COMPONENTS.get(size) or tuple(map(str, range(size)))

@@ -32,7 +32,7 @@ LARGEST_STEP = 2e-3  # [s] between two exchanges with the engine: wheels are car
 STABLE_SHARE = 0.8  # of the explicit limit of the bushings: wheels and ground are stiff too
 IMPLICIT_STEP = 1e-3  # [s] up to which the implicit scheme is accurate
 CONTACTS = 16  # room for contacts of a link
-WEAR = 6  # numbers of a contact in the wear channel
+WEAR = ("link", "wheel", "normal_force", "sliding_speed", "x", "z")  # of a contact in the wear channel
 REASONS = {
     t.BROKEN: ("the chain broke up: links move faster than 1 km/s; smaller substeps are needed", True),
     t.FULL: ("more contacts than there is room for: raise `contacts`", True),
@@ -459,7 +459,7 @@ class TrackModule:
             seen("momentum", "N s", k, 3),
             seen("chain_speed", "m/s", k, frame=""),
             seen("pair_wrench_sum", "1", k, frame=""),
-            Channel(name("wear"), "1, 1, N, m/s, m, m", (WEAR,), kind="ragged", read=lambda: self._wear(k)),
+            Channel(name("wear"), "1, 1, N, m/s, m, m", (len(WEAR),), "", "ragged", WEAR, lambda: self._wear(k)),
         ]
 
 
