@@ -12,7 +12,17 @@ from grouser.errors import InputError
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import flat, sinusoid, slope, steps
 from grouser.terrain.ground import Ground
-from tests.rig import ManufacturedMotion, check_implicit, product, quaternion
+from tests.rig import (
+    HALF_TURN,
+    MIRROR,
+    QUARTER_TURN,
+    ManufacturedMotion,
+    check_implicit,
+    product,
+    quaternion,
+    steady_motions,
+    translation,
+)
 
 R = 0.15
 TYRE = Tyre.simple(R, 200.0, B=10.0, C=1.6, mu=0.9, E=0.3)
@@ -192,6 +202,32 @@ def test_the_implicit_matrix_is_symmetric_and_never_negative(vx, vy, vz, spin, t
         largest = np.abs(B).max()
         assert np.abs(B - B.T).max() <= 1e-12 * largest
         assert np.linalg.eigvalsh(B)[0] >= -1e-12 * largest
+
+
+@settings(max_examples=8)
+@given(steady_motions((R - 0.03, R - 0.01), tilt=0.2, speed=2.0, spin=10.0, sink=0.1))
+def test_shifts_turns_and_mirrors_change_nothing(motion):
+    """A wheel that rolls, slides and leans, and its images; chassis and wheel as one body."""
+    symmetries = (translation(0.37, -0.21), QUARTER_TURN, HALF_TURN, MIRROR)
+    module = TyreModule(flat(size=(12, 12)), [WheelUnit("wheel", CAR, SPRING)])
+    rig = ManufacturedMotion(module, worlds=len(symmetries) + 1, step=STEP)
+    scale, worst, largest = np.array([1, 1, 1, R, R, R]), 0.0, 1e-300
+
+    def poses(time):
+        x, q = motion(time)
+        places = np.stack([x, *(s.point(x) for s in symmetries)])
+        return places[:, None], np.stack([q, *(s.rotation(q) for s in symmetries)])[:, None]
+
+    def compare():
+        nonlocal worst, largest
+        for body in (0, 1):
+            wrench = rig.wrench[:, body] / scale
+            largest = max(largest, float(np.abs(wrench[0]).max()))
+            for image, s in zip(wrench[1:], symmetries, strict=True):
+                worst = max(worst, float(np.abs(s.wrench(wrench[0]) - image).max()))
+
+    rig.follow(poses, 15, compare)
+    assert worst <= ROUND_OFF * largest
 
 
 def test_a_ground_bodies_may_change_is_the_same_until_they_do():
