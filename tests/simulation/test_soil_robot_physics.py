@@ -67,6 +67,38 @@ def test_the_feet_of_the_ant_sink_as_far_as_bekker_says():
     assert sim.data.ncon == 0  # the torso hangs free
 
 
+RESTLESS = pytest.mark.xfail(strict=True, reason="its force alternates from step to step: docs/validation.md")
+CREEP = 1e-4  # [m] what a parked wheel may creep in a minute; here in 15 s
+CALM = 0.1  # of the weight: how much its force may vary at rest
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dry-sand",
+        "hit-lss1",
+        pytest.param("lunar-nominal", marks=RESTLESS),
+        pytest.param("exomars-test", marks=RESTLESS),
+    ],
+)
+def test_a_ball_comes_to_rest(name):
+    """6 kg, 80 mm: let go on soft soil it sinks by a third of its radius and more."""
+    spec = mujoco.MjSpec.from_string(
+        '<mujoco><worldbody><body name="ball" pos="0 0 0.1"><freejoint/><geom size="0.08" mass="6"/></body>'
+        "</worldbody></mujoco>"
+    )
+    sim = on_soil(spec, name, "ball")
+    sim.step(round(5 / sim.step_size))
+    begin, forces = float(sim.data.qpos[2]), []
+    sim.step(round(14 / sim.step_size))
+    for _ in range(round(1 / sim.step_size)):
+        sim.step()
+        forces.append(float(sim.observe()["soil/force"][0, 0, 2]))
+    assert np.mean(forces) == pytest.approx(6 * G, rel=CARRIED)
+    assert abs(sim.data.qpos[2] - begin) < CREEP
+    assert np.std(forces) < CALM * 6 * G
+
+
 @pytest.mark.parametrize("mass", [3.0, 12.0])
 def test_a_flat_foot_sinks_as_far_as_bekker_says(mass):
     """One leg on a rail, as in a test stand."""
