@@ -7,8 +7,6 @@ import warp as wp
 
 from grouser.precision import precision
 
-module = wp.get_module("grouser.control.sensors")
-
 
 @wp.struct
 class Sensed:

@@ -283,7 +283,7 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
     ):  # fmt: skip
         """Largest travel over the lower half circle, sine and cosine of its angle, largest travel a wall asks for.
 
-        Slices alone: the best of them (001 section 2.2.3). Refined: the crest uphill of the lowest point, unless the
+        Slices alone: the best of them (001 section 2.2.4). Refined: the crest uphill of the lowest point, unless the
         rim so lifted is under the ground in some slice, or nearly: then the best of the crests uphill of these.
         """
         best = real(NOWHERE)
