@@ -18,6 +18,16 @@ def observation_kernels(name: str) -> SimpleNamespace:
     module = wp.get_module(f"grouser.contact.soil.observation.{name}")
     module.options["enable_backward"] = False
 
+    @wp.func
+    def volume_error(win: Window, first: int, bodies: int):
+        """What the surface of a world lost less what was compressed, over what was displaced."""
+        off = real(0.0)
+        removed = real(0.0)
+        for slot in range(first, first + bodies):
+            off += win.tally[slot, t.MOVED] + win.tally[slot, t.COMPRESSED]
+            removed += win.tally[slot, t.REMOVED]
+        return wp.abs(off) / wp.max(removed, real(1.0e-30))
+
     @wp.kernel(module=module)
     def look(
         rows: wp.array(dtype=wp.int32),
@@ -27,6 +37,7 @@ def observation_kernels(name: str) -> SimpleNamespace:
         force_out: wp.array2d(dtype=wp.vec3d), torque_out: wp.array2d(dtype=wp.vec3d),
         sinkage_out: wp.array2d(dtype=wp.float64), slip_out: wp.array2d(dtype=wp.float64),
         area_out: wp.array2d(dtype=wp.float64), displaced_out: wp.array2d(dtype=wp.float64),
+        error_out: wp.array(dtype=wp.float64),
     ):  # fmt: skip
         """Every body of every world, as it is now."""
         world, body = wp.tid()
@@ -47,5 +58,7 @@ def observation_kernels(name: str) -> SimpleNamespace:
             depth = wp.dot(position[world, row] - lowest, n)
             slip = laws.slip(velocity[world, row], spin[world, row], depth, n)
         slip_out[world, body] = wp.float64(slip)
+        if body == 0:
+            error_out[world] = wp.float64(volume_error(win, slot, rows.shape[0]))
 
     return SimpleNamespace(look=look)

@@ -319,13 +319,10 @@ class SoilModule:
             array.assign(host)
         self.ground.reset(worlds)
 
-    def _per_body(self, values: np.ndarray) -> np.ndarray:
-        return values.reshape(self.worlds, len(self.bodies), *values.shape[1:])
-
     def volume_error(self) -> np.ndarray:
         """(world,) what the surface lost less what was compressed, over what was displaced."""
-        tally = self._per_body(self._window.tally.numpy()).sum(axis=1)
-        return np.abs(tally[:, t.MOVED] + tally[:, t.COMPRESSED]) / np.maximum(tally[:, t.REMOVED], 1e-30)
+        self._observation.refresh()
+        return self._observation.values["volume_error"].copy()
 
     def observe(self) -> dict[str, np.ndarray]:
         """What each body feels now, (world, body, …); the same arrays at every call, see `Observation.read`."""
@@ -347,7 +344,7 @@ class SoilModule:
             felt("contact_area", "m^2"),
             felt("slip", "1", frame=""),
             felt("displaced_volume", "m^3"),
-            Channel(f"{self.name}/volume_error", "1", (), frame="", read=self.volume_error),
+            Channel(f"{self.name}/volume_error", "1", (), "", source=look.values["volume_error"], refresh=look.refresh),
         ]
 
 

@@ -14,6 +14,7 @@ from grouser.module import Motion, Outputs
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 
+BALANCE = ("displaced_volume", "volume_error")
 FLAT = 1e-9  # [m] by which a plane may be off
 
 
@@ -22,7 +23,7 @@ class Observation:
 
     def __init__(self, ground: Ground, motion: Motion, rows: Sequence[int], out: Outputs, window: Any):
         """`values`: force [N], torque about the origin [N m], sinkage [m], slip [1], contact area [m^2], displaced
-        volume [m^3], each (world, body, …)."""
+        volume [m^3], each (world, body, …), and volume error [1], (world,)."""
         shape = (motion.position.shape[0], len(rows))
         device, p = ground.device, ground.precision
         self._on_host = wp.get_device(device).is_cpu
@@ -36,6 +37,7 @@ class Observation:
             "contact_area": wp.float64, "displaced_volume": wp.float64,
         }  # fmt: skip
         self._arrays = {name: wp.zeros(shape, dtype=kind, device=device) for name, kind in kinds.items()}
+        self._arrays["volume_error"] = wp.zeros(shape[0], dtype=wp.float64, device=device)
         self.values: dict[str, np.ndarray] = {name: array.numpy() for name, array in self._arrays.items()}
         inputs = [
             wp.array(np.asarray(rows, np.int32), dtype=wp.int32, device=device),
@@ -57,9 +59,9 @@ class Observation:
                 self.values[name][...] = array.numpy()
 
     def read(self) -> dict[str, np.ndarray]:
-        """What a body feels: all but what it displaced since the start."""
+        """What a body feels: all but the balance of the soil since the start."""
         self.refresh()
-        return {name: value for name, value in self.values.items() if name != "displaced_volume"}
+        return {name: value for name, value in self.values.items() if name not in BALANCE}
 
 
 def _only_normal(terrain: ElevationGrid) -> np.ndarray | None:
