@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from grouser.errors import InputError
 from grouser.track.parts import Link, TrackWheel
 
+EXACT = 1e-15  # [m] to which roots are found
 CLOSED = 1e-12  # [m] by which the last pin may miss the first
 SPAN = 2880  # directions in which the outermost wheel is looked for
 
@@ -187,11 +188,31 @@ def _close(excess, links: int, low: float, high: float) -> float:
 
 
 def _root(function, low: float, high: float) -> float:
-    """Where a function of one number is nil, to round-off."""
-    from scipy.optimize import brentq
+    """Where a function of one number is nil, to round-off, between two places where its signs differ.
 
-    found: Any = brentq(function, low, high, xtol=1e-15)
-    return float(found)
+    Inverse quadratic interpolation where that is safe, else halving (Chandrupatla 1997).
+    """
+    a, b = low, high
+    at_a, at_b = function(a), function(b)
+    share = 0.5
+    while True:
+        x = a + share * (b - a)
+        at_x = function(x)
+        if (at_x > 0) == (at_a > 0):
+            c, at_c = a, at_a
+        else:
+            c, at_c, b, at_b = b, at_b, a, at_a
+        a, at_a = x, at_x
+        best, at_best = (a, at_a) if abs(at_a) < abs(at_b) else (b, at_b)
+        least = (EXACT + sys.float_info.epsilon * abs(best)) / abs(b - a)
+        if at_best == 0 or least > 0.5:
+            return float(best)
+        place, value = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
+        share = 0.5
+        if value * value < place and (1 - value) ** 2 < 1 - place:
+            share = at_a / (at_b - at_a) * at_c / (at_b - at_c)
+            share += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+        share = min(max(share, least), 1 - least)
 
 
 def _placed(wheels, link: Link, pins: np.ndarray, shift: float, tension: float, gap: float) -> Assembly:
