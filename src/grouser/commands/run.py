@@ -191,6 +191,7 @@ class _Run:
             self.folder / RECORDING, header, sim.channels(),
             worlds=sim.worlds, terrain=sim.terrain, geometry=sim.geometry(), shapes=sim.shapes(),
             block=BLOCK if watch is None else max(1, min(BLOCK, round(delay * rate))),
+            patience=None if watch is None else 0.0,
         )  # fmt: skip
         cleared(self.folder)
         started, start_time = time.perf_counter(), sim.time

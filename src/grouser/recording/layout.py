@@ -11,7 +11,15 @@ import numpy as np
 
 from grouser.errors import InputError
 from grouser.module import Channel, Shape
-from grouser.recording.schema import FORMAT, SCHEMA, check_channels, check_shapes, check_tiles, to_json
+from grouser.recording.schema import (
+    FORMAT,
+    SCHEMA,
+    TILE_COMPRESSION,
+    check_channels,
+    check_shapes,
+    check_tiles,
+    to_json,
+)
 
 if TYPE_CHECKING:
     import h5py
@@ -60,7 +68,7 @@ def create(
 ) -> Layout:
     """Fill an empty file; `compress` where no chunk is written twice: SWMR never frees the old one."""
     check_channels(channels)
-    filters: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
+    filters: dict[str, Any] = {"compression": "gzip", "compression_opts": TILE_COMPRESSION, "shuffle": True}
     file.attrs.update({"format": FORMAT, "schema": SCHEMA, "worlds": worlds, "header": to_json(header)})
     axes = _Axes(file)
     time = file.create_dataset("time", (0,), "f8", maxshape=(None,), chunks=(block,), fillvalue=np.nan)

@@ -52,6 +52,7 @@ MEMORY_PAGE = 4096  # bytes: a kill can end a write where such a page of the fil
 FILE_PAGE = 512  # bytes: HDF5 puts no smaller piece across two of these, so a kill finds it old or new
 PAGED: dict[str, Any] = {"fs_strategy": "page", "fs_page_size": FILE_PAGE}
 TILE_HEIGHT_STEP = 2.0**-17  # [m] tile heights are multiples of it
+TILE_COMPRESSION = 1  # level of deflate
 STATUSES = ("complete", "running", "stopped", "interrupted")
 PROVENANCE_PACKAGES = {"numpy": "numpy", "mujoco": "mujoco", "warp": "warp-lang", "h5py": "h5py"}
 TILE_PLACEMENT = ("spacing", "origin", "nx", "ny", "size")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grouser.errors import InputError
 from grouser.module import Channel
-from grouser.recording.schema import TILE_HEIGHT_STEP
+from grouser.recording.schema import TILE_COMPRESSION, TILE_HEIGHT_STEP
 
 if TYPE_CHECKING:
     import h5py
@@ -111,11 +113,14 @@ class TileStream:
         self.size = datasets["heights"].shape[1]
         self.count = 0  # waiting
         self.written = 0
-        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._packed: list[Future[list[bytes]]] = []
+        self._packer = ThreadPoolExecutor(1, thread_name_prefix="tiles")
 
     @property
     def pending_bytes(self) -> int:
-        return sum(array.nbytes for part in self._parts for array in part)
+        """At most: heights before they are packed."""
+        return 4 * self.count * self.size**2 + sum(array.nbytes for part in self._parts for array in part)
 
     def take(self, time: float, world: int, indices: np.ndarray, heights: np.ndarray) -> None:
         indices, heights = np.asarray(indices), np.asarray(heights)
@@ -127,22 +132,31 @@ class TileStream:
             )
         if not count:
             return
-        self._parts.append(
-            (
-                (np.rint(heights / TILE_HEIGHT_STEP) * TILE_HEIGHT_STEP).astype(np.float32),
-                indices.astype(np.int32),
-                np.full(count, world, np.int32),
-                np.full(count, time, np.float64),
-            )
-        )
+        self._packed.append(self._packer.submit(packed, np.array(heights, np.float32)))
+        self._parts.append((indices.astype(np.int32), np.full(count, world, np.int32), np.full(count, time)))
         self.count += count
 
     def write(self) -> None:
-        for name, column in zip(("heights", "index", "world"), zip(*self._parts, strict=True), strict=False):
+        if not self.count:
+            return
+        heights = self.datasets["heights"]
+        heights.id.set_extent((self.written + self.count, self.size, self.size))
+        patches = (patch for future in self._packed for patch in future.result())
+        for row, patch in enumerate(patches, self.written):
+            heights.id.write_direct_chunk((row, 0, 0), patch)
+        heights.flush()
+        for name, column in zip(("index", "world"), zip(*self._parts, strict=True), strict=False):
             put(self.datasets[name], self.written, np.concatenate(column))
 
     def write_time(self) -> None:
         """Last, once the rest is in the file: a patch with a time is whole."""
         if self.count:
-            put(self.datasets["time"], self.written, np.concatenate([part[3] for part in self._parts]))
-        self._parts, self.written, self.count = [], self.written + self.count, 0
+            put(self.datasets["time"], self.written, np.concatenate([part[2] for part in self._parts]))
+        self._parts, self._packed, self.written, self.count = [], [], self.written + self.count, 0
+
+
+def packed(heights: np.ndarray) -> list[bytes]:
+    """Patches [m], (m, T, T), as HDF5's shuffle and deflate filters would leave them; done beside the step loop."""
+    rounded = (np.rint(heights / TILE_HEIGHT_STEP) * TILE_HEIGHT_STEP).astype(np.float32)
+    shuffled = rounded.reshape(len(rounded), -1, 1).view(np.uint8).transpose(0, 2, 1)
+    return [zlib.compress(patch.tobytes(), TILE_COMPRESSION) for patch in shuffled]

@@ -49,7 +49,9 @@ class RecordingWriter:
         geometry: Geometry | None = None,
         shapes: Sequence[Shape] = (),
         precision: str | Mapping[str, str] = "float32",
+        patience: float | None = None,
     ):
+        """`patience` [s] of wall time that a full block may wait for others; 0 for those who watch."""
         self.path = Path(path)
         if worlds < 1 or block < 1:
             raise InputError(f"recording {self.path}: worlds = {worlds}, block = {block}; at least 1 allowed")
@@ -65,6 +67,7 @@ class RecordingWriter:
         self._open(worlds, terrain, geometry, shapes, {c.name: stored_dtype(c, precision) for c in channels})
         self._capacity = self._waiting_frames(worlds)
         self._flushed = -math.inf  # [s] on the wall clock
+        self._patience = FLUSH_PERIOD if patience is None else patience
         self._times = np.empty(self._capacity)
         self._make_streams(worlds)
         self._tiles = TileStream(self._layout.tiles) if self._layout.tiles else None
@@ -155,7 +158,7 @@ class RecordingWriter:
             self.flush()
 
     def _is_time(self) -> bool:
-        return self._filled + self._block > self._capacity or clock.monotonic() - self._flushed > FLUSH_PERIOD
+        return self._filled + self._block > self._capacity or clock.monotonic() - self._flushed > self._patience
 
     def append_tiles(self, time: float, world: int, indices: np.ndarray, heights: np.ndarray) -> None:
         """Patches that changed since last given: indices (m, 2) row and column, heights [m], (m, T, T)."""
