@@ -208,9 +208,7 @@ PACES = [(changes, 0.1) for changes in WALKS] + [(changes, speed) for changes in
 
 @pytest.mark.long
 @pytest.mark.parametrize(("changes", "speed"), PACES, ids=str)
-def test_five_milliseconds_everywhere(changes, speed, request):
-    if changes == {"soil": "sandy-loam"} and speed == 0.1:
-        request.applymarker(pytest.mark.xfail(reason="pull 2.8 % off: docs/validation.md", strict=True))
+def test_five_milliseconds_everywhere(changes, speed):
     check_steps(5e-3, STEP_5, speed=speed, **changes)
 
 

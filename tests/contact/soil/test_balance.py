@@ -7,13 +7,19 @@ import math
 import numpy as np
 import pytest
 
+from grouser.contact.soil import SoilModule, wheel
+from grouser.contact.soil.types import FAR
 from grouser.scenarios.single_wheel import SingleWheel
 from grouser.simulation import Simulation
+from grouser.terrain import flat, soil
+from grouser.terrain.ground import Ground
+from tests.rig import ManufacturedMotion
 from tests.scenarios.soil_bin import built
 
 VOLUME = {"float64": 1e-9, "float32": 2e-6}  # the bar; float32: five times what 60 s were measured to lose
 STEEPEST = 1.01  # the bar: of tan(phi), between nodes that are not in contact
 TRAILING = 1.03  # the same behind a wheel at 0.5 m/s, which still slides: a bar that is not met, docs/validation.md
+TOUCH = 1e-4  # [m] spoil of soil that still gives way may reach the body by this
 HOLD = 0.05  # cells: soil this close below the body counts as in contact
 
 RUNS = [
@@ -127,6 +133,36 @@ def test_slopes_stand_after_other_runs(changes):
 def test_slopes_stand_after_ruts_many_cells_deep(changes):
     _, at_rest = roll_and_stop(soil="exomars-test", **changes)
     assert at_rest < STEEPEST, f"{at_rest:.3f}"
+
+
+def test_soil_that_slides_stops_at_the_body():
+    """A wheel that has stopped in a deep rut: walls slide in below it, and do not lift what they do not reach."""
+    radius, depth, speed, step = 0.15, 0.08, 0.03, 8e-3
+    ground = Ground(flat(size=(1.2, 0.8), spacing=0.2, origin=(-0.5, -0.4)), soil("exomars-test"), 0.01)
+    module = SoilModule(ground, {"wheel": wheel(radius, 0.1)})
+    rig, window = ManufacturedMotion(module, step=step), module._window
+
+    def pose(time: float):
+        """Down in 2 s, on for 2 s, then still."""
+        x, z = speed * min(time, 4.0), radius - depth * min(time / 2.0, 1.0)
+        return (x, 0.0013, z), (0.0, math.sin(x / radius / 2), 0.0, math.cos(x / radius / 2))
+
+    def above() -> np.ndarray:
+        """[m] soil over the lower skin of the wheel, by node."""
+        under = window.under.numpy()
+        return np.where(under < FAR / 10, window.levels.numpy()[:, 0] - under, -np.inf)
+
+    rig.follow(pose, round(4.0 / step) + 2)
+    first = above()
+    gap = (first < -HOLD * 0.01) & (first > -0.01)
+    assert gap.sum() > 10
+    slid = np.zeros_like(gap)
+    for _ in range(50):
+        rig.follow(pose, 1)
+        now = above()
+        slid |= gap & (now > first + 1e-3)
+        assert now[gap].max() < TOUCH
+    assert slid.any(), "soil does slide in"
 
 
 def test_without_erosion_walls_stay_as_steep_as_they_were_left():

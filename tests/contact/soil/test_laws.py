@@ -47,6 +47,12 @@ def yield_kernel(o: Options, z: wp.array(dtype=real), levels: vec4, k: real, out
 
 
 @wp.kernel
+def stiffness_kernel(k_e: real, spare: wp.array(dtype=real), off: real, out: wp.array(dtype=real)):
+    i = wp.tid()
+    out[i] = laws.yielding_stiffness(k_e, spare[i], off)
+
+
+@wp.kernel
 def change_kernel(
     start: vec4, change: wp.array(dtype=vec3), loose: int, out: wp.array(dtype=vec4)
 ):  # one thread: sink by change[0] of which change[1] compacts, or cover by change[2]
@@ -239,6 +245,14 @@ def test_yield_pressure_rises_with_depth_without_a_jump(levels, k, n, k_e):
     virgin = [k * (np.maximum(v - z[1:], 0) ** n - np.maximum(v - z[:-1], 0) ** n) for v in levels[[1, 3]]]
     assert (rise >= -error).all()
     assert (rise <= np.maximum(np.maximum(*virgin), k_e * step) * (1 + 1e-9) + error).all()
+
+
+def test_yielding_soil_is_as_stiff_as_its_secant():
+    """Pressure y - K w at w = off is that of min(y, K_e (u - w)), and where soil does not yield K is K_e."""
+    k_e, y, off, spare = 5e7, 2e4, 1e-4, np.array([-1e-5, 0.0, 2e-5, 9e-5, 1e-4, 1e-3])
+    got = launch(stiffness_kernel, len(spare), [k_e, array(spare), off], (len(spare), real))[0]
+    expected = np.minimum(y, k_e * (y / k_e + np.maximum(spare, 0) - off))
+    assert y - got * off == pytest.approx(expected, rel=ROUND_OFF)
 
 
 @given(node_levels(), st.floats(1e-9, 0.1), shares)

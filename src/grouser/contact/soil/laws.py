@@ -10,6 +10,7 @@ import warp as wp
 
 SHEAR_BAND = 1e-3  # [m] of soil that a slipping surface drags along (assumed: some ten grains)
 STUCK_SPEED = 1e-3  # [m/s] of slip below which soil is stuck (assumed)
+SUDDEN = 0.2  # [m/s^2] by which a step may change the acceleration of a body at rest or in steady motion (assumed)
 EROSION_BAND = 0.005  # of the slope; half of what a slope may exceed the friction angle by
 EROSION_REST = 0.95  # of the slope, where sliding ends (assumed)
 ROLLING = 0.1  # rim over travel speed above which the rim says where "ahead" is, below it the travel does
@@ -32,6 +33,19 @@ def yield_pressure(loose: Any, packed: Any, reload: Any):
     own virgin curve: y(z) = max(k (V_l - z)^n, min(k (V_c - z)^n, K_e (C - z))).
     """
     return wp.max(loose, wp.min(packed, reload))
+
+
+@wp.func
+def unforeseen(step: Any, change: Any):
+    """Height [m] by which the end of a step may lie off x + h v, where the last step changed the speed by `change`."""
+    return step * (type(step)(SUDDEN) * step + type(step)(2.0) * wp.abs(change))
+
+
+@wp.func
+def yielding_stiffness(k_e: Any, spare: Any, off: Any):
+    """Stiffness [Pa/m] of soil that a step takes `spare` [m] beyond its elastic limit: the secant of
+    min(y, K_e (u - w)) from w = 0 to `off`. Nil where soil goes on yielding, K_e where it hardly yields."""
+    return k_e * wp.max(type(spare)(1.0) - wp.max(spare, type(spare)(0.0)) / off, type(spare)(0.0))
 
 
 @wp.func

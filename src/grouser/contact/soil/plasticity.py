@@ -25,6 +25,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     tile = wp.constant(TILE)
     rate = wp.constant(real(RATE))
     hold = wp.constant(real(HOLD))
+    fill = wp.constant(real(0.25 / RATE))
     tiny = wp.constant(real(1.0e-30))
 
     @wp.func
@@ -355,6 +356,11 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return win.mark[k] == t.FREE or win.mark[k] == t.BORDER
 
     @wp.func
+    def room(win: Window, k: int, z: real):
+        """Height a node takes at most from one neighbour, per unit rate: soil that slides stops at the body above."""
+        return wp.max(win.under[k] - z, real(0.0)) * fill
+
+    @wp.func
     def pair_flux(g: Ground, o: Options, win: Window, k: int, n: int, there: bool, z: real, weakest: real):
         """Height node k gets from its neighbour n, per unit rate; the weaker soil decides."""
         limit = weakest
@@ -362,7 +368,12 @@ def plasticity_stages(name: str) -> SimpleNamespace:
             limit = (
                 wp.min(o.soils[natural(win.soil[k])].tan_repose, o.soils[natural(win.soil[n])].tan_repose) * g.spacing
             )
-        flux = laws.erosion_flux(win.levels[n][0] - z, limit)
+        height = win.levels[n][0]
+        flux = laws.erosion_flux(height - z, limit)
+        if flux > real(0.0):
+            flux = wp.min(flux, room(win, k, z))
+        elif flux < real(0.0):
+            flux = wp.max(flux, -room(win, n, height))
         return wp.where(there and may_slide(win, n), flux, real(0.0))
 
     @wp.func

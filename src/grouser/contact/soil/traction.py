@@ -52,7 +52,11 @@ def traction_stages(name: str) -> SimpleNamespace:
         rows: int, columns: int, first_node: vec3, vel: vec3, spin: vec3,
     ):  # fmt: skip
         """Lower surface of the body at the end of the step, Zp = Zw + h (v_z - v_x dZw/dx - v_y dZw/dy), and what
-        pressure the soil bears there."""
+        pressure the soil bears there.
+
+        What the body itself sinks or rises in the step is left out of the yield: depth and speed then leapfrog, and a
+        fall loses the energy it should, to second order in h.
+        """
         k = natural((slot * win.side + i) * win.side + j)
         z = win.under[k]
         if z >= seen or i <= 0 or j <= 0 or i >= rows - 1 or j >= columns - 1:
@@ -72,7 +76,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         if u > real(0.0):
             soil = o.soils[natural(win.soil[k])]
             modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
-            y = yield_at(o, win.soil[k], modulus, out, win.levels[k])
+            y = yield_at(o, win.soil[k], modulus, out - o.step[0] * vel[2], win.levels[k])
             if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
                 yielding = real(1.0)
         win.end[k] = vec4(out, u, yielding, y)
@@ -106,11 +110,14 @@ def traction_stages(name: str) -> SimpleNamespace:
         return vec4()
 
     @wp.func
-    def cell_pressure(g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real):
+    def cell_pressure(
+        g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real, before: real, off: real
+    ):  # fmt: skip
         """Mean capped pressure [Pa] of a cell, stiffness [Pa/m], first moments with the slope, covered share, slopes.
 
         Elastic trial K_e (Z - Zp) capped by the yield pressure. Where part of the cell unloads or is free the
-        mean is taken over sub-cell points, else the node speaks for its cell.
+        mean is taken over sub-cell points, else the node speaks for its cell. `before` [m] is how much higher the body
+        stands when soil yields, `off` that of `laws.unforeseen`.
         """
         zero = real(0.0)
         cell = g.spacing
@@ -136,7 +143,8 @@ def traction_stages(name: str) -> SimpleNamespace:
             and (south > seen or at_south[2] > zero)
         ):
             y = here[3]
-            return y, soil.k_e, y * zx, y * zy, real(1.0), zx, zy
+            stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, off)
+            return y, stiffness, y * zx, y * zy, real(1.0), zx, zy
         u_east = at_east[1]
         u_west = at_west[1]
         u_north = at_north[1]
@@ -168,6 +176,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         load = zero
         if u > zero:
             load = wp.min(soil.k_e * u / wp.max(here[3], real(1.0e-9)), real(1.0))
+        start = z + before
         rise_x = zx * cell
         rise_y = zy * cell
         bow_x = zxx * cell * cell
@@ -192,7 +201,7 @@ def traction_stages(name: str) -> SimpleNamespace:
                 rise = skin + x * (rise_x + half * bow_x * x)
                 deep = u - rise + change[0]
                 if deep > zero:
-                    cap = yield_at(o, win.soil[k], modulus, z + rise, levels + change)
+                    cap = yield_at(o, win.soil[k], modulus, start + rise, levels + change)
                     q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                     pressure += q
                     inside += 1
@@ -327,7 +336,9 @@ def traction_stages(name: str) -> SimpleNamespace:
         soil = o.soils[natural(win.soil[k])]
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
         sinking = soil.damping_time * (win.under[k] - z) * per_h
-        pressure, stiffness, px, py, covered, zx, zy = cell_pressure(g, o, win, soil, k, modulus, sinking)
+        before = -h * vel[2]
+        off = laws.unforeseen(h, vel[2] - win.motion[slot, 2][2])
+        pressure, stiffness, px, py, covered, zx, zy = cell_pressure(g, o, win, soil, k, modulus, sinking, before, off)
         if covered <= zero:
             return vec6(), sums()
         east = win.end[k + 1][0]
@@ -346,7 +357,7 @@ def traction_stages(name: str) -> SimpleNamespace:
                 here_column = real(win.box[slot, t.COLUMN0] + j)
                 here_row = real(win.box[slot, t.ROW0] + i)
                 lugs = lug_share(b, world, win.triangle[k], here_column, here_row)
-                gain = lug_gain(o, win, k, modulus, pressure, lugs, b.grouser[body])
+                gain = lug_gain(o, win, k, modulus, pressure, lugs, b.grouser[body] - before)
                 pressure *= gain
                 stiffness *= gain
                 px *= gain
