@@ -47,9 +47,9 @@ def yield_kernel(o: Options, z: wp.array(dtype=real), levels: vec4, k: real, out
 
 
 @wp.kernel
-def stiffness_kernel(k_e: real, spare: wp.array(dtype=real), off: real, out: wp.array(dtype=real)):
+def stiffness_kernel(k_e: real, spare: wp.array(dtype=real), per_off: real, out: wp.array(dtype=real)):
     i = wp.tid()
-    out[i] = laws.yielding_stiffness(k_e, spare[i], off)
+    out[i] = laws.yielding_stiffness(k_e, spare[i], per_off)
 
 
 @wp.kernel
@@ -250,7 +250,7 @@ def test_yield_pressure_rises_with_depth_without_a_jump(levels, k, n, k_e):
 def test_yielding_soil_is_as_stiff_as_its_secant():
     """Pressure y - K w at w = off is that of min(y, K_e (u - w)), and where soil does not yield K is K_e."""
     k_e, y, off, spare = 5e7, 2e4, 1e-4, np.array([-1e-5, 0.0, 2e-5, 9e-5, 1e-4, 1e-3])
-    got = launch(stiffness_kernel, len(spare), [k_e, array(spare), off], (len(spare), real))[0]
+    got = launch(stiffness_kernel, len(spare), [k_e, array(spare), 1 / off], (len(spare), real))[0]
     expected = np.minimum(y, k_e * (y / k_e + np.maximum(spare, 0) - off))
     assert y - got * off == pytest.approx(expected, rel=ROUND_OFF)
 

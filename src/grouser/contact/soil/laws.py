@@ -42,10 +42,10 @@ def unforeseen(step: Any, change: Any):
 
 
 @wp.func
-def yielding_stiffness(k_e: Any, spare: Any, off: Any):
+def yielding_stiffness(k_e: Any, spare: Any, per_off: Any):
     """Stiffness [Pa/m] of soil that a step takes `spare` [m] beyond its elastic limit: the secant of
-    min(y, K_e (u - w)) from w = 0 to `off`. Nil where soil goes on yielding, K_e where it hardly yields."""
-    return k_e * wp.max(type(spare)(1.0) - wp.max(spare, type(spare)(0.0)) / off, type(spare)(0.0))
+    min(y, K_e (u - w)) from w = 0 to 1 / `per_off`. Nil where soil goes on yielding, K_e where it hardly yields."""
+    return k_e * wp.max(type(spare)(1.0) - wp.max(spare, type(spare)(0.0)) * per_off, type(spare)(0.0))
 
 
 @wp.func

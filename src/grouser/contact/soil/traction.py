@@ -111,13 +111,14 @@ def traction_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def cell_pressure(
-        g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real, sinking: real, before: real, off: real
+        g: Ground, o: Options, win: Window, soil: Constants, k: int, modulus: real,
+        sinking: real, before: real, per_off: real,
     ):  # fmt: skip
         """Mean capped pressure [Pa] of a cell, stiffness [Pa/m], first moments with the slope, covered share, slopes.
 
         Elastic trial K_e (Z - Zp) capped by the yield pressure. Where part of the cell unloads or is free the
         mean is taken over sub-cell points, else the node speaks for its cell. `before` [m] is how much higher the body
-        stands when soil yields, `off` that of `laws.unforeseen`.
+        stands when soil yields, `per_off` one over that of `laws.unforeseen`.
         """
         zero = real(0.0)
         cell = g.spacing
@@ -143,8 +144,8 @@ def traction_stages(name: str) -> SimpleNamespace:
             and (south > seen or at_south[2] > zero)
         ):
             y = here[3]
-            stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, off)
-            return y, stiffness, y * zx, y * zy, real(1.0), zx, zy
+            give = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, per_off)
+            return y, give, y * zx, y * zy, real(1.0), zx, zy
         u_east = at_east[1]
         u_west = at_west[1]
         u_north = at_north[1]
@@ -186,6 +187,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         pressure = zero
         px = zero
         py = zero
+        stiffness = zero
         inside = int(0)
         for c in range(rows):
             y = real(2 * c + 1 - rows) * half * per_row  # the middle point is 0 to the last bit
@@ -204,12 +206,13 @@ def traction_stages(name: str) -> SimpleNamespace:
                     cap = yield_at(o, win.soil[k], modulus, start + rise, levels + change)
                     q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                     pressure += q
+                    stiffness += laws.yielding_stiffness(soil.k_e, deep - cap * soil.per_k_e, per_off)
                     inside += 1
                     px += q * (rise_x + bow_x * x)
                     py += q * (rise_y + bow_y * y)
         mean = per_row * per_column
         covered = real(inside) * mean
-        return pressure * mean, soil.k_e * covered, px * mean * per, py * mean * per, covered, zx, zy
+        return pressure * mean, stiffness * mean, px * mean * per, py * mean * per, covered, zx, zy
 
     @wp.func
     def within_triangle(b: Bodies, world: int, corners: wp.vec3i, column: real, row: real):
@@ -337,8 +340,10 @@ def traction_stages(name: str) -> SimpleNamespace:
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
         sinking = soil.damping_time * (win.under[k] - z) * per_h
         before = -h * vel[2]
-        off = laws.unforeseen(h, vel[2] - win.motion[slot, 2][2])
-        pressure, stiffness, px, py, covered, zx, zy = cell_pressure(g, o, win, soil, k, modulus, sinking, before, off)
+        per_off = one / laws.unforeseen(h, vel[2] - win.motion[slot, 2][2])
+        pressure, stiffness, px, py, covered, zx, zy = cell_pressure(
+            g, o, win, soil, k, modulus, sinking, before, per_off
+        )
         if covered <= zero:
             return vec6(), sums()
         east = win.end[k + 1][0]
