@@ -32,7 +32,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     def touch_node(g: Ground, o: Options, b: Bodies, win: Window, world: int, body: int, k: int):
         """Mark a node in contact and find what of its sinkage is beyond the elastic trial; 003 eq. 10.
 
-        2 in contact, 1 less than a cell above the soil, 0 elsewhere. Soil the body almost touches is held.
+        2 in contact, 1 less than a cell above the soil, 0 elsewhere. Soil the body almost touches, or falls on in the
+        next step, is held: spoil put there would stand in the body and brake it.
         """
         z = win.under[k]
         if z >= seen or win.mark[k] == t.BARE_NODE:
@@ -41,7 +42,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         if u <= -g.spacing:
             return 0
         if u <= real(0.0):
-            if u > -hold * g.spacing:
+            fall = wp.max(-win.motion[world * b.rows.shape[0] + body, 0][2], real(0.0))
+            if u > -hold * g.spacing - o.step[0] * fall:
                 win.mark[k] = t.HELD
             return 1
         win.mark[k] = t.CONTACT
