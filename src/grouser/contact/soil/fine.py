@@ -78,11 +78,11 @@ def fine_kernels(name: str) -> SimpleNamespace:
         return g.table[world, row / tile, column / tile], row, column
 
     @wp.kernel(module=module)
-    def begin(g: Ground, b: Bodies, win: Window, m: Motion, body: int):
+    def begin(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
         world = wp.tid()
         slot = natural(world * b.rows.shape[0] + body)
         R = wp.quat_to_matrix(m.rotation[world, b.rows[body]])
-        remember_motion(win, slot, m.velocity[world, b.rows[body]], m.spin[world, b.rows[body]])
+        remember_motion(o, win, slot, m.velocity[world, b.rows[body]], m.spin[world, b.rows[body]])
         find_top(g, b, win, world, body, slot, m.position[world, b.rows[body]], R)
         win.box[slot, t.EDGES] = 0
         win.box[slot, t.DUG] = 0
@@ -449,7 +449,7 @@ class FineLauncher:
 
         for body, surface in enumerate(surfaces):
             vertices, triangles = (worlds, len(surface.vertices)), (worlds, len(surface.triangles))
-            go(k.begin, worlds, g, b, w, m, body)
+            go(k.begin, worlds, g, o, b, w, m, body)
             go(k.place, vertices, g, b, w, m, body)
             go(k.open_up, worlds, g, o, b, w, m, body, out.status)
             go(k.gather, nodes, g, b, w, body)

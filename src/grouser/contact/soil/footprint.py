@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import warp as wp
 
+from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
 from grouser.contact.soil.surface import UPRIGHT
 from grouser.terrain.elevation import BARE
@@ -105,8 +106,12 @@ def footprint_stages(name: str) -> SimpleNamespace:
         return low + v * (high - low)
 
     @wp.func
-    def remember_motion(win: Window, slot: int, vel: vec3, spin: vec3):
-        """Velocities at the end of a step, beside those at its start."""
+    def remember_motion(o: Options, win: Window, slot: int, vel: vec3, spin: vec3):
+        """Velocities at the end of a step, beside those at its start, and what the next step makes of them."""
+        h = o.step[0]
+        change = vel[2] - win.motion[slot, 0][2]
+        ahead = vec3(laws.left_out(h, vel[2], change), real(1.0) / laws.unforeseen(h, change), real(0.0))
+        win.motion[slot, 4] = ahead
         win.motion[slot, 2] = win.motion[slot, 0]
         win.motion[slot, 3] = win.motion[slot, 1]
         win.motion[slot, 0] = vel

@@ -439,7 +439,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
             c0 = win.box[slot, t.COLUMN0]
             rows = win.box[slot, t.ROWS]
             columns = win.box[slot, t.COLUMNS]
-            remember_motion(win, slot, vel, spin)
+            remember_motion(o, win, slot, vel, spin)
             find_top(g, b, win, world, body, slot, pos, R)
             place_body(g, b, win, world, body, slot, pos, R)
             status = open_window(g, o, win, world, slot, pos)

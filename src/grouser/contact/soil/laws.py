@@ -11,6 +11,7 @@ import warp as wp
 SHEAR_BAND = 1e-3  # [m] of soil that a slipping surface drags along (assumed: some ten grains)
 STUCK_SPEED = 1e-3  # [m/s] of slip below which soil is stuck (assumed)
 SUDDEN = 0.2  # [m/s^2] by which a step may change the acceleration of a body at rest or in steady motion (assumed)
+STEADY = 1e-3  # of the speed, change in a step below which a body moves steadily (assumed)
 EROSION_BAND = 0.005  # of the slope; half of what a slope may exceed the friction angle by
 EROSION_REST = 0.95  # of the slope, where sliding ends (assumed)
 ROLLING = 0.1  # rim over travel speed above which the rim says where "ahead" is, below it the travel does
@@ -39,6 +40,15 @@ def yield_pressure(loose: Any, packed: Any, reload: Any):
 def unforeseen(step: Any, change: Any):
     """Height [m] by which the end of a step may lie off x + h v, where the last step changed the speed by `change`."""
     return step * (type(step)(SUDDEN) * step + type(step)(2.0) * wp.abs(change))
+
+
+@wp.func
+def left_out(step: Any, v: Any, change: Any):
+    """Height [m] above the end of a step at which soil yields under a body that sinks with -v and whose speed the last
+    step changed by `change`: the whole travel of the step, nil where the body is driven down steadily (a bevameter)."""
+    steady = type(v)(STEADY) * v
+    c = change * change
+    return -step * v * c / (c + steady * steady + type(v)(1.0e-30))
 
 
 @wp.func

@@ -232,7 +232,7 @@ class SoilModule:
         w.spoil = wp.zeros(blocks, dtype=self.types.parts, device=device)
         w.wrench_sum = wp.zeros(slots, dtype=p.vec6, device=device)
         w.block_sum = wp.zeros(slots, dtype=self.types.sums, device=device)
-        w.motion = wp.zeros((slots, 4), dtype=p.vec3, device=device)
+        w.motion = wp.zeros((slots, 5), dtype=p.vec3, device=device)
         w.lowest = wp.zeros(slots, dtype=p.vec3, device=device)
         for field in ("top", "travel", "sinkage", "area"):
             setattr(w, field, wp.zeros(slots, dtype=p.real, device=device))

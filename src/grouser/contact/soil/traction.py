@@ -54,8 +54,8 @@ def traction_stages(name: str) -> SimpleNamespace:
         """Lower surface of the body at the end of the step, Zp = Zw + h (v_z - v_x dZw/dx - v_y dZw/dy), and what
         pressure the soil bears there.
 
-        What the body itself sinks or rises in the step is left out of the yield: depth and speed then leapfrog, and a
-        fall loses the energy it should, to second order in h.
+        What a falling body itself sinks in the step is left out of the yield: depth and speed then leapfrog, and a fall
+        loses the energy it should, to second order in h.
         """
         k = natural((slot * win.side + i) * win.side + j)
         z = win.under[k]
@@ -76,7 +76,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         if u > real(0.0):
             soil = o.soils[natural(win.soil[k])]
             modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
-            y = yield_at(o, win.soil[k], modulus, out - o.step[0] * vel[2], win.levels[k])
+            y = yield_at(o, win.soil[k], modulus, out + win.motion[slot, 4][0], win.levels[k])
             if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
                 yielding = real(1.0)
         win.end[k] = vec4(out, u, yielding, y)
@@ -339,8 +339,8 @@ def traction_stages(name: str) -> SimpleNamespace:
         soil = o.soils[natural(win.soil[k])]
         modulus = soil.k_c * b.per_width[world, body] + soil.k_phi
         sinking = soil.damping_time * (win.under[k] - z) * per_h
-        before = -h * vel[2]
-        per_off = one / laws.unforeseen(h, vel[2] - win.motion[slot, 2][2])
+        before = win.motion[slot, 4][0]
+        per_off = win.motion[slot, 4][1]
         pressure, stiffness, px, py, covered, zx, zy = cell_pressure(
             g, o, win, soil, k, modulus, sinking, before, per_off
         )

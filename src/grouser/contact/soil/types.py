@@ -139,7 +139,9 @@ def soil_types(name: str) -> SimpleNamespace:
         box: wp.array2d(dtype=wp.int32)  # (slot, BOX)
         top: wp.array(dtype=real)  # [m], (slot,) highest soil near the body
         extent: wp.array2d(dtype=real)  # (slot, 4) columns and rows the low part of the body spans [cells]
-        motion: wp.array2d(dtype=vec3)  # (slot, 4) velocity [m/s] and spin [rad/s] now, the same a step ago
+        # (slot, 5) velocity [m/s] and spin [rad/s] now, the same a step ago, then `laws.left_out` [m] and one over
+        # `laws.unforeseen` [1/m] of the next step
+        motion: wp.array2d(dtype=vec3)
         lowest: wp.array(dtype=vec3)  # (slot,) vertex deepest below the undisturbed ground: column, row, height
         travel: wp.array(dtype=real)  # [m], (slot,) along the ground since the last erosion
         sinkage: wp.array(dtype=real)  # [m], (slot,)
