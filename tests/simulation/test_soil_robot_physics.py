@@ -60,9 +60,13 @@ def test_the_feet_of_the_ant_sink_as_far_as_bekker_says():
     spec.add_key(name="stand", qpos=[0, 0, 0.75, 1, 0, 0, 0, 0, stop, 0, -stop, 0, -stop, 0, stop])
     material = COMPACTING.replace(k_c=0.0)  # without k_c / b, whose b a sphere has none of
     sim = loaded_slowly(spec, "ankle.*", material)
-    seen, expected = sim.observe(), sphere_sinkage(0.08, material, weight(sim) / 4)
+    expected, forces = sphere_sinkage(0.08, material, weight(sim) / 4), []
+    for _ in range(2):  # its force alternates by 0.35 % from step to step: docs/validation.md
+        sim.step()
+        forces.append(sim.observe()["soil/force"][0, :, 2].copy())
+    seen = sim.observe()
     assert sim.soil.bodies == ("ankle_1", "ankle_2", "ankle_3", "ankle_4")
-    np.testing.assert_allclose(seen["soil/force"][0, :, 2], weight(sim) / 4, rtol=CARRIED)
+    np.testing.assert_allclose(np.mean(forces, axis=0), weight(sim) / 4, rtol=CARRIED)
     np.testing.assert_allclose(seen["soil/sinkage"][0], expected, atol=SAG)  # the lowest vertex is not the lowest point
     assert sim.data.ncon == 0  # the torso hangs free
 
@@ -77,7 +81,7 @@ CALM = 0.1  # of the weight: how much its force may vary at rest
     [
         "dry-sand",
         "hit-lss1",
-        pytest.param("lunar-nominal", marks=RESTLESS),
+        "lunar-nominal",
         pytest.param("exomars-test", marks=RESTLESS),
     ],
 )
@@ -136,7 +140,7 @@ def test_a_robot_of_gymnasium_stands_or_lies_on_soil(name, changes):
     force = settled(sim, 5.0)
     assert force[2] == pytest.approx(weight(sim), rel=CARRIED)
     seen = sim.observe()
-    assert 0.005 < seen["soil/sinkage"].max() < 0.1
+    assert 0.005 < seen["soil/sinkage"].max() < 0.12
     lowest = [
         (s.vertices @ sim.data.body(b).xmat.reshape(3, 3).T + sim.data.body(b).xpos)[:, 2].min()
         for b, s in sim.soil.surfaces.items()
