@@ -250,7 +250,7 @@ def test_observations_are_the_channels_and_take_no_new_arrays(rover):
     sim.step(40)
     seen = sim.observe()
     channels = {c.name: np.array(c.read()) for c in sim.channels()}
-    assert list(seen) == [f"soil/{name}" for name in ("sinkage", "slip", "force", "torque", "contact_area")]
+    assert set(seen) == {f"soil/{name}" for name in ("sinkage", "slip", "force", "torque", "contact_area")}
     for name, values in seen.items():
         np.testing.assert_array_equal(values, channels[name])
     before = {name: values.copy() for name, values in seen.items()}
