@@ -92,7 +92,7 @@ def test_every_trial_begins_as_new(uphill):
     """On the level they cannot be told apart until rounding has grown: rover and ground are as at the start."""
     _, recording = uphill
     way, time, height = recording["trial/way"], recording["trial/time"], recording["body/pose[chassis, z]"]
-    trials = [(time > 0) & (time < 0.5) & np.isfinite(way[:, k]) for k in range(3)]
+    trials = [(time > 0) & (time < 0.25) & np.isfinite(way[:, k]) for k in range(3)]
     for chosen in trials[1:]:
         np.testing.assert_allclose(time[chosen], time[trials[0]], atol=1e-9)
         np.testing.assert_allclose(height[chosen], height[trials[0]], atol=AS_NEW)

@@ -23,7 +23,7 @@ from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import Soil
 
 ROUGH_TRAVEL = 0.6e-3  # [m] along the ground in a step, beyond which pull and sinkage are off by percents
-ROUGH_DROP = 2.5e-3  # [m] down in a step, beyond which an impact sinks too deep
+ROUGH_DROP = 3.5e-3  # [m] down in a step, beyond which an impact sinks too deep
 ROUGH_BLOW = 0.015  # change of a step's downward travel over the depth: (h w)^2, fifty steps to a swing
 FINE_SPACING = 7.5e-3  # [m] below which two sub-cell points along an axis do, else three
 SLIDE_SPEED = 1.0  # [m/s] at which sliding spreads, a cell in a sweep (assumed: about the speed of a small sand slide)
