@@ -28,6 +28,7 @@ HALF = 0.02  # of half the sand's force: the bar of the soil on a 10 mm grid
 ROCKS_HALF = 0.03  # of half the rock's force: the shoulders of the tread, which are not over the rock's edge
 ROUND_OFF = 1e-9
 WEIGHT = 0.01  # of a rock that has come to rest on sand
+ROCKING = 0.05  # [rad/s] of a rock below 1 kg: light bodies tremble in the bed they made
 BALANCE = 1e-3  # of the rover's weight, mean over a drive
 QUICK = {"time": 9.0, "speed": 0.03}
 FLAT_ROCK = np.array([0.3, 0.3, 0.05])  # [m] half sides
@@ -258,12 +259,14 @@ def test_a_loose_rock_rests_on_sand_with_its_weight():
     sim = pusher(field, 0.0)
     sim.step(3000)
     lift = []
-    for _ in range(50):
-        sim.step(10)
+    for _ in range(500):  # every step: its force swings from one to the next
+        sim.step()
         lift.append(sim.engine.slots[0].out.effective.numpy()[0, 0, 2])
     weight = 2700 * field.movable[0].volume * 9.81
     assert np.mean(lift) == pytest.approx(weight, rel=WEIGHT)
-    assert np.linalg.norm(sim.data.body("rock").cvel) < 1e-2
+    rocking, drift = np.linalg.norm(sim.data.body("rock").cvel.reshape(2, 3), axis=1)
+    assert drift < 1e-3
+    assert rocking < ROCKING
     assert sim.data.body("rock").xpos[2] < field.movable[0].position[2]  # it sank
 
 
