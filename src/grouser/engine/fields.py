@@ -22,7 +22,7 @@ class Fields:
     """Launches to stand before and behind `mj_step1` of each world; heights are those the model was compiled with."""
 
     def __init__(self, model: mujoco.MjModel, tree: Tree, step: wp.array):
-        self._model, self._tree, self._step = model, tree, step
+        self._tree, self._step = tree, step
         self.fields = [field for geom in range(model.ngeom) if (field := _field(model, geom)) is not None]
         self._filters = [
             wp.array(values, dtype=wp.int32, copy=False, device="cpu")

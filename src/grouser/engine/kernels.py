@@ -36,7 +36,6 @@ class World:
 
     position: wp.array(dtype=wp.vec3d)  # [m], (body,)
     rotation: wp.array(dtype=wp.vec4d)  # (body,) wxyz
-    centre: wp.array(dtype=wp.vec3d)  # [m], (body,) centre of mass
     tree_centre: wp.array(dtype=wp.vec3d)  # [m], (body,) centre of mass of the subtree
     velocity: wp.array(dtype=vec6)  # (body,) spin, velocity about the tree's centre of mass
     dof_axis: wp.array(dtype=vec6)  # (dof,) spin, velocity about the tree's centre of mass

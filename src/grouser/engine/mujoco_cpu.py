@@ -210,7 +210,7 @@ class MujocoCpu:
     def _view(self, d: mujoco.MjData) -> World:
         w = World()
         for field_name, source, dtype in (
-            ("position", d.xpos, wp.vec3d), ("rotation", d.xquat, wp.vec4d), ("centre", d.xipos, wp.vec3d),
+            ("position", d.xpos, wp.vec3d), ("rotation", d.xquat, wp.vec4d),
             ("tree_centre", d.subtree_com, wp.vec3d), ("velocity", d.cvel, vec6), ("dof_axis", d.cdof, vec6),
             ("speed", d.qvel, wp.float64), ("mass", d.M, wp.float64), ("passive", d.qfrc_passive, wp.float64),
         ):  # fmt: skip
