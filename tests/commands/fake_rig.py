@@ -29,6 +29,7 @@ class FakeSettings(Settings):
     soil: SoilChoice = SoilChoice(name="dry-sand", k_c=1000)
     wheel: Wheel = Wheel(radius=0.15)
     mode: Literal["towed", "driven", "forced-slip"] = "towed"
+    scheme: Literal["implicit", "explicit"] = "implicit"
     slip: float = Field(0.1, ge=-1, le=1)
     step: Annotated[float, Field(gt=0), Unit("s")] | Literal["auto"] = "auto"
     erosion: bool = True

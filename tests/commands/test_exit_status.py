@@ -226,6 +226,8 @@ def test_doctor_reports_and_never_fails(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "GL nonsense    does not work; on Debian: apt-get install libnonsense" in out
     assert "kernels        fake-rig: ready after" in out
+    assert "kernels        fake-rig, scheme explicit: ready after" in out
+    assert "scheme implicit" not in out
     assert "kernel cache" in out
 
 

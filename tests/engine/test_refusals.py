@@ -87,3 +87,9 @@ def test_a_model_mujoco_cannot_compile_is_refused_in_one_line():
     with pytest.raises(InputError, match="model ") as refusal:
         engine(spec)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("worlds", [0, -1, 1.5, True])
+def test_worlds_are_counted(worlds):
+    with pytest.raises(InputError, match=r"worlds = .*a whole number of at least 1"):
+        MujocoCpu(free_body(), [], 1e-3, worlds=worlds)

@@ -51,7 +51,7 @@ def test_a_blade_load_is_pulled_by_the_ground(tmp_path):
     with Recording(outcome.recording) as recording:
         late = recording.time > tracked_machine.SETTLING + 1.0
         thrust = sum(recording[f"track/{side}/ground_force"][late][:, 0].mean() for side in ("left", "right"))
-        assert recording["blade/size"][-1] == pytest.approx(6e4)
+        assert recording["blade/pull"][-1] == pytest.approx(6e4)
     assert thrust == pytest.approx(6e4, rel=0.1)
     assert abs(outcome.metrics["impulse_error_rel"]) < 1e-3
 

@@ -365,7 +365,7 @@ def test_a_drive_that_meets_nothing_names_what_there_is(tmp_path):
     axles = "axle_fl, axle_fr, axle_rl, axle_rr"
     path = urdf(tmp_path, rover_urdf())
     assert refusal(path, drive={"motor.*": 1.0}) == f"drive: 'motor.*' matches none of the joints without one {axles}"
-    assert "not a regular expression" in refusal(model(spec), drive={"(": 1.0})
+    assert "drive: '(' is not a regular expression" in refusal(model(spec), drive={"(": 1.0})
     assert refusal(model(ball()), drive={".*": 1.0}).endswith("it has none that can be driven")
 
 
@@ -438,6 +438,19 @@ def test_gravity_is_the_models_own_or_as_given():
         ({"base": "loose"}, ["base: 'loose'", "auto, free, fixed"]),
         ({"keyframe": "home"}, ["keyframe 'home' is not known"]),
         ({"spacing": 0.3}, ["spacing: 0.3 m"]),
+        ({"worlds": 0}, ["worlds = 0", "at least 1"]),
+        ({"worlds": 1.5}, ["worlds = 1.5"]),
+        ({"soil_name": None}, ["soil_name: None", "name of a soil"]),
+        ({"bodies": None}, ["bodies: None", "a pattern"]),
+        ({"bodies": {"ball": 0.1}}, ["bodies['ball']: 0.1", "Surface"]),
+        ({"drive": ["motor=1"]}, ["drive: ['motor=1']"]),
+        ({"drive": {"motor": float("nan")}}, ["drive['motor'] = nan"]),
+        ({"drive": {"motor": "1"}}, ["drive['motor'] = '1'"]),
+        ({"terrain": "dem.tif"}, ["terrain: 'dem.tif'", "grouser.terrain.load('dem.tif')"]),
+        ({"terrain": np.zeros((4, 4))}, ["terrain: ndarray", "from_array"]),
+        ({"options": {"erosion": False}}, ["options: dict", "SoilOptions"]),
+        ({"place": "no"}, ["place: 'no'"]),
+        ({"step": "1 ms"}, ["step: '1 ms'"]),
     ],
 )
 def test_what_cannot_be_is_refused(options, words):

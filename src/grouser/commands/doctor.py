@@ -8,9 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib import metadata
+from typing import TYPE_CHECKING, get_args
 
 import grouser
 from grouser.commands.hush import start_warp
+
+if TYPE_CHECKING:
+    from grouser.scenarios.scenario import Settings
 
 PACKAGES = (
     "numpy",
@@ -25,6 +29,7 @@ PACKAGES = (
 )
 EXTRAS = ("mujoco-warp", "rasterio", "coal", "coacd", "viser", "imageio-ffmpeg", "rosbags")
 GL_PACKAGES = {"egl": "libegl1", "osmesa": "libosmesa6"}  # Debian
+KERNEL_SETTINGS = ("dtype", "scheme")  # of scenarios: each value has kernels of its own
 Row = tuple[str, str]
 
 
@@ -86,17 +91,28 @@ def _gl() -> Iterator[Row]:
 
 
 def _kernels() -> Iterator[Row]:
-    """Builds every scenario with its defaults and takes one step, which compiles all kernels they use."""
+    """Builds every scenario and takes one step, with its defaults and with each setting that asks for other kernels."""
     from grouser.scenarios import registry
 
     for name in registry.NAMES:
-        start = time.perf_counter()
-        try:
-            scenario = registry.scenario(name)
-            scenario.build(scenario.settings()).step()
-            yield "kernels", f"{name}: ready after {time.perf_counter() - start:.1f} s"
-        except Exception as error:
-            yield "kernels", f"{name}: failed: {type(error).__name__}: {_first_line(error)}"
+        scenario = registry.scenario(name)
+        for changes in ({}, *_other_kernels(scenario.settings)):
+            case = ", ".join([name, *(f"{setting} {value}" for setting, value in changes.items())])
+            start = time.perf_counter()
+            try:
+                scenario.build(scenario.settings(**changes)).step()
+                yield "kernels", f"{case}: ready after {time.perf_counter() - start:.1f} s"
+            except Exception as error:
+                yield "kernels", f"{case}: failed: {type(error).__name__}: {_first_line(error)}"
+
+
+def _other_kernels(settings: type[Settings]) -> Iterator[dict[str, str]]:
+    """Each value but the default of the settings that choose kernels."""
+    for name in KERNEL_SETTINGS:
+        field = settings.model_fields.get(name)
+        for value in get_args(field.annotation) if field else ():
+            if field and value != field.default:
+                yield {name: value}
 
 
 def _first_line(error: Exception) -> str:

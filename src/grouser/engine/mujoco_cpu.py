@@ -27,6 +27,7 @@ from grouser.errors import InputError
 from grouser.launches import Call, Launches, Loop, put_pointer
 from grouser.module import ForceModule, Motion, Outputs
 from grouser.precision import precision
+from grouser.terrain import checks
 
 SPEED_LIMIT = 1e6  # [m/s or rad/s] beyond which a run counts as diverged
 ACCELERATION_SENSORS = tuple(
@@ -114,6 +115,7 @@ class MujocoCpu:
     def __post_init__(self):
         if not (self.step > 0 and math.isfinite(self.step)):
             raise InputError(f"step: {self.step} s is not allowed; it must be above 0")
+        self.worlds = checks.count(self.worlds, "worlds", at_least=1)
         for module in self.modules:
             if self.step > module.step_limit:
                 raise InputError(

@@ -102,7 +102,7 @@ def figures(s: BulldozerDrawbar) -> list[dict[str, Any]]:
     begin, end = SETTLING + RAMP + STEADY, duration(s)
     return [
         {
-            "name": "slip-pull", "title": "Pull against slip", "kind": "xy", "x": "machine/slip", "y": ["drawbar/size"],
+            "name": "slip-pull", "title": "Pull against slip", "kind": "xy", "x": "machine/slip", "y": ["drawbar/pull"],
             "xlabel": "slip [1]", "ylabel": "drawbar pull [N]", "window": [begin, end],
             "overlay": [{"label": "c A + W tan(phi)", "x": [0, 1], "y": [s.strength] * 2, "style": "line"}],
             "caption": "The pull grows steadily and fades as the machine comes to a stand: it resists and never drags.",
@@ -122,7 +122,7 @@ def measure(s: BulldozerDrawbar, recording: Recording) -> dict[str, Any]:
     kernel = np.ones(width) / width
     pulling = t >= begin
     slip = np.convolve(recording["machine/slip"][pulling], kernel, "valid")
-    pull = np.convolve(recording["drawbar/size"][pulling], kernel, "valid")
+    pull = np.convolve(recording["drawbar/pull"][pulling], kernel, "valid")
     through = np.flatnonzero(slip > SLIPPING)
     last = int(through[0]) if len(through) else len(pull) - 1
     most = float(pull[last]) if len(pull) else math.nan

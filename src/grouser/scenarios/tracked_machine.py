@@ -153,7 +153,7 @@ class Pull:
     def channels(self) -> list[Channel]:
         return [
             Channel(
-                f"{self.name}/size", "N", frame="",
+                f"{self.name}/pull", "N", frame="",
                 read=lambda: np.linalg.norm(self.out.effective.numpy()[:, 0, :3], axis=-1),
             ),
             Channel(f"{self.name}/impulse", "N s", (3,), read=lambda: self._impulse),

@@ -139,7 +139,7 @@ def _meant(pattern: str, *names: str) -> bool:
     try:
         return any(re.fullmatch(pattern, name) for name in names if name)
     except re.error as error:
-        raise InputError(f"{pattern!r} is not a regular expression: {error}") from None
+        raise InputError(f"drive: {pattern!r} is not a regular expression: {error}") from None
 
 
 def _drivable(spec: mujoco.MjSpec) -> str:

@@ -14,6 +14,7 @@ from grouser.contact.soil import SoilModule, SoilOptions, Surface
 from grouser.engine.mujoco_cpu import compile_spec
 from grouser.errors import InputError
 from grouser.simulation import adapt, floors, placement
+from grouser.simulation.arguments import refuse_wrong_kinds
 from grouser.simulation.robot_file import load_robot
 from grouser.simulation.shapes import body_surface
 from grouser.simulation.simulation import Simulation
@@ -55,6 +56,7 @@ def on_soil(
     [s]; `base` and `place`: whether its base may be set free and it is set on the ground. What is not given is the
     model's own or chosen and said in `notes`. Further arguments go to `Simulation`.
     """
+    refuse_wrong_kinds(locals())
     brought = load_robot(robot)
     spec = brought.spec
     material = soil(soil_name) if isinstance(soil_name, str) else soil_name

@@ -19,6 +19,7 @@ import warp as wp
 
 from grouser.errors import InputError
 from grouser.precision import Precision, precision
+from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.soils import Soil
 
@@ -134,7 +135,8 @@ class Ground:
         self.spacing = float(elevation.spacing if spacing is None else spacing)
         if not (self.spacing > 0 and math.isfinite(self.spacing)):
             raise InputError(f"spacing: {spacing} m is not allowed; it must be above 0")
-        self.worlds, self.device, self.precision = worlds, device, precision(dtype)
+        self.worlds, self.device = checks.count(worlds, "worlds", at_least=1), device
+        self.precision = precision(dtype)
         self.types = ground_types(dtype)
         length, breadth = elevation.size
         self.columns = math.floor(length / self.spacing + 1e-6) + 1

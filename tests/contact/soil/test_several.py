@@ -5,8 +5,11 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
+import warp as wp
 
 from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
+from grouser.contact.soil.model import NODE_BYTES, NODE_REALS
+from grouser.errors import InputError
 from grouser.simulation import Simulation
 from grouser.simulation.shapes import box
 from grouser.terrain import flat, soil
@@ -138,3 +141,22 @@ def test_soil_back_in_the_rut_resists_less_as_loose_cover():
 def test_the_more_soil_is_compacted_the_easier_the_second_pass():
     ratio = [float(np.divide(*in_line(chi)["resistance"][::-1])) for chi in (0.0, 0.5, 1.0)]
     assert ratio == sorted(ratio, reverse=True)
+
+
+def test_more_than_fits_into_memory_is_refused_with_what_takes_it():
+    far = prepare(
+        box(HALF)[0] + [3e3, 0, 0], box(HALF)[1], width=0.1
+    )  # as a mesh with the origin of its drawing has it
+    ground = Ground(flat(size=(2, 1), spacing=0.5), SAND, 0.01)
+    with pytest.raises(InputError, match=r"'b' reaches 3e\+03 m from its origin, takes .* GiB") as caught:
+        SoilModule(ground, {"a": prepare(*box(HALF), width=0.1), "b": far})
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_said_of_memory_is_what_a_window_takes():
+    module = plates("ab").module
+    window, nodes = module._window, 2 * module._window_side() ** 2
+    arrays = [a for a in vars(window).values() if getattr(a, "size", 0) == nodes]
+    taken = sum(a.size * wp.types.type_size_in_bytes(a.dtype) for a in arrays)
+    two_tiles = nodes * 8 * 8  # four levels of each node, twice where the pool of tiles has grown
+    assert taken + two_tiles == nodes * (8 * NODE_REALS + NODE_BYTES)

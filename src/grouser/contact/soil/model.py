@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ CALM = 0.03  # [m] all soil farther off the footprint than this is brought to re
 REST_SWEEPS = 100  # with so many sweeps at most each time
 STAGGER = 320  # [bytes] five cache lines
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
+NODE_REALS, NODE_BYTES = 31, 28  # what a node of a window takes: arrays of its own, two tiles; whole numbers
+MEMORY_SHARE = 0.8  # of the machine's
 STAGES = ("place", "gather", "raster", "displace", "shear", "erode", "write back")  # of a fused commit, in order
 SHEAR_LAWS = {"shear-displacement": t.JANOSI, "mohr-coulomb": t.LIMIT, "coulomb": t.LIMIT, "none": t.NONE}
 EMPTY_BOX = np.zeros(t.BOX, np.int32)
@@ -99,6 +102,29 @@ class SoilModule:
                 )
             if breadth and ground.spacing > breadth:
                 raise InputError(f"spacing: {ground.spacing:g} m is larger than body {body!r} is wide ({breadth:g} m)")
+        self._refuse_what_fits_no_memory()
+
+    def _refuse_what_fits_no_memory(self) -> None:
+        """Every body has a window as wide as the widest needs; its nodes are numbered with 31 bits."""
+        spacing, count = self.ground.spacing, self.ground.worlds * len(self.bodies)
+        body, reach = max(((name, s.radius) for name, s in self.surfaces.items()), key=lambda one: one[1])
+        nodes = count * self._window_side() ** 2
+        size = nodes * (NODE_REALS * np.dtype(self.precision.numpy).itemsize + NODE_BYTES)
+        if nodes >= 2**31 or (self.ground.device == "cpu" and size > MEMORY_SHARE * _memory()):
+            raise InputError(
+                f"spacing: {spacing:g} m under {count} bodies, of which {body!r} reaches {reach:.3g} m from its "
+                f"origin, takes {size / 2**30:.3g} GiB: allowed is what fits into memory, by a larger spacing, fewer "
+                "or smaller bodies"
+            )
+
+    def _margin(self) -> int:
+        """Nodes round a footprint."""
+        return max(2, round(MARGIN / self.ground.spacing)) if self.options.erosion else 2
+
+    def _window_side(self) -> int:
+        """Nodes along a window: whatever way the farthest reaching body turns."""
+        reach = max(s.radius for s in self.surfaces.values())
+        return 2 * math.ceil(reach / self.ground.spacing) + 2 * self._margin() + 4
 
     def declare(self, spec) -> None:
         """Take the floor of the world away from the soil bodies; a world without one stays solid for them."""
@@ -155,7 +181,7 @@ class SoilModule:
         o.leaving = LEAVING
         o.lead, o.calm, o.rest_sweeps = round(LEAD / spacing), round(CALM / spacing), REST_SWEEPS
         o.weakest = min(soil.slope_limit for soil in self.ground.soils)
-        o.margin = max(2, round(MARGIN / spacing)) if choice.erosion else 2
+        o.margin = self._margin()
         o.samples = choice.samples or (3 if spacing > FINE_SPACING else 2)
         o.block = max(1, round(BLOCK / spacing))
         o.spoil = int(any(soil.compression < 1 for soil in self.ground.soils))
@@ -218,8 +244,7 @@ class SoilModule:
         w, p, device = self.types.Window(), self.precision, self.device
         self._stagger = 0
         slots = self.worlds * len(self.bodies)
-        reach = max(s.radius for s in self.surfaces.values())
-        w.side = 2 * math.ceil(reach / self.ground.spacing) + 2 * self._options.margin + 4
+        w.side = self._window_side()
         w.blocks = -(-w.side // self._options.block)
         nodes, blocks = slots * w.side**2, slots * w.blocks**2
         w.box = wp.array(np.tile(EMPTY_BOX, (slots, 1)), dtype=wp.int32, device=device)
@@ -346,6 +371,14 @@ class SoilModule:
             felt("displaced_volume", "m^3"),
             Channel(f"{self.name}/volume_error", "1", (), "", source=look.values["volume_error"], refresh=look.refresh),
         ]
+
+
+def _memory() -> float:
+    """Of the machine, in bytes."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # no such machine
+        return math.inf
 
 
 def soil_constants(soil: Soil, friction: str) -> dict[str, float]:
