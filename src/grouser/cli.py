@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import Abort, TyperException
 
 import grouser
@@ -19,7 +20,19 @@ from grouser.errors import GrouserError
 
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
+
+class Commands(TyperGroup):
+    """All commands; Typer would turn Ctrl-C into a status without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Abort from None
+
+
 app = typer.Typer(
+    cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Robots on real ground.",

@@ -280,6 +280,12 @@ def test_other_fields_that_cannot_be(capsys, more, said):
     assert line.startswith(said)
 
 
+def test_no_parameter_at_all(capsys):
+    assert told(capsys, "scenario: fake-rig\nparameters: {}\n") == [
+        "2:13: parameters: has 0 entries; allowed are at least 1"
+    ]
+
+
 def test_a_distribution_without_samples(capsys):
     text = "scenario: fake-rig\nmethod: latin-hypercube\nparameters: {slip: {min: 0, max: 0.5}}\n"
     (line,) = told(capsys, text)

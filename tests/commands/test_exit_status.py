@@ -74,6 +74,7 @@ def test_a_missed_expectation_is_named(tmp_path, capsys):
     [
         (["run", "fake-rgi"], "error: scenario 'fake-rgi' is not known, did you mean 'fake-rig'?"),
         (["run", "fake-rig", "--set", "slip=3"], "error: --set slip=3: must be less than or equal to 1"),
+        (["run", "fake-rig", "--set", "slip=much"], "error: --set slip=much: must be a number\n"),
         (
             ["run", "fake-rig", "--set", "event=refuse"],
             "error: fake-rig: event = 'refuse': the model cannot be built",
@@ -229,6 +230,15 @@ def test_doctor_reports_and_never_fails(monkeypatch, capsys):
     assert "kernels        fake-rig, scheme explicit: ready after" in out
     assert "scheme implicit" not in out
     assert "kernel cache" in out
+
+
+def test_ctrl_c_is_told_wherever_it_comes(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grouser.commands.catalogue.list_scenarios", interrupted)
+    assert status(["list"]) == 130
+    assert capsys.readouterr().err == "error: interrupted\n"
 
 
 def test_bench_outside_a_checkout_says_so(tmp_path, monkeypatch, capsys):

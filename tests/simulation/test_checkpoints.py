@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from grouser.contact.soil import SoilModule
+from grouser.errors import InputError
 from grouser.scenarios.single_wheel import SingleWheel, WheelSettings, build
 from grouser.simulation import Simulation, on_soil
 from tests.simulation.beds import bed, tread
@@ -259,3 +260,27 @@ def test_after_a_reset_every_changed_tile_is_told_again():
         sim.reset()
     for a, b in zip(*told, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("worlds", [[3], [-1], 1, ["0"]])
+def test_worlds_that_are_not_there_are_not_reset(worlds):
+    sim = cart(worlds=3)
+    sim.step(20)
+    before = [sim.engine.state(w) for w in range(3)]
+    with pytest.raises(InputError, match=r"allowed are some of 0 to 2"):
+        sim.reset(worlds)
+    np.testing.assert_array_equal(before, [sim.engine.state(w) for w in range(3)])
+
+
+def test_a_checkpoint_of_something_else_is_refused_and_nothing_changes():
+    sim, several, other = cart(), cart(worlds=2), wheel()
+    sim.step(20)
+    before = sim.engine.state(0)
+    for checkpoint, words in (
+        (several.checkpoint(), "2 worlds"),
+        (other.checkpoint(), "controllers"),
+        ({}, "0 worlds"),
+    ):
+        with pytest.raises(InputError, match=words):
+            sim.restore(checkpoint)
+    np.testing.assert_array_equal(before, sim.engine.state(0))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from grouser.contact.soil import SoilModule
-from grouser.errors import RunStopped
+from grouser.errors import InputError, RunStopped
 from grouser.simulation import Simulation
 from tests.engine.fakes import LawModule, constant, free_body, spring
 from tests.simulation.beds import bed, tread
@@ -131,6 +131,39 @@ def test_a_bad_world_of_a_batch_stands_still_and_the_others_go_on():
 def test_a_batch_stops_when_all_its_worlds_stand_still():
     stopped, _ = stop([guilty_worlds(0, 1, 2)], worlds=3)
     assert stopped.module == "guilty"
+
+
+def test_a_run_that_stopped_stays_so_until_it_is_reset():
+    stopped, sim = stop([guilty_worlds(0, 1, 2)], worlds=3)
+    checkpoint, time = sim.checkpoint(), sim.time
+    for _ in range(2):
+        with pytest.raises(RunStopped) as again:
+            sim.step()
+        assert again.value is stopped
+    assert sim.time == time
+    sim.reset([0])  # this one could go on
+    with pytest.raises(RunStopped):
+        sim.step()
+    sim.reset()
+    sim.restore(checkpoint)
+    with pytest.raises(RunStopped):
+        sim.step()
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, None, "5", True])
+def test_steps_are_counted_and_a_wrong_count_moves_nothing(count):
+    sim = Simulation(free_body(), step=H)
+    with pytest.raises(InputError, match=r"count = .*: allowed is a whole number of at least 0"):
+        sim.step(count)
+    assert (sim.steps, sim.data.time) == (0, 0.0)
+    sim.step(np.int64(3))
+    assert sim.steps == 3
+
+
+@pytest.mark.parametrize(("duration", "rate"), [(-1, 100), (np.nan, 100), (1, 0), (1, np.nan), (np.inf, 1)])
+def test_a_run_of_no_length_is_refused(duration, rate):
+    with pytest.raises(InputError, match=r"(duration|rate) = .*: allowed is a finite number"):
+        Simulation(free_body(), step=H).run(duration, rate=rate)
 
 
 def test_a_fatal_code_stops_and_another_is_said_once():

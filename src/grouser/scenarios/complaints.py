@@ -72,7 +72,10 @@ def _text(item: Any, model: Model) -> str:
         return f"not known{nearest(item['input'], words)}; allowed: {', '.join(words)}"
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         return f"must be a mapping; allowed fields: {', '.join(_fields_at(model, location))}"
-    message = item["msg"].removeprefix("Value error, ")
+    if kind in ("too_short", "too_long"):
+        bound, count = ("at least", "min_length") if kind == "too_short" else ("at most", "max_length")
+        return f"has {item['ctx']['actual_length']} entries; allowed are {bound} {item['ctx'][count]}"
+    message = item["msg"].removeprefix("Value error, ").split(", unable to parse")[0]
     return (
         message.replace("Input should be", "must be").replace("a valid integer", "an integer").replace("a valid ", "a ")
     )

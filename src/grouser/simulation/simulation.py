@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time as clock
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Compiled, Controller, ForceModule, Shape
 from grouser.simulation import display
 from grouser.simulation import step as stepping
+from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
 
@@ -77,6 +78,7 @@ class Simulation:
         self._more_channels: list[Channel] = []
         self._more_shapes: list[Shape] = []
         self._said: set[tuple] = set()
+        self._stop: RunStopped | None = None  # why nothing moves any more
         self._tile_stamps: dict[int, np.ndarray] = {}
         self.reset()
 
@@ -115,12 +117,13 @@ class Simulation:
 
     def reset(self, worlds: Sequence[int] | None = None) -> None:
         """Back to the start: bodies, ground, modules, controllers; all worlds or some, which the others do not feel."""
-        chosen = list(range(self.worlds)) if worlds is None else list(worlds)
+        chosen = list(range(self.worlds)) if worlds is None else self._some(worlds)
         others = [w for w in range(self.worlds) if w not in chosen]
         kept = [_copies(arrays) for arrays in self._committed()] if others else []
         self.engine.reset(chosen)
         for stateful in (*self.modules, *self.controllers):
             stateful.reset(chosen)
+        self._stop = None if chosen else self._stop
         for world in chosen:
             self._tile_stamps.pop(world, None)
         if worlds is None:
@@ -134,13 +137,24 @@ class Simulation:
                 for name, array in arrays.items():
                     _assign_worlds(array, saved[name], others, self.worlds)
 
+    def _some(self, worlds: Sequence[int]) -> list[int]:
+        """Worlds by number, each once."""
+        known = range(self.worlds)
+        if not isinstance(worlds, Iterable) or any(world not in known for world in worlds):
+            raise InputError(f"worlds: {worlds!r}: allowed are some of 0 to {self.worlds - 1}, such as [0]")
+        return [int(world) for world in dict.fromkeys(worlds)]
+
     def _committed(self) -> list[dict[str, Any]]:
         """What `commit` changes, arrays by name: modules, their outputs, the ground."""
         ground = [self.ground.state()] if self.ground else []
         return [*(m.state() for m in self.modules), *(vars(s.out) for s in self.engine.slots), *ground]
 
     def step(self, count: int = 1) -> None:
-        """Advance by `count` steps."""
+        """Advance by `count` steps; a run that has stopped stays so until it is reset or restored."""
+        if type(count) is not int or count < 0:
+            count = checks.count(count, "count", at_least=0)
+        if self._stop is not None:
+            raise self._stop.with_traceback(None)
         while count > 0:
             count -= stepping.advance(self, count)
 
@@ -179,6 +193,7 @@ class Simulation:
                 continue
             self.engine.freeze(int(world))
             if self.engine.frozen.all():
+                self._stop = stop
                 raise stop
             self.notes.append(f"world {world} stands still: {stop}")
 
@@ -310,8 +325,8 @@ class Simulation:
         progress: Callable[[float], None] | None = None,
     ) -> RunResult:
         """Step for `duration` [s], recording at `rate` [Hz]; `progress` gets the simulated time now and then."""
-        if rate <= 0:
-            raise InputError(f"rate: {rate} Hz is not allowed; it must be above 0")
+        checks.number(duration, "duration", at_least=0)
+        checks.number(rate, "rate", above=0)
         start_steps, start_time = self.steps, self.time
         total = round(duration / self.step_size)
         every = max(1, round(1 / (rate * self.step_size)))
@@ -357,6 +372,7 @@ class Simulation:
             "due": list(self._due),
             "engine": [self.engine.state(w) for w in range(self.worlds)],
             "frozen": self.engine.frozen.copy(),
+            "stop": self._stop,
             "ground": _copies(self.ground.state()) if self.ground else None,
             "modules": [_copies(m.state()) for m in self.modules],
             "outputs": [_copies(vars(s.out)) for s in self.engine.slots],
@@ -364,7 +380,9 @@ class Simulation:
         }
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
-        """Continue from a checkpoint, bit for bit."""
+        """Continue from a checkpoint of this simulation or one built alike, bit for bit."""
+        self._refuse_another(checkpoint)
+        self._stop = checkpoint["stop"]
         self.time, self.steps, self._due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
         self.engine.thaw(range(self.worlds))
         for world, state in enumerate(checkpoint["engine"]):
@@ -384,6 +402,20 @@ class Simulation:
         self.engine.kinematics()
         for world in np.flatnonzero(checkpoint["frozen"]):
             self.engine.freeze(int(world))
+
+    def _refuse_another(self, checkpoint: Mapping[str, Any]) -> None:
+        """An InputError for a checkpoint of something else, before anything is touched."""
+        own = {
+            "worlds": (self.worlds, len(checkpoint.get("engine", ()))),
+            "modules": (len(self.modules), len(checkpoint.get("modules", ()))),
+            "controllers": (len(self.controllers), len(checkpoint.get("controllers", ()))),
+        }
+        for what, (mine, there) in own.items():
+            if mine != there:
+                raise InputError(f"checkpoint: it has {there} {what}; allowed are the {mine} of this simulation")
+        mine, there = len(self.engine.state(0)), len(checkpoint["engine"][0])
+        if mine != there:
+            raise InputError(f"checkpoint: it is of another model: {there} numbers of state; allowed are {mine}")
 
 
 def actuator_outputs(m: mujoco.MjModel) -> tuple[str, ...]:
