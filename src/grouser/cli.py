@@ -6,6 +6,7 @@ Exit status: 0 fine, 1 an expectation missed, a case of a sweep failed or an err
 
 from __future__ import annotations
 
+import gc
 import sys
 from io import TextIOWrapper
 from pathlib import Path
@@ -308,7 +309,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no minus sign gets a question mark
-    sys.exit(status(sys.argv[1:]))
+    ended = status(sys.argv[1:])
+    gc.freeze()  # what is left goes with the process, nobody need look through it
+    sys.exit(ended)
 
 
 def status(arguments: list[str]) -> int:

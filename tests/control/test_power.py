@@ -85,3 +85,32 @@ def test_a_run_restored_counts_the_same_to_the_bit():
     fresh.restore(saved)
     fresh.step(57)
     assert [n for n, a in fresh_meter.state().items() if not np.array_equal(a, straight[n])] == []
+
+
+def test_what_is_recorded_is_what_the_meter_says():
+    """After acts, after a reset, and after a restore, without an act in between."""
+
+    def recorded(meter):
+        return {channel.name: channel.read() for channel in meter.channels()}
+
+    def assert_told(meter):
+        told = recorded(meter)
+        np.testing.assert_array_equal(told["power/total"], meter.power.sum(axis=1))
+        np.testing.assert_array_equal(told["power/mean"], meter.mean_power())
+        np.testing.assert_array_equal(told["energy/total"], meter.energy.sum(axis=1))
+        np.testing.assert_array_equal(told["energy/per_metre"], meter.energy_per_metre())
+        np.testing.assert_array_equal(told["travel/distance"], meter.distance)
+        return told
+
+    motor = TORQUE.format(gear=1.0)
+    meter, sim = turned(motor)
+    assert assert_told(meter)["energy/per_metre"][0] > 0
+    saved, before = sim.checkpoint(), recorded(meter)
+    sim.reset()
+    assert math.isnan(assert_told(meter)["energy/per_metre"][0])
+    fresh_meter, fresh = turned(motor, duration=0.0)
+    assert math.isnan(assert_told(fresh_meter)["energy/per_metre"][0])
+    fresh.restore(saved)
+    assert_told(fresh_meter)
+    for name, value in recorded(fresh_meter).items():
+        np.testing.assert_array_equal(value, before[name])

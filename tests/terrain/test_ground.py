@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -105,6 +106,20 @@ def test_growing_keeps_everything():
     tight.grow(777)
     assert tight.capacity == 777
     assert np.array_equal(tight.level(1), before)
+
+
+def test_room_is_kept_for_no_more_tiles_than_there_are():
+    """A bed of 2 x 2 tiles never runs out of room for all of them; a large one has room for two steps."""
+    small = Ground(flat(size=(0.5, 0.5), spacing=0.25, origin=(0, 0)), soil("dry-sand"), 0.01, capacity=1)
+    assert small.room_for(9) == sys.maxsize
+    assert small.capacity == 4
+    assert not small.ensure(100)
+    large = Ground(flat(size=(100, 100), spacing=50, origin=(0, 0)), soil("dry-sand"), 0.01, capacity=1)
+    assert large.room_for(9) == 2
+    assert large.capacity == 18
+    several = Ground(flat(size=(100, 100), spacing=50, origin=(0, 0)), soil("dry-sand"), 0.01, capacity=1, worlds=3)
+    assert several.room_for(9) == 1
+    assert several.capacity == 9
 
 
 def test_reset_is_virgin_ground_and_restore_brings_it_back():

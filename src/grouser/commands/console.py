@@ -27,20 +27,39 @@ def run(
     pin_core: int | None = None,
 ) -> int:
     """Run a scenario with a progress bar, tell what came of it; `watched`: host and port of a view."""
-    from grouser.commands import progress, robot
-    from grouser.commands.hush import start_warp
-    from grouser.commands.pin import pinned
-    from grouser.commands.run import execute
-    from grouser.scenarios.settings import from_command
+    from grouser.commands.garbage import uncollected
 
-    target = robot.chosen(target, short.get("robot"))
-    experiment = from_command(target, options, robot.shorthand(drive, **short))
-    start_warp()
-    duration = experiment.scenario.duration(experiment.settings)
-    with pinned(pin_core), _watching(watched) as watch, progress.shown(experiment.scenario.name, duration) as show:
-        outcome = execute(experiment, out=out, force=force, rate=rate, report=report, progress=show, watch=watch)
-        told(outcome)
-    return outcome.exit_status
+    with uncollected() as resume:
+        from grouser.commands import progress, robot
+        from grouser.commands.draughtsmen import Draughtsmen
+        from grouser.commands.hush import start_warp
+        from grouser.commands.pin import pinned
+        from grouser.commands.run import execute
+        from grouser.scenarios.settings import from_command
+
+        target = robot.chosen(target, short.get("robot"))
+        experiment = from_command(target, options, robot.shorthand(drive, **short))
+        start_warp()
+        resume()
+        duration = experiment.scenario.duration(experiment.settings)
+        with (
+            Draughtsmen(pin_core) as draughtsmen,
+            pinned(pin_core),
+            _watching(watched) as watch,
+            progress.shown(experiment.scenario.name, duration) as show,
+        ):
+
+            def told_so_far(now: float) -> None:
+                show(now)
+                if report:
+                    draughtsmen.look_in()
+
+            outcome = execute(
+                experiment, out=out, force=force, rate=rate, report=report, progress=told_so_far, watch=watch,
+                draw=draughtsmen.draw,
+            )  # fmt: skip
+            told(outcome)
+        return outcome.exit_status
 
 
 @contextmanager

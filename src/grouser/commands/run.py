@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grouser
-from grouser.commands.folder import RECORDING, cleared, created, refused_unless_free
+from grouser.commands.folder import FIGURES, RECORDING, cleared, created, refused_unless_free
 from grouser.errors import GrouserError, InputError, RunEnded, RunStopped
 from grouser.scenarios.settings import Experiment, from_python
 
 if TYPE_CHECKING:
-    from grouser.recording import RecordingWriter
+    from grouser.recording import Recording, RecordingWriter
     from grouser.simulation import Simulation
 
 INTERRUPTED = 130
@@ -96,10 +96,12 @@ def execute(
     progress: Callable[[float], None] | None = None,
     watch: Callable[[Path], None] | None = None,
     delay: float = WATCHED_DELAY,
+    draw: Callable[[Recording, Path], list[Path]] | None = None,
 ) -> Outcome:
     """Check all that was asked for, run, leave the results in the folder; bad input writes nothing.
 
-    `watch` is told where the recording grows, before the first step; it may lag `delay` [s] behind.
+    `watch` is told where the recording grows, before the first step; it may lag `delay` [s] behind. `draw` leaves the
+    figures of a recording in a folder, as `report.draw_figures` does.
     """
     scenario, settings = experiment.scenario, experiment.settings
     folder = Path(out) if out is not None else fresh_folder(scenario.name)
@@ -113,7 +115,7 @@ def execute(
     created(folder)
     run = _Run(experiment, sim, folder)
     run.record(header, rate, progress, watch, delay)
-    return run.concluded(report)
+    return run.concluded(report, draw)
 
 
 def _refused_unless_long_enough(duration: float, step: float, rate: float) -> None:
@@ -247,10 +249,10 @@ class _Run:
                 raise
         return values
 
-    def concluded(self, report: bool) -> Outcome:
+    def concluded(self, report: bool, draw: Callable[[Recording, Path], list[Path]] | None = None) -> Outcome:
         """Summary and report beside the recording; a full disk stops here as it does while running."""
         from grouser.recording import Recording
-        from grouser.report import summarise, write_report, write_summary
+        from grouser.report import draw_figures, summarise, write_report, write_summary
 
         undrawn = ""
         with Recording(self.folder / RECORDING) as recording:
@@ -258,7 +260,8 @@ class _Run:
             try:
                 write_summary(recording, self.folder)
                 if report and self.status != "interrupted":
-                    write_report(recording, self.folder)
+                    figures = (draw or draw_figures)(recording, self.folder / FIGURES)
+                    write_report(recording, self.folder, figures)
             except InputError as error:  # a figure that cannot be drawn is the scenario's fault, not bad input
                 undrawn = f"report: {error}"
             except OSError as error:

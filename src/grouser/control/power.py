@@ -34,6 +34,8 @@ class PowerMeter:
         self.length = np.zeros((worlds, count))  # [rad] at the last act
         self.place = np.zeros((worlds, 3))  # [m] of the chassis at the last act
         self.time = np.zeros(worlds)  # [s] of the last act
+        self.totals = np.zeros((worlds, 4))  # [W] power, mean_power, [J] energy, [J/m] energy_per_metre: all actuators
+        self.totals[:, 3] = np.nan
         self._worlds = Worlds(self, worlds, self._wire)
 
     def _wire(self, model: mujoco.MjModel) -> None:
@@ -57,18 +59,30 @@ class PowerMeter:
         self.started[world] = True
         self.force[world], self.length[world], self.place[world] = force, length, place
         self.time[world] = time
+        self._sum_up(world)
+
+    def _sum_up(self, world: int) -> None:
+        """So that channels need not: frames may come more often than acts."""
+        energy, distance = float(self.energy[world].sum()), float(self.distance[world])
+        self.totals[world] = (
+            self.power[world].sum(),
+            energy / max(float(self.elapsed[world]), self.period),
+            energy,
+            energy / distance if distance >= LEAST_DISTANCE else np.nan,
+        )
 
     def state(self) -> dict[str, Any]:
         return {
             "energy": self.energy, "power": self.power, "distance": self.distance, "elapsed": self.elapsed,
             "started": self.started, "force": self.force, "length": self.length, "place": self.place,
-            "time": self.time,
+            "time": self.time, "totals": self.totals,
         }  # fmt: skip
 
     def reset(self, worlds: Sequence[int]) -> None:
         chosen = self._worlds.check(worlds)
         for array in self.state().values():
             array[chosen] = 0
+        self.totals[chosen, 3] = np.nan
 
     def energy_per_metre(self) -> np.ndarray:
         """[J/m], (world,); NaN before there is a way to speak of."""
@@ -81,12 +95,13 @@ class PowerMeter:
 
     def channels(self) -> list[Channel]:
         count, names = len(self.actuators), self.actuators
+        power, mean, energy, per_metre = self.totals.T
         return [
-            Channel("power/actuator", "W", (count,), "", labels=names, read=self.power.copy),
-            Channel("power/total", "W", (), "", read=lambda: self.power.sum(axis=1)),
-            Channel("power/mean", "W", (), "", read=self.mean_power),
-            Channel("energy/actuator", "J", (count,), "", labels=names, read=self.energy.copy),
-            Channel("energy/total", "J", (), "", read=lambda: self.energy.sum(axis=1)),
-            Channel("energy/per_metre", "J/m", (), "", read=self.energy_per_metre),
-            Channel("travel/distance", "m", (), "", read=self.distance.copy),
+            Channel("power/actuator", "W", (count,), "", labels=names, source=self.power),
+            Channel("power/total", "W", (), "", source=power),
+            Channel("power/mean", "W", (), "", source=mean),
+            Channel("energy/actuator", "J", (count,), "", labels=names, source=self.energy),
+            Channel("energy/total", "J", (), "", source=energy),
+            Channel("energy/per_metre", "J/m", (), "", source=per_metre),
+            Channel("travel/distance", "m", (), "", source=self.distance),
         ]

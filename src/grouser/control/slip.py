@@ -64,4 +64,4 @@ class WheelSlip:
 
     def channels(self) -> list[Channel]:
         names = self.wheels.names
-        return [Channel("wheel/slip", "1", (len(names),), "", labels=names, read=self.slip.copy)]
+        return [Channel("wheel/slip", "1", (len(names),), "", labels=names, source=self.slip)]

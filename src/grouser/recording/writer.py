@@ -22,7 +22,7 @@ from grouser.recording.streams import FixedStream, RaggedStream, TileStream, put
 if TYPE_CHECKING:
     from grouser.launches import Copies
 
-TILE_BATCH = 256  # tiles kept before they are written
+TILE_BATCH = 1024  # tiles kept before they are written
 FLUSH_PERIOD = 0.5  # [s] of wall time that a full block may wait for others
 WAITING_BLOCKS = 16  # that wait at most
 WAITING_BYTES = 1 << 25  # in which they are kept, but for one block
@@ -64,6 +64,7 @@ class RecordingWriter:
         self._frames = self._filled = 0
         self._last_time = -math.inf
         self._failure: RunStopped | None = None
+        self._closed = False  # h5py takes its time to say so
         self._open(worlds, terrain, geometry, shapes, {c.name: stored_dtype(c, precision) for c in channels})
         self._capacity = self._waiting_frames(worlds)
         self._flushed = -math.inf  # [s] on the wall clock
@@ -210,7 +211,7 @@ class RecordingWriter:
     def _check_open(self) -> None:
         if self._failure is not None:
             raise self._failure
-        if not self._file:
+        if self._closed:
             raise InputError(f"recording {self.path} is closed; nothing can be added")
 
     def close(
@@ -246,6 +247,7 @@ class RecordingWriter:
                 if self._file:
                     abandon(self._file, self.path)
         self._claim.release()
+        self._closed = True
         if failure is not None:
             raise failure
 

@@ -38,23 +38,33 @@ PANEL_HEIGHT, TITLE_HEIGHT = 2.6, 0.3  # inch
 
 def draw_figures(recording: Recording, directory: str | Path) -> list[Path]:
     """One PNG for each figure of the header, in the header's order."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    paths = figure_paths(recording, directory)
+    for figure, path in zip(recording.header.get("figures", []), paths, strict=True):
+        draw_figure(recording, figure, path)
+    return paths
 
+
+def figure_paths(recording: Recording, directory: str | Path) -> list[Path]:
+    """Where the figures of the header go, in its order; the folder is made."""
     directory = Path(directory)
-    declared = recording.header.get("figures", [])
-    paths = [directory / f"{file_name(figure)}.png" for figure in declared]
+    paths = [directory / f"{file_name(figure)}.png" for figure in recording.header.get("figures", [])]
     if len(set(paths)) < len(paths):
         raise InputError(f"figures of {recording.path}: two have the same name; names must differ")
     directory.mkdir(parents=True, exist_ok=True)
-    for figure, path in zip(declared, paths, strict=True):
-        drawn = draw(recording, figure)
-        FigureCanvasAgg(drawn)
-        with mpl.rc_context(STYLE):  # ticks are made when the figure is saved
-            if figure.get("kind") == "map":
-                drawn.draw_without_rendering()  # the room it leaves for ticks is known once they have been made
-            drawn.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
     return paths
+
+
+def draw_figure(recording: Recording, figure: Mapping[str, Any], path: str | Path) -> None:
+    """One figure as PNG."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    drawn = draw(recording, figure)
+    FigureCanvasAgg(drawn)
+    with mpl.rc_context(STYLE):  # ticks are made when the figure is saved
+        if figure.get("kind") == "map":
+            drawn.draw_without_rendering()  # the room it leaves for ticks is known once they have been made
+        drawn.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
 
 
 def file_name(figure: Mapping[str, Any]) -> str:

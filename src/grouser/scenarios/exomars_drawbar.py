@@ -152,15 +152,19 @@ def _channels(sim: Simulation, s: ExoMarsDrawbar, slip: SlidingSlip) -> list[Cha
     m, d = sim.model, sim.data
     spring = m.tendon("spring").id
     motors = np.array([m.actuator(name).id for name in DRIVES])
+    stretched, forces = d.ten_length[spring : spring + 1], d.actuator_force  # where MuJoCo keeps them
+    pull, torque = np.zeros(1), np.zeros((1, len(DRIVES)))
 
-    def pull() -> np.ndarray:
-        return s.stiffness * np.maximum(d.ten_length[[spring]] - SPRING_LENGTH, 0.0)
+    def refresh() -> None:
+        np.maximum(stretched - SPRING_LENGTH, 0.0, out=pull)
+        np.multiply(s.stiffness, pull, out=pull)
+        torque[0] = forces[motors]
 
     return [
-        Channel("drawbar/pull", "N", frame="", read=pull),
-        Channel("drawbar/slip", "1", frame="", read=lambda: slip.mean(MEAN).mean(axis=1)),
-        Channel("drawbar/smooth_slip", "1", frame="", read=lambda: slip.mean(END).mean(axis=1)),
-        Channel("wheel/torque", "N m", (len(DRIVES),), "", labels=DRIVES, read=lambda: d.actuator_force[motors][None]),
+        Channel("drawbar/pull", "N", frame="", source=pull, refresh=refresh),
+        Channel("drawbar/slip", "1", frame="", source=slip.recent_mean),
+        Channel("drawbar/smooth_slip", "1", frame="", source=slip.longest_mean),
+        Channel("wheel/torque", "N m", (len(DRIVES),), "", labels=DRIVES, source=torque, refresh=refresh),
     ]
 
 

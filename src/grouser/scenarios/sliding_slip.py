@@ -15,9 +15,11 @@ class SlidingSlip(WheelSlip):
 
     def __init__(self, wheels: Wheels, *, window: float, longest: float, period: float, worlds: int = 1):
         super().__init__(wheels, worlds=worlds, period=period)
-        self.window = window
+        self.window, self.longest = window, longest
         count = max(1, round(longest / period))
         self.past = np.full((worlds, count, len(wheels.drive)), np.nan)  # newest first
+        self.recent = np.zeros((worlds, len(wheels.drive)))  # over the last `window`
+        self.recent_mean, self.longest_mean = np.zeros((2, worlds))  # of all wheels
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         world = self._worlds.index(sensors)
@@ -26,6 +28,9 @@ class SlidingSlip(WheelSlip):
         if known:
             self.past[world, 1:] = self.past[world, :-1].copy()
             self.past[world, 0] = self.slip[world]
+            self.recent[world] = self.mean(self.window)[world]
+            self.recent_mean[world] = self.recent[world].mean()
+            self.longest_mean[world] = self.mean(self.longest)[world].mean()
 
     def mean(self, window: float) -> np.ndarray:
         """(world, wheel) over the last `window` [s], over what there is at the start; nil before the first period."""
@@ -34,7 +39,8 @@ class SlidingSlip(WheelSlip):
         return np.where(known, past, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
 
     def state(self) -> dict[str, Any]:
-        return {**super().state(), "past": self.past}
+        means = {"recent": self.recent, "recent_mean": self.recent_mean, "longest_mean": self.longest_mean}
+        return {**super().state(), "past": self.past, **means}
 
     def reset(self, worlds) -> None:
         super().reset(worlds)
@@ -42,4 +48,4 @@ class SlidingSlip(WheelSlip):
 
     def channels(self) -> list[Channel]:
         names = self.wheels.names
-        return [Channel("wheel/slip", "1", (len(names),), "", labels=names, read=lambda: self.mean(self.window))]
+        return [Channel("wheel/slip", "1", (len(names),), "", labels=names, source=self.recent)]

@@ -10,6 +10,7 @@ one integer per tile. Each node has four levels [m] (physics: loose cover over c
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from functools import cache
 from types import SimpleNamespace
@@ -164,6 +165,7 @@ class Ground:
         if index.max() >= len(self.soils):
             raise InputError(f"soil_index: {index.max()} is not allowed; there are {len(self.soils)} soils")
         tiles = (self.worlds, -(-self.rows // TILE), -(-self.columns // TILE))
+        self._tiles = tiles[1] * tiles[2]  # of each world
         a = self.types.Arrays()
         a.base = wp.array(elevation.heights.astype(p.numpy), dtype=p.real, device=device)
         a.base_soil = wp.array(index.astype(np.int32), dtype=wp.int32, device=device)
@@ -190,16 +192,19 @@ class Ground:
         return self._capacity
 
     def ensure(self, spare: int) -> bool:
-        """Keep `spare` free tiles in every world; true when arrays were replaced."""
-        most = self._most_used()
-        if most + spare <= self._capacity:
+        """Keep `spare` free tiles in every world, twice as many in a single one; true when arrays were replaced."""
+        steps = 2 if self.worlds == 1 else 1  # one after the other without a look here
+        wanted = min(self._most_used() + steps * spare, self._tiles)
+        if wanted <= self._capacity:
             return False
-        self.grow(max(2 * self.capacity, most + spare))
+        self.grow(min(max(2 * self.capacity, wanted), self._tiles))
         return True
 
     def room_for(self, spare: int) -> int:
-        """How many times `spare` tiles can be taken up, at least once."""
+        """How many times `spare` tiles can be taken up, at least once; any number where there is room for all."""
         self.ensure(spare)
+        if self._capacity >= self._tiles:
+            return sys.maxsize
         return (self._capacity - self._most_used()) // spare
 
     def _most_used(self) -> int:

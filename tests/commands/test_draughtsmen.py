@@ -1,0 +1,113 @@
+"""Figures that other processes draw are those that would be drawn here, whatever becomes of the processes."""
+
+import gc
+import os
+from pathlib import Path
+
+import pytest
+
+from grouser.commands import draughtsmen as draughting
+from grouser.commands.draughtsmen import Draughtsmen
+from grouser.commands.garbage import uncollected
+from grouser.errors import InputError
+from grouser.report import draw_figures
+from tests.report import runs
+
+FIGURES = [
+    {"name": "sinkage", "y": ["soil/sinkage"]},
+    {"name": "pull", "y": ["soil/pull"]},
+    {"name": "ruts", "kind": "map"},
+]
+WRONG = {"name": "wrong", "y": ["soil/wheels"]}
+
+
+def started(count: int, **more) -> Draughtsmen:
+    """With `count` processes, whatever the machine has."""
+    made = Draughtsmen(**more)
+    made._count = count
+    made.begin()
+    return made
+
+
+def content(paths: list[Path]) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in paths}
+
+
+def test_other_processes_draw_the_same_figures(tmp_path, monkeypatch):
+    with runs.finished(tmp_path / "a.h5", figures=FIGURES) as recording:
+        here = draw_figures(recording, tmp_path / "here")
+        monkeypatch.setattr(draughting.figures, "draw_figure", None)  # nobody draws here
+        with started(2) as draughtsmen:
+            there = draughtsmen.draw(recording, tmp_path / "there")
+    assert [path.name for path in there] == [path.name for path in here] == ["sinkage.png", "pull.png", "ruts.png"]
+    assert content(there) == content(here)
+    assert [process.poll() for process in draughtsmen._processes] == [0, 0], "they end with what they were for"
+
+
+def test_what_a_dead_process_does_not_draw_is_drawn_here(tmp_path):
+    with runs.finished(tmp_path / "a.h5", figures=FIGURES[:1]) as recording, started(1) as draughtsmen:
+        draughtsmen._processes[0].kill()
+        draughtsmen._processes[0].wait()
+        paths = draughtsmen.draw(recording, tmp_path / "figures")
+        assert content(paths) == content(draw_figures(recording, tmp_path / "here"))
+
+
+def test_a_figure_with_a_fault_says_so_and_spares_the_others(tmp_path):
+    with runs.finished(tmp_path / "a.h5", figures=[WRONG, FIGURES[0]]) as recording:
+        with pytest.raises(InputError) as here:
+            draw_figures(recording, tmp_path / "here")
+        with started(1) as draughtsmen, pytest.raises(InputError) as there:
+            draughtsmen.draw(recording, tmp_path / "there")
+    assert str(there.value) == str(here.value)
+    assert "figure 'wrong'" in str(there.value)
+    assert (tmp_path / "there" / "sinkage.png").is_file()
+
+
+def test_they_begin_once_a_run_has_lasted_and_there_is_a_core_to_spare(monkeypatch):
+    begun: list[list[str]] = []
+    monkeypatch.setattr(draughting.subprocess, "Popen", lambda command, **_: begun.append(command))
+    now = [100.0]
+    monkeypatch.setattr(draughting.time, "perf_counter", lambda: now[0])
+    for cores, pinned, expected in (({3}, None, 0), ({3, 5}, None, 2), ({3, 5}, 3, 1), (set(range(9)), None, 2)):
+        monkeypatch.setattr(draughting.os, "sched_getaffinity", lambda _, cores=cores: cores)
+        begun.clear()
+        draughtsmen = Draughtsmen(pinned)
+        draughtsmen.look_in()
+        now[0] += draughting.BEGIN / 2
+        draughtsmen.look_in()
+        assert begun == [], "a short run is left alone"
+        now[0] += draughting.BEGIN
+        for _ in range(3):
+            draughtsmen.look_in()
+        assert len(begun) == expected
+        assert all(command[-1] == ("null" if pinned is None else "[5]") for command in begun)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
+def test_they_keep_away_from_the_core_of_the_dynamics(tmp_path):
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("one core")
+    with runs.finished(tmp_path / "a.h5", figures=FIGURES[:1]) as recording:
+        draughtsmen = started(1, pinned=min(allowed))
+        draughtsmen._dismiss = lambda: None  # as long as it is looked at
+        draughtsmen.draw(recording, tmp_path / "figures")
+        seen = os.sched_getaffinity(draughtsmen._processes[0].pid)
+        del draughtsmen._dismiss
+        with draughtsmen:
+            pass
+    assert seen == allowed - {min(allowed)}
+
+
+def test_garbage_is_looked_for_again_and_everywhere():
+    assert gc.isenabled()
+    with uncollected() as resume:
+        assert not gc.isenabled()
+        resume()
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > 0
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+    with pytest.raises(ValueError, match="lost"), uncollected():
+        raise ValueError("lost")
+    assert gc.isenabled()
