@@ -420,6 +420,40 @@ def test_small_bodies_get_a_finer_grid():
     assert notes(small, "spacing 6 mm, for body 'ball' is small")
 
 
+FREE = '<mujoco><worldbody><body name="b"><freejoint/>{}</body></worldbody></mujoco>'
+
+
+def test_a_body_too_thin_for_any_grid_that_is_chosen_says_what_to_give():
+    sheet = FREE.format('<geom type="box" size="0.1 0.05 0.0005"/>')
+    assert "allowed is a spacing of at most 1 mm if you give one" in refusal(model(sheet))
+    assert on_soil(model(sheet), spacing=1e-3).ground.spacing == 1e-3
+
+
+def test_a_body_with_a_huge_skin_is_refused_before_it_is_prepared():
+    hall = (
+        '<mujoco><worldbody><body name="hall"><freejoint/><geom type="box" size="4 4 2"/></body></worldbody></mujoco>'
+    )
+    assert refusal(model(hall)).startswith("body 'hall' has 256 m^2 of skin: allowed are 100 m^2")
+
+
+ROD = FREE.format('<geom type="capsule" size="{} 0.2" density="8000"/>')
+
+
+@pytest.mark.parametrize("radius", [0.004, 0.01])
+def test_a_rod_on_its_end_does_not_slip_between_the_nodes(radius):
+    sim = on_soil(model(ROD.format(radius)))
+    assert sim.ground.spacing == pytest.approx(radius / 2)
+    assert not notes(sim, "cells thick")
+    sim.step(round(1 / sim.step_size))
+    assert sim.observe()["soil/sinkage"][0, 0] < 0.2
+
+
+def test_a_rod_that_would_slip_between_the_nodes_is_said():
+    said = "body 'b' is 2.0 cells thick: on its end it falls through the soil; 5 mm of spacing would carry it"
+    assert said in on_soil(model(ROD.format(0.01)), spacing=0.01).notes
+    assert notes(on_soil(model(ROD.format(0.001))), "body 'b' is 1.0 cells thick")
+
+
 def test_gravity_is_the_models_own_or_as_given():
     weak = model(ball().replace("<worldbody>", '<option gravity="0 0 -1.5"/><worldbody>', 1))
     assert on_soil(weak).model.opt.gravity[2] == -1.5

@@ -7,12 +7,13 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 
-from grouser.contact.soil.surface import Surface, disc, prepare, wheel
+from grouser.contact.soil.surface import Surface, disc, face_normals, prepare, wheel
 from grouser.errors import InputError
 
 SAG = 1e-4  # [m] by which the sides of a round shape may miss it: the lowest vertex is what sinkage is measured at
 ROUND = (24, 96)  # fewest and most sides of round shapes
 EDGE = 0.025  # [m] longest edge along a round shape
+LARGEST_SKIN = 100.0  # [m^2] of a body: as triangles of 3 cm that takes half a minute to prepare
 AXLE = 1e-6  # [1, m] by which an axle may miss the axis of its wheel: URDF writes 1.5708 for a right angle
 
 
@@ -35,7 +36,14 @@ def body_surface(model: mujoco.MjModel, name: str) -> Surface:
         vertices.append(v @ rotation.reshape(3, 3).T + model.geom_pos[g])
         triangles.append(t + total)
         total += len(v)
-    return prepare(np.vstack(vertices), np.vstack(triangles), name=name)
+    skin = np.vstack(vertices), np.vstack(triangles)
+    area = float(np.linalg.norm(face_normals(*skin), axis=1).sum() / 2)
+    if area > LARGEST_SKIN:
+        raise InputError(
+            f"body {name!r} has {area:.3g} m^2 of skin: allowed are {LARGEST_SKIN:g} m^2; name fewer bodies or give it "
+            "a simpler shape"
+        )
+    return prepare(*skin, name=name)
 
 
 def _as_wheel(model: mujoco.MjModel, geoms: list[int], name: str) -> Surface | None:

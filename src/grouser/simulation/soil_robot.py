@@ -27,6 +27,7 @@ SPACING = 0.01  # [m] of the soil grid where none is given; less under small bod
 FINEST_SPACING = 2e-3  # [m]
 LARGEST_BODY = 20.0  # [m]
 MOST_CELLS = 2000  # along a body: a square of them takes about half a gigabyte
+CELLS = 4  # at least, along a body and across a rod
 SPACING_STEP = 5e-4  # [m] chosen spacings are multiples of it
 
 
@@ -94,6 +95,7 @@ def on_soil(
     placement.set_keyframes(spec, start, keys)
     cell = spacing if spacing is not None else chosen_spacing(surfaces, brought.notes)
     refused_unless_it_fits(surfaces, cell)
+    warn_of_thin_rods(surfaces, cell, brought.notes)
     module = SoilModule(Ground(ground, material, cell, worlds=worlds, dtype=dtype), surfaces, options)
     module.takes_floor = False  # it has been taken; what is left of the world are walls and obstacles
     brought.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
@@ -159,12 +161,29 @@ def refused_unless_it_fits(surfaces: Mapping[str, Surface], spacing: float) -> N
 
 
 def chosen_spacing(surfaces: Mapping[str, Surface], notes: list[str]) -> float:
-    """10 mm, or as fine as the smallest body needs: four cells along it, one across."""
-    sizes = {name: np.ptp(surface.vertices, axis=0) for name, surface in surfaces.items()}
-    limits = {name: min(size.max() / 4, size.min() or np.inf) for name, size in sizes.items()}
+    """10 mm, or as fine as the smallest body needs: four cells along it and across a rod, one through a plate."""
+    sizes = {name: np.sort(np.ptp(surface.vertices, axis=0)) for name, surface in surfaces.items()}
+    needed = {name: min(size[2] / CELLS, size[0] or np.inf) for name, size in sizes.items()}
+    limits = {name: min(limit, max(sizes[name][1] / CELLS, FINEST_SPACING)) for name, limit in needed.items()}
     name = min(limits, key=lambda n: limits[n])
     if limits[name] >= SPACING:
         return SPACING
-    chosen = max(SPACING_STEP * np.floor(limits[name] / SPACING_STEP), FINEST_SPACING)
+    if limits[name] < FINEST_SPACING:
+        raise InputError(
+            f"body {name!r} is too small for a soil grid of {1e3 * FINEST_SPACING:g} mm, the finest chosen unasked: "
+            f"allowed is a spacing of at most {1e3 * limits[name]:.3g} mm if you give one, or a thicker shape"
+        )
+    chosen = SPACING_STEP * np.floor(limits[name] / SPACING_STEP)
     notes.append(f"spacing {1e3 * chosen:g} mm, for body {name!r} is small")
     return float(chosen)
+
+
+def warn_of_thin_rods(surfaces: Mapping[str, Surface], spacing: float, notes: list[str]) -> None:
+    """A rod that stands on its end touches so few nodes that it may slip between them."""
+    for name, surface in surfaces.items():
+        across = float(np.sort(np.ptp(surface.vertices, axis=0))[1])
+        if across < (1 - 1e-6) * CELLS * spacing:
+            notes.append(
+                f"body {name!r} is {across / spacing:.1f} cells thick: on its end it falls through the soil; "
+                f"{1e3 * across / CELLS:.2g} mm of spacing would carry it"
+            )

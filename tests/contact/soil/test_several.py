@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import pytest
@@ -144,13 +146,22 @@ def test_the_more_soil_is_compacted_the_easier_the_second_pass():
 
 
 def test_more_than_fits_into_memory_is_refused_with_what_takes_it():
-    far = prepare(
-        box(HALF)[0] + [3e3, 0, 0], box(HALF)[1], width=0.1
-    )  # as a mesh with the origin of its drawing has it
-    ground = Ground(flat(size=(2, 1), spacing=0.5), SAND, 0.01)
-    with pytest.raises(InputError, match=r"'b' reaches 3e\+03 m from its origin, takes .* GiB") as caught:
-        SoilModule(ground, {"a": prepare(*box(HALF), width=0.1), "b": far})
+    ground, small = Ground(flat(size=(2, 1), spacing=0.5), SAND, 0.01), prepare(*box(HALF), width=0.1)
+    with pytest.raises(InputError, match=r"2 bodies, of which 'b' is .* m across, takes .* GiB") as caught:
+        SoilModule(ground, {"a": small, "b": replace(small, vertices=1e4 * small.vertices)})
     assert "\n" not in str(caught.value)
+
+
+def test_a_body_far_from_its_origin_takes_no_more_memory_and_feels_the_same():
+    """As a mesh with the origin of its drawing has it."""
+    ground = Ground(flat(size=(64, 1), spacing=0.5, origin=(-32, -0.5)), SAND, 0.01)
+    away = np.array([30.0, 0.0, 0.0])
+    module = SoilModule(ground, {"a": prepare(box(HALF)[0] + away, box(HALF)[1], width=0.1)})
+    here = plates("a")
+    assert module._window_side() == here.module._window_side()
+    rig = ManufacturedMotion(module, step=5e-3)
+    rig.place(position=(-30, 0, 1.0), rotation=rig.rotation).advance()
+    assert lowered(rig, 0, 0.01, at=(-29.997, 0.001)) == pytest.approx(lowered(here, 0, 0.01), rel=1e-9)
 
 
 def test_what_is_said_of_memory_is_what_a_window_takes():

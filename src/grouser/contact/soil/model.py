@@ -107,13 +107,13 @@ class SoilModule:
     def _refuse_what_fits_no_memory(self) -> None:
         """Every body has a window as wide as the widest needs; its nodes are numbered with 31 bits."""
         spacing, count = self.ground.spacing, self.ground.worlds * len(self.bodies)
-        body, reach = max(((name, s.radius) for name, s in self.surfaces.items()), key=lambda one: one[1])
+        body, reach = max(((name, s.reach) for name, s in self.surfaces.items()), key=lambda one: one[1])
         nodes = count * self._window_side() ** 2
         size = nodes * (NODE_REALS * np.dtype(self.precision.numpy).itemsize + NODE_BYTES)
         if nodes >= 2**31 or (self.ground.device == "cpu" and size > MEMORY_SHARE * _memory()):
             raise InputError(
-                f"spacing: {spacing:g} m under {count} bodies, of which {body!r} reaches {reach:.3g} m from its "
-                f"origin, takes {size / 2**30:.3g} GiB: allowed is what fits into memory, by a larger spacing, fewer "
+                f"spacing: {spacing:g} m under {count} bodies, of which {body!r} is {2 * reach:.3g} m across, "
+                f"takes {size / 2**30:.3g} GiB: allowed is what fits into memory, by a larger spacing, fewer "
                 "or smaller bodies"
             )
 
@@ -122,8 +122,8 @@ class SoilModule:
         return max(2, round(MARGIN / self.ground.spacing)) if self.options.erosion else 2
 
     def _window_side(self) -> int:
-        """Nodes along a window: whatever way the farthest reaching body turns."""
-        reach = max(s.radius for s in self.surfaces.values())
+        """Nodes along a window: whatever way the largest body turns."""
+        reach = max(s.reach for s in self.surfaces.values())
         return 2 * math.ceil(reach / self.ground.spacing) + 2 * self._margin() + 4
 
     def declare(self, spec) -> None:

@@ -39,6 +39,12 @@ class Surface:
         return float(np.linalg.norm(self.vertices, axis=1).max())
 
     @property
+    def reach(self) -> float:
+        """Greatest distance [m] of a vertex from the middle of them all, wherever the frame's origin is."""
+        middle = (self.vertices.min(axis=0) + self.vertices.max(axis=0)) / 2
+        return float(np.linalg.norm(self.vertices - middle, axis=1).max())
+
+    @property
     def longest_edge(self) -> float:
         corners = self.vertices[self.triangles]
         return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max())
