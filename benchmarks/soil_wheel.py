@@ -63,12 +63,11 @@ def soil_cost(sim: Simulation) -> float:
 
 
 def stage_costs(sim: Simulation, repeats: int = 300) -> dict[str, float]:
-    """[us] of each stage, from commits cut short after it on the same state; erosion as when it is due."""
+    """[us] of each stage, from commits cut short after it on the same state."""
     module = sim.modules[0]
     arrays = [*module.state().values(), *sim.ground.state().values()]
     saved = [(a.numpy(), a.numpy().copy()) for a in arrays]
     stages = module._options.stages.numpy()
-    module._options.erosion_steps.fill_(1)
 
     def cost(call) -> float:
         times = []

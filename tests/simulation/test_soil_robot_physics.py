@@ -71,20 +71,11 @@ def test_the_feet_of_the_ant_sink_as_far_as_bekker_says():
     assert sim.data.ncon == 0  # the torso hangs free
 
 
-RESTLESS = pytest.mark.xfail(strict=True, reason="its force alternates from step to step: docs/validation.md")
 CREEP = 1e-4  # [m] what a parked wheel may creep in a minute; here in 15 s
 CALM = 0.1  # of the weight: how much its force may vary at rest
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "dry-sand",
-        "hit-lss1",
-        "lunar-nominal",
-        pytest.param("exomars-test", marks=RESTLESS),
-    ],
-)
+@pytest.mark.parametrize("name", ["dry-sand", "hit-lss1", "lunar-nominal", "exomars-test"])
 def test_a_ball_comes_to_rest(name):
     """6 kg, 80 mm: let go on soft soil it sinks by a third of its radius and more."""
     spec = mujoco.MjSpec.from_string(

@@ -73,17 +73,17 @@ def test_one_body(case, dtype):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_wheel_too_fast_for_its_soil(dtype):
-    """Soil still slides where the window ends, and is brought to rest."""
+    """It digs deep, and slides run to the rim of the window."""
     rigs = pair(lambda fused: rolling({"soil": {"compression": 0.0}}, dtype, fused), dtype)
-    leaving = [False, False]
+    widest = [0, 0]
     for k, rig in enumerate(rigs):
         for n in range(120):
             down = 0.15 - min(4e-3 * n, 0.06)
             rig.place(
                 position=(4e-3 * n - 0.2, 0.0013, down), rotation=rig.rotation, velocity=(0.8, 0, 0), spin=(0, 8.0, 0)
             ).advance()
-            leaving[k] |= bool(rig.module._window.box.numpy()[0, t.LEAVING])
-    assert leaving == [True, True]
+            widest[k] = max(widest[k], int(rig.module._window.box.numpy()[0, t.ROWS]))
+    assert min(widest) > 30, "ten rows of wheel, ten of soil that slides on either side"
     assert_same_bits(rigs, "behind it")
     assert rigs[0].module.volume_error()[0] < VOLUME[dtype]
 

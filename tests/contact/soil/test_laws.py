@@ -491,4 +491,4 @@ def test_steeper_slopes_slide_until_they_rest_below_the_friction_angle(limit, fa
 
 def test_band_is_within_what_a_slope_may_exceed():
     assert 0 < laws.EROSION_BAND < 0.01
-    assert 0.9 < laws.EROSION_REST <= 1
+    assert 0.9 <= laws.EROSION_REST <= 1

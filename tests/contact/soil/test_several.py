@@ -45,7 +45,7 @@ def lowered(rig: ManufacturedMotion, body: int, depth: float, at=(0.003, 0.001))
 
 def test_the_track_of_one_body_is_pressed_again_by_the_next():
     """Soil remembers how hard it was pressed, whoever did it: nothing above the rut, Bekker's curve beyond it."""
-    rig = plates("ab")
+    rig = plates("ab", erosion=False)
     assert lowered(rig, 0, 0.03) == pytest.approx(bekker(0.03), rel=BEKKER)
     rut = float(rig.module.ground.heights(region=(0, 0, 0, 0))[0, 0])
     assert rut == pytest.approx(-0.03 + bekker(0.03) / (0.02 * SAND.elastic_stiffness), abs=1e-6)

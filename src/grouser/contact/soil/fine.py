@@ -34,10 +34,8 @@ def fine_kernels(name: str) -> SimpleNamespace:
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     dig_node, blocks_along = s.dig_node, s.blocks_along
-    pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
-    scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
-    erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
-    bring_to_rest = erosion_stages(name).bring_to_rest
+    pile_up, sink_node, scatter_node, shear_node = s.pile_up, s.sink_node, s.scatter_node, s.shear_node
+    erode = erosion_stages(name).erode
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
@@ -287,59 +285,12 @@ def fine_kernels(name: str) -> SimpleNamespace:
             )  # fmt: skip
 
     @wp.kernel(module=module)
-    def hold(g: Ground, b: Bodies, win: Window, body: int):
-        world, node = wp.tid()
-        slot = natural(world * b.rows.shape[0] + body)
-        if within(win, slot, node, t.NEAR, 0):
-            hold_node(g, win, slot * win.side * win.side + node)
-
-    @wp.kernel(module=module)
-    def loosen_all(o: Options, b: Bodies, win: Window, body: int):
+    def slide(g: Ground, o: Options, b: Bodies, win: Window, body: int):
+        """Serial: most slides are short, and each sweep follows from the one before."""
         world = wp.tid()
         slot = natural(world * b.rows.shape[0] + body)
-        win.box[slot, t.LOOSE + 1] = -1
         if win.box[slot, t.ROWS] > 0:
-            if erosion_is_due(o, win, slot):
-                loosen(o, win, slot)
-
-    @wp.kernel(module=module)
-    def slide_all(g: Ground, o: Options, b: Bodies, win: Window, body: int):
-        world, node = wp.tid()
-        slot = natural(world * b.rows.shape[0] + body)
-        if within(win, slot, node, t.LOOSE, 0):
-            i = node / win.side
-            j = node % win.side
-            east = j < win.box[slot, t.LOOSE + 3]
-            west = j > win.box[slot, t.LOOSE + 2]
-            north = i < win.box[slot, t.LOOSE + 1]
-            south = i > win.box[slot, t.LOOSE]
-            k = natural(slot * win.side * win.side + node)
-            if slide(g, o, win, k, east, west, north, south, o.weakest * g.spacing) == 1:
-                win.box[slot, t.CHANGED] = 1
-                widen_box(win, slot, t.MOVED_BOX, i, i, j, j, 1)
-
-    @wp.kernel(module=module)
-    def rest_all(g: Ground, o: Options, b: Bodies, win: Window, body: int):
-        """Serial, as it is seldom due."""
-        world = wp.tid()
-        slot = natural(world * b.rows.shape[0] + body)
-        slides = win.box[slot, t.ROWS] > 0 and win.box[slot, t.MOVED_BOX + 1] >= win.box[slot, t.MOVED_BOX]
-        if slides and win.box[slot, t.TICK] == 0 and win.box[slot, t.LEAVING] == 1:
-            bring_to_rest(g, o, win, slot)
-
-    @wp.kernel(module=module)
-    def remember(o: Options, b: Bodies, win: Window, body: int):
-        world = wp.tid()
-        slot = natural(world * b.rows.shape[0] + body)
-        if win.box[slot, t.ROWS] > 0 and win.box[slot, t.TICK] == 0:
-            remember_moved(win, slot)
-
-    @wp.kernel(module=module)
-    def settle_all(o: Options, b: Bodies, win: Window, body: int):
-        world, node = wp.tid()
-        slot = natural(world * b.rows.shape[0] + body)
-        if inside(win, slot, node):
-            settle(o, win, slot * win.side * win.side + node)
+            erode(g, o, win, slot)
 
     @wp.kernel(module=module)
     def scatter(g: Ground, b: Bodies, win: Window, body: int):
@@ -469,13 +420,7 @@ class FineLauncher:
             else:
                 go(k.shear_all, vertices, g, o, b, w, m, body)
             if o.sweeps:
-                go(k.hold, nodes, g, b, w, body)
-                go(k.loosen_all, worlds, o, b, w, body)
-                for _ in range(o.sweeps):
-                    go(k.slide_all, nodes, g, o, b, w, body)
-                    go(k.settle_all, nodes, o, b, w, body)
-                go(k.rest_all, worlds, g, o, b, w, body)
-                go(k.remember, worlds, o, b, w, body)
+                go(k.slide, worlds, g, o, b, w, body)
             go(k.scatter, nodes, g, b, w, body)
             go(k.finish, worlds, g, o, b, w, m, body, out.status)
 

@@ -169,37 +169,39 @@ def footprint_stages(name: str) -> SimpleNamespace:
             return t.NOT_FINITE
         if x < real(0.0) or y < real(0.0) or x > real(g.columns - 1) or y > real(g.rows - 1):
             return t.LEFT
-        if win.extent[slot, 0] > win.extent[slot, 1]:
-            return t.FINE
-        first_column = int(wp.floor(win.extent[slot, 0]))
-        last_column = int(wp.ceil(win.extent[slot, 1]))
-        first_row = int(wp.floor(win.extent[slot, 2]))
-        last_row = int(wp.ceil(win.extent[slot, 3]))
         status = int(t.FINE)
+        first_row = int(win.box[slot, t.RESTLESS])
+        last_row = int(win.box[slot, t.RESTLESS + 1])
+        first_column = int(win.box[slot, t.RESTLESS + 2])
+        last_column = int(win.box[slot, t.RESTLESS + 3])
+        if win.extent[slot, 0] > win.extent[slot, 1]:  # in the air; soil it has just left may still slide
+            if last_row < first_row:
+                return t.FINE
+        else:
+            first_column = int(wp.floor(win.extent[slot, 0]))
+            last_column = int(wp.ceil(win.extent[slot, 1]))
+            first_row = int(wp.floor(win.extent[slot, 2]))
+            last_row = int(wp.ceil(win.extent[slot, 3]))
         if first_column < 1 or first_row < 1 or last_column > g.columns - 2 or last_row > g.rows - 2:
             status = int(t.EDGE)
-        c0 = first_column - 2
-        c1 = last_column + 2
-        r0 = first_row - 2
-        r1 = last_row + 2
-        win.box[slot, t.LEAVING] = 0
-        if win.box[slot, t.RESTLESS + 1] >= win.box[slot, t.RESTLESS]:
-            i0 = win.box[slot, t.RESTLESS] - 1
-            i1 = win.box[slot, t.RESTLESS + 1] + 1
-            j0 = win.box[slot, t.RESTLESS + 2] - 1
-            j1 = win.box[slot, t.RESTLESS + 3] + 1
-            vel = win.motion[slot, 0]
-            if vel[0] * vel[0] + vel[1] * vel[1] > o.leaving * o.leaving and (
-                i0 - o.lead < first_row - o.margin
-                or i1 + o.lead > last_row + o.margin
-                or j0 - o.lead < first_column - o.margin
-                or j1 + o.lead > last_column + o.margin
+        c0 = first_column - o.spare
+        c1 = last_column + o.spare
+        r0 = first_row - o.spare
+        r1 = last_row + o.spare
+        if win.box[slot, t.SLID + 1] >= win.box[slot, t.SLID]:
+            win.box[slot, t.SLID] = wp.max(win.box[slot, t.SLID], first_row - o.margin)
+            win.box[slot, t.SLID + 1] = wp.min(win.box[slot, t.SLID + 1], last_row + o.margin)
+            win.box[slot, t.SLID + 2] = wp.max(win.box[slot, t.SLID + 2], first_column - o.margin)
+            win.box[slot, t.SLID + 3] = wp.min(win.box[slot, t.SLID + 3], last_column + o.margin)
+            if (
+                win.box[slot, t.SLID + 1] < win.box[slot, t.SLID]
+                or win.box[slot, t.SLID + 3] < win.box[slot, t.SLID + 2]
             ):
-                win.box[slot, t.LEAVING] = 1
-            r0 = wp.min(r0, wp.max(i0, first_row - o.margin))
-            r1 = wp.max(r1, wp.min(i1, last_row + o.margin))
-            c0 = wp.min(c0, wp.max(j0, first_column - o.margin))
-            c1 = wp.max(c1, wp.min(j1, last_column + o.margin))
+                empty_box(win, slot, t.SLID)
+            r0 = wp.min(r0, win.box[slot, t.SLID] - 1)
+            r1 = wp.max(r1, win.box[slot, t.SLID + 1] + 1)
+            c0 = wp.min(c0, win.box[slot, t.SLID + 2] - 1)
+            c1 = wp.max(c1, win.box[slot, t.SLID + 3] + 1)
         c0 = wp.max(c0, 0)
         r0 = wp.max(r0, 0)
         columns = wp.min(c1, g.columns - 1) - c0 + 1
@@ -217,7 +219,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
         win.box[slot, t.ROWS] = rows
         win.box[slot, t.COLUMNS] = columns
         low = win.lowest[slot]
-        if low[2] < seen:
+        if low[2] < seen and win.extent[slot, 0] <= win.extent[slot, 1]:
             win.sinkage[slot] = ground_above(g, low) - low[2]
         return status
 

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import warp as wp
 
-from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
 from grouser.contact.soil.erosion import erosion_stages
 from grouser.contact.soil.footprint import footprint_stages
@@ -37,11 +36,8 @@ def fused_kernels(name: str) -> SimpleNamespace:
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     dig_node, blocks_along = s.dig_node, s.blocks_along
-    pile_up, sink_node, hold_node, slide, settle = s.pile_up, s.sink_node, s.hold_node, s.slide, s.settle
-    scatter_node, loosen, remember_moved = s.scatter_node, s.loosen, s.remember_moved
-    erosion_is_due, shear_node = s.erosion_is_due, s.shear_node
-    e = erosion_stages(name)
-    put_in_line, put_pair_in_line, bring_to_rest = e.put_in_line, e.put_pair_in_line, e.bring_to_rest
+    pile_up, sink_node, scatter_node, shear_node = s.pile_up, s.sink_node, s.scatter_node, s.shear_node
+    erode = erosion_stages(name).erode
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
     tile = wp.constant(TILE)
@@ -259,90 +255,6 @@ def fused_kernels(name: str) -> SimpleNamespace:
         win.tally[slot, t.COMPRESSED] = win.tally[slot, t.COMPRESSED] + compressed
 
     @wp.func
-    def erode(g: Ground, o: Options, win: Window, slot: int):
-        """Sweeps until nothing slides or the step's share is done; only where something moved before."""
-        start = natural(slot * win.side * win.side)
-        for i in range(win.box[slot, t.NEAR], win.box[slot, t.NEAR + 1] + 1):
-            for j in range(win.box[slot, t.NEAR + 2], win.box[slot, t.NEAR + 3] + 1):
-                hold_node(g, win, start + i * win.side + j)
-        loosen(o, win, slot)
-        first_row = win.box[slot, t.LOOSE]
-        last_row = win.box[slot, t.LOOSE + 1]
-        first_column = win.box[slot, t.LOOSE + 2]
-        last_column = win.box[slot, t.LOOSE + 3]
-        limit = o.weakest * g.spacing
-        stamp = int(win.box[slot, t.SWEEP] + 1)
-        waiting = int(0)
-        i0 = int(1 << 20)
-        i1 = int(-1)
-        j0 = int(1 << 20)
-        j1 = int(-1)
-        steep = limit * real(1.0 + laws.EROSION_BAND)
-        for i in range(first_row, last_row + 1):
-            j = int(first_column)
-            while j <= last_column:
-                n = start + i * win.side + j
-                z = win.levels[natural(n)][0]
-                east = wp.abs(win.levels[natural(n + 1)][0] - z)
-                north = wp.abs(win.levels[natural(n + win.side)][0] - z)
-                if wp.where(east > north, east, north) > steep:
-                    if j < last_column and east > steep:
-                        waiting = put_pair_in_line(win, start, i, j, 0, 1, stamp, waiting)
-                    if i < last_row and north > steep:
-                        waiting = put_pair_in_line(win, start, i, j, 1, 0, stamp, waiting)
-                j += 1
-        for sweep in range(o.sweeps):
-            moved = int(0)
-            q = int(0)
-            while q < waiting:
-                place = win.waiting[natural(start + q)]
-                i = place >> 16
-                j = place & 0xFFFF
-                if slide(
-                    g, o, win, natural(start + i * win.side + j),
-                    j < last_column, j > first_column, i < last_row, i > first_row, limit,
-                ) == 1:  # fmt: skip
-                    win.moved[natural(start + moved)] = place
-                    moved += 1
-                q += 1
-            stamp += 1
-            waiting = int(0)
-            q = int(0)
-            while q < moved:
-                place = win.moved[natural(start + q)]
-                i = place >> 16
-                j = place & 0xFFFF
-                settle(o, win, natural(start + i * win.side + j))
-                i0 = wp.min(i0, i)
-                i1 = wp.max(i1, i)
-                j0 = wp.min(j0, j)
-                j1 = wp.max(j1, j)
-                if sweep + 1 < o.sweeps:
-                    waiting = put_in_line(win, start, i, j, stamp, waiting)
-                    if i < last_row:
-                        waiting = put_in_line(win, start, i + 1, j, stamp, waiting)
-                    if i > first_row:
-                        waiting = put_in_line(win, start, i - 1, j, stamp, waiting)
-                    if j < last_column:
-                        waiting = put_in_line(win, start, i, j + 1, stamp, waiting)
-                    if j > first_column:
-                        waiting = put_in_line(win, start, i, j - 1, stamp, waiting)
-                q += 1
-            if moved > 0:
-                win.box[slot, t.CHANGED] = 1
-            else:
-                break
-        win.box[slot, t.SWEEP] = stamp
-        if i1 >= 0:
-            win.box[slot, t.MOVED_BOX] = i0
-            win.box[slot, t.MOVED_BOX + 1] = i1
-            win.box[slot, t.MOVED_BOX + 2] = j0
-            win.box[slot, t.MOVED_BOX + 3] = j1
-            if win.box[slot, t.LEAVING] == 1:
-                bring_to_rest(g, o, win, slot)
-        remember_moved(win, slot)
-
-    @wp.func
     def written(g: Ground, win: Window, world: int, slot: int):
         """How often the window's tiles have been written to: a sum that any write changes."""
         r0 = win.box[slot, t.ROW0]
@@ -461,7 +373,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
                     displace(g, o, b, win, world, body, slot, pos, vel, spin)
                 if stages > 4:
                     shear_body(g, o, b, win, world, body, slot, pos, R, vel, spin)
-                if stages > 5 and erosion_is_due(o, win, slot):
+                if stages > 5 and o.sweeps > 0:
                     erode(g, o, win, slot)
                 if stages > 6 and win.box[slot, t.CHANGED] == 1:
                     write_back(g, o, win, world, slot)

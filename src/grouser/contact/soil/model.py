@@ -27,14 +27,9 @@ ROUGH_TRAVEL = 0.6e-3  # [m] along the ground in a step, beyond which pull and s
 ROUGH_DROP = 3.5e-3  # [m] down in a step, beyond which an impact sinks too deep
 ROUGH_BLOW = 0.015  # change of a step's downward travel over the depth: (h w)^2, fifty steps to a swing
 FINE_SPACING = 7.5e-3  # [m] below which two sub-cell points along an axis do, else three
-SLIDE_SPEED = 1.0  # [m/s] at which sliding spreads, a cell in a sweep (assumed: about the speed of a small sand slide)
-EROSION_TRAVEL = 1e-3  # [m] of a body between two erosions at most: a hundred and fifty before it is MARGIN away
-SWEEPS = 2  # of erosion each time, fewer where slopes have come to rest
-MARGIN = 0.15  # [m] round a footprint within which soil may slide
-LEAVING = 0.1  # [m/s] above which a body may leave soil that still slides: then, where it slides
-LEAD = 0.04  # [m] inside that margin,
-CALM = 0.03  # [m] all soil farther off the footprint than this is brought to rest,
-REST_SWEEPS = 100  # with so many sweeps at most each time
+SWEEPS = 1000  # of erosion in a step at most; a slide ends long before
+MARGIN = 0.2  # [m] round a footprint within which soil may slide
+SPARE = 0.1  # [m] of window round what slides: a slide does not run farther in a step
 STAGGER = 320  # [bytes] five cache lines
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
 NODE_REALS, NODE_BYTES = 31, 28  # what a node of a window takes: arrays of its own, two tiles; whole numbers
@@ -42,7 +37,8 @@ MEMORY_SHARE = 0.8  # of the machine's
 STAGES = ("place", "gather", "raster", "displace", "shear", "erode", "write back")  # of a fused commit, in order
 SHEAR_LAWS = {"shear-displacement": t.JANOSI, "mohr-coulomb": t.LIMIT, "coulomb": t.LIMIT, "none": t.NONE}
 EMPTY_BOX = np.zeros(t.BOX, np.int32)
-EMPTY_BOX[t.RESTLESS : t.RESTLESS + 4] = 0, -1, 0, -1
+EMPTY_BOX[t.RESTLESS : t.RESTLESS + 4] = 1 << 20, -1, 1 << 20, -1
+EMPTY_BOX[t.SLID : t.SLID + 4] = 1 << 20, -1, 1 << 20, -1
 EMPTY_BOX[t.DIRTY : t.DIRTY + 4] = 0, 1 << 20, 0, 1 << 20  # all of the window
 REASONS = {
     t.EDGE: ("its footprint reaches the edge of the terrain, where no soil carries it", False),
@@ -64,7 +60,7 @@ class SoilOptions:
 
     friction: str = "shear-displacement"  # or "mohr-coulomb" (000 eq. 5), "coulomb" (003 eq. 19), "none"
     erosion: bool = True
-    sweeps: int | None = None  # of erosion each time it is due
+    sweeps: int | None = None  # of erosion in a step, at most
     loose_cover: bool = True  # False: 003 eq. 29 to the letter
     samples: int | None = None  # sub-cell points along an axis; None: by spacing
     node_shear: bool = False  # True: the shear state stays with the soil, not with the body (pulls too much)
@@ -176,12 +172,9 @@ class SoilModule:
         o.sweeps = choice.sweeps if choice.sweeps is not None else SWEEPS
         if not choice.erosion:
             o.sweeps = 0
-        o.erosion_steps = wp.array([self._erosion_steps(self._h)], dtype=wp.int32, device=self.device)
-        o.erosion_travel = (1 - 1e-3) * EROSION_TRAVEL  # steps that add up to it but for rounding
-        o.leaving = LEAVING
-        o.lead, o.calm, o.rest_sweeps = round(LEAD / spacing), round(CALM / spacing), REST_SWEEPS
         o.weakest = min(soil.slope_limit for soil in self.ground.soils)
         o.margin = self._margin()
+        o.spare = min(max(2, round(SPARE / spacing)), o.margin)
         o.samples = choice.samples or (3 if spacing > FINE_SPACING else 2)
         o.block = max(1, round(BLOCK / spacing))
         o.spoil = int(any(soil.compression < 1 for soil in self.ground.soils))
@@ -193,11 +186,6 @@ class SoilModule:
         o.stages = wp.array([len(STAGES)], dtype=wp.int32, device=self.device)
         o.several = int(len(self.bodies) > 1)
         return o
-
-    def _erosion_steps(self, h: float) -> int:
-        """Steps of `h` [s] from one erosion to the next."""
-        sweeps = SWEEPS if self.options.sweeps is None else self.options.sweeps
-        return max(1, round(sweeps * self.ground.spacing / (SLIDE_SPEED * h)))
 
     def _make_bodies(self, rows: Sequence[int]):
         b, p, parts = self.types.Bodies(), self.precision, list(self.surfaces.values())
@@ -259,10 +247,11 @@ class SoilModule:
         w.block_sum = wp.zeros(slots, dtype=self.types.sums, device=device)
         w.motion = wp.zeros((slots, 5), dtype=p.vec3, device=device)
         w.lowest = wp.zeros(slots, dtype=p.vec3, device=device)
-        for field in ("top", "travel", "sinkage", "area"):
+        for field in ("top", "sinkage", "area"):
             setattr(w, field, wp.zeros(slots, dtype=p.real, device=device))
-        for field in ("soil", "mark", "triangle", "listed", "moved", "waiting", "queued"):
+        for field in ("soil", "mark", "triangle", "listed", "moved", "queued", "steep"):
             setattr(w, field, self._staggered(nodes, wp.int32))
+        w.pairs = self._staggered(2 * nodes, wp.int32)
         w.loaded = wp.zeros(blocks, dtype=wp.int32, device=device)
         for field in ("under", "sunk", "dug", "share", "flow", "received"):
             setattr(w, field, self._staggered(nodes, p.real))
@@ -294,7 +283,6 @@ class SoilModule:
         if h != self._h:
             self._h = h
             self._step.fill_(h)
-            self._options.erosion_steps.fill_(self._erosion_steps(h))
         return self._launches.recorded(self.ground.generation)
 
     def _record(self, half):
@@ -319,7 +307,7 @@ class SoilModule:
     def state(self) -> dict[str, wp.array]:
         w, b = self._window, self._bodies
         names = (
-            "box", "motion", "travel", "top", "extent", "lowest", "sinkage", "area", "tally", "soil", "mark", "levels",
+            "box", "motion", "top", "extent", "lowest", "sinkage", "area", "tally", "soil", "mark", "levels",
             "under", "triangle", "reach", "queued", "node_shear",
         )  # fmt: skip
         return {
@@ -335,8 +323,7 @@ class SoilModule:
             (self._bodies.shear, worlds, 0.0), (self._bodies.placed, worlds, [0.0, 0.0, t.FAR]),
             (self._bodies.near, worlds, 0), (self._bodies.per_width, worlds, self._per_width),
             (self._window.box, slots, EMPTY_BOX), (self._window.tally, slots, 0.0),
-            (self._window.motion, slots, 0.0), (self._window.travel, slots, 0.0),
-            (self._window.sinkage, slots, 0.0), (self._window.area, slots, 0.0),
+            (self._window.motion, slots, 0.0), (self._window.sinkage, slots, 0.0), (self._window.area, slots, 0.0),
             (self._window.queued.reshape((-1, self._window.side**2)), slots, 0),
         ):  # fmt: skip
             host = array.numpy()

@@ -1,4 +1,4 @@
-"""Stages that move the soil on: plastic sinkage, shear state, spoil to the border, sliding slopes."""
+"""Stages that move the soil on: plastic sinkage, shear state, spoil to the border."""
 
 from functools import cache
 from types import SimpleNamespace
@@ -10,9 +10,6 @@ from grouser.contact.soil import types as t
 from grouser.contact.soil.bekker import bekker_stages
 from grouser.terrain.ground import TILE, natural
 
-RATE = 0.2  # of the excess height that slides to each neighbour in a sweep; Jacobi is stable below 1/4
-HOLD = 0.05  # cells: soil this close below a body does not slide under it, shear ends this far above the soil
-
 
 @cache
 def plasticity_stages(name: str) -> SimpleNamespace:
@@ -23,9 +20,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     parts, yield_at = ty.parts, bekker_stages(name).yield_at
     seen = wp.constant(real(0.1 * t.FAR))
     tile = wp.constant(TILE)
-    rate = wp.constant(real(RATE))
-    hold = wp.constant(real(HOLD))
-    fill = wp.constant(real(0.25 / RATE))
+    hold = wp.constant(real(laws.HOLD))
     tiny = wp.constant(real(1.0e-30))
 
     @wp.func
@@ -303,110 +298,6 @@ def plasticity_stages(name: str) -> SimpleNamespace:
             win.levels[k] = laws.cover(win.levels[k], -win.dug[k], o.loose)
 
     @wp.func
-    def hold_node(g: Ground, win: Window, k: int):
-        """Soil just under a body cannot slide."""
-        if win.under[k] < seen and win.mark[k] != t.BARE_NODE:
-            if win.levels[k][0] > win.under[k] - hold * g.spacing:
-                win.mark[k] = t.HELD
-
-    @wp.func
-    def erosion_is_due(o: Options, win: Window, slot: int):
-        """Count a step; whether soil slides in it: often enough for it to come to rest before the body has left."""
-        vel = win.motion[slot, 0]
-        travel = win.travel[slot] + o.step[0] * wp.sqrt(vel[0] * vel[0] + vel[1] * vel[1])
-        tick = win.box[slot, t.TICK] + 1
-        if tick >= o.erosion_steps[0] or travel >= o.erosion_travel:
-            tick = int(0)
-            travel = real(0.0)
-        win.box[slot, t.TICK] = tick
-        win.travel[slot] = travel
-        return o.sweeps > 0 and tick == 0
-
-    @wp.func
-    def loosen(o: Options, win: Window, slot: int):
-        """Nodes that may slide in this step: round the body, and where soil slid in the last step."""
-        rows = win.box[slot, t.ROWS]
-        columns = win.box[slot, t.COLUMNS]
-        i0 = win.box[slot, t.NEAR] - 2
-        i1 = win.box[slot, t.NEAR + 1] + 2
-        j0 = win.box[slot, t.NEAR + 2] - 2
-        j1 = win.box[slot, t.NEAR + 3] + 2
-        if win.box[slot, t.RESTLESS + 1] >= win.box[slot, t.RESTLESS]:
-            i0 = wp.min(i0, win.box[slot, t.RESTLESS] - win.box[slot, t.ROW0])
-            i1 = wp.max(i1, win.box[slot, t.RESTLESS + 1] - win.box[slot, t.ROW0])
-            j0 = wp.min(j0, win.box[slot, t.RESTLESS + 2] - win.box[slot, t.COLUMN0])
-            j1 = wp.max(j1, win.box[slot, t.RESTLESS + 3] - win.box[slot, t.COLUMN0])
-        win.box[slot, t.LOOSE] = wp.max(i0, 1)
-        win.box[slot, t.LOOSE + 1] = wp.min(i1, rows - 2)
-        win.box[slot, t.LOOSE + 2] = wp.max(j0, 1)
-        win.box[slot, t.LOOSE + 3] = wp.min(j1, columns - 2)
-
-    @wp.func
-    def remember_moved(win: Window, slot: int):
-        """What slid in this step, and a ring round it, may slide in the next."""
-        if win.box[slot, t.MOVED_BOX + 1] >= win.box[slot, t.MOVED_BOX]:
-            win.box[slot, t.RESTLESS] = win.box[slot, t.MOVED_BOX] - 2 + win.box[slot, t.ROW0]
-            win.box[slot, t.RESTLESS + 1] = win.box[slot, t.MOVED_BOX + 1] + 2 + win.box[slot, t.ROW0]
-            win.box[slot, t.RESTLESS + 2] = win.box[slot, t.MOVED_BOX + 2] - 2 + win.box[slot, t.COLUMN0]
-            win.box[slot, t.RESTLESS + 3] = win.box[slot, t.MOVED_BOX + 3] + 2 + win.box[slot, t.COLUMN0]
-        else:
-            win.box[slot, t.RESTLESS] = 0
-            win.box[slot, t.RESTLESS + 1] = -1
-
-    @wp.func
-    def may_slide(win: Window, k: int):
-        return win.mark[k] == t.FREE or win.mark[k] == t.BORDER
-
-    @wp.func
-    def room(win: Window, k: int, z: real):
-        """Height a node takes at most from one neighbour, per unit rate: soil that slides stops at the body above."""
-        return wp.max(win.under[k] - z, real(0.0)) * fill
-
-    @wp.func
-    def pair_flux(g: Ground, o: Options, win: Window, k: int, n: int, there: bool, z: real, weakest: real):
-        """Height node k gets from its neighbour n, per unit rate; the weaker soil decides."""
-        limit = weakest
-        if o.soils.shape[0] > 1:
-            limit = (
-                wp.min(o.soils[natural(win.soil[k])].tan_repose, o.soils[natural(win.soil[n])].tan_repose) * g.spacing
-            )
-        height = win.levels[n][0]
-        flux = laws.erosion_flux(height - z, limit)
-        if flux > real(0.0):
-            flux = wp.min(flux, room(win, k, z))
-        elif flux < real(0.0):
-            flux = wp.max(flux, -room(win, n, height))
-        return wp.where(there and may_slide(win, n), flux, real(0.0))
-
-    @wp.func
-    def slide(
-        g: Ground, o: Options, win: Window, k: int, east: bool, west: bool, north: bool, south: bool, weakest: real
-    ):
-        """What a node gains in one sweep from the neighbours that may slide too, 000 eq. 11-12; 1 where it moves.
-
-        `weakest` [m] is the limit of the weakest soil, which is that of all where there is only one.
-        """
-        if not may_slide(win, k):
-            return 0
-        z = win.levels[k][0]
-        f = pair_flux(g, o, win, k, k + 1, east, z, weakest)
-        f += pair_flux(g, o, win, k, natural(k - 1), west, z, weakest)
-        f += pair_flux(g, o, win, k, natural(k + win.side), north, z, weakest)
-        f += pair_flux(g, o, win, k, natural(k - win.side), south, z, weakest)
-        if f == real(0.0):
-            return 0
-        win.flow[k] = rate * f
-        return 1
-
-    @wp.func
-    def settle(o: Options, win: Window, k: int):
-        """Apply what slid."""
-        f = win.flow[k]
-        if f != real(0.0):
-            win.flow[k] = real(0.0)
-            pile_up(o, win, k, f)
-
-    @wp.func
     def scatter_node(g: Ground, win: Window, world: int, index: int, row: int, column: int, k: int):
         """Copy a node back into its tile; returns how much its surface moved [m]."""
         levels = win.levels[k]
@@ -420,6 +311,5 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         touch_node=touch_node, shear_vertex=shear_vertex, shear_node=shear_node, mark_border=mark_border,
         gather_spoil=gather_spoil, blocks_along=blocks_along, dig_node=dig_node, border_weights=border_weights,
         share_out=share_out, centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node,
-        hold_node=hold_node, erosion_is_due=erosion_is_due, loosen=loosen, remember_moved=remember_moved,
-        may_slide=may_slide, slide=slide, settle=settle, scatter_node=scatter_node,
+        scatter_node=scatter_node,
     )  # fmt: skip

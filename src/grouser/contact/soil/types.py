@@ -16,16 +16,15 @@ ROW0, COLUMN0, ROWS, COLUMNS, CONTACTS, BORDERS, CHANGED, EDGES, LOADED = range(
 HIT = 9  # nodes below the body, in the window
 LOOSE = 13  # nodes that may slide in this step, in the window
 MOVED_BOX = 17  # nodes that did slide in this step, in the window
-RESTLESS = 21  # nodes that slid in the last step, in the grid
+RESTLESS = 21  # nodes that may have become steep in the last step, in the grid
 SWEEP = 25  # sweeps made so far, a stamp
-TICK = 30  # commits since the last erosion, 0: it is due now
-DUG = 31  # nodes that slip drags soil off
+DUG = 30  # nodes that slip drags soil off
 NEAR = 26  # nodes where the body is in the soil or less than a cell above it, in the window
-TOUCHED = 32  # nodes in contact, in the window
-SEEN = 36  # writes to the window's tiles when it was last filled, fused kernels only
-DIRTY = 37  # nodes that are not as `clear_node` left them, in the window, fused kernels only
-LEAVING = 41  # 1: soil that slides is about to be out of the window
-BOX = 42
+TOUCHED = 31  # nodes in contact, in the window
+SEEN = 35  # writes to the window's tiles when it was last filled, fused kernels only
+DIRTY = 36  # nodes that are not as `clear_node` left them, in the window, fused kernels only
+SLID = 40  # nodes that slid while the body has been near, in the grid
+BOX = 44
 # columns of Window.tally (sums since the start, in metres of node height)
 REMOVED, COMPRESSED, MOVED = range(3)
 # status codes
@@ -80,15 +79,10 @@ def soil_types(name: str) -> SimpleNamespace:
         soils: wp.array(dtype=Constants)
         powers: wp.array2d(dtype=vec2)  # (soil, cell) z^n as a table, see bekker.py
         step: wp.array(dtype=real)  # [s], (1,)
-        sweeps: wp.int32  # of erosion, when it is due
-        erosion_steps: wp.array(dtype=wp.int32)  # (1,) steps from one erosion to the next, at most
-        erosion_travel: real  # [m] of a body along the ground from one erosion to the next, at most
-        leaving: real  # [m/s] above which a body may leave soil behind that still slides
-        lead: wp.int32  # nodes inside the margin at which sliding soil is about to leave the window
-        calm: wp.int32  # nodes off a body beyond which soil is brought to rest when some of it leaves the window
-        rest_sweeps: wp.int32  # for that at most, when erosion is due
+        sweeps: wp.int32  # of erosion in a step, at most; 0: none
         weakest: real  # least tangent of the slope a soil stands at
-        margin: wp.int32  # nodes of soil round a footprint that may slide
+        margin: wp.int32  # nodes of soil round a footprint that may slide, at most
+        spare: wp.int32  # nodes a window has round the footprint and round soil that slides
         samples: wp.int32  # sub-cell points along an axis where pressure varies within a cell
         block: wp.int32  # nodes along a block of displaced soil
         spoil: wp.int32  # 1: some soil displaces volume (chi < 1)
@@ -143,7 +137,6 @@ def soil_types(name: str) -> SimpleNamespace:
         # `laws.unforeseen` [1/m] of the next step
         motion: wp.array2d(dtype=vec3)
         lowest: wp.array(dtype=vec3)  # (slot,) vertex deepest below the undisturbed ground: column, row, height
-        travel: wp.array(dtype=real)  # [m], (slot,) along the ground since the last erosion
         sinkage: wp.array(dtype=real)  # [m], (slot,)
         area: wp.array(dtype=real)  # [m^2], (slot,) of the loaded nodes
         tally: wp.array2d(dtype=real)  # [m], (slot, 3) removed, compressed, moved
@@ -167,9 +160,12 @@ def soil_types(name: str) -> SimpleNamespace:
         place: wp.array(dtype=p.vec2)  # column and row of the listed border nodes, fused kernels only
         weights: wp.array(dtype=vec3)  # of the listed border nodes for one block, fused kernels only
         received: wp.array(dtype=real)  # [m] by the listed border nodes, fused kernels only
-        moved: wp.array(dtype=wp.int32)  # nodes that slide in this sweep, fused kernels only
-        waiting: wp.array(dtype=wp.int32)  # nodes to look at in this sweep, fused kernels only
-        queued: wp.array(dtype=wp.int32)  # (node,) sweep it was last put in line for, fused kernels only
+        pairs: wp.array(
+            dtype=wp.int32
+        )  # neighbours that slide in this sweep: twice the node, plus 1 if the other is north
+        steep: wp.array(dtype=wp.int32)  # (node,) in how many of them it is
+        moved: wp.array(dtype=wp.int32)  # nodes that slid in this sweep
+        queued: wp.array(dtype=wp.int32)  # (node,) sweep it last slid in
         loaded: wp.array(dtype=wp.int32)  # (block,) 1: it displaces soil, fine kernels only
         wrench_sum: wp.array(dtype=p.vec6)  # (slot,) sums of evaluate, fine kernels only
         block_sum: wp.array(dtype=sums)
