@@ -32,7 +32,7 @@ MARGIN = 0.2  # [m] round a footprint within which soil may slide
 SPARE = 0.1  # [m] of window round what slides: a slide does not run farther in a step
 STAGGER = 320  # [bytes] five cache lines
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
-NODE_REALS, NODE_BYTES = 31, 28  # what a node of a window takes: arrays of its own, two tiles; whole numbers
+NODE_REALS, NODE_BYTES = 31, 36  # what a node of a window takes: arrays of its own, two tiles; whole numbers
 MEMORY_SHARE = 0.8  # of the machine's
 STAGES = ("place", "gather", "raster", "displace", "shear", "erode", "write back")  # of a fused commit, in order
 SHEAR_LAWS = {"shear-displacement": t.JANOSI, "mohr-coulomb": t.LIMIT, "coulomb": t.LIMIT, "none": t.NONE}
@@ -101,12 +101,12 @@ class SoilModule:
         self._refuse_what_fits_no_memory()
 
     def _refuse_what_fits_no_memory(self) -> None:
-        """Every body has a window as wide as the widest needs; its nodes are numbered with 31 bits."""
+        """Every body has a window as wide as the widest needs; pairs of its nodes are numbered with 31 bits."""
         spacing, count = self.ground.spacing, self.ground.worlds * len(self.bodies)
         body, reach = max(((name, s.reach) for name, s in self.surfaces.items()), key=lambda one: one[1])
         nodes = count * self._window_side() ** 2
         size = nodes * (NODE_REALS * np.dtype(self.precision.numpy).itemsize + NODE_BYTES)
-        if nodes >= 2**31 or (self.ground.device == "cpu" and size > MEMORY_SHARE * _memory()):
+        if nodes >= 2**30 or (self.ground.device == "cpu" and size > MEMORY_SHARE * _memory()):
             raise InputError(
                 f"spacing: {spacing:g} m under {count} bodies, of which {body!r} is {2 * reach:.3g} m across, "
                 f"takes {size / 2**30:.3g} GiB: allowed is what fits into memory, by a larger spacing, fewer "
