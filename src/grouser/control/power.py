@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,7 +56,8 @@ class PowerMeter:
             self.energy[world] += work
             np.divide(work, passed, out=self.power[world])
             self.elapsed[world] += passed
-            self.distance[world] += np.linalg.norm(place - self.place[world])
+            way = place - self.place[world]
+            self.distance[world] += math.sqrt(way.dot(way))
         self.started[world] = True
         self.force[world], self.length[world], self.place[world] = force, length, place
         self.time[world] = time

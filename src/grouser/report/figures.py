@@ -60,11 +60,12 @@ def draw_figure(recording: Recording, figure: Mapping[str, Any], path: str | Pat
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     drawn = draw(recording, figure)
-    FigureCanvasAgg(drawn)
+    canvas = FigureCanvasAgg(drawn)
     with mpl.rc_context(STYLE):  # ticks are made when the figure is saved
         if figure.get("kind") == "map":
             drawn.draw_without_rendering()  # the room it leaves for ticks is known once they have been made
-        drawn.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
+        drawn.set_dpi(DOTS_PER_INCH)
+        canvas.print_png(path, metadata={"Software": None})  # savefig would draw everything twice
 
 
 def file_name(figure: Mapping[str, Any]) -> str:

@@ -273,16 +273,13 @@ class Simulation:
         """Tiles written since the last call: (m, 2) row and column, (m, T, T) heights [m] float32."""
         if self.ground is None:
             return np.zeros((0, 2), np.int32), np.zeros((0, TILE, TILE), np.float32)
-        a = self.ground.arrays
-        used = int(a.used.numpy()[world])
-        stamps = a.stamp.numpy()[world, :used]
-        before = self._tile_stamps.get(world, np.zeros(0, np.int32))
-        known = np.full(used, -1, np.int32)
-        known[: min(len(before), used)] = before[:used]
-        changed = np.flatnonzero(stamps != np.maximum(known, 0))
+        stamps, owners, levels = self.ground.written(world)
+        before = self._tile_stamps.get(world, np.zeros(0, np.int32))[: len(stamps)]
+        known = np.zeros(len(stamps), np.int32)
+        known[: len(before)] = before
+        changed = np.flatnonzero(stamps != known)
         self._tile_stamps[world] = stamps.copy()
-        owner = a.owner.numpy()[world, changed]
-        return owner.astype(np.int32), a.levels.numpy()[world, changed, :, :, 0].astype(np.float32)
+        return owners[changed].astype(np.int32), levels[changed, :, :, 0].astype(np.float32)
 
     def geometry(self) -> dict[str, dict[str, np.ndarray]]:
         """Meshes of the bodies that modules push on and of their fixed shapes (world axes), for display."""

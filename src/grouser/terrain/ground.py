@@ -154,6 +154,8 @@ class Ground:
             )
         self.keeps_shear = False  # a shear state on the nodes, where a module asks for it
         self.arrays = self._allocate(capacity)
+        self._viewed = -1  # generation of the views below
+        self._views: tuple[np.ndarray, ...] = ()  # stamp, owner, levels
         self.generation = 0  # counts reallocations: whoever captured a launch must capture it again
 
     def _allocate(self, capacity: int):
@@ -211,6 +213,16 @@ class Ground:
         """Tiles of the world that has most."""
         used = self._used if self.device == "cpu" else self.arrays.used.numpy()
         return int(used[0]) if self.worlds == 1 else int(used.max())
+
+    def written(self, world: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Stamps (slot,), owners (slot, 2) and levels [m], (slot, row, column, 4), of tiles in use; not to be kept."""
+        if self._viewed != self.generation or self.device != "cpu":
+            a = self.arrays
+            self._views, self._viewed = tuple(array.numpy() for array in (a.stamp, a.owner, a.levels)), self.generation
+        used = self._used if self.device == "cpu" else self.arrays.used.numpy()
+        stamp, owner, levels = self._views
+        count = int(used[world])
+        return stamp[world, :count], owner[world, :count], levels[world, :count]
 
     def grow(self, capacity: int) -> None:
         a = self.arrays
