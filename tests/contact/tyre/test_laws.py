@@ -187,6 +187,26 @@ def test_the_implicit_matrix_is_the_derivative_of_the_wrench():
     assert check.asymmetry < 1e-12
 
 
+def test_it_is_so_where_the_ground_slopes_across_the_wheel():
+    rig = rig_of(slope(20.0, 90.0, size=(10, 10))).place(position=[[[0, 0, 0.5], [0, 0, R - 0.02]]])
+    check = check_implicit(rig, length=R, body=1)
+    assert abs(check.B[1, 2]) > 0.1 * check.B[2, 2]
+    assert check.error < DERIVATIVE
+    assert check.asymmetry < 1e-12
+
+
+@pytest.mark.parametrize("direction", [0.0, 37.0, 90.0, 200.0])
+def test_a_plane_pushes_a_wheel_at_rest_along_its_normal_whichever_way_it_slopes(direction):
+    angle, heading = math.radians(20.0), math.radians(direction)
+    normal = np.array([-math.sin(angle) * math.cos(heading), -math.sin(angle) * math.sin(heading), math.cos(angle)])
+    below = R * math.hypot(normal[0], normal[2])  # a thin disc across y: how far its rim reaches against the normal
+    rig = rig_of(slope(20.0, direction, size=(10, 10)))
+    rig.place(position=[[[0, 0, 0.5], [0, 0, below / normal[2] - 0.02]]])
+    push = force(rig)[:3]
+    np.testing.assert_allclose(push / push[2], normal / normal[2], atol=ROUND_OFF)
+    assert push[2] == pytest.approx(10000.0 * 0.02, rel=1e-6)
+
+
 @settings(max_examples=40)
 @given(*(st.floats(-2, 2) for _ in range(3)), st.floats(-20, 20), st.floats(-0.3, 0.3))
 def test_the_implicit_matrix_is_symmetric_and_never_negative(vx, vy, vz, spin, tilt):

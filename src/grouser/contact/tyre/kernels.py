@@ -15,7 +15,7 @@ WALL_SPEED = 0.05  # [m/s] of slip at which friction on a wall is fully there (a
 ON_GROUND, ON_WALL = 1, 2
 BURIED = 2.0  # of its travel: where the ground asks a suspension for more, the chassis lies on it (assumed)
 SHALLOW = 0.25  # of the radius: a wall that is met deeper at once was met from inside (assumed)
-BEYOND = 1  # status: the wheel is beyond the terrain
+BEYOND, TOO_FAR = 1, 2  # status: the wheel is beyond the terrain, its suspension beyond its travel
 
 
 @cache
@@ -26,6 +26,7 @@ def tyre_kernels(name: str, deep: bool = False) -> SimpleNamespace:
     search = search_functions(name, deep)
     Terrain, Arrays = search.Terrain, search.Arrays
     find_contact, find_wall, is_beyond = search.find_contact, search.find_wall, search.is_beyond
+    side_slope = search.side_slope
     module = wp.get_module(f"grouser.contact.tyre.{name}{'.deep' if deep else ''}")
     module.options["enable_backward"], module.options["max_unroll"] = False, 0
 
@@ -158,44 +159,50 @@ def tyre_kernels(name: str, deep: bool = False) -> SimpleNamespace:
 
     @wp.func
     def block(sn: real, sx: real, sy: real, n: vec3, x: vec3, y: vec3, arm: vec3):
-        """sum size J^T J of the speeds along n, x, y of the rim's point at `arm`; n goes through the axle: no spin."""
+        """sum size J^T J of the speeds along n, x, y of the rim's point at `arm`."""
+        r = wp.cross(arm, n)
         u = wp.cross(arm, x)
         v = wp.cross(arm, y)
         a = sn * n
         b = sx * x
         c = sy * y
+        q = sn * r
         d = sx * u
         e = sy * v
         f01 = a[0] * n[1] + b[0] * x[1] + c[0] * y[1]
         f02 = a[0] * n[2] + b[0] * x[2] + c[0] * y[2]
         f12 = a[1] * n[2] + b[1] * x[2] + c[1] * y[2]
-        g00 = d[0] * x[0] + e[0] * y[0]
-        g01 = d[1] * x[0] + e[1] * y[0]
-        g02 = d[2] * x[0] + e[2] * y[0]
-        g10 = d[0] * x[1] + e[0] * y[1]
-        g11 = d[1] * x[1] + e[1] * y[1]
-        g12 = d[2] * x[1] + e[2] * y[1]
-        g20 = d[0] * x[2] + e[0] * y[2]
-        g21 = d[1] * x[2] + e[1] * y[2]
-        g22 = d[2] * x[2] + e[2] * y[2]
-        t01 = d[0] * u[1] + e[0] * v[1]
-        t02 = d[0] * u[2] + e[0] * v[2]
-        t12 = d[1] * u[2] + e[1] * v[2]
+        g00 = q[0] * n[0] + d[0] * x[0] + e[0] * y[0]
+        g01 = q[1] * n[0] + d[1] * x[0] + e[1] * y[0]
+        g02 = q[2] * n[0] + d[2] * x[0] + e[2] * y[0]
+        g10 = q[0] * n[1] + d[0] * x[1] + e[0] * y[1]
+        g11 = q[1] * n[1] + d[1] * x[1] + e[1] * y[1]
+        g12 = q[2] * n[1] + d[2] * x[1] + e[2] * y[1]
+        g20 = q[0] * n[2] + d[0] * x[2] + e[0] * y[2]
+        g21 = q[1] * n[2] + d[1] * x[2] + e[1] * y[2]
+        g22 = q[2] * n[2] + d[2] * x[2] + e[2] * y[2]
+        t01 = q[0] * r[1] + d[0] * u[1] + e[0] * v[1]
+        t02 = q[0] * r[2] + d[0] * u[2] + e[0] * v[2]
+        t12 = q[1] * r[2] + d[1] * u[2] + e[1] * v[2]
         return mat66(
             a[0] * n[0] + b[0] * x[0] + c[0] * y[0], f01, f02, g00, g01, g02,
             f01, a[1] * n[1] + b[1] * x[1] + c[1] * y[1], f12, g10, g11, g12,
             f02, f12, a[2] * n[2] + b[2] * x[2] + c[2] * y[2], g20, g21, g22,
-            g00, g10, g20, d[0] * u[0] + e[0] * v[0], t01, t02,
-            g01, g11, g21, t01, d[1] * u[1] + e[1] * v[1], t12,
-            g02, g12, g22, t02, t12, d[2] * u[2] + e[2] * v[2],
+            g00, g10, g20, q[0] * r[0] + d[0] * u[0] + e[0] * v[0], t01, t02,
+            g01, g11, g21, t01, q[1] * r[1] + d[1] * u[1] + e[1] * v[1], t12,
+            g02, g12, g22, t02, t12, q[2] * r[2] + d[2] * u[2] + e[2] * v[2],
         )  # fmt: skip
 
     @wp.func
     def carried(
-        w: Wheel, g: Pose, found: vec4, h: real, world: int, k: int, touch: Touch,
+        w: Wheel, g: Pose, found: vec4, lean: real, h: real, world: int, k: int, touch: Touch,
         wrench_out: wp.array2d(dtype=vec6), implicit_out: wp.array2d(dtype=mat66),
     ):  # fmt: skip
-        """Force [N] of the ground on a wheel whose suspension carries it; writes what it does and feels."""
+        """Force [N] of the ground on a wheel whose suspension carries it; writes what it does and feels.
+
+        N lies in the wheel's plane (001 eq. 9, 10). Where the ground slopes across it by `lean`, sideways motion lifts
+        the wheel too and the ground pushes aside with N lean; else that lift would come from nothing.
+        """
         zero = real(0.0)
         one = real(1.0)
         sine = found[1]
@@ -204,13 +211,13 @@ def tyre_kernels(name: str, deep: bool = False) -> SimpleNamespace:
         along = cosine * g.ahead + sine * g.up
         across = g.across
         arm = -w.radius * normal
-        rate = -wp.dot(normal, g.velocity) / cosine
-        damping = wp.where(rate > zero, w.compression, w.rebound)
-        spring, slope = spring_force(found[0] + h * rate, w.stiffness, w.saturation, w.progression)
-        suspension = wp.max(spring + damping * rate, zero)
         rim_velocity = g.velocity + wp.cross(g.spin, arm)
         vx = wp.dot(rim_velocity, along)
         vy = wp.dot(rim_velocity, across)
+        rate = -(wp.dot(normal, g.velocity) + lean * vy) / cosine
+        damping = wp.where(rate > zero, w.compression, w.rebound)
+        spring, slope = spring_force(found[0] + h * rate, w.stiffness, w.saturation, w.progression)
+        suspension = wp.max(spring + damping * rate, zero)
         travelling = wp.dot(g.velocity, along)
         slow = low_speed(travelling, w.slow)
         moving = one - slow
@@ -244,7 +251,8 @@ def tyre_kernels(name: str, deep: bool = False) -> SimpleNamespace:
         excess = N / w.load - one
         secant_y = secant_across(w, excess, s)
         Fy = N * (secant_y * s[1] + (w.vy1 + w.vy2 * excess) * moving)
-        push = N * normal + N * traction * along + Fy * across
+        pressing = normal + lean * across
+        push = N * pressing + N * traction * along + Fy * across
         rim_speed = wp.dot(g.spin - g.chassis_spin, across) * w.radius
         resist = -w.rolling * N * w.radius * rim_speed / (wp.abs(rim_speed) + real(0.01))
         turn = wp.cross(arm, push) + resist * across
@@ -254,7 +262,7 @@ def tyre_kernels(name: str, deep: bool = False) -> SimpleNamespace:
         size_n = h * (damping + h * slope) / (cosine * cosine)
         size_x = h * N * secant_x * lag_x / w.length_x
         size_y = h * N * secant_y * lag_y / w.length_y
-        implicit_out[world, k + 1] = block(size_n, size_x, size_y, normal, along, across, arm)
+        implicit_out[world, k + 1] = block(size_n, size_x, size_y, pressing, along, across, arm)
         return push
 
     @wp.func
@@ -323,7 +331,9 @@ def tyre_kernels(name: str, deep: bool = False) -> SimpleNamespace:
             touching = int(0)
             push = vec3()
             if travel > zero:
-                push = carried(w, g, found, h, world, k, touch, wrench_out, implicit_out)
+                foot = g.axle + w.radius * (found[1] * g.ahead - found[2] * g.up)
+                lean = side_slope(t, ground, world, foot, g.across)
+                push = carried(w, g, found, lean, h, world, k, touch, wrench_out, implicit_out)
                 touching = ON_GROUND
             else:
                 touch.slip[world, k] = vec2()
@@ -340,7 +350,8 @@ def tyre_kernels(name: str, deep: bool = False) -> SimpleNamespace:
             touch.shift[world, k] = shift
             touch.travel[world, k] = travel
             touch.touching[world, k] = touching
-            status_out[world, k + 1] = wp.where(touching == 1 and is_beyond(t, g.axle), BEYOND, 0)
+            status = wp.where(travel > w.travel, TOO_FAR, 0)
+            status_out[world, k + 1] = wp.where(touching == 1 and is_beyond(t, g.axle), BEYOND, status)
         wrench_out[world, 0] = vec6(zero, zero, zero, chassis_torque[0], chassis_torque[1], chassis_torque[2])
 
     @wp.kernel(module=module)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from grouser.contact.tyre.kernels import BEYOND, tyre_kernels
+from grouser.contact.tyre.kernels import BEYOND, TOO_FAR, tyre_kernels
 from grouser.contact.tyre.parameters import WheelUnit
 from grouser.errors import InputError
 from grouser.launches import Launches, StepLaunches
@@ -163,8 +163,11 @@ class TyreModule:
     # ---- state, channels ------------------------------------------------------------------------------
 
     def explain(self, code: int) -> tuple[str, bool]:
-        reasons = {BEYOND: ("it is beyond the terrain, which goes on level from its border", False)}
-        return reasons[code]
+        reasons = {
+            BEYOND: "it is beyond the terrain, which goes on level from its border",
+            TOO_FAR: "its suspension is pushed beyond its travel: nothing is known of the spring there",
+        }
+        return reasons[code], False
 
     def state(self) -> dict[str, wp.array]:
         return {name: getattr(self._touch, name) for name in self._fields}

@@ -11,6 +11,7 @@ from grouser.terrain.ground import ground_types
 
 STEEPEST = 1.2217304763960306  # [rad] 70 deg: contact farther from the suspension's axis is with a wall (assumed)
 FLATTEST = 0.7853981633974483  # [rad] 45 deg: nearer to it never, however far the suspension must go (assumed)
+STEEPEST_SIDE = 2.0  # slope across a wheel above which a tyre's shoulder would meet it (assumed)
 CLOSER_STEPS, WALL_STEPS = 8, 24  # Newton steps on eq. 8 at most; bisections at a wall
 LEAPS, HALVINGS = 5, 40  # towards a crest at most; bisections where they do not lead there
 CLOSE = {"float64": 1e-9, "float32": 1e-6}  # of the radius: two travels this near are one; [rad] two angles
@@ -361,6 +362,15 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         return vec3(depth, found[0], found[1])
 
     @wp.func
+    def side_slope(t: Terrain, ground: Arrays, world: int, at: vec3, across: vec3):
+        """n . across over the length of n in the wheel's plane, n the ground's normal: how it leans to a side."""
+        z = sample(t, ground, world, at[0], at[1])
+        lean = across[2] - z[1] * across[0] - z[2] * across[1]
+        upright = real(1.0) + z[1] * z[1] + z[2] * z[2] - lean * lean
+        most = real(STEEPEST_SIDE)
+        return wp.clamp(lean / wp.sqrt(wp.max(upright, real(1.0e-9))), -most, most)
+
+    @wp.func
     def is_beyond(t: Terrain, at: vec3):
         """Whether a point is beyond the terrain's border."""
         x = (at[0] - t.x0) * t.per_spacing
@@ -368,5 +378,6 @@ def search_functions(name: str, deep: bool) -> SimpleNamespace:
         return x < real(0.0) or y < real(0.0) or x > real(t.columns - 1) or y > real(t.rows - 1)
 
     return SimpleNamespace(
-        Terrain=Terrain, Arrays=Arrays, find_contact=find_contact, find_wall=find_wall, is_beyond=is_beyond
-    )
+        Terrain=Terrain, Arrays=Arrays, find_contact=find_contact, find_wall=find_wall, side_slope=side_slope,
+        is_beyond=is_beyond,
+    )  # fmt: skip
