@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 GPU_PYTHON ?= $(BIN)/python
 UV := $(BIN)/uv
+COMMANDS := grouser.cli, grouser.commands.draughtsmen, grouser.scenarios.exomars_drawbar, matplotlib.figure, rich.table
 LOCKED := $(UV) pip install --quiet --python $(BIN)/python
 CALM := -m "not long and not batch and not browser and not gpu"
 
@@ -41,8 +42,11 @@ $(VENV)/packages.stamp: requirements.lock $(VENV)/uv.stamp
 	@$(LOCKED) --require-hashes --only-binary :all: -r requirements.lock
 	@touch $@
 
+# Bytecode of what commands load is kept at once, also where Python is told to keep none: each would compile it again.
 $(VENV)/project.stamp: pyproject.toml $(VENV)/packages.stamp
 	@$(LOCKED) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q src/grouser
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "import $(COMMANDS)"
 	@touch $@
 
 demo: setup
