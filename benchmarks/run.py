@@ -16,6 +16,7 @@ from pathlib import Path
 CASES = {
     "soil-wheel": "soil_wheel",
     "rover": "rover",
+    "command": "command",
     "polygonal": "polygonal",
     "revolution": "revolution",
     "convex": "convex",

@@ -97,4 +97,5 @@ def draw_legend(axes: Axes, at_least: int = 2) -> None:
     if count >= LEGEND_BESIDE:
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
     else:
-        axes.legend(loc="best", ncols=2 if count > 3 else 1)
+        legend = axes.legend(loc="best", ncols=2 if count > 3 else 1)
+        legend.set_in_layout(False)  # inside the axes it asks for no room, and its place takes long to find
