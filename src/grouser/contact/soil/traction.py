@@ -27,6 +27,7 @@ def traction_stages(name: str) -> SimpleNamespace:
     far = wp.constant(real(t.FAR))
     seen = wp.constant(real(0.1 * t.FAR))
     half = wp.constant(real(0.5))
+    third = wp.constant(real(1.0 / 3.0))
 
     @wp.func
     def slope(ahead: real, behind: real, here: real):
@@ -266,19 +267,27 @@ def traction_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def loaded(win: Window, k: int, cell: real):
-        """Whether a node or one of its neighbours is in the soil at the end of the step."""
+        """Whether soil may press anywhere in a node's cell at the end of the step.
+
+        It does so below a round body before the node itself or a neighbour is in the soil: pressed soil is straight
+        between nodes and the body bows into it, (1 - 1/3) 1/3 / 2 of its second difference at a third of a cell. A
+        body in the bed it made would else lose a finite force where it lifts off by a micrometre.
+        """
         zero = real(0.0)
         u = win.end[k][1]
         if u > zero:
             return True
         if u <= -cell:
             return False
-        return (
-            win.end[k + 1][1] > zero
-            or win.end[natural(k - 1)][1] > zero
-            or win.end[natural(k + win.side)][1] > zero
-            or win.end[natural(k - win.side)][1] > zero
-        )
+        at_east = win.end[k + 1]
+        at_west = win.end[natural(k - 1)]
+        at_north = win.end[natural(k + win.side)]
+        at_south = win.end[natural(k - win.side)]
+        if at_east[1] > zero or at_west[1] > zero or at_north[1] > zero or at_south[1] > zero:
+            return True
+        z = win.end[k][0]
+        bow = wp.max(bend(at_east[0], at_west[0], z), zero) + wp.max(bend(at_north[0], at_south[0], z), zero)
+        return u + third * bow > zero  # at the corner, a third of the way to neighbours that just touch
 
     @wp.func
     def block_sums(c: real, n: vec3, m: vec3, weight: real, r: vec3):
