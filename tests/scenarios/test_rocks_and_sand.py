@@ -28,7 +28,7 @@ HALF = 0.02  # of half the sand's force: the bar of the soil on a 10 mm grid
 ROCKS_HALF = 0.03  # of half the rock's force: the shoulders of the tread, which are not over the rock's edge
 ROUND_OFF = 1e-9
 WEIGHT = 0.01  # of a rock that has come to rest on sand
-ROCKING = 0.05  # [rad/s] of a rock below 1 kg: light bodies tremble in the bed they made
+ROCKING = 2e-3  # [rad/s] of a rock below 1 kg: what is left of its swings after 4 s
 BALANCE = 1e-3  # of the rover's weight, mean over a drive
 QUICK = {"time": 9.0, "speed": 0.03}
 FLAT_ROCK = np.array([0.3, 0.3, 0.05])  # [m] half sides
@@ -223,12 +223,13 @@ def test_ninety_seconds(tmp_path):
 # ---- rocks that move ----------------------------------------------------------------------------------------------
 
 
-def loose_rock() -> RockField:
-    law = SizeClasses((0.1,), (1.0,))
-    field = rock_field(law, size=(1.4, 1.4), seed=8, movable_below=0.2)
+def loose_rock(width: float = 0.1, seed: int = 8, x: float = 0.17) -> RockField:
+    law = SizeClasses((width,), (1.0,))
+    field = rock_field(law, size=(1.4, 1.4), seed=seed, movable_below=0.2)
     rock = field.rocks[0]
-    at = np.array([0.17, 0.0, rock.position[2]])
-    return RockField((Rock("rock", 0.1, at, 0.0, 0.0, True, rock.vertices, rock.triangles),), (2.0, 2.0), (-1.0, -1.0))
+    at = np.array([x, 0.0, rock.position[2]])
+    loose = Rock("rock", width, at, 0.0, 0.0, True, rock.vertices, rock.triangles)
+    return RockField((loose,), (2.0, 2.0), (-1.0, -1.0))
 
 
 def pusher(field: RockField, speed: float) -> Simulation:
@@ -254,20 +255,22 @@ def pusher(field: RockField, speed: float) -> Simulation:
     return Simulation(spec, [soil, polygonal], ground=ground, step=5e-4)
 
 
-def test_a_loose_rock_rests_on_sand_with_its_weight():
-    field = loose_rock()
+@pytest.mark.parametrize("rock", [{}, {"width": 0.06, "seed": 1, "x": 0.27}], ids=["860 g", "160 g"])
+def test_a_loose_rock_rests_on_sand_with_its_weight(rock):
+    """The lighter one rocks by degrees at first: soil put below what it lifts would keep it going."""
+    field = loose_rock(**rock)
     sim = pusher(field, 0.0)
-    sim.step(3000)
+    sim.step(8000)
     lift = []
     before = sim.data.body("rock").xpos.copy()
-    for _ in range(500):  # every step: its force swings from one to the next
+    for _ in range(500):
         sim.step()
         lift.append(sim.engine.slots[0].out.effective.numpy()[0, 0, 2])
     weight = 2700 * field.movable[0].volume * 9.81
     assert np.mean(lift) == pytest.approx(weight, rel=WEIGHT)
     rocking, drift = np.linalg.norm(sim.data.body("rock").cvel.reshape(2, 3), axis=1)
-    assert drift < 1e-2
-    assert np.abs(sim.data.body("rock").xpos - before).max() < 1e-4
+    assert drift < 1e-3
+    assert np.abs(sim.data.body("rock").xpos - before).max() < 1e-5
     assert rocking < ROCKING
     assert sim.data.body("rock").xpos[2] < field.movable[0].position[2]  # it sank
 

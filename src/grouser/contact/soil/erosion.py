@@ -51,7 +51,7 @@ def erosion_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def may_slide(win: Window, k: int):
-        return win.mark[k] == t.FREE or win.mark[k] == t.BORDER
+        return win.mark[k] <= t.CLOSE
 
     @wp.func
     def pair_limit(g: Ground, o: Options, win: Window, k: int, n: int):

@@ -24,11 +24,28 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     tiny = wp.constant(real(1.0e-30))
 
     @wp.func
+    def bow(ahead: real, behind: real, here: real):
+        """Second difference [m] of the body's lower surface along an axis where it bows down."""
+        if ahead < seen and behind < seen:
+            return wp.max(ahead + behind - here - here, real(0.0))
+        return real(0.0)
+
+    @wp.func
+    def bow_below(win: Window, k: int):
+        """How far [m] off a node's soil the body may stand and yet touch it in its cell: it bows down between nodes, see
+        `loaded` in traction.py."""
+        z = win.under[k]
+        down = bow(win.under[k + 1], win.under[natural(k - 1)], z)
+        down += bow(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z)
+        return real(1.0 / 3.0) * down
+
+    @wp.func
     def touch_node(g: Ground, o: Options, b: Bodies, win: Window, world: int, body: int, k: int):
         """Mark a node in contact and find what of its sinkage is beyond the elastic trial; 003 eq. 10.
 
         2 in contact, 1 less than a cell above the soil, 0 elsewhere. Soil the body almost touches, or falls on in the
-        next step, is held: spoil put there would stand in the body and brake it.
+        next step, is held: spoil put there would stand in the body and brake it. None is put either where the body
+        may press between nodes: it would lift a body that rocks.
         """
         z = win.under[k]
         if z >= seen or win.mark[k] == t.BARE_NODE:
@@ -40,6 +57,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
             fall = wp.max(-win.motion[world * b.rows.shape[0] + body, 0][2], real(0.0))
             if u > -hold * g.spacing - o.step[0] * fall:
                 win.mark[k] = t.HELD
+            elif u > -bow_below(win, k):
+                win.mark[k] = t.CLOSE
             return 1
         win.mark[k] = t.CONTACT
         soil = o.soils[natural(win.soil[k])]
@@ -119,7 +138,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     @wp.func
     def is_under(win: Window, k: int):
         """Whether a node is in the footprint: in contact, or so near that the body leaves no room for more soil."""
-        return win.mark[k] == t.CONTACT or win.mark[k] == t.HELD
+        return win.mark[k] >= t.CLOSE and win.mark[k] <= t.HELD
 
     @wp.func
     def mark_border(win: Window, k: int):

@@ -11,7 +11,7 @@ from grouser.errors import InputError
 CHUNK = 16  # triangles or vertices that share one bounding sphere
 CREASE_COSINE = 0.7  # edges whose faces turn by more than about 45 degrees bound the footprint
 SMOOTH_COSINE = 0.85  # faces within about 30 degrees of their vertex normals are part of a rounded surface
-UPRIGHT = 0.02  # cosine of the angle to the vertical below which a face is a wall that presses on nothing
+UPRIGHT = 0.1  # cosine of the angle to the vertical below which a face is a wall that presses on nothing (6 degrees)
 STRIP = 0.06  # [m] widest strip of a wheel's tread
 LONGEST_EDGE = 0.03  # [m] shear lives on vertices, so coarse meshes are divided down to this
 

@@ -11,9 +11,9 @@ from grouser.contact.soil.bekker import bekker_stages
 from grouser.terrain.ground import natural
 
 ALMOST = 0.99  # of the yield pressure: soil this close to it counts as yielding
+ALONG = 4.0  # times steeper along one axis than along the other: the pressure of a cell varies along that axis only
 SOFT = 0.05  # cells of height over which one rule for the soil beside a node passes into another
 LUG_ONSET = 1e3  # [Pa] (assumed)
-PRESSED = 1e-3  # cells: soil this far below its virgin level has been pressed
 
 
 @cache
@@ -28,6 +28,8 @@ def traction_stages(name: str) -> SimpleNamespace:
     seen = wp.constant(real(0.1 * t.FAR))
     half = wp.constant(real(0.5))
     third = wp.constant(real(1.0 / 3.0))
+    tiny = wp.constant(real(1.0e-30))
+    along = wp.constant(real(ALONG))
 
     @wp.func
     def slope(ahead: real, behind: real, here: real):
@@ -83,24 +85,23 @@ def traction_stages(name: str) -> SimpleNamespace:
         win.end[k] = vec4(out, u, yielding, y)
 
     @wp.func
-    def soil_beside(share: real, pressed: bool, load: real, here: vec4, there: vec4, gap: real, per_soft: real):
+    def soil_beside(share: real, pressed: real, load: real, here: vec4, there: vec4, gap: real, per_soft: real):
         """Change of the four levels [m] part of a cell away, towards a neighbour that is `gap` in the body.
 
-        Soil that has been pressed is straight between nodes, except towards a free neighbour that stands higher:
-        that is a rut wall and begins at once where the body presses on (`load` 1), not where it lets go (0). One
-        rule passes into the other over 1 / `per_soft` [m].
+        Virgin soil (`pressed` 0) is level up to the body. Soil that has been pressed (1) is straight between nodes,
+        except towards a free neighbour that stands higher: that is a rut wall and begins at once where the body presses
+        on (`load` 1), not where it lets go (0). One rule passes into the other over 1 / `per_soft` [m].
         """
         zero = real(0.0)
         one = real(1.0)
         change = there - here
-        if pressed:
-            wall = load * wp.clamp(-gap * per_soft, zero, one) * wp.clamp(change[0] * per_soft - one, zero, one)
-            return (share + (one - share) * wall) * change
-        return vec4(zero, share * change[1], share * change[2], share * change[3])
+        wall = load * wp.clamp(-gap * per_soft, zero, one) * wp.clamp(change[0] * per_soft - one, zero, one)
+        part = share + (one - share) * wall
+        return vec4(pressed * part * change[0], part * change[1], part * change[2], part * change[3])
 
     @wp.func
     def beside(
-        x: real, pressed: bool, load: real, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
+        x: real, pressed: real, load: real, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
         there_behind: bool, there_ahead: bool, per_soft: real,
     ):  # fmt: skip
         """Change of the four levels [m] from a node to a point x cells along an axis."""
@@ -151,53 +152,57 @@ def traction_stages(name: str) -> SimpleNamespace:
         u_west = at_west[1]
         u_north = at_north[1]
         u_south = at_south[1]
-        virgin = win.levels[k][1]
-        pressed = u > zero or virgin > z + u + real(PRESSED) * cell  # virgin soil is level up to the body
-        if not pressed and u + half * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:
+        levels = win.levels[k]
+        per_soft = real(1.0 / SOFT) * per
+        pressed = wp.min((levels[1] - levels[0] + wp.max(u, zero)) * per_soft, real(1.0))
+        if pressed <= zero and u + half * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:
             return zero, zero, zero, zero, zero, zx, zy
-        zxx = bend(east, west, z) * per * per
-        zyy = bend(north, south, z) * per * per
-        steep_x = wp.max(
+        bow_x = bend(east, west, z)
+        bow_y = bend(north, south, z)
+        steep_x = wp.abs(bow_x) + wp.max(
             wp.where(east < seen, wp.abs(u_east - u), zero), wp.where(west < seen, wp.abs(u_west - u), zero)
         )
-        steep_y = wp.max(
+        steep_y = wp.abs(bow_y) + wp.max(
             wp.where(north < seen, wp.abs(u_north - u), zero), wp.where(south < seen, wp.abs(u_south - u), zero)
         )
         columns = o.samples
         rows = o.samples
-        if steep_x > real(4.0) * steep_y:
+        apart_x = real(1.0)
+        apart_y = real(1.0)
+        if steep_x > along * steep_y:
             rows = 1
-        elif steep_y > real(4.0) * steep_x:
+        elif steep_y > along * steep_x:
             columns = 1
-        levels = win.levels[k]
+        else:
+            apart_x = wp.min(along * (steep_x + tiny) / (steep_y + tiny) - real(1.0), real(1.0))
+            apart_y = wp.min(along * (steep_y + tiny) / (steep_x + tiny) - real(1.0), real(1.0))
         to_east = win.levels[k + 1]
         to_west = win.levels[natural(k - 1)]
         to_north = win.levels[natural(k + win.side)]
         to_south = win.levels[natural(k - win.side)]
-        per_soft = real(1.0 / SOFT) * per
         load = zero
         if u > zero:
-            load = wp.min(soil.k_e * u / wp.max(here[3], real(1.0e-9)), real(1.0))
+            load = pressed * wp.min(soil.k_e * u / wp.max(here[3], real(1.0e-9)), real(1.0))
         start = z + before
         rise_x = zx * cell
         rise_y = zy * cell
-        bow_x = zxx * cell * cell
-        bow_y = zyy * cell * cell
         per_column = real(1.0) / real(columns)
         per_row = real(1.0) / real(rows)
+        column_step = half * per_column * apart_x
+        row_step = half * per_row * apart_y
         pressure = zero
         px = zero
         py = zero
         stiffness = zero
         inside = int(0)
         for c in range(rows):
-            y = real(2 * c + 1 - rows) * half * per_row  # the middle point is 0 to the last bit
+            y = real(2 * c + 1 - rows) * row_step  # the middle point is 0 to the last bit
             row = beside(
                 y, pressed, load, levels, to_south, to_north, u_south, u_north, south < seen, north < seen, per_soft
             )
             skin = y * (rise_y + half * bow_y * y)
             for a in range(columns):
-                x = real(2 * a + 1 - columns) * half * per_column
+                x = real(2 * a + 1 - columns) * column_step
                 change = row + beside(
                     x, pressed, load, levels, to_west, to_east, u_west, u_east, west < seen, east < seen, per_soft
                 )

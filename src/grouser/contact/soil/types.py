@@ -10,7 +10,8 @@ from grouser.precision import precision
 from grouser.terrain.ground import ground_types
 
 FAR = 1.0e30  # height [m] of "no body above this node"
-FREE, CONTACT, BORDER, BARE_NODE, HELD = 0, 1, 2, 3, 4  # marks of a node in a body's window
+# marks of a node in a body's window; up to CLOSE its soil may slide, from CLOSE to HELD it is in the footprint
+FREE, BORDER, CLOSE, CONTACT, HELD, BARE_NODE = range(6)
 # columns of Window.box; boxes are first row, last row, first column, last column, empty where last < first
 ROW0, COLUMN0, ROWS, COLUMNS, CONTACTS, BORDERS, CHANGED, EDGES, LOADED = range(9)
 HIT = 9  # nodes below the body, in the window
