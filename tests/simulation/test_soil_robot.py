@@ -17,7 +17,7 @@ from grouser.simulation.shapes import SAG, body_surface, box
 from grouser.terrain import from_function
 from tests.simulation.robots import G, ball, gymnasium_robot, rover_urdf
 
-LET_GO = 0.3  # of the sinkage of a light body: h sqrt(K_e A / m) = 1.5 lets it bounce by micrometres and sink on
+LET_GO = 0.1  # of the sinkage of a light body: on a 10 mm grid it rests a fifth of a millimetre higher than by energy
 
 
 def refusal(*arguments, **options) -> str:
@@ -397,20 +397,21 @@ def test_a_step_that_is_asked_for_is_taken():
     assert on_soil(model(ball()), step=1e-3).step_size == 1e-3
 
 
-def test_a_light_body_gets_a_step_at_which_it_does_not_dig_itself_in():
+def test_a_light_body_gets_a_step_at_which_it_does_not_bounce():
     """A ball of 50 g let go on the ground stops where W z = int F dz: F = c z^(n+1), so (n+2)^(1/(n+1)) z_rest."""
     material, mass, radius = soil("dry-sand").replace(compression=1.0, k_c=0.0), 0.05, 0.08
     n = material.n
     at_rest = (mass * G * (n + 1) / (2 * np.pi * material.k_phi * radius)) ** (1 / (n + 1))
     expected = at_rest * (n + 2) ** (1 / (n + 1))
     sinkage = {}
-    for step in (None, 5e-3):
+    for step in (None, 5e-3, 1e-2):
         sim = on_soil(model(ball(height=radius, mass=mass, radius=radius)), material, step=step)
         assert notes(sim, "presses lightly and")
         sim.step(round(1.0 / sim.step_size))
         sinkage[step] = float(sim.observe()["soil/sinkage"][0, 0])
     assert sinkage[None] == pytest.approx(expected, rel=LET_GO)
-    assert sinkage[5e-3] > 2 * expected
+    assert sinkage[5e-3] == pytest.approx(expected, rel=LET_GO)
+    assert sinkage[1e-2] < 0, "the soil throws it up"
 
 
 def test_small_bodies_get_a_finer_grid():

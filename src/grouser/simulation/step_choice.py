@@ -16,7 +16,7 @@ from grouser.terrain.soils import Soil
 LARGEST_STEP = 5e-3  # [s]
 UNSAID = 2e-3  # [s] MuJoCo's own default, where a model says nothing
 FINEST_STEP = 1e-4  # [s] chosen steps are multiples of it
-CALM = 1.5  # h sqrt(K_e A / m) at most: a ball let go then sinks a fifth too deep, from 2.5 on it digs itself in
+CALM = 1.5  # h sqrt(K_e A / m) at most, half of that at which hard soil throws up a ball that is let go
 STANDING = 0.01  # [m] a body this much above the lowest one carries the robot too
 
 
@@ -31,13 +31,13 @@ def chosen_step(
     if step is not None:
         if step > limit:
             robot.notes.append(
-                f"step {1e3 * step:g} ms: {light!r} presses lightly and digs itself in above {1e3 * limit:.2g} ms"
+                f"step {1e3 * step:g} ms: {light!r} presses lightly and may bounce above {1e3 * limit:.2g} ms"
             )
         return step
     told = f" (the model says {1e3 * own:g} ms)" if said else ""
     if wanted > limit:
         wanted = round(max(FINEST_STEP * math.floor(limit / FINEST_STEP), FINEST_STEP), 7)
-        told = f": {light!r} presses lightly and would dig itself in at longer ones"
+        told = f": {light!r} presses lightly and may bounce at longer ones"
     robot.notes.append(f"step {1e3 * wanted:g} ms{told}")
     return wanted
 

@@ -32,8 +32,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def bow_below(win: Window, k: int):
-        """How far [m] off a node's soil the body may stand and yet touch it in its cell: it bows down between nodes, see
-        `loaded` in traction.py."""
+        """How far [m] above a node's soil the body may be and yet press between nodes, where it bows down; see `loaded`
+        in traction.py."""
         z = win.under[k]
         down = bow(win.under[k + 1], win.under[natural(k - 1)], z)
         down += bow(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z)
