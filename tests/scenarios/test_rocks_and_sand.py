@@ -28,7 +28,8 @@ HALF = 0.02  # of half the sand's force: the bar of the soil on a 10 mm grid
 ROCKS_HALF = 0.03  # of half the rock's force: the shoulders of the tread, which are not over the rock's edge
 ROUND_OFF = 1e-9
 WEIGHT = 0.01  # of a rock that has come to rest on sand
-ROCKING = 2e-3  # [rad/s] of a rock below 1 kg: what is left of its swings after 4 s
+ROCKING = 2e-3  # [rad/s] of a loose rock: what is left of its swings after 4 s,
+LIGHT = 0.1  # of one six cells wide
 BALANCE = 1e-3  # of the rover's weight, mean over a drive
 QUICK = {"time": 9.0, "speed": 0.03}
 FLAT_ROCK = np.array([0.3, 0.3, 0.05])  # [m] half sides
@@ -255,9 +256,11 @@ def pusher(field: RockField, speed: float) -> Simulation:
     return Simulation(spec, [soil, polygonal], ground=ground, step=5e-4)
 
 
-@pytest.mark.parametrize("rock", [{}, {"width": 0.06, "seed": 1, "x": 0.27}], ids=["860 g", "160 g"])
-def test_a_loose_rock_rests_on_sand_with_its_weight(rock):
-    """The lighter one rocks by degrees at first: soil put below what it lifts would keep it going."""
+@pytest.mark.parametrize(
+    ("rock", "swing"), [({}, ROCKING), ({"width": 0.06, "seed": 1, "x": 0.27}, LIGHT)], ids=["860 g", "160 g"]
+)
+def test_a_loose_rock_rests_on_sand_with_its_weight(rock, swing):
+    """The lighter one rocks by degrees at first: soil put below what it lifts would keep it going, at 3 rad/s."""
     field = loose_rock(**rock)
     sim = pusher(field, 0.0)
     sim.step(8000)
@@ -269,9 +272,9 @@ def test_a_loose_rock_rests_on_sand_with_its_weight(rock):
     weight = 2700 * field.movable[0].volume * 9.81
     assert np.mean(lift) == pytest.approx(weight, rel=WEIGHT)
     rocking, drift = np.linalg.norm(sim.data.body("rock").cvel.reshape(2, 3), axis=1)
-    assert drift < 1e-3
-    assert np.abs(sim.data.body("rock").xpos - before).max() < 1e-5
-    assert rocking < ROCKING
+    assert drift < 0.1 * swing
+    assert np.abs(sim.data.body("rock").xpos - before).max() < 1e-4
+    assert rocking < swing
     assert sim.data.body("rock").xpos[2] < field.movable[0].position[2]  # it sank
 
 
