@@ -63,7 +63,7 @@ def test_a_figure_with_a_fault_says_so_and_spares_the_others(tmp_path):
     assert (tmp_path / "there" / "sinkage.png").is_file()
 
 
-def test_they_begin_once_a_run_has_lasted_and_there_is_a_core_to_spare(monkeypatch):
+def test_they_begin_before_the_end_of_a_run_that_lasts_where_a_core_is_to_spare(monkeypatch):
     begun: list[list[str]] = []
     monkeypatch.setattr(draughting.subprocess, "Popen", lambda command, **_: begun.append(command))
     now = [100.0]
@@ -72,13 +72,15 @@ def test_they_begin_once_a_run_has_lasted_and_there_is_a_core_to_spare(monkeypat
         monkeypatch.setattr(draughting.os, "sched_getaffinity", lambda _, cores=cores: cores)
         begun.clear()
         draughtsmen = Draughtsmen(pinned)
-        draughtsmen.look_in()
-        now[0] += draughting.BEGIN / 2
-        draughtsmen.look_in()
+        draughtsmen.look_in(0.0)
+        now[0] += draughting.LASTED / 2
+        draughtsmen.look_in(0.9)
         assert begun == [], "a short run is left alone"
-        now[0] += draughting.BEGIN
+        now[0] += 100 * draughting.LEFT
+        draughtsmen.look_in(0.5)
+        assert begun == [], "nobody waits through a long one"
         for _ in range(3):
-            draughtsmen.look_in()
+            draughtsmen.look_in(0.995)
         assert len(begun) == expected
         assert all(command[-1] == ("null" if pinned is None else "[5]") for command in begun)
 

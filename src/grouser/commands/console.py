@@ -52,7 +52,7 @@ def run(
             def told_so_far(now: float) -> None:
                 show(now)
                 if report:
-                    draughtsmen.look_in()
+                    draughtsmen.look_in(now / duration)
 
             outcome = execute(
                 experiment, out=out, force=force, rate=rate, report=report, progress=told_so_far, watch=watch,

@@ -17,7 +17,8 @@ from grouser.commands.draw_process import DRAWN
 from grouser.recording import Recording
 from grouser.report import figures
 
-BEGIN = 1.0  # [s] a run lasts before processes are started: a short one is over before they were of use
+LASTED = 1.0  # [s] of wall time a run goes on before processes are started: a short one ends before they are of use
+LEFT = 10.0  # [s] of wall time before its end at which they are started: they load for a second or two
 MOST = 2  # processes
 CLOSING = 5.0  # [s]
 
@@ -34,15 +35,16 @@ class Draughtsmen:
         self._cores = sorted(cores - {pinned})
         self._keep_to = None if pinned is None else self._cores
         self._count = min(MOST, len(self._cores)) if len(cores) > 1 else 0
-        self._due: float | None = None  # [s] on the clock
+        self._since: float | None = None  # [s] on the clock
         self._processes: list[subprocess.Popen[str]] = []
 
-    def look_in(self) -> None:
-        """Called now and then while a run goes on."""
+    def look_in(self, done: float) -> None:
+        """Called now and then while a run goes on, with the share of it that is done."""
         now = time.perf_counter()
-        if self._due is None:
-            self._due = now + BEGIN
-        elif now >= self._due and self._count:
+        if self._since is None:
+            self._since = now
+        lasted = now - self._since
+        if self._count and lasted >= LASTED and lasted * (1 - done) <= LEFT * done:
             self.begin()
 
     def begin(self) -> None:
