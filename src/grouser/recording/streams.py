@@ -140,10 +140,11 @@ class TileStream:
         if not self.count:
             return
         heights = self.datasets["heights"]
-        heights.id.set_extent((self.written + self.count, self.size, self.size))
+        identity = heights.id
+        identity.set_extent((self.written + self.count, self.size, self.size))
         patches = (patch for future in self._packed for patch in future.result())
         for row, patch in enumerate(patches, self.written):
-            heights.id.write_direct_chunk((row, 0, 0), patch)
+            identity.write_direct_chunk((row, 0, 0), patch)
         heights.flush()
         for name, column in zip(("index", "world"), zip(*self._parts, strict=True), strict=False):
             put(self.datasets[name], self.written, np.concatenate(column))

@@ -204,7 +204,8 @@ class Ground:
 
     def room_for(self, spare: int) -> int:
         """How many times `spare` tiles can be taken up, at least once; any number where there is room for all."""
-        self.ensure(spare)
+        if self._capacity < self._tiles:
+            self.ensure(spare)
         if self._capacity >= self._tiles:
             return sys.maxsize
         return (self._capacity - self._most_used()) // spare
