@@ -18,7 +18,8 @@ from grouser.recording import Recording
 from grouser.report import figures
 
 LASTED = 1.0  # [s] of wall time a run goes on before processes are started: a short one ends before they are of use
-LEFT = 10.0  # [s] of wall time before its end at which they are started: they load for a second or two
+LEFT = 10.0  # [s] of wall time before its end at which they are started
+LOADING = 2.0  # [s] between two starts: the run keeps its core and they share what is left
 MOST = 2  # processes
 CLOSING = 5.0  # [s]
 
@@ -36,6 +37,7 @@ class Draughtsmen:
         self._keep_to = None if pinned is None else self._cores
         self._count = min(MOST, len(self._cores)) if len(cores) > 1 else 0
         self._since: float | None = None  # [s] on the clock
+        self._next = 0.0  # [s] on the clock, when the next one may start
         self._processes: list[subprocess.Popen[str]] = []
 
     def look_in(self, done: float) -> None:
@@ -44,18 +46,18 @@ class Draughtsmen:
         if self._since is None:
             self._since = now
         lasted = now - self._since
-        if self._count and lasted >= LASTED and lasted * (1 - done) <= LEFT * done:
+        near = lasted >= LASTED and lasted * (1 - done) <= LEFT * done
+        if near and len(self._processes) < self._count and now >= self._next:
             self.begin()
+            self._next = now + LOADING
 
     def begin(self) -> None:
+        """Start one more."""
         command = [sys.executable, "-m", "grouser.commands.draw_process", json.dumps(self._keep_to)]
-        while self._count > len(self._processes):
-            try:
-                process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            except OSError:  # no more processes, no memory
-                break
-            self._processes.append(process)
-        self._count = 0  # once
+        try:
+            self._processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        except OSError:  # no more processes, no memory
+            self._count = 0
 
     def draw(self, recording: Recording, directory: Path) -> list[Path]:
         """What `report.draw_figures` does."""

@@ -17,6 +17,7 @@ from functools import cache
 
 from grouser.recording import Recording
 from grouser.report.figures import draw_figure
+from grouser.report.style import DOTS_PER_INCH, HEIGHT, STYLE, WIDTH
 
 DRAWN, FAILED = "drawn", "failed"
 
@@ -32,12 +33,23 @@ def main() -> None:
 
 
 def _load() -> None:
-    """All that drawing needs, fonts too."""
+    """All that drawing needs, by a figure with some of everything: fonts and letters are kept, too."""
+    import matplotlib as mpl
+    import numpy as np
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import LightSource
     from matplotlib.figure import Figure
 
-    blank = Figure(layout="constrained")
-    blank.add_subplot().set_title("0")
-    blank.savefig(io.BytesIO(), format="png")
+    with mpl.rc_context(STYLE):
+        blank = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+        axes = blank.add_subplot()
+        axes.plot([-0.5, 1.5], [0.0, 1.0], label="wheel")
+        image = axes.imshow(LightSource().hillshade(np.eye(3)))
+        blank.colorbar(image, cax=axes.inset_axes((1.02, 0, 0.022, 1))).set_label("[m]")
+        axes.set(title="Wheel", xlabel="time [s]", ylabel="[m]")
+        axes.legend(loc="best")
+        blank.set_dpi(DOTS_PER_INCH)
+        FigureCanvasAgg(blank).print_png(io.BytesIO())
 
 
 def _drawn(recording: str, figure: int, path: str) -> str:
