@@ -14,6 +14,7 @@ from grouser.contact.soil import types as t
 from grouser.terrain.ground import natural
 
 REACH = 2  # nodes round a footprint that a step may have made steep
+GIVES, TAKES = 1, 8  # how a pair counts for its higher and for its lower node
 EAST, NORTH = 0, 1  # where the other node of a pair lies
 
 
@@ -24,6 +25,7 @@ def erosion_stages(name: str) -> SimpleNamespace:
     Ground, Options, Window = ty.ground.Arrays, ty.Options, ty.Window
     seen = wp.constant(real(0.1 * t.FAR))
     hold = wp.constant(real(laws.HOLD))
+    half = wp.constant(real(0.5))
 
     @wp.func
     def hold_node(g: Ground, win: Window, k: int):
@@ -85,8 +87,8 @@ def erosion_stages(name: str) -> SimpleNamespace:
         if o.soils.shape[0] > 1:
             if laws.erosion_flux(win.levels[n][0] - win.levels[k][0], pair_limit(g, o, win, k, n)) == real(0.0):
                 return pairs
-        win.steep[k] = win.steep[k] + 1
-        win.steep[n] = win.steep[n] + 1
+        win.steep[lower] = win.steep[lower] + TAKES
+        win.steep[k + n - lower] = win.steep[k + n - lower] + GIVES
         win.pairs[natural(2 * start + pairs)] = (((i << 15) + j) << 1) + side
         return pairs + 1
 
@@ -139,6 +141,13 @@ def erosion_stages(name: str) -> SimpleNamespace:
         return pairs
 
     @wp.func
+    def crowd(steep: int):
+        """Twice how many pairs a node shares its flow among: those it gives to or takes from, and half of the others."""
+        gives = steep % TAKES
+        takes = steep / TAKES
+        return gives + takes + wp.max(gives, takes)
+
+    @wp.func
     def hand_over(g: Ground, o: Options, win: Window, k: int, n: int):
         """What slides between two neighbours in a sweep, 000 eq. 11-12, at most the room below a body.
 
@@ -146,10 +155,10 @@ def erosion_stages(name: str) -> SimpleNamespace:
         higher, than it should be, in however many pairs it is.
         """
         difference = win.levels[n][0] - win.levels[k][0]
-        sharing = wp.max(win.steep[k], win.steep[n])
-        flow = laws.erosion_flux(difference, pair_limit(g, o, win, k, n)) / real(1 + sharing)
         lower = wp.where(difference > real(0.0), k, n)
-        room = room_below(win, lower) / real(win.steep[lower])
+        sharing = wp.max(crowd(win.steep[k]), crowd(win.steep[n]))
+        flow = laws.erosion_flux(difference, pair_limit(g, o, win, k, n)) / (real(1.0) + half * real(sharing))
+        room = room_below(win, lower) / real(win.steep[lower] / TAKES)
         flow = wp.clamp(flow, -room, room)
         win.flow[k] = win.flow[k] + flow
         win.flow[n] = win.flow[n] - flow
