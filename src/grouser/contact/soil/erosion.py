@@ -142,7 +142,7 @@ def erosion_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def crowd(steep: int):
-        """Twice how many pairs a node shares its flow among: those it gives to or takes from, and half of the others."""
+        """Twice how many pairs a node shares its flow among: all it gives to or takes from, half of the others."""
         gives = steep % TAKES
         takes = steep / TAKES
         return gives + takes + wp.max(gives, takes)
