@@ -1,8 +1,4 @@
-"""Kernels of convex contact: who may touch, and for pairs that do, forces at their points and sums to the bodies.
-
-coal says whether two solids touch and along which direction; the reference face, the clipped points and their depths
-are found here, since coal's patch lies in one plane with one depth.
-"""
+"""Kernels of convex contact: who may touch, and for pairs that do, forces at their points and sums to the bodies."""
 
 from functools import cache
 from types import SimpleNamespace
@@ -12,13 +8,11 @@ import warp as wp
 
 from grouser.contact import penalty
 from grouser.contact.convex import laws
-from grouser.contact.convex.clipping import clipping
+from grouser.contact.convex.patch import patches
 from grouser.contact.convex.types import (
     CANDIDATES,
     CONTACTS,
     CORNERS,
-    EDGE,
-    FACE,
     FREE,
     FULL,
     OVERFLOW,
@@ -26,23 +20,21 @@ from grouser.contact.convex.types import (
     SEEN,
     SLIPPING,
     STUCK,
-    VERTEX,
     convex_types,
 )
 
-SHALLOW = 1e-5  # [m] by which a contact may be deeper than the part has moved
 ALIKE = 0.99  # cosine between normals of contacts of one part that share their stick state
 
 
 @cache
 def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespace:
     """Kernels for one float type and one point law."""
-    ty, geometry = convex_types(name), clipping(name)
+    ty, where = convex_types(name), patches(name)
     p = ty.precision
     real, vec3, vec6, mat33, mat66, quat = p.real, p.vec3, p.vec6, p.mat33, p.mat66, p.quat
     Solids, Places, Found, Sticks, Contacts = ty.Solids, ty.Places, ty.Found, ty.Sticks, ty.Contacts
-    Felt, Meeting = ty.Felt, ty.Meeting
-    reference, cut, clip, quadrature = geometry.reference, geometry.cut, geometry.clip, geometry.quadrature
+    Felt = ty.Felt
+    place_of, meeting, velocity_at, patch = where.place_of, where.meeting, where.velocity_at, where.patch
     module = wp.get_module(f"grouser.contact.convex.{name}.{law.key}")
     module.options["enable_backward"] = False
 
@@ -129,15 +121,6 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
             found.guess[k] = guess
 
     @wp.func
-    def place_of(s: Solids, places: Places, solid: int, ahead: bool):
-        """Pose of a solid: the course stands, parts that meet it are ahead."""
-        if solid >= s.parts:
-            return vec3(), wp.identity(n=3, dtype=real)
-        if ahead:
-            return places.ahead_position[solid], places.ahead_rotation[solid]
-        return places.position[solid], places.rotation[solid]
-
-    @wp.func
     def stick_of(s: Solids, sticks: Sticks, a: int, b: int, x: vec3, R: mat33, normal: vec3, centre: vec3, area: real):
         """State a contact begins the step with, at `centre`: its own or that of a contact across a seam.
 
@@ -195,113 +178,6 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
     @wp.func
     def wrench(force: vec3, moment: vec3):
         return vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
-
-    @wp.func
-    def meeting(s: Solids, places: Places, a: int, b: int):
-        """Poses and velocities of two solids: at the end of the step against the course, now against a part."""
-        q = Meeting()
-        q.a = a
-        q.b = b
-        q.ground = b >= s.parts
-        xa, Ra = place_of(s, places, a, q.ground)
-        xb, Rb = place_of(s, places, b, False)
-        q.xa = xa
-        q.Ra = Ra
-        q.xb = xb
-        q.Rb = Rb
-        q.va = places.velocity[a]
-        q.wa = places.spin[a]
-        if q.ground:
-            q.now = s.step[0]
-        else:
-            q.vb = places.velocity[b]
-            q.wb = places.spin[b]
-        return q
-
-    @wp.func
-    def velocity_at(q: Meeting, x: vec3):
-        """Velocity of a against b at a place."""
-        return q.va + wp.cross(q.wa, x - q.xa) - q.vb - wp.cross(q.wb, x - q.xb)
-
-    @wp.func
-    def clipped(s: Solids, e: Contacts, q: Meeting, face: int, of_part: int):
-        """The polygon of a contact in its room, and the plane depths are measured from."""
-        side = int(0)
-        count = int(0)
-        if of_part == 1:
-            side, count = clip(s, e, face, q.a, q.xa, q.Ra, q.b, q.xb, q.Rb, -q.n)
-            q.origin = q.xa + q.Ra * s.vertex[s.corner[s.first_corner[face]]]
-            q.steep = -(q.Ra * s.normal[face])
-            q.steep = q.steep / wp.dot(q.steep, q.n)
-        else:
-            side, count = clip(s, e, face, q.b, q.xb, q.Rb, q.a, q.xa, q.Ra, q.n)
-            q.origin = q.xb + q.Rb * s.vertex[s.corner[s.first_corner[face]]]
-            q.steep = q.Rb * s.normal[face]
-            q.steep = -q.steep / wp.dot(q.steep, q.n)
-        return q, side, count
-
-    @wp.func
-    def patch(s: Solids, found: Found, old: Sticks, e: Contacts, q: Meeting, k: int, slot: int):
-        """Reference face, clipped corners with their depths, points with their areas; no points: no contact."""
-        zero = real(0.0)
-        most = found.reach[k] + real(SHALLOW)  # a part goes no deeper in a step than it moves
-        for j in range(old.count[0]):
-            if old.pair[j, 0] == q.a:
-                most = wp.max(most, old.deepest[j] + found.reach[k] + real(SHALLOW))
-        face, of_part, crossing, n, deepest = reference(
-            s, q.a, q.b, q.xa, q.Ra, q.xb, q.Rb, -found.normal[k], found.distance[k], most
-        )
-        if face < 0:
-            return q
-        q.n = n
-        q.deepest = deepest
-        q, side, count = clipped(s, e, q, face, of_part)
-        first_corner = e.first_corner[slot]
-        corners = int(0)
-        for i in range(count):
-            x = e.polygon[side, i]
-            depth = wp.dot(x - q.origin, q.steep)
-            if depth > zero and first_corner + corners < e.depth.shape[0]:
-                e.corner[first_corner + corners] = x
-                e.depth[first_corner + corners] = depth
-                corners += 1
-        held_on = zero  # time back to the depth that bounds the contact: what leaves is held as long as it is in now
-        if corners == 0 and deepest <= zero:
-            held_on = q.now
-        q.kind = FACE
-        if crossing == 1 or corners == 2:
-            q.kind = EDGE
-        elif corners == 1:
-            q.kind = VERTEX
-        points = int(0)
-        if count >= 3:
-            # what is out of the other is cut off, by the depth that bounds the contact: linear in place
-            gradient = q.steep + held_on * wp.cross(n, q.wa - q.wb)
-            level = held_on * wp.dot(velocity_at(q, vec3()), n) - wp.dot(q.origin, q.steep)
-            size2 = wp.dot(gradient, gradient)
-            side, count = cut(e, side, count, (-level / size2) * gradient, gradient, 1)
-            if count >= 3:
-                points = quadrature(e, side, count, q.first, n, s.material.spread)
-                if points == 0:
-                    found.counts[OVERFLOW] = 1
-                    return q
-        if points == 0:  # corners or edges that only just meet
-            x = found.point[k]
-            bound = deepest + held_on * wp.dot(velocity_at(q, x), n)
-            if bound <= zero or found.distance[k] > zero or q.first >= e.area.shape[0]:
-                return q
-            e.at[q.first] = x
-            e.area[q.first] = real(0.25) * real(wp.pi) * s.material.spread * s.material.spread
-            points = 1
-            q.kind = EDGE
-            q.origin = x - (deepest / wp.dot(q.steep, q.steep)) * q.steep
-            if corners == 0 and deepest > zero and first_corner < e.depth.shape[0]:
-                e.corner[first_corner] = x
-                e.depth[first_corner] = deepest
-                corners = 1
-        q.points = points
-        q.corners = corners
-        return q
 
     @wp.func
     def touching(
