@@ -6,6 +6,7 @@ import pytest
 
 from grouser.contact.soil import SoilModule
 from grouser.errors import InputError, RunStopped
+from grouser.recording import Recording, RecordingWriter
 from grouser.simulation import Simulation
 from tests.engine.fakes import LawModule, constant, free_body, spring
 from tests.simulation.beds import bed, tread
@@ -164,6 +165,16 @@ def test_steps_are_counted_and_a_wrong_count_moves_nothing(count):
 def test_a_run_of_no_length_is_refused(duration, rate):
     with pytest.raises(InputError, match=r"(duration|rate) = .*: allowed is a finite number"):
         Simulation(free_body(), step=H).run(duration, rate=rate)
+
+
+def test_a_recording_goes_on_over_several_runs(tmp_path):
+    sim = Simulation(free_body(), step=H)
+    header = {"scenario": "free", "metrics": [], "figures": []}
+    with RecordingWriter(tmp_path / "runs.h5", header, sim.channels()) as writer:
+        for _ in range(3):
+            sim.run(0.1, writer=writer)
+    with Recording(tmp_path / "runs.h5") as recording:
+        np.testing.assert_allclose(recording.time, np.arange(31) * 0.01)
 
 
 def test_a_fatal_code_stops_and_another_is_said_once():

@@ -141,6 +141,11 @@ class RecordingWriter:
         """Frames appended so far."""
         return self._frames
 
+    @property
+    def last_time(self) -> float:
+        """[s] of the last frame; minus infinity before the first."""
+        return self._last_time
+
     def append(self, time: float) -> None:
         """Take one frame: every channel is read now."""
         if not time > self._last_time:

@@ -333,7 +333,8 @@ class Simulation:
             k = 0
             while True:
                 if writer is not None and k % every == 0:
-                    writer.append(self.time)
+                    if writer.last_time != self.time:  # a run that went before ended with it
+                        writer.append(self.time)
                     if self.ground is not None and k % tiles_every == 0:
                         self._record_tiles(writer)
                 if k == total:
