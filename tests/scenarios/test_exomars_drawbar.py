@@ -34,6 +34,8 @@ def recorded(**changes: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         run = grouser.run("exomars-drawbar", changes, out=Path(folder) / "out", report=False)
         with grouser.Recording(run.recording) as recording:
             values = {name: np.array(recording.time if name == "time" else recording[name]) for name in CHANNELS}
+            pose = np.array(recording["body/pose"])[:, recording.channel_info("body/pose").labels.index("chassis")]
+            values["yaw"] = 2 * np.arctan2(pose[:, 5], pose[:, 6])  # quaternion xyzw
             values["drives"] = np.array(recording["joint/velocity"][:, _drives(recording)])
         return {**run.metrics, "missed": run.missed, "notes": run.notes}, values
 
@@ -97,6 +99,14 @@ def test_the_step_follows_the_speed():
     assert built(speed=0.05)[1].step_size * 0.05 == pytest.approx(drawbar.LARGEST_TRAVEL)
 
 
+@pytest.mark.parametrize("changes", [{}, {"spacing": 0.02}, {"rover.wheel_width": 0.1, "rover.track": 1.207}], ids=str)
+def test_no_row_of_nodes_lies_at_the_edge_of_a_wheel(changes):
+    settings, sim = built(**changes)
+    p, first = settings.parameters, sim.ground.elevation.origin[1]
+    for edge in (side * (p.track + way * p.wheel_width) / 2 for side in (-1, 1) for way in (-1, 1)):
+        assert abs(math.remainder(edge - first, settings.spacing)) > 0.1 * settings.spacing
+
+
 def test_more_than_the_motors_do_is_refused():
     with pytest.raises(InputError, match=r"speed = 0.1 m/s: allowed is at most 0.0712 m/s"):
         built(speed=0.1)
@@ -155,6 +165,12 @@ def test_energy_is_torque_times_spin(short):
     work = float(np.sum((power[1:] + power[:-1]) / 2 * np.diff(values["time"])))
     assert metrics["energy_J"] == pytest.approx(work, rel=WORK)
     assert np.abs(values["wheel/torque"]).max() <= exomars.ExoMars.drive_torque
+
+
+def test_the_rover_goes_straight(short):
+    """With nodes right at the edges of the wheels it has turned by more than 0.1 mrad, and pulls less ever after."""
+    _, values = short
+    assert abs(values["yaw"][-1]) < 6e-5
 
 
 def test_left_and_right_go_alike(short):
