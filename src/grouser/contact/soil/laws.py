@@ -13,6 +13,7 @@ STUCK_SPEED = 1e-3  # [m/s] of slip below which soil is stuck (assumed)
 SUDDEN = 0.2  # [m/s^2] by which a step may change the acceleration of a body at rest or in steady motion (assumed)
 STEADY = 1e-3  # of the speed, change in a step below which a body moves steadily (assumed)
 HOLD = 0.05  # cells: soil this close below a body does not slide under it, shear ends this far above the soil
+FALLING = 2e-3  # [s] within which a body reaches soil that takes no more spoil, or the step if longer (assumed)
 EROSION_BAND = 0.005  # of the slope; half of what a slope may exceed the friction angle by
 EROSION_REST = 0.9  # of the slope, where sliding ends (assumed: sand rests some 2.5 degrees below where it starts)
 ROLLING = 0.1  # rim over travel speed above which the rim says where "ahead" is, below it the travel does

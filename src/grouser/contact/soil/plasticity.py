@@ -21,6 +21,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     seen = wp.constant(real(0.1 * t.FAR))
     tile = wp.constant(TILE)
     hold = wp.constant(real(laws.HOLD))
+    falling = wp.constant(real(laws.FALLING))
     tiny = wp.constant(real(1.0e-30))
 
     @wp.func
@@ -44,8 +45,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         """Mark a node in contact and find what of its sinkage is beyond the elastic trial; 003 eq. 10.
 
         2 in contact, 1 less than a cell above the soil, 0 elsewhere. Soil the body almost touches, or falls on in the
-        next step, is held: spoil put there would stand in the body and brake it. None is put either where the body
-        may press between nodes: it would lift a body that rocks.
+        next step, is held: spoil put there would stand in the body and brake it. None is put either on what the body
+        falls on within FALLING, whatever the step, or where it may press between nodes: it would lift a body that rocks.
         """
         z = win.under[k]
         if z >= seen or win.mark[k] == t.BARE_NODE:
@@ -57,7 +58,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
             fall = wp.max(-win.motion[world * b.rows.shape[0] + body, 0][2], real(0.0))
             if u > -hold * g.spacing - o.step[0] * fall:
                 win.mark[k] = t.HELD
-            elif u > -bow_below(win, k):
+            elif u > -wp.max(hold * g.spacing + falling * fall, bow_below(win, k)):
                 win.mark[k] = t.CLOSE
             return 1
         win.mark[k] = t.CONTACT
