@@ -46,7 +46,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
         2 in contact, 1 less than a cell above the soil, 0 elsewhere. Soil the body almost touches, or falls on in the
         next step, is held: spoil put there would stand in the body and brake it. None is put either on what the body
-        falls on within FALLING, whatever the step, or where it may press between nodes, which would lift one that rocks.
+        falls on within FALLING, whatever the step, or where it may press between nodes: that would lift one that rocks.
         """
         z = win.under[k]
         if z >= seen or win.mark[k] == t.BARE_NODE:
