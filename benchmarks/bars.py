@@ -89,7 +89,7 @@ def volume_table() -> str:
             limit = grouser.soil(soil).slope_limit
             over = (percent(max(kept / limit - 1, 0.0), 2) for kept in m["kept"])
             rows.append((soil, f"{slip:g}", f"{m['volume_error_rel']:.1e}", *over))
-    return table(("soil", "slip", "volume error", "slope over tan φ, behind the wheel", "beside it, rolling"), rows)
+    return table(("soil", "slip", "volume error", "slope over tan φ, behind the wheel", "anywhere but below it"), rows)
 
 
 STEP_CASES = (("dry-sand", 0.3, 0.05), ("dry-sand", 0.3, 0.1), ("sandy-loam", 0.3, 0.1), ("dry-sand", 1.0, 0.1))
