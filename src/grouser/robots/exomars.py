@@ -6,6 +6,7 @@ the Rosalind Franklin rover; "public" marks figures ESA has published for that r
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import mujoco
@@ -213,3 +214,14 @@ def _give_box_inertia(body, mass: float, size: tuple[float, float, float], centr
 def _left(side: str) -> int:
     """1 on the left, -1 on the right."""
     return 1 if side[0] == "l" else -1
+
+
+def first_row(p: ExoMars, start: float, spacing: float) -> float:
+    """[m] less than a cell below `start`: a place of the first row of nodes such that no row is near a wheel's edge.
+
+    A node right at the edge of a wheel that sways by micrometres is in its rut and beside it by turns; soil slides in
+    and is pressed down again, which costs pull.
+    """
+    edges = [side * (p.track + way * p.wheel_width) / 2 for side in (-1, 1) for way in (-1, 1)]
+    shifts = [start - spacing * eighth / 8 for eighth in range(8)]
+    return max(shifts, key=lambda row: round(min(abs(math.remainder(edge - row, spacing)) for edge in edges), 9))

@@ -8,7 +8,6 @@ rest of the soil (terrain/soils.yaml), the rover's data (robots/exomars.py), the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import mujoco
@@ -136,20 +135,9 @@ def _ground(s: ExoMarsDrawbar, p: ExoMars) -> Ground:
     """Flat, as far as the rims can roll."""
     around = p.wheel_radius + p.grouser_height + MARGIN
     size = (p.front_x - p.rear_x + s.speed * s.duration + 2 * around, p.track + p.wheel_width + 2 * MARGIN)
-    edges = [(p.track + side * p.wheel_width) / 2 for side in (-1, 1)]
-    right = first_row(-size[1] / 2, [*edges, *(-edge for edge in edges)], s.spacing)
+    right = exomars.first_row(p, -size[1] / 2, s.spacing)
     terrain = flat(size=size, spacing=min(size) / 8, origin=(p.rear_x - around, right))
     return Ground(terrain, s.chosen_soil(), s.spacing, dtype=s.dtype)
-
-
-def first_row(start: float, edges: Sequence[float], spacing: float) -> float:
-    """[m] less than a cell below `start`: a place of the first row of nodes such that no row is near an edge.
-
-    A node right at the edge of a wheel that sways by micrometres is in its rut and beside it by turns; soil slides in
-    and is pressed down again, which costs pull.
-    """
-    shifts = [start - spacing * eighth / 8 for eighth in range(8)]
-    return max(shifts, key=lambda row: round(min(abs(math.remainder(edge - row, spacing)) for edge in edges), 9))
 
 
 def _add_spring(spec: mujoco.MjSpec, s: ExoMarsDrawbar, p: ExoMars) -> None:

@@ -274,7 +274,8 @@ def build(s: Gradeability) -> Simulation:
     behind = BEHIND - p.rear_x + p.wheel_radius
     ahead = AHEAD + p.front_x + p.wheel_radius + s.speed * (s.trial_time - SETTLING) / (1 - 0.2)
     size = (behind + ahead, s.count * lane)
-    terrain = flat(size=size, spacing=min(size) / 8, origin=(-behind, -lane / 2))
+    right = exomars.first_row(p, -lane / 2, s.spacing)  # in every lane, where they are whole cells apart
+    terrain = flat(size=size, spacing=min(size) / 8, origin=(-behind, right))
     ground = Ground(terrain, s.chosen_soil(), s.spacing)
     surface = exomars.wheel_surface(p)
     module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion))
