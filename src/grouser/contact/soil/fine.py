@@ -35,6 +35,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     dig_node, blocks_along = s.dig_node, s.blocks_along
     pile_up, sink_node, scatter_node, shear_node = s.pile_up, s.sink_node, s.scatter_node, s.shear_node
+    stamp_tiles = s.stamp_tiles
     erode = erosion_stages(name).erode
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
@@ -314,12 +315,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
         if win.box[slot, t.CHANGED] == 1:
             for k in range(3):
                 win.tally[slot, k] = win.tally[slot, k] + win.step_tally[slot, k]
-            r0 = win.box[slot, t.ROW0]
-            c0 = win.box[slot, t.COLUMN0]
-            for i in range(r0 / tile, (r0 + win.box[slot, t.ROWS] - 1) / tile + 1):
-                for j in range(c0 / tile, (c0 + win.box[slot, t.COLUMNS] - 1) / tile + 1):
-                    index = g.table[world, i, j]
-                    g.stamp[world, index] = g.stamp[world, index] + 1
+            stamp_tiles(g, o, win, world, slot)
         if status_out[world, body] == t.FINE and contacts > 0:
             status_out[world, body] = roughness(o, win, slot)
 

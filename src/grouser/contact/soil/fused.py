@@ -37,6 +37,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
     dig_node, blocks_along = s.dig_node, s.blocks_along
     pile_up, sink_node, scatter_node, shear_node = s.pile_up, s.sink_node, s.scatter_node, s.shear_node
+    changed_box, stamp_tiles = s.changed_box, s.stamp_tiles
     erode = erosion_stages(name).erode
     predict_node, loaded, node_force, assemble = w.predict_node, w.loaded, w.node_force, w.assemble
     chunk = wp.constant(CHUNK)
@@ -306,15 +307,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
         """What changed into its tiles: the footprint with its border, and what slid."""
         r0 = win.box[slot, t.ROW0]
         c0 = win.box[slot, t.COLUMN0]
-        i0 = wp.max(wp.min(win.box[slot, t.NEAR] - 1, win.box[slot, t.MOVED_BOX]), 0)
-        i1 = wp.min(wp.max(win.box[slot, t.NEAR + 1] + 1, win.box[slot, t.MOVED_BOX + 1]), win.box[slot, t.ROWS] - 1)
-        j0 = wp.max(wp.min(win.box[slot, t.NEAR + 2] - 1, win.box[slot, t.MOVED_BOX + 2]), 0)
-        j1 = wp.min(wp.max(win.box[slot, t.NEAR + 3] + 1, win.box[slot, t.MOVED_BOX + 3]), win.box[slot, t.COLUMNS] - 1)
-        if o.node_shear == 1:
-            i0 = int(0)
-            i1 = win.box[slot, t.ROWS] - 1
-            j0 = int(0)
-            j1 = win.box[slot, t.COLUMNS] - 1
+        i0, i1, j0, j1 = changed_box(o, win, slot)
         moved = real(0.0)
         for i in range(r0 + i0, r0 + i1 + 1):
             k0 = (slot * win.side + i - r0) * win.side - c0
@@ -323,10 +316,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 for j in range(wp.max(c0 + j0, tj * tile), wp.min(c0 + j1 + 1, tj * tile + tile)):
                     moved += scatter_node(g, win, world, index, i, j, k0 + j)
         win.tally[slot, t.MOVED] = win.tally[slot, t.MOVED] + moved
-        for i in range(r0 / tile, (r0 + win.box[slot, t.ROWS] - 1) / tile + 1):
-            for j in range(c0 / tile, (c0 + win.box[slot, t.COLUMNS] - 1) / tile + 1):
-                index = g.table[world, i, j]
-                g.stamp[world, index] = g.stamp[world, index] + 1
+        stamp_tiles(g, o, win, world, slot)
         win.box[slot, t.SEEN] = written(g, win, world, slot)
 
     @wp.kernel(module=module)

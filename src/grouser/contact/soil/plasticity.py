@@ -318,6 +318,30 @@ def plasticity_stages(name: str) -> SimpleNamespace:
             win.levels[k] = laws.cover(win.levels[k], -win.dug[k], o.loose)
 
     @wp.func
+    def changed_box(o: Options, win: Window, slot: int):
+        """Rows and columns of the window that a step may have changed: the footprint with its border, what slid."""
+        last_row = win.box[slot, t.ROWS] - 1
+        last_column = win.box[slot, t.COLUMNS] - 1
+        if o.node_shear == 1:
+            return 0, last_row, 0, last_column
+        i0 = wp.max(wp.min(win.box[slot, t.NEAR] - 1, win.box[slot, t.MOVED_BOX]), 0)
+        i1 = wp.min(wp.max(win.box[slot, t.NEAR + 1] + 1, win.box[slot, t.MOVED_BOX + 1]), last_row)
+        j0 = wp.max(wp.min(win.box[slot, t.NEAR + 2] - 1, win.box[slot, t.MOVED_BOX + 2]), 0)
+        j1 = wp.min(wp.max(win.box[slot, t.NEAR + 3] + 1, win.box[slot, t.MOVED_BOX + 3]), last_column)
+        return i0, i1, j0, j1
+
+    @wp.func
+    def stamp_tiles(g: Ground, o: Options, win: Window, world: int, slot: int):
+        """Count a write to the tiles that a step may have changed."""
+        i0, i1, j0, j1 = changed_box(o, win, slot)
+        r0 = win.box[slot, t.ROW0]
+        c0 = win.box[slot, t.COLUMN0]
+        for i in range((r0 + i0) / tile, (r0 + i1) / tile + 1):
+            for j in range((c0 + j0) / tile, (c0 + j1) / tile + 1):
+                index = g.table[world, i, j]
+                g.stamp[world, index] = g.stamp[world, index] + 1
+
+    @wp.func
     def scatter_node(g: Ground, win: Window, world: int, index: int, row: int, column: int, k: int):
         """Copy a node back into its tile; returns how much its surface moved [m]."""
         levels = win.levels[k]
@@ -331,5 +355,5 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         touch_node=touch_node, shear_vertex=shear_vertex, shear_node=shear_node, mark_border=mark_border,
         gather_spoil=gather_spoil, blocks_along=blocks_along, dig_node=dig_node, border_weights=border_weights,
         share_out=share_out, centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node,
-        scatter_node=scatter_node,
+        scatter_node=scatter_node, changed_box=changed_box, stamp_tiles=stamp_tiles,
     )  # fmt: skip
