@@ -1,9 +1,13 @@
-"""Robots for the tests: those of Gymnasium, which were not written for Grouser, and small ones written here."""
+"""Robots for the tests, of Gymnasium (not written for Grouser) and small ones, and what is asked of all of them."""
 
 from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+
+import pytest
+
+from grouser import InputError, on_soil
 
 G = 9.81
 
@@ -39,3 +43,26 @@ def ball(height: float = 0.12, world: str = "", more: str = "", mass: float = 8.
     """A free ball named `ball`, as MJCF."""
     return f"""<mujoco model="ball"><worldbody>{world}<body name="ball" pos="0 0 {height}"><freejoint/>
         <geom name="ball" size="{radius}" mass="{mass}"/></body></worldbody>{more}</mujoco>"""
+
+
+def refusal(*arguments, **options) -> str:
+    with pytest.raises(InputError) as caught:
+        on_soil(*arguments, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def notes(sim, word: str) -> list[str]:
+    return [note for note in sim.notes if word in note]
+
+
+def lowest(sim, name: str) -> float:
+    body, surface = sim.data.body(name), sim.soil.surfaces[name]
+    return float((surface.vertices @ body.xmat.reshape(3, 3).T + body.xpos)[:, 2].min())
+
+
+def urdf(folder: Path, text: str, name: str = "robot.urdf") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
