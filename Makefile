@@ -8,15 +8,16 @@ GPU_PYTHON ?= $(BIN)/python
 UV := $(BIN)/uv
 COMMANDS := grouser.cli, grouser.commands.draughtsmen, grouser.scenarios.exomars_drawbar, matplotlib.figure, rich.table
 LOCKED := $(UV) pip install --quiet --python $(BIN)/python
-CALM := -m "not long and not batch and not browser and not gpu"
+CALM := -m "not long and not batch and not browser and not nightly and not gpu"
 
-.PHONY: help setup demo test test-all browser lint bench gpu-test warm lock wheel clean
+.PHONY: help setup demo test test-all nightly browser lint bench gpu-test warm lock wheel clean
 
 help:
 	@echo "make setup     environment in $(VENV), from requirements.lock"
 	@echo "make demo      run the main job into demo/ (DEMO=NAME for another scenario)"
 	@echo "make test      the tests, in minutes"
 	@echo "make test-all  the long, batch and browser tests"
+	@echo "make nightly   campaigns of cases too long for the above, and coverage"
 	@echo "make lint      ruff, import-linter, pyright"
 	@echo "make bench     benchmarks (NAME=CASE for one)"
 	@echo "make gpu-test  CUDA against CPU; needs an NVIDIA GPU"
@@ -74,6 +75,12 @@ browser:
 test-all: warm browser
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "long or batch or browser" \
 	  || { status=$$?; test $$status -eq 5 && echo "no long, batch or browser tests"; }
+
+# What takes longer than a change may wait for: campaigns of random cases, then how much of the code the tests reach.
+nightly: warm
+	@$(BIN)/python -m pytest -n 2 -m nightly \
+	  || { status=$$?; test $$status -eq 5 && echo "no nightly tests"; }
+	$(BIN)/python -m pytest -n 2 $(CALM) -q --cov=grouser --cov-report=term:skip-covered
 
 lint: setup
 	$(BIN)/ruff check .
