@@ -1,7 +1,7 @@
 """Drawbar pull of the ExoMars-class rover: `python benchmarks/drawbar_sensitivity.py [--write]`.
 
 The scenario exomars-drawbar as it stands, and with friction angle, cohesion and shear modulus of the soil changed one
-at a time: 000_03880735ba32ca08.txt Fig. 17 does not give them. The last row shows how much a change does that should
+at a time: Krenn and Hirzinger 2009, Fig. 17 does not give them. The last row shows how much a change does that should
 not matter.
 """
 

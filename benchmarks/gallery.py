@@ -32,33 +32,30 @@ METRICS = 16  # shown of each
 
 @dataclass(frozen=True)
 class Entry:
-    """How a scenario is shown: settings, camera, when, what the paper has, what Grouser draws."""
+    """How a scenario is shown: settings, camera, when, what Grouser draws."""
 
     options: tuple[str, ...] = ()
     camera: str = "follow"
     share: float = 0.9  # of the run, for the picture
     field: str = "sinkage"
-    paper: str = ""  # figure
     figure: str = ""  # in docs/figures
     forces: bool = True
 
 
 ENTRIES = {
-    "bulldozer-ditch": Entry(paper="002 Fig. 15, 16"),
+    "bulldozer-ditch": Entry(),
     "bulldozer-drawbar": Entry(),
-    "bulldozer-turn": Entry(paper="002 section 5"),
-    "docking-olev": Entry(paper="000 Fig. 9-11", figure="docking-forces.png"),
-    "exomars-drawbar": Entry(paper="000 Fig. 17, 18, 20", figure="drawbar-pull.png"),
-    "exomars-gradeability": Entry(
-        ("trials=2", "climb=8", "window=5"), paper="000 Fig. 19", figure="gradeability-slip.png"
-    ),
-    "multi-pass": Entry(paper="003 Fig. 12-14", figure="multi-pass-forces.png", camera="follow"),
-    "plate-sinkage": Entry(paper="000 eq. 3", camera="wheel"),
-    "robot": Entry(paper="", figure="robot-soil.png"),
-    "rocks-and-sand": Entry(("time=20",), paper="000 Fig. 21", figure="rocks-and-sand-soil.png"),
+    "bulldozer-turn": Entry(),
+    "docking-olev": Entry(figure="docking-forces.png"),
+    "exomars-drawbar": Entry(figure="drawbar-pull.png"),
+    "exomars-gradeability": Entry(("trials=2", "climb=8", "window=5"), figure="gradeability-slip.png"),
+    "multi-pass": Entry(figure="multi-pass-forces.png", camera="follow"),
+    "plate-sinkage": Entry(camera="wheel"),
+    "robot": Entry(figure="robot-soil.png"),
+    "rocks-and-sand": Entry(("time=20",), figure="rocks-and-sand-soil.png"),
     "rover-course": Entry(("waypoints=[[0,0],[0.8,0],[1.6,0.3]]",), figure="rover-course.png"),
-    "single-wheel": Entry(("slip=0.4",), camera="wheel", paper="003 section 2.2", figure="single-wheel.png"),
-    "viking-rocks": Entry(("time=40",), paper="003 Fig. 9-11", figure="viking-drive-torque.png"),
+    "single-wheel": Entry(("slip=0.4",), camera="wheel", figure="single-wheel.png"),
+    "viking-rocks": Entry(("time=40",), figure="viking-drive-torque.png"),
 }
 
 
@@ -88,7 +85,6 @@ def section(name: str, entry: Entry, summary: dict[str, Any]) -> str:
     described = scenario(name)
     command = f"grouser run {name}" + "".join(f" --set '{option}'" for option in entry.options)
     figure = f"\n\n[Grouser's figure](figures/{entry.figure})" if entry.figure else ""
-    paper = f"; in the paper: {entry.paper}" if entry.paper else ""
     rows = [
         (f"`{metric}`", f"{value_text(told['value'])} {unit_text(told['unit'])}".strip(), expectation_text(told))
         for metric, told in summary["metrics"].items()
@@ -96,7 +92,7 @@ def section(name: str, entry: Entry, summary: dict[str, Any]) -> str:
     ][:METRICS]
     numbers = table(("metric", "value", "expected"), rows) if rows else ""
     return (
-        f"{described.summary[0].upper()}{described.summary[1:]} ({described.source}){paper}.\n\n"
+        f"{described.summary[0].upper()}{described.summary[1:]} ({described.source}).\n\n"
         f"![{name}](gallery/{name}.png) ![{name}, a clip](gallery/{name}.gif)\n\n"
         f"```\n{command}\n```\n\n{numbers}{figure}"
     )

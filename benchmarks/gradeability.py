@@ -1,4 +1,4 @@
-"""Slopes a rover climbs (000_03880735ba32ca08.txt Fig. 19): `python benchmarks/gradeability.py [--write]`."""
+"""Slopes a rover climbs (Krenn and Hirzinger 2009, Fig. 19): `python benchmarks/gradeability.py [--write]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wheels in the tracks of others, 003_7975400cf393bbef.txt Fig. 12-14: `python benchmarks/multi_pass.py [--write]`."""
+"""Wheels in the tracks of others, Krenn et al. 2008, Fig. 12-14: `python benchmarks/multi_pass.py [--write]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A rover on rocks, on rocks and sand (003 Fig. 9-11, 000 Fig. 21): `python benchmarks/rocks.py [--write|--picture]`.
+"""A rover on rocks, on rocks and sand (Krenn et al. 2008, Fig. 9-11, Krenn and Hirzinger 2009, Fig. 21): `python
+benchmarks/rocks.py [--write|--picture]`.
 
 `--picture` renders the rock field and needs OpenGL (MUJOCO_GL=egl or osmesa).
 """

@@ -1,4 +1,4 @@
-"""The rough-terrain vehicle: VIVI with CDTA and battery on waves, recorded (001; issue bars)."""
+"""The rough-terrain vehicle: VIVI with CDTA and battery on waves, recorded (Morrot et al.; issue bars)."""
 
 from __future__ import annotations
 

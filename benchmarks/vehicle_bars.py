@@ -1,4 +1,4 @@
-"""The vehicle against 001_ac5d14c10b944e50.txt sections 4 and 5: `python benchmarks/vehicle_bars.py [--write]`."""
+"""The vehicle against Morrot et al., sections 4 and 5: `python benchmarks/vehicle_bars.py [--write]`."""
 
 from __future__ import annotations
 

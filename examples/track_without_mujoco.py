@@ -1,6 +1,6 @@
 """Two tracks under a hull that SciPy integrates: the super-component in a multibody code of one's own, without MuJoCo.
 
-002_944467554e7a011a.txt claims that a track modelled as a super-component plugs into any multibody code. All it asks
+Omar 2014 claims that a track modelled as a super-component plugs into any multibody code. All it asks
 for: arrays with pose and velocity of the bodies that carry wheels, and an array to put their wrenches into. Here the
 code is a rigid hull in 13 numbers and scipy.integrate.solve_ivp; sprockets turn at a given speed.
 

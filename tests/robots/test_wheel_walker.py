@@ -302,7 +302,7 @@ def test_least_friction_at_a_wall(side):
 
 
 def test_limits_say_what_the_paper_warns_of():
-    """004: too light or wrongly geared steps on the flat; too heavy or without grip never steps."""
+    """Stadukhin 2016: too light or wrongly geared steps on the flat; too heavy or without grip never steps."""
     p, light = WheelWalker(), WheelWalker(mass=20.0)
     loaded = 150.0 * p.wheel_radius / (4 * p.ratio)  # [N m] of each motor that drags 150 N
     assert balance.flat_limit(light) < loaded < 0.6 * balance.flat_limit(p)

@@ -26,7 +26,8 @@ SHORT = {
 AS_NEW = (
     1e-9  # [m] rounding of places some metres apart, grown over half a second; later it decides when a node touches
 )
-INCLINED = 0.06  # of slip: on an inclined grid depth and the parts of 000 eq. 6-8 count vertically, not square to it
+# of slip: on an inclined grid depth and Krenn and Hirzinger 2009, eq. 6-8 count vertically, not square to it
+INCLINED = 0.06
 PHI = 30.0  # [deg] friction of the soil: no rover climbs more
 PERIODS = 20.0  # [s] of the comparison with an inclined grid
 

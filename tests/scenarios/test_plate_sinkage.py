@@ -48,7 +48,7 @@ def test_size_and_edges_between_nodes_do_not_matter(tmp_path, length, width, spa
     ids=str,
 )
 def test_a_plate_pressed_straight_down_only_compacts(tmp_path, changes):
-    """All of its displacement is sinkage (000 eq. 6), so neither the compressed share nor the mound matters."""
+    """All of its displacement is sinkage (Krenn and Hirzinger 2009, eq. 6): share and mound do not matter."""
     held_to_the_bar(pressed(tmp_path, **changes), soil("dry-sand").n)
 
 

@@ -339,7 +339,10 @@ def test_loose_cover_bears_less_than_equation_29_to_the_letter():
 
 
 def test_pure_limits_pull_more_than_shear_that_builds_up():
-    """000 eq. 5 and 003 eq. 19 know no shear displacement; without cohesion there is less."""
+    """Krenn and Hirzinger 2009, eq. 5 and Krenn et al. 2008, eq. 19 know no shear displacement.
+
+    Without cohesion there is less.
+    """
     built_up, mohr, coulomb = (
         rolled(friction=law, compression=1.0) for law in ("shear-displacement", "mohr-coulomb", "coulomb")
     )

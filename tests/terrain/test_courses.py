@@ -83,7 +83,9 @@ def step_mesh(rows: int = 1):
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_patches_are_convex_solids_behind_the_surface(tmp_path, rows):
-    """Step and tread make one patch, as in Fig. 5 of 004; the surface is the solids' own, and nothing stands out."""
+    """Step and tread make one patch, as in Fig. 5 of Stadukhin 2016; the surface is the solids' own, and nothing stands
+    out.
+    """
     vertices, triangles = step_mesh(rows)
     course = from_mesh((vertices, triangles), method="patches", thickness=0.1, cache=tmp_path)
     a, b, c = (vertices[triangles[:, k]] for k in range(3))

@@ -26,7 +26,7 @@ from grouser.terrain.rocks import (
     rock_field,
 )
 
-TABLE_1 = {0.05: 2.0, 0.1: 1.7, 0.25: 0.8}  # [m]: [1/m^2], 003_7975400cf393bbef.txt
+TABLE_1 = {0.05: 2.0, 0.1: 1.7, 0.25: 0.8}  # [m]: [1/m^2], Krenn et al. 2008
 CHANCE = 1e-4  # of a right generator falling outside the bounds, for one seed and one count
 LAW = 1e-3  # of a table with 256 entries against the integrals it stands for
 ROUND_OFF = 1e-9  # of sums over hundreds of vertices

@@ -1,4 +1,4 @@
-"""The docking sequence of 000_03880735ba32ca08.txt section II as a state machine.
+"""The docking sequence of Krenn and Hirzinger 2009, section II as a state machine.
 
 Every transition is made by sensors: camera, distance sensors, contact switches, the boom's encoder, load cell and
 strain gauges, the crown's encoder and the force of its spindle. None is made by the clock.

@@ -19,7 +19,7 @@ class StepDrive:
     """All motors at one voltage from `start` [s] on until the hull has come to x = `goal` [m]; then they are shorted.
 
     `hold` closes the carriers' brakes ("brake": they cannot step) or locks them to the suns ("lock": they only step),
-    004_9efc820d43f2399a.txt on what such drives are given. `pull` [N] drags the hull back at the height of its hubs,
+    Stadukhin 2016 on what such drives are given. `pull` [N] drags the hull back at the height of its hubs,
     coming on over `rise_time` [s] after the start.
     """
 

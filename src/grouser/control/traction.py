@@ -1,6 +1,6 @@
 """Speed of a wheeled vehicle in the pitch plane: proportional with gravity compensation, and CDTA.
 
-001_ac5d14c10b944e50.txt section 3, after Silva et al. 2010. Both ask for the acceleration a = k (v_wanted - v) and the
+Morrot et al., section 3, after Silva et al. 2010. Both ask for the acceleration a = k (v_wanted - v) and the
 force m (a + g sin(pitch)) along the chassis; they differ in how wheels share it.
 """
 
@@ -137,12 +137,12 @@ class SpeedController:
 class Cdta(SpeedController):
     """CDTA: least sum of squared torques that gives the wanted force while every axle stays on the ground.
 
-    In chassis axes an axle with contact angle g gives E = F cos g - N sin g along and B = N cos g + F sin g up
-    (001 eq. 9-10). The loads B of a rigid chassis on springs follow from sum B = m f_z (accelerometer) and
-    sum x B + sum lever E = 0, so they are linear in the total force E. Bounds on F: motor torque T / r (001 prints
-    T r), the tyre's peak D at N, and no axle lighter than a share of its static load, neither by these statics nor by
-    its measured load; and the battery's power. Where not all that is wanted can be had, as much of it as can. Torques
-    also spin up wheels and rotors and overcome the drives' friction.
+    In chassis axes an axle with contact angle g gives E = F cos g - N sin g along and B = N cos g + F sin g up (Morrot
+    et al., eq. 9-10). The loads B of a rigid chassis on springs follow from sum B = m f_z (accelerometer) and sum x B +
+    sum lever E = 0, so they are linear in the total force E. Bounds on F: motor torque T / r (Morrot et al. prints T
+    r), the tyre's peak D at N, and no axle lighter than a share of its static load, neither by these statics nor by its
+    measured load; and the battery's power. Where not all that is wanted can be had, as much of it as can. Torques also
+    spin up wheels and rotors and overcome the drives' friction.
     """
 
     name = "cdta"

@@ -1,6 +1,6 @@
 """How the axles of a vehicle share a force along its chassis: CDTA as pure functions.
 
-001_ac5d14c10b944e50.txt section 3, after Silva et al. 2010; 001 eq. 9-10. Arrays are (axle,).
+Morrot et al., section 3, after Silva et al. 2010; Morrot et al., eq. 9-10. Arrays are (axle,).
 """
 
 import warp as wp

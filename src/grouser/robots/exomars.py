@@ -1,6 +1,6 @@
 """A rover of the ExoMars class: six driven and steered wheels on three bogies, two longitudinal and one transverse.
 
-x forward, y left, z up. The layout is that of 000_03880735ba32ca08.txt section III.E (kinematics of the bogies) and of
+x forward, y left, z up. The layout is that of Krenn and Hirzinger 2009, section III.E (kinematics of the bogies) and of
 the Rosalind Franklin rover; "public" marks figures ESA has published for that rover, "assumed" all others.
 """
 
@@ -49,7 +49,7 @@ class ExoMars:
     bogie_damping: float = 10.0  # [N m s/rad] of the pivots; assumed, it only calms free swinging
 
     wheel_radius: float = 0.1425  # [m] of the rim without grousers; public (diameter 285 mm)
-    wheel_width: float = 0.12  # [m]; public. 000 Fig. 17 has b = 0.1 m for an earlier design
+    wheel_width: float = 0.12  # [m]; public. Krenn and Hirzinger 2009, Fig. 17 has b = 0.1 m for an earlier design
     grouser_count: int = 12  # assumed, public pictures show about this
     grouser_height: float = 0.01  # [m]; assumed
     grouser_width: float = 0.004  # [m]; assumed

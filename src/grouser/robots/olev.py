@@ -1,6 +1,6 @@
 """SMART-OLEV, a servicer with a boom and a capture tool, and the client it docks to, a Spacebus-class satellite.
 
-000_03880735ba32ca08.txt section II names the parts; "paper" marks figures it gives, "public" those known of such
+Krenn and Hirzinger 2009, section II names the parts; "paper" marks figures it gives, "public" those known of such
 satellites, "assumed" all others. z is the docking axis, from the servicer to the client. Nothing collides in MuJoCo:
 contact of tool and nozzle, brackets and ring is that of force modules.
 """

@@ -27,7 +27,7 @@ POISSON = 0.3
 THICKNESS = 5e-4  # [m] of the elastic layer on either side (assumed)
 PAD_THICKNESS = 5e-3  # [m] (assumed)
 TRANSITION = 2e-5  # [m] of penetration over which damping comes in (assumed)
-SHARE = (1 - POISSON) / ((1 + POISSON) * (1 - 2 * POISSON))  # K / E, 003 eq. 2
+SHARE = (1 - POISSON) / ((1 + POISSON) * (1 - 2 * POISSON))  # K / E, Krenn et al. 2008, eq. 2
 SECTORS, REFINE = 12, 2  # elements round the axis, and parts of one at the border
 TOOL_AREA, CROWN_AREA, PAD_AREA = 8e-4, 4e-4, 2e-3  # [m^2] of contact at most, for the step limit
 
@@ -42,7 +42,7 @@ def layer(stiffness: float, damping_time: float, friction: float, thickness: flo
 
 
 def nozzle_contact(p: Olev, sectors: int = SECTORS, refine: int = REFINE) -> RevolutionContact:
-    """The three pairs of 000 section II.C; channels speak of the forces on the tool's side."""
+    """The three pairs of Krenn and Hirzinger 2009, section II.C; channels speak of the forces on the tool's side."""
     fine: dict[str, Any] = {"sectors": sectors, "refine": refine}
     metal = layer(p.contact_stiffness, p.contact_damping_time, p.contact_friction, THICKNESS, "metal")
     nozzle = RevolutionBody(

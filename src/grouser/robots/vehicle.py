@@ -1,6 +1,6 @@
 """Wheeled vehicles from one description: chassis, wheels on suspensions, tyres, motors, battery, looks.
 
-x forward, y left, z up; the frame of the chassis stands in the centre of mass. 001_ac5d14c10b944e50.txt section 2.2.
+x forward, y left, z up; the frame of the chassis stands in the centre of mass. Morrot et al., section 2.2.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 
-AXLE_MASS = 1e-6  # [kg] of a wheel's body: the mass of wheels is in the chassis (001 section 2.2.4)
+AXLE_MASS = 1e-6  # [kg] of a wheel's body: the mass of wheels is in the chassis (Morrot et al., section 2.2.4)
 KNUCKLE_INERTIA = 1e-3  # [kg m^2] of a steered unit about its axis (assumed)
 BRAKE_STIFFNESS, BRAKE_DAMPING = 2e4, 20.0  # [N m/rad, N m s/rad] of a locked wheel (assumed)
 CORNER = 0.02  # [m] radius of a corner of the chassis (assumed)

@@ -1,4 +1,4 @@
-"""A robot with four wheel-stepping drives, 004_9efc820d43f2399a.txt Fig. 8 and 9: each three wheels on a carrier.
+"""A robot with four wheel-stepping drives, Stadukhin 2016, Fig. 8 and 9: each three wheels on a carrier.
 
 A drive is a planetary gear without a ring: the motor turns the sun, the sun turns three satellites, each satellite one
 wheel; the carrier is free to turn against the hull. Rolling, the carrier rests; with the wheels blocked the carrier
@@ -50,7 +50,7 @@ class WheelWalker:
     arm: float = 0.16  # [m] from a hub to the axles of its wheels
     wheel_radius: float = 0.09  # [m] to the corners of the prism
     wheel_width: float = 0.06  # [m]
-    sides: int = 10  # of a wheel; 004, the paper's
+    sides: int = 10  # of a wheel; Stadukhin 2016, the paper's
     carrier_width: float = 0.03  # [m]
     carrier_damping: float = 0.05  # [N m s/rad] of the bearing of a carrier
 

@@ -1,6 +1,6 @@
 """What decides between rolling and stepping: speeds and torques of a wheel-stepping drive at rest or in steady motion.
 
-004_9efc820d43f2399a.txt describes the behaviour in words; the balances are our own (docs/theory/wheel-walker.md).
+Stadukhin 2016 describes the behaviour in words; the balances are our own (docs/theory/wheel-walker.md).
 Symbols: i ratio, r wheel radius, R arm, a = R sqrt(3)/2, H = R/2 + r height of the hubs, L wheelbase, T torque of each
 motor at its sun, V load on a hub. Wheels are round here; all four motors pull alike.
 """

@@ -1,4 +1,4 @@
-"""A box tumbles down stairs: 004_9efc820d43f2399a.txt Fig. 7, with contacts of faces, edges and corners.
+"""A box tumbles down stairs: Stadukhin 2016, Fig. 7, with contacts of faces, edges and corners.
 
 The paper gives no numbers; stairs, box, throw and material are assumed. What must hold is the energy: kinetic,
 potential and stored in the contacts together never rise.
@@ -23,7 +23,7 @@ from grouser.terrain.course import Course
 from grouser.terrain.courses import stairs
 from grouser.terrain.polyhedra import Polyhedron, box
 
-PAPER = "004_9efc820d43f2399a.txt"
+PAPER = "Stadukhin 2016"
 KINDS = ("face", "edge", "vertex")
 ENERGY_GAIN = 1e-3  # of the first drop, the bar
 AT_REST = 1e-3, 1e-2  # [m/s], [rad/s]
@@ -126,7 +126,7 @@ def metrics(s: BoxOnStairs) -> list[dict[str, Any]]:
         ),
         metric(
             "contact_kinds", "1", "kinds of contact seen", sorted(KINDS) if full else None, None,
-            f"{PAPER} Fig. 7: faces, edges and vertices" if full else None,
+            f"{PAPER}, Fig. 7: faces, edges and vertices" if full else None,
         ),
         metric("rest_time_s", "s", "time from which on the box stays at rest"),
         metric("steps_descended", "1", "steps from the landing down to where the box lies at the end"),
@@ -191,7 +191,7 @@ def rest_time(time: np.ndarray, speeds: np.ndarray) -> float | None:
 SCENARIO = Scenario(
     name="box-on-stairs",
     summary="a box tumbles down stairs: contacts of faces, edges and corners, and no energy gained",
-    source=f"{PAPER} Fig. 7",
+    source=f"{PAPER}, Fig. 7",
     settings=BoxOnStairs,
     metrics=metrics,
     figures=figures,

@@ -1,4 +1,4 @@
-"""SMART-OLEV docks to a Spacebus-class satellite: 000_03880735ba32ca08.txt section II.C, Fig. 9-11.
+"""SMART-OLEV docks to a Spacebus-class satellite: Krenn and Hirzinger 2009, section II.C, Fig. 9-11.
 
 Insertion of the capture tool into the client's apogee motor, locking, retraction of the boom, touchdown on three
 brackets, safety spring, both held by the servicer. The paper gives locking force, spring force, greatest penetration
@@ -38,7 +38,7 @@ from grouser.scenarios.scenario import Scenario, Settings, metric
 from grouser.scenarios.source import read_file
 from grouser.simulation import Simulation
 
-PAPER = "000_03880735ba32ca08.txt"
+PAPER = "Krenn and Hirzinger 2009"
 STEP = 2e-3  # [s]
 RATE = 20.0  # [Hz] of the recording
 LAST = 10.0  # [s] over which the safety spring's force is averaged
@@ -152,7 +152,7 @@ def duration(s: DockingOlev) -> float:
 
 
 def metrics(s: DockingOlev) -> list[dict[str, Any]]:
-    p, source = s.parameters, f"{PAPER} section II.C"
+    p, source = s.parameters, f"{PAPER}, section II.C"
     whole = s.time >= 300.0
     times = {"lock_start_s": 40.0, "lock_end_s": 50.0, "touchdown_start_s": 220.0, "touchdown_end_s": 230.0}
     standard = s.plan == Plan() and s.initial == Initial() and s.machine == Machine()
@@ -224,8 +224,8 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
 
     return [
         {
-            "name": "forces", "title": "Contact on the tool, axes of the crown (000 Fig. 9)", "kind": "panels",
-            "columns": 1, "same_scale": False,
+            "name": "forces", "title": "Contact on the tool, axes of the crown (Krenn and Hirzinger 2009, Fig. 9)",
+            "kind": "panels", "columns": 1, "same_scale": False,
             "panels": [
                 lines("Force", ["crown/force"], "force [N]"),
                 lines("Torque about the throat's plane", ["crown/torque"], "torque [N m]"),
@@ -235,8 +235,8 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
             "shoulder pushes, and the sum stays near zero until the boom is drawn in.",
         },
         {
-            "name": "contact", "title": "Contact of the three pairs (000 Fig. 11)", "kind": "panels", "columns": 1,
-            "same_scale": False,
+            "name": "contact", "title": "Contact of the three pairs (Krenn and Hirzinger 2009, Fig. 11)",
+            "kind": "panels", "columns": 1, "same_scale": False,
             "panels": [
                 lines("Greatest penetration", ["nozzle/penetration"], "penetration [m]"),
                 lines("Contact area", ["nozzle/contact_area"], "area [m²]"),
@@ -245,7 +245,8 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
             "caption": "The bar is 0.5 mm.",
         },
         {
-            "name": "locking", "title": "The crown locks (000 Fig. 10)", "kind": "panels", "columns": 2,
+            "name": "locking", "title": "The crown locks (Krenn and Hirzinger 2009, Fig. 10)",
+            "kind": "panels", "columns": 2,
             "panels": [
                 {
                     "title": f"{t:g} s", "kind": "points", "x": "section/axial",
@@ -379,7 +380,7 @@ def momentum_drift(recording: Recording) -> float:
 SCENARIO = Scenario(
     name="docking-olev",
     summary="SMART-OLEV docks to a satellite: insertion, locking, retraction, touchdown, safety spring",
-    source=f"{PAPER} section II, Fig. 9-11",
+    source=f"{PAPER}, section II, Fig. 9-11",
     settings=DockingOlev,
     metrics=metrics,
     figures=figures,

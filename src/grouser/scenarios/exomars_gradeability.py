@@ -1,4 +1,4 @@
-"""How steep a slope the ExoMars-class rover climbs: 000_03880735ba32ca08.txt section III.E, Fig. 19.
+"""How steep a slope the ExoMars-class rover climbs: Krenn and Hirzinger 2009, section III.E, Fig. 19.
 
 One run is a row of trials, each on fresh ground in a lane of its own: the rover settles, drives off on the level, the
 slope comes up within a few seconds, and it goes on. The slope steepens from trial to trial until one fails, then it is
@@ -52,7 +52,7 @@ Degrees = Annotated[float, pydantic.Field(ge=0, le=45), Unit("degree")]
 class Gradeability(Settings):
     """Settings of `exomars-gradeability`."""
 
-    soil: SoilChoice = SoilChoice(name="exomars-test")  # of 000 Fig. 17
+    soil: SoilChoice = SoilChoice(name="exomars-test")  # of Krenn and Hirzinger 2009, Fig. 17
     compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
     heading: Literal["uphill", "cross"] = "uphill"  # cross: along the slope, which rises to the left
     slope_step_deg: Annotated[Degrees, pydantic.Field(gt=0)] = 5.0
@@ -399,7 +399,7 @@ def measure(s: Gradeability, recording: Recording) -> dict[str, Any]:
 SCENARIO = Scenario(
     name="exomars-gradeability",
     summary="the steepest slope a six-wheel rover climbs on soil, or how it drifts along one",
-    source="000_03880735ba32ca08.txt section III.E, Fig. 19",
+    source="Krenn and Hirzinger 2009, section III.E, Fig. 19",
     settings=Gradeability,
     metrics=metrics,
     figures=figures,

@@ -1,9 +1,9 @@
-"""Wheels in the tracks of other wheels: 003_7975400cf393bbef.txt section 3, Fig. 12-14.
+"""Wheels in the tracks of other wheels: Krenn et al. 2008, section 3, Fig. 12-14.
 
 A rigid frame carries two tracks of two wheels in line, one track smooth, one with grousers. The axes run down a
 straight line that dips by a small angle, so sinkage grows all the way, and the follower runs on exactly the path of
 its leader. Four such frames run side by side on one ground: soil that is only displaced and soil that is half
-compressed, each under 003 eq. 29 to the letter and with loose cover.
+compressed, each under Krenn et al. 2008, eq. 29 to the letter and with loose cover.
 
 The paper gives neither soil, wheel, declination nor speed: all are assumed.
 """
@@ -31,7 +31,7 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 from grouser.terrain.soils import Soil
 
-LAWS = ("paper", "cover")  # 003 eq. 29 to the letter, loose cover
+LAWS = ("paper", "cover")  # Krenn et al. 2008, eq. 29 to the letter, loose cover
 SOILS = ("incompressible", "compressible")
 TRACKS = ("smooth", "lugged")
 WHEELS = ("leader", "follower")
@@ -46,6 +46,7 @@ VOLUME_TOLERANCE = 1e-9  # round-off of a float64 run
 PLACES = 400  # where leader and follower are compared
 TREND = range(4)  # powers of the place that describe how a force grows with sinkage
 RIPPLE = "amplitude of the load at the rate at which grousers come round"
+LETTER = "Krenn et al. 2008, eq. 29"  # z_0 to the letter of the paper, without loose cover
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
 
@@ -249,19 +250,19 @@ def duration(s: MultiPass) -> float:
 def metrics(s: MultiPass) -> list[dict[str, Any]]:
     ratio = "mean resistance of the followers over that of the leaders at the same places, both tracks"
     return [
-        metric("follower_resistance_ratio_incompressible", "1", f"{ratio}; soil only displaced, 003 eq. 29"),
-        metric("follower_resistance_ratio_compressible", "1", f"{ratio}; soil partly compressed, 003 eq. 29"),
+        metric("follower_resistance_ratio_incompressible", "1", f"{ratio}; soil only displaced, {LETTER}"),
+        metric("follower_resistance_ratio_compressible", "1", f"{ratio}; soil partly compressed, {LETTER}"),
         metric(
-            "multi_pass_effect", "1", "ratio in incompressible less that in compressible soil, 003 eq. 29",
-            LEAST_EFFECT, {"min": LEAST_EFFECT}, "003_7975400cf393bbef.txt Fig. 13, 14 (bar assumed: no numbers there)",
+            "multi_pass_effect", "1", f"ratio in incompressible less that in compressible soil, {LETTER}",
+            LEAST_EFFECT, {"min": LEAST_EFFECT}, "Krenn et al. 2008, Fig. 13, 14 (bar assumed: no numbers there)",
         ),
         metric("loose_cover_ratio_incompressible", "1", f"{ratio}; soil only displaced, loose cover"),
         metric("loose_cover_ratio_compressible", "1", f"{ratio}; soil partly compressed, loose cover"),
-        metric("follower_load_ratio_incompressible", "1", "the same of the force square to the path, 003 eq. 29"),
-        metric("follower_load_ratio_compressible", "1", "the same of the force square to the path, 003 eq. 29"),
-        metric("leader_resistance_incompressible_N", "N", "mean resistance of a leader where compared, 003 eq. 29"),
-        metric("leader_resistance_compressible_N", "N", "mean resistance of a leader where compared, 003 eq. 29"),
-        metric("grouser_ripple_N", "N", f"{RIPPLE}, follower with grousers, compressible soil, 003 eq. 29"),
+        metric("follower_load_ratio_incompressible", "1", f"the same of the force square to the path, {LETTER}"),
+        metric("follower_load_ratio_compressible", "1", f"the same of the force square to the path, {LETTER}"),
+        metric("leader_resistance_incompressible_N", "N", f"mean resistance of a leader where compared, {LETTER}"),
+        metric("leader_resistance_compressible_N", "N", f"mean resistance of a leader where compared, {LETTER}"),
+        metric("grouser_ripple_N", "N", f"{RIPPLE}, follower with grousers, compressible soil, {LETTER}"),
         metric("smooth_ripple_N", "N", f"{RIPPLE}, follower without grousers: what grid and facets add"),
         metric(
             "volume_error_rel", "1", "soil lost less soil compressed, over soil displaced, at the end",
@@ -274,7 +275,7 @@ def metrics(s: MultiPass) -> list[dict[str, Any]]:
 def figures(s: MultiPass) -> list[dict[str, Any]]:
     span = f"Leaders and followers are compared from {1e3 * s.least_sinkage:g} to {1e3 * s.greatest_sinkage:g} mm."
     words = {"incompressible": "0 %", "compressible": f"{100 * s.compression:g} %"}
-    laws = {"paper": "003 eq. 29", "cover": "loose cover"}
+    laws = {"paper": "Krenn et al. 2008, eq. 29", "cover": "loose cover"}
     title = {case: f"{laws[case.law]}, {words[case.soil]} compressed" for case in CASES}
     out = [
         {
@@ -296,8 +297,8 @@ def figures(s: MultiPass) -> list[dict[str, Any]]:
                     )
                     for k, (track, place) in enumerate(((t, w) for t in TRACKS for w in WHEELS), 1)
                 ],
-                "caption": f"The four diagrams of {'Fig. 13' if case.soil == SOILS[0] else 'Fig. 14'} of 003, over the "
-                "place of the axle: forces across the axle (load, resistance) and along it.",
+                "caption": f"The four diagrams of {'Fig. 13' if case.soil == SOILS[0] else 'Fig. 14'} of "
+                "Krenn et al. 2008, over the place of the axle: forces across it (load, resistance) and along it.",
             }
         )  # fmt: skip
     out.append(
@@ -385,7 +386,7 @@ def ripple(
 SCENARIO = Scenario(
     name="multi-pass",
     summary="wheels in line, the second in the track of the first, in four soils",
-    source="003_7975400cf393bbef.txt section 3, Fig. 12-14",
+    source="Krenn et al. 2008, section 3, Fig. 12-14",
     settings=MultiPass,
     metrics=metrics,
     figures=figures,

@@ -1,6 +1,6 @@
 """A flat plate pressed into soil (bevameter): pressure against sinkage, the test soils are fitted with.
 
-Expectation: F = A (k_c/b + k_phi) z^n, 000_03880735ba32ca08.txt eq. 3, with b the smaller side of the plate.
+Expectation: F = A (k_c/b + k_phi) z^n, Krenn and Hirzinger 2009, eq. 3, with b the smaller side of the plate.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def duration(s: PlateSinkage) -> float:
 
 
 def metrics(s: PlateSinkage) -> list[dict[str, Any]]:
-    bekker = "000_03880735ba32ca08.txt eq. 3"
+    bekker = "Krenn and Hirzinger 2009, eq. 3"
     return [
         metric(
             "pressure_exponent", "1", "slope of log force over log sinkage, least squares beyond a fifth of the depth",
@@ -168,7 +168,7 @@ def measure(s: PlateSinkage, recording: Recording) -> dict[str, Any]:
 SCENARIO = Scenario(
     name="plate-sinkage",
     summary="a plate pressed into soil: pressure against sinkage (bevameter)",
-    source="000_03880735ba32ca08.txt eq. 3, 003_7975400cf393bbef.txt eq. 17",
+    source="Krenn and Hirzinger 2009, eq. 3, Krenn et al. 2008, eq. 17",
     settings=PlateSinkage,
     metrics=metrics,
     figures=figures,

@@ -1,4 +1,4 @@
-"""Rocks and sand under the same wheels: 000_03880735ba32ca08.txt Fig. 21, with the rocks of 003_7975400cf393bbef.txt.
+"""Rocks and sand under the same wheels: Krenn and Hirzinger 2009, Fig. 21, with the rocks of Krenn et al. 2008.
 
 Rocks push by polygonal contact, sand by the soil, in one run. Nodes under a fixed rock carry no soil. Rocks below
 `movable_below` are bodies of their own that lie on the sand, sink into it and are pushed. What the papers do not give
@@ -38,7 +38,7 @@ TOUCHING = (
     0.3  # of the square of its diameter: largest contact of a movable rock with a wheel, for that limit (assumed)
 )
 BEYOND = 0.5  # [m] of sand round the rocks
-PICTURE = "000_03880735ba32ca08.txt Fig. 21"
+PICTURE = "Krenn and Hirzinger 2009, Fig. 21"
 
 
 class RocksAndSand(RockyDrive):
@@ -158,7 +158,7 @@ def measure(s: RocksAndSand, recording: Recording) -> dict[str, Any]:
 SCENARIO = Scenario(
     name="rocks-and-sand",
     summary="a six-wheel rover on sand with rocks: soil and polygonal contact under the same wheels",
-    source=f"{PICTURE}; {rocky.PAPER} Table 1",
+    source=f"{PICTURE}; {rocky.PAPER}, Table 1",
     settings=RocksAndSand,
     metrics=metrics,
     figures=figures,

@@ -1,6 +1,6 @@
 """What the scenarios on rocks share: the field, wheels and rocks as surfaces, the drive, what motors and rocks say.
 
-Paper: 003_7975400cf393bbef.txt, Table 1 (rocks), section 3 and Fig. 9-11 (a rover at about 7 m in 15 min).
+Paper: Krenn et al. 2008, Table 1 (rocks), section 3 and Fig. 9-11 (a rover at about 7 m in 15 min).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from grouser.scenarios.scenario import Settings, metric
 from grouser.simulation import Simulation
 from grouser.terrain.rocks import BURIAL, VIKING_1, RockField, SizeTable, golombek_rapp, power_law, rock_field
 
-PAPER = "003_7975400cf393bbef.txt"
+PAPER = "Krenn et al. 2008"
 PAPER_SPEED = 7.0 / 900.0  # [m/s], "about 7m/15min"
 SETTLING = 2.0  # [s] the rover stands before it drives
 LOWERING = 1.5  # [s] in which it is set down: dropped on sand it would begin in holes it has to climb out of
@@ -46,7 +46,7 @@ Share = Annotated[float, pydantic.Field(ge=0, lt=1)]
 class Rocks(Settings):
     """Sizes and places of the rocks."""
 
-    law: Literal["viking-1", "golombek-rapp", "power", "table"] = "viking-1"  # viking-1: 003 Table 1
+    law: Literal["viking-1", "golombek-rapp", "power", "table"] = "viking-1"  # viking-1: Krenn et al. 2008, Table 1
     abundance: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.07  # golombek-rapp: k, share of the ground covered
     coefficient: Annotated[float, pydantic.Field(gt=0)] = 0.01  # power: N(D) = coefficient D^-exponent [1/m^2]
     exponent: Annotated[float, pydantic.Field(gt=0)] = 2.0
@@ -82,8 +82,8 @@ class Rocks(Settings):
 class Tread(Settings):
     """The wheel as rocks meet it: a plain cylinder with round shoulders and an elastic layer; all values assumed.
 
-    The layer stands for the give of a sprung metal wheel. Against rigid rock kappa = (1 - 2 nu)/4 (003 eq. 3), so a
-    large Poisson ratio keeps it near 0, where the layer model holds for tangential contact too.
+    The layer stands for the give of a sprung metal wheel. Against rigid rock kappa = (1 - 2 nu)/4 (Krenn et al. 2008,
+    eq. 3), so a large Poisson ratio keeps it near 0, where the layer model holds for tangential contact too.
     """
 
     young: Annotated[float, pydantic.Field(gt=0), Unit("Pa")] = 5e6
@@ -306,12 +306,13 @@ def shared_figures(outlines: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "name": "drive-torque", "title": "Torque of the drive motors", "kind": "lines",
             "y": [f"actuator/force[{name}]" for name in DRIVES], "ylabel": "torque [N m]",
-            "caption": "003 Fig. 10. Positive drives forward; middle wheels hang back where front wheels pull.",
+            "caption": "Krenn et al. 2008, Fig. 10. Positive drives forward; middle wheels hang back where front "
+            "wheels pull.",
         },
         {
             "name": "steer-torque", "title": "Torque of the steering motors", "kind": "lines",
             "y": [f"actuator/force[{name}]" for name in STEERS], "ylabel": "torque [N m]",
-            "caption": "003 Fig. 11. Positive turns the wheel to the left.",
+            "caption": "Krenn et al. 2008, Fig. 11. Positive turns the wheel to the left.",
         },
         {
             "name": "drive-power", "title": "Power of the drive motors", "kind": "lines",

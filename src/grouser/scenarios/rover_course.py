@@ -272,7 +272,7 @@ def measure(s: RoverCourse, recording: Recording) -> dict[str, Any]:
 SCENARIO = Scenario(
     name="rover-course",
     summary="a six-wheel rover drives a course on soil, steered by a path controller",
-    source="no paper; rover of 000_03880735ba32ca08.txt section III.E",
+    source="no paper; rover of Krenn and Hirzinger 2009, section III.E",
     settings=RoverCourse,
     metrics=metrics,
     figures=figures,

@@ -1,6 +1,6 @@
 """One wheel in a soil bin: towed, driven or at a forced slip, as single-wheel test beds have it.
 
-The laws are those of 003_7975400cf393bbef.txt section 2.2 and 000_03880735ba32ca08.txt section III; expectations
+The laws are those of Krenn et al. 2008, section 2.2 and Krenn and Hirzinger 2009, section III; expectations
 are the classical integrals of a rigid wheel where they hold (compaction only, no grousers, straight ahead).
 """
 
@@ -78,7 +78,7 @@ class SingleWheel(Settings):
     step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
     erosion: bool = True
     friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
-    loose_cover: bool = True  # false: 003 eq. 29 to the letter
+    loose_cover: bool = True  # false: Krenn et al. 2008, eq. 29 to the letter
     node_shear: bool = False  # true: the shear state stays with the soil, an option for comparison
     implicit: bool = True
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
@@ -330,7 +330,7 @@ def steady_window(travel: np.ndarray, time: np.ndarray) -> np.ndarray:
 SCENARIO = Scenario(
     name="single-wheel",
     summary="one wheel in a soil bin: towed, driven or at a forced slip",
-    source="003_7975400cf393bbef.txt section 2.2, 000_03880735ba32ca08.txt section III",
+    source="Krenn et al. 2008, section 2.2, Krenn and Hirzinger 2009, section III",
     settings=SingleWheel,
     metrics=metrics,
     figures=figures,

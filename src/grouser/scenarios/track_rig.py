@@ -1,6 +1,6 @@
 """One track on a rig: it hangs free, or stands on the ground with its frame held against a wall and pulls.
 
-Papers: 002_944467554e7a011a.txt sections 4 to 6. The wheels' bodies are moved by the rig (the sprocket turns at a given
+Papers: Omar 2014, sections 4 to 6. The wheels' bodies are moved by the rig (the sprocket turns at a given
 speed, rollers are on a frame that does not travel); only the idler gives way, on its recoil spring.
 """
 
@@ -192,7 +192,7 @@ def _impulse_error(recording: Recording, machine: float, links: float, momentum,
 SCENARIO = Scenario(
     name="track-rig",
     summary="one track on a rig, hung or pulling against a wall: tension, speed, teeth",
-    source="002_944467554e7a011a.txt sections 4 to 6",
+    source="Omar 2014, sections 4 to 6",
     settings=TrackRig,
     metrics=metrics,
     figures=figures,

@@ -37,7 +37,7 @@ Positive = pydantic.Field(gt=0)
 
 
 class TrackSoil(Settings):
-    """The ground below shoes (002 eq. 48 to 55); defaults are assumed."""
+    """The ground below shoes (Omar 2014, eq. 48 to 55); defaults are assumed."""
 
     stiffness: Annotated[float, Positive, Unit("N/m^3")] = 5e6
     damping: Annotated[float, pydantic.Field(ge=0), Unit("N*s/m^3")] = 1e5

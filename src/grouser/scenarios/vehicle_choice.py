@@ -12,7 +12,7 @@ from grouser.robots.vehicle import Vehicle
 from grouser.robots.vehicle_file import builtin_vehicles, vehicle
 from grouser.scenarios.scenario import Settings
 
-PAPER = "001_ac5d14c10b944e50.txt"
+PAPER = "Morrot et al."
 
 
 class OnWheels(Settings):

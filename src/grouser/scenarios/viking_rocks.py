@@ -1,8 +1,8 @@
-"""A rover of the ExoMars class drives through the rocks of Viking I on hard ground: 003_7975400cf393bbef.txt Fig. 9-11.
+"""A rover of the ExoMars class drives through the rocks of Viking I on hard ground: Krenn et al. 2008, Fig. 9-11.
 
-All contact is polygonal (003 section 2.1), as in the paper: wheels against rocks and against level ground. The paper
-gives the rocks' densities and the speed; shapes and burial of the rocks (terrain/rocks.py), rover (robots/exomars.py)
-and the wheels' layer and friction are assumed.
+All contact is polygonal (Krenn et al. 2008, section 2.1), as in the paper: wheels against rocks and against level
+ground. The paper gives the rocks' densities and the speed; shapes and burial of the rocks (terrain/rocks.py), rover
+(robots/exomars.py) and the wheels' layer and friction are assumed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def build(s: VikingRocks) -> Simulation:
 def metrics(s: VikingRocks) -> list[dict[str, Any]]:
     if s.rocks.law != "viking-1":
         return rocky.shared_metrics()
-    return rocky.shared_metrics((s.speed * s.time, {"rel": ABOUT}, f"{PAPER} section 3: about 7 m in 15 min"))
+    return rocky.shared_metrics((s.speed * s.time, {"rel": ABOUT}, f"{PAPER}, section 3: about 7 m in 15 min"))
 
 
 def figures(s: VikingRocks) -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ def figures(s: VikingRocks) -> list[dict[str, Any]]:
 SCENARIO = Scenario(
     name="viking-rocks",
     summary="a six-wheel rover drives through the rocks of Viking I on hard ground: torque of its motors",
-    source=f"{PAPER} Table 1, section 3, Fig. 9-11",
+    source=f"{PAPER}, Table 1, section 3, Fig. 9-11",
     settings=VikingRocks,
     metrics=metrics,
     figures=figures,

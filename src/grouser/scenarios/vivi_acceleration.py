@@ -1,4 +1,4 @@
-"""A vehicle accelerates on level ground under constant torques: 001_ac5d14c10b944e50.txt section 4, Fig. 8.
+"""A vehicle accelerates on level ground under constant torques: Morrot et al., section 4, Fig. 8.
 
 Four worlds, one for each torque. The oracle is the balance of the whole vehicle in the pitch plane at constant
 acceleration. The paper's own formula, N_front = m (g L_1 - a h_cm) / L, leaves out that pitch moves the contacts
@@ -119,7 +119,7 @@ class Balance:
 def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
     """Force and moment of the whole vehicle, springs and rolling: Newton on heave, pitch and the slips of the axles.
 
-    tan(pitch) = (h_rear - h_front) / L follows from wheels of one size on level ground (001 Fig. 8).
+    tan(pitch) = (h_rear - h_front) / L follows from wheels of one size on level ground (Morrot et al., Fig. 8).
     """
     from scipy.optimize import root
 
@@ -159,7 +159,7 @@ def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
 
 
 def paper_front(v: Vehicle, acceleration: float, height: float, gravity: float) -> float:
-    """[N] of one front wheel: N_front = m (g L_1 - a h_cm) / L for the axle (001 Fig. 8)."""
+    """[N] of one front wheel: N_front = m (g L_1 - a h_cm) / L for the axle (Morrot et al., Fig. 8)."""
     front, rear = v.wheels[v.axles[0][0]].x, v.wheels[v.axles[-1][0]].x
     axle = v.chassis.mass * (gravity * -rear - acceleration * height) / (front - rear)
     return axle / len(v.axles[0])
@@ -174,11 +174,11 @@ def metrics(s: ViviAcceleration) -> list[dict[str, Any]]:
     return [
         metric(
             "front_normal_force_error_rel", "1", f"normal force of a front wheel against the balance, {worst}",
-            0.0, {"abs": s.bar}, f"{PAPER} section 4: {'0.03' if s.bar == FINE_BAR else '0.34'} %",
+            0.0, {"abs": s.bar}, f"{PAPER}, section 4: {'0.03' if s.bar == FINE_BAR else '0.34'} %",
         ),
         metric(
             "pitch_error_deg", "deg", f"pitch of the chassis against the balance, {worst}",
-            0.0, {"abs": PITCH_BAR}, f"{PAPER} section 4: less than 0.01 deg",
+            0.0, {"abs": PITCH_BAR}, f"{PAPER}, section 4: less than 0.01 deg",
         ),
         metric("front_normal_force_paper_error_rel", "1",
                f"the same against m (g L_1 - a h_cm) / L, which knows no pitch and no wheel inertia, {worst}"),
@@ -188,7 +188,7 @@ def metrics(s: ViviAcceleration) -> list[dict[str, Any]]:
         metric("acceleration_m_s2", "m/s^2", "of the chassis, one value for each torque"),
         metric("slice_cost_increase_rel", "1",
                f"wall time of a step with {MANY} slices over that with {FEW}, less one, without refinement "
-               f"({PAPER} section 4: 4.67)"),
+               f"({PAPER}, section 4: 4.67)"),
         metric("real_time_factor", "1", "simulated over wall time of the loop"),
     ]  # fmt: skip
 
@@ -200,7 +200,7 @@ def figures(s: ViviAcceleration) -> list[dict[str, Any]]:
             "y": ["tyre/normal_force[wheel_fl]", "tyre/normal_force[wheel_rl]"] if s.vehicle == "vivi"
             else ["tyre/normal_force"],
             "ylabel": "normal force [N]", "window": [0.01, None],
-            "caption": "One thin line for each torque (001 Fig. 8).",
+            "caption": "One thin line for each torque (Morrot et al., Fig. 8).",
         },
         {
             "name": "pitch", "title": "Pitch of the chassis", "kind": "lines", "y": ["chassis/pitch_deg"],
@@ -250,7 +250,7 @@ def _worlds(recording: Recording, channel: str, count: int) -> np.ndarray:
 SCENARIO = Scenario(
     name="vivi-acceleration",
     summary="a four-wheel vehicle accelerates under constant torques: normal forces and pitch against theory",
-    source=f"{PAPER} section 4, Fig. 8",
+    source=f"{PAPER}, section 4, Fig. 8",
     settings=ViviAcceleration,
     metrics=metrics,
     figures=figures,

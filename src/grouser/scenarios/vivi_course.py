@@ -1,6 +1,6 @@
 """Two vehicles side by side on one terrain, a controller each: what `vivi-ramp` and `vivi-sinusoid` share.
 
-001_ac5d14c10b944e50.txt section 5. The vehicle's data are in a thesis: robots/vehicles/vivi.yaml says what was assumed.
+Morrot et al., section 5. The vehicle's data are in a thesis: robots/vehicles/vivi.yaml says what was assumed.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Course(OnWheels):
     """Settings of a course."""
 
     controller: str = "both"  # both (side by side), proportional, cdta, or a Python file
-    speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 10.0  # wanted (001)
-    gain: Annotated[float, pydantic.Field(gt=0)] = 100.0  # [1/s] (001: "100 Hz")
+    speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 10.0  # wanted (Morrot et al.)
+    gain: Annotated[float, pydantic.Field(gt=0)] = 100.0  # [1/s] (Morrot et al.: "100 Hz")
     duration: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 10.0
-    step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 1e-3  # 001: 65 us
-    control_period: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 1e-3  # 001: 0.1 ms
+    step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 1e-3  # Morrot et al.: 65 us
+    control_period: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 1e-3  # Morrot et al.: 0.1 ms
     battery_period: Annotated[float, pydantic.Field(gt=0), Unit("s")] | None = None  # None: every step
     slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = 20
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
@@ -207,11 +207,11 @@ def figures(s: Course) -> list[dict[str, Any]]:
     return [
         {
             "name": "speed", "title": "Speed", "kind": "lines", "y": ["course/speed"], "ylabel": "speed [m/s]",
-            "caption": f"Of the centre of mass along the chassis; wanted are {s.speed:g} m/s (001 Fig. 11).",
+            "caption": f"Of the centre of mass along the chassis; wanted are {s.speed:g} m/s (Morrot et al., Fig. 11).",
         },
         {
             "name": "power", "title": "Power of the motors", "kind": "lines", "y": ["course/power"],
-            "ylabel": "power [W]", "caption": "Electric, of the motors that draw (001 Fig. 12).",
+            "ylabel": "power [W]", "caption": "Electric, of the motors that draw (Morrot et al., Fig. 12).",
         },
         {
             "name": "pitch", "title": "Pitch", "kind": "lines", "y": ["course/pitch_deg"],
@@ -262,12 +262,12 @@ def outcomes(s: Course, rolls: bool) -> dict[str, tuple[Any, Any, str]]:
     if s.duration < WHOLE:
         return {}
     told = {
-        "cdta_time_ratio": (None, {"max": 1.0}, f"{PAPER} Fig. 11: sooner"),
-        "cdta_energy_ratio": (None, {"max": 1.0}, f"{PAPER} Fig. 12: less power"),
-        "cdta_upright": (True, None, f"{PAPER} section 5"),
+        "cdta_time_ratio": (None, {"max": 1.0}, f"{PAPER}, Fig. 11: sooner"),
+        "cdta_energy_ratio": (None, {"max": 1.0}, f"{PAPER}, Fig. 12: less power"),
+        "cdta_upright": (True, None, f"{PAPER}, section 5"),
     }
     if rolls:
-        told["proportional_rolled_over"] = (True, None, f"{PAPER} Fig. 11: rolls over at the ramp after 8 s")
+        told["proportional_rolled_over"] = (True, None, f"{PAPER}, Fig. 11: rolls over at the ramp after 8 s")
     return told
 
 

@@ -1,4 +1,4 @@
-"""A vehicle jumps off a virtual ramp and lands on level ground: 001_ac5d14c10b944e50.txt section 4, Fig. 9.
+"""A vehicle jumps off a virtual ramp and lands on level ground: Morrot et al., section 4, Fig. 9.
 
 Four worlds, one for each angle. The vehicle starts with its wheels just clear of the ground at the speed and angle of
 the ramp's end; it lands when its centre of mass is back at the height it started from, after v^2 sin(2 angle) / g.
@@ -75,7 +75,7 @@ def metrics(s: ViviJump) -> list[dict[str, Any]]:
         metric(
             "landing_distance_error_rel", "1", "way to where the centre of mass is back at its first height, between "
             "frames interpolated, against v^2 sin(2 angle) / g; worst of the angles",
-            0.0, {"abs": BAR}, f"{PAPER} section 4: at most 0.02 %",
+            0.0, {"abs": BAR}, f"{PAPER}, section 4: at most 0.02 %",
         ),
         metric("landing_distance_m", "m", "one value for each angle"),
         metric("landing_force_peak_N", "N", "greatest normal force of a wheel, one value for each angle"),
@@ -88,7 +88,8 @@ def figures(s: ViviJump) -> list[dict[str, Any]]:
         {
             "name": "flight", "title": "Flight of the centre of mass", "kind": "xy", "x": "chassis/distance",
             "y": ["chassis/height"], "xlabel": "distance [m]", "ylabel": "height [m]", "equal": True,
-            "caption": f"One line for each angle: {', '.join(f'{a:g}' for a in s.angles_deg)} deg (001 Fig. 9).",
+            "caption": f"One line for each angle: {', '.join(f'{a:g}' for a in s.angles_deg)} deg "
+            "(Morrot et al., Fig. 9).",
         },
         {
             "name": "normal-force", "title": "Normal force of the wheels", "kind": "lines",
@@ -124,7 +125,7 @@ def landing(x: np.ndarray, z: np.ndarray) -> float:
 SCENARIO = Scenario(
     name="vivi-jump",
     summary="a four-wheel vehicle jumps off a virtual ramp: where it lands, against the parabola",
-    source=f"{PAPER} section 4, Fig. 9",
+    source=f"{PAPER}, section 4, Fig. 9",
     settings=ViviJump,
     metrics=metrics,
     figures=figures,

@@ -1,4 +1,4 @@
-"""Level ground with a ramp at its end, two controllers: 001_ac5d14c10b944e50.txt section 5, Fig. 10b, 11 and 12.
+"""Level ground with a ramp at its end, two controllers: Morrot et al., section 5, Fig. 10b, 11 and 12.
 
 The paper gives speed, gain, step, control rate, voltage and current; ramp and vehicle are assumed.
 """
@@ -31,7 +31,7 @@ def terrain(s: ViviRamp) -> ElevationGrid:
 SCENARIO = course(
     "vivi-ramp",
     "two controllers of a four-wheel vehicle on level ground with a ramp at its end",
-    f"{PAPER} section 5, Fig. 10-12",
+    f"{PAPER}, section 5, Fig. 10-12",
     ViviRamp,
     terrain,
     rolls=True,

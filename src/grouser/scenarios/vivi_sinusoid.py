@@ -1,4 +1,4 @@
-"""A sinusoidal terrain, two controllers: 001_ac5d14c10b944e50.txt section 5, Fig. 10a.
+"""A sinusoidal terrain, two controllers: Morrot et al., section 5, Fig. 10a.
 
 The paper gives speed, gain, step, control rate, voltage and current; terrain and vehicle are assumed.
 """
@@ -37,7 +37,7 @@ def terrain(s: ViviSinusoid) -> ElevationGrid:
 SCENARIO = course(
     "vivi-sinusoid",
     "two controllers of a four-wheel vehicle on waves of ground",
-    f"{PAPER} section 5, Fig. 10a",
+    f"{PAPER}, section 5, Fig. 10a",
     ViviSinusoid,
     terrain,
     rolls=False,

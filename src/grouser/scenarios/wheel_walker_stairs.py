@@ -1,4 +1,4 @@
-"""A robot with wheel-stepping drives climbs stairs: 004_9efc820d43f2399a.txt Fig. 9-11, and the paper's warnings.
+"""A robot with wheel-stepping drives climbs stairs: Stadukhin 2016, Fig. 9-11, and the paper's warnings.
 
 The paper gives the layout of the drives, the ten sides of the wheels, the sequence rolling, stepping, rolling, and in
 words when it fails; stairs, robot (robots/wheel_walker.py), friction and what the warnings' cases change are assumed.
@@ -28,7 +28,7 @@ from grouser.terrain.course import Course
 from grouser.terrain.courses import stairs
 from grouser.terrain.polyhedra import box
 
-PAPER = "004_9efc820d43f2399a.txt"
+PAPER = "Stadukhin 2016"
 STEP = 2e-3  # [s]
 RATE = 100.0  # [Hz]: a flat of forty comes down 35 times a second
 SETTLING = 0.3  # [s] before the motors start
@@ -194,7 +194,7 @@ def course_of(s: WheelWalkerStairs) -> Course:
 
 
 def _channels(sim: Simulation) -> list[Channel]:
-    """Where hull, hubs and a point on the front right carrier are: 004 Fig. 10."""
+    """Where hull, hubs and a point on the front right carrier are: Stadukhin 2016, Fig. 10."""
     data = sim.data
     hull, point = sim.model.body("hull").id, sim.model.body("wheel_fr_2").id
     shown = np.array([hull, point])
@@ -219,8 +219,8 @@ def metrics(s: WheelWalkerStairs) -> list[dict[str, Any]]:
     p, free = s.parameters, s.hold == "none"
     climbs, sequence, flat = (None, None, None), (None, None, None), (None, None, None)
     if free and s.case == "paper":
-        climbs = (s.stairs.count, {"abs": 0}, f"{PAPER} Fig. 10: it climbs the stairs")
-        sequence = (["rolling", "stepping", "rolling"], None, f"{PAPER} Fig. 11")
+        climbs = (s.stairs.count, {"abs": 0}, f"{PAPER}, Fig. 10: it climbs the stairs")
+        sequence = (["rolling", "stepping", "rolling"], None, f"{PAPER}, Fig. 11")
         flat = (0, {"abs": 0}, f"{PAPER}: rolling up to the first step")
     elif free and s.case in STEPS_ON_FLAT:
         flat = (None, {"min": 1}, WARNINGS)
@@ -326,14 +326,14 @@ def figures(s: WheelWalkerStairs) -> list[dict[str, Any]]:
         {
             "name": "path", "title": "The robot on the stairs", "kind": "snapshots", "x": "path/x", "y": ["path/z"],
             "outlines": _outlines(s.parameters), "times": [share * duration(s) for share in SHOWN],
-            "profile": _profile(s), "caption": "004 Fig. 10, from the right: the robot now and then, ways of a point "
-            "of the hull and of an axle on the front right carrier.",
+            "profile": _profile(s), "caption": "Stadukhin 2016, Fig. 10, from the right: the robot now and then, "
+            "paths of a point of the hull and of an axle on the front right carrier.",
         },
         {
             "name": "speeds", "title": "Speeds of the front right drive", "kind": "lines",
             "y": ["joint/velocity[wheel_fr_0]", "joint/velocity[carrier_fr]"], "ylabel": "angular speed [rad/s]",
-            "caption": "004 Fig. 11: wheel against carrier and carrier against hull. Rolling, the carrier rests; "
-            "stepping, the wheel stands on the ground and turns back against the carrier.",
+            "caption": "Stadukhin 2016, Fig. 11: wheel against carrier and carrier against hull. "
+            "Rolling, the carrier rests; stepping, the wheel stands on the ground and turns back against the carrier.",
         },
         {
             "name": "carriers", "title": "Turns of the carriers", "kind": "lines",
@@ -383,7 +383,7 @@ def _profile(s: WheelWalkerStairs) -> dict[str, list[float]]:
 SCENARIO = Scenario(
     name="wheel-walker-stairs",
     summary="a robot with wheel-stepping drives climbs stairs: rolling, stepping, rolling",
-    source=f"{PAPER} Fig. 8-11",
+    source=f"{PAPER}, Fig. 8-11",
     settings=WheelWalkerStairs,
     metrics=metrics,
     figures=figures,

@@ -1,6 +1,6 @@
 """Splitting into convex solids before a run: patches of a faceted course, any closed mesh, an elevation grid.
 
-004_9efc820d43f2399a.txt grows a piece over neighbouring triangles while they stay convex and looks at neighbours only;
+Stadukhin 2016 grows a piece over neighbouring triangles while they stay convex and looks at neighbours only;
 its pieces are open shells. Here the whole piece is looked at, and each gets a body behind its faces.
 """
 

@@ -122,8 +122,8 @@ def from_mesh(
     """A mesh, a file or (vertices [m], triangles), split into convex pieces.
 
     `coacd` takes closed meshes of any shape; `threshold` is its allowed concavity, relative. `patches` grows convex
-    patches over faceted courses (004, "Разбиение трассы") and gives each a body of `thickness` [m] behind its faces;
-    it takes open meshes too.
+    patches over faceted courses (Stadukhin 2016, "Разбиение трассы") and gives each a body of `thickness` [m] behind
+    its faces; it takes open meshes too.
     """
     return Course(*_named(split_mesh(source, method, thickness, threshold, cache), "mesh"))
 

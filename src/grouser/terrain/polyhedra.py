@@ -1,4 +1,4 @@
-"""Convex polyhedra: the pieces of a course and the parts of a machine (004_9efc820d43f2399a.txt).
+"""Convex polyhedra: the pieces of a course and the parts of a machine (Stadukhin 2016).
 
 box((0.4, 0.3, 0.2))                      # about its centre
 prism(radius=0.1, width=0.05, sides=10)   # axis along y, a wheel

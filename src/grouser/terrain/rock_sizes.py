@@ -100,7 +100,7 @@ def golombek_rapp(abundance: float, least: float = 0.03, most: float = 1.0) -> S
     """Rocks from `least` to `most` [m] of the exponential law for Mars: F(D) = k exp(-q D), q = 1.79 + 0.152/k.
 
     F is the share of the ground covered by rocks of diameter D or larger, k = `abundance` that of all rocks. Golombek
-    and Rapp 1997 (003's reference 1), the constants of q as in Golombek et al. 2003 (NTRS 20030111177).
+    and Rapp 1997 (Krenn et al. 2008's reference 1), the constants of q as in Golombek et al. 2003 (NTRS 20030111177).
     N(D) is the integral of 4/(pi D^2) over -dF.
     """
     k = checks.number(abundance, "golombek_rapp: abundance", above=0.0, below=1.0)
@@ -144,4 +144,4 @@ def _columns(what: str, diameters: Any, densities: Any) -> tuple[tuple[float, ..
     )
 
 
-VIKING_1 = SizeClasses((0.05, 0.1, 0.25), (2.0, 1.7, 0.8))  # 003_7975400cf393bbef.txt Table 1
+VIKING_1 = SizeClasses((0.05, 0.1, 0.25), (2.0, 1.7, 0.8))  # Krenn et al. 2008, Table 1

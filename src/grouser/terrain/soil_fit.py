@@ -25,7 +25,7 @@ class Fit:
 
 
 def fit_bekker(widths: ArrayLike, sinkages: ArrayLike, pressures: ArrayLike) -> Fit:
-    """n, k_c, k_phi of p = (k_c/b + k_phi) z^n from plates; 000 eq. 3, 003 eq. 17.
+    """n, k_c, k_phi of p = (k_c/b + k_phi) z^n from plates; Krenn and Hirzinger 2009, eq. 3, Krenn et al. 2008, eq. 17.
 
     One entry a point: smaller side b of the plate [m], sinkage z [m], mean pressure p [Pa]. Least squares of ln p with
     one n and one k_b for each width, then k_b = k_c/b + k_phi with relative errors; k_c is not below 0.
@@ -54,7 +54,8 @@ def fit_bekker(widths: ArrayLike, sinkages: ArrayLike, pressures: ArrayLike) -> 
 
 
 def fit_shear(normal_pressures: ArrayLike, displacements: ArrayLike, stresses: ArrayLike) -> Fit:
-    """c, phi, K of tau = (c + p tan(phi)) (1 - exp(-j/K)); Mohr-Coulomb (000 eq. 5), Janosi and Hanamoto 1961.
+    """c, phi, K of tau = (c + p tan(phi)) (1 - exp(-j/K)); Mohr-Coulomb (Krenn and Hirzinger 2009, eq. 5), Janosi and
+    Hanamoto 1961.
 
     One entry a point: normal pressure p [Pa], shear displacement j [m], shear stress tau [Pa]. Least squares of tau:
     for each K the best c and tan(phi) follow directly, neither below 0. The law has no peak: of dense soil leave the

@@ -63,7 +63,10 @@ class Soil:
         object.__setattr__(self, "sources", dict(self.sources))
 
     def pressure_modulus(self, b: float) -> float:
-        """[N/m^(n+2)] k_c/b + k_phi of a contact with smaller side b [m]; 000 eq. 3, 003 eq. 17."""
+        """[N/m^(n+2)] k_c/b + k_phi of a contact with smaller side b [m].
+
+        Krenn and Hirzinger 2009, eq. 3; Krenn et al. 2008, eq. 17.
+        """
         return self.k_c / checks.number(b, f"soil {self.name!r}: contact width b", above=0.0) + self.k_phi
 
     @property
