@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grouser.report.html import document, fact_cards, pairs, picture, write_whole
+from grouser.report.html import Badge, picture, render, write_whole
 from grouser.report.sweep.figures import Drawn, draw_sweep
 from grouser.report.sweep.table import MISSING, Row, SweepTable, is_number, read_table
 from grouser.report.wording import flat, number, unit_text, value_text
@@ -28,99 +27,86 @@ def write_sweep_report(folder: str | Path) -> Path:
 
 
 def page(table: SweepTable, figures: Sequence[Drawn]) -> str:
-    """The whole page; everything that comes from files is escaped."""
-    about = table.about
-    pictures = "\n".join(picture(figure.path, figure.title, figure.caption) for figure in figures)
-    sections = [
-        _heading(table),
-        _facts(table),
-        _failed(table),
-        _ranges(table),
-        f"<h2>Figures</h2>\n{pictures}" if figures else "",
-        _cases(table),
-        pairs("Settings of all cases", _shared(table)),
-        f"<footer>Grouser {escape(str(about['version']))}, from <code>sweep.json</code> and cases</footer>",
-    ]
-    return document(str(about["title"]), sections)
+    """The page of a sweep."""
+    about, shown = table.about, table.rows[:ROWS_SHOWN]
+    whole = len(shown) == len(table.rows)
+    return render(
+        "sweep.html",
+        title=str(about["title"]),
+        overline="Grouser sweep",
+        badges=_badges(table),
+        facts=_facts(table),
+        failed=table.failed,
+        ranges=_ranges(table),
+        figures=[picture(figure.path, figure.title, figure.caption) for figure in figures],
+        cases_title="Cases" if whole else f"The first {len(shown)} of {len(table.rows)} cases",
+        heads=["case", "", *map(table.label, table.parameters), *map(table.column, table.units)],
+        cases=[_case(table, row) for row in shown],
+        settings=_shared(table),
+        version=about["version"],
+    )
 
 
-def _heading(table: SweepTable) -> str:
+def _badges(table: SweepTable) -> list[Badge]:
     missing = sum(row.status == MISSING for row in table.rows)
-    states = [
-        ("good", f"{len(table.complete)} of {len(table.rows)} cases complete"),
-        ("bad", f"{len(table.failed)} failed" if table.failed else ""),
-        ("warn", f"{missing} not run" if missing else ""),
+    badges = [
+        Badge("good", f"{len(table.complete)} of {len(table.rows)} cases complete"),
+        Badge("bad", f"{len(table.failed)} failed" if table.failed else ""),
+        Badge("warn", f"{missing} not run" if missing else ""),
     ]
-    badges = "".join(f'<span class="badge {look}">{text}</span>' for look, text in states if text)
-    return (
-        '<header>\n<div class="overline">Grouser sweep</div>\n'
-        f"<h1>{escape(str(table.about['title']))}</h1>\n<div>{badges}</div>\n</header>"
-    )
+    return [badge for badge in badges if badge.text]
 
 
-def _facts(table: SweepTable) -> str:
+def _facts(table: SweepTable) -> dict[str, str]:
     seconds = sum(row.wall_s or 0.0 for row in table.rows)
-    return fact_cards(
-        {
-            "scenario": str(table.about["scenario"]),
-            "method": str(table.about["method"]),
-            "seed": str(table.about["seed"]),
-            "simulating, all cases": f"{number(seconds)} s",
-        }
-    )
+    return {
+        "scenario": str(table.about["scenario"]),
+        "method": str(table.about["method"]),
+        "seed": str(table.about["seed"]),
+        "simulating, all cases": f"{number(seconds)} s",
+    }
 
 
-def _failed(table: SweepTable) -> str:
-    items = "".join(f"<li><code>{name}</code> {escape(reason)}</li>" for name, reason in table.failed.items())
-    return f'<h2>Failed cases</h2>\n<div class="card"><ul class="notes">{items}</ul></div>' if items else ""
-
-
-def _ranges(table: SweepTable) -> str:
+def _ranges(table: SweepTable) -> list[dict[str, Any]]:
     """What the cases span, and where least and most of each metric are."""
     rows = []
     for name in table.drawn_metrics():
         found = [row for row in table.complete if is_number(row.metrics.get(name))]
         values = np.array([row.metrics[name] for row in found])
-        unit = escape(unit_text(table.units[name]))
-        cells = [
-            f"{number(float(values.min()))} {unit} <code>{found[int(values.argmin())].name}</code>",
-            *(f"{number(float(value))} {unit}" for value in (values.mean(), np.median(values), values.std())),
-            f"{number(float(values.max()))} {unit} <code>{found[int(values.argmax())].name}</code>",
-        ]
-        body = "".join(f'<td class="number">{cell}</td>' for cell in cells)
-        rows.append(f"<tr><td><code>{escape(name)}</code></td>{body}</tr>")
-    heads = ("metric", "least", "mean", "median", "deviation", "most")
-    return _table("Metrics", heads, rows) if rows else ""
+        unit = unit_text(table.units[name])
+        least, *between, most = (
+            f"{number(float(value))} {unit}"
+            for value in (values.min(), values.mean(), np.median(values), values.std(), values.max())
+        )
+        rows.append(
+            {
+                "name": name,
+                "between": between,
+                "least": least,
+                "least_case": found[int(values.argmin())].name,
+                "most": most,
+                "most_case": found[int(values.argmax())].name,
+            }
+        )
+    return rows
 
 
-def _cases(table: SweepTable) -> str:
-    shown = table.rows[:ROWS_SHOWN]
-    heads = ["case", "", *map(table.label, table.parameters), *map(table.column, table.units)]
-    rows = []
-    for row in shown:
-        values = [*(row.parameters[path] for path in table.parameters), *map(row.metrics.get, table.units)]
-        cells = "".join(f'<td class="number">{escape(value_text(value))}</td>' for value in values)
-        rows.append(f"<tr><td><code>{row.name}</code></td><td>{_mark(row)}</td>{cells}</tr>")
-    title = "Cases" if len(shown) == len(table.rows) else f"The first {len(shown)} of {len(table.rows)} cases"
-    return _table(title, heads, rows)
+def _case(table: SweepTable, row: Row) -> dict[str, Any]:
+    values = [*(row.parameters[path] for path in table.parameters), *map(row.metrics.get, table.units)]
+    return {
+        "name": row.name,
+        "badge": _badge(row),
+        "missed": ", ".join(row.missed) if row.status not in ("failed", MISSING) else "",
+        "cells": [value_text(value) for value in values],
+    }
 
 
-def _mark(row: Row) -> str:
+def _badge(row: Row) -> Badge | None:
     if row.status == "failed":
-        return '<span class="badge bad">✗ failed</span>'
+        return Badge("bad", "✗ failed")
     if row.status == MISSING:
-        return '<span class="badge warn">not run</span>'
-    missed = ", ".join(row.missed)
-    return f'<span class="badge warn" title="{escape(missed)}">expectation missed</span>' if missed else ""
-
-
-def _table(title: str, heads: Sequence[str], rows: Sequence[str]) -> str:
-    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    return (
-        f'<h2>{escape(title)}</h2>\n<div class="card"><table><thead><tr>{head}</tr></thead>\n<tbody>\n'
-        + "\n".join(rows)
-        + "\n</tbody></table></div>"
-    )
+        return Badge("warn", "not run")
+    return Badge("warn", "expectation missed") if row.missed else None
 
 
 def _shared(table: SweepTable) -> dict[str, Any]:
