@@ -1,6 +1,9 @@
 """The ground at a time: the first terrain, with the latest patch of each tile laid over it."""
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from grouser.recording import Recording, RecordingWriter
 from grouser.recording.schema import TILE_HEIGHT_STEP
 from tests.recording.samples import PLACEMENT, SPACING, TILE, Clock, Slope, header, height, sample
 
+ROOT = Path(__file__).parents[2]
 FLOAT32 = 1e-7  # m, heights of at most 1 m kept as float32
 ROUNDING = TILE_HEIGHT_STEP / 2
 
@@ -139,3 +143,33 @@ def test_tiles_between_times_in_order(recording):
     found = [(time, place, float(heights[0, 0])) for time, place, heights in recording.tiles_between(1.0, 3.0)]
     assert [(time, place) for time, place, _ in found] == [(2.0, (1, 2)), (3.0, (3, 4))]
     assert [value for _, _, value in found] == pytest.approx([-0.2, -0.3], abs=ROUNDING)
+
+
+def test_patches_written_between_two_reads_of_a_growing_file(tmp_path, monkeypatch):
+    """The writer may be faster than one look at all datasets: a patch counts once all of it is seen."""
+    path, before = tmp_path / "a.h5", Recording._growing
+
+    def disturbed(self):
+        for dataset in before(self):
+            yield dataset
+            press()
+
+    def press():
+        run.stdin.write("press\n")
+        run.stdin.flush()
+        assert run.stdout.readline() == "pressed\n"
+
+    command = [sys.executable, "-m", "tests.recording.pressing_run", str(path)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        press()
+        with Recording(path) as growing:
+            assert len(growing.tile_time()) == 1
+            monkeypatch.setattr(Recording, "_growing", disturbed)
+            growing.refresh()
+            count = len(growing.tile_time())
+            assert count > 1, "patches were added meanwhile"
+            assert len(growing.tile_world()) == count
+            assert len(growing.tile_index()) == count
+            assert value_at(growing.surface_at(), *centre(1, 2)) == pytest.approx(-0.1, abs=ROUNDING)
+        run.stdin.close()
+    assert run.returncode == 0

@@ -98,6 +98,38 @@ def test_memory_does_not_grow_with_the_run(recording):
     assert len(scene._stamps) == len(scene.ground.cells)
 
 
+@pytest.mark.parametrize("opened_at", [0, 5, 41], ids=["before the first frame", "before the first rut", "on a rut"])
+def test_a_run_that_goes_on_between_opening_and_drawing(tmp_path, monkeypatch, opened_at):
+    """Squares that are split before they were ever drawn have nothing to take away."""
+    monkeypatch.setattr("grouser.viewer.ground.ROOTS", 1)  # large squares on this small ground
+    cart = made.Cart()
+    with made.opened(tmp_path / "recording.h5", cart) as writer:
+        for k in range(opened_at):
+            made.append(writer, cart, k / 20)
+        writer.flush()
+        with Recording(tmp_path / "recording.h5") as growing:
+            scene = Scene(growing, Nothing())
+            first = set(scene.ground.cells)
+            for k in range(opened_at, 121):
+                made.append(writer, cart, k / 20)
+            writer.flush()
+            growing.refresh()
+            drawn = scene.show(6.0)
+            assert first - scene.ground.cells, "squares were split meanwhile"
+            assert drawn == len(scene.ground.cells)
+            assert set(scene._cells) == scene.ground.cells
+            for k in range(121, 161):
+                made.append(writer, cart, k / 20)
+            writer.flush()
+            growing.refresh()
+            before = dict(scene._cells)
+            scene.show(8.0)
+            assert set(scene._cells) == scene.ground.cells
+            gone = set(before) - set(scene._cells)
+            assert gone, "squares that had been drawn were split, too"
+            assert all(("remove", ()) in before[cell].sent for cell in gone)
+
+
 def test_poses_between_frames():
     a = np.array([[0.0, 0, 0, 0, 0, 0, 1]])
     b = np.array([[2.0, 0, 0, 0, 0, -math.sin(HALF_TURN / 2), -math.cos(HALF_TURN / 2)]])  # 90 degrees, other sign

@@ -226,6 +226,7 @@ class Recording:
             time = group["time"][:]
             missing = np.flatnonzero(~np.isfinite(time))
             count = missing[0] if len(missing) else len(time)
+            count = min(count, *(len(group[name]) for name in ("world", "index", "heights")))  # whole ones
             return time[:count], group["world"][:count], group["index"][:count]
 
     def tile_time(self) -> np.ndarray:

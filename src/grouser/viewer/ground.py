@@ -62,15 +62,15 @@ class GroundView:
         self.cells: set[Cell] = set()
         self.refresh()
 
-    def refresh(self) -> set[Cell]:
-        """Take in new tiles; the cells that are no longer drawn, their parts being fine now."""
+    def refresh(self) -> None:
+        """Take in new tiles: where they lie, cells are split into fine ones."""
         index = self.recording.tile_index()
         new = {(int(r) // LEAF, int(c) // LEAF) for r, c in np.unique(index[self._counted :], axis=0)}
         self._counted = len(index)
         if self.cells and not new - self._touched:
-            return set()
+            return
         self._touched |= new
-        before, side = self.cells, self.leaf << self.top
+        side = self.leaf << self.top
         rows, columns = math.ceil((self.ny - 1) / side), math.ceil((self.nx - 1) / side)
         touched = {level: {(r >> level, c >> level) for r, c in self._touched} for level in range(self.top + 1)}
         self.cells = {
@@ -79,7 +79,6 @@ class GroundView:
             for c in range(max(columns, 1))
             for cell in self._split(Cell(self.top, r, c), touched)
         }
-        return before - self.cells
 
     def _split(self, cell: Cell, touched: dict[int, set[tuple[int, int]]]) -> Iterator[Cell]:
         side = self.leaf << cell.level

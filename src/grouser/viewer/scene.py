@@ -131,7 +131,8 @@ class Scene:
         """How many cells were drawn anew."""
         if self.ground is None:
             return 0
-        for gone in self.ground.refresh():
+        self.ground.refresh()
+        for gone in self._cells.keys() - self.ground.cells:  # of what was drawn: cells come and go between two pictures
             self._cells.pop(gone).remove()
             self._stamps.pop(gone, None)
         scale, drawn = self.scale(), 0
