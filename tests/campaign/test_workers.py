@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -20,6 +19,7 @@ from grouser.campaign.results import LOCK, read_json, write_json
 from grouser.cli import status
 from grouser.errors import InputError
 from grouser.recording import Recording
+from grouser.recording.hold import Hold
 from grouser.scenarios import registry
 from tests.campaign.rig import RigRunner, started, workers
 from tests.commands import fake_rig
@@ -77,7 +77,7 @@ def test_every_case_runs_once_and_leaves_one_file(runner, monkeypatch):
     assert sorted(started(runner.log)) == NAMES
     assert len(workers(runner.log)) == 2, "each worker warms up once"
     assert sorted(file.name for file in Path("out/cases").iterdir()) == [f"{name}.json" for name in NAMES]
-    assert sorted(file.name for file in Path("out").iterdir()) == [LOCK, "cases", "sweep.json"]
+    assert sorted(file.name for file in Path("out").iterdir()) == ["cases", "sweep.json"]
     third = result("0003")
     assert third["parameters"] == {"frequency": 1.5, "wheel.radius": 0.1}
     assert (third["status"], third["reason"], third["scenario"]) == ("complete", "", "fake-rig")
@@ -231,7 +231,7 @@ def test_a_sweep_goes_on_after_a_kill_of_the_main_process(tmp_path):
     assert f"6 of 6 cases complete ({len(done)} from before)" in out
     assert set(started(log)[len(first) :]) == set(NAMES) - done, "what was finished is not run again"
     left = sorted(file.name for file in Path("out").iterdir())
-    assert left == [LOCK, "cases", "figures", "sweep.html", "sweep.json", "table.csv", "table.md"]
+    assert left == ["cases", "figures", "sweep.html", "sweep.json", "table.csv", "table.md"]
     assert not list(Path("out/cases").glob("*.part"))
 
 
@@ -321,11 +321,11 @@ def test_a_folder_of_something_else_is_refused_and_never_emptied(runner):
 
 def test_two_sweeps_do_not_share_a_folder(runner):
     Path("out").mkdir()
-    with (Path("out") / LOCK).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match="--out out: a sweep is running there"):
+    with Hold(Path("out")):
+        with pytest.raises(InputError, match=f"out is in use by process {os.getpid()}"):
             swept(runner, force=True)
-    assert sorted(file.name for file in Path("out").iterdir()) == [LOCK]
+        assert [file.name for file in Path("out").iterdir()] == [LOCK]
+    assert swept(runner).done == 6
 
 
 def test_a_result_that_is_cut_short_counts_as_none(runner):

@@ -37,7 +37,7 @@ class FakeSettings(Settings):
     duration: Annotated[float, Field(gt=0), Unit("s")] = 1.0
     frequency: float = 1.0
     expected_end: float | None = 1.0
-    event: Literal["none", "stop", "break", "sleep", "refuse"] = "none"
+    event: Literal["none", "stop", "break", "sleep", "wait", "refuse"] = "none"
     plotted: str = "ball/x"
 
 
@@ -49,6 +49,7 @@ class FakeSimulation:
     def __init__(self, settings: FakeSettings):
         if settings.event == "refuse":
             raise InputError("fake-rig: event = 'refuse': the model cannot be built")
+        self.waited = False
         self.settings, self.time, self.notes = settings, 0.0, ["the ball takes over from MuJoCo"]
 
     def geometry(self) -> dict[str, Any]:
@@ -89,6 +90,11 @@ class FakeSimulation:
             writer.flush()
             print("half way", flush=True)
             time.sleep(60)
+        if event == "wait" and not self.waited:
+            self.waited = True
+            writer.flush()
+            print("half way", flush=True)
+            sys.stdin.readline()
 
 
 def metrics(settings: FakeSettings) -> list[dict[str, Any]]:

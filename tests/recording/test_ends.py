@@ -20,6 +20,7 @@ from tests.recording.samples import PERIOD, Clock, fill, header, sample
 
 ROOT = Path(__file__).parents[2]
 KILLS = 10
+MANY = 120 * 64  # frames: the addresses of their chunks take several pages of memory
 LONGEST = 0.05  # s from the start or the first flush to the kill
 FLOAT32 = 6e-8  # relative, half a unit in the last place
 
@@ -86,8 +87,8 @@ def test_kill_at_any_time_loses_nothing_flushed(tmp_path):
 def test_half_written_blocks_of_chunk_addresses_are_read(tmp_path):
     """A kill ends a write where a page of memory ends; whole blocks are left alone."""
     clock, path = Clock(), tmp_path / "a.h5"
-    writer = sample(tmp_path / "b.h5", clock, block=1)
-    fill(writer, clock, 600)
+    writer = sample(tmp_path / "b.h5", clock)
+    fill(writer, clock, MANY)
     writer.flush()
     data = bytearray((tmp_path / "b.h5").read_bytes())
     assert torn.mended(tmp_path / "b.h5") == {}
@@ -102,7 +103,7 @@ def test_half_written_blocks_of_chunk_addresses_are_read(tmp_path):
     assert spoiled
     assert set(torn.mended(path)) == spoiled
     with Recording(path) as recording:
-        assert len(recording) == 600
+        assert len(recording) == MANY
         check(recording)
 
 

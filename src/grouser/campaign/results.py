@@ -21,11 +21,6 @@ from grouser.errors import InputError
 if TYPE_CHECKING:
     from grouser.campaign.case import Sweep
 
-try:
-    import fcntl
-except ImportError:  # not POSIX
-    fcntl = None
-
 SWEEP, CASES, RECORDINGS, WORKING, LOCK = "sweep.json", "cases", "recordings", ".working", ".lock"
 MADE = ("table.csv", "table.md", "sweep.html")  # what is made of the results
 COMPLETE, FAILED = "complete", "failed"
@@ -66,7 +61,7 @@ class SweepFolder:
         parent = next(place for place in (path, *path.absolute().parents) if place.exists())
         if not parent.is_dir() or not os.access(parent, os.W_OK):
             raise InputError(f"--out {path}: {parent} cannot be written to")
-        if force or not path.is_dir() or not any(path.iterdir()):
+        if force or not path.is_dir() or all(file.name == LOCK for file in path.iterdir()):
             return
         there = read_json(path / SWEEP)
         if there is None:
@@ -99,19 +94,19 @@ class SweepFolder:
         self.check(force)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / LOCK).open("a")
         except OSError as error:
             raise InputError(f"--out {self.path}: cannot be created: {error.strerror}") from None
-        with lock:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    raise InputError(f"--out {self.path}: a sweep is running there: wait for it or stop it") from None
-            if force:
-                self._clear()
-            self._tidy()
-            write_json(self.path / SWEEP, self.sweep.described())
+        from grouser.recording.hold import Hold  # here: workers read this file, too, and need none
+
+        with Hold(self.path):
+            self.check(force)  # again: another sweep may have been faster
+            try:
+                if force:
+                    self._clear()
+                self._tidy()
+                write_json(self.path / SWEEP, self.sweep.described())
+            except OSError as error:
+                raise InputError(f"--out {self.path}: cannot be written to: {error.strerror or error}") from None
             yield
             shutil.rmtree(self.path / WORKING, ignore_errors=True)
 

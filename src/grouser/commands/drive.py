@@ -114,13 +114,14 @@ def drive(
             cockpit.watch.tell(path=str(path))
 
     experiment = driven(from_command(target, options), cockpit, time)
-    base = out if out is not None else running.fresh_folder(experiment.scenario.name)
+    base = out
     number, status = 1, 0
     try:
         while True:
-            folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
+            folder = base if number == 1 or base is None else base.with_name(f"{base.name}-{number}")
             with progress.shown(experiment.scenario.name, time) as bar:
                 outcome = running.execute(experiment, out=folder, report=False, progress=bar, watch=show, delay=DELAY)
+            base = base or outcome.folder
             told(outcome)
             status = outcome.exit_status
             if outcome.stop is not None and cockpit.again is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grouser
-from grouser.commands.folder import FIGURES, RECORDING, cleared, created, refused_unless_free
+from grouser.commands.folder import FIGURES, RECORDING, cleared, held, refused_unless_free
 from grouser.errors import GrouserError, InputError, RunEnded, RunStopped
 from grouser.scenarios.settings import Experiment, from_python
 
@@ -104,18 +104,19 @@ def execute(
     figures of a recording in a folder, as `report.draw_figures` does.
     """
     scenario, settings = experiment.scenario, experiment.settings
-    folder = Path(out) if out is not None else fresh_folder(scenario.name)
     rate = scenario.rate if rate is None else rate
     if not rate > 0:
         raise InputError(f"rate = {rate}: allowed is a number of frames per second above 0")
-    refused_unless_free(folder, force)
+    if out is not None:
+        refused_unless_free(Path(out), force)
     sim = scenario.build(settings)
     _refused_unless_long_enough(scenario.duration(settings), sim.step_size, rate)
     header = _header(experiment, sim)
-    created(folder)
-    run = _Run(experiment, sim, folder)
-    run.record(header, rate, progress, watch, delay)
-    return run.concluded(report, draw)
+    folder = Path(out) if out is not None else fresh_folder(scenario.name)
+    with held(folder, force):
+        run = _Run(experiment, sim, folder)
+        run.record(header, rate, progress, watch, delay)
+        return run.concluded(report, draw)
 
 
 def _refused_unless_long_enough(duration: float, step: float, rate: float) -> None:
@@ -127,10 +128,18 @@ def _refused_unless_long_enough(duration: float, step: float, rate: float) -> No
 
 
 def fresh_folder(name: str) -> Path:
-    """runs/NAME-TIME, one that is not there yet."""
+    """runs/NAME-TIME, made here: another run that begins in the same second gets another."""
     stem = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
-    candidates = (Path("runs") / (stem if k == 1 else f"{stem}-{k}") for k in range(1, 1000))
-    return next(folder for folder in candidates if not folder.exists())
+    for k in range(1, 1000):
+        folder = Path("runs") / (stem if k == 1 else f"{stem}-{k}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be created: {error.strerror}") from None
+        return folder
+    raise InputError(f"runs/{stem}: a thousand of that name are there; --out names another")
 
 
 def _header(experiment: Experiment, sim: Simulation) -> dict[str, Any]:

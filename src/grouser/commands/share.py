@@ -8,6 +8,7 @@ from grouser.commands import progress
 from grouser.commands.folder import recording_of
 from grouser.errors import InputError
 from grouser.recording import Recording
+from grouser.recording.hold import Hold
 
 FORMATS = ("html", "csv", "mcap")
 NAMES = {"html": "replay.html", "csv": "csv", "mcap": "bag"}
@@ -84,10 +85,11 @@ def report(place: Path, with_replay: bool) -> int:
     if (place / "sweep.json").is_file():
         from grouser.report.sweep import write_sweep_report
 
-        print(write_sweep_report(place))
+        with Hold(place):
+            print(write_sweep_report(place))
         return 0
     file = recording_of(place)
-    with Recording(file) as recording:
+    with Hold(file.parent), Recording(file) as recording:
         page = ""
         if with_replay and len(recording):
             from grouser.viewer.replay import replay

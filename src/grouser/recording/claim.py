@@ -28,6 +28,7 @@ except ImportError:  # not POSIX
 RESERVE_BYTES = 1 << 20  # taken at a time
 CLOSING_BYTES = 1 << 18  # always left for HDF5's own bookkeeping and the outcome
 NO_RESERVE = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # the file system cannot take space ahead
+HELD = {errno.EAGAIN, errno.EACCES}
 MEMORY_COPY_LIMIT = 1 << 31  # above it HDF5 gets an empty stand-in of the same size
 FLOCK = "hhqqi0q"  # struct flock of 64-bit Linux: type, whence, start, length, process
 LOCKED_BYTE = 1 << 62  # far behind any data; HDF5's own locks are of another kind, and readers hold them too
@@ -35,13 +36,22 @@ CAN_LOCK = fcntl is not None and hasattr(fcntl, "F_OFD_SETLK")  # else a running
 
 
 class Claim:
+    """Taken before HDF5 opens the file: opening it anew would empty it under another's hands."""
+
     def __init__(self, path: Path):
+        """Makes the file where there is none; BlockingIOError where another holds it."""
         self.path = path
-        self._descriptor = os.open(path, os.O_RDWR)
         self._reserved = 0
         self._can_reserve = hasattr(os, "posix_fallocate")
-        if fcntl is not None and CAN_LOCK:
-            fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, _lock())
+        while True:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            if not locked(self._descriptor):
+                os.close(self._descriptor)
+                raise BlockingIOError(errno.EAGAIN, "another run is writing it")
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(self._descriptor), path.stat()):
+                    return
+            os.close(self._descriptor)  # its holder has given it another name meanwhile
 
     def reserve(self, end: int) -> None:
         """Make sure that the first `end` bytes of the file and a little more fit on the disk, or OSError."""
@@ -66,6 +76,17 @@ class Claim:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def locked(descriptor: int) -> bool:
+    """Lock an open file against other writers; whether that could be done. True where there are no locks."""
+    if fcntl is None or not CAN_LOCK:
+        return True
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _lock())
+    except OSError as error:
+        return error.errno not in HELD  # else the file system knows no locks
+    return True
 
 
 def is_claimed(path: Path) -> bool:

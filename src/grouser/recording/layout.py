@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,6 +13,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.module import Channel, Shape
 from grouser.recording.schema import (
+    FILE_PAGE,
     FORMAT,
     SCHEMA,
     TILE_COMPRESSION,
@@ -71,7 +73,7 @@ def create(
     filters: dict[str, Any] = {"compression": "gzip", "compression_opts": TILE_COMPRESSION, "shuffle": True}
     file.attrs.update({"format": FORMAT, "schema": SCHEMA, "worlds": worlds, "header": to_json(header)})
     axes = _Axes(file)
-    time = file.create_dataset("time", (0,), "f8", maxshape=(None,), chunks=(block,), fillvalue=np.nan)
+    time = file.create_dataset("time", (0,), "f8", maxshape=(None,), chunks=(whole_pages(block, 8),), fillvalue=np.nan)
     time.attrs["unit"] = "s"
     time.make_scale("time")
     world = file.create_dataset("world", data=np.arange(worlds, dtype=np.int32))
@@ -89,8 +91,9 @@ def create(
             layout.ragged[channel.name] = data, offsets
             continue
         size = (worlds, *channel.shape)
+        rows = whole_pages(block, dtype.itemsize * math.prod(size))
         dataset = group.create_dataset(
-            channel.name, (0, *size), dtype, maxshape=(None, *size), chunks=(block, *size), fillvalue=np.nan,
+            channel.name, (0, *size), dtype, maxshape=(None, *size), chunks=(rows, *size), fillvalue=np.nan,
             **(filters if compress else {}),
         )  # fmt: skip
         _describe(dataset, channel)
@@ -106,6 +109,12 @@ def create(
     check_shapes(shapes, channels)
     _display(file.create_group("display"), shapes, meshes)
     return layout
+
+
+def whole_pages(rows: int, row_bytes: int) -> int:
+    """Rows of a chunk, `rows` or a few more, that fill whole pages: HDF5 keeps account of every rest in memory."""
+    unit = FILE_PAGE // math.gcd(FILE_PAGE, max(1, row_bytes))
+    return -(-rows // unit) * unit
 
 
 class _Axes:
@@ -153,10 +162,11 @@ def _ragged(
     folder = group.create_group(channel.name)
     _describe(folder, channel)
     row_bytes = dtype.itemsize * int(np.prod(channel.shape, dtype=int))
-    rows = max(1, RAGGED_CHUNK_BYTES // max(1, row_bytes))
+    rows = whole_pages(max(1, RAGGED_CHUNK_BYTES // max(1, row_bytes)), row_bytes)
+    frames = whole_pages(block, 8 * worlds)
     size = channel.shape
     data = folder.create_dataset("data", (0, *size), dtype, maxshape=(None, *size), chunks=(rows, *size))
-    ends = folder.create_dataset("offsets", (0, worlds), "i8", maxshape=(None, worlds), chunks=(block, worlds))
+    ends = folder.create_dataset("offsets", (0, worlds), "i8", maxshape=(None, worlds), chunks=(frames, worlds))
     return data, ends
 
 

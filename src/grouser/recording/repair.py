@@ -9,9 +9,10 @@ import numpy as np
 
 from grouser.errors import InputError
 from grouser.recording.claim import Claim, abandon, reason
+from grouser.recording.hold import Hold
 from grouser.recording.layout import Layout, create
 from grouser.recording.reader import Recording
-from grouser.recording.schema import LIBRARY_VERSIONS, to_json
+from grouser.recording.schema import NEW_FILE, to_json
 
 if TYPE_CHECKING:
     import h5py
@@ -34,23 +35,27 @@ def repair(path: str | Path) -> Path:
             return path
         if source.status == "running":
             raise InputError(f"{path} is still being written; repair it once the run has ended")
-        part = path.with_name(path.name + ".repair")
-        try:
-            _rewrite(source, part)
-            part.replace(path)
-        except (OSError, RuntimeError) as error:
-            raise InputError(f"{path} cannot be repaired, nothing changed: {reason(error)}") from None
-        finally:
-            part.unlink(missing_ok=True)
+        with Hold(path.parent):
+            _replace(source, path.with_name(path.name + ".repair"))
     return path
+
+
+def _replace(source: Recording, part: Path) -> None:
+    try:
+        _rewrite(source, part)
+        part.replace(source.path)
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{source.path} cannot be repaired, nothing changed: {reason(error)}") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _rewrite(source: Recording, part: Path) -> None:
     import h5py
 
-    target = h5py.File(part, "w", libver=LIBRARY_VERSIONS, locking=False)
-    claim = Claim(part)
+    claim, target = Claim(part), None
     try:
+        target = h5py.File(part, "w", **NEW_FILE, locking=False)
         claim.reserve(source.path.stat().st_size)
         _copy(source, _like(source, target))
         target.close()

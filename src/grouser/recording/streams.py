@@ -11,7 +11,7 @@ import numpy as np
 
 from grouser.errors import InputError
 from grouser.module import Channel
-from grouser.recording.schema import TILE_COMPRESSION, TILE_HEIGHT_STEP
+from grouser.recording.schema import FILE_PAGE, TILE_COMPRESSION, TILE_HEIGHT_STEP
 
 if TYPE_CHECKING:
     import h5py
@@ -34,6 +34,11 @@ def put(dataset: h5py.Dataset, start: int, values: np.ndarray) -> None:
     dataset.flush()
 
 
+def chunk_bytes(dataset: h5py.Dataset) -> int:
+    """Of the chunk that a write may begin without filling it."""
+    return int(np.prod(dataset.chunks)) * dataset.dtype.itemsize
+
+
 class FixedStream:
     """A channel with the same shape in every frame."""
 
@@ -44,7 +49,7 @@ class FixedStream:
         self.buffer = np.empty((block, *self.shape), dataset.dtype)
 
     def pending_bytes(self, count: int) -> int:
-        return self.buffer[:count].nbytes
+        return self.buffer[:count].nbytes + chunk_bytes(self.dataset)
 
     def take(self, row: int) -> None:
         values = np.asarray(self.read())
@@ -71,7 +76,8 @@ class RaggedStream:
         self.written = 0  # rows in the file
 
     def pending_bytes(self, count: int) -> int:
-        return self.rows[: self._used(count)].nbytes + self.ends[:count].nbytes
+        begun = chunk_bytes(self.data) + chunk_bytes(self.offsets)
+        return self.rows[: self._used(count)].nbytes + self.ends[:count].nbytes + begun
 
     def take(self, row: int) -> None:
         parts = self.read()
@@ -119,8 +125,9 @@ class TileStream:
 
     @property
     def pending_bytes(self) -> int:
-        """At most: heights before they are packed."""
-        return 4 * self.count * self.size**2 + sum(array.nbytes for part in self._parts for array in part)
+        """At most: heights before they are packed, in whole pages."""
+        columns = sum(array.nbytes for part in self._parts for array in part)
+        return self.count * (4 * self.size**2 + 2 * FILE_PAGE) + columns
 
     def take(self, time: float, world: int, indices: np.ndarray, heights: np.ndarray) -> None:
         indices, heights = np.asarray(indices), np.asarray(heights)
@@ -157,7 +164,12 @@ class TileStream:
 
 
 def packed(heights: np.ndarray) -> list[bytes]:
-    """Patches [m], (m, T, T), as HDF5's shuffle and deflate filters would leave them; done beside the step loop."""
+    """Patches [m], (m, T, T), as HDF5's shuffle and deflate filters would leave them; done beside the step loop.
+
+    Zeros behind the end of a deflate stream fill its last page, of which others could use little, and
+    HDF5 would keep account of it in memory for as long as the file is open. Who inflates stops at the stream's end.
+    """
     rounded = (np.rint(heights / TILE_HEIGHT_STEP) * TILE_HEIGHT_STEP).astype(np.float32)
     shuffled = rounded.reshape(len(rounded), -1, 1).view(np.uint8).transpose(0, 2, 1)
-    return [zlib.compress(patch.tobytes(), TILE_COMPRESSION) for patch in shuffled]
+    streams = [zlib.compress(patch.tobytes(), TILE_COMPRESSION) for patch in shuffled]
+    return [stream.ljust(-(-len(stream) // FILE_PAGE) * FILE_PAGE, b"\0") for stream in streams]

@@ -16,7 +16,7 @@ from grouser.errors import InputError, RunStopped
 from grouser.module import Channel, Shape
 from grouser.recording.claim import Claim, abandon, is_claimed, reason
 from grouser.recording.layout import Elevation, Geometry, create
-from grouser.recording.schema import LIBRARY_VERSIONS, PAGED, STATUSES, check_channels, stored_dtype, to_json
+from grouser.recording.schema import NEW_FILE, PAGED, STATUSES, check_channels, stored_dtype, to_json
 from grouser.recording.streams import FixedStream, RaggedStream, TileStream, put
 
 if TYPE_CHECKING:
@@ -113,28 +113,41 @@ class RecordingWriter:
         import h5py
 
         part = self.path.with_name(self.path.name + ".part")
-        if self.path.exists() and is_claimed(self.path):
-            raise InputError(f"recording {self.path} is being written by another run; another name is needed")
         try:
-            self._file = h5py.File(part, "w", libver=LIBRARY_VERSIONS, **PAGED)
+            self._claim = Claim(part)
+        except BlockingIOError:
+            raise self._busy() from None
         except OSError as error:
             raise InputError(f"recording {self.path} cannot be created: {reason(error)}") from None
+        try:
+            if self.path.exists() and is_claimed(self.path):
+                raise self._busy()
+            self._file = h5py.File(part, "w", **NEW_FILE, **PAGED)
+        except BaseException as error:
+            part.unlink(missing_ok=True)
+            self._claim.release()
+            if isinstance(error, OSError):
+                raise InputError(f"recording {self.path} cannot be created: {reason(error)}") from None
+            raise
         try:
             self._layout = create(
                 self._file, self._header, self._channels, dtypes,
                 worlds=worlds, block=self._block, terrain=terrain, geometry=geometry, shapes=shapes,
             )  # fmt: skip
             self._file.swmr_mode = True
-            self._claim = Claim(part)
             self._claim.reserve(self._file.id.get_filesize())
             part.replace(self.path)
             self._claim.path = self.path
         except BaseException as error:
             abandon(self._file, part)
             part.unlink(missing_ok=True)
+            self._claim.release()
             if isinstance(error, OSError | RuntimeError):
                 raise InputError(f"recording {self.path} cannot be created: {reason(error)}") from None
             raise
+
+    def _busy(self) -> InputError:
+        return InputError(f"recording {self.path} is being written by another run; another name is needed")
 
     @property
     def frames(self) -> int:
