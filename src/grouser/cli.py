@@ -1,13 +1,14 @@
 """The command line: parsing only; what the commands do is in grouser.commands.
 
 Exit status: 0 fine, 1 an expectation missed, a case of a sweep failed or an error inside Grouser, 2 bad input,
-3 the run stopped, 130 Ctrl-C.
+3 the run stopped, 130 Ctrl-C. A disk that cannot be written is 3 where a run or sweep keeps data, else 2.
 """
 
 from __future__ import annotations
 
 import gc
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,7 @@ from typer.exceptions import Abort, TyperException
 
 import grouser
 from grouser.errors import GrouserError
+from grouser.files import REFUSED
 
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
@@ -309,9 +311,26 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no minus sign gets a question mark
-    ended = status(sys.argv[1:])
+    ended = _flushed(status(sys.argv[1:]))
     gc.freeze()  # what is left goes with the process, nobody need look through it
     sys.exit(ended)
+
+
+def _flushed(ended: int) -> int:
+    """What was printed has reached its place, or it is told that it has not."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output has gone
+        ended = ended or FAILED
+    except OSError as error:
+        ended = ended or _told(f"cannot write: {error.strerror}", BAD_INPUT)
+    else:
+        return ended
+    with suppress(OSError):
+        sys.stdout.close()
+    sys.stdout = None
+    return ended
 
 
 def status(arguments: list[str]) -> int:
@@ -332,6 +351,8 @@ def status(arguments: list[str]) -> int:
     except Exception as error:
         if "--debug" in arguments:
             raise
+        if isinstance(error, OSError) and error.errno in REFUSED:
+            return _told(f"{error.filename or 'cannot write'}: {error.strerror}", BAD_INPUT)
         text = next(iter(str(error).splitlines()), "")
         return _told(f"{type(error).__name__}: {text} (grouser --debug shows where)", FAILED)
 

@@ -28,7 +28,7 @@ class RigRunner(ScenarioRunner):
     log: Path = Path("log")
     kill: tuple[str, ...] = ()
     times: int = 1000
-    delay: float = 0.0  # [s] that a case takes
+    held: tuple[str, ...] = ()  # cases that never end by themselves
 
     def warm(self, case: Case) -> None:
         self.write("warm")
@@ -38,7 +38,8 @@ class RigRunner(ScenarioRunner):
         self.write(case.name)
         if case.name in self.kill and started(self.log).count(case.name) <= self.times:
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(self.delay)
+        while case.name in self.held:
+            time.sleep(0.02)
         environment = {"threads": os.environ["OMP_NUM_THREADS"]}
         return super().run(case, folder) | environment
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,9 +23,9 @@ from grouser.recording.hold import Hold
 from grouser.scenarios import registry
 from tests.campaign.rig import RigRunner, started, workers
 from tests.commands import fake_rig
+from tests.waiting import PATIENCE, eventually
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 120.0  # [s] for processes to start or end on a loaded machine
 SIX = {"scenario": "fake-rig", "parameters": {"frequency": [1.0, 1.5, 2.0], "wheel.radius": [0.1, 0.2]}}
 NAMES = [f"{k:04}" for k in range(1, 7)]
 
@@ -48,13 +48,6 @@ def swept(runner: RigRunner, definition=SIX, **options) -> Tally:
 
 def result(name: str) -> dict:
     return json.loads(Path(f"out/cases/{name}.json").read_text())
-
-
-def wait_until(what, patience: float = PATIENCE) -> None:
-    end = time.monotonic() + patience
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def alive(pid: int) -> bool:
@@ -167,7 +160,7 @@ def test_a_worker_killed_while_it_waits_is_replaced(runner, monkeypatch):
             killed.append(order.case.name)
             lane.kill()
             lane.process.join()
-            wait_until(lambda: lane.pool._broken)  # as the pool notices it in a thread of its own
+            eventually(lambda: lane.pool._broken, "it is noticed")  # as the pool notices it in a thread of its own
         return give(lane, task, order)
 
     monkeypatch.setattr(crew._Lane, "give", deadly)
@@ -185,9 +178,9 @@ def heed_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def command(log: Path, *arguments: str, delay: float, **more) -> subprocess.Popen[str]:
-    """The command line with the rig's runner, in a session of its own."""
-    setup = json.dumps({"log": str(log), "delay": delay})
+def command(log: Path, *arguments: str, held: Sequence[str] = (), **more) -> subprocess.Popen[str]:
+    """The command line with the rig's runner, in a session of its own; `held` cases never end."""
+    setup = json.dumps({"log": str(log), "held": list(held)})
     here = Path.cwd()
     call = [
         sys.executable,
@@ -216,16 +209,16 @@ def some_are_done() -> bool:
 def test_a_sweep_goes_on_after_a_kill_of_the_main_process(tmp_path):
     six_yaml()
     log = tmp_path / "log"
-    with command(log, delay=0.5) as process:
-        wait_until(some_are_done)
+    with command(log, held=NAMES[2:]) as process:
+        eventually(some_are_done, "two cases are done")
         process.kill()
         process.wait(PATIENCE)
-    wait_until(lambda: not any(map(alive, workers(log))))  # nobody works on for a dead process
+    eventually(lambda: not any(map(alive, workers(log))), "workers end")  # nobody works on for a dead process
     done = {file.stem for file in Path("out/cases").glob("[0-9]*.json")}
-    assert 2 <= len(done) < 6
+    assert done == set(NAMES[:2])
     assert all(result(name)["status"] == "complete" for name in done), "every file is whole"
     first = started(log)
-    with command(log, delay=0.0) as process:
+    with command(log) as process:
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert f"6 of 6 cases complete ({len(done)} from before)" in out
@@ -240,8 +233,8 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, whom):
     """From a terminal all processes hear it, from `kill -INT` only the main one."""
     six_yaml()
     log = tmp_path / "log"
-    with command(log, delay=1.0) as process:
-        wait_until(some_are_done)
+    with command(log, held=NAMES[2:]) as process:
+        eventually(some_are_done, "two cases are done")
         (os.killpg if whom == "terminal" else os.kill)(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
@@ -255,8 +248,8 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, whom):
 def test_ctrl_c_while_workers_start(tmp_path):
     six_yaml()
     log = tmp_path / "log"
-    with command(log, delay=1.0) as process:
-        wait_until(lambda: Path("out/sweep.json").exists())
+    with command(log, held=NAMES) as process:
+        eventually(lambda: Path("out/sweep.json").exists(), "it begins")
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130

@@ -18,6 +18,7 @@ from grouser.scenarios.scenario import Scenario, Settings
 from grouser.scenarios.settings import SoilChoice
 
 NAME = "fake-rig"
+LONG = 3600.0  # [s] in which somebody kills or interrupts it
 
 
 class Wheel(Settings):
@@ -37,8 +38,9 @@ class FakeSettings(Settings):
     duration: Annotated[float, Field(gt=0), Unit("s")] = 1.0
     frequency: float = 1.0
     expected_end: float | None = 1.0
-    event: Literal["none", "stop", "break", "sleep", "wait", "refuse"] = "none"
+    event: Literal["none", "stop", "break", "sleep", "wait", "full", "refuse"] = "none"
     plotted: str = "ball/x"
+    rows: int = 0  # numbers more in a frame
 
 
 class FakeSimulation:
@@ -64,8 +66,9 @@ class FakeSimulation:
                 "ball/x",
                 "m",
                 read=lambda: np.array([np.cos(2 * np.pi * self.settings.frequency * self.time)]),
-            )
-        ]
+            ),
+            Channel("ball/more", "m", (self.settings.rows,), read=lambda: np.zeros((1, self.settings.rows))),
+        ][: 1 + (self.settings.rows > 0)]
 
     def step(self, count: int = 1) -> None:
         self.time = round(self.time + count * self.step_size, 9)
@@ -84,12 +87,14 @@ class FakeSimulation:
         event = self.settings.event
         if event == "stop":
             raise RunStopped("it flew away", module="spring", body="ball", time=self.time)
+        if event == "full":
+            raise RunStopped("cannot write: No space left on device", module="recording", body="-", time=self.time)
         if event == "break":
             raise ZeroDivisionError("a bug")
         if event == "sleep":
             writer.flush()
             print("half way", flush=True)
-            time.sleep(60)
+            time.sleep(LONG)
         if event == "wait" and not self.waited:
             self.waited = True
             writer.flush()

@@ -14,10 +14,10 @@ from grouser.cli import status
 from grouser.recording import Recording
 from grouser.scenarios import registry
 from tests.commands import fake_rig
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "tests.commands.fake_rig"]
-PATIENCE = 60.0  # [s] for a process to start on a loaded machine
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import pytest
 
 from grouser.commands.pin import pinned
 from grouser.errors import InputError
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
 
@@ -17,16 +18,16 @@ def test_the_stepping_thread_has_the_core_and_others_do_not():
 
     def other():
         ready.set()
-        done.wait(10)
+        done.wait(PATIENCE)
         seen.append(os.sched_getaffinity(0))
 
     thread = threading.Thread(target=other)
     thread.start()
-    ready.wait(10)
+    assert ready.wait(PATIENCE)
     with pinned(core):
         assert os.sched_getaffinity(0) == {core}
         done.set()
-        thread.join(10)
+        thread.join(PATIENCE)
     assert seen == [allowed - {core} or allowed]
     assert os.sched_getaffinity(0) == allowed
 

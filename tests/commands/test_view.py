@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 import urllib.request
 
 import pytest
@@ -10,13 +9,14 @@ import pytest
 from grouser.commands.view import Watch
 from grouser.errors import InputError
 from tests.viewer import made
+from tests.waiting import PATIENCE, eventually
 
 
 def test_a_run_with_a_view_ends_by_itself(tmp_path):
     arguments = ["run", "fake-rig", "--no-report", "--out", str(tmp_path / "out"), "--view", "--port", "0"]
     done = subprocess.run(
         [sys.executable, "-m", "tests.commands.fake_rig", *arguments],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "view: http://127.0.0.1:" in done.stderr
@@ -25,24 +25,21 @@ def test_a_run_with_a_view_ends_by_itself(tmp_path):
 
 def test_a_view_shows_another_recording_when_told_and_ends_with_its_input(tmp_path):
     first, second = made.recording(tmp_path / "a.h5", 0.2), made.recording(tmp_path / "b.h5", 0.2)
-    heard = []
+    heard: list[dict] = []
     watch = Watch(first, "127.0.0.1", 0, heard=heard.append)
     try:
-        with urllib.request.urlopen(watch.wait(), timeout=10) as page:
+        with urllib.request.urlopen(watch.wait(), timeout=PATIENCE) as page:
             assert b"/input" in page.read()
         watch.tell(path=str(second))
         watch.tell(note="0.5 x real time")
         from websockets.sync.client import connect
 
-        with connect(watch.address.replace("http", "ws") + "input") as socket:
+        address = watch.address.replace("http", "ws") + "input"
+        with connect(address, open_timeout=PATIENCE, ping_timeout=None) as socket:
             socket.send('{"viewer": 0, "keys": ["KeyW", "KeyA"], "pad": null}')
             socket.send('{"viewer": 0, "keys": ["KeyR"], "pad": {"axes": [0.5, 0, 0, 0], "buttons": []}}')
-            socket.ping().wait(10)
-        waited = threading.Event()
-        for _ in range(100):
-            if len(heard) >= 4:
-                break
-            waited.wait(0.1)
+            assert socket.ping().wait(PATIENCE)
+        eventually(lambda: len(heard) >= 4, "what the page asked for is heard")
         assert heard[:3] == [{"drive": [1.0, 1.0, 0.0]}, {"reset": {}}, {"drive": [0.0, -0.5, 0.0]}]
         assert heard[-1] == {"drive": [0.0, 0.0, 0.0]}, "a page that closes lets go"
     finally:

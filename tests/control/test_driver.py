@@ -1,7 +1,5 @@
 """What a driver asks for, as twists; a driver who lets go stops; a run is no faster than real."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from grouser.control import driver as module
 from grouser.errors import InputError, RunEnded
 
 SPEED = 0.1
-LATE = 0.15  # [s] a busy machine may wake up later
 
 
 def made(**more):
@@ -65,17 +62,31 @@ def test_ending():
         driver.act(0.0, None, None)
 
 
-def test_no_faster_than_real_and_lag_is_not_made_up_for():
-    drive, driver = made()
+class Clock:
+    """Goes on only where somebody sleeps."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_no_faster_than_real_and_lag_is_not_made_up_for(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module, "clock", clock)
+    _, driver = made()
     driver.paced = True
-    began = time.monotonic()
     for k in range(6):
         driver.act(0.05 * k, None, None)
-    assert 0.24 < time.monotonic() - began < 0.25 + LATE
+        assert clock.now == pytest.approx(100 + 0.05 * k)
     assert driver.behind == 0
-    time.sleep(module.FALLS_BEHIND + 0.2)
+    clock.sleep(module.FALLS_BEHIND + 0.2)
     driver.act(0.3, None, None)
-    assert driver.behind > module.FALLS_BEHIND - 0.05
-    began = time.monotonic()
+    assert driver.behind == pytest.approx(module.FALLS_BEHIND + 0.2 - 0.05)
+    before = clock.now
     driver.act(0.4, None, None)
-    assert time.monotonic() - began > 0.05, "after a lag it does not race"
+    assert clock.now - before == pytest.approx(0.1), "after a lag it does not race"

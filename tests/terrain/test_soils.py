@@ -4,7 +4,6 @@ import math
 import pickle
 import subprocess
 import sys
-import time
 
 import pytest
 from hypothesis import given
@@ -13,8 +12,6 @@ from hypothesis import strategies as st
 from grouser.errors import InputError
 from grouser.terrain import Soil, load_soils, soil, soil_names
 from grouser.terrain.soils import BUILTIN_FILE, RANGES, builtin_soils, read_plain_yaml
-
-READ_TIME = 0.05  # [s] budget of the built-in soils in a start of 0.5 s
 
 TABLE = {  # n, k_c, k_phi, c [Pa], phi [deg], K [m]
     "dry-sand": (1.1, 990, 1.52843e6, 1040, 28, 0.018),
@@ -58,17 +55,13 @@ def test_plain_reader_agrees_with_a_yaml_parser():
     assert read_plain_yaml(text) == YAML(typ="safe").load(text)
 
 
-def test_builtin_soils_are_read_fast_and_without_a_yaml_package():
+def test_builtin_soils_are_read_without_packages_that_take_long_to_load():
     code = (
-        "import time, sys, grouser.terrain.soils as s; t = time.perf_counter(); s.soil('clay'); "
-        "print(time.perf_counter() - t, 'ruamel.yaml' in sys.modules, 'pint' in sys.modules)"
+        "import sys, grouser.terrain.soils as s; s.soil('clay'); "
+        "print('ruamel.yaml' in sys.modules, 'pint' in sys.modules)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert float(shown[0]) < READ_TIME
-    assert shown[1:] == ["False", "False"]
-    start = time.perf_counter()
-    soil("clay")
-    assert time.perf_counter() - start < READ_TIME
+    assert shown == ["False", "False"]
 
 
 def test_pressure_modulus_is_bekker():

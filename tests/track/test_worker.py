@@ -9,6 +9,7 @@ import warp as wp
 
 from grouser.launches import Launches
 from grouser.track.worker import Worker
+from tests.waiting import eventually
 
 module = wp.get_module("tests.track.worker")
 module.options["enable_backward"] = False
@@ -46,11 +47,7 @@ def test_every_call_is_served_once_and_never_by_what_was_recorded_before():
     assert threads() == before + 1
     del worker
     gc.collect()
-    for _ in range(100):
-        if threads() == before:
-            return
-        time.sleep(0.01)
-    raise AssertionError("the thread goes on without its owner")
+    eventually(lambda: threads() == before, "the thread ends with its owner")
 
 
 def test_work_is_done_without_the_thread():

@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
+
+from tests import waiting
+from tests.waiting import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -20,7 +22,7 @@ FLAGS = (
 )  # fmt: skip
 SIZE = {"width": 900, "height": 420}
 PICTURE = (20, 140, 560, 400)  # what of the page is neither panel nor notice: left, top, right, bottom
-PATIENCE = 60.0  # [s] drawing without a GPU on a busy machine takes seconds a picture
+LOOK_PERIOD = 0.2  # [s] between two looks at a page: drawing without a GPU takes its time
 
 
 def executable() -> str:
@@ -60,13 +62,5 @@ def picture(page: Any) -> np.ndarray:
     return np.asarray(image)
 
 
-def eventually(check: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
-    """What `check` returns once it is neither None nor False."""
-    end = time.monotonic() + patience
-    while True:
-        found = check()
-        if found is not None and found is not False:
-            return found
-        if time.monotonic() > end:
-            pytest.fail(f"not within {patience:g} s: {what}")
-        time.sleep(0.2)
+def eventually(check: Callable[[], Any], what: str) -> Any:
+    return waiting.eventually(check, what, LOOK_PERIOD)

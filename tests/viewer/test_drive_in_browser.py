@@ -46,19 +46,19 @@ def test_keys_drive_and_start_anew(tmp_path):
             page = opened(running, line.group())
             page.mouse.click(200, 300)
             page.keyboard.down("KeyW")
-            eventually(lambda: recorded(out / "recording.h5")[0] > DRIVEN, "the rover drives", 120)
+            eventually(lambda: recorded(out / "recording.h5")[0] > DRIVEN, "the rover drives")
             page.keyboard.up("KeyW")
             page.keyboard.press("KeyR")
             again = tmp_path / "drive-2" / "recording.h5"
-            eventually(lambda: again.exists(), "a new start is a new recording", 120)
-            eventually(lambda: recorded(again)[1] >= 0 and len(frames(again)) > 5, "the new one grows", 120)
+            eventually(lambda: again.exists(), "a new start is a new recording")
+            eventually(lambda: recorded(again)[1] >= 0 and len(frames(again)) > 5, "the new one grows")
 
             def ended():
                 if process.poll() is None and (button := page.get_by_role("button", name="End the drive")).count():
                     button.first.evaluate("button => button.click()")  # wherever it has scrolled to
                 return process.poll() is not None or None
 
-            eventually(ended, "the button ends the drive", 120)
+            eventually(ended, "the button ends the drive")
             output = process.stdout.read()
         assert process.returncode == 0, output
         with Recording(out / "recording.h5") as recording:

@@ -9,6 +9,7 @@ from websockets.sync.client import connect
 from grouser.viewer.gate import Gate, is_loopback
 from grouser.viewer.server import View
 from tests.viewer import made
+from tests.waiting import PATIENCE
 
 LOCAL = {"Host": "127.0.0.1:8080"}
 
@@ -29,7 +30,7 @@ def strict(tmp_path_factory):
 
 
 def asked(view, path, **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", view.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", view.port, timeout=PATIENCE)
     connection.putrequest("GET", path, skip_host="Host" in headers)
     for name, value in headers.items():
         connection.putheader(name, value)
@@ -101,7 +102,7 @@ def test_loopback_needs_none():
     "text", ["", "[]", "{}", "null", '{"viewer": "x", "keys": 3}', "{" * 9000, '{"viewer":1,"keys":["a"],"pad":3}']
 )
 def test_nonsense_on_the_input_socket_is_ignored(view, text):
-    with connect(f"ws://127.0.0.1:{view.port}/input") as socket:
+    with connect(f"ws://127.0.0.1:{view.port}/input", open_timeout=PATIENCE, ping_timeout=None) as socket:
         socket.send(text)
         socket.send(b"\x00\x01")
-        socket.ping().wait(5)
+        assert socket.ping().wait(PATIENCE)

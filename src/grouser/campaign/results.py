@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grouser.errors import InputError
+from grouser.files import write_whole
 
 if TYPE_CHECKING:
     from grouser.campaign.case import Sweep
@@ -28,13 +29,7 @@ COMPLETE, FAILED = "complete", "failed"
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Through a file of its own beside it, so that nobody ever reads half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

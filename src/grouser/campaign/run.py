@@ -43,7 +43,8 @@ def run_sweep(
                 progress(tally)
                 raise
             except OSError as error:
-                raise SweepStopped(f"sweep stopped: {folder}: {error.strerror or error}") from None
+                text = f"sweep stopped: {folder}: {error.strerror or error}; finished cases are kept"
+                raise SweepStopped(text) from None
     return tally
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from grouser.campaign.results import CASES, COMPLETE, FAILED, WORKING, write_json
 from grouser.errors import GrouserError
+from grouser.files import FULL
 
 if TYPE_CHECKING:
     from grouser.campaign.case import Case
@@ -61,7 +62,7 @@ def warm(runner: Runner, order: Order) -> None:
 
 
 def work(runner: Runner, order: Order) -> dict[str, Any]:
-    """Run a case, leave its result file, say how it ended."""
+    """Run a case, leave its result file, say how it ended; OSError where results cannot be kept."""
     working = order.folder / WORKING / order.case.name
     try:
         shutil.rmtree(working, ignore_errors=True)
@@ -69,13 +70,17 @@ def work(runner: Runner, order: Order) -> dict[str, Any]:
         found = runner.run(order.case, working)
     except GrouserError as error:
         found = failed(str(error))
+    except OSError as error:
+        if error.errno in FULL:  # the next case would be run for nothing
+            raise
+        found = failed(f"{type(error).__name__}: {error}") | {"traceback": traceback.format_exc()}
     except Exception as error:
         found = failed(f"{type(error).__name__}: {error}") | {"traceback": traceback.format_exc()}
     finally:
         shutil.rmtree(working, ignore_errors=True)
     try:
         settle(order, found)
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         found = failed(f"its result cannot be written: {error}")
     return {"status": found["status"], "reason": found["reason"]}
 

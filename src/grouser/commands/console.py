@@ -99,11 +99,17 @@ def told(outcome: Outcome) -> None:
     speed = f", {sim_s / wall_s:.2f} x real time" if wall_s > 0 else ""
     print(f"{sim_s:.2f} s in {wall_s:.2f} s{speed}, {summary['steps']} steps: {outcome.folder}")
     if outcome.status != "complete":
-        print(f"error: {outcome.message}; data up to there is in {outcome.folder}", file=sys.stderr)
+        print(f"error: {outcome.message}; {_kept(outcome)}", file=sys.stderr)
     elif outcome.missed:
         print(f"missed: {', '.join(outcome.missed)}", file=sys.stderr)
     if outcome.undrawn:
         print(f"error: {outcome.undrawn}", file=sys.stderr)
+
+
+def _kept(outcome: Outcome) -> str:
+    if not outcome.frames:
+        return f"no frame is in {outcome.folder}"
+    return f"data up to t = {outcome.last_time:.6g} s is in {outcome.folder}"
 
 
 def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int:
@@ -154,5 +160,5 @@ def repair(place: Path) -> int:
 
     path = repaired(recording_of(place))
     with Recording(path) as recording:
-        print(f"{path}: {recording.status}, {len(recording)} frames up to t = {recording.sim_s:.6g} s")
+        print(f"{path}: {recording.status}, {len(recording)} frames up to t = {recording.last_time:.6g} s")
     return 0

@@ -21,7 +21,7 @@ LASTED = 1.0  # [s] of wall time a run goes on before processes are started: a s
 LEFT = 10.0  # [s] of wall time before its end at which they are started
 LOADING = 2.0  # [s] between two starts: the run keeps its core and they share what is left
 MOST = 2  # processes
-CLOSING = 5.0  # [s]
+CLOSING = 60.0  # [s] that only one that hangs takes to end
 
 
 class Draughtsmen:

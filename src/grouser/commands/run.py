@@ -38,6 +38,8 @@ class Outcome:
     notes: tuple[str, ...] = ()
     stop: RunStopped | None = None
     undrawn: str = ""  # why there is no report
+    frames: int = 0  # that can be read back
+    last_time: float = 0.0  # [s] of the last of them
 
     @property
     def recording(self) -> Path:
@@ -266,6 +268,7 @@ class _Run:
         undrawn = ""
         with Recording(self.folder / RECORDING) as recording:
             summary = summarise(recording)
+            frames, last_time = len(recording), recording.last_time
             try:
                 write_summary(recording, self.folder)
                 if report and self.status != "interrupted":
@@ -278,7 +281,7 @@ class _Run:
                 stop = RunStopped(reason, module="report", body="-", time=self.sim.time)
                 self._ended("stopped", str(stop), self.stop or stop)
         notes = tuple(self.sim.notes)
-        return Outcome(self.folder, summary, self.status, self.message, notes, self.stop, undrawn)
+        return Outcome(self.folder, summary, self.status, self.message, notes, self.stop, undrawn, frames, last_time)
 
 
 @contextmanager

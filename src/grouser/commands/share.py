@@ -7,6 +7,7 @@ from pathlib import Path
 from grouser.commands import progress
 from grouser.commands.folder import recording_of
 from grouser.errors import InputError
+from grouser.files import told_what_refuses
 from grouser.recording import Recording
 from grouser.recording.hold import Hold
 
@@ -24,7 +25,7 @@ def export(place: Path, formats: list[str], out: Path | None, field: str) -> int
     folder = file.parent if out is None else out
     with Recording(file) as recording:
         for name in chosen:
-            with progress.counted(f"export {name}") as show:
+            with progress.counted(f"export {name}") as show, told_what_refuses(folder / NAMES[name]):
                 path = _export(recording, name, folder, field, show)
             print(path)
     return 0
@@ -33,7 +34,7 @@ def export(place: Path, formats: list[str], out: Path | None, field: str) -> int
 def _export(recording: Recording, name: str, folder: Path, field: str, show) -> Path:
     target = folder / NAMES[name]
     if name == "html":
-        from grouser.report.html import write_whole
+        from grouser.files import write_whole
         from grouser.viewer.replay import replay
 
         return write_whole(target, replay(recording, field, show))
@@ -62,7 +63,7 @@ def video(
 
     file = recording_of(place)
     path = file.parent / "video.mp4" if out is None else out
-    with Recording(file) as recording, progress.counted("video") as show:
+    with Recording(file) as recording, told_what_refuses(path), progress.counted("video") as show:
         film(
             recording, path, cameras=tuple(cameras) or ("follow",), size=_size(size), rate=rate, speed=speed, span=span,
             field=field, forces=forces, progress=show,
@@ -85,11 +86,11 @@ def report(place: Path, with_replay: bool) -> int:
     if (place / "sweep.json").is_file():
         from grouser.report.sweep import write_sweep_report
 
-        with Hold(place):
+        with Hold(place), told_what_refuses(place):
             print(write_sweep_report(place))
         return 0
     file = recording_of(place)
-    with Hold(file.parent), Recording(file) as recording:
+    with Hold(file.parent), told_what_refuses(file.parent), Recording(file) as recording:
         page = ""
         if with_replay and len(recording):
             from grouser.viewer.replay import replay

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from grouser.campaign import Case, SweepStopped, Tally, read_sweep, run_sweep
 from grouser.campaign.results import COMPLETE, FAILED, RECORDINGS
+
+WRITERS = ("recording", "report")  # modules that stop a run when nothing more can be written
 
 if TYPE_CHECKING:
     from grouser.report.sweep import SweepTable
@@ -35,6 +38,8 @@ class ScenarioRunner:
 
         experiment = Experiment(registry.scenario(case.scenario), case.settings)
         outcome = execute(experiment, out=folder, rate=self.rate, report=False)
+        if outcome.stop is not None and outcome.stop.module in WRITERS:
+            raise OSError(errno.ENOSPC, outcome.stop.reason)  # a full disk is no fault of the case
         if self.recordings is not None:
             self.recordings.mkdir(exist_ok=True)
             outcome.recording.replace(self.recordings / f"{case.name}.h5")
@@ -90,5 +95,6 @@ def sweep(
     try:
         write_sweep_report(folder)
     except OSError as error:
-        raise SweepStopped(f"cannot write to {folder}: {error.strerror or error}") from None
+        text = f"cannot write to {folder}: {error.strerror or error}; finished cases are kept"
+        raise SweepStopped(text) from None
     return SweepOutcome(folder, read_table(folder))

@@ -15,7 +15,7 @@ from typing import Any
 from grouser.commands.folder import recording_of
 from grouser.errors import InputError
 
-CLOSING = 5.0  # [s] a view may take to end
+STARTING, CLOSING = 600.0, 60.0  # [s] a view may take to start and to end: only one that hangs takes as long
 
 
 def view(place: Path, host: str, port: int, token: str | None, texture: Path | None, browse: bool) -> int:
@@ -83,7 +83,7 @@ class Watch:
                     self._heard(message)
         self._ready.set()
 
-    def wait(self, timeout: float = 60.0) -> str:
+    def wait(self, timeout: float = STARTING) -> str:
         """The address, once the page can be opened."""
         self._ready.wait(timeout)
         if not self.address:

@@ -66,6 +66,10 @@ class Claim:
                 raise
             self._can_reserve = False
 
+    def emptied(self) -> None:
+        """HDF5 has cut the file where its data end: nothing behind them is taken any more."""
+        self._reserved = 0
+
     def trim(self) -> None:
         """Give back what was taken ahead, once HDF5 has closed the file."""
         end = end_of_file(self.path)

@@ -110,7 +110,12 @@ class Recording:
     @property
     def sim_s(self) -> float:
         """Simulated time [s]."""
-        return self.outcome.get("sim_s", float(self.time[-1]) if len(self.time) else 0.0)
+        return self.outcome.get("sim_s", self.last_time)
+
+    @property
+    def last_time(self) -> float:
+        """[s] of the last frame that can be read, 0 where there is none; on a full disk it is before `sim_s`."""
+        return float(self.time[-1]) if len(self.time) else 0.0
 
     @property
     def steps(self) -> int | None:

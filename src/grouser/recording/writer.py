@@ -62,7 +62,7 @@ class RecordingWriter:
         _check_tile_shape(header, channels, tile_shape)
         self._block, self._header, self._channels = block, dict(header), list(channels)
         self._frames = self._filled = 0
-        self._last_time = -math.inf
+        self._last_time = self._kept_time = -math.inf  # [s] of the last frame taken, and in the file
         self._failure: RunStopped | None = None
         self._closed = False  # h5py takes its time to say so
         self._open(worlds, terrain, geometry, shapes, {c.name: stored_dtype(c, precision) for c in channels})
@@ -122,6 +122,8 @@ class RecordingWriter:
         try:
             if self.path.exists() and is_claimed(self.path):
                 raise self._busy()
+            size = _first_bytes(self._header, self._channels, terrain, geometry, shapes)
+            self._claim.reserve(size)  # HDF5 does not survive a disk that is full from the start
             self._file = h5py.File(part, "w", **NEW_FILE, **PAGED)
         except BaseException as error:
             part.unlink(missing_ok=True)
@@ -130,11 +132,14 @@ class RecordingWriter:
                 raise InputError(f"recording {self.path} cannot be created: {reason(error)}") from None
             raise
         try:
+            self._claim.emptied()
+            self._claim.reserve(size)
             self._layout = create(
                 self._file, self._header, self._channels, dtypes,
                 worlds=worlds, block=self._block, terrain=terrain, geometry=geometry, shapes=shapes,
             )  # fmt: skip
             self._file.swmr_mode = True
+            self._claim.emptied()  # HDF5 has cut off what lay behind its data
             self._claim.reserve(self._file.id.get_filesize())
             part.replace(self.path)
             self._claim.path = self.path
@@ -217,13 +222,15 @@ class RecordingWriter:
             self._tiles.write()
         if self._filled:
             put(self._layout.time, start, self._times[: self._filled])
+            self._kept_time = float(self._times[self._filled - 1])
             self._filled = 0
         if self._tiles is not None:
             self._tiles.write_time()
         self._flushed = clock.monotonic()
 
     def _stopped(self, error: Exception) -> RunStopped:
-        text = f"cannot write {self.path}: {reason(error)}"
+        kept = f"its last frame is at t = {self._kept_time:.6g} s" if self._kept_time >= 0 else "it has no frame"
+        text = f"cannot write {self.path}: {reason(error)}; {kept}"
         return RunStopped(text, module="recording", body="-", time=max(self._last_time, 0.0))
 
     def _check_open(self) -> None:
@@ -280,6 +287,21 @@ class RecordingWriter:
             return
         with suppress(RunStopped):  # the first error is the one to tell
             self.close("interrupted" if isinstance(error, KeyboardInterrupt) else "stopped", str(error))
+
+
+def _first_bytes(
+    header: Mapping[str, Any],
+    channels: Sequence[Channel],
+    terrain: Elevation | None,
+    geometry: Geometry | None,
+    shapes: Sequence[Shape],
+) -> int:
+    """What a file holds before its first frame, about."""
+    arrays = [array for mesh in (geometry or {}).values() for array in mesh.values()]
+    arrays += [array for shape in shapes for array in (shape.vertices, shape.triangles)]
+    arrays += [] if terrain is None else [terrain.heights]
+    datasets = 2 * (len(arrays) + len(channels)) + 10
+    return sum(np.asarray(array).nbytes for array in arrays) + len(to_json(header)) + DATASET_BYTES * datasets
 
 
 def _copies(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Copies | None:

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from grouser.files import write_whole
 from grouser.recording import Recording
 from grouser.report.figures import draw_figures
 from grouser.report.summary import missed, summarise
@@ -34,18 +35,6 @@ def write_report(
     if figures is None:
         figures = draw_figures(recording, directory / "figures")
     return write_whole(directory / "report.html", page(recording, figures, replay))
-
-
-def write_whole(path: Path, text: str) -> Path:
-    """Write a file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    return path
 
 
 @cache
@@ -101,8 +90,8 @@ def _badges(recording: Recording, summary: Mapping[str, Any]) -> list[Badge]:
 def _state(recording: Recording) -> str:
     """Why a page may be thinner than expected."""
     words = {
-        "running": f"The run goes on: what is shown ends at t = {number(recording.sim_s)} s.",
-        "interrupted": f"The run was interrupted: the recording ends at t = {number(recording.sim_s)} s.",
+        "running": f"The run goes on: what is shown ends at t = {number(recording.last_time)} s.",
+        "interrupted": f"The run was interrupted: the recording ends at t = {number(recording.last_time)} s.",
         "stopped": f"The run stopped at t = {number(recording.sim_s)} s.",
     }
     text = words.get(recording.status, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,17 +41,25 @@ def write_bag(
         raise InputError(f"{folder} exists: a bag is written into a new folder only")
     folder.parent.mkdir(parents=True, exist_ok=True)
     types = get_typestore(Stores.ROS2_HUMBLE)
-    messages = _Messages(recording, types)
-    with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        topics: dict[str, Any] = {}
-        for start in range(0, len(recording), BLOCK):
-            part = slice(start, min(start + BLOCK, len(recording)))
-            for nanoseconds, item in messages.block(part):
-                if item.topic not in topics:
-                    topics[item.topic] = writer.add_connection(item.topic, item.kind, typestore=types)
-                writer.write(topics[item.topic], nanoseconds, types.serialize_cdr(item.message, item.kind))
-            progress(part.stop, len(recording))
+    try:
+        with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+            _write(writer, _Messages(recording, types), types, progress)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)  # half a bag is none
+        raise
     return folder
+
+
+def _write(writer: Any, messages: _Messages, types: Any, progress: Callable[[int, int], None]) -> None:
+    topics: dict[str, Any] = {}
+    count = len(messages.recording)
+    for start in range(0, count, BLOCK):
+        part = slice(start, min(start + BLOCK, count))
+        for nanoseconds, item in messages.block(part):
+            if item.topic not in topics:
+                topics[item.topic] = writer.add_connection(item.topic, item.kind, typestore=types)
+            writer.write(topics[item.topic], nanoseconds, types.serialize_cdr(item.message, item.kind))
+        progress(part.stop, count)
 
 
 class _Messages:

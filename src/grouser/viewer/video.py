@@ -6,6 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from grouser.errors import GrouserError, InputError
+from grouser.files import whole
 from grouser.recording import Recording
 from grouser.viewer.cameras import CAMERAS
 from grouser.viewer.replay import picture_times
@@ -23,9 +25,13 @@ PROBE = (
     "import mujoco; model = mujoco.MjModel.from_xml_string('<mujoco/>'); "
     "mujoco.Renderer(model, 16, 16).render(); print('drawn')"
 )
-PROBE_TIME = 60.0  # [s]
+PROBE_TIME = 300.0  # [s] that only a driver that hangs takes
 FILMED = ("sinkage", "height", "plain")  # what the ground of a film is coloured by
 KINDS = (".mp4", ".webm", ".gif")
+CODECS = {
+    ".mp4": ["-vcodec", "libx264", "-crf", "23", "-preset", "fast", "-movflags", "+faststart"],
+    ".webm": ["-vcodec", "libvpx-vp9", "-crf", "34", "-b:v", "0", "-deadline", "realtime", "-cpu-used", "6"],
+}
 LONG = 50  # pictures from which on they are drawn without shadows and smooth edges: ten times as fast in software
 
 
@@ -79,17 +85,12 @@ def film(
     if not (speed > 0 and rate > 0):
         raise InputError(f"speed {speed:g}, rate {rate:g}: both must be above 0")
     times = _times(recording, rate, speed, span)
-    path.parent.mkdir(parents=True, exist_ok=True)
     width, height = (side - side % 16 for side in size)  # encoders want whole blocks
-    part = path.with_name(f"{path.stem}.part{path.suffix}")
-    try:
-        with _writer(part, (width * len(cameras), height), rate) as write:
-            for k, image in enumerate(pictures(recording, times, cameras, (width, height), field, forces)):
-                write(image)
-                progress(k + 1, len(times))
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    kind = path.suffix.lower()
+    with whole(path) as part, _writer(part, kind, (width * len(cameras), height), rate) as write:
+        for k, image in enumerate(pictures(recording, times, cameras, (width, height), field, forces)):
+            write(image)
+            progress(k + 1, len(times))
     return path
 
 
@@ -174,8 +175,8 @@ def _camera(look: Any) -> Any:
 
 
 @contextmanager
-def _writer(path: Path, size: tuple[int, int], rate: float) -> Iterator[Callable[[np.ndarray], None]]:
-    if path.suffix.lower() == ".gif":
+def _writer(path: Path, kind: str, size: tuple[int, int], rate: float) -> Iterator[Callable[[np.ndarray], None]]:
+    if kind == ".gif":
         with _gif(path, rate) as write:
             yield write
         return
@@ -183,21 +184,33 @@ def _writer(path: Path, size: tuple[int, int], rate: float) -> Iterator[Callable
         import imageio_ffmpeg
     except ImportError:
         raise InputError("films need imageio-ffmpeg: pip install 'grouser[video]'") from None
-    codec = {".mp4": "libx264", ".webm": "libvpx-vp9"}[path.suffix.lower()]
-    options = {
-        "libx264": ["-crf", "23", "-preset", "fast", "-movflags", "+faststart"],
-        "libvpx-vp9": ["-crf", "34", "-b:v", "0", "-deadline", "realtime", "-cpu-used", "6"],
-    }[codec]
-    write_frames: Any = imageio_ffmpeg.write_frames  # its types are narrower than what it takes
-    sender = write_frames(
-        str(path), size, fps=rate, codec=codec, quality=None, output_params=options, macro_block_size=16,
-        pix_fmt_out="yuv420p",
-    )  # fmt: skip
-    sender.send(None)
-    try:
-        yield lambda image: sender.send(np.ascontiguousarray(image))
-    finally:
-        sender.close()
+    command = [
+        imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error",
+        "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{size[0]}x{size[1]}", "-r", f"{rate:g}", "-i", "-",
+        "-an", "-pix_fmt", "yuv420p", *CODECS[kind], "-f", kind[1:], str(path),
+    ]  # fmt: skip
+    with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said) as packer:
+        assert packer.stdin is not None
+        pipe = packer.stdin
+        try:
+            yield lambda image: pipe.write(np.ascontiguousarray(image).data)
+            pipe.close()
+            failed = packer.wait() != 0
+        except BrokenPipeError:  # it ended before its input did
+            failed = True
+        except BaseException:
+            packer.kill()
+            raise
+        if failed:
+            packer.wait()
+            raise OSError(_last_words(said, packer.returncode))
+
+
+def _last_words(said: Any, status: int) -> str:
+    """Why the packer ended, in one line."""
+    said.seek(0)
+    lines = said.read().decode(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), f"ffmpeg ended with status {status}")
 
 
 @contextmanager
@@ -208,5 +221,11 @@ def _gif(path: Path, rate: float) -> Iterator[Callable[[np.ndarray], None]]:
     yield lambda image: images.append(Image.fromarray(image).quantize(96, dither=Image.Dither.NONE))
     if images:
         images[0].save(
-            path, save_all=True, append_images=images[1:], duration=round(1000 / rate), loop=0, optimize=True
+            path,
+            format="GIF",
+            save_all=True,
+            append_images=images[1:],
+            duration=round(1000 / rate),
+            loop=0,
+            optimize=True,
         )

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from grouser.report.html import Badge, picture, render, write_whole
+from grouser.files import write_whole
+from grouser.report.html import Badge, picture, render
 from grouser.report.sweep.figures import Drawn, draw_sweep
 from grouser.report.sweep.table import MISSING, Row, SweepTable, is_number, read_table
 from grouser.report.wording import flat, number, unit_text, value_text
