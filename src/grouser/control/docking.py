@@ -16,11 +16,12 @@ import mujoco
 import numpy as np
 
 from grouser.control.docking_sensors import ContactSwitches, DistanceSensors
-from grouser.control.memoryless import Memoryless
 from grouser.control.spacecraft import Aocs, Mode
 from grouser.control.wheels import actuator_id
 from grouser.errors import InputError
 from grouser.module import Channel
+
+NEVER = -(2**31)  # no length has been written into the model yet
 
 
 class Phase(IntEnum):
@@ -316,8 +317,8 @@ def _spindle_force(data: Any, actuator: int, place: int) -> float:
     return float(drawn + bias[0] + bias[1] * data.qpos[place] + bias[2] * data.qvel[dof])
 
 
-class BoomFlexure(Memoryless):
-    """Bending stiffness and damping of a boom that follow its length; a pure function of the joints."""
+class BoomFlexure:
+    """Bending stiffness and damping of a boom that follow its length; it writes them into the model."""
 
     STEP = 1e-3  # [m] of length for which both stay
 
@@ -326,24 +327,36 @@ class BoomFlexure(Memoryless):
         """`lengths` [m], (n,); `stiffness` [N m/rad], `damping` [N m s/rad] (n, bend) go with them."""
         self.stages, self.bends, self.period = tuple(stages), tuple(bends), period
         self.lengths, self.stiffness, self.damping = lengths, stiffness, damping
-        self._key: int | None = None
-        self._wired = False
+        self.key = np.full(1, NEVER)  # length in units of STEP that the model has
+        self._model: mujoco.MjModel | None = None
+
+    def _wire(self, model: mujoco.MjModel) -> None:
+        self._q = [int(model.joint(name).qposadr[0]) for name in self.stages]
+        self._joints = np.array([model.joint(name).id for name in self.bends])
+        self._dofs = model.jnt_dofadr[self._joints]
+        self._first = model.jnt_stiffness[self._joints].copy(), model.dof_damping[self._dofs].copy()
+        self._model = model
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         model = sensors.model
-        if not self._wired:
-            self._q = [int(model.joint(name).qposadr[0]) for name in self.stages]
-            self._joints = np.array([model.joint(name).id for name in self.bends])
-            self._dofs = model.jnt_dofadr[self._joints]
-            self._wired = True
+        if self._model is None:
+            self._wire(model)
         qpos = sensors.qpos
         key = round(sum(qpos[q] for q in self._q) / self.STEP)
-        if key == self._key:
+        if key == self.key[0]:
             return
-        self._key = key
+        self.key[0] = key
         for k, (joint, dof) in enumerate(zip(self._joints, self._dofs, strict=True)):
             model.jnt_stiffness[joint] = np.interp(key * self.STEP, self.lengths, self.stiffness[:, k])
             model.dof_damping[dof] = np.interp(key * self.STEP, self.lengths, self.damping[:, k])
 
+    def state(self) -> dict[str, Any]:
+        return {"key": self.key}  # the stiffness itself is saved with the model
+
     def reset(self, worlds: Sequence[int]) -> None:
-        self._key = None
+        self.key[0] = NEVER
+        if self._model is not None:
+            self._model.jnt_stiffness[self._joints], self._model.dof_damping[self._dofs] = self._first
+
+    def channels(self) -> list[Channel]:
+        return []

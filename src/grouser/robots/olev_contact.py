@@ -10,7 +10,7 @@ import numpy as np
 from grouser.contact.layers import Layer
 from grouser.contact.polygonal import Pair, PolygonalModule, shape
 from grouser.contact.revolution import Profile, RevolutionBody, RevolutionContact, RevolutionPair
-from grouser.control.memoryless import Memoryless
+from grouser.module import Channel
 from grouser.robots.olev import BRACKETS, Olev
 from grouser.robots.olev_shapes import (
     bolt_section,
@@ -23,6 +23,7 @@ from grouser.robots.olev_shapes import (
     tool_section,
 )
 
+NEVER = -1  # no section has been set yet
 POISSON = 0.3
 THICKNESS = 5e-4  # [m] of the elastic layer on either side (assumed)
 PAD_THICKNESS = 5e-3  # [m] (assumed)
@@ -70,14 +71,14 @@ def bracket_contact(p: Olev) -> PolygonalModule:
     return PolygonalModule({**pads, "client": ring}, pairs=pairs, name="brackets")
 
 
-class CrownShape(Memoryless):
+class CrownShape:
     """Keeps the crown's section at the spread its joint has: wires bow out as the bolt is drawn in."""
 
     FINENESS = 2000  # shapes between closed and spread
 
     def __init__(self, p: Olev, contact: RevolutionContact, period: float):
         self.p, self.contact, self.period = p, contact, period
-        self._key: int | None = None
+        self.key = np.full(1, NEVER)  # spread in units of 1 / FINENESS that the section has
         self._joint: int | None = None
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
@@ -86,9 +87,9 @@ class CrownShape(Memoryless):
             self._joint, self._dof = int(joint.qposadr[0]), int(joint.dofadr[0])
         position = sensors.qpos[self._joint]
         key = round(self.FINENESS * spread_of(self.p, position))
-        if key == self._key:
+        if key == self.key[0]:
             return
-        self._key = key
+        self.key[0] = key
         spread = key / self.FINENESS
         z, r = crown_section(self.p, spread)
         speed: Any = np.zeros((len(z), 2))
@@ -98,5 +99,11 @@ class CrownShape(Memoryless):
             speed[:, 0] = -(one - none) * sensors.qvel[self._dof] / self.p.crown_spreading
         self.contact.set_profile("crown", np.column_stack([r, z]), speed)
 
+    def state(self) -> dict[str, Any]:
+        return {"key": self.key}  # section and speed are saved with the contact
+
     def reset(self, worlds: Sequence[int]) -> None:
-        self._key = None
+        self.key[0] = NEVER
+
+    def channels(self) -> list[Channel]:
+        return []

@@ -237,6 +237,8 @@ class Trials:
         for values in self.results.values():
             values[:] = np.nan
         self.results["slope_deg"][0] = 0.0
+        if self.sim is not None:
+            self._tilt(self.sim.model, 0.0)
 
     def channels(self) -> list[Channel]:
         names = tuple(str(k + 1) for k in range(self.s.count))

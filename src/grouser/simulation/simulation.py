@@ -14,6 +14,7 @@ import numpy as np
 
 from grouser.engine.frame import Frame
 from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
+from grouser.engine.parameters import parameters, set_parameters
 from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Compiled, Controller, ForceModule, Shape
 from grouser.simulation import display
@@ -369,6 +370,7 @@ class Simulation:
             "steps": self.steps,
             "due": list(self._due),
             "engine": [self.engine.state(w) for w in range(self.worlds)],
+            "model": parameters(self.model),
             "frozen": self.engine.frozen.copy(),
             "stop": self._stop,
             "ground": _copies(self.ground.state()) if self.ground else None,
@@ -383,6 +385,7 @@ class Simulation:
         self._stop = checkpoint["stop"]
         self.time, self.steps, self._due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
         self.engine.thaw(range(self.worlds))
+        set_parameters(self.model, checkpoint["model"])
         for world, state in enumerate(checkpoint["engine"]):
             self.engine.restore(world, state)
         if self.ground:
