@@ -82,7 +82,7 @@ def test_summary_file(tmp_path):
         said = write_summary(recording, tmp_path / "out")
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary == said
-    assert list(summary) == ["scenario", "version", "settings", "metrics", "wall_s", "sim_s", "steps"]
+    assert list(summary) == ["scenario", "version", "settings", "metrics", "wall_s", "sim_s", "steps", "notes"]
     assert (summary["scenario"], summary["wall_s"], summary["steps"]) == ("rover-drive", 5.0, 10_000)
     assert summary["settings"]["wheel"]["radius"] == 0.15
     assert summary["metrics"]["sinkage_m"] == {
@@ -94,6 +94,8 @@ def test_summary_file(tmp_path):
         "pass": True,
     }
     assert summary["metrics"]["real_time_factor"]["pass"] is None
+    assert summary["notes"] == [*recording.header.get("notes", []), *recording.notes]
+    assert summary["notes"]
     assert missed(summary) == ["drawbar_pull_N"]
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["summary.json"]
 

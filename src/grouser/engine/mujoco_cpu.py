@@ -30,6 +30,11 @@ from grouser.precision import precision
 from grouser.terrain import checks
 
 SPEED_LIMIT = 1e6  # [m/s or rad/s] beyond which a run counts as diverged
+WRONG_SPARSE_FACTOR = ("4.0.0",)  # versions of MuJoCo; tests/engine/test_sparse_factor.py says when to drop this
+DENSE_NOTE = (
+    f"Jacobian of the constraints set to dense: with a sparse one MuJoCo {mujoco.__version__} computes wrong "
+    "accelerations for some branched trees (fixed in 4.0.1)"
+)
 ACCELERATION_SENSORS = tuple(
     getattr(mujoco.mjtSensor, f"mjSENS_{name}")
     for name in ("ACCELEROMETER", "FORCE", "TORQUE", "TOUCH", "FRAMELINACC", "FRAMEANGACC")
@@ -381,7 +386,17 @@ def compile_spec(spec: mujoco.MjSpec, notes: list[str] | None = None) -> mujoco.
     for line in dict.fromkeys(f"MuJoCo warns: {' '.join(str(w.message).split())}" for w in heard):
         if notes is not None and line not in notes:
             notes.append(line)
+    _avoid_sparse_factor(model, notes)
     return model
+
+
+def _avoid_sparse_factor(model: mujoco.MjModel, notes: list[str] | None) -> None:
+    """Take the dense Jacobian where this MuJoCo would factor the Newton solver's matrix wrongly (its issue 3767)."""
+    if mujoco.__version__ not in WRONG_SPARSE_FACTOR or not mujoco.mj_isSparse(model):
+        return
+    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    if notes is not None and DENSE_NOTE not in notes:
+        notes.append(DENSE_NOTE)
 
 
 def _calls(*launches: Launches) -> list[Call]:

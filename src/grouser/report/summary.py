@@ -113,6 +113,7 @@ def summarise(recording: Recording) -> dict[str, Any]:
         "wall_s": recording.wall_s,
         "sim_s": recording.sim_s,
         "steps": recording.steps,
+        "notes": [str(note) for note in (*header.get("notes", []), *recording.notes)],
     }
 
 
