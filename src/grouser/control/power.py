@@ -17,7 +17,8 @@ LEAST_DISTANCE = 0.01  # [m] below which energy per metre says nothing
 
 
 class PowerMeter:
-    """Mechanical work of actuators on what they move; no losses, no work back where a motor brakes (assumed).
+    """Mechanical work of actuators on what they move; no losses, not of gearboxes either, no work back where a motor
+    brakes (assumed).
 
     Each period, work = mean of the forces at its ends x the way between them: exact for a constant torque. Forces are
     those at the end of the last step under the command of that step, which is what the implicit step applied.

@@ -45,7 +45,7 @@ class TorqueDrive:
         self.steers = tuple(prefix + name if name else None for name in vehicle.steers)
         self.positions = np.array([[wheel.x, wheel.y] for wheel in vehicle.wheels])
         self.limits = np.array([math.radians(wheel.steer_limit_deg) for wheel in vehicle.wheels])
-        self.radius, self.gear, self.most = vehicle.tyre.radius, vehicle.motor.gear, vehicle.motor.torque_limit
+        self.radius, self.motor, self.most = vehicle.tyre.radius, vehicle.motor, vehicle.motor.torque_limit
         count = len(self.drives)
         self.rates = np.zeros((worlds, count))  # [rad/s] wanted
         self.angles = np.zeros((worlds, count))  # [rad] wanted
@@ -66,8 +66,9 @@ class TorqueDrive:
         turned = np.zeros(len(self.drives))
         turned[self._steered] = sensors.qpos[self._turn]
         self.rates[world] = rolling_speeds(velocities, turned) / self.radius
-        torque = np.clip(self.gain * (self.rates[world] - sensors.qvel[self._rate]), -self.most, self.most)
-        command[self._drive] = torque / self.gear
+        rate = sensors.qvel[self._rate]
+        torque = np.clip(self.gain * (self.rates[world] - rate), -self.most, self.most)
+        command[self._drive] = self.motor.shaft_torque(torque, rate)
         command[self._steer] = self.angles[world, self._steered]
 
     def state(self) -> dict[str, Any]:

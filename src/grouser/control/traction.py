@@ -213,6 +213,6 @@ def axles_of(vehicle: Any, gravity: float = 9.81) -> list[Axle]:
             tuple(wheels), mounts[0].x, lever, vehicle.tyre.radius, stiffness, limit,
             inertia=vehicle.wheel_inertia + motor.rotor_inertia * motor.gear**2,
             drag=motor.friction.coulomb * motor.gear,
-            heat=motor.resistance / (motor.torque_constant * motor.gear) ** 2,
+            heat=motor.resistance / (motor.torque_constant * motor.gear * motor.efficiency) ** 2,
         ))  # fmt: skip
     return out

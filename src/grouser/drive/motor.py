@@ -6,10 +6,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import mujoco
+import numpy as np
 
 from grouser.terrain import checks
 
 TORQUE_INPUT = int(mujoco.mjtCtrlInput.mjINPUT_FF)
+GEARBOX = 20407.0  # first of an actuator's user data: what follows is GEAR_DATA
+GEAR_DATA = ("efficiency", "constant", "resistance", "voltage", "torque")
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Motor:
     resistance: float = 0.064  # [ohm]
     current_limit: float = 120.0  # [A] of its driver; assumed
     gear: float = 11.0  # turns of the motor for one of the wheel; assumed
-    efficiency: float = 1.0  # of the gearbox when driving: what is missing is taken from the torque; assumed
+    efficiency: float = 1.0  # of the gearbox: power out over power in, whichever side drives; assumed
     rotor_inertia: float = 3.0e-4  # [kg m^2]; assumed
     friction: LuGre = LuGre()
 
@@ -49,17 +52,22 @@ class Motor:
 
     @property
     def torque_limit(self) -> float:
-        """[N m] at the wheel, at the driver's current limit."""
+        """[N m] at the wheel, at the driver's current limit, when it drives."""
         return self.torque_constant * self.current_limit * self.gear * self.efficiency
+
+    def shaft_torque(self, torque: np.ndarray, rate: np.ndarray) -> np.ndarray:
+        """[N m] of the motor that gives `torque` [N m] at a wheel that turns at `rate` [rad/s]."""
+        return torque / np.where(torque * rate >= 0, self.gear * self.efficiency, self.gear / self.efficiency)
 
     def current(self, torque: float) -> float:
         """[A] that a torque of the motor's shaft needs."""
         return torque / self.torque_constant
 
     def add_to(self, spec: mujoco.MjSpec, name: str, joint: str, voltage: float) -> Any:
-        """An actuator whose control is the torque [N m] wanted at the wheel before friction, within `voltage` [V].
+        """An actuator whose control is the torque [N m] wanted of the motor before friction, within `voltage` [V].
 
-        A driver with a current loop: the torque comes exactly until voltage or current is at its limit.
+        A driver with a current loop: the torque comes exactly until voltage or current is at its limit. What the
+        gearbox takes of it is the engine's (`engine/gearbox.py`): MuJoCo alone knows no efficiency.
         """
         actuator = spec.add_actuator(name=name, target=joint, trntype=mujoco.mjtTrn.mjTRN_JOINT)
         f = self.friction
@@ -73,4 +81,13 @@ class Motor:
         actuator.armature = self.rotor_inertia
         limit = self.torque_constant * self.current_limit
         actuator.ctrllimited, actuator.ctrlrange = mujoco.mjtLimited.mjLIMITED_TRUE, [-limit, limit]
+        if self.efficiency < 1:
+            actuator.userdata = [GEARBOX, self.efficiency, self.torque_constant, self.resistance, voltage, limit]
         return actuator
+
+
+def gear_data(model: mujoco.MjModel) -> dict[int, dict[str, float]]:
+    """GEAR_DATA of the actuators whose gearbox takes something, by number."""
+    count = 1 + len(GEAR_DATA)
+    rows = model.actuator_user[:, :count] if model.nuser_actuator >= count else ()
+    return {k: dict(zip(GEAR_DATA, row[1:].tolist(), strict=True)) for k, row in enumerate(rows) if row[0] == GEARBOX}

@@ -22,6 +22,7 @@ import numpy as np
 import warp as wp
 
 from grouser.engine.fields import Fields
+from grouser.engine.gearbox import add_losses, gearboxes
 from grouser.engine.kernels import Tree, World, engine_kernels, vec6
 from grouser.errors import InputError
 from grouser.launches import Call, Launches, Loop, put_pointer
@@ -228,7 +229,7 @@ class MujocoCpu:
 
     def _record(self) -> None:
         """The launches between modules and MuJoCo."""
-        k, m, implicit = self.kernels, self.motion, int(self.implicit)
+        k, m, implicit, boxes = self.kernels, self.motion, int(self.implicit), gearboxes(self.model)
 
         def gather(launch) -> None:
             for world, view in enumerate(self.views):
@@ -241,6 +242,10 @@ class MujocoCpu:
                 for s in self.slots:
                     given = [s.out.wrench, s.out.implicit]
                     launch(k.add_forces, dim=1, inputs=[self.tree, view, world, s.row_array, implicit, *given])
+                if boxes is not None:
+                    control = wp.array(self.data[world].ctrl, dtype=wp.float64, copy=False, device="cpu")
+                    changed = [view.passive, view.mass]
+                    launch(add_losses, dim=1, inputs=[boxes, control, view.speed, implicit, self._h, *changed])
 
         def effective(launch) -> None:
             for world, view in enumerate(self.views):

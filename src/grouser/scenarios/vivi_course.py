@@ -138,7 +138,7 @@ def _controller(kind: str, s: Course, v: Vehicle, sensors: VehicleSensors, drive
         "mass": v.chassis.mass, "speed": s.speed, "gain": s.gain, "gravity": s.gravity, "period": s.control_period,
         "prefix": prefix,
     }  # fmt: skip
-    gears = [v.motor.gear] * len(v.wheels)
+    gears = [v.motor.gear * v.motor.efficiency] * len(v.wheels)  # of a motor that drives
     axles = axles_of(v, s.gravity)
     if kind == "proportional":
         return SpeedController(sensors, axles, drives, gears, **common)

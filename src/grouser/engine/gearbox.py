@@ -1,0 +1,85 @@
+"""What gearboxes of motors take: MuJoCo's `dcmotor` turns the wheel without loss.
+
+The loss is a force on the wheel's joint, added with the other passive forces between `mj_step1` and `mj_step2`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+import warp as wp
+
+from grouser.drive.motor import gear_data
+
+module = wp.get_module("grouser.engine.gearbox")
+module.options["enable_backward"] = False
+real = wp.float64
+Reals = wp.array(dtype=wp.float64)
+# [rad/s] of the motor within which the loss turns from driving to back-driven; assumed
+BAND = wp.constant(wp.float64(1.0))
+
+
+@wp.struct
+class Gearbox:
+    """A motor behind a gearbox with loss."""
+
+    control: wp.int32  # where its control stands
+    dof: wp.int32  # of the wheel
+    diagonal: wp.int32  # of the wheel in M
+    gear: wp.float64  # turns of the motor for one of the wheel
+    constant: wp.float64  # [N m/A], [V s/rad] K
+    resistance: wp.float64  # [ohm] R
+    voltage: wp.float64  # [V] at most
+    torque: wp.float64  # [N m] of the motor at most
+    efficiency: wp.float64
+
+
+@wp.func
+def motor_torque(g: Gearbox, asked: real, rate: real):
+    """[N m] of the motor as `dcmotor` gives it: what is asked for, within the voltage; `rate` [rad/s] of the motor."""
+    wanted = wp.clamp(asked, -g.torque, g.torque) * g.resistance / g.constant + g.constant * rate
+    return g.constant * (wp.clamp(wanted, -g.voltage, g.voltage) - g.constant * rate) / g.resistance
+
+
+@wp.kernel(module=module)
+def add_losses(
+    gearboxes: wp.array(dtype=Gearbox), control: Reals, speed: Reals, implicit: int, h: Reals,
+    passive: Reals, mass: Reals,
+):  # fmt: skip
+    """A motor that drives or stands gives the wheel T = eta N tau, a back-driven one T = N tau / eta (assumed).
+
+    So the power of the wheel is eta that of the motor, and when it brakes the motor gets eta of the wheel's. Between
+    them the factor changes straight with the rate, and its slope goes into the mass matrix.
+    """
+    for k in range(gearboxes.shape[0]):
+        g = gearboxes[k]
+        rate = g.gear * speed[g.dof]
+        torque = motor_torque(g, control[g.control], rate)
+        factor = g.efficiency
+        back = wp.where(
+            torque > real(0.0), -rate, rate
+        )  # [rad/s] at which the wheel turns the motor against its torque
+        if torque != real(0.0) and back > real(0.0):
+            change = real(1.0) / g.efficiency - g.efficiency
+            factor += change * wp.min(back / BAND, real(1.0))
+            if implicit == 1 and back < BAND:
+                mass[g.diagonal] = mass[g.diagonal] + h[0] * g.gear * g.gear * wp.abs(torque) * change / BAND
+        passive[g.dof] = passive[g.dof] + g.gear * torque * (factor - real(1.0))
+
+
+def gearboxes(model: mujoco.MjModel) -> wp.array | None:
+    """Those of a model's motors that take something; None where there is none."""
+    found = gear_data(model)
+    if not found:
+        return None
+    kind: Any = Gearbox.numpy_dtype()
+    table: Any = np.zeros(len(found), dtype=kind)
+    for row, (k, data) in zip(table, found.items(), strict=True):
+        dof = model.jnt_dofadr[model.actuator_trnid[k, 0]]
+        row["control"], row["dof"], row["gear"] = model.actuator_ctrladr[k], dof, model.actuator_gear[k, 0]
+        row["diagonal"] = model.M_rowadr[dof] + model.M_rownnz[dof] - 1
+        for name, value in data.items():
+            row[name] = value
+    return wp.array(table, dtype=Gearbox, device="cpu")
