@@ -267,7 +267,7 @@ soils:
         ("- 1\n", "1:1: holds a list: allowed is a mapping"),
         ("5\n", "1:1: holds a single value: allowed is a mapping"),
         ("a: 1\n---\nb: 2\n", "2:1: not readable as YAML: but found another document"),
-        ("a: &x [*x]\n", "1:4: an alias that holds itself"),
+        ("a: &x [*x]\n", "1:8: an alias that holds itself"),
         ("a: !thing 1\n", "1:4: tag !thing"),
         ("{a: 1}: 2\n", "1:1: a mapping as a name"),
         ("", "1:1: scenario: missing; allowed: fake-rig"),
@@ -329,3 +329,22 @@ def test_no_option_gets_past_the_checks(option):
         settings(option)
     except InputError as error:
         assert str(error).startswith("--set ")
+
+
+@pytest.mark.parametrize("text", ["10**10**10 m", "2 m**10**10", "9**9**9**9"])
+def test_units_are_read_and_not_calculated(text):
+    """pint's own parser never comes back from these."""
+    assert complaint(fake_rig.NAME, f"wheel.radius={text}") == [
+        f"--set wheel.radius={text}: is not a quantity: allowed is a number in m or a text such as '3 m'"
+    ]
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+@pytest.mark.parametrize("path", ["wheel.radius", "seed", "soil.n"])
+def test_numbers_of_many_digits(path, digits):
+    (line,) = complaint(fake_rig.NAME, f"{path}={'9' * digits}")
+    assert line.startswith(f"--set {path}=999")
+    assert len(line) < 400
+    with pytest.raises(InputError) as caught:
+        from_python(fake_rig.NAME, {path: 10**digits})
+    assert len(str(caught.value)) < 400

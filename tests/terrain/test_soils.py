@@ -280,5 +280,5 @@ def test_a_soil_file_that_is_missing_a_folder_or_not_text(tmp_path):
         load_soils(tmp_path)
     binary = tmp_path / "binary.yaml"
     binary.write_bytes(b"\xff\xfe\x00\x81")
-    with pytest.raises(InputError, match=r"binary.yaml: not readable as YAML"):
+    with pytest.raises(InputError, match=r"binary.yaml: not UTF-8 text"):
         load_soils(binary)

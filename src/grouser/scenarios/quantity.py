@@ -8,6 +8,8 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import PydanticCustomError, core_schema
 
+from grouser.terrain import units
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -36,14 +38,9 @@ class Unit:
 
 
 def in_unit(text: str, unit: str) -> float:
-    """A text with a unit as a number in another: 1.2 kPa in Pa is 1200."""
-    import pint
-
+    """A text with a unit as a number in another: 1.2 kPa in Pa is 1200; "1" is the unit of a plain number."""
     try:
-        return float(pint.get_application_registry().Quantity(text).to("" if unit == "1" else unit).magnitude)
-    except pint.DimensionalityError:
-        problem = "has another dimension"
-    except Exception:  # pint's parser raises a dozen unrelated types for a text it cannot read
-        problem = "is not a quantity"
-    allowed = "a plain number" if unit == "1" else f"a number in {unit} or a text such as '3 {unit}'"
-    raise PydanticCustomError("quantity", "{text}", {"text": f"{problem}: allowed is {allowed}"})
+        return units.in_unit(text, "" if unit == "1" else unit)
+    except ValueError as error:
+        allowed = "a plain number" if unit == "1" else f"a number in {unit} or a text such as '3 {unit}'"
+        raise PydanticCustomError("quantity", "{text}", {"text": f"{error}: allowed is {allowed}"}) from None

@@ -95,7 +95,7 @@ class SoilChoice(SoilConstants):
             name = next(iter(own)) if name is None and len(own) == 1 else name
             name = _checked(lambda: checks.choice(name, f"soil of {file}", own))
             given = {**given, "name": name, "file": file}
-        if given.get("name") in own:
+        if isinstance(given.get("name"), str) and given["name"] in own:
             definition = own[given["name"]]
             return {**{field: getattr(definition, field) for field in RANGES}, **given}
         return given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from grouser.errors import InputError
+from grouser.terrain.checks import shortened, shown
+from grouser.terrain.yaml_file import compose
+from grouser.terrain.yaml_file import read_text as file_text
 
 Keys = tuple[str | int, ...]  # ("wheel", "radius")
 
@@ -17,6 +21,7 @@ INTEGER = re.compile(r"[-+]?[0-9]+")
 BASED = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 SPECIAL = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+MOST_DIGITS = 300  # of an integer; longer ones are no float either, and Python refuses to read them from 4300 on
 WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 OPTION = re.compile(r"(?P<path>[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*)=(?P<value>.*)", re.DOTALL)
 
@@ -60,9 +65,9 @@ def dotted(path: Iterable[str | int]) -> str:
 def scalar(text: str) -> Any:
     """A plain word of YAML as the number, bool, None or text it stands for."""
     if INTEGER.fullmatch(text):
-        return int(text)
+        return int(text) if len(text) <= MOST_DIGITS else float(text)
     if BASED.fullmatch(text):
-        return int(text, 0)
+        return int(text, 0) if len(text) <= MOST_DIGITS else math.inf
     if FLOAT.fullmatch(text):
         return float(text)
     if SPECIAL.fullmatch(text):
@@ -74,13 +79,7 @@ def scalar(text: str) -> Any:
 
 def read_file(path: Path) -> Source:
     """A YAML file; unreadable text, tabs and keys that stand twice are an InputError with their place."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
-    except OSError as error:
-        raise InputError(f"{path}: not readable: {error.strerror}") from None
-    return read_text(text, str(path))
+    return read_text(file_text(path), str(path))
 
 
 def read_text(text: str, file: str) -> Source:
@@ -93,31 +92,13 @@ def read_text(text: str, file: str) -> Source:
     if _kind(node) != "mapping":
         raise InputError(f"{place(file, node)}: holds a {_kind(node)}: allowed is a mapping")
     repeated: list[str] = []
-    for path, value, where in _walk(node, file, (), (), repeated):
+    for path, value, where in _walk(node, file, (), repeated):
         source.keys[path], source.values[path] = where
         if not isinstance(value, _Branch):
             source.leaves[path] = value
     if repeated:
         raise InputError("\n".join(repeated))
     return source
-
-
-def compose(text: str, file: str) -> Any:
-    """The node graph of one YAML document, each node with its position; None where it is empty."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        return YAML(typ="safe", pure=True).compose(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark else file
-        problem = " ".join(str(error.problem or error.context).split())
-        if "\\t" in problem:
-            problem = "a tab stands where the line is indented: allowed are spaces"
-        raise InputError(f"{where}: not readable as YAML: {problem}") from None
-    except (YAMLError, RecursionError) as error:
-        raise InputError(f"{file}: not readable as YAML: {' '.join(str(error).split())}") from None
 
 
 def place(file: str, node: Any) -> str:
@@ -132,9 +113,7 @@ class _Branch:
     """Stands for a mapping that has entries of its own."""
 
 
-def _walk(
-    node: Any, file: str, path: Keys, above: tuple[int, ...], repeated: list[str]
-) -> Iterator[tuple[Keys, Any, tuple[str, str]]]:
+def _walk(node: Any, file: str, path: Keys, repeated: list[str]) -> Iterator[tuple[Keys, Any, tuple[str, str]]]:
     """Path, value and (key place, value place) of every entry below a mapping."""
     seen: dict[str, str] = {}
     for key_node, value_node in node.value:
@@ -146,27 +125,24 @@ def _walk(
             repeated.append(f"{where}: {dotted(below)} stands twice, first at {seen[key]}")
             continue
         seen[key] = where
-        value = _value(value_node, file, (*above, id(node)))
+        value = _value(value_node, file)
         branch = _kind(value_node) == "mapping" and value_node.value
         yield below, _Branch() if branch else value, (where, place(file, value_node))
         if branch:
-            yield from _walk(value_node, file, below, (*above, id(node)), repeated)
+            yield from _walk(value_node, file, below, repeated)
         elif _kind(value_node) == "list":  # its items have places, but are no values of their own
             for index, item in enumerate(value_node.value):
                 yield (*below, index), _Branch(), (where, place(file, item))
 
 
-def _value(node: Any, file: str, above: tuple[int, ...]) -> Any:
+def _value(node: Any, file: str) -> Any:
     """A node as plain Python; a mapping inside a list stays one value."""
-    if id(node) in above:
-        raise InputError(f"{place(file, node)}: an alias that holds itself")
     if str(node.tag).startswith("!"):
         raise InputError(f"{place(file, node)}: tag {node.tag}: allowed are plain values without a tag")
-    above = (*above, id(node))
     if _kind(node) == "list":
-        return [_value(item, file, above) for item in node.value]
+        return [_value(item, file) for item in node.value]
     if _kind(node) == "mapping":
-        return {str(key.value): _value(value, file, above) for key, value in node.value}
+        return {str(key.value): _value(value, file) for key, value in node.value}
     plain = node.style is None and node.tag != "tag:yaml.org,2002:str"
     return scalar(node.value) if plain else node.value
 
@@ -176,7 +152,7 @@ def read_options(items: Iterable[str], label: str = "--set", start: Source | Non
     source = start or Source()
     for item in items:
         match = OPTION.fullmatch(item.strip())
-        where = f"{label} {item}"
+        where = shortened(f"{label} {item}")
         if not match:
             raise InputError(f"{where}: allowed is path=value, such as {label} wheel.radius=0.2")
         put(source, tuple(match["path"].split(".")), option_value(match["value"].strip(), where), where)
@@ -187,7 +163,7 @@ def read_mapping(given: Mapping[str, Any], label: str) -> Source:
     """Settings from Python: names may be dotted paths, values may be mappings."""
     source = Source()
     for name, value in given.items():
-        put(source, tuple(str(name).split(".")), value, f"{label} {name}={value!r}")
+        put(source, tuple(str(name).split(".")), value, shortened(f"{label} {name}={shown(value)}"))
     return joined(source)
 
 
@@ -196,7 +172,7 @@ def option_value(text: str, where: str) -> Any:
     if text[:1] not in tuple("[{\"'"):
         return scalar(text)
     node = compose(text, where)
-    return _value(node, where, ())
+    return _value(node, where)
 
 
 def put(source: Source, path: Keys, value: Any, where: str) -> None:

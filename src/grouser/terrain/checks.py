@@ -12,6 +12,8 @@ from typing import Any
 
 from grouser.errors import InputError
 
+LONGEST_SHOWN = 200  # characters of a value in a message
+
 
 def number(
     value: Any,
@@ -31,11 +33,31 @@ def number(
     ]
     stated = [(bound, word, holds) for bound, word, holds in bounds if bound is not None]
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not (is_number and math.isfinite(value) and all(holds(value, bound) for bound, _, holds in stated)):
+    if not (is_number and _is_finite(value) and all(holds(value, bound) for bound, _, holds in stated)):
         allowed = " and ".join(f"{word} {bound:g}" for bound, word, _ in stated)
-        shown = value if is_number else repr(value)
-        raise InputError(f"{what} = {shown}: allowed is a finite number{' ' if allowed else ''}{allowed}")
+        raise InputError(f"{what} = {shown(value)}: allowed is a finite number{' ' if allowed else ''}{allowed}")
     return float(value)
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in a message, its middle left out where it is long."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    try:
+        return shortened(str(value) if is_number else repr(value))
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return "an integer of thousands of digits"
+
+
+def shortened(text: str) -> str:
+    half = LONGEST_SHOWN // 2
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:half]} … {text[-half:]}"
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer of more than 308 digits
+        return False
 
 
 def fields_in_range(
@@ -56,7 +78,7 @@ def fields_in_range(
 def count(value: Any, what: str, *, at_least: int) -> int:
     """`value` as an int of at least `at_least`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < at_least:
-        raise InputError(f"{what} = {value!r}: allowed is a whole number of at least {at_least}")
+        raise InputError(f"{what} = {shown(value)}: allowed is a whole number of at least {at_least}")
     return int(value)
 
 
@@ -65,7 +87,7 @@ def pair(value: Any, what: str, **bounds: float) -> tuple[float, float]:
     try:
         first, second = value
     except (TypeError, ValueError):
-        raise InputError(f"{what} = {value!r}: allowed are two numbers") from None
+        raise InputError(f"{what} = {shown(value)}: allowed are two numbers") from None
     return number(first, f"{what}[0]", **bounds), number(second, f"{what}[1]", **bounds)
 
 
@@ -73,13 +95,13 @@ def choice(value: Any, what: str, allowed: Iterable[str]) -> str:
     """`value` if it is one of the allowed words; the nearest one is offered otherwise."""
     words = list(allowed)
     if value not in words:
-        raise InputError(f"{what} {value!r} is not known{nearest(value, words)}; allowed: {', '.join(words)}")
+        raise InputError(f"{what} {shown(value)} is not known{nearest(value, words)}; allowed: {', '.join(words)}")
     return value
 
 
 def nearest(word: Any, words: Iterable[str], most: int = 1) -> str:
     """`, did you mean 'x'?` for a misspelt word, at most so many of them, or nothing."""
-    close = [repr(found) for found in difflib.get_close_matches(str(word), list(words), n=most)]
+    close = [repr(found) for found in difflib.get_close_matches(shown(word).strip("'"), list(words), n=most)]
     return f", did you mean {' or '.join(close)}?" if close else ""
 
 

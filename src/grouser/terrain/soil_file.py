@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from grouser.errors import InputError
-from grouser.terrain import checks
+from grouser.terrain import checks, units
 from grouser.terrain.soils import OPTIONAL, RANGES, Soil, builtin_soils
 from grouser.terrain.yaml_file import kind, read_yaml
 
@@ -144,19 +143,8 @@ def _in_unit(where: str, key: str, text: str) -> float:
     unit = UNITS[key]
     if unit is None:
         raise InputError(f"{where}: {key} = {text!r}: allowed is a plain SI number, its unit depends on n")
-    import pint
-
     try:
-        return float(_units().Quantity(text).to(unit).magnitude)
-    except pint.DimensionalityError:
-        reason = "has another dimension"
-    except Exception:  # pint's parser raises a dozen unrelated types for a text it cannot read
-        reason = "is not a quantity"
-    raise InputError(f"{where}: {key} = {text!r} {reason}: allowed is a number or a text in units of {unit}")
-
-
-@functools.cache
-def _units():
-    import pint
-
-    return pint.get_application_registry()
+        return units.in_unit(text, unit)
+    except ValueError as error:
+        allowed = f"a number or a text in units of {unit}"
+        raise InputError(f"{where}: {key} = {text!r} {error}: allowed is {allowed}") from None

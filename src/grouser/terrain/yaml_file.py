@@ -1,30 +1,57 @@
-"""A YAML file of data, such as soils or a vehicle, as a tree."""
+"""YAML text as a tree or a node graph. All YAML that Grouser reads passes here.
+
+A few bytes of YAML can mean gigabytes (aliases of aliases), nest until the interpreter's stack is full, or hold
+themselves. The stream of parser events, which expands nothing, is measured before anything is built from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from grouser.errors import InputError
 
+MOST_BYTES = 4 << 20  # of text; the largest sweep of 100,000 listed values has 2 MB
+MOST_VALUES = 400_000  # with aliases written out
+DEEPEST = 50  # mappings and lists inside each other; Grouser's own files have at most 6
+
 
 def read_yaml(file: Path, allowed: str, *, positions: bool = False) -> Mapping[str, Any]:
     """The mapping a file holds; `positions`: its nodes know line and column. `allowed` says what belongs in it."""
     from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    try:
-        tree = YAML(typ="rt" if positions else "safe").load(file.read_text(encoding="utf-8"))
-    except MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise InputError(f"{file}{where}: not readable as YAML: {_first_line(error.problem)}") from None
-    except (YAMLError, OSError, ValueError, TypeError) as error:  # the latter two from tags and keys that cannot be
-        raise InputError(f"{file}: not readable as YAML: {_first_line(error)}") from None
+    text = read_text(file)
+    with _readable(text, str(file)):
+        tree = YAML(typ="rt" if positions else "safe", pure=True).load(text)
     if not isinstance(tree, Mapping) or not tree:
         raise InputError(f"{file}: holds {kind(tree)}: allowed is {allowed}")
     return tree
+
+
+def compose(text: str, file: str) -> Any:
+    """The node graph of one YAML document, each node with its position; None where it is empty."""
+    from ruamel.yaml import YAML
+
+    with _readable(text, file):
+        return YAML(typ="safe", pure=True).compose(text)
+
+
+def read_text(file: Path) -> str:
+    """The text of a file; never more of it than is allowed, as the name may be that of a device."""
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{file}: not readable: {error.strerror}") from None
+    if len(content) > MOST_BYTES:
+        raise InputError(f"{file}: longer than {MOST_BYTES} bytes, the most that is read as YAML")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not UTF-8 text: {error.reason} at byte {error.start}") from None
 
 
 def kind(value: Any) -> str:
@@ -34,5 +61,75 @@ def kind(value: Any) -> str:
     return "a list" if isinstance(value, list) else repr(value)[:40]
 
 
-def _first_line(problem: Any) -> str:
-    return str(problem).strip().splitlines()[0] if str(problem).strip() else "unknown problem"
+@contextmanager
+def _readable(text: str, file: str) -> Iterator[None]:
+    """Measures the text, then lets it be built; what the YAML package complains of becomes an InputError."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        _measure(YAML(typ="safe", pure=True).parse(text), file)
+        yield
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = _place(file, mark) if mark else file
+        problem = " ".join(str(error.problem or error.context).split())
+        if "\\t" in problem:
+            problem = "a tab stands where the line is indented: allowed are spaces"
+        raise InputError(f"{where}: not readable as YAML: {problem}") from None
+    except (YAMLError, ValueError, TypeError) as error:  # the latter two from tags and keys that cannot be
+        problem = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise InputError(f"{file}: not readable as YAML: {problem}") from None
+
+
+@dataclass
+class _Extent:
+    """Size of a node with its aliases written out."""
+
+    anchor: str | None = None
+    values: int = 1
+    depth: int = 0  # levels below
+
+    def add(self, inner: _Extent) -> None:
+        self.values += inner.values
+        self.depth = max(self.depth, inner.depth + 1)
+
+
+def _measure(events: Iterable[Any], file: str) -> None:
+    """Refuses a document that is too deep or too large with its aliases written out, or holds itself."""
+    from ruamel.yaml import events as kinds
+
+    known: dict[str, _Extent | None] = {}  # by anchor; None while the node is still open
+    above: list[_Extent] = []
+    for event in events:
+        if isinstance(event, kinds.CollectionStartEvent):
+            above.append(_Extent(event.anchor))
+            if event.anchor:
+                known[event.anchor] = None
+            node = above[-1]
+        elif isinstance(event, kinds.CollectionEndEvent):
+            node = above.pop()
+        elif isinstance(event, kinds.AliasEvent):
+            found = known.get(event.anchor, _Extent())  # an unknown anchor is complained of by the composer
+            if found is None:
+                raise InputError(f"{_place(file, event.start_mark)}: an alias that holds itself")
+            node = _Extent(None, found.values, found.depth)
+        elif isinstance(event, kinds.ScalarEvent):
+            node = _Extent(event.anchor)
+        else:
+            continue
+        if len(above) + node.depth > DEEPEST:
+            raise InputError(f"{_place(file, event.start_mark)}: nested deeper than {DEEPEST} levels")
+        if isinstance(event, kinds.CollectionStartEvent):
+            continue
+        if node.anchor:
+            known[node.anchor] = node
+        if above:
+            above[-1].add(node)
+            if above[-1].values > MOST_VALUES:
+                where = _place(file, event.start_mark)
+                raise InputError(f"{where}: more than {MOST_VALUES} values with its aliases written out")
+
+
+def _place(file: str, mark: Any) -> str:
+    return f"{file}:{mark.line + 1}:{mark.column + 1}"

@@ -1,0 +1,32 @@
+"""Texts such as "1.2 kPa" as numbers: a number, then a unit, and nothing to calculate.
+
+pint's own parser evaluates expressions, and 10**10**10 is one it never finishes.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 100  # characters of a quantity
+NUMBER = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+POWER = r"(?:\s*(?:\*\*|\^)\s*[-+]?[0-9]{1,2}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2})?"
+NAME = r"[^\W\d⁰¹²³⁴⁵⁶⁷⁸⁹][A-Za-z0-9_]*|[%‰°]"
+QUANTITY = re.compile(
+    rf"\s*(?P<number>{NUMBER})\s*(?P<unit>(?:1\s*/\s*)?(?:{NAME}){POWER}(?:\s*[*·/\s]\s*(?:{NAME}){POWER})*)\s*"
+)
+
+
+def in_unit(text: str, unit: str) -> float:
+    """A number with a unit in another unit: "1.2 kPa" in "Pa" is 1200. ValueError says what is wrong with it."""
+    import pint
+
+    parts = QUANTITY.fullmatch(text) if len(text) <= LONGEST else None
+    if parts is None:
+        raise ValueError("is not a quantity")
+    try:
+        quantity = pint.get_application_registry().Quantity(float(parts["number"]), parts["unit"].replace("·", "*"))
+        return float(quantity.to(unit).magnitude)
+    except pint.DimensionalityError:
+        raise ValueError("has another dimension") from None
+    except Exception:  # pint raises a dozen unrelated types for a unit it cannot read
+        raise ValueError("is not a quantity") from None
