@@ -17,11 +17,11 @@ from grouser.module import Channel, Shape
 from grouser.recording.claim import is_claimed, reason
 from grouser.recording.schema import FORMAT, SCHEMA
 from grouser.recording.selection import select, split, unknown
-from grouser.recording.superblock import Snapshot
+from grouser.recording.superblock import Checked, Snapshot, is_closed
 from grouser.recording.surface import Region, Surface, surface_at
 
 MAX_NODES = 1_000_000  # of a surface, if nothing else is asked for
-DAMAGE = (OSError, RuntimeError, KeyError, ValueError, TypeError)  # what h5py raises on a broken file
+DAMAGE = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError)  # what h5py raises on a broken file
 
 
 class Recording:
@@ -161,10 +161,8 @@ class Recording:
     def _rows(self, name: str, channel: Channel, frames: range, inside: str) -> list[Any]:
         if not len(frames):
             return []
-        low = max(min(frames) - 1, 0)
+        ends = self.row_ends(name, min(frames), max(frames) + 1)
         with self._readable():
-            ends = self.dataset(name)[low : max(frames) + 1].ravel()
-            ends = np.concatenate(([0], ends)) if low == min(frames) else ends[self.worlds - 1 :]
             data = self.file[f"channels/{name}/data"].astype(np.float64)[ends[0] : ends[-1]]
         cut = ends - ends[0]
         result = []
@@ -175,14 +173,25 @@ class Recording:
             result.append(parts[0] if self.worlds == 1 else parts)
         return result
 
+    def row_ends(self, name: str, start: int, stop: int) -> np.ndarray:
+        """Where the rows of ragged frames `start` to `stop` begin, then where each frame and world ends."""
+        with self._readable():
+            ends = self.dataset(name)[max(start - 1, 0) : stop].ravel()
+            ends = np.concatenate(([0], ends)) if start == 0 else ends[self.worlds - 1 :]
+            if np.any(np.diff(ends) < 0) or ends[0] < 0 or ends[-1] > len(self.file[f"channels/{name}/data"]):
+                raise ValueError(f"the rows of channel {name!r} do not follow each other")
+        return ends
+
     def dataset(self, name: str) -> Any:
         """The h5py dataset with one row per frame: the values, or the offsets of a ragged channel."""
         ragged = self._channels[name].kind == "ragged"
-        return self.file[f"channels/{name}/offsets" if ragged else f"channels/{name}"]
+        with self._readable():
+            return self.file[f"channels/{name}/offsets" if ragged else f"channels/{name}"]
 
     def stored_dtype(self, name: str) -> np.dtype:
         ragged = self._channels[name].kind == "ragged"
-        return self.file[f"channels/{name}/data"].dtype if ragged else self.dataset(name).dtype
+        with self._readable():
+            return self.file[f"channels/{name}/data"].dtype if ragged else self.dataset(name).dtype
 
     @property
     def has_terrain(self) -> bool:
@@ -192,11 +201,13 @@ class Recording:
         """Origin [m] and spacing [m] of the first terrain."""
         if not self.has_terrain:
             raise InputError(f"{self.path} holds no terrain")
-        x, y = self.file["terrain"].attrs["origin"]
-        return (float(x), float(y)), float(self.file["terrain"].attrs["spacing"])
+        with self._readable():
+            x, y = self.file["terrain"].attrs["origin"]
+            return (float(x), float(y)), float(self.file["terrain"].attrs["spacing"])
 
     def terrain_shape(self) -> tuple[int, int]:
-        return self.file["terrain/heights"].shape
+        with self._readable():
+            return self.file["terrain/heights"].shape
 
     def terrain_patch(self, rows: slice, columns: slice) -> np.ndarray:
         with self._readable():
@@ -306,8 +317,12 @@ def _open(path: Path) -> tuple[bool, Any]:
     if not h5py.is_hdf5(path):
         raise InputError(f"{path} is no HDF5 file, so no recording")
     claimed = is_claimed(path)
-    with suppress(*DAMAGE):
-        return not claimed, h5py.File(path, "r")
+    if claimed:
+        with suppress(*DAMAGE):
+            return False, h5py.File(path, "r")
+    elif is_closed(path):
+        with suppress(*DAMAGE):
+            return True, h5py.File(Checked(path), "r")
     try:
         if claimed:
             return False, h5py.File(path, "r", swmr=True)

@@ -11,7 +11,7 @@ from grouser.errors import InputError
 from grouser.recording.claim import Claim, abandon, reason
 from grouser.recording.hold import Hold
 from grouser.recording.layout import Layout, create
-from grouser.recording.reader import Recording
+from grouser.recording.reader import DAMAGE, Recording
 from grouser.recording.schema import NEW_FILE, to_json
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _replace(source: Recording, part: Path) -> None:
     try:
         _rewrite(source, part)
         part.replace(source.path)
-    except (OSError, RuntimeError) as error:
+    except DAMAGE as error:
         raise InputError(f"{source.path} cannot be repaired, nothing changed: {reason(error)}") from None
     finally:
         part.unlink(missing_ok=True)
@@ -94,7 +94,7 @@ def _copy(source: Recording, target: Layout) -> None:
         _transfer(source.dataset(name), dataset, count)
     for name, (data, offsets) in target.ragged.items():
         _transfer(source.dataset(name), offsets, count)
-        _transfer(source.file[f"channels/{name}/data"], data, int(offsets[-1, -1]) if count else 0)
+        _transfer(source.file[f"channels/{name}/data"], data, int(source.row_ends(name, 0, count)[-1]) if count else 0)
     for name, dataset in target.tiles.items():
         _transfer(source.file[f"tiles/{name}"], dataset, len(source.tile_time()))
     _transfer(source.file["time"], target.time, count)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +21,22 @@ SIZE = 48  # bytes with addresses of 8 bytes
 VERSION, FLAGS = 8, 11
 END_OF_FILE = slice(28, 36)
 CHECKSUM = slice(44, 48)
+HEAP = re.compile(rb"GCOL\x01\0\0\0")  # how a global heap begins; its size follows
+HEAP_SIGN = 8  # bytes of it
+HEAP_HEADER = HEAP_OBJECT = 16  # bytes before the first object, and before the data of each
 
 
 def end_of_file(path: Path) -> int:
     """Where the data end according to the file; what lies behind is not needed."""
     with path.open("rb") as file:
         return int.from_bytes(file.read(SIZE)[END_OF_FILE], "little")
+
+
+def is_closed(path: Path) -> bool:
+    """Whether its writer has closed the file; only superblocks of version 3 say so."""
+    with path.open("rb") as file:
+        block = file.read(SIZE)
+    return len(block) < SIZE or block[VERSION] != 3 or block[FLAGS] == 0
 
 
 def cleared(block: bytes, size: int) -> bytes:
@@ -38,11 +49,48 @@ def cleared(block: bytes, size: int) -> bytes:
     return bytes(new)
 
 
-class Snapshot(io.FileIO):
-    """The file as HDF5 would find it had it been closed and had the last write been whole."""
+class Checked(io.FileIO):
+    """The file as it is. Reading a damaged global heap fails, where HDF5 would walk through it for ever.
+
+    Of all that HDF5 keeps for itself in a recording, the global heaps (texts of attributes) are the only part
+    without a checksum. HDF5 goes from one object to the next by their sizes, and one of size 0 leads nowhere.
+    HDF5 File Format Specification 3.0, section III.E.
+    """
 
     def __init__(self, path: Path):
         super().__init__(path, "r")
+        self._sound: set[int] = set()  # addresses of global heaps that were looked at
+
+    def readinto(self, buffer) -> int:
+        start = self.tell()
+        count = super().readinto(buffer) or 0
+        found = [start + hit.start() for hit in HEAP.finditer(memoryview(buffer).cast("B")[:count])]
+        before = max(start - HEAP_SIGN + 1, 0)
+        across = HEAP.search(os.pread(self.fileno(), 2 * HEAP_SIGN - 2, before))  # begun in a block read earlier
+        for address in [*found, *([before + across.start()] if across else [])]:
+            if address not in self._sound:
+                self._check_heap(address)
+                self._sound.add(address)
+        return count
+
+    def _check_heap(self, address: int) -> None:
+        size = int.from_bytes(os.pread(self.fileno(), HEAP_HEADER, address)[8:], "little")
+        if size > os.fstat(self.fileno()).st_size - address:
+            return  # the letters stand in other data, or HDF5 finds the end of the file itself
+        heap, place = os.pread(self.fileno(), size, address), HEAP_HEADER
+        while place + HEAP_OBJECT <= size:
+            index, used = int.from_bytes(heap[place : place + 2], "little"), heap[place + 8 : place + HEAP_OBJECT]
+            length = int.from_bytes(used, "little")
+            if index == 0 and length == 0:
+                raise OSError(f"a list of texts at byte {address + place} is overwritten")
+            place += HEAP_OBJECT + -(-length // 8) * 8 if index else length  # of free space the length counts all
+
+
+class Snapshot(Checked):
+    """The file as HDF5 would find it had it been closed and had the last write been whole."""
+
+    def __init__(self, path: Path):
+        super().__init__(path)
         self._size = os.fstat(self.fileno()).st_size
         block = self.read(SIZE) or b""
         known = len(block) == SIZE and block.startswith(SIGNATURE) and block[VERSION] == 3

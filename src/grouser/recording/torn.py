@@ -37,7 +37,7 @@ class Index:
 
     @classmethod
     def read(cls, data: bytes) -> Index | None:
-        if not data.startswith(HEADER) or len(data) < HEADER_BYTES or not data[9] or not data[10]:
+        if not data.startswith(HEADER) or len(data) < HEADER_BYTES or not (data[6] and data[9] and data[10]):
             return None
         return cls(data[6], -(-data[7] // 8), data[9], 2 * (data[10].bit_length() - 1), 1 << data[11])
 
@@ -56,8 +56,8 @@ class Index:
             if start > offset and level >= self.direct:
                 return blocks, 0
 
-    def parts(self, kind: bytes, offset: int) -> list[int]:
-        """Sizes of what has a checksum of its own in a block, without the checksum."""
+    def parts(self, kind: bytes, offset: int, room: int) -> list[int]:
+        """Sizes of what has a checksum of its own in a block, without the checksum; none of what exceeds `room`."""
         prefix = ADDRESS.stop + self.offset_bytes
         blocks, elements = self.level(offset)
         if not elements:
@@ -65,6 +65,8 @@ class Index:
         pages = elements // self.page if elements > self.page else 0
         if kind == SUPER_BLOCK:
             return [prefix + blocks * (-(-pages // 8) + ADDRESS_BYTES)]
+        if elements * self.element_bytes > room:  # the numbers are damaged
+            return []
         if pages:
             return [prefix] + [self.page * self.element_bytes] * pages
         return [prefix + elements * self.element_bytes]
@@ -99,7 +101,7 @@ def _parts(data: np.ndarray) -> Iterator[tuple[int, int]]:
         if index is None:
             continue
         offset = int.from_bytes(prefix[ADDRESS.stop : ADDRESS.stop + index.offset_bytes], "little")
-        for size in index.parts(prefix[:4], offset):
+        for size in index.parts(prefix[:4], offset, len(data) - start):
             if start + size + CHECKSUM_BYTES > len(data):
                 break
             yield start, size
