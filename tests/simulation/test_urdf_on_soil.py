@@ -42,6 +42,69 @@ def test_a_urdf_that_is_tied_to_a_link_called_world_stays_tied(tmp_path, base, f
         assert notes(sim, "stays so") == ["body 'hip' is fixed to the world and stays so (base = free sets it free)"]
 
 
+INERTIAL = """<inertial><mass value="{}"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"""
+
+
+def cart_with(base: str = "", plate: str = "", wheel: str = "", hub: str = "", compiler: str = "") -> str:
+    """A base with a plate fixed on it and a wheel with a hub fixed on it; all have shapes, masses are what is given."""
+
+    def link(name: str, mass: str, shape: str = '<box size="0.4 0.3 0.1"/>') -> str:
+        inertial = INERTIAL.format(mass) if mass else ""
+        return f'<link name="{name}">{inertial}<collision><geometry>{shape}</geometry></collision></link>'
+
+    def joint(kind: str, parent: str, child: str, at: str) -> str:
+        return (f'<joint name="to_{child}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+                f'<origin xyz="{at}"/><axis xyz="0 1 0"/></joint>')  # fmt: skip
+
+    ball = '<sphere radius="0.1"/>'
+    return f"""<robot name="cart">{f"<mujoco><compiler {compiler}/></mujoco>" if compiler else ""}
+        {link("base", base)}{joint("fixed", "base", "plate", "0 0 0.2")}{link("plate", plate)}
+        {joint("continuous", "base", "wheel", "0 0 -0.2")}{link("wheel", wheel, ball)}
+        {joint("fixed", "wheel", "hub", "0 0 0")}{link("hub", hub, '<sphere radius="0.05"/>')}</robot>"""
+
+
+def test_a_link_without_inertial_has_no_mass_and_the_weight_is_said(tmp_path):
+    sim = on_soil(urdf(tmp_path, cart_with(base="12", wheel="3")), bodies="wheel", gravity=10.0)
+    assert {sim.model.body(b).name: sim.model.body_mass[b] for b in range(1, sim.model.nbody)} == {
+        "base": 12.0, "plate": 0.0, "wheel": 3.0, "hub": 0.0,
+    }  # fmt: skip
+    assert notes(sim, "no mass") == ["no mass: plate, hub (the file gives none, and none is made up)"]
+    assert notes(sim, "weight") == ["mass 15 kg, weight 150 N"]
+    sim.step(10)
+
+
+def test_a_moving_link_may_have_its_mass_from_a_link_that_is_fixed_to_it(tmp_path):
+    sim = on_soil(urdf(tmp_path, cart_with(plate="12", hub="3")), bodies="wheel")
+    assert sim.model.body_subtreemass[sim.model.body("base").id] == 15.0
+    sim.step(10)
+
+
+@pytest.mark.parametrize(
+    ("masses", "line"),
+    [
+        ({"base": "12"}, "link 'wheel' moves (joint 'to_wheel') and has no mass: give it, or a link fixed to it, an "
+         "<inertial> with a mass above 0"),
+        ({"base": "12", "wheel": "0"}, "link 'wheel' moves (joint 'to_wheel') and has no mass: give it, or a link fixed "
+         "to it, an <inertial> with a mass above 0"),
+        ({"wheel": "3"}, "link 'base' moves (joint 'base') and has no mass: give it, or a link fixed to it, an "
+         "<inertial> with a mass above 0"),
+        ({"base": "12", "wheel": "3", "hub": "-1"}, "link 'hub' has a mass of -1 kg: allowed is a number, 0 or more"),
+        ({"base": "12", "wheel": "nan"}, "link 'wheel' has a mass of nan kg: allowed is a number, 0 or more"),
+    ],
+)  # fmt: skip
+def test_a_moving_link_without_any_mass_is_refused_by_name(tmp_path, masses, line):
+    assert refusal(urdf(tmp_path, cart_with(**masses)), bodies="wheel") == line
+
+
+def test_masses_a_urdf_asks_mujoco_for_are_made(tmp_path):
+    """MuJoCo's own section says so in the file: nothing is made up behind the user's back."""
+    bound = cart_with(base="12", compiler='boundmass="0.5" boundinertia="0.01"')
+    assert on_soil(urdf(tmp_path, bound), bodies="wheel").model.body("wheel").mass == 0.5
+    volume = cart_with(base="12", compiler='inertiafromgeom="auto"')
+    sphere = 1000 * 4 / 3 * np.pi * 0.1**3
+    assert on_soil(urdf(tmp_path, volume), bodies="wheel").model.body("wheel").mass == pytest.approx(sphere)
+
+
 def write_stl(path: Path, triangles: np.ndarray) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     body = b"".join(struct.pack("<12fH", 0, 0, 0, *t.reshape(-1), 0) for t in triangles.astype(np.float32))

@@ -126,7 +126,7 @@ def build(s: RobotOnSoil) -> Simulation:
             step=s.step, base=s.base, place=s.place, keyframe=s.keyframe, dtype=s.dtype, options=options,
         )  # fmt: skip
     except InputError as error:
-        if not str(error).startswith("model "):
+        if not str(error).startswith(("model ", "link ")):
             raise
         raise InputError(f"robot {str(file)!r}: {error}") from None  # many models have no name that says which
     for channel in _channels(sim):

@@ -48,6 +48,13 @@ def set_gravity(robot: BroughtRobot, gravity: float | None) -> None:
     robot.notes.append(f"gravity {np.linalg.norm(robot.spec.option.gravity):g} m/s^2 ({whose})")
 
 
+def weigh(robot: BroughtRobot, model: mujoco.MjModel, bodies: Sequence[str]) -> None:
+    """Say what the robot weighs: every tree of bodies that holds a soil body."""
+    roots = np.unique([model.body_rootid[model.body(name).id] for name in bodies])
+    mass = float(model.body_subtreemass[roots].sum())
+    robot.notes.append(f"mass {mass:.4g} kg, weight {mass * float(np.linalg.norm(model.opt.gravity)):.4g} N")
+
+
 def name_all(robot: BroughtRobot) -> None:
     """Bodies and actuators without a name get that of their joint or shape."""
     spec = robot.spec

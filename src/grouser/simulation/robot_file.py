@@ -6,9 +6,11 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import mujoco
+import numpy as np
 
 from grouser.errors import InputError
 
@@ -24,6 +26,7 @@ class BroughtRobot:
     spec: mujoco.MjSpec
     loose: bool = False  # its base is meant to be free although it has no joint: a URDF cannot say so
     notes: list[str] = field(default_factory=list)
+    weighed: bool = False  # masses are those of its file alone, none is made up from a volume
 
 
 def load_robot(robot: str | Path | mujoco.MjSpec) -> BroughtRobot:
@@ -66,9 +69,41 @@ def _from_urdf(path: Path, root: ElementTree.Element) -> BroughtRobot:
         mesh.set("filename", str(_mesh_file(path, mesh.get("filename", ""), link, compiler.get("meshdir", ""))))
     # static links stay bodies of their own, visual shapes stay where there are no others, paths stay whole
     compiler.attrib |= {"fusestatic": "false", "discardvisual": "false", "strippath": "false"}
+    # a link without <inertial> has no mass; MuJoCo would fill its shapes with water
+    compiler.attrib.setdefault("inertiafromgeom", "false")
     spec = mujoco.MjSpec.from_string(ElementTree.tostring(root, encoding="unicode"))
     anchored = any(link.get("name") == "world" for link in root.iter("link"))
-    return BroughtRobot(spec, not anchored, notes)
+    weighed = compiler.get("inertiafromgeom") == "false"
+    if weighed:
+        notes += _massless(spec)
+    return BroughtRobot(spec, not anchored, notes, weighed)
+
+
+def _massless(spec: mujoco.MjSpec) -> list[str]:
+    """What to say of links that have a shape but no mass."""
+    for body in spec.bodies:
+        if not body.mass >= 0 or np.isinf(body.mass):
+            raise InputError(f"link {body.name!r} has a mass of {body.mass:g} kg: allowed is a number, 0 or more")
+    names = [b.name for b in spec.bodies if b.mass == 0 and b is not spec.worldbody and b.geoms]
+    return [f"no mass: {', '.join(names)} (the file gives none, and none is made up)"] if names else []
+
+
+def refuse_moving_without_mass(robot: BroughtRobot) -> None:
+    """An InputError for a link that a joint moves and that neither has a mass nor carries fixed links that have one."""
+    bounded = robot.spec.compiler.boundmass > 0  # the file asks MuJoCo for a least mass
+    if not robot.weighed or bounded:
+        return
+    for body in robot.spec.bodies:
+        if body.joints and not _rigid_mass(body) > 0:
+            raise InputError(
+                f"link {body.name!r} moves (joint {body.joints[0].name!r}) and has no mass: give it, or a link fixed to "
+                "it, an <inertial> with a mass above 0"
+            )
+
+
+def _rigid_mass(body: Any) -> float:
+    """Of a body and all that is fixed to it [kg]."""
+    return float(body.mass) + sum(_rigid_mass(child) for child in body.bodies if not child.joints)
 
 
 def _compiler(root: ElementTree.Element) -> ElementTree.Element:

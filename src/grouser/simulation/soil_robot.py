@@ -15,7 +15,7 @@ from grouser.engine.mujoco_cpu import compile_spec
 from grouser.errors import InputError
 from grouser.simulation import adapt, floors, placement
 from grouser.simulation.arguments import refuse_wrong_kinds
-from grouser.simulation.robot_file import load_robot
+from grouser.simulation.robot_file import load_robot, refuse_moving_without_mass
 from grouser.simulation.shapes import body_surface
 from grouser.simulation.simulation import Simulation
 from grouser.simulation.step_choice import chosen_step
@@ -65,14 +65,17 @@ def on_soil(
     adapt.supported(brought)
     adapt.set_gravity(brought, gravity)
 
+    refuse_moving_without_mass(brought)
     model = compile_spec(spec, brought.notes)
     keys, first = placement.keyframes(model, keyframe)
     loose = brought.loose or base == "free"
     names = chosen_bodies(model, bodies if isinstance(bodies, str) else list(bodies), loose)
     placement.remove_keyframes(spec)  # they may no longer fit
     freed = adapt.free_base(brought, model, names, base)
+    refuse_moving_without_mass(brought)
 
     model = compile_spec(spec)
+    adapt.weigh(brought, model, names)
     placement.with_free_joints(keys, model, freed)
     start = placement.start_of(keys, first, model)
     data = mujoco.MjData(model)
