@@ -13,6 +13,7 @@ from grouser.contact.soil import types as t
 from grouser.contact.soil.erosion import erosion_stages
 from grouser.contact.soil.footprint import footprint_stages
 from grouser.contact.soil.plasticity import plasticity_stages
+from grouser.contact.soil.pressing import pressing_stages
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.traction import traction_stages
 from grouser.terrain.ground import TILE, natural
@@ -33,7 +34,8 @@ def fine_kernels(name: str) -> SimpleNamespace:
     remember_motion, roughness = f.remember_motion, f.roughness
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
-    dig_node, blocks_along = s.dig_node, s.blocks_along
+    dig_node, blocks_along, is_touched = s.dig_node, s.blocks_along, s.is_touched
+    press_shapes, shape_forces = pressing_stages(name).press_shapes, pressing_stages(name).shape_forces
     pile_up, sink_node, scatter_node, shear_node = s.pile_up, s.sink_node, s.scatter_node, s.shear_node
     stamp_tiles = s.stamp_tiles
     erode = erosion_stages(name).erode
@@ -170,17 +172,30 @@ def fine_kernels(name: str) -> SimpleNamespace:
                 wp.atomic_add(win.step_tally, slot, t.REMOVED, win.sunk[k])
 
     @wp.kernel(module=module)
+    def press(g: Ground, o: Options, b: Bodies, win: Window, m: Motion, body: int):
+        """Small shapes, serial: they have few points, and several may press on one node."""
+        world = wp.tid()
+        slot = natural(world * b.rows.shape[0] + body)
+        row = b.rows[body]
+        if win.box[slot, t.ROWS] > 0:
+            R = wp.quat_to_matrix(m.rotation[world, row])
+            sunk = press_shapes(
+                g, o, b, win, world, body, slot, m.position[world, row], R, m.velocity[world, row], m.spin[world, row]
+            )
+            win.step_tally[slot, t.REMOVED] = win.step_tally[slot, t.REMOVED] + sunk
+
+    @wp.kernel(module=module)
     def border(b: Bodies, win: Window, body: int):
         world, node = wp.tid()
         slot = natural(world * b.rows.shape[0] + body)
-        if inside(win, slot, node) and win.box[slot, t.CONTACTS] > 0:
+        if inside(win, slot, node) and win.box[slot, t.CONTACTS] + win.box[slot, t.PRESSED] > 0:
             k = natural(slot * win.side * win.side + node)
             if mark_border(win, k) == 1:
                 wp.atomic_add(win.box, slot, t.BORDERS, 1)
-            elif b.from_patch[body] == 1 and win.mark[k] == t.CONTACT:
+            elif b.from_patch[body] == 1 and is_touched(win, k):
                 for e in range(4):
                     n = k + wp.where(e == 0, 1, wp.where(e == 1, -1, wp.where(e == 2, win.side, -win.side)))
-                    if win.mark[n] != t.CONTACT:
+                    if not is_touched(win, n):
                         wp.atomic_add(win.box, slot, t.EDGES, 1)
 
     @wp.kernel(module=module)
@@ -316,7 +331,7 @@ def fine_kernels(name: str) -> SimpleNamespace:
             for k in range(3):
                 win.tally[slot, k] = win.tally[slot, k] + win.step_tally[slot, k]
             stamp_tiles(g, o, win, world, slot)
-        if status_out[world, body] == t.FINE and contacts > 0:
+        if status_out[world, body] == t.FINE and contacts + win.box[slot, t.PRESSED] > 0:
             status_out[world, body] = roughness(o, win, slot)
 
     @wp.kernel(module=module)
@@ -358,17 +373,31 @@ def fine_kernels(name: str) -> SimpleNamespace:
     @wp.kernel(module=module)
     def sum_up(
         g: Ground,
+        o: Options,
         b: Bodies,
         win: Window,
+        m: Motion,
         body: int,
         wrench_out: wp.array2d(dtype=vec6),
         implicit_out: wp.array2d(dtype=mat66),
     ):
         world = wp.tid()
         slot = natural(world * b.rows.shape[0] + body)
-        win.area[slot] = real(win.box[slot, t.LOADED]) * g.spacing * g.spacing
-        wrench_out[world, body] = win.wrench_sum[slot]
-        implicit_out[world, body] = assemble(win.block_sum[slot])
+        row = b.rows[body]
+        covered = real(win.box[slot, t.LOADED]) * g.spacing * g.spacing
+        wrench = win.wrench_sum[slot]
+        block = win.block_sum[slot]
+        if b.first_shape[body + 1] > b.first_shape[body]:
+            R = wp.quat_to_matrix(m.rotation[world, row])
+            part, share, more = shape_forces(
+                g, o, b, win, world, body, slot, m.position[world, row], R, m.velocity[world, row], m.spin[world, row]
+            )
+            wrench += part
+            block += share
+            covered += more
+        win.area[slot] = covered
+        wrench_out[world, body] = wrench
+        implicit_out[world, body] = assemble(block)
 
     return SimpleNamespace(
         **{k: v for k, v in locals().items() if isinstance(v, wp.Kernel)}, Motion=Motion, module=module
@@ -392,9 +421,10 @@ class FineLauncher:
         nodes, blocks = (worlds, w.side**2), (worlds, w.blocks**2)
 
         def go(kernel, dim, *inputs):
-            launch(kernel, dim, list(inputs))
+            if dim == worlds or dim[1] > 0:  # a body may have no creases, or nothing but small shapes
+                launch(kernel, dim, list(inputs))
 
-        for body, surface in enumerate(surfaces):
+        for body, (surface, small) in enumerate(surfaces):
             vertices, triangles = (worlds, len(surface.vertices)), (worlds, len(surface.triangles))
             go(k.begin, worlds, g, o, b, w, m, body)
             go(k.place, vertices, g, b, w, m, body)
@@ -405,6 +435,8 @@ class FineLauncher:
             go(k.crease, (worlds, len(surface.creases)), g, b, w, body)
             go(k.close_hit, worlds, b, w, body)
             go(k.touch_all, nodes, g, o, b, w, body)
+            if small:
+                go(k.press, worlds, g, o, b, w, m, body)
             go(k.border, nodes, b, w, body)
             if o.spoil:
                 go(k.dig, nodes, g, o, b, w, m, body)
@@ -426,4 +458,4 @@ class FineLauncher:
         for body in range(len(surfaces)):
             launch(k.predict, nodes, [g, o, b, w, m, body])
             launch(k.force, nodes, [g, o, b, w, m, body])
-            launch(k.sum_up, worlds, [g, b, w, body, out.wrench, out.implicit])
+            launch(k.sum_up, worlds, [g, o, b, w, m, body, out.wrench, out.implicit])

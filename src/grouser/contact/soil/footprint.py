@@ -73,6 +73,7 @@ def footprint_stages(name: str) -> SimpleNamespace:
         win.box[slot, t.ROWS] = 0
         win.box[slot, t.COLUMNS] = 0
         win.box[slot, t.CONTACTS] = 0
+        win.box[slot, t.PRESSED] = 0
         win.box[slot, t.BORDERS] = 0
         win.box[slot, t.CHANGED] = 0
         empty_box(win, slot, t.HIT)

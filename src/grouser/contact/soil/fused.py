@@ -13,6 +13,7 @@ from grouser.contact.soil import types as t
 from grouser.contact.soil.erosion import erosion_stages
 from grouser.contact.soil.footprint import footprint_stages
 from grouser.contact.soil.plasticity import plasticity_stages
+from grouser.contact.soil.pressing import pressing_stages
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.traction import traction_stages
 from grouser.terrain.ground import TILE, natural
@@ -35,7 +36,8 @@ def fused_kernels(name: str) -> SimpleNamespace:
     remember_motion, roughness = f.remember_motion, f.roughness
     touch_node, shear_vertex, mark_border, gather_spoil = s.touch_node, s.shear_vertex, s.mark_border, s.gather_spoil
     border_weights, share_out, centre_spoil, receive = s.border_weights, s.share_out, s.centre_spoil, s.receive
-    dig_node, blocks_along = s.dig_node, s.blocks_along
+    dig_node, blocks_along, is_touched = s.dig_node, s.blocks_along, s.is_touched
+    press_shapes, shape_forces = pressing_stages(name).press_shapes, pressing_stages(name).shape_forces
     pile_up, sink_node, scatter_node, shear_node = s.pile_up, s.sink_node, s.scatter_node, s.shear_node
     changed_box, stamp_tiles = s.changed_box, s.stamp_tiles
     erode = erosion_stages(name).erode
@@ -152,7 +154,7 @@ def fused_kernels(name: str) -> SimpleNamespace:
 
     @wp.func
     def displace(g: Ground, o: Options, b: Bodies, win: Window, world: int, body: int, slot: int,
-                 pos: vec3, vel: vec3, spin: vec3):  # fmt: skip
+                 pos: vec3, R: mat33, vel: vec3, spin: vec3):  # fmt: skip
         """Plastic sinkage of the footprint, spoil to its border."""
         rows = win.box[slot, t.ROWS]
         columns = win.box[slot, t.COLUMNS]
@@ -195,7 +197,17 @@ def fused_kernels(name: str) -> SimpleNamespace:
         win.box[slot, t.TOUCHED + 1] = i1
         win.box[slot, t.TOUCHED + 2] = j0
         win.box[slot, t.TOUCHED + 3] = j1
-        if contacts == 0:
+        if b.first_shape[body + 1] > b.first_shape[body]:
+            removed += press_shapes(g, o, b, win, world, body, slot, pos, R, vel, spin)
+            n0 = win.box[slot, t.NEAR]
+            n1 = win.box[slot, t.NEAR + 1]
+            m0 = win.box[slot, t.NEAR + 2]
+            m1 = win.box[slot, t.NEAR + 3]
+            i0 = win.box[slot, t.TOUCHED]
+            i1 = win.box[slot, t.TOUCHED + 1]
+            j0 = win.box[slot, t.TOUCHED + 2]
+            j1 = win.box[slot, t.TOUCHED + 3]
+        if contacts + win.box[slot, t.PRESSED] == 0:
             return
         borders = int(0)
         edges = int(0)
@@ -213,10 +225,10 @@ def fused_kernels(name: str) -> SimpleNamespace:
             for i in range(i0, i1 + 1):
                 for j in range(j0, j1 + 1):
                     k = natural(start + i * win.side + j)
-                    if win.mark[k] == t.CONTACT:
+                    if is_touched(win, k):
                         for e in range(4):
                             n = k + wp.where(e == 0, 1, wp.where(e == 1, -1, wp.where(e == 2, win.side, -win.side)))
-                            if win.mark[n] != t.CONTACT:
+                            if not is_touched(win, n):
                                 edges += 1
             patch_width(g, b, win, world, body, contacts, edges)
         dug = int(0)
@@ -360,14 +372,14 @@ def fused_kernels(name: str) -> SimpleNamespace:
                 if stages > 2:
                     raster_body(g, b, win, world, body, slot, pos, R)
                 if stages > 3:
-                    displace(g, o, b, win, world, body, slot, pos, vel, spin)
+                    displace(g, o, b, win, world, body, slot, pos, R, vel, spin)
                 if stages > 4:
                     shear_body(g, o, b, win, world, body, slot, pos, R, vel, spin)
                 if stages > 5 and o.sweeps > 0:
                     erode(g, o, win, slot)
                 if stages > 6 and win.box[slot, t.CHANGED] == 1:
                     write_back(g, o, win, world, slot)
-                if status == t.FINE and win.box[slot, t.CONTACTS] > 0:
+                if status == t.FINE and win.box[slot, t.CONTACTS] + win.box[slot, t.PRESSED] > 0:
                     status = roughness(o, win, slot)
             status_out[world, body] = status
 
@@ -417,7 +429,13 @@ def fused_kernels(name: str) -> SimpleNamespace:
                             block += share
                             area += 1
                         j += 1
-            win.area[slot] = real(area) * g.spacing * g.spacing
+            covered = real(area) * g.spacing * g.spacing
+            if b.first_shape[body + 1] > b.first_shape[body]:
+                part, share, more = shape_forces(g, o, b, win, world, body, slot, pos, R, vel, spin)
+                force += part
+                block += share
+                covered += more
+            win.area[slot] = covered
             wrench_out[world, body] = force
             implicit_out[world, body] = assemble(block)
 

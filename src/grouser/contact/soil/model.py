@@ -16,7 +16,8 @@ from grouser.contact.soil.bekker import power_table
 from grouser.contact.soil.fine import FineLauncher
 from grouser.contact.soil.fused import FusedLauncher
 from grouser.contact.soil.observation import Observation
-from grouser.contact.soil.surface import Surface
+from grouser.contact.soil.small_shapes import SmallShape, refused_if_too_small, split
+from grouser.contact.soil.surface import Surface, bounding_spheres
 from grouser.errors import InputError
 from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
@@ -90,15 +91,9 @@ class SoilModule:
         if not self.bodies:
             raise InputError(f"{name}: no body is given; name at least one")
         for body, surface in self.surfaces.items():
-            breadth = float(np.ptp(surface.vertices, axis=0).min())
-            if ground.spacing > max(np.ptp(surface.vertices, axis=0).max(), 1e-9) / 4:
-                raise InputError(
-                    f"spacing: {ground.spacing:g} m is too coarse for body {body!r} "
-                    f"({np.ptp(surface.vertices, axis=0).max():g} m long); at most a quarter of it is allowed"
-                )
-            if breadth and ground.spacing > breadth:
-                raise InputError(f"spacing: {ground.spacing:g} m is larger than body {body!r} is wide ({breadth:g} m)")
+            refused_if_too_small(body, surface, ground.spacing)
         self._refuse_what_fits_no_memory()
+        self._parts = [split(surface, ground.spacing) for surface in self.surfaces.values()]  # on nodes, on points
 
     def _refuse_what_fits_no_memory(self) -> None:
         """Every body has a window as wide as the widest needs; pairs of its nodes are numbered with 31 bits."""
@@ -188,7 +183,7 @@ class SoilModule:
         return o
 
     def _make_bodies(self, rows: Sequence[int]):
-        b, p, parts = self.types.Bodies(), self.precision, list(self.surfaces.values())
+        b, p, parts = self.types.Bodies(), self.precision, [surface for surface, _ in self._parts]
 
         def device(values, dtype):
             return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.device)
@@ -207,7 +202,7 @@ class SoilModule:
         b.first_triangle_chunk = firsts([s.triangle_spheres for s in parts])
         b.first_crease = firsts([s.creases for s in parts])
         b.half = device(np.array([np.abs(s.vertices).max(axis=0) for s in parts], p.numpy), p.vec3)
-        b.edge = device(np.array([s.longest_edge for s in parts], p.numpy), p.real)
+        b.edge = device(np.array([s.longest_edge for s in self.surfaces.values()], p.numpy), p.real)
         b.grouser = device(np.array([s.grouser_height for s in parts], p.numpy), p.real)
         b.from_patch = device(np.array([s.width is None for s in parts], np.int32), wp.int32)
         self._per_width = np.array([1 / (s.width or np.ptp(s.vertices, axis=0).min() or 1.0) for s in parts], p.numpy)
@@ -226,7 +221,29 @@ class SoilModule:
         b.shear = wp.zeros((self.worlds, starts[-1]), dtype=p.vec3, device=self.device)
         b.placed = device(np.tile([0, 0, t.FAR], (self.worlds, starts[-1], 1)).astype(p.numpy), p.vec3)
         b.near = wp.zeros((self.worlds, b.vertex_spheres.shape[0]), dtype=wp.int32, device=self.device)
+        self._add_small_shapes(b, device, firsts, joined)
         return b
+
+    def _add_small_shapes(self, b, device, firsts, joined) -> None:
+        """Points of the small shapes and what they keep; where there are none, one row that nobody looks at."""
+        p, kept = self.precision, [small for _, small in self._parts]
+        shapes = [shape for small in kept for shape in small]
+        rows = shapes or [SmallShape(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((1, 3)), 1.0, 1.0)]
+        own = [s.width for s, small in self._parts for _ in small] or [None]
+        b.first_shape = firsts(kept)
+        b.first_point, b.first_rim = firsts([s.points for s in rows]), firsts([s.rim for s in rows])
+        spare = [np.zeros((int(not shapes), 3))]
+        b.points, b.areas = joined([s.points for s in rows] + spare, p.vec3), joined([s.areas for s in rows] + spare, p.vec3)
+        b.rims = joined([s.rim for s in rows], p.vec3)
+        b.shape_spheres = joined([bounding_spheres([s.rim for s in rows])], p.vec4)
+        b.shape_across = device(np.array([s.across for s in rows], p.numpy), p.real)
+        b.shape_least = device(np.array([s.least for s in rows], p.numpy), p.real)
+        b.shape_from_patch = device(np.array([width is None for width in own], np.int32), wp.int32)
+        self._shape_per_width = np.array([1 / (w or s.least) for w, s in zip(own, rows, strict=True)], p.numpy)
+        b.shape_per_width = device(np.tile(self._shape_per_width, (self.worlds, 1)), p.real)
+        b.shape_near = wp.zeros((self.worlds, len(rows)), dtype=wp.int32, device=self.device)
+        b.pressed = wp.full((self.worlds, b.points.shape[0]), t.FAR, dtype=p.real, device=self.device)
+        b.point_shear = wp.zeros((self.worlds, b.points.shape[0]), dtype=p.vec3, device=self.device)
 
     def _make_window(self):
         w, p, device = self.types.Window(), self.precision, self.device
@@ -296,7 +313,7 @@ class SoilModule:
             self.motion,
             self.out,
             self.worlds,
-            list(self.surfaces.values()),
+            self._parts,
         )
 
     # ---- state, channels ----------------------------------------------------------------------------
@@ -313,7 +330,12 @@ class SoilModule:
         return {
             "shear": b.shear, "placed": b.placed, "near": b.near, "per_width": b.per_width,
             **{name: getattr(w, name) for name in names},
+            **(self._kept_by_points() if any(small for _, small in self._parts) else {}),
         }  # fmt: skip
+
+    def _kept_by_points(self) -> dict[str, wp.array]:
+        names = ("pressed", "point_shear", "shape_per_width", "shape_near")
+        return {name: getattr(self._bodies, name) for name in names}
 
     def reset(self, worlds: Sequence[int]) -> None:
         worlds = list(worlds)
@@ -322,6 +344,8 @@ class SoilModule:
         for array, rows, value in (
             (self._bodies.shear, worlds, 0.0), (self._bodies.placed, worlds, [0.0, 0.0, t.FAR]),
             (self._bodies.near, worlds, 0), (self._bodies.per_width, worlds, self._per_width),
+            (self._bodies.pressed, worlds, t.FAR), (self._bodies.point_shear, worlds, 0.0),
+            (self._bodies.shape_per_width, worlds, self._shape_per_width), (self._bodies.shape_near, worlds, 0),
             (self._window.box, slots, EMPTY_BOX), (self._window.tally, slots, 0.0),
             (self._window.motion, slots, 0.0), (self._window.sinkage, slots, 0.0), (self._window.area, slots, 0.0),
             (self._window.queued.reshape((-1, self._window.side**2)), slots, 0),

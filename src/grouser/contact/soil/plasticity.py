@@ -142,6 +142,11 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return win.mark[k] >= t.CLOSE and win.mark[k] <= t.HELD
 
     @wp.func
+    def is_touched(win: Window, k: int):
+        """Whether the body itself is in the soil over a node, not points of its small shapes beside it."""
+        return win.mark[k] == t.CONTACT and win.under[k] < seen
+
+    @wp.func
     def mark_border(win: Window, k: int):
         """A free node beside the footprint: displaced soil goes there."""
         if win.mark[k] == t.FREE:
@@ -159,7 +164,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     def node_velocity(g: Ground, win: Window, slot: int, i: int, j: int, first_node: vec3, vel: vec3, spin: vec3):
         """Velocity of the body's surface over a node along its normal and its tangent, shares of 000 eq. 6-7."""
         k = natural((slot * win.side + i) * win.side + j)
-        z = win.under[k]
+        z = wp.where(win.under[k] < seen, win.under[k], win.levels[k][0])  # the latter below points of small shapes
         dx = central(win.under[k + 1], win.under[natural(k - 1)], z)
         dy = central(win.under[natural(k + win.side)], win.under[natural(k - win.side)], z)
         v = vel + wp.cross(spin, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
@@ -173,6 +178,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         """What slip drags off a node at the upstream edge of the footprint; 1 where it is any."""
         k = natural((slot * win.side + i) * win.side + j)
         win.dug[k] = real(0.0)
+        if win.under[k] >= seen:  # below points of a small shape: it covers part of the cell only
+            return 0
         east = win.mark[k + 1] != t.CONTACT
         west = win.mark[natural(k - 1)] != t.CONTACT
         north = win.mark[natural(k + win.side)] != t.CONTACT
@@ -352,7 +359,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return moved
 
     return SimpleNamespace(
-        touch_node=touch_node, shear_vertex=shear_vertex, shear_node=shear_node, mark_border=mark_border,
+        touch_node=touch_node, is_touched=is_touched, shear_vertex=shear_vertex, shear_node=shear_node, mark_border=mark_border,
         gather_spoil=gather_spoil, blocks_along=blocks_along, dig_node=dig_node, border_weights=border_weights,
         share_out=share_out, centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node,
         scatter_node=scatter_node, changed_box=changed_box, stamp_tiles=stamp_tiles,

@@ -422,5 +422,6 @@ def traction_stages(name: str) -> SimpleNamespace:
         loaded=loaded,
         node_force=node_force,
         assemble=assemble,
+        block_sums=block_sums,
         cell_pressure=cell_pressure,
     )

@@ -25,7 +25,8 @@ TOUCHED = 31  # nodes in contact, in the window
 SEEN = 35  # writes to the window's tiles when it was last filled, fused kernels only
 DIRTY = 36  # nodes that are not as `clear_node` left them, in the window, fused kernels only
 SLID = 40  # nodes that slid while the body has been near, in the grid
-BOX = 44
+PRESSED = 44  # nodes that points of small shapes press on
+BOX = 45
 # columns of Window.tally (sums since the start, in metres of node height)
 REMOVED, COMPRESSED, MOVED = range(3)
 # status codes
@@ -124,6 +125,21 @@ def soil_types(name: str) -> SimpleNamespace:
         shear: wp.array2d(dtype=vec3)  # (world, vertex) state s, body frame
         placed: wp.array2d(dtype=vec3)  # (world, vertex) column, row [cells], height [m]
         near: wp.array2d(dtype=wp.int32)  # (world, vertex chunk) 1: close to the soil
+        # shapes too small for nodes, see small_shapes.py
+        first_shape: wp.array(dtype=wp.int32)  # (body + 1,)
+        first_point: wp.array(dtype=wp.int32)  # (shape + 1,)
+        first_rim: wp.array(dtype=wp.int32)
+        points: wp.array(dtype=vec3)  # [m], body frame
+        areas: wp.array(dtype=vec3)  # [m^2], (point,) along the outward normal, body frame
+        rims: wp.array(dtype=vec3)  # [m], corners of the shapes, body frame
+        shape_spheres: wp.array(dtype=vec4)  # [m]
+        shape_across: wp.array(dtype=real)  # [m]
+        shape_least: wp.array(dtype=real)  # [m] smallest b of k_c/b
+        shape_from_patch: wp.array(dtype=wp.int32)  # 1: b follows the patch
+        shape_per_width: wp.array2d(dtype=real)  # [1/m], (world, shape) the 1/b of k_c/b
+        shape_near: wp.array2d(dtype=wp.int32)  # (world, shape) 1: close to the soil
+        pressed: wp.array2d(dtype=real)  # [m], (world, point) level of the soil below it, FAR where that is the grid's
+        point_shear: wp.array2d(dtype=vec3)  # (world, point) state s, body frame
 
     @wp.struct
     class Window:
