@@ -72,6 +72,7 @@ class RobotOnSoil(Settings):
     base: Literal["auto", "free", "fixed"] = "auto"
     place: bool = True  # set it on the ground
     keyframe: str | None = None  # None: the model's first, where it has any
+    merge_small_shapes: bool = True  # small shapes of a body that lie close together count as their hull
     erosion: bool = True
     friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
     loose_cover: bool = True
@@ -123,7 +124,8 @@ def build(s: RobotOnSoil) -> Simulation:
     try:
         sim = on_soil(
             file, s.soil.resolve(), s.bodies, drive=s.drive, terrain=s.ground(), gravity=s.gravity, spacing=s.spacing,
-            step=s.step, base=s.base, place=s.place, keyframe=s.keyframe, dtype=s.dtype, options=options,
+            step=s.step, base=s.base, place=s.place, keyframe=s.keyframe, merge_small_shapes=s.merge_small_shapes,
+            dtype=s.dtype, options=options,
         )  # fmt: skip
     except InputError as error:
         if not str(error).startswith(("model ", "link ")):

@@ -32,7 +32,8 @@ def refuse_wrong_kinds(given: Mapping[str, Any]) -> None:
     remedy = "; make one with grouser.terrain.from_array" if isinstance(terrain, np.ndarray) else remedy
     _only(terrain, "terrain", (ElevationGrid, type(None)), f"an ElevationGrid{remedy}")
     _only(given["options"], "options", (SoilOptions, type(None)), "SoilOptions(…) of grouser.contact.soil")
-    _only(given["place"], "place", (bool, np.bool_), "True or False")
+    for name in ("place", "merge_small_shapes"):
+        _only(given[name], name, (bool, np.bool_), "True or False")
     for name in ("gravity", "spacing", "step"):
         _only(given[name], name, (Real, type(None)), "a number (SI)")
     checks.count(given["worlds"], "worlds", at_least=1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import itertools
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -14,11 +15,17 @@ SAG = 1e-4  # [m] by which the sides of a round shape may miss it: the lowest ve
 ROUND = (24, 96)  # fewest and most sides of round shapes
 EDGE = 0.025  # [m] longest edge along a round shape
 LARGEST_SKIN = 100.0  # [m^2] of a body: as triangles of 3 cm that takes half a minute to prepare
+CLOSE = 20.0  # diameters between small shapes of one body that still stand for one sole
 AXLE = 1e-6  # [1, m] by which an axle may miss the axis of its wheel: URDF writes 1.5708 for a right angle
 
+Mesh = tuple[np.ndarray, np.ndarray]  # vertices [m], (vertex, 3), and triangles, (triangle, 3)
 
-def body_surface(model: mujoco.MjModel, name: str) -> Surface:
-    """All solid geoms of a body (visual-only ones are left out where solid ones exist)."""
+
+def body_surface(model: mujoco.MjModel, name: str, merge: Merge | None = None) -> Surface:
+    """All solid geoms of a body (visual-only ones are left out where solid ones exist).
+
+    `merge`: small ones that lie close together give way to their hull.
+    """
     body = model.body(name).id
     start, count = model.body_geomadr[body], model.body_geomnum[body]
     geoms = [g for g in range(start, start + count) if model.geom_type[g] != mujoco.mjtGeom.mjGEOM_PLANE]
@@ -28,15 +35,11 @@ def body_surface(model: mujoco.MjModel, name: str) -> Surface:
     round_wheel = _as_wheel(model, solid, name)
     if round_wheel is not None:
         return round_wheel
-    vertices, triangles, total = [], [], 0
-    for g in solid:
-        v, t = geom_mesh(model, g)
-        rotation = np.zeros(9)
-        mujoco.mju_quat2Mat(rotation, model.geom_quat[g])
-        vertices.append(v @ rotation.reshape(3, 3).T + model.geom_pos[g])
-        triangles.append(t + total)
-        total += len(v)
-    skin = np.vstack(vertices), np.vstack(triangles)
+    meshes = [placed_mesh(model, g) for g in solid]
+    if merge is not None:
+        meshes = merged(meshes, name, merge)
+    first = np.cumsum([0] + [len(v) for v, _ in meshes])
+    skin = np.vstack([v for v, _ in meshes]), np.vstack([t + k for (_, t), k in zip(meshes, first, strict=False)])
     area = float(np.linalg.norm(face_normals(*skin), axis=1).sum() / 2)
     if area > LARGEST_SKIN:
         raise InputError(
@@ -44,6 +47,76 @@ def body_surface(model: mujoco.MjModel, name: str) -> Surface:
             "a simpler shape"
         )
     return prepare(*skin, name=name)
+
+
+def placed_mesh(model: mujoco.MjModel, g: int) -> Mesh:
+    """Vertices [m] and triangles of one geom in its body's frame."""
+    vertices, triangles = geom_mesh(model, g)
+    rotation = np.zeros(9)
+    mujoco.mju_quat2Mat(rotation, model.geom_quat[g])
+    return vertices @ rotation.reshape(3, 3).T + model.geom_pos[g], triangles
+
+
+# ---- small shapes that lie close together ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Which shapes count as small, and who is told what came of them."""
+
+    small: float  # [m] largest size of a shape that does
+    up: np.ndarray  # (3,) the vertical in the body's frame
+    notes: list[str]
+
+
+def merged(meshes: list[Mesh], name: str, merge: Merge) -> list[Mesh]:
+    """Replace small shapes with gaps of up to CLOSE of their diameters by their hull: the sole they stand for.
+
+    A foot is often written as a few small balls, for a hard floor needs no more; soil would let each of them sink by
+    itself.
+    """
+    size = np.array([np.ptp(v, axis=0).max() for v, _ in meshes])
+    small = np.flatnonzero(size <= merge.small)
+    group = {int(k): int(k) for k in small}
+    for a, b in itertools.combinations(small.tolist(), 2):
+        if _gap(meshes[a][0], meshes[b][0]) <= CLOSE * min(size[a], size[b]):
+            old, new = group[b], group[a]
+            group = {k: new if g == old else g for k, g in group.items()}
+    out = [mesh for k, mesh in enumerate(meshes) if k not in group]
+    for one in dict.fromkeys(group.values()):
+        members = [k for k, g in group.items() if g == one]
+        if len(members) == 1:
+            out.append(meshes[one])
+            continue
+        sole = hull(np.vstack([meshes[k][0] for k in members]))
+        area = float(np.abs(face_normals(*sole) @ merge.up).sum() / 4)  # a convex shape is seen once from each side
+        merge.notes.append(
+            f"body {name!r}: {len(members)} small shapes ({1e3 * size[members].max():.3g} mm) count as their hull, "
+            f"{1e4 * area:.3g} cm^2 seen from above (merge_small_shapes = false keeps them apart)"
+        )
+        out.append(sole)
+    return out
+
+
+def _gap(one: np.ndarray, other: np.ndarray) -> float:
+    """Between the boxes round two shapes [m]."""
+    apart = np.maximum(one.min(axis=0) - other.max(axis=0), other.min(axis=0) - one.max(axis=0))
+    return float(np.linalg.norm(np.maximum(apart, 0.0)))
+
+
+def hull(points: np.ndarray) -> Mesh:
+    """Convex hull of points [m], its triangles counter-clockwise from outside."""
+    from scipy.spatial import ConvexHull
+
+    made = ConvexHull(points)
+    used, triangles = np.unique(made.simplices, return_inverse=True)
+    triangles = triangles.reshape(-1, 3).astype(np.int32)
+    inward = np.einsum("ti,ti->t", face_normals(points[used], triangles), made.equations[:, :3]) < 0
+    triangles[inward] = triangles[inward, ::-1]
+    return points[used], triangles
+
+
+# ---- one geom ---------------------------------------------------------------------------------------------
 
 
 def _as_wheel(model: mujoco.MjModel, geoms: list[int], name: str) -> Surface | None:

@@ -11,12 +11,13 @@ import mujoco
 import numpy as np
 
 from grouser.contact.soil import SoilModule, SoilOptions, Surface
+from grouser.contact.soil.small_shapes import LEAST, least_size
 from grouser.engine.mujoco_cpu import compile_spec
 from grouser.errors import InputError
 from grouser.simulation import adapt, floors, placement
 from grouser.simulation.arguments import refuse_wrong_kinds
 from grouser.simulation.robot_file import load_robot, refuse_moving_without_mass
-from grouser.simulation.shapes import body_surface
+from grouser.simulation.shapes import Merge, body_surface
 from grouser.simulation.simulation import Simulation
 from grouser.simulation.step_choice import chosen_step
 from grouser.terrain.elevation import ElevationGrid
@@ -29,6 +30,8 @@ LARGEST_BODY = 20.0  # [m]
 MOST_CELLS = 2000  # along a body: a square of them takes about half a gigabyte
 CELLS = 4  # at least, along a body and across a rod
 SPACING_STEP = 5e-4  # [m] chosen spacings are multiples of it
+SMALL_SHAPE = 2.0  # cells: shapes up to this size that lie close together count as one
+FEET = 8.0  # cells at least that a body is long for that, where none are given
 
 
 def on_soil(
@@ -44,6 +47,7 @@ def on_soil(
     base: adapt.Base = "auto",
     place: bool = True,
     keyframe: str | None = None,
+    merge_small_shapes: bool = True,
     worlds: int = 1,
     dtype: str = "float64",
     options: SoilOptions | None = None,
@@ -54,8 +58,9 @@ def on_soil(
 
     `bodies`: a regular expression over body names, names, or names with prepared surfaces. `drive`: control by a
     regular expression over actuator or joint names. `gravity` [m/s^2], down; `spacing` [m] of the soil grid; `step`
-    [s]; `base` and `place`: whether its base may be set free and it is set on the ground. What is not given is the
-    model's own or chosen and said in `notes`. Further arguments go to `Simulation`.
+    [s]; `base` and `place`: whether its base may be set free and it is set on the ground; `merge_small_shapes`: whether
+    small shapes of a body that lie close together count as their hull. What is not given is the model's own or chosen
+    and said in `notes`. Further arguments go to `Simulation`.
     """
     refuse_wrong_kinds(locals())
     brought = load_robot(robot)
@@ -81,9 +86,11 @@ def on_soil(
     data = mujoco.MjData(model)
     data.qpos[:] = start["qpos"]
     mujoco.mj_forward(model, data)
-    if not isinstance(bodies, Mapping):
+    if isinstance(bodies, Mapping):
+        surfaces = dict(bodies)
+    else:
         refused_unless_of_a_size(model, names)
-    surfaces = dict(bodies) if isinstance(bodies, Mapping) else {name: body_surface(model, name) for name in names}
+        surfaces = surfaces_of(data, names, spacing, brought.notes if merge_small_shapes else None)
     h = chosen_step(brought, data, surfaces, material, step)
     controls = adapt.driven(brought, model, drive or {}, h)
     points = np.vstack(list(placement.points_of(data, surfaces).values()))
@@ -98,7 +105,6 @@ def on_soil(
     placement.set_keyframes(spec, start, keys)
     cell = spacing if spacing is not None else chosen_spacing(surfaces, brought.notes)
     refused_unless_it_fits(surfaces, cell)
-    warn_of_thin_rods(surfaces, cell, brought.notes)
     module = SoilModule(Ground(ground, material, cell, worlds=worlds, dtype=dtype), surfaces, options)
     module.takes_floor = False  # it has been taken; what is left of the world are walls and obstacles
     brought.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
@@ -163,30 +169,48 @@ def refused_unless_it_fits(surfaces: Mapping[str, Surface], spacing: float) -> N
             )
 
 
-def chosen_spacing(surfaces: Mapping[str, Surface], notes: list[str]) -> float:
-    """10 mm, or as fine as the smallest body needs: four cells along it and across a rod, one through a plate."""
-    sizes = {name: np.sort(np.ptp(surface.vertices, axis=0)) for name, surface in surfaces.items()}
-    needed = {name: min(size[2] / CELLS, size[0] or np.inf) for name, size in sizes.items()}
-    limits = {name: min(limit, max(sizes[name][1] / CELLS, FINEST_SPACING)) for name, limit in needed.items()}
-    name = min(limits, key=lambda n: limits[n])
-    if limits[name] >= SPACING:
-        return SPACING
-    if limits[name] < FINEST_SPACING:
-        raise InputError(
-            f"body {name!r} is too small for a soil grid of {1e3 * FINEST_SPACING:g} mm, the finest chosen unasked: "
-            f"allowed is a spacing of at most {1e3 * limits[name]:.3g} mm if you give one, or a thicker shape"
-        )
-    chosen = SPACING_STEP * np.floor(limits[name] / SPACING_STEP)
-    notes.append(f"spacing {1e3 * chosen:g} mm, for body {name!r} is small")
-    return float(chosen)
+def surfaces_of(
+    data: mujoco.MjData, names: Sequence[str], spacing: float | None, merge_notes: list[str] | None
+) -> dict[str, Surface]:
+    """Skins of the soil bodies; small shapes that lie close together are merged where `merge_notes` is given."""
+    model = data.model
+    apart = {name: body_surface(model, name) for name in names}
+    if merge_notes is None:
+        return apart
+    for name in (name for name in names if model.body(name).geomnum[0] > 1):
+        length = float(np.ptp(apart[name].vertices, axis=0).max())
+        cell = spacing if spacing is not None else min(SPACING, length / FEET)
+        up = data.body(name).xmat.reshape(3, 3)[2]
+        apart[name] = body_surface(model, name, Merge(SMALL_SHAPE * cell, up, merge_notes))
+    return apart
 
 
-def warn_of_thin_rods(surfaces: Mapping[str, Surface], spacing: float, notes: list[str]) -> None:
-    """A rod that stands on its end touches so few nodes that it may slip between them."""
+def wanted_spacing(surfaces: Mapping[str, Surface]) -> tuple[str, float]:
+    """The body that needs the finest grid and its spacing [m], at most SPACING and at least FINEST_SPACING.
+
+    Four cells along a body and across a rod, one through a plate; of shapes that stand alone half a cell will do.
+    """
+    needed = {}
     for name, surface in surfaces.items():
-        across = float(np.sort(np.ptp(surface.vertices, axis=0))[1])
-        if across < (1 - 1e-6) * CELLS * spacing:
-            notes.append(
-                f"body {name!r} is {across / spacing:.1f} cells thick: on its end it falls through the soil; "
-                f"{1e3 * across / CELLS:.2g} mm of spacing would carry it"
+        size = np.sort(np.ptp(surface.vertices, axis=0))
+        limit = min(size[2] / CELLS, size[0] or np.inf, max(size[1] / CELLS, FINEST_SPACING))
+        needed[name] = min(limit, least_size(surface, max(limit, FINEST_SPACING)) / LEAST)
+    name = min(needed, key=lambda n: needed[n])
+    return name, float(np.clip(needed[name], FINEST_SPACING, SPACING))
+
+
+def chosen_spacing(surfaces: Mapping[str, Surface], notes: list[str]) -> float:
+    """10 mm, or as fine as the smallest body needs."""
+    name, wanted = wanted_spacing(surfaces)
+    if wanted >= SPACING:
+        return SPACING
+    for body, surface in surfaces.items():
+        least = least_size(surface, wanted)
+        if least < (1 - 1e-9) * LEAST * FINEST_SPACING:
+            raise InputError(
+                f"body {body!r} is too small for a soil grid of {1e3 * FINEST_SPACING:g} mm, the finest chosen unasked: "
+                f"allowed is a spacing of at most {1e3 * least / LEAST:.3g} mm if you give one, or a thicker shape"
             )
+    chosen = float(SPACING_STEP * np.floor(wanted / SPACING_STEP + 1e-9))
+    notes.append(f"spacing {1e3 * chosen:g} mm, for body {name!r} is small")
+    return chosen

@@ -16,11 +16,15 @@ from grouser.contact.soil.surface import (
 from grouser.errors import InputError
 
 SMALL = 4.0  # cells across below which nodes miss the area of a round shape by more than a tenth
-THIN = 1.0  # cells through a shape below which it may stand between two rows of nodes
+THIN = 1.0 - 1e-6  # cells through a shape below which it may stand between two rows of nodes
+TURNED = 0.97  # times smaller along its own axes than along the frame's: less is due to the facets of a round shape
+FLAT = 1e-9  # of its length: a sheet
 LEAST = 0.5  # cells: nothing smaller is allowed
 APART = 1.0  # cells between the boxes of two shapes from which on each stands alone
 POINTS_ALONG = 4  # edges of triangles across a shape, at least
 EDGES = 0.25, 0.5  # cells, shortest and longest edge of the triangles that points are laid on
+MOST_POINTS = 20_000  # of a shape: longer edges are taken before it gets more
+COARSER = 1.5  # times longer each time
 QUADRATURE = np.array([[4, 1, 1], [1, 4, 1], [1, 1, 4]]) / 6  # of second order in a triangle: a third of its area each
 
 
@@ -67,22 +71,32 @@ def _pieces(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 def sizes(vertices: np.ndarray) -> np.ndarray:
     """Three sizes [m] of a shape in rising order: along the axes or along its own, whichever are smaller."""
-    own = np.linalg.eigh(np.cov(vertices.T))[1] if len(vertices) > 3 else np.eye(3)
-    return np.minimum(*(np.sort(np.ptp(vertices @ axes, axis=0)) for axes in (np.eye(3), own)))
+    plain = np.sort(np.ptp(vertices, axis=0))
+    if len(vertices) <= 3:
+        return plain
+    own = np.sort(np.ptp(vertices @ np.linalg.eigh(np.cov(vertices.T))[1], axis=0))
+    return np.where(own < TURNED * plain, own, plain)
 
 
 def refused_if_too_small(body: str, surface: Surface, spacing: float) -> None:
     """An InputError that names the spacing that would carry the smallest of a body's shapes."""
     if surface.grouser_height > 0:
         return _refused_if_grousers_are_lost(body, surface, spacing)
+    across = least_size(surface, spacing)
+    if across < (1 - 1e-9) * LEAST * spacing:
+        raise InputError(
+            f"spacing: {spacing:g} m is too coarse for body {body!r}: it has a shape that stands alone and is "
+            f"{1e3 * across:.3g} mm across; allowed is a spacing of at most {_rounded_down(across / LEAST):g} m"
+        )
+
+
+def least_size(surface: Surface, spacing: float) -> float:
+    """Smallest size [m] of any shape of a body that stands alone; a sheet has no thickness that would count."""
+    least = []
     for triangles in shapes_apart(surface, spacing):
         size = sizes(surface.vertices[np.unique(surface.triangles[triangles])])
-        across = float(size[0]) if size[0] > 1e-9 * size[2] else float(size[1])  # a sheet has no thickness
-        if across < (1 - 1e-9) * LEAST * spacing:
-            raise InputError(
-                f"spacing: {spacing:g} m is too coarse for body {body!r}: it has a shape that stands alone and is "
-                f"{1e3 * across:.3g} mm across; allowed is a spacing of at most {_rounded_down(across / LEAST):g} m"
-            )
+        least.append(float(size[0] if size[0] > FLAT * size[2] else size[1]))
+    return min(least)
 
 
 def _refused_if_grousers_are_lost(body: str, surface: Surface, spacing: float) -> None:
@@ -112,7 +126,7 @@ def split(surface: Surface, spacing: float) -> tuple[Surface, list[SmallShape]]:
         size = sizes(corners)
         # a wheel rolls on nodes as long as it has some below it, a sheet has no thickness that could matter
         wide = size[1] >= SMALL * spacing or (surface.width is not None and size[2] >= SMALL * spacing)
-        if wide and (size[0] >= THIN * spacing or size[0] <= 1e-9 * size[2]):
+        if wide and (size[0] >= THIN * spacing or size[0] <= FLAT * size[2]):
             kept.append(triangles)
         else:
             small.append(small_shape(surface.vertices, surface.triangles[triangles], spacing, size))
@@ -126,6 +140,9 @@ def small_shape(vertices: np.ndarray, triangles: np.ndarray, spacing: float, siz
     """Lay points on a shape; those inside another piece of it carry nothing."""
     edge = float(np.clip(size[1] / POINTS_ALONG, EDGES[0] * spacing, EDGES[1] * spacing))
     corners, faces = divide(vertices, triangles, edge)
+    while len(faces) * len(QUADRATURE) > MOST_POINTS and len(faces) > len(triangles):
+        edge *= COARSER
+        corners, faces = divide(vertices, triangles, edge)
     points = np.einsum("qc,tci->tqi", QUADRATURE, corners[faces]).reshape(-1, 3)
     areas = np.repeat(face_normals(corners, faces) / 6, 3, axis=0)
     piece = _pieces(vertices, triangles)

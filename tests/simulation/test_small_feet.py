@@ -1,0 +1,88 @@
+"""Robots whose feet are written as a few small balls: they stand, and what carries nothing is said."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from grouser import on_soil
+from tests.simulation.robots import G, notes, refusal
+
+BALLS = [(-0.05, 0.025), (-0.05, -0.025), (0.12, 0.03), (0.12, -0.03)]  # [m] as on the soles of a humanoid
+TRAPEZE = 0.17 * (0.05 + 0.06) / 2  # [m^2] between their middles
+CARRIED = 0.02  # of the weight: a robot that has come to rest on soil still swings a little
+
+
+def biped(radius: float = 0.005, balls=BALLS, mass: float = 2.0, more: str = "", floor: str = "") -> mujoco.MjSpec:
+    """A trunk on a vertical rail, with two feet that have small balls for a sole."""
+    geoms = "".join(f'<geom size="{radius}" pos="{x} {y} -0.03" mass="0"/>' for x, y in balls)
+    feet = "".join(
+        f'<body name="{side}_foot" pos="0 {y} -0.4"><geom type="box" size=".05 .02 .01" contype="0" conaffinity="0" '
+        f'mass="1"/>{geoms}</body>'
+        for side, y in (("left", 0.1), ("right", -0.1))
+    )
+    return mujoco.MjSpec.from_string(
+        f"""<mujoco model="biped"><worldbody>{floor}<body name="trunk" pos="0 0 0.5"><joint type="slide" axis="0 0 1"/>
+        <geom type="box" size=".1 .15 .2" mass="{mass}"/>{feet}{more}</body></worldbody></mujoco>"""
+    )
+
+
+def carried(sim) -> np.ndarray:
+    """Vertical force of the soil on each body [N], mean of the next tenth of a second."""
+    loads = []
+    for _ in range(20):
+        sim.step(max(1, round(0.005 / sim.step_size)))
+        loads.append(sim.observe()["soil/force"][0, :, 2].copy())
+    return np.mean(loads, axis=0)
+
+
+def test_four_small_balls_of_a_foot_are_one_sole_and_carry_the_robot():
+    sim = on_soil(biped(), bodies=".*_foot")
+    area = 1e4 * (TRAPEZE + 0.005 * (0.05 + 0.06 + 2 * 0.17))  # a margin of the radius, corners less
+    said = notes(sim, "count as their hull")
+    assert len(said) == 2
+    start, rest = "body 'left_foot': 4 small shapes (10 mm) count as their hull, ", " cm^2 seen from above"
+    assert said[0].startswith(start)
+    assert said[0].endswith(f"{rest} (merge_small_shapes = false keeps them apart)")
+    assert float(said[0].removeprefix(start).split()[0]) == pytest.approx(area, rel=0.02)
+    sim.step(round(1.0 / sim.step_size))
+    assert carried(sim).sum() == pytest.approx(4 * G, rel=CARRIED)
+    assert sim.observe()["soil/sinkage"].max() < 0.005
+
+
+def test_kept_apart_they_sink_deeper_but_carry_it_too():
+    merged, apart = (on_soil(biped(), bodies=".*_foot", merge_small_shapes=flag) for flag in (True, False))
+    assert not notes(apart, "hull")
+    for sim in (merged, apart):
+        sim.step(round(1.0 / sim.step_size))
+    assert carried(apart).sum() == pytest.approx(4 * G, rel=CARRIED)
+    assert apart.observe()["soil/sinkage"].max() > 2 * merged.observe()["soil/sinkage"].max()
+
+
+def test_small_shapes_that_lie_far_apart_stay_apart():
+    far = [(-0.15, 0.0), (0.15, 0.0)]  # 29 diameters between them
+    assert not notes(on_soil(biped(balls=far), bodies=".*_foot"), "hull")
+    assert notes(on_soil(biped(balls=[(-0.1, 0.0), (0.1, 0.0)]), bodies=".*_foot"), "hull")
+
+
+def test_shapes_of_ordinary_size_stay_as_they_are():
+    assert not notes(on_soil(biped(radius=0.025), bodies=".*_foot"), "hull")
+
+
+def test_small_shapes_beside_a_large_one_do_not_swallow_it():
+    sole = '<body name="plate" pos="0 0 -0.4"><geom type="box" size=".1 .05 .01"/><geom size=".004" pos=".05 0 -.015"/>' \
+        '<geom size=".004" pos="-.05 0 -.015"/></body>'  # fmt: skip
+    sim = on_soil(biped(more=sole), bodies="plate")
+    assert len(notes(sim, "2 small shapes (8 mm) count as their hull")) == 1
+    np.testing.assert_allclose(np.ptp(sim.soil.surfaces["plate"].vertices, axis=0)[:2], [0.2, 0.1])
+
+
+def test_a_ball_below_half_a_cell_is_refused_with_the_spacing_that_carries_it():
+    line = refusal(biped(radius=0.002), bodies=".*_foot", spacing=0.01, merge_small_shapes=False)
+    assert line == (
+        "spacing: 0.01 m is too coarse for body 'left_foot': it has a shape that stands alone and is 4 mm across; "
+        "allowed is a spacing of at most 0.008 m"
+    )
+    sim = on_soil(biped(radius=0.002), bodies=".*_foot", merge_small_shapes=False)
+    assert sim.ground.spacing <= 0.008
