@@ -59,6 +59,32 @@ def test_the_command_of_the_documentation(tmp_path, capsys):
         np.testing.assert_allclose(power[50:], expected[50:], rtol=1e-4, atol=1e-4)
 
 
+STOOL = """<mujoco model="stool"><worldbody><geom name="floor" type="plane" size="5 5 1"/><body name="seat" pos="0 0 0.3">
+    <joint type="slide" axis="0 0 1"/><geom type="box" size=".1 .1 .02" mass="2"/><body name="sole" pos="0 0 -0.2">{balls}
+    </body><body name="peg" pos="0 0 -0.1"><joint type="slide" axis="0 0 1"/><geom size=".03" mass="1"/></body>
+    </body></worldbody></mujoco>"""
+
+
+def test_who_carries_a_robot_stands_in_summary_report_and_notes(tmp_path, capsys):
+    """A sole of four small balls carries it, the seat nothing; a peg that was not chosen falls on the hard floor."""
+    balls = "".join(f'<geom size=".005" pos="{x} {y} 0" mass="0.1"/>' for x in (-0.06, 0.06) for y in (-0.04, 0.04))
+    robot, out = tmp_path / "stool.xml", tmp_path / "out"
+    robot.write_text(STOOL.format(balls=balls))
+    assert status(["run", "--robot", str(robot), "--bodies", "seat|sole", "--time", "1", "--out", str(out)]) == 0
+    whole, text, page = summary(out), capsys.readouterr().out, (out / "report.html").read_text()
+    metrics = {name: metric["value"] for name, metric in whole["metrics"].items()}
+    assert metrics["carries_nothing"] == ["seat"]
+    assert metrics["floor_bodies"] == ["peg"]
+    assert metrics["floor_load_mean_N"] == pytest.approx([9.81], rel=0.02)
+    assert metrics["floor_load_max_N"][0] >= metrics["floor_load_mean_N"][0]
+    assert 0 < metrics["floor_load_from_s"][0] < 0.5
+    for words in ("4 small shapes (10 mm) count as their hull", "carried nothing up to t = 1 s: seat",
+                  "stands on the hard floor, not on soil, first at t = 0.", "mass 3.4 kg, weight 33.35 N"):  # fmt: skip
+        assert words in " ".join(text.replace("\n", " ").split()), words
+        assert any(words in note for note in whole["notes"]), words
+        assert words in page, words
+
+
 def test_the_same_from_python(tmp_path):
     run = grouser.run(
         "robot", robot=CART, soil="lunar-nominal", bodies="wheel.*", drive={"motor.*": 1.0}, time=0.5,

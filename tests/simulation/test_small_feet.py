@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from grouser import on_soil
+from grouser.simulation.loads import PERIOD
 from tests.simulation.robots import G, notes, refusal
 
 BALLS = [(-0.05, 0.025), (-0.05, -0.025), (0.12, 0.03), (0.12, -0.03)]  # [m] as on the soles of a humanoid
@@ -86,3 +87,50 @@ def test_a_ball_below_half_a_cell_is_refused_with_the_spacing_that_carries_it():
     )
     sim = on_soil(biped(radius=0.002), bodies=".*_foot", merge_small_shapes=False)
     assert sim.ground.spacing <= 0.008
+
+
+# ---- who carries the robot ---------------------------------------------------------------------------------
+
+FLOOR = '<geom name="floor" type="plane" size="5 5 1"/>'
+PEG = '<body name="peg" pos="0 0 -0.2"><joint type="slide" axis="0 0 1"/>' \
+    '<geom type="box" size=".03 .03 .03" mass="1"/></body>'  # fmt: skip
+
+
+def test_a_chosen_body_that_carries_nothing_is_said_at_the_start_and_later():
+    sim = on_soil(biped(), bodies="trunk|.*_foot")
+    start = "trunk (235 mm above the ground at the start)"
+    assert notes(sim, "carried nothing") == [f"chosen, but carried nothing up to t = 0 s: {start}"]
+    sim.step(round(0.5 / sim.step_size))
+    (line,) = notes(sim, "carried nothing")
+    assert line.endswith(f" s: {start}")
+    assert 0.5 - PERIOD <= float(line.split("t = ")[1].split()[0]) <= 0.5
+    sim.reset()
+    assert notes(sim, "carried nothing") == [f"chosen, but carried nothing up to t = 0 s: {start}"]
+
+
+def test_feet_that_carry_are_not_said_to_carry_nothing():
+    sim = on_soil(biped(), bodies=".*_foot")
+    sim.step(round(0.2 / sim.step_size))
+    assert not notes(sim, "carried nothing")
+
+
+def test_what_an_unchosen_body_puts_on_the_hard_floor_is_said_with_how_much_and_when():
+    """A peg that slides down between the feet: nothing chose it, so it stands on the undisturbed ground."""
+    sim = on_soil(biped(more=PEG, floor=FLOOR), bodies=".*_foot")
+    assert not notes(sim, "hard floor, not on soil")
+    sim.step(round(1.0 / sim.step_size))
+    (line,) = notes(sim, "hard floor, not on soil")
+    assert line.startswith("'peg' stands on the hard floor, not on soil, first at t = 0.")
+    assert "% of the weight" in line
+    assert sim.loads is not None
+    falls = np.sqrt(2 * 0.205 / G)  # [s] from 205 mm above the ground
+    assert falls - 0.01 < float(line.split("t = ")[1].split()[0]) < falls + 2 * PERIOD
+    assert sim.loads.floor_load[0] == pytest.approx([0.0, 1.0 * G], rel=CARRIED), "the trunk nothing, the peg its weight"
+
+
+def test_loads_do_not_change_the_run():
+    one, other = (on_soil(biped(more=PEG, floor=FLOOR), bodies=".*_foot") for _ in range(2))
+    other.loads = None
+    for sim in (one, other):
+        sim.step(round(0.6 / sim.step_size))
+    assert np.array_equal(one.data.qpos, other.data.qpos)

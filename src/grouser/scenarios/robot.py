@@ -18,6 +18,7 @@ from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario, Settings, metric
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation, on_soil
+from grouser.simulation.loads import FELT
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import slope
 from grouser.terrain.importers import load
@@ -139,10 +140,15 @@ def build(s: RobotOnSoil) -> Simulation:
 def _channels(sim: Simulation) -> list[Channel]:
     """Of the robot as a whole: every tree of bodies that holds a soil body."""
     m, d, out = sim.model, sim.data, sim.engine.slots[0].out
-    names = sim.soil.bodies
+    names, others = sim.soil.bodies, sim.loads.others if sim.loads is not None else ()
     roots = np.unique([m.body_rootid[m.body(name).id] for name in names])
     mass = m.body_subtreemass[roots]
     weight = float(mass.sum() * np.linalg.norm(m.opt.gravity))
+
+    def floor() -> np.ndarray:
+        assert sim.loads is not None
+        sim.loads.look(at_once=True)
+        return sim.loads.floor_load
 
     def position():
         return (mass @ d.subtree_com[roots] / mass.sum())[None]
@@ -152,6 +158,7 @@ def _channels(sim: Simulation) -> list[Channel]:
         Channel("robot/weight", "N", frame="", read=lambda: np.array([weight])),
         Channel("robot/power", "W", frame="", read=lambda: np.array([np.maximum(d.qfrc_actuator * d.qvel, 0.0).sum()])),
         Channel("soil/load", "N", (len(names),), labels=names, read=lambda: out.effective.numpy()[..., 2]),
+        Channel("floor/load", "N", (len(others),), labels=others, read=floor),
     ]
 
 
@@ -170,6 +177,11 @@ def metrics(s: RobotOnSoil) -> list[dict[str, Any]]:
         metric("sinkage_per_body_m", "m", "deepest of each"),
         metric("slip_per_body", "1", "mean slip of each while it touches soil"),
         metric("load_per_body_N", "N", "vertical force of the soil on each, mean of the last half"),
+        metric("carries_nothing", "1", "soil bodies that carried nothing in the whole run"),
+        metric("floor_bodies", "1", "bodies that were not chosen and stood on the hard floor, in the order of the lists"),
+        metric("floor_load_max_N", "N", "vertical force of the hard floor on each, greatest"),
+        metric("floor_load_mean_N", "N", "the same, mean of the last half"),
+        metric("floor_load_from_s", "s", "when each first stood there"),
         metric("real_time_factor", "1", "simulated over wall time of the loop"),
     ]
 
@@ -234,6 +246,29 @@ def measure(s: RobotOnSoil, recording: Recording) -> dict[str, Any]:
         "sinkage_per_body_m": [float(value) for value in sinkage.max(axis=0)],
         "slip_per_body": [_mean(values) for values in slip.T],
         "load_per_body_N": [float(value) for value in load[late].mean(axis=0)],
+        "carries_nothing": [name for name, idle in zip(names, _idle(recording, load), strict=True) if idle],
+        **_floor_loads(recording, late, weight),
+    }
+
+
+def _idle(recording: Recording, load: np.ndarray) -> np.ndarray:
+    """(body,) whether it neither was carried in any frame nor pressed soil between them."""
+    return (load <= 0).all(axis=0) & (recording["soil/displaced_volume"][-1] <= 0)
+
+
+def _floor_loads(recording: Recording, late: np.ndarray, weight: float) -> dict[str, list[Any]]:
+    """What bodies that were not chosen put on the hard floor; none where there is no such body or no such floor."""
+    channel = "floor/load"
+    if channel not in recording.names():
+        return {"floor_bodies": [], "floor_load_max_N": [], "floor_load_mean_N": [], "floor_load_from_s": []}
+    names, load = recording.channel_info(channel).labels, recording[channel]
+    stood = load > FELT * weight
+    there = np.flatnonzero(stood.any(axis=0))
+    return {
+        "floor_bodies": [names[k] for k in there],
+        "floor_load_max_N": [float(load[:, k].max()) for k in there],
+        "floor_load_mean_N": [float(load[late, k].mean()) for k in there],
+        "floor_load_from_s": [float(recording.time[stood[:, k].argmax()]) for k in there],
     }
 
 

@@ -19,6 +19,7 @@ from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Compiled, Controller, ForceModule, Shape
 from grouser.simulation import display
 from grouser.simulation import step as stepping
+from grouser.simulation.loads import Loads
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
@@ -81,6 +82,7 @@ class Simulation:
         self._said: set[tuple] = set()
         self._stop: RunStopped | None = None  # why nothing moves any more
         self._tile_stamps: dict[int, np.ndarray] = {}
+        self.loads: Loads | None = None  # who carries the robot, where somebody asks: see `watch_loads`
         self.reset()
 
     @property
@@ -137,6 +139,8 @@ class Simulation:
             for arrays, saved in zip(self._committed(), kept, strict=True):
                 for name, array in arrays.items():
                     _assign_worlds(array, saved[name], others, self.worlds)
+        if self.loads is not None and worlds is None:
+            self.loads.reset()
 
     def _some(self, worlds: Sequence[int]) -> list[int]:
         """Worlds by number, each once."""
@@ -157,7 +161,14 @@ class Simulation:
         if self._stop is not None:
             raise self._stop.with_traceback(None)
         while count > 0:
-            count -= stepping.advance(self, count)
+            most = count if self.loads is None else min(count, self.loads.steps_until_look())
+            count -= stepping.advance(self, most)
+            if self.loads is not None:
+                self.loads.look()
+
+    def watch_loads(self) -> None:
+        """From now on note chosen bodies that carry nothing, and what others put on the hard floor."""
+        self.loads = Loads(self)
 
     def steps_until_due(self) -> int:
         """After how many steps a controller acts again, at least 1."""
@@ -347,6 +358,8 @@ class Simulation:
                     said = clock.perf_counter()
                     progress(self.time)
         finally:
+            if self.loads is not None:
+                self.loads.look(at_once=True)
             if writer is not None:
                 if self.ground is not None:
                     self._record_tiles(writer)

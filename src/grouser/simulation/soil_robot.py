@@ -108,9 +108,11 @@ def on_soil(
     module = SoilModule(Ground(ground, material, cell, worlds=worlds, dtype=dtype), surfaces, options)
     module.takes_floor = False  # it has been taken; what is left of the world are walls and obstacles
     brought.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
-    return Simulation(
+    sim = Simulation(
         spec, [module], ground=module.ground, step=h, worlds=worlds, dtype=dtype, notes=[*notes, *brought.notes], **more
     )
+    sim.watch_loads()
+    return sim
 
 
 def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str], loose: bool) -> list[str]:

@@ -230,8 +230,10 @@ def test_shapes_below_half_a_cell_are_refused_with_the_spacing_that_carries_them
     rig_of(mesh, spacing=float(allowed.removesuffix(" m")))
 
 
-def test_grousers_need_nodes_below_them():
-    narrow = wheel(0.1, 0.008, grouser_height=0.01, grouser_count=12)
-    with pytest.raises(InputError, match=r"too coarse for the grousers of body 'foot'.* at most 0.008 m"):
+@pytest.mark.parametrize(("narrow", "allowed"), [(wheel(0.1, 0.008), 0.008), (wheel(0.018, 0.02), 0.009)])
+def test_a_wheel_needs_nodes_below_it(narrow, allowed):
+    """Slip digs on nodes only: on points it would not, without a word."""
+    with pytest.raises(InputError, match=rf"too coarse for the wheel 'foot', .* of at most {allowed} m"):
         rig_of(narrow)
-    rig_of(wheel(0.1, 0.008))
+    assert split(narrow, allowed) == (narrow, [])
+    rig_of(narrow, spacing=allowed)

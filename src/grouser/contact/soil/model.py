@@ -360,6 +360,10 @@ class SoilModule:
         self._observation.refresh()
         return self._observation.values["volume_error"].copy()
 
+    def has_pressed(self) -> np.ndarray:
+        """(world, body) whether it has pressed soil since the start."""
+        return self._window.tally.numpy().reshape(self.worlds, len(self.bodies), -1)[..., t.REMOVED] > 0
+
     def observe(self) -> dict[str, np.ndarray]:
         """What each body feels now, (world, body, …); the same arrays at every call, see `Observation.read`."""
         return self._observation.read()

@@ -80,8 +80,8 @@ def sizes(vertices: np.ndarray) -> np.ndarray:
 
 def refused_if_too_small(body: str, surface: Surface, spacing: float) -> None:
     """An InputError that names the spacing that would carry the smallest of a body's shapes."""
-    if surface.grouser_height > 0:
-        return _refused_if_grousers_are_lost(body, surface, spacing)
+    if _needs_nodes(surface):
+        return _refused_without_nodes(body, surface, spacing)
     across = least_size(surface, spacing)
     if across < (1 - 1e-9) * LEAST * spacing:
         raise InputError(
@@ -99,14 +99,19 @@ def least_size(surface: Surface, spacing: float) -> float:
     return min(least)
 
 
-def _refused_if_grousers_are_lost(body: str, surface: Surface, spacing: float) -> None:
-    """Points carry no grousers: a wheel that has some needs nodes below it."""
+def _needs_nodes(surface: Surface) -> bool:
+    """Slip drags soil off nodes, and points carry no grousers."""
+    return surface.rolls or surface.grouser_height > 0
+
+
+def _refused_without_nodes(body: str, surface: Surface, spacing: float) -> None:
+    """A wheel needs four cells along it and one across it."""
     size = np.sort(np.ptp(surface.vertices, axis=0))
     allowed = min(float(size[0]), float(size[2]) / SMALL)
     if spacing > allowed:
         raise InputError(
-            f"spacing: {spacing:g} m is too coarse for the grousers of body {body!r}, {size[0]:g} m wide and "
-            f"{size[2]:g} m long; allowed is a spacing of at most {_rounded_down(allowed):g} m"
+            f"spacing: {spacing:g} m is too coarse for the wheel {body!r}, {size[0]:g} m wide and {size[2]:g} m long; "
+            f"allowed is a spacing of at most {_rounded_down(allowed):g} m"
         )
 
 
@@ -118,15 +123,14 @@ def _rounded_down(length: float) -> float:
 
 def split(surface: Surface, spacing: float) -> tuple[Surface, list[SmallShape]]:
     """The surface less its small shapes, and those."""
-    if surface.grouser_height > 0:
+    if _needs_nodes(surface):
         return surface, []
     small, kept = [], []
     for triangles in shapes_apart(surface, spacing):
         corners = surface.vertices[np.unique(surface.triangles[triangles])]
         size = sizes(corners)
-        # a wheel rolls on nodes as long as it has some below it, a sheet has no thickness that could matter
-        wide = size[1] >= SMALL * spacing or (surface.width is not None and size[2] >= SMALL * spacing)
-        if wide and (size[0] >= THIN * spacing or size[0] <= FLAT * size[2]):
+        thick = size[0] >= THIN * spacing or size[0] <= FLAT * size[2]  # a sheet has no thickness that could matter
+        if size[1] >= SMALL * spacing and thick:
             kept.append(triangles)
         else:
             small.append(small_shape(surface.vertices, surface.triangles[triangles], spacing, size))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class Surface:
     lugs: np.ndarray  # (vertex,) share of the surface round the vertex that carries a grouser
     grouser_height: float = 0.0  # [m] shear plane this far outside the surface
     width: float | None = None  # [m] the b of k_c / b; None: from the patch
+    rolls: bool = False  # a wheel: it needs nodes below it, for slip digs on nodes
     name: str = "body"
 
     @property
@@ -290,10 +291,11 @@ def wheel(
         on_rim = np.linalg.norm(vertices[:, ::2], axis=1) > radius * (1 - 1e-9)
         share = lug_share(angle, 2 * np.pi / facets, radius, grouser_count, grouser_width)
         lugs = np.where(on_rim, share, 0.0)
-    return prepare(
+    rim = prepare(
         vertices, triangles, width=width, normals=normals, lugs=lugs, name=name,
         grouser_height=grouser_height if grouser_count else 0.0,
     )  # fmt: skip
+    return replace(rim, rolls=True)
 
 
 def wheel_mesh(radius: float, width: float, facets: int, strips: int) -> tuple[np.ndarray, np.ndarray]:

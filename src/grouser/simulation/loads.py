@@ -1,0 +1,145 @@
+"""Who carries a robot: chosen bodies that carry nothing, and bodies that were not chosen and stand on the hard floor."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from grouser.simulation.placement import points_of
+
+if TYPE_CHECKING:
+    from grouser.simulation.simulation import Simulation
+
+PERIOD = 0.05  # [s] between two looks
+FELT = 1e-3  # of the weight: less on the hard floor is not worth a word
+CLEAR = 0.01  # [m] above the ground at the start: it does not stand on it
+FLOORS = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+
+
+class Loads:
+    """Looks every PERIOD, and keeps the notes of a simulation up to date."""
+
+    def __init__(self, sim: Simulation):
+        m, soil = sim.model, sim.soil
+        self._sim, self._bodies = sim, soil.bodies
+        self._slot = next(slot for slot in sim.engine.slots if slot.module is soil)
+        self._rows = np.array([m.body(name).id for name in self._bodies])
+        solid = (m.geom_contype | m.geom_conaffinity) != 0
+        still = m.body_weldid[m.geom_bodyid] == 0
+        self._floor = np.isin(m.geom_type, FLOORS) & still & solid
+        movers = np.unique(m.geom_bodyid[solid & ~still])
+        self._others = np.array([b for b in movers if b not in self._rows], int) if self._floor.any() else np.zeros(0, int)
+        self.others = tuple(m.body(b).name for b in self._others)  # bodies that may stand on the hard floor
+        roots = np.unique(m.body_rootid[self._rows])
+        self.weight = float(m.body_subtreemass[roots].sum() * np.linalg.norm(m.opt.gravity))  # [N]
+        self._scratch = mujoco.MjData(m) if len(self._others) else None
+        self._lines: list[str] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was seen; look at the start."""
+        count, sim = len(self._others), self._sim
+        self.floor_load = np.zeros((sim.worlds, count))  # [N] upwards, now
+        self.peak, self._sum, self._first = np.zeros(count), np.zeros(count), np.full(count, np.nan)
+        self._seen = np.zeros(count, int)  # looks since it first stood there
+        self.carried = np.zeros(len(self._bodies), bool)
+        self._clear = self._clearance()
+        self._due, self._looked = 0.0, -1.0
+        self.look()
+
+    def _clearance(self) -> np.ndarray:
+        """Of each chosen body above the ground [m]."""
+        terrain, points = self._sim.terrain, points_of(self._sim.data, self._sim.soil.surfaces)
+        if terrain is None:
+            return np.zeros(len(points))
+        return np.array([float((p[:, 2] - terrain.height(p[:, 0], p[:, 1])).min()) for p in points.values()])
+
+    def steps_until_look(self) -> int:
+        """After how many steps it looks again, at least 1."""
+        return max(1, math.ceil((self._due - self._sim.time) / self._sim.step_size - 1e-9))
+
+    def look(self, at_once: bool = False) -> None:
+        """Look where that is due, or `at_once`; once at any time."""
+        time = self._sim.time
+        if time == self._looked or (time < self._due - 1e-9 and not at_once):
+            return
+        self._looked, self._due = time, time + PERIOD
+        self.carried |= (self._slot.out.effective.numpy()[..., 2] > 0).any(axis=0) | self._sim.soil.has_pressed().any(axis=0)
+        if len(self._others):
+            self._look_at_floor(time)
+        self._say(time)
+
+    def _look_at_floor(self, time: float) -> None:
+        for world, d in enumerate(self._sim.engine.data):
+            touching = d.ncon > 0 and self._floor[d.contact.geom].any()
+            self.floor_load[world] = self._floor_load(world, d) if touching else 0.0
+        most = self.floor_load.max(axis=0)
+        self._first[np.isnan(self._first) & (most > FELT * self.weight)] = time
+        known = ~np.isnan(self._first)
+        self.peak = np.maximum(self.peak, most)
+        self._sum[known] += most[known]
+        self._seen[known] += 1
+
+    def _floor_load(self, world: int, d: mujoco.MjData) -> np.ndarray:
+        """Upward force [N] of the floor on each body that was not chosen.
+
+        MuJoCo's own forces belong to the contacts of the last step, which are gone; they are found anew for those of
+        now, with what the soil gave last.
+        """
+        m, s = self._sim.model, self._scratch
+        assert s is not None
+        kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        state = np.empty(mujoco.mj_stateSize(m, kind))
+        mujoco.mj_getState(m, d, state, kind)
+        mujoco.mj_setState(m, s, state, kind)
+        got = self._slot.out.effective.numpy()[world].astype(float)
+        arm = d.xpos[self._rows] - d.xipos[self._rows]
+        s.xfrc_applied[self._rows, :3] += got[:, :3]
+        s.xfrc_applied[self._rows, 3:] += got[:, 3:] + np.cross(arm, got[:, :3])
+        mujoco.mj_forward(m, s)
+        up, force = np.zeros(m.nbody), np.zeros(6)
+        for k in np.flatnonzero(self._floor[s.contact.geom].any(axis=1)):
+            mujoco.mj_contactForce(m, s, int(k), force)
+            vertical = float(s.contact.frame[k].reshape(3, 3)[:, 2] @ force[:3])  # on the second geom
+            first, second = m.geom_bodyid[s.contact.geom[k]]
+            up[second] += vertical
+            up[first] -= vertical
+        return up[self._others]
+
+    # ---- words ------------------------------------------------------------------------------------------
+
+    def _say(self, time: float) -> None:
+        """Put the present lines in the place of the last ones."""
+        lines = self.lines(time)
+        if lines == self._lines:
+            return
+        notes = self._sim.notes
+        for line in self._lines:
+            if line in notes:
+                notes.remove(line)
+        notes.extend(lines)
+        self._lines = lines
+
+    def lines(self, time: float) -> list[str]:
+        """What is worth saying at a time [s]."""
+        out, idle = [], ~self.carried
+        if time == 0:
+            idle &= self._clear > CLEAR
+        if idle.any():
+            names = [
+                name + (f" ({1e3 * gap:.3g} mm above the ground at the start)" if gap > CLEAR else "")
+                for name, gap, none in zip(self._bodies, self._clear, idle, strict=True)
+                if none
+            ]
+            out.append(f"chosen, but carried nothing up to t = {time:.3g} s: {', '.join(names)}")
+        for k in np.flatnonzero(~np.isnan(self._first)):
+            share = f", {100 * self.peak[k] / self.weight:.2g} % of the weight" if self.weight > 0 else ""
+            out.append(
+                f"{self.others[k]!r} stands on the hard floor, not on soil, first at t = {self._first[k]:.3g} s: "
+                f"{self.peak[k]:.3g} N at most{share}, {self._sum[k] / self._seen[k]:.3g} N on average since; name it "
+                "among the bodies if it is to sink"
+            )
+        return out
