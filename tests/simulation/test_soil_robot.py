@@ -292,14 +292,14 @@ def test_a_light_body_gets_a_step_at_which_it_does_not_bounce():
     at_rest = (mass * G * (n + 1) / (2 * np.pi * material.k_phi * radius)) ** (1 / (n + 1))
     expected = at_rest * (n + 2) ** (1 / (n + 1))
     sinkage = {}
-    for step in (None, 5e-3, 1e-2):
+    for step in (None, 5e-3, 2e-2):
         sim = on_soil(model(ball(height=radius, mass=mass, radius=radius)), material, step=step)
-        assert notes(sim, "presses lightly and")
+        assert notes(sim, "'ball' is light, and longer ones may throw it up")
         sim.step(round(1.0 / sim.step_size))
         sinkage[step] = float(sim.observe()["soil/sinkage"][0, 0])
     assert sinkage[None] == pytest.approx(expected, rel=LET_GO)
     assert sinkage[5e-3] == pytest.approx(expected, rel=LET_GO)
-    assert sinkage[1e-2] < 0, "the soil throws it up"
+    assert sinkage[2e-2] == pytest.approx(expected, rel=LET_GO)
 
 
 def test_small_bodies_get_a_finer_grid():

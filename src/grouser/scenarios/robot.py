@@ -19,6 +19,7 @@ from grouser.scenarios.scenario import Scenario, Settings, metric
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation, on_soil
 from grouser.simulation.loads import FELT
+from grouser.simulation.step_choice import LONGEST_STEP
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import slope
 from grouser.terrain.importers import load
@@ -69,7 +70,7 @@ class RobotOnSoil(Settings):
     slope_direction_deg: Annotated[float, Unit("degree")] = 0.0  # where uphill is, from x to y
     terrain: TerrainChoice | None = None
     spacing: Annotated[float, Positive, Unit("m")] | None = None
-    step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None
+    step: Annotated[float, pydantic.Field(gt=0, le=LONGEST_STEP), Unit("s")] | None = None
     base: Literal["auto", "free", "fixed"] = "auto"
     place: bool = True  # set it on the ground
     keyframe: str | None = None  # None: the model's first, where it has any

@@ -58,18 +58,23 @@ class Simulation:
         ground: Ground | None = None,
         controllers: Sequence[Controller] = (),
         step: float = 5e-3,
+        substeps: int = 1,
         implicit: bool = True,
         worlds: int = 1,
         dtype: str = "float64",
         recorded_bodies: Sequence[str] | None = None,
         notes: Sequence[str] = (),
     ):
-        """`step` [s]; `recorded_bodies` default: every named body that moves."""
+        """`step` [s], which the engine takes in `substeps` equal parts; controllers and recordings see whole steps.
+
+        `recorded_bodies` default: every named body that moves.
+        """
         self.modules, self.controllers, self.ground = list(modules), list(controllers), ground
         self.compiled = [m for m in self.modules if isinstance(m, Compiled)]  # if all, steps run without Python
         self.step_size, self.worlds = step, worlds
+        self.substeps = checks.count(substeps, "substeps", at_least=1)
         self.notes: list[str] = list(notes)
-        self.engine = MujocoCpu(spec, self.modules, step, implicit, worlds, dtype, self.notes)
+        self.engine = MujocoCpu(spec, self.modules, step / self.substeps, implicit, worlds, dtype, self.notes)
         for controller in self.controllers:
             if controller.period < step * (1 - 1e-9):
                 name = type(controller).__name__

@@ -58,9 +58,9 @@ def on_soil(
 
     `bodies`: a regular expression over body names, names, or names with prepared surfaces. `drive`: control by a
     regular expression over actuator or joint names. `gravity` [m/s^2], down; `spacing` [m] of the soil grid; `step`
-    [s]; `base` and `place`: whether its base may be set free and it is set on the ground; `merge_small_shapes`: whether
-    small shapes of a body that lie close together count as their hull. What is not given is the model's own or chosen
-    and said in `notes`. Further arguments go to `Simulation`.
+    [s], at most 20 ms; `base` and `place`: whether its base may be set free and it is set on the ground;
+    `merge_small_shapes`: whether small shapes of a body that lie close together count as their hull. What is not given
+    is the model's own or chosen and said in `notes`. Further arguments go to `Simulation`.
     """
     refuse_wrong_kinds(locals())
     brought = load_robot(robot)
@@ -91,8 +91,8 @@ def on_soil(
     else:
         refused_unless_of_a_size(model, names)
         surfaces = surfaces_of(data, names, spacing, brought.notes if merge_small_shapes else None)
-    h = chosen_step(brought, data, surfaces, material, step)
-    controls = adapt.driven(brought, model, drive or {}, h)
+    h, substeps = chosen_step(brought, data, surfaces, material, step)
+    controls = adapt.driven(brought, model, drive or {}, h / substeps)
     points = np.vstack(list(placement.points_of(data, surfaces).values()))
     found = floors.floors(spec, model, data, points)
     ground = terrain or floors.ground_of(model, data, found, points.mean(axis=0), brought.notes)
@@ -109,8 +109,9 @@ def on_soil(
     module.takes_floor = False  # it has been taken; what is left of the world are walls and obstacles
     brought.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
     sim = Simulation(
-        spec, [module], ground=module.ground, step=h, worlds=worlds, dtype=dtype, notes=[*notes, *brought.notes], **more
-    )
+        spec, [module], ground=module.ground, step=h, substeps=substeps, worlds=worlds, dtype=dtype,
+        notes=[*notes, *brought.notes], **more,
+    )  # fmt: skip
     sim.watch_loads()
     return sim
 

@@ -1,0 +1,170 @@
+"""How long a step may be that no blow on soil gains energy.
+
+Soil that yields pushes with the force F(z) of the depth z a body has at the start of a step. A body that comes with
+the speed v is h v deep before the soil pushes at all, and the next step changes its speed by h F(h v) / m. More than v
+would turn it round, more than 2 v throw it up faster than it came. So h F(z) / m stays below v = z / h, with a margin:
+
+    h^2 F(z) / (z m) <= CALM^2    for SLOWEST h <= z <= the depth of the fastest blow.
+
+m is what the body's lowest point weighs when it is pushed there, 1 / (J M^-1 J^T): a foot in the air is light, whatever
+it carries later. F is Bekker's force for every way the body can turn to the ground.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from grouser.contact.soil import Surface
+from grouser.terrain.soils import Soil
+
+CALM = 0.75  # of the longest step by the rule above: spheres gain from 1.0 on, flat bodies from 1.5 (measured)
+FASTEST = 10.0  # [m/s] blow that is looked at, a fall of 5 m on Earth
+SLOWEST = (
+    0.2  # [m/s] the same; in slower ones the elastic part of the soil, which is implicit, is as long as the travel
+)
+DEPTHS = np.geomspace(1e-5, 1.0, 64)  # [m]
+EDGES = np.concatenate([[0.0], DEPTHS])[:-1]  # [m] heights above the lowest point, by which a skin is sorted
+ALL_ROUND, FACES = 26, 16  # directions looked at: evenly spread, and those of the largest faces
+EVEN = 1e-3  # [m] points this close to the lowest one touch with it
+STANDING = 0.01  # [m] a body this much above the lowest one lands with it
+LEANING = 0.7  # sine of the angle by which a wheel leans over at most: it does not land on its side
+
+
+class Skin:
+    """Faces of a surface, to be turned to the ground."""
+
+    def __init__(self, surface: Surface):
+        corners = surface.vertices[surface.triangles]
+        self.vertices, self.width = surface.vertices, surface.width
+        self.areas = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) / 2  # [m^2], (face, 3)
+        self.middles = corners.mean(axis=1)  # [m], (face, 3)
+
+
+@dataclass(frozen=True)
+class Landing:
+    """A body that lands one way up: force of the soil and how light the body is."""
+
+    force: np.ndarray  # [N], (depth,) Bekker's for DEPTHS
+    lightness: float  # [1/kg] 1 / m of the rule
+    push: np.ndarray  # (6,) unit force at the lowest point as a wrench about the body's origin, body axes
+
+    def rates(self, mass: float) -> np.ndarray:
+        """[1/s^2], (depth,) F / (z m) down to where a blow of `mass` [kg] ends."""
+        return self.force / DEPTHS * self.lightness * reached(self.force, mass)
+
+
+def reached(force: np.ndarray, mass: float) -> np.ndarray:
+    """(depth,) Whether a `mass` [kg] that comes with FASTEST gets as deep."""
+    work = np.cumsum((force[1:] + force[:-1]) / 2 * np.diff(DEPTHS))
+    return np.concatenate([[0.0, 0.0], work[:-1]]) <= mass * FASTEST**2 / 2
+
+
+def longest_step(rates: np.ndarray) -> float:
+    """[s] at which h^2 F / (z m) is CALM^2 where it is largest; `rates`: [1/s^2], (…, depth)."""
+    worst = rates.reshape(-1, len(DEPTHS)).max(axis=0)
+    with np.errstate(divide="ignore"):
+        calm = CALM / np.sqrt(worst)
+    counts = calm < DEPTHS / SLOWEST  # else a step too long for that depth passes it at less than SLOWEST
+    return float(calm[counts].min(initial=np.inf))
+
+
+def stable_step(
+    model: mujoco.MjModel, data: mujoco.MjData, surfaces: Mapping[str, Surface], soil: Soil
+) -> tuple[str, float]:
+    """The body that needs the shortest step, and that step [s]; `data` as the robot starts, after `mj_forward`."""
+    full = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, full)
+    limits: dict[str, float] = {}
+    standing: list[tuple[str, float, np.ndarray, np.ndarray]] = []
+    for name, surface in surfaces.items():
+        body = model.body(name).id
+        jacobian = body_jacobian(model, data, body)
+        mobility = jacobian @ np.linalg.solve(full, jacobian.T) if model.nv else np.zeros((6, 6))
+        mass = float(model.body_subtreemass[model.body_rootid[body]])
+        down = -data.xmat[body].reshape(3, 3)[2]
+        skin = Skin(surface)
+        ways = directions(skin, axle(model, body) if surface.width else None)
+        landings = [land(skin, soil, way, mobility) for way in (down, *ways)]
+        limits[name] = longest_step(np.array([landing.rates(mass) for landing in landings]))
+        lowest = float(data.xpos[body, 2] - (surface.vertices @ down).max())
+        standing.append((name, lowest, landings[0].force, jacobian.T @ landings[0].push))
+    lowest = min(each[1] for each in standing)
+    together = [each for each in standing if each[1] < lowest + STANDING]
+    light = min(limits, key=lambda name: limits[name])
+    if len(together) > 1 and model.nv:
+        force, push = np.array([each[2] for each in together]), np.array([each[3] for each in together])
+        at_once = longest_step(landing_together(force, push @ np.linalg.solve(full, push.T), model))
+        if at_once < limits[light]:
+            return together[0][0], at_once
+    return light, limits[light]
+
+
+def landing_together(force: np.ndarray, mobility: np.ndarray, model: mujoco.MjModel) -> np.ndarray:
+    """[1/s^2], (depth,) F / (z m) of bodies that land at once: largest eigenvalue of M^-1 sum F/z J^T J.
+
+    `force`: [N], (body, depth); `mobility`: [1/kg], (body, body) J M^-1 J^T.
+    """
+    roots = np.sqrt(force / DEPTHS).T  # (depth, body)
+    rates = np.linalg.eigvalsh(roots[:, :, None] * mobility * roots[:, None, :])[:, -1]
+    return rates * reached(force.sum(axis=0), float(model.body_mass.sum()))
+
+
+def land(skin: Skin, soil: Soil, way: np.ndarray, mobility: np.ndarray) -> Landing:
+    """A body whose direction `way` (body axes) points down; `mobility`: (6, 6) J M^-1 J^T, body axes."""
+    heights = skin.vertices @ way
+    low = skin.vertices[heights > heights.max() - EVEN]
+    pushes = np.hstack([np.broadcast_to(-way, low.shape), np.cross(low, -way)])
+    lightness = ((pushes @ mobility) * pushes).sum(axis=1)
+    lightest = int(lightness.argmax())
+    return Landing(bekker_force(skin, soil, way), float(lightness[lightest]), pushes[lightest])
+
+
+def bekker_force(skin: Skin, soil: Soil, way: np.ndarray) -> np.ndarray:
+    """[N], (depth,) carried by a body pressed in by DEPTHS along `way` (body axes): sum of p(z) over its skin."""
+    area = skin.areas @ way
+    height = (skin.vertices @ way).max() - skin.middles @ way
+    looks_down = area > 0
+    bins = np.searchsorted(EDGES, height[looks_down], side="right") - 1  # each face a little lower than it is
+    areas = np.bincount(np.maximum(bins, 0), area[looks_down], len(EDGES))
+    depth = np.maximum(DEPTHS[:, None] - EDGES, 0.0)
+    return np.minimum(modulus(skin, soil, areas)[:, None] * depth**soil.n, soil.elastic_stiffness * depth) @ areas
+
+
+def modulus(skin: Skin, soil: Soil, areas: np.ndarray) -> np.ndarray:
+    """[N/m^(n+2)], (depth,) k_c/b + k_phi; b is the surface's width, else 2 area / perimeter of a round patch."""
+    width = np.full(len(areas), skin.width) if skin.width else np.sqrt(np.cumsum(areas) / np.pi)
+    return soil.k_c / np.maximum(width, DEPTHS[0]) + soil.k_phi
+
+
+def directions(skin: Skin, axle: np.ndarray | None) -> np.ndarray:
+    """(direction, 3) Ways to turn to the ground, body axes; with an `axle` (a wheel) those that lean over no more."""
+    k = np.arange(ALL_ROUND) + 0.5
+    z, turn = 1 - 2 * k / ALL_ROUND, np.pi * (1 + 5**0.5) * k  # a spiral from pole to pole
+    around = np.sqrt(1 - z * z)
+    spread = np.column_stack([around * np.cos(turn), around * np.sin(turn), z])
+    sizes = np.linalg.norm(skin.areas, axis=1)
+    rounded = np.round(100 * skin.areas / sizes[:, None]).astype(int) + 100
+    codes, first, which = np.unique(rounded @ (1, 1000, 1000000), return_index=True, return_inverse=True)
+    largest = np.argsort(-np.bincount(which, sizes, len(codes)))[:FACES]
+    faces = skin.areas[first[largest]] / sizes[first[largest], None]
+    out = np.vstack([spread, faces])
+    return out if axle is None else out[np.abs(out @ axle) <= LEANING]
+
+
+def axle(model: mujoco.MjModel, body: int) -> np.ndarray | None:
+    """The axis a body turns about, body axes, where that is all it does."""
+    joint = model.body_jntadr[body]
+    hinged = model.body_jntnum[body] == 1 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE
+    return model.jnt_axis[joint] if hinged else None
+
+
+def body_jacobian(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> np.ndarray:
+    """(6, nv) Velocity and spin of a body's origin, body axes."""
+    linear, angular = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+    mujoco.mj_jacBody(model, data, linear, angular, body)
+    axes = data.xmat[body].reshape(3, 3).T
+    return np.vstack([axes @ linear, axes @ angular])
