@@ -178,6 +178,7 @@ def test_a_robot_that_leaves_its_terrain_stops_the_run_and_keeps_the_data(tmp_pa
         (["--robot", "CART", "--soil", "clya"], ["--soil clya", "'clay'"]),
         (["--robot", "CART", "--time", "0"], ["--time 0", "greater than 0"]),
         (["--robot", "CART", "--step", "3 kg"], ["--step 3 kg", "dimension"]),
+        (["--robot", "CART", "--step", "21 ms"], ["--step 21 ms", "less than or equal to 0.02"]),
         (["--robot", "CART", "--spacing", "0.2"], ["spacing: 0.2 m"]),
         (["--robot", "CART", "--gravity", "-9.81"], ["--gravity -9.81", "greater than or equal to 0"]),
         (["--robot", "CART", "--terrain", "moon.tif"], ["moon.tif"]),
