@@ -6,8 +6,11 @@ import urllib.request
 
 import pytest
 
+from grouser.cli import status
 from grouser.commands.view import Watch
 from grouser.errors import InputError
+from grouser.scenarios import registry
+from tests.commands import fake_rig
 from tests.viewer import made
 from tests.waiting import PATIENCE, eventually
 
@@ -50,3 +53,21 @@ def test_a_view_shows_another_recording_when_told_and_ends_with_its_input(tmp_pa
 def test_a_view_that_cannot_start_says_why(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         Watch(tmp_path / "nothing.h5", "127.0.0.1", 0).wait()
+
+
+@pytest.mark.parametrize(
+    "host", ["203.0.113.7", "2001:db8::7", "a..b", "256.1.1.1"]
+)  # the first two: RFC 5737, RFC 3849
+def test_an_address_of_another_machine_is_refused_before_anything_is_done(tmp_path, monkeypatch, capsys, host):
+    recording = made.recording(tmp_path / "recording.h5", 0.2)
+    monkeypatch.setattr(registry, "NAMES", registry.NAMES)  # put back afterwards
+    fake_rig.install()
+    for command in (
+        ["view", str(recording)],
+        ["run", fake_rig.NAME, "--out", str(tmp_path / "out"), "--view"],
+        ["drive", "rover-course", "--out", str(tmp_path / "out")],
+    ):
+        assert status([*command, "--host", host, "--port", "0"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"error: --host {host}: cannot serve there")
+    assert [file.name for file in tmp_path.iterdir()] == ["recording.h5"]

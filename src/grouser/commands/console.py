@@ -69,7 +69,9 @@ def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None
         yield None
         return
     from grouser.commands.view import Watch
+    from grouser.viewer.gate import refused_unless_own
 
+    refused_unless_own(watched[0])
     views: list[Watch] = []
 
     def watch(path: Path) -> None:

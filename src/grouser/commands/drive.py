@@ -101,7 +101,9 @@ def drive(
 ) -> int:
     """Runs until the driver ends it, Ctrl-C, or `time` [s]; each new start is a recording of its own."""
     from grouser.commands.hush import start_warp
+    from grouser.viewer.gate import refused_unless_own
 
+    refused_unless_own(host)
     start_warp()
     cockpit = Cockpit(target, options)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import secrets
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -76,6 +77,18 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def refused_unless_own(host: str) -> None:
+    """An InputError unless this machine can serve at that address; viser would try every port before it gives up."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.bind(address)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "no name of a machine"
+        allowed = "allowed is an address of this machine, 127.0.0.1, or 0.0.0.0 for all it has"
+        raise InputError(f"--host {host}: cannot serve there ({reason}): {allowed}") from None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from grouser.errors import InputError
 from grouser.recording import Recording
-from grouser.viewer.gate import Gate, guarded
+from grouser.viewer.gate import Gate, guarded, refused_unless_own
 from grouser.viewer.session import Session
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class View:
         viser = imported()
         self.path, self.driver, self.texture = Path(path), driver, texture
         Recording(self.path).close()  # says now what is wrong with it
+        refused_unless_own(host)
         self.gate = Gate(host, token)
         self.sessions: dict[int, Session] = {}
         self.note = ""
