@@ -14,6 +14,8 @@ from tests.commands import fake_rig
 from tests.viewer import made
 from tests.waiting import PATIENCE, eventually
 
+FOREIGN = ("203.0.113.7", "2001:db8::7", "a..b", "256.1.1.1")  # kept for examples by RFC 5737, RFC 3849; no addresses
+
 
 def test_a_run_with_a_view_ends_by_itself(tmp_path):
     arguments = ["run", "fake-rig", "--no-report", "--out", str(tmp_path / "out"), "--view", "--port", "0"]
