@@ -12,6 +12,9 @@ from typing import Any
 
 from grouser.errors import InputError
 
+HIGHEST = 1e7  # [m] of the ground, up or down: maps of planets may give heights above their centres
+FARTHEST = 1e9  # [m] of the ground's first node from the world's origin; a float64 is still good to 0.1 um
+FINEST, COARSEST = 1e-6, 1e6  # [m] between nodes
 LONGEST_SHOWN = 200  # characters of a value in a message
 
 
@@ -73,6 +76,12 @@ def fields_in_range(
                 number(one, name, at_least=0.0)
             else:
                 number(one, name, above=0.0)
+
+
+def spacing(value: Any, what: str) -> float:
+    """`value` as a distance of nodes [m]."""
+    number(value, what, above=0.0)
+    return number(value, what, at_least=FINEST, at_most=COARSEST)
 
 
 def count(value: Any, what: str, *, at_least: int) -> int:

@@ -34,8 +34,9 @@ class ElevationGrid:
     def __post_init__(self):
         store = object.__setattr__
         store(self, "heights", _heights(self.heights))
-        store(self, "spacing", checks.number(self.spacing, "elevation grid: spacing", above=0.0))
-        store(self, "origin", checks.pair(self.origin, "elevation grid: origin"))
+        store(self, "spacing", checks.spacing(self.spacing, "elevation grid: spacing"))
+        place = checks.pair(self.origin, "elevation grid: origin", at_least=-checks.FARTHEST, at_most=checks.FARTHEST)
+        store(self, "origin", place)
         store(self, "soils", _soils(self.soils))
         if self.soil_index is not None:
             store(self, "soil_index", _soil_index(self.soil_index, self.heights.shape, len(self.soils)))
@@ -142,12 +143,12 @@ def _heights(given: Any) -> np.ndarray:
         raise InputError("elevation grid: heights are not an array of numbers") from None
     if heights.ndim != 2 or min(heights.shape) < 2:
         raise InputError(f"elevation grid: heights have shape {heights.shape}: allowed is (ny, nx), at least 2 x 2")
-    bad = ~np.isfinite(heights)
+    bad = ~(np.abs(heights) <= checks.HIGHEST)  # NaN too
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise InputError(
             f"elevation grid: height {heights[row, column]} at node (row {row}, column {column}), "
-            f"{bad.sum()} such nodes in all: allowed are finite numbers"
+            f"{bad.sum()} such nodes in all: allowed are finite numbers up to {checks.HIGHEST:g} m"
         )
     return _read_only(heights, given)
 

@@ -1,4 +1,4 @@
-"""Grounds from GeoTIFF and what else rasterio reads."""
+"""Grounds from GeoTIFF and, with rasterio, from PDS."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.gridding import Missing, Origin, filled, placed, square_cells
+from grouser.terrain.gridding import Missing, Origin, filled, placed, refused_unless_few, square_cells
 from grouser.terrain.rasters import open_picture, pixels
 
 PIXEL_SCALE, TIE_POINT, TRANSFORMATION, GEO_KEYS = 33550, 33922, 34264, 34735  # GeoTIFF 1.1 tags
 GDAL_METADATA, GDAL_NODATA = 42112, 42113
 MODEL_TYPE, RASTER_TYPE, LINEAR_UNIT = 1024, 1025, 3076  # keys in the GeoTIFF key directory
+# Most of GDAL's formats can name other files, or addresses in the network, that GDAL then opens.
+TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # how TIFF and BigTIFF begin; anything else is read as PDS
+ALONE = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_PAM_ENABLED": "NO"}  # no files beside it either
+PDS_LABEL = 1 << 16  # bytes at the start of a PDS file in which its label is looked for
+POINTER = re.compile(rb"(\^\w*IMAGE\w*\s*=\s*\(?\s*[\"'])|COMPRESSED_FILE")
 GEOGRAPHIC, PIXEL_IS_POINT, METRE = 2, 2, 9001
 
 
@@ -38,10 +43,10 @@ def from_geotiff(
 ) -> ElevationGrid:
     """A single-band elevation raster; the file's own scale, offset and nodata are applied first.
 
-    rasterio reads it where installed (then also PDS and what else GDAL knows), else Pillow: GeoTIFF with its
-    first row north. Pixels that are not square are resampled bilinearly to the smaller side. Pixels in
-    degrees become metres at the middle latitude of a sphere of `body_radius` [m]. `spacing` [m] replaces the
-    file's pixel size.
+    rasterio reads it where installed (then also PDS with label and picture in one file), else Pillow: GeoTIFF with
+    its first row north. No other file is opened. Pixels that are not square are resampled bilinearly to the
+    smaller side. Pixels in degrees become metres at the middle latitude of a sphere of `body_radius` [m].
+    `spacing` [m] replaces the file's pixel size.
     """
     what = str(path)
     file = checks.existing_file(path, "terrain file")
@@ -53,7 +58,7 @@ def from_geotiff(
     if spacing is not None:
         return placed(what, heights, spacing, origin)
     step_x, step_y = raster.pixel_metres(what, body_radius)
-    heights, side = square_cells(heights, step_x, step_y, min(step_x, step_y))
+    heights, side = square_cells(what, heights, step_x, step_y, min(step_x, step_y))
     return placed(what, heights, side, raster.south_west if origin == "file" else origin)
 
 
@@ -158,17 +163,30 @@ def _number(file: Path, what: str, text: str) -> float:
         raise InputError(f"terrain {str(file)!r}: {what} = {text!r}: allowed is a number") from None
 
 
+def _driver(file: Path) -> str:
+    """The one format of GDAL that may read the file; a PDS label that says the picture is elsewhere is refused."""
+    with file.open("rb") as opened:
+        start = opened.read(PDS_LABEL)
+    if start.startswith(TIFF):
+        return "GTiff"
+    if POINTER.search(start):
+        raise InputError(f"terrain {str(file)!r} names another file: allowed is a label with the picture behind it")
+    return "PDS"
+
+
 def _read_rasterio(file: Path) -> _Raster:
-    """Whatever GDAL reads, north up."""
+    """GeoTIFF or PDS, north up; nothing but the file itself is opened."""
     import rasterio
     import rasterio.errors
 
+    driver = _driver(file)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-            with rasterio.open(file) as source:
+            with rasterio.Env(**ALONE), rasterio.open(file.absolute(), driver=driver) as source:
                 if source.count != 1:
                     raise InputError(f"terrain {str(file)!r} has {source.count} bands: allowed is one")
+                refused_unless_few(f"terrain {str(file)!r}", (source.height - 1, source.width - 1))
                 band = source.read(1, masked=True).astype(np.float64).filled(np.nan)
                 heights = source.offsets[0] + source.scales[0] * band
                 transform, crs = source.transform, source.crs

@@ -28,7 +28,7 @@ def refused_unless_few(what: str, cells: Sequence[int]) -> None:
 def placed(what: str, heights: np.ndarray, spacing: float, origin: Origin) -> ElevationGrid:
     """The elevation grid, centred on the world's origin where no origin is given; errors name `what`."""
     try:
-        step = checks.number(spacing, "spacing", above=0.0)
+        step = checks.spacing(spacing, "spacing")
         if origin == "file":
             raise InputError("origin = 'file': it has no coordinates; allowed are two numbers or None")
         if heights.ndim != 2:
@@ -57,10 +57,13 @@ def filled(what: str, heights: np.ndarray, missing: Missing) -> np.ndarray:
     return np.where(holes, known, heights)
 
 
-def square_cells(heights: np.ndarray, step_x: float, step_y: float, side: float) -> tuple[np.ndarray, float]:
+def square_cells(what: str, heights: np.ndarray, step_x: float, step_y: float, side: float) -> tuple[np.ndarray, float]:
     """Heights on nodes `side` apart along both axes, linear between the given ones; row and column 0 stay."""
     if abs(step_x - step_y) <= SQUARE * step_y and abs(side - step_y) <= SQUARE * step_y:
         return heights, side
+    rows, columns = heights.shape
+    cells = [int(min(n * step / side, MOST_NODES)) for n, step in ((rows, step_y), (columns, step_x))]
+    refused_unless_few(f"terrain {what!r}: pixels of {step_x:g} m x {step_y:g} m made square", cells)
     return _resampled(_resampled(heights, step_x / side, 1), step_y / side, 0), side
 
 

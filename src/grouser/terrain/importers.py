@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import zipfile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,10 +19,11 @@ from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.geotiff import from_geotiff
-from grouser.terrain.gridding import Missing, Origin, filled, placed, square_cells
+from grouser.terrain.gridding import MOST_NODES, Missing, Origin, filled, placed, refused_unless_few, square_cells
 from grouser.terrain.mesh_file import from_mesh
 from grouser.terrain.rasters import from_esri_ascii, from_png
 
+HEIGHT_BYTES = 8  # of a float64
 METRES_PER_DEGREE = math.radians(1.0) * 6_371_008.8  # of latitude, on a sphere of the Earth's mean radius
 
 __all__ = [
@@ -123,7 +125,7 @@ def jacksboro(
     metres_y = METRES_PER_DEGREE * float(data["dy"])
     metres_x = METRES_PER_DEGREE * float(data["dx"]) * math.cos(math.radians(latitude))
     measured = data["elevation"][::-1].astype(np.float64)
-    heights, true_spacing = square_cells(measured, metres_x, metres_y, metres_y)
+    heights, true_spacing = square_cells("jacksboro", measured, metres_x, metres_y, metres_y)
     heights = heights[_part("rows", rows, heights.shape[0]), _part("columns", columns, heights.shape[1])]
     given = true_spacing if spacing is None else checks.number(spacing, "jacksboro: spacing", above=0.0)
     factor = given / true_spacing if scale is None else checks.number(scale, "jacksboro: scale", above=0.0)
@@ -179,6 +181,8 @@ def _from_array(
         given = None
     if given is None or given.dtype.kind not in "iuf":
         raise InputError(f"terrain {what!r}: heights are not an array of real numbers")
+    if given.ndim == 2:
+        refused_unless_few(f"terrain {what!r}", (given.shape[0] - 1, given.shape[1] - 1))
     numbers = np.ma.filled(given.astype(np.float64), np.nan)
     if first_row == "north":
         numbers = numbers[::-1]
@@ -189,11 +193,35 @@ def _numpy_file(path: str | Path) -> np.ndarray | dict[str, np.ndarray]:
     """What `np.save` or `np.savez` wrote."""
     file = checks.existing_file(path, "terrain file")
     try:
+        if zipfile.is_zipfile(file):
+            _refuse_large_archive(file)
+        else:
+            _refuse_large_array(file)
         content = np.load(file, allow_pickle=False)
         return content if isinstance(content, np.ndarray) else {name: content[name] for name in content.files}
+    except InputError:
+        raise
     except Exception as error:  # NumPy hands on whatever its parsers of headers and archives raise
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"terrain file {str(path)!r} is not readable as NumPy data: {reason}") from None
+
+
+def _refuse_large_archive(file: Path) -> None:
+    """Nothing is unpacked that does not fit; an archive gives no more than its directory says."""
+    with zipfile.ZipFile(file) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > HEIGHT_BYTES * MOST_NODES:
+        allowed = f"{HEIGHT_BYTES * MOST_NODES / 1e9:.3g} GB, {MOST_NODES} nodes"
+        raise InputError(f"terrain file {str(file)!r} unpacks to {size / 1e9:.3g} GB: allowed is {allowed}")
+
+
+def _refuse_large_array(file: Path) -> None:
+    with file.open("rb") as opened:
+        version = np.lib.format.read_magic(opened)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, _ = read(opened)
+    if math.prod(shape) > MOST_NODES:
+        raise InputError(f"terrain file {str(file)!r} holds an array {shape}: allowed are {MOST_NODES} nodes in all")
 
 
 def _scalar(path: str | Path, array: np.ndarray) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.gridding import Missing, Origin, filled, placed
+from grouser.terrain.gridding import Missing, Origin, filled, placed, refused_unless_few
 
 
 def from_png(
@@ -78,7 +78,7 @@ def _ascii_header(what: str, lines: list[str]) -> tuple[dict[str, float], int]:
             raise InputError(f"terrain {what!r}: the header has no {key}: an ESRI ASCII grid needs it")
         if key == "cellsize":
             checks.number(header[key], f"terrain {what!r}: {key}", above=0.0)
-        elif header[key] < 2 or not header[key].is_integer():
+        elif not (header[key] >= 2 and header[key].is_integer()):
             raise InputError(f"terrain {what!r}: {key} = {header[key]:g}: allowed is a whole number of at least 2")
     for axis in "xy":
         if not {f"{axis}llcorner", f"{axis}llcenter"} & header.keys():
@@ -95,6 +95,7 @@ def _first_node(header: dict[str, float], axis: str) -> float:
 
 def _ascii_rows(what: str, lines: list[str], first: int, columns: int, rows: int) -> np.ndarray:
     """(nrows, ncols) one line of the file a row, first row north."""
+    refused_unless_few(f"terrain {what!r}", (rows - 1, columns - 1))
     heights = np.empty((rows, columns))
     row = 0
     for number in range(first, len(lines)):
@@ -128,6 +129,7 @@ def open_picture(path: str | Path) -> Any:
 
 def pixels(path: str | Path, picture: Any) -> np.ndarray:
     """(ny, nx) float64 the values of a single-band picture."""
+    refused_unless_few(f"terrain picture {str(path)!r}", (picture.size[1] - 1, picture.size[0] - 1))
     try:
         return np.asarray(picture).astype(np.float64)
     except (OSError, SyntaxError, ValueError, TypeError) as error:
