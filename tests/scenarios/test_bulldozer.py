@@ -90,6 +90,14 @@ def test_through_the_ditch_without_a_thrown_link(tmp_path, oblique):
 
 
 @pytest.mark.long
+def test_a_machine_that_is_stuck_does_not_pass(tmp_path):
+    """A blade load of one and a half times its weight holds it before the ditch."""
+    outcome = grouser.run("bulldozer-ditch", out=tmp_path / "out", blade_load=3e5, report=False)
+    assert outcome.missed == ["distance_m"]
+    assert outcome.metrics["distance_m"] < 0.5
+
+
+@pytest.mark.long
 def test_turning_moment_grows_as_the_radius_shrinks(tmp_path):
     values = grouser.run("bulldozer-turn", out=tmp_path / "out", radii=[20.0, 4.0, 0.99], report=False).metrics
     wide, narrow, locked = values["turning_moments_Nm"]

@@ -82,8 +82,15 @@ def metrics(s: BulldozerDitch) -> list[dict[str, Any]]:
         metric("pitch_max_deg", "degree", "greatest pitch of the chassis, either way"),
         metric("roll_max_deg", "degree", "greatest roll of the chassis, either way"),
         metric("torque_max_Nm", "N m", "greatest torque of a sprocket's drive"),
-        metric("distance_m", "m", "way of the chassis along x"),
+        metric("distance_m", "m", "way of the chassis along x", *_out(s)),
     ]
+
+
+def _out(s: BulldozerDitch) -> tuple[Any, Any, Any]:
+    """Expectation of the way: a run that has the time for it ends with all of the machine behind the ditch."""
+    if s.time is not None:
+        return None, None, None
+    return None, {"min": s.way - BEYOND}, "geometry: the rear of the machine has passed the far edge of the ditch"
 
 
 def figures(s: BulldozerDitch) -> list[dict[str, Any]]:
