@@ -294,7 +294,7 @@ def test_a_light_body_gets_a_step_at_which_it_does_not_bounce():
     sinkage = {}
     for step in (None, 5e-3, 2e-2):
         sim = on_soil(model(ball(height=radius, mass=mass, radius=radius)), material, step=step)
-        assert notes(sim, "'ball' is light, and longer ones may throw it up")
+        assert notes(sim, "'ball' is light for its size, and longer ones may throw it up")
         sim.step(round(1.0 / sim.step_size))
         sinkage[step] = float(sim.observe()["soil/sinkage"][0, 0])
     assert sinkage[None] == pytest.approx(expected, rel=LET_GO)
