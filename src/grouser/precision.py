@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -27,6 +27,7 @@ class Precision:
     mat66: Any
     numpy: Any
     slack: float  # in grid cells: a node this far outside a triangle still counts as inside
+    area_slack: Any  # of a face's area: less than this share of it is round-off
 
 
 @cache
@@ -41,5 +42,22 @@ def precision(name: str) -> Precision:
     vector, matrix = wp.types.vector, wp.types.matrix
     return Precision(
         name, f, vector(2, f), vector(3, f), vector(4, f), wp.types.quaternion(f),
-        matrix((3, 3), f), vector(6, f), matrix((6, 6), f), double, slack,
+        matrix((3, 3), f), vector(6, f), matrix((6, 6), f), double, slack, f(slack * slack),
     )  # fmt: skip
+
+
+# Names for device code, which is written for float64; `device.at` binds them to another type.
+if TYPE_CHECKING:
+    real: Any
+    vec2: Any
+    vec3: Any
+    vec4: Any
+    quat: Any
+    mat33: Any
+    vec6: Any
+    mat66: Any
+    area_slack: Any
+else:
+    _double = precision("float64")
+    real, vec2, vec3, vec4, quat = _double.real, _double.vec2, _double.vec3, _double.vec4, _double.quat
+    mat33, vec6, mat66, area_slack = _double.mat33, _double.vec6, _double.mat66, _double.area_slack
