@@ -25,6 +25,7 @@ CASES = {
     "track": "track",
     "start-up": "start_up",
     "view": "view",
+    "fingerprint": "fingerprint",
 }
 REFERENCE = 9.0  # [us] a step of the bare rover on the machine the bars are given for
 HISTORY = Path(__file__).with_name("history.jsonl")
