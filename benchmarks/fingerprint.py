@@ -156,7 +156,8 @@ ROBOTS = (Case("thrown", thrown, 1.0), Case("hopper", hopping, 1.0), Case("cart"
 # ---- meshes and sections in contact ---------------------------------------------------------------------
 
 PILE = """<mujoco model="pile"><worldbody>
-  <body name="ball" pos="0 0 0.0995"><freejoint/><geom type="sphere" size="0.1" mass="3" contype="0" conaffinity="0"/></body>
+  <body name="ball" pos="0 0 0.0995"><freejoint/>
+    <geom type="sphere" size="0.1" mass="3" contype="0" conaffinity="0"/></body>
   <body name="block" pos="0.01 0.005 0.2295"><freejoint/>
     <geom type="box" size="0.05 0.04 0.03" mass="1" contype="0" conaffinity="0"/></body>
 </worldbody></mujoco>"""

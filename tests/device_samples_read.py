@@ -14,3 +14,8 @@ class Spring:
 @wp.func
 def same(x: real):
     return x
+
+
+@wp.func
+def next_one(k: int):
+    return k + 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from grouser.device import at
+from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.precision import precision
 from tests import device_samples as samples
@@ -131,6 +131,26 @@ def test_functions_need_annotations_as_text():
         at(device_samples_read.same, "float32")
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_function_can_stand_in_the_place_of_another(dtype):
+    f = precision(dtype).numpy
+    replaced = at(samples.nested, dtype, {samples.third: samples.renamed})
+    assert call(replaced, real(dtype)(3), returns=real(dtype)) == f(3) * f(0.1) + f(0.5)
+    assert call(at(samples.nested, dtype), real(dtype)(3), returns=real(dtype)) == 1.5
+    assert (
+        at(samples.Cloud, dtype, {samples.third: samples.renamed}).numpy_dtype()
+        == at(samples.Cloud, dtype).numpy_dtype()
+    )
+
+
+def test_a_replaced_function_leaves_structs_of_float64_alone():
+    assert at(samples.Cloud, "float64", {samples.third: samples.renamed}) is samples.Cloud
+
+
+def test_annotations_that_hold_no_float_need_not_be_text():
+    assert call(at(device_samples_read.next_one, "float32"), 3, returns=int) == 4
+
+
 def test_a_function_inside_another_is_refused():
     with pytest.raises(TypeError, match=r"scaled refers to factor of a function round it"):
         at(samples.inside(2.0), "float32")
@@ -156,3 +176,24 @@ def test_kernels_of_a_float_type_share_a_module_and_its_options():
     single = at(samples.weigh, "float32").module
     assert single.name == "tests.device_samples.kernels.float32"
     assert single.options["enable_backward"] is False
+    lawful = at(samples.weigh, "float64", {samples.third: samples.renamed}).module
+    assert lawful.name == "tests.device_samples.kernels.renamed.float64"
+
+
+# ---- host ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_arrays_are_allocated_as_declared(dtype):
+    cloud = zeros(at(samples.Cloud, dtype), "cpu", (3,), exact=(2,))
+    assert cloud.points.shape == (3,)
+    assert cloud.points.dtype is at(samples.Point, dtype)
+    assert cloud.exact.shape == (2,)
+    assert cloud.exact.dtype is wp.float64
+    assert cloud.span.last == 0
+    assert arrays(cloud=cloud) == {"cloud/points": cloud.points, "cloud/exact": cloud.exact}
+
+
+def test_a_shape_of_no_field_is_refused():
+    with pytest.raises(TypeError, match="no field 'colour'"):
+        zeros(samples.Cloud, "cpu", (3,), colour=(2,))

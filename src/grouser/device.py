@@ -18,6 +18,12 @@ Device code stands at module level and is written for float64 with the names of 
 functions, constants, modules of this package. Each copy is made once. `wp.float64` and `wp.vec3d`, spelled out, stay
 double. Constants that differ by type (`area_slack`) are fields of `Precision`.
 
+`at(kernel, name, {first: second})` also puts one function in the place of another wherever the code calls it: a
+pressure law, or where heights come from.
+
+Warp passes structs by value. Where a function in an inner loop takes or returns one, `@wp.func(inline=True)` saves the
+copies.
+
 Build all kernels of a Warp module with `at` before the first launch, or Warp compiles the module twice.
 """
 
@@ -25,9 +31,10 @@ from __future__ import annotations
 
 import dis
 import sys
+from collections.abc import Mapping
 from functools import cache
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import warp as wp
 
@@ -46,7 +53,11 @@ if TYPE_CHECKING:
         def __getitem__(self, index: Any) -> Thing: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
-    array2d = array3d = array4d = array
+    class array2d(array[Thing]): ...
+
+    class array3d(array[Thing]): ...
+
+    class array4d(array[Thing]): ...
 else:
     struct, array, array2d, array3d, array4d = wp.struct, wp.array, wp.array2d, wp.array3d, wp.array4d
 
@@ -62,38 +73,56 @@ def module(name: str) -> Any:
     return made
 
 
-def at(thing: Any, name: str) -> Any:
+class _Build(NamedTuple):
+    """What a copy of device code is made for."""
+
+    name: str  # of the float type
+    replaced: tuple[tuple[Any, Any], ...] = ()  # functions, and what stands in their place
+
+    @property
+    def suffix(self) -> str:
+        """Tells copies apart by the names of their Warp modules."""
+        return "".join(f".{new.key}" for _, new in self.replaced) + f".{self.name}"
+
+
+def at(thing: Any, name: str, replace: Mapping[Any, Any] | None = None) -> Any:
     """A struct, function, kernel, vector type or constant for the float type `name`, "float64" or "float32".
 
-    What does not depend on the float type is returned as it is.
+    `replace`: device functions, and those to be called instead of them, both as written for float64. What depends on
+    neither is returned as it is.
     """
-    p = precision(name)  # refuses what is not known
-    if name == DOUBLE:
+    precision(name)  # refuses what is not known
+    return _at(thing, _Build(name, tuple((replace or {}).items())))
+
+
+def _at(thing: Any, build: _Build) -> Any:
+    if build == (DOUBLE, ()):
         return thing
+    real = precision(build.name).real
     if isinstance(thing, Struct):
-        return _struct(thing, name)
+        return _struct(thing, build)
     if isinstance(thing, wp.Function):
-        return _function(thing, name)
+        return _function(dict(build.replaced).get(thing, thing), build)
     if isinstance(thing, wp.Kernel):
-        return _kernel(thing, name)
+        return _kernel(thing, build)
     if isinstance(thing, type):
-        return _type(thing, p.real)
+        return _type(thing, real)
     if isinstance(thing, wp.float64):
-        return p.real(thing.value)
+        return real(thing.value)
     if _is_double(type(thing)):  # a constant vector or matrix
-        return _type(type(thing), p.real)(*(p.real(value) for value in _numbers(thing)))
+        return _type(type(thing), real)(*(real(value) for value in _numbers(thing)))
     return thing
 
 
-def _value(key: str, value: Any, name: str) -> Any:
-    """What a global name of device code stands for in the other float type."""
+def _value(key: str, value: Any, build: _Build) -> Any:
+    """What a global name of device code stands for in the copy."""
     double = vars(precision(DOUBLE))
     if key in double and value is double[key]:  # by name: constants such as `area_slack` are more than a type
-        return getattr(precision(name), key)
+        return getattr(precision(build.name), key)
     if isinstance(value, ModuleType):
         ours = value.__name__.partition(".")[0] == PACKAGE
-        return _Module(value, name) if ours else value
-    return at(value, name)
+        return _Module(value, build) if ours else value
+    return _at(value, build)
 
 
 def _is_double(kind: Any) -> bool:
@@ -105,7 +134,7 @@ def _type(kind: Any, real: Any) -> Any:
     """A scalar, vector, matrix or quaternion type with `real` for float64."""
     if kind is wp.float64:
         return real
-    if not _is_double(kind):
+    if not _is_double(kind) or real is wp.float64:
         return kind
     family = kind._wp_generic_type_str_
     if family == "quat_t":
@@ -126,75 +155,109 @@ def _numbers(constant: Any) -> list[float]:
 
 
 class _Module(ModuleType):
-    """A module of this package as device code of another float type sees it."""
+    """A module of this package as a copy of device code sees it."""
 
-    def __init__(self, module: ModuleType, name: str):
+    def __init__(self, module: ModuleType, build: _Build):
         super().__init__(module.__name__)
-        self._original = module, name
+        self._original = module, build
 
     def __getattr__(self, key: str) -> Any:
-        module, name = self._original
-        return _value(key, getattr(module, key), name)
+        module, build = self._original
+        return _value(key, getattr(module, key), build)
 
 
 @cache
-def _struct(struct: Any, name: str) -> Any:
+def _struct(struct: Any, build: _Build) -> Any:
     cls = struct.cls
-    _refuse_read_annotations(cls, cls.__annotations__)
+    _refuse_float64_for_good(cls, cls.__annotations__, build)
     names = vars(sys.modules[cls.__module__])
-    space = _space(names, _names_in(cls.__annotations__), name)
+    space = _space(names, _names_in(cls.__annotations__), build)
     if all(value is names[key] for key, value in space.items()):
         return struct  # it holds nothing of either float type
-    body = {"__annotations__": {key: eval(text, space) for key, text in cls.__annotations__.items()}}
-    body |= {"__module__": f"{cls.__module__}.{name}", "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    annotations = {key: _read(text, space) for key, text in cls.__annotations__.items()}
+    body = {"__annotations__": annotations, "__module__": cls.__module__ + build.suffix}
+    body |= {"__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     return wp.struct(type(cls.__name__, (), body))
 
 
 @cache
-def _function(function: Any, name: str) -> Any:
+def _function(function: Any, build: _Build) -> Any:
     if function.func is None:  # one of Warp's own
         return function
-    copy = _copy(function.func, name)
+    copy = _copy(function.func, build)
     if function.native_snippet:
         return wp.func_native(function.native_snippet)(copy)
-    return wp.func(copy)
+    inline = {None: None, "forceinline": True, "noinline": False}[function.inline_hint]
+    return wp.func(copy, inline=inline)
 
 
 @cache
-def _kernel(kernel: Any, name: str) -> Any:
-    home = wp.get_module(f"{kernel.module.name}.{name}")
+def _kernel(kernel: Any, build: _Build) -> Any:
+    home = wp.get_module(kernel.module.name + build.suffix)
     home.options.update(kernel.module.options)
-    return wp.kernel(_copy(kernel.func, name), module=home)
+    return wp.kernel(_copy(kernel.func, build), module=home)
 
 
-def _copy(f: Any, name: str) -> Any:
+def _copy(f: Any, build: _Build) -> Any:
     """The same code with the global names it uses bound anew. Warp reads the source through the code object."""
     if f.__closure__:
         raise TypeError(
             f"device function {f.__qualname__} refers to {', '.join(f.__code__.co_freevars)} of a function round it; "
             "`at` can rebind names of a module only: move it to module level"
         )
-    _refuse_read_annotations(f, f.__annotations__)
+    _refuse_float64_for_good(f, f.__annotations__, build)
     used = {step.argval for step in dis.get_instructions(f) if step.opname == "LOAD_GLOBAL"}
-    space = _space(f.__globals__, used | _names_in(f.__annotations__), name)
+    space = _space(f.__globals__, used | _names_in(f.__annotations__), build)
     copy = FunctionType(f.__code__, space, f.__name__, f.__defaults__)
     copy.__annotations__, copy.__qualname__, copy.__doc__ = f.__annotations__, f.__qualname__, f.__doc__
-    copy.__module__ = f"{f.__module__}.{name}"
+    copy.__module__ = f.__module__ + build.suffix
     return copy
 
 
-def _refuse_read_annotations(owner: Any, annotations: dict[str, Any]) -> None:
-    """Annotations that are no longer text hold float64 for good."""
-    if not all(isinstance(text, str) for text in annotations.values()):
-        raise TypeError(
-            f"device code {owner.__qualname__}: its module {owner.__module__} lacks "
-            "'from __future__ import annotations', without which it exists in float64 only"
-        )
+def _refuse_float64_for_good(owner: Any, annotations: dict[str, Any], build: _Build) -> None:
+    """Annotations that are no longer text cannot be read again: they must not depend on the float type."""
+    for kind in annotations.values():
+        element = getattr(kind, "dtype", kind)  # of an array
+        if not isinstance(kind, str) and _at(element, build) is not element:
+            raise TypeError(
+                f"device code {owner.__qualname__}: its module {owner.__module__} lacks "
+                "'from __future__ import annotations', without which it exists in float64 only"
+            )
 
 
-def _names_in(annotations: dict[str, str]) -> set[str]:
-    return {used for text in annotations.values() for used in compile(text, "annotation", "eval").co_names}
+def _names_in(annotations: dict[str, Any]) -> set[str]:
+    texts = [text for text in annotations.values() if isinstance(text, str)]
+    return {used for text in texts for used in compile(text, "annotation", "eval").co_names}
 
 
-def _space(names: dict[str, Any], used: set[str], name: str) -> dict[str, Any]:
-    return {key: _value(key, names[key], name) for key in used if key in names}
+def _read(annotation: Any, space: dict[str, Any]) -> Any:
+    return eval(annotation, space) if isinstance(annotation, str) else annotation
+
+
+def _space(names: dict[str, Any], used: set[str], build: _Build) -> dict[str, Any]:
+    return {key: _value(key, names[key], build) for key in used if key in names}
+
+
+# ---- host: arrays of structs ----------------------------------------------------------------------------
+
+
+def zeros(kind: Any, device: Any, shape: tuple[int, ...], **shapes: tuple[int, ...]) -> Any:
+    """A struct whose arrays are allocated and zero: of `shape`, or of a shape of their own by name."""
+    made = kind()
+    unknown = shapes.keys() - kind.vars.keys()
+    if unknown:
+        raise TypeError(f"{kind.key} has no field {sorted(unknown)[0]!r}")
+    for field, variable in kind.vars.items():
+        if hasattr(variable.type, "ndim"):
+            setattr(made, field, wp.zeros(shapes.get(field, shape), dtype=variable.type.dtype, device=device))
+    return made
+
+
+def arrays(**structs: Any) -> dict[str, Any]:
+    """The arrays of some structs by "struct/field": the state of a module whose state is in structs."""
+    return {
+        f"{name}/{field}": getattr(struct, field)
+        for name, struct in structs.items()
+        for field, variable in struct._cls.vars.items()
+        if hasattr(variable.type, "ndim")
+    }

@@ -1,23 +1,41 @@
 """Convex polygons in a plane: the part on one side of a line, and integrals over it. Pure and scalar."""
 
-from typing import Any
+from __future__ import annotations
 
 import warp as wp
 
+from grouser.device import struct
+from grouser.precision import real
+
 MOST_CORNERS = 9  # of a triangle cut by three edges, the surface and the reach (8), and one to spare
+
+coordinates = wp.types.vector(MOST_CORNERS, real)  # x or y of the corners of a polygon, in order
+
+
+@struct
+class Moments:
+    """Integrals over a polygon of 1, x, y, x^2, x y, y^2."""
+
+    area: real  # [m^2]
+    x: real  # [m^3]
+    y: real
+    xx: real  # [m^4]
+    xy: real
+    yy: real
 
 
 @wp.func
-def cut(x: Any, y: Any, count: int, a: Any, b: Any, c: Any):
+def cut(x: coordinates, y: coordinates, count: int, a: real, b: real, c: real):
     """Part of a convex polygon where a x + b y + c >= 0: corners x, y and their number (Sutherland and Hodgman)."""
-    zero = type(a)(0.0)
+    zero = real(0.0)
+    # Most polygons lie on one side: leave those as they are.
     least = zero
     for k in range(count):
         least = wp.min(least, a * x[k] + b * y[k] + c)
     if least >= zero:
         return x, y, count
-    new_x = type(x)()
-    new_y = type(x)()
+    new_x = coordinates()
+    new_y = coordinates()
     kept = int(0)
     x0 = x[count - 1]
     y0 = y[count - 1]
@@ -26,6 +44,7 @@ def cut(x: Any, y: Any, count: int, a: Any, b: Any, c: Any):
         x1 = x[k]
         y1 = y[k]
         s1 = a * x1 + b * y1 + c
+        # Round-off can turn a thin polygon into one that is not convex, with more crossings than two.
         if (s0 < zero) != (s1 < zero) and kept < MOST_CORNERS:
             share = s0 / (s0 - s1)
             new_x[kept] = x0 + share * (x1 - x0)
@@ -42,22 +61,22 @@ def cut(x: Any, y: Any, count: int, a: Any, b: Any, c: Any):
 
 
 @wp.func
-def moments(x: Any, y: Any, count: int):
-    """Integrals over a polygon, counter-clockwise: 1, x, y, x^2, x y, y^2."""
-    zero = x[0] - x[0]
+def moments(x: coordinates, y: coordinates, count: int):
+    """Moments of a polygon whose corners go counter-clockwise, from triangles with the origin."""
+    zero = real(0.0)
     area = zero
     mx = zero
     my = zero
     mxx = zero
     mxy = zero
     myy = zero
-    two = type(zero)(2.0)
+    two = real(2.0)
     x0 = x[count - 1]
     y0 = y[count - 1]
     for k in range(count):
         x1 = x[k]
         y1 = y[k]
-        z = x0 * y1 - x1 * y0
+        z = x0 * y1 - x1 * y0  # twice the area of a triangle
         area += z
         mx += z * (x0 + x1)
         my += z * (y0 + y1)
@@ -66,7 +85,7 @@ def moments(x: Any, y: Any, count: int):
         myy += z * (y0 * y0 + y0 * y1 + y1 * y1)
         x0 = x1
         y0 = y1
-    half = type(zero)(0.5)
-    sixth = half / type(zero)(3.0)  # a quotient of literals would be float32
+    half = real(0.5)
+    sixth = half / real(3.0)  # a quotient of literals would be float32
     twelfth = half * sixth
-    return half * area, sixth * mx, sixth * my, twelfth * mxx, half * twelfth * mxy, twelfth * myy
+    return Moments(half * area, sixth * mx, sixth * my, twelfth * mxx, half * twelfth * mxy, twelfth * myy)

@@ -1,4 +1,4 @@
-"""Elastic layers on rigid cores, and the constants of two of them in contact; shared by polygonal and revolution."""
+"""Elastic layers on rigid cores and the constants of two in contact; shared by polygonal and revolution contact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from grouser.errors import InputError
 
 @dataclass(frozen=True)
 class Layer:
-    """An elastic layer on a rigid core (003 section 2.1) with the friction of its surface (000 eq. 1-2).
+    """An elastic layer on a rigid core with the friction of its surface.
+
+    Krenn et al. 2008, section 2.1; Krenn and Hirzinger 2009, eq. 1-2.
 
     An infinite `young` is a rigid surface; one of two surfaces that touch must be elastic.
     """
@@ -43,7 +45,7 @@ class Layer:
         check("young", self.young > 0, "it must be above 0 Pa")
         check(
             "poisson", -1 < self.poisson < POISSON_LIMIT,
-            f"the layer model holds below {POISSON_LIMIT} (003 eq. 2), and above -1",
+            f"the layer model holds below {POISSON_LIMIT} (Krenn et al. 2008, eq. 2), and above -1",
         )  # fmt: skip
         check("thickness", 0 < self.thickness < math.inf, "it must be above 0 m")
         check("friction_slip", self.friction_slip <= self.friction_stick, "at most friction_stick")
@@ -58,7 +60,7 @@ class Layer:
 
     @property
     def stiffness(self) -> float:
-        """c = K / b [Pa/m], 003 eq. 1-2."""
+        """c = K / b [Pa/m]. Krenn et al. 2008, eq. 1-2."""
         return layer_modulus(self.young, self.poisson) / self.thickness
 
     @property
@@ -75,7 +77,10 @@ class Layer:
 
 
 def contact_constants(a: Layer, b: Layer, friction: tuple[float, float] | None, where: str) -> dict[str, float]:
-    """Two layers in series (003 eq. 1-5), by the names of penalty.py; friction is that of the pair where given."""
+    """Constants of two layers in series by the names of `penalty.Constants`; `friction` is the pair's where given.
+
+    Krenn et al. 2008, eq. 1-5.
+    """
     if a.rigid and b.rigid:
         raise InputError(f"{where}: layers {a.name!r} and {b.name!r} are both rigid; one must have a finite young")
     stiffness, shear = (a.stiffness, b.stiffness), (a.tangential_stiffness, b.tangential_stiffness)

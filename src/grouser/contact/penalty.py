@@ -1,23 +1,56 @@
-"""The normal and stick-slip law that polygonal, revolution and convex contact share; pure, for one contact element.
+"""Normal force and stick-slip friction of one contact element, for polygonal, revolution and convex contact.
 
-Papers: 000_03880735ba32ca08.txt eq. 1 and 2 (2009), the layers 003_7975400cf393bbef.txt eq. 1-5 (2008). Forces and
-stiffnesses may be of an element [N, N/m] or of a unit of its area [Pa, Pa/m]; the laws are the same.
+Krenn and Hirzinger 2009, eq. 1 and 2; the elastic layers are those of Krenn, Gibbesch and Hirzinger 2008, eq. 1-5.
+Forces and stiffnesses may be those of an element [N, N/m] or of a unit of its area [Pa, Pa/m]; the laws are the same.
 """
+
+from __future__ import annotations
 
 import math
 from typing import Any
 
 import warp as wp
 
-POISSON_LIMIT = 0.45  # 003 after eq. 2: beyond it a layer that cannot give way sideways is too stiff
+from grouser.device import struct
+from grouser.precision import real, vec2, vec3
+
+POISSON_LIMIT = 0.45  # Krenn et al. 2008, after eq. 2: beyond it a layer that cannot give way sideways is too stiff
 KAPPA_LIMIT = 0.05  # of at most 1/4: beyond it materials count as far from quasi-identical (assumed)
+FREE, STUCK, SLIPPING = 0, 1, 2  # states of a contact element
+
+
+@struct
+class Constants:
+    """Constants of two surfaces in contact, of a unit of area. Written by the host, see `layers.contact_constants`."""
+
+    c: real  # [Pa/m] normal stiffness
+    d: real  # [Pa s/m] normal damping
+    c_t: real  # [Pa/m] tangential stiffness
+    d_t: real  # [Pa s/m] tangential damping
+    s_d0: real  # [m] penetration over which the damping comes in
+    mu_stick: real
+    mu_slip: real
+    thickness: real  # [m] of both layers together: the theory ends where the penetration is greater
+    far: int  # 1: kappa is far from 0, so that the layer model is doubtful for tangential contact
+    law: vec2  # numbers of a pressure law of the user's own (convex contact only)
+
+
+@struct
+class Friction:
+    """What friction of one element follows from: its springs and the forces it can bear."""
+
+    stiffness: real  # [N/m] c_T A
+    damping: real  # [N s/m] d_T A
+    stick_limit: real  # [N] mu_stick F_N
+    slip_limit: real  # [N] mu_slip F_N
 
 
 @wp.func
 def damping_share(s: Any, s_d0: Any):
-    """Part of the damping that acts at penetration s [m]: min(1, s / s_d0); 000 eq. 1.
+    """Part of the damping that acts at penetration s [m]: min(1, s / s_d0). Krenn and Hirzinger 2009, eq. 1.
 
-    The paper's "0 > |s|" is a misprint for 0 < |s|. Without a transition depth all of it acts at once.
+    The paper's "0 > |s|" is a misprint for 0 < |s|. Without a transition depth all of the damping acts at once.
+    Of any float type: the laws of tracks call it too.
     """
     zero = type(s)(0.0)
     if s >= s_d0 or s_d0 <= zero:
@@ -26,32 +59,35 @@ def damping_share(s: Any, s_d0: Any):
 
 
 @wp.func
-def normal_force(s: Any, rate: Any, c: Any, d: Any, s_d0: Any):
-    """F_N = c s + d min(1, s / s_d0) v_N, never negative; v_N is the rate of penetration [m/s]. 000 eq. 1."""
-    zero = type(s)(0.0)
+def normal_force(s: real, rate: real, c: real, d: real, s_d0: real):
+    """F_N = c s + d min(1, s / s_d0) v_N, never negative. Krenn and Hirzinger 2009, eq. 1.
+
+    `rate` is v_N, the rate of penetration [m/s].
+    """
+    zero = real(0.0)
     if s <= zero:
         return zero
     return wp.max(c * s + d * damping_share(s, s_d0) * rate, zero)
 
 
 @wp.func
-def release_damping(elastic: Any, damping: Any, outward: Any):
-    """Damping that is left where it would pull: a contact that parts is let go, never held back; 000 eq. 1.
+def release_damping(elastic: real, damping: real, outward: real):
+    """Damping of a contact that opens, reduced so that the total force never pulls. Krenn and Hirzinger 2009, eq. 1.
 
-    `elastic` is the elastic force, `outward` the speed of parting on the same area; the force is elastic -
-    damping outward.
+    The force is elastic - damping outward, with `outward` the opening speed [m/s] on the same area.
     """
-    zero = type(elastic)(0.0)
+    zero = real(0.0)
     if outward <= zero or elastic >= damping * outward:
         return damping
     return wp.max(elastic, zero) / outward
 
 
 @wp.func
-def friction_limit(slipping: int, speed: Any, v_t0: Any, stick: Any, slip: Any):
-    """What friction bears before it gives way: `slip` while an element slips faster than v_T0, `stick` otherwise.
+def friction_limit(slipping: int, speed: real, v_t0: real, stick: real, slip: real):
+    """Largest friction force before an element gives way. Krenn and Hirzinger 2009, eq. 2.
 
-    `stick` = mu_stick F_N, `slip` = mu_slip F_N; comparisons are between norms. 000 eq. 2.
+    `slip` = mu_slip F_N while the element slips faster than v_T0, `stick` = mu_stick F_N otherwise. Comparisons are
+    between norms.
     """
     if slipping == 1 and speed >= v_t0:
         return slip
@@ -59,15 +95,15 @@ def friction_limit(slipping: int, speed: Any, v_t0: Any, stick: Any, slip: Any):
 
 
 @wp.func
-def friction(trial: Any, limit: Any, slip: Any):
-    """Friction force from the trial force c_T xi + d_T v_T, and whether the element slips. 000 eq. 2.
+def friction(trial: vec3, limit: real, slip: real):
+    """Friction force from the trial force c_T xi + d_T v_T, and 1 where the element slips.
 
-    xi is the way [m] from the point where sticking began, v_T the tangential velocity. Both lines of the paper act
-    against the motion (the stick line is printed without its minus sign). Without friction an element slips even at
-    rest, where the trial force is nil.
+    Krenn and Hirzinger 2009, eq. 2. xi is the displacement [m] from the stick point, v_T the tangential velocity. Both
+    lines of the paper act against the motion (the stick line is printed without its minus sign). Without friction an
+    element slips even at rest, where the trial force is zero.
     """
     size = wp.length(trial)
-    zero = size - size
+    zero = real(0.0)
     if size <= limit and limit > zero:
         return -trial, 0
     if size <= zero:
@@ -76,14 +112,14 @@ def friction(trial: Any, limit: Any, slip: Any):
 
 
 @wp.func
-def elastic_way(xi: Any, trial: Any, limit: Any, slip: Any, c_t: Any):
-    """The way xi [m] the tangential spring keeps, and whether the element slips: return mapping.
+def elastic_displacement(xi: vec3, trial: vec3, limit: real, slip: real, c_t: real):
+    """Displacement xi [m] the tangential spring keeps after the step, and 1 where the element slips (return mapping).
 
-    000 sets r_0 = r in slip, which drops the force where an element sticks again. Here the spring keeps the slip
-    force, |c_T xi| = slip, in the direction of the trial force.
+    Krenn and Hirzinger 2009 set r_0 = r in slip, which drops the force where an element sticks again. Here the spring
+    keeps the slip force, |c_T xi| = slip, in the direction of the trial force.
     """
     size = wp.length(trial)
-    zero = size - size
+    zero = real(0.0)
     if size <= limit and limit > zero:
         return xi, 0
     if size <= zero:
@@ -92,20 +128,20 @@ def elastic_way(xi: Any, trial: Any, limit: Any, slip: Any, c_t: Any):
 
 
 @wp.func
-def grip(stick: Any, force: Any, speed: Any):
+def friction_impedance(stick: real, force: real, speed: real):
     """Tangential impedance [N s/m] of the implicit step: the stick spring and damper, or the secant force / |v_T|.
 
-    Never the tangent of the slip line, which is nil or negative. Without friction none, at rest neither.
+    Never the tangent of the slip line, which is zero or negative. Zero without friction and at rest.
     """
-    if force <= type(force)(0.0):
-        return type(force)(0.0)
+    if force <= real(0.0):
+        return real(0.0)
     if force < stick * speed:
         return force / speed
     return stick
 
 
 def layer_modulus(young: float, poisson: float) -> float:
-    """K = E (1 - nu) / ((1 + nu) (1 - 2 nu)) [Pa] of an elastic layer on a rigid core; 003 eq. 2."""
+    """K = E (1 - nu) / ((1 + nu) (1 - 2 nu)) [Pa] of an elastic layer on a rigid core; Krenn et al. 2008, eq. 2."""
     return young * (1 - poisson) / ((1 + poisson) * (1 - 2 * poisson))
 
 
@@ -120,15 +156,15 @@ def in_series(*stiffness: float) -> float:
 
 
 def damping_in_series(c: float, stiffness: tuple[float, ...], damping: tuple[float, ...]) -> float:
-    """Damping of layers in series, each of which takes the share c / c_i of the penetration: sum of d_i (c / c_i)^2.
+    """Damping of layers in series: sum of d_i (c / c_i)^2, as layer i takes the share c / c_i of the penetration.
 
-    Exact where all relax in the same time d_i / c_i, and for slow motion otherwise.
+    Exact where all layers relax in the same time d_i / c_i, and for slow motion otherwise.
     """
     return sum(d * (c / k) ** 2 for k, d in zip(stiffness, damping, strict=True) if math.isfinite(k))
 
 
 def kappa(young: tuple[float, float], poisson: tuple[float, float]) -> float:
-    """Elastic deviation of two materials, 003 eq. 3-4: ((1 - 2 nu_1)/G_1 - (1 - 2 nu_2)/G_2) G* / 4.
+    """Elastic deviation of two materials, Krenn et al. 2008, eq. 3-4: ((1 - 2 nu_1)/G_1 - (1 - 2 nu_2)/G_2) G* / 4.
 
     The layer model holds for tangential contact near 0 only; it is at most 1/4.
     """

@@ -1,50 +1,81 @@
 """Device functions of rigid motion and implicit blocks that modules of contact pairs share."""
 
-from functools import cache
-from types import SimpleNamespace
+from __future__ import annotations
 
 import warp as wp
 
-from grouser.precision import precision
+from grouser.device import struct
+from grouser.precision import mat33, mat66, quat, real, vec3, vec6
 
 
-@cache
-def rigid_stages(name: str) -> SimpleNamespace:
-    p = precision(name)
-    real, vec3, quat, mat33, mat66 = p.real, p.vec3, p.quat, p.mat33, p.mat66
+@struct
+class Block:
+    """The implicit matrix B of a pair in parts; B is symmetric."""
 
-    @wp.func
-    def turned(q: quat, way: vec3):
-        """Orientation after a turn by a rotation vector [rad], world axes."""
-        angle = wp.length(way)
-        if angle == real(0.0):
-            return q
-        return wp.normalize(wp.quat_from_axis_angle(way / angle, angle) * q)
+    push: mat33  # [kg] force by velocity
+    mixed: mat33  # [kg m] force by angular velocity
+    turn: mat33  # [kg m^2] torque by angular velocity
 
-    @wp.func
-    def assemble(push: mat33, mixed: mat33, turn: mat33):
-        """B from its blocks: force by velocity, force by spin, torque by spin."""
-        B = mat66()
-        for r in range(3):
-            for c in range(3):
-                B[r, c] = push[r, c]
-                B[r, 3 + c] = mixed[r, c]
-                B[3 + c, r] = mixed[r, c]
-                B[3 + r, 3 + c] = turn[r, c]
-        return B
 
-    @wp.func
-    def in_world(R: mat33, B: mat66):
-        """A block turned from the axes R stands for into the world's."""
-        push = mat33()
-        mixed = mat33()
-        turn = mat33()
-        for r in range(3):
-            for c in range(3):
-                push[r, c] = B[r, c]
-                mixed[r, c] = B[r, 3 + c]
-                turn[r, c] = B[3 + r, 3 + c]
-        back = wp.transpose(R)
-        return assemble(R * push * back, R * mixed * back, R * turn * back)
+@wp.func
+def turned(q: quat, angle_vector: vec3):
+    """Orientation after a turn by a rotation vector [rad], world axes."""
+    angle = wp.length(angle_vector)
+    if angle == real(0.0):
+        return q
+    return wp.normalize(wp.quat_from_axis_angle(angle_vector / angle, angle) * q)
 
-    return SimpleNamespace(turned=turned, assemble=assemble, in_world=in_world)
+
+@wp.func
+def wrench_of(force: vec3, moment: vec3):
+    """Force and moment, or velocity and angular velocity, as one vector."""
+    return vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
+
+
+@wp.func
+def add_normal(block: Block, arm: vec3, normal: vec3, weight: real):
+    """A point at `arm` [m] that resists motion along `normal` with `weight` [kg]."""
+    lever = wp.cross(arm, normal)
+    block.push += wp.outer(weight * normal, normal)
+    block.mixed += wp.outer(weight * normal, lever)
+    block.turn += wp.outer(weight * lever, lever)
+    return block
+
+
+@wp.func
+def add_tangential(block: Block, arm: vec3, normal: vec3, weight: real):
+    """A point at `arm` [m] that resists motion across `normal` with `weight` [kg]."""
+    tangent = wp.diag(vec3(weight, weight, weight)) - wp.outer(weight * normal, normal)
+    cross = wp.skew(arm)
+    block.push += tangent
+    block.mixed = block.mixed - tangent * cross
+    block.turn = block.turn - cross * (tangent * cross)
+    return block
+
+
+@wp.func
+def assemble(block: Block):
+    """B from its parts."""
+    B = mat66()
+    for r in range(3):
+        for c in range(3):
+            B[r, c] = block.push[r, c]
+            B[r, 3 + c] = block.mixed[r, c]
+            B[3 + c, r] = block.mixed[r, c]
+            B[3 + r, 3 + c] = block.turn[r, c]
+    return B
+
+
+@wp.func
+def in_world(R: mat33, B: mat66):
+    """B turned from the axes R stands for into the world's."""
+    push = mat33()
+    mixed = mat33()
+    turn = mat33()
+    for r in range(3):
+        for c in range(3):
+            push[r, c] = B[r, c]
+            mixed[r, c] = B[r, 3 + c]
+            turn[r, c] = B[3 + r, 3 + c]
+    back = wp.transpose(R)
+    return assemble(Block(R * push * back, R * mixed * back, R * turn * back))

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 
 from grouser.contact.polygonal import Layer, Pair, PolygonalModule, shape
-from grouser.contact.polygonal.types import QUIET
 from tests.contact.polygonal.bodies import RIGID, ball, ball_cap, box, on_ground, plane, rest
 from tests.rig import (
     HALF_TURN,
@@ -228,7 +227,7 @@ def test_a_pair_nobody_looks_at_cannot_have_touched():
 
         def note(rig=rig, seen=seen, silent=silent):
             seen.append(rig.wrench[0, 0])
-            silent.append(rig.module._lists.counts.numpy()[0, 0, QUIET])
+            silent.append(rig.module._lists.state.numpy()["quiet"][0, 0])
 
         for start, speed in ((R + DEPTH, -0.01), (R - DEPTH, 0.01)):
             motion = SteadyMotion((0.003, 0.002, start), velocity=(0, 0, speed), spin=(0, 0.03, 0))

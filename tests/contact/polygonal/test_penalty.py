@@ -1,64 +1,40 @@
 """The laws that polygonal, revolution and convex contact share, one element at a time."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 import pytest
-import warp as wp
 
 from grouser.contact import penalty
+from grouser.precision import real, vec3
+from tests.device_call import call
 
 ROUND_OFF = 1e-12
 
 
-@wp.kernel
-def normal_kernel(s: wp.array(dtype=wp.float64), rate: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
-    i = wp.tid()
-    out[i] = penalty.normal_force(s[i], rate[i], wp.float64(1e4), wp.float64(50.0), wp.float64(1e-3))
-
-
-@wp.kernel
-def friction_kernel(
-    xi: wp.array(dtype=wp.vec3d), v: wp.array(dtype=wp.vec3d), slipping: int, mu: wp.float64,
-    force_out: wp.array(dtype=wp.vec3d), way_out: wp.array(dtype=wp.vec3d), slips_out: wp.array(dtype=wp.int32),
-):  # fmt: skip
-    """c_T = 1000 N/m, d_T = 2 N s/m, mu_stick F_N = 6 N, mu_slip F_N = 4 N, times mu; v_T0 = 0.01 m/s."""
-    i = wp.tid()
-    trial = wp.float64(1000.0) * xi[i] + wp.float64(2.0) * v[i]
-    slip = wp.float64(4.0) * mu
-    limit = penalty.friction_limit(slipping, wp.length(v[i]), wp.float64(0.01), wp.float64(6.0) * mu, slip)
-    f, slips = penalty.friction(trial, limit, slip)
-    kept, again = penalty.elastic_way(xi[i], trial, limit, slip, wp.float64(1000.0))
-    force_out[i] = f
-    way_out[i] = kept
-    slips_out[i] = slips
-
-
-def normal(s, rate):
+def normal(s, rate) -> np.ndarray:
+    """c = 1e4 N/m, d = 50 N s/m, s_d0 = 1 mm."""
     s, rate = np.broadcast_arrays(np.atleast_1d(np.asarray(s, float)), np.asarray(rate, float))
-    given = [wp.array(np.ascontiguousarray(a), dtype=wp.float64, device="cpu") for a in (s, rate)]
-    out = wp.zeros(s.shape[0], dtype=wp.float64, device="cpu")
-    wp.launch(normal_kernel, dim=s.shape[0], inputs=[*given, out], device="cpu")
-    return out.numpy()
+    constants = real(1e4), real(50.0), real(1e-3)
+    both = zip(s.tolist(), rate.tolist(), strict=True)
+    return np.array([call(penalty.normal_force, real(a), real(b), *constants, returns=real) for a, b in both])
 
 
-@wp.kernel
-def grip_kernel(stick: wp.float64, force: wp.float64, speed: wp.float64, out: wp.array(dtype=wp.float64)):
-    out[0] = penalty.grip(stick, force, speed)
-
-
-def grip(stick, force, speed):
-    out = wp.zeros(1, dtype=wp.float64, device="cpu")
-    wp.launch(grip_kernel, dim=1, inputs=[stick, force, speed, out], device="cpu")
-    return float(out.numpy()[0])
+def grip(stick, force, speed) -> float:
+    return call(penalty.friction_impedance, real(stick), real(force), real(speed), returns=real)
 
 
 def friction(xi, v, slipping=0, mu=1.0):
-    given = [wp.array([a], dtype=wp.vec3d, device="cpu") for a in (xi, v)]
-    force, way = wp.zeros(1, dtype=wp.vec3d, device="cpu"), wp.zeros(1, dtype=wp.vec3d, device="cpu")
-    slips = wp.zeros(1, dtype=wp.int32, device="cpu")
-    wp.launch(friction_kernel, dim=1, inputs=[*given, slipping, mu, force, way, slips], device="cpu")
-    return force.numpy()[0], way.numpy()[0], int(slips.numpy()[0])
+    """c_T = 1000 N/m, d_T = 2 N s/m, mu_stick F_N = 6 N, mu_slip F_N = 4 N, times mu; v_T0 = 0.01 m/s."""
+    xi, v = np.asarray(xi, float), np.asarray(v, float)
+    trial, slip = vec3(*(1000 * xi + 2 * v)), real(4 * mu)
+    speed = real(np.linalg.norm(v))
+    limit = real(call(penalty.friction_limit, slipping, speed, real(0.01), real(6 * mu), slip, returns=real))
+    force, slips = call(penalty.friction, trial, limit, slip, returns=(vec3, int))
+    kept, _ = call(penalty.elastic_displacement, vec3(*xi), trial, limit, slip, real(1000.0), returns=(vec3, int))
+    return force, kept, slips
 
 
 def test_normal_force_is_a_spring_and_a_damper():

@@ -326,7 +326,7 @@ def test_nothing_that_touches_is_passed_over(pair):
         for angle in np.linspace(0, np.pi, 50):
             position = np.stack([place + way * np.sin(angle), np.zeros(3)])
             rotation = np.stack([quaternion(turn * np.sin(angle)), quaternion(np.zeros(3))])
-            eager.module._lists.counts.zero_()
+            eager.module._lists.state.zero_()
             eager.module._lists.clear.zero_()
             for rig in (lazy, eager):
                 rig.place(position, rotation, np.zeros(3), np.zeros(3)).evaluate()

@@ -259,7 +259,7 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
                     drag, slips = penalty.friction(w * (m.c_t * way + m.d_t * vt), limit, slip)
                     weight = w * (h * m.c_t + m.d_t)
                     if slips == 1:
-                        weight = penalty.grip(weight, slip, speed)
+                        weight = penalty.friction_impedance(weight, slip, speed)
                     force += drag
                     moment += wp.cross(x - q.xa, drag)
                     if q.ground:
@@ -412,7 +412,7 @@ def convex_kernels(name: str, law: Any = laws.penalty_pressure) -> SimpleNamespa
                     slip = m.mu_slip * N
                     limit = penalty.friction_limit(slipping, wp.length(v), m.stick_speed, m.mu_stick * N, slip)
                     trial = w * area * (m.c_t * way + m.d_t * v)
-                    kept, slips = penalty.elastic_way(way, trial, limit, slip, w * area * m.c_t)
+                    kept, slips = penalty.elastic_displacement(way, trial, limit, slip, w * area * m.c_t)
                     if wp.length_sq(kept) > wp.length_sq(way):
                         kept = way  # the damper slipped, not the spring: it is no longer than it was drawn out
                     if slips == 1:

@@ -1,9 +1,12 @@
 """Triangles that pass through each other, found with Warp's tree; used once, when a mesh is read."""
 
-from functools import cache
-from types import SimpleNamespace
+from __future__ import annotations
 
 import warp as wp
+
+from grouser.device import array, array2d, module
+
+crossing = module("grouser.contact.polygonal.crossing")
 
 
 @wp.func
@@ -21,41 +24,34 @@ def pierces(P: wp.vec3d, Q: wp.vec3d, A: wp.vec3d, B: wp.vec3d, C: wp.vec3d, tou
     return a > touch and b > touch and c > touch
 
 
-@cache
-def crossing_kernels() -> SimpleNamespace:
-    module = wp.get_module("grouser.contact.polygonal.crossing")
-    module.options["enable_backward"] = False
-
-    @wp.kernel(module=module)
-    def find_crossings(
-        tree: wp.uint64, low: wp.array(dtype=wp.vec3), high: wp.array(dtype=wp.vec3),
-        corners: wp.array2d(dtype=wp.vec3d), triangles: wp.array(dtype=wp.vec3i), touch: wp.float64,
-        found_out: wp.array(dtype=wp.int32), pairs_out: wp.array(dtype=wp.vec2i),
-    ):  # fmt: skip
-        """Pairs of faces without a common vertex, an edge of one of which pierces the other."""
-        f = wp.tid()
-        mine = triangles[f]
-        query = wp.bvh_query_aabb(tree, low[f], high[f])
-        g = wp.int32(0)
-        while wp.bvh_query_next(query, g):
-            if g > f:
-                theirs = triangles[g]
-                common = int(0)
+@wp.kernel(module=crossing)
+def find_crossings(
+    tree: wp.uint64, low: array[wp.vec3], high: array[wp.vec3],
+    corners: array2d[wp.vec3d], triangles: array[wp.vec3i], touch: wp.float64,
+    found_out: array[int], pairs_out: array[wp.vec2i],
+):  # fmt: skip
+    """Pairs of faces without a common vertex, an edge of one of which pierces the other."""
+    f = wp.tid()
+    mine = triangles[f]
+    query = wp.bvh_query_aabb(tree, low[f], high[f])
+    g = wp.int32(0)
+    while wp.bvh_query_next(query, g):
+        if g > f:
+            theirs = triangles[g]
+            common = int(0)
+            for i in range(3):
+                for j in range(3):
+                    if mine[i] == theirs[j]:
+                        common += 1
+            if common == 0:
+                crosses = int(0)
                 for i in range(3):
-                    for j in range(3):
-                        if mine[i] == theirs[j]:
-                            common += 1
-                if common == 0:
-                    crosses = int(0)
-                    for i in range(3):
-                        j = (i + 1) % 3
-                        if pierces(corners[f, i], corners[f, j], corners[g, 0], corners[g, 1], corners[g, 2], touch):
-                            crosses = 1
-                        if pierces(corners[g, i], corners[g, j], corners[f, 0], corners[f, 1], corners[f, 2], touch):
-                            crosses = 1
-                    if crosses == 1:
-                        at = wp.atomic_add(found_out, 0, 1)
-                        if at < pairs_out.shape[0]:
-                            pairs_out[at] = wp.vec2i(f, g)
-
-    return SimpleNamespace(find_crossings=find_crossings)
+                    j = (i + 1) % 3
+                    if pierces(corners[f, i], corners[f, j], corners[g, 0], corners[g, 1], corners[g, 2], touch):
+                        crosses = 1
+                    if pierces(corners[g, i], corners[g, j], corners[f, 0], corners[f, 1], corners[f, 2], touch):
+                        crosses = 1
+                if crosses == 1:
+                    at = wp.atomic_add(found_out, 0, 1)
+                    if at < pairs_out.shape[0]:
+                        pairs_out[at] = wp.vec2i(f, g)

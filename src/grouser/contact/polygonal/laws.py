@@ -4,21 +4,25 @@ An element is a triangle of one surface, with corners (0, 0), (L, 0), (a, b) in 
 A point of it lies the depth d below a face of the other surface, whose outward normal is m; d is linear in the
 plane. The polygon is where the element lies behind that face, seen along n.
 
-003_7975400cf393bbef.txt eq. 1-5 with the depth measured along m, on the area g dA that the face sees, g = -m.n: on
-smooth bodies m = -n up to the square root of depth over radius. Measured along n, a wall of a box that is tilted a
-little would press with depth / sin(tilt).
+Krenn et al. 2008, eq. 1-5, with the depth measured along m, on the area g dA that the face sees, g = -m.n: on smooth
+bodies m = -n up to the square root of depth over radius. Measured along n, a wall of a box that is tilted a little
+would press with depth / sin(tilt).
 """
 
-from typing import Any
+from __future__ import annotations
 
 import warp as wp
 
-FACING, SLANT = 0.95, 0.15  # g from which a face looks at an element, and over how much less it passes to a slant
+from grouser.contact.clipping import coordinates
+from grouser.precision import real, vec3
+
+FACING = 0.95  # g from which a face counts as looking straight at an element
+SLANT = 0.15  # range of g below FACING over which a face passes to one seen at a slant
 SLOPE = 0.34  # tangent of the angle whose cosine is FACING, and a little more
 
 
 @wp.func
-def deepest(x: Any, y: Any, count: int, d0: Any, dx: Any, dy: Any):
+def deepest(x: coordinates, y: coordinates, count: int, d0: real, dx: real, dy: real):
     """Greatest depth [m] of a polygon, the depth being d0 + dx x + dy y."""
     most = d0 + dx * x[0] + dy * y[0]
     for k in range(1, count):
@@ -27,35 +31,36 @@ def deepest(x: Any, y: Any, count: int, d0: Any, dx: Any, dy: Any):
 
 
 @wp.func
-def facing_share(g: Any, depth: Any, nearest: Any):
-    """Part of a polygon's depth that counts: all of it on a face that looks at the element, g = -m.n towards 1.
+def facing_share(g: real, depth: real, nearest: real):
+    """Part of a polygon's depth that counts: all of it on a face that looks straight at the element (g towards 1).
 
-    On a face seen at a slant the depth is at most the distance to the nearest surface: at the rim of a wheel the side
-    wall lies deep behind the flank of a stone that has entered the tread by a little. Between the two a straight
-    passage.
+    On a face seen at a slant the depth is limited to the distance to the nearest surface: at the rim of a wheel the
+    side wall lies deep behind the flank of a stone that has entered the tread by a little. In between it is
+    interpolated linearly.
     """
-    zero = type(g)(0.0)
-    one = type(g)(1.0)
-    slanted = wp.clamp((type(g)(FACING) - g) / type(g)(SLANT), zero, one)
+    zero = real(0.0)
+    one = real(1.0)
+    slanted = wp.clamp((real(FACING) - g) / real(SLANT), zero, one)
     if depth <= zero or nearest >= depth:
         return one
     return one - slanted * (one - nearest / depth)
 
 
 @wp.func
-def corner_lift(L: Any, a: Any, b: Any):
-    """[m] a corner can lie in front of a surface that looks at the element and that another point of it touches."""
+def corner_lift(L: real, a: real, b: real):
+    """Largest distance [m] of a corner in front of a surface that faces the element and touches another point of it."""
     longest = wp.max(L * L, wp.max(a * a, (L - a) * (L - a)) + b * b)
-    return type(L)(SLOPE) * wp.sqrt(longest)
+    return real(SLOPE) * wp.sqrt(longest)
 
 
 @wp.func
-def corner_plane(L: Any, a: Any, b: Any, u0: Any, u1: Any, u2: Any):
+def corner_plane(L: real, a: real, b: real, u0: real, u1: real, u2: real):
     """Plane through the points that lie u0, u1, u2 [m] behind an element's corners, along its normal n.
 
-    g = -m.n of its outward normal m, and the depth below it, d + dx x + dy y; m = -g n - dx e1 - dy e2.
+    Returns g = -m.n of its outward normal m, and d, dx, dy of the depth below it, d + dx x + dy y;
+    m = -g n - dx e1 - dy e2.
     """
-    one = type(L)(1.0)
+    one = real(1.0)
     slope_x = (u1 - u0) / L
     slope_y = (u2 - u0 - slope_x * a) / b
     g = one / wp.sqrt(one + slope_x * slope_x + slope_y * slope_y)
@@ -63,21 +68,20 @@ def corner_plane(L: Any, a: Any, b: Any, u0: Any, u1: Any, u2: Any):
 
 
 @wp.func
-def segment_distance(x: Any, A: Any, B: Any):
+def segment_distance(x: vec3, A: vec3, B: vec3):
     """Distance [m] of a point from the segment A B."""
     way = B - A
-    zero = wp.dot(way, way) - wp.dot(way, way)
-    along = wp.clamp(wp.dot(x - A, way) / wp.dot(way, way), zero, zero + type(zero)(1.0))
+    along = wp.clamp(wp.dot(x - A, way) / wp.dot(way, way), real(0.0), real(1.0))
     return wp.length(x - A - along * way)
 
 
 @wp.func
-def triangle_distance(x: Any, A: Any, B: Any, C: Any, m: Any):
+def triangle_distance(x: vec3, A: vec3, B: vec3, C: vec3, m: vec3):
     """Distance [m] of a point from a triangle with normal m."""
     a = wp.dot(wp.cross(B - A, x - A), m)
     b = wp.dot(wp.cross(C - B, x - B), m)
     c = wp.dot(wp.cross(A - C, x - C), m)
-    zero = a - a
+    zero = real(0.0)
     if a >= zero and b >= zero and c >= zero:
         return wp.abs(wp.dot(x - A, m))
     return wp.min(segment_distance(x, A, B), wp.min(segment_distance(x, B, C), segment_distance(x, C, A)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from grouser.contact.polygonal.crossing import crossing_kernels
+from grouser.contact.polygonal.crossing import find_crossings
 
 TOUCH = 1e-9  # of the mesh's size: triangles that come closer than this but do not pass through do not cross
 
@@ -143,7 +143,7 @@ def self_intersections(vertices: np.ndarray, triangles: np.ndarray, most: int = 
     found = wp.zeros(1, dtype=wp.int32, device="cpu")
     pairs = wp.zeros(most, dtype=wp.vec2i, device="cpu")
     wp.launch(
-        crossing_kernels().find_crossings, dim=len(triangles), device="cpu",
+        find_crossings, dim=len(triangles), device="cpu",
         inputs=[
             tree.id, lower, upper,
             wp.array(np.ascontiguousarray(corners - middle), dtype=wp.vec3d, ndim=2, device="cpu"),

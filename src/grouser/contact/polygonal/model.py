@@ -12,11 +12,23 @@ import warp as wp
 
 from grouser.contact import explicit
 from grouser.contact.layers import contact_constants
-from grouser.contact.pairs import DEEP, FULL, KAPPA, KINDS, LOST, STIFF, contact_table, make_places, make_sums
+from grouser.contact.pairs import (
+    DEEP,
+    FULL,
+    KAPPA,
+    KINDS,
+    LOST,
+    STIFF,
+    PairBodies,
+    PairSums,
+    RelativePoses,
+    contact_table,
+)
+from grouser.contact.polygonal import kernels
 from grouser.contact.polygonal import types as t
-from grouser.contact.polygonal.kernels import polygonal_kernels
 from grouser.contact.polygonal.pairs import EXACT, LINEAR, Pair, check_pairs
 from grouser.contact.polygonal.shape import Shape, tree_boxes, tree_depth
+from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
@@ -31,7 +43,7 @@ GPU_LANES = 128  # threads that share a pair on a GPU
 PATCH = 8  # numbers of an element in the patch channel
 REASONS = {
     KAPPA: ("its material and that of {other!r} differ: |kappa| = {kappa:.2f}, and the layer model holds for "
-              "tangential contact near 0 only (003 eq. 3)", False),
+              "tangential contact near 0 only (Krenn et al. 2008, eq. 3)", False),
     DEEP: ("it is deeper in {other!r} than both layers are thick ({thickness:.3g} m), where the theory ends", False),
     STIFF: ("its contact with {other!r} is stiffer than the step limit was found for ({stiffest:.3g} N/m): "
               "give the pair a larger largest_area", False),
@@ -143,17 +155,21 @@ class PolygonalModule:
             )
         self.motion, self.out, self.device = motion, out, motion.position.device
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
-        self.types, self.kernels = t.polygonal_types(self.precision.name), polygonal_kernels(self.precision.name)
+        name = self.precision.name
+        self._kernels = {kernel.key: at(kernel, name) for kernel in kernels.KERNELS}
         self.worlds = motion.position.shape[0]
         self.lanes = 1 if self.device.is_cpu else GPU_LANES
         self._h = step
         self._step = wp.array([step], dtype=self.precision.real, device=self.device)
         self._shapes = self._make_shapes()
         self._pairs = self._make_pairs(rows)
-        sized = self.precision.name, (self.worlds, len(self.pairs)), self.device
-        self._places, self._lists, self._elements, self._sums = (
-            make_places(*sized), self._make_lists(), self._make_elements(), make_sums(*sized)
-        )  # fmt: skip
+        of_pairs = (self.worlds, len(self.pairs))
+        of_elements = (self.worlds, int(self._first_element[-1]))
+        self._poses = zeros(at(RelativePoses, name), self.device, of_pairs)
+        self._sums = zeros(at(PairSums, name), self.device, of_pairs)
+        self._elements = zeros(at(t.Elements, name), self.device, of_elements, over=(*of_elements, 3))
+        listed = dict.fromkeys(("face", "first", "count", "doubtful"), of_elements)
+        self._lists = zeros(at(t.Lists, name), self.device, of_pairs, **listed, other=(self.worlds, sum(self._room)))
         self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
 
     def _array(self, values, dtype, kind=None) -> wp.array:
@@ -167,7 +183,7 @@ class PolygonalModule:
 
     def _make_shapes(self):
         """Faces of all shapes in play; Warp's trees for those that elements meet."""
-        s, p = self.types.Shapes(), self.precision
+        s, p = at(t.Shapes, self.precision.name)(), self.precision
         self._names = list(dict.fromkeys(name for order in self._order for name in order))
         shapes = [self.shapes[name] for name in self._names]
         met = {order[1] for order in self._order}
@@ -186,7 +202,8 @@ class PolygonalModule:
         return wp.Bvh(self._array(low, wp.vec3, np.float32), self._array(high, wp.vec3, np.float32))
 
     def _make_pairs(self, rows: Sequence[int]):
-        q, ends, order = self.types.Pairs(), self.types.Ends(), self._order
+        name, order = self.precision.name, self._order
+        q, bodies = at(t.Pairs, name)(), at(PairBodies, name)()
         motion_row = dict(zip(self.bodies, rows, strict=True))
         out_row = {name: k for k, name in enumerate(self.bodies)}
         firsts = [self.shapes[a] for a, _ in order]
@@ -195,10 +212,10 @@ class PolygonalModule:
             for pair, laws in zip(self.pairs, self._laws, strict=True)
         ])  # fmt: skip
         q.shape = self._indices([[self._names.index(n) for n in names] for names in order])
-        ends.row = self._indices([[motion_row.get(n, -1) for n in names] for names in order])
-        ends.out = self._indices([[out_row.get(n, -1) for n in names] for names in order])
-        ends.named = self._indices([names.index(pair.body) for names, pair in zip(order, self.pairs, strict=True)])
-        ends.both_move = self._indices([self.moves(pair) for pair in self.pairs])
+        bodies.row = self._indices([[motion_row.get(n, -1) for n in names] for names in order])
+        bodies.out = self._indices([[out_row.get(n, -1) for n in names] for names in order])
+        bodies.named = self._indices([names.index(pair.body) for names, pair in zip(order, self.pairs, strict=True)])
+        bodies.both_move = self._indices([self.moves(pair) for pair in self.pairs])
         q.linear = self._indices([self.depth_between(k) == LINEAR for k in range(len(self.pairs))])
         q.radius = self._reals([shape.radius for shape in firsts])
         q.reach = self._reals(self.reach)
@@ -210,10 +227,10 @@ class PolygonalModule:
         q.margin = self._reals([
             pair.margin or MARGIN * shape.edge for pair, shape in zip(self.pairs, firsts, strict=True)
         ])  # fmt: skip
-        ends.stick_speed = self._reals([
+        bodies.stick_speed = self._reals([
             max(layer.stick_speed for name in names for layer in self.shapes[name].layers) for names in order
         ])  # fmt: skip
-        ends.stiffest = self._reals(np.minimum(self._stiffest, np.finfo(self.precision.numpy).max))
+        bodies.stiffest = self._reals(np.minimum(self._stiffest, np.finfo(self.precision.numpy).max))
         q.first_contact = self._indices(np.cumsum([0] + [len(laws) for laws in self._laws])[:-1])
         q.layers = self._indices([len(self.shapes[b].layers) for _, b in order])
         q.contacts = contact_table(self.precision.name, [law for laws in self._laws for law in laws], self.device)
@@ -224,27 +241,9 @@ class PolygonalModule:
         self._first_element = np.cumsum([0, *faces])
         q.first_element = self._indices(self._first_element)
         q.first_candidate = self._indices(np.cumsum([0, *self._room]))
-        ends.step, q.lanes = self._step, self.lanes
-        q.ends = ends
+        bodies.step, q.lanes = self._step, self.lanes
+        q.bodies = bodies
         return q
-
-    def _zeros(self, count: int, *kinds) -> list[wp.array]:
-        return [wp.zeros((self.worlds, count), dtype=kind, device=self.device) for kind in kinds]
-
-    def _make_lists(self):
-        a, p, n = self.types.Lists(), self.precision, len(self.pairs)
-        a.counts = wp.zeros((self.worlds, n, t.COUNTS), dtype=wp.int32, device=self.device)
-        a.slack, a.gap, a.position, a.rotation = self._zeros(n, p.real, p.real, p.vec3, p.mat33)
-        a.face, a.first, a.count, a.doubtful = self._zeros(int(self._first_element[-1]), *[wp.int32] * 4)
-        (a.other,) = self._zeros(sum(self._room), wp.int32)
-        return a
-
-    def _make_elements(self):
-        a, p, n = self.types.Elements(), self.precision, int(self._first_element[-1])
-        a.area, a.load, a.normal, a.centre = self._zeros(n, p.real, p.real, p.vec3, p.vec3)
-        a.tangential, a.state, a.anchor = self._zeros(n, p.vec4, wp.int32, p.vec3)
-        a.over = wp.zeros((self.worlds, n, 3), dtype=wp.int32, device=self.device)
-        return a
 
     # ---- the step -------------------------------------------------------------------------------------
 
@@ -264,26 +263,26 @@ class PolygonalModule:
         return self._launches.recorded()
 
     def _launch_evaluate(self, launch) -> None:
-        """Poses at the end of the step, contact polygons, sums to the bodies."""
-        k, m = self.kernels, self.motion
+        """Poses at the end of the step, contact forces, wrenches on the bodies."""
+        k, m = self._kernels, self.motion
         by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
         moving = [m.position, m.rotation, m.velocity, m.spin]
-        q, places, lists, sums = self._pairs, self._places, self._lists, self._sums
-        launch(k.place_ahead, by_pair, [q.ends, places, sums, *moving])
-        launch(k.press, by_lane, [self._shapes, q, places, lists, self._elements, sums])
+        q, poses, lists, sums = self._pairs, self._poses, self._lists, self._sums
+        launch(k["poses_ahead"], by_pair, [q.bodies, *moving, poses, sums])
+        launch(k["press"], by_lane, [self._shapes, q, poses, lists, self._elements, sums])
         outputs = [self.out.wrench, self.out.implicit, self.out.status]
-        launch(k.gather, self.worlds, [q.ends, places, sums, *outputs])
+        launch(k["gather"], self.worlds, [q.bodies, poses, sums, *outputs])
 
     def _launch_commit(self, launch) -> None:
-        """Stick points go on with the motion at the end of the step; lists are made anew where a pair moved on."""
-        k, m = self.kernels, self.motion
+        """Stick points follow the motion at the end of the step; lists are made anew where a pair has moved on."""
+        k, m = self._kernels, self.motion
         by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
         moving = [m.position, m.rotation, m.velocity, m.spin]
-        q, places, lists, sums = self._pairs, self._places, self._lists, self._sums
-        launch(k.place_now, by_pair, [q.ends, places, sums, *moving])
-        launch(k.stick, by_lane, [self._shapes, q, places, lists, self._elements])
-        launch(k.check_lists, by_pair, [q, places, lists, sums])
-        launch(k.search, by_lane, [self._shapes, q, lists])
+        q, poses, lists, sums = self._pairs, self._poses, self._lists, self._sums
+        launch(k["poses_now"], by_pair, [q.bodies, *moving, poses, sums])
+        launch(k["stick"], by_lane, [self._shapes, q, poses, lists, self._elements])
+        launch(k["check_lists"], by_pair, [q, poses, lists, sums])
+        launch(k["search"], by_lane, [self._shapes, q, lists])
 
     # ---- state, channels ------------------------------------------------------------------------------
 
@@ -297,17 +296,7 @@ class PolygonalModule:
         ), fatal  # fmt: skip
 
     def state(self) -> dict[str, wp.array]:
-        lists, e, sums = self._lists, self._elements, self._sums
-        return {
-            "counts": lists.counts, "slack": lists.slack, "gap": lists.gap,
-            "position": lists.position, "rotation": lists.rotation,
-            "face": lists.face, "first": lists.first, "count": lists.count, "other": lists.other,
-            "doubtful": lists.doubtful, "over": e.over,
-            "area": e.area, "load": e.load, "normal": e.normal, "centre": e.centre, "tangential": e.tangential,
-            "state": e.state, "anchor": e.anchor, "flags": sums.flags, "said": sums.said,
-            "twist": self._places.twist, "named_wrench": sums.named_wrench, "named_block": sums.named_block,
-            "effective": sums.effective, "depth": sums.depth, "contact_area": sums.area, "polygons": sums.polygons,
-        }  # fmt: skip
+        return arrays(lists=self._lists, elements=self._elements, sums=self._sums, poses=self._poses)
 
     def reset(self, worlds: Sequence[int]) -> None:
         chosen = list(worlds)
@@ -318,22 +307,23 @@ class PolygonalModule:
 
     def tests(self) -> np.ndarray:
         """(world, pair) faces looked at, one against one, by the last search."""
-        return self._lists.counts.numpy()[..., t.TESTS]
+        return self._lists.state.numpy()["tests"]
 
     def searches(self) -> np.ndarray:
         """(world, pair) lists of candidates made since the last reset."""
-        return self._lists.counts.numpy()[..., t.SEARCHES]
+        return self._lists.state.numpy()["searches"]
 
     def patch(self, world: int = 0) -> np.ndarray:
         """(element, 8) elements in contact, world axes: centre [m], normal out of the surface met, pressure [Pa],
         area [m^2]."""
-        e, counts = self._elements, self._lists.counts.numpy()[world]
-        rotation, position = (a.numpy()[world] for a in (self._places.world_rotation, self._places.world_position))
+        e, quiet = self._elements, self._lists.state.numpy()["quiet"][world]
+        listed = self._lists.elements.numpy()[world]
+        rotation, position = (a.numpy()[world] for a in (self._poses.world_rotation, self._poses.world_position))
         area, load = e.area.numpy()[world], e.load.numpy()[world]
         centre, normal = e.centre.numpy()[world], e.normal.numpy()[world]
         parts = []
         for k, first in enumerate(self._first_element[:-1]):
-            slots = np.arange(first, first + (0 if counts[k, t.QUIET] else counts[k, t.ELEMENTS]))
+            slots = np.arange(first, first + (0 if quiet[k] else listed[k]))
             slots = slots[load[slots] > 0]
             parts.append(np.column_stack([
                 centre[slots] @ rotation[k].T + position[k], normal[slots] @ rotation[k].T,

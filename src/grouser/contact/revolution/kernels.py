@@ -1,129 +1,128 @@
 """Kernels of contact between bodies of revolution: elements of one surface mapped to the section of the other.
 
-One thread a world does all of a step on a CPU; on a GPU lanes share a pair, with the same functions.
+On a CPU one thread does a whole step of a world. On a GPU lanes share a pair, with the same functions.
 """
 
-from functools import cache
-from types import SimpleNamespace
+from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.pairs import pair_stages
-from grouser.contact.revolution import types as t
-from grouser.contact.revolution.placing import placing_stages
-from grouser.contact.revolution.pressing import pressing_stages
-from grouser.contact.revolution.searching import searching_stages
-from grouser.contact.revolution.section import section_stages
+from grouser.contact.pairs import PairSums, RelativePoses, sum_onto_bodies
+from grouser.contact.revolution.contact_force import press, stick
+from grouser.contact.revolution.neighbour_search import search
+from grouser.contact.revolution.relative_pose import pose_ahead, pose_now
+from grouser.contact.revolution.section import update_section
+from grouser.contact.revolution.types import Elements, Lists, Pairs, Rounds, Sections
+from grouser.device import array2d, module
+from grouser.precision import mat66, quat, vec3, vec6
+
+fused = module("grouser.contact.revolution.kernels")
+lanes = module("grouser.contact.revolution.kernels.lanes")  # a CPU need not compile them
+
+# ---- one thread a world ---------------------------------------------------------------------------------
 
 
-def _module(name: str):
-    module = wp.get_module(name)
-    module.options["enable_backward"] = False
-    return module
+@wp.kernel(module=fused)
+def update_world(s: Sections):
+    world = wp.tid()
+    for surface in range(s.sign.shape[0]):
+        update_section(s, world, surface)
 
 
-@cache
-def revolution_kernels(name: str) -> SimpleNamespace:
-    placing, pressing = placing_stages(name), pressing_stages(name)
-    shape_up, search = section_stages(name).shape_up, searching_stages(name).search
-    place_ahead, place_now = placing.place_ahead, placing.place_now
-    press, stick = pressing.press, pressing.stick
-    shared = pair_stages(name)
-    gather, poses, turns = shared.gather, shared.poses, shared.turns
-    wrenches, blocks, statuses = shared.wrenches, shared.blocks, shared.statuses
-    ty = t.revolution_types(name)
-    Sections, Rounds, Pairs, Places = ty.Sections, ty.Rounds, ty.Pairs, ty.Places
-    Lists, Elements, Sums = ty.Lists, ty.Elements, ty.Sums
-    module = _module(f"grouser.contact.revolution.{name}")
-    lanes_module = _module(f"grouser.contact.revolution.lanes.{name}")  # what runs on a CPU compiles without it
+@wp.kernel(module=fused)
+def evaluate_world(
+    s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements, sums: PairSums,
+    position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
+    wrench_out: array2d[vec6], implicit_out: array2d[mat66], status_out: array2d[int],
+):  # fmt: skip
+    world = wp.tid()
+    for surface in range(s.sign.shape[0]):
+        update_section(s, world, surface)
+    for pair in range(pairs.bodies.named.shape[0]):
+        pose_ahead(s, rounds, pairs, poses, lists, e, sums, world, pair, position, rotation, velocity, angular_velocity)
+        search(s, rounds, pairs, poses, lists, world, pair, 0)
+        press(s, rounds, pairs, poses, lists, e, sums, world, pair, 0)
+    sum_onto_bodies(pairs.bodies, poses, sums, world, wrench_out, implicit_out, status_out)
 
-    # ---- one thread a world ---------------------------------------------------------------------------
 
-    @wp.kernel(module=module)
-    def shape_up_world(s: Sections):
-        world = wp.tid()
-        for surface in range(s.sign.shape[0]):
-            shape_up(s, world, surface)
+@wp.kernel(module=fused)
+def commit_world(
+    s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, e: Elements, sums: PairSums,
+    position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
+):  # fmt: skip
+    world = wp.tid()
+    for pair in range(pairs.bodies.named.shape[0]):
+        pose_now(rounds, pairs, poses, sums, world, pair, position, rotation, velocity, angular_velocity)
+        stick(s, rounds, pairs, poses, e, world, pair, 0)
+    e.tick[world] = e.tick[world] + 1
 
-    @wp.kernel(module=module)
-    def evaluate_world(
-        s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums,
-        position: poses, rotation: turns, velocity: poses, spinning: poses,
-        wrench_out: wrenches, implicit_out: blocks, status_out: statuses,
-    ):  # fmt: skip
-        world = wp.tid()
-        for surface in range(s.sign.shape[0]):
-            shape_up(s, world, surface)
-        for pair in range(pairs.ends.named.shape[0]):
-            place_ahead(s, rounds, pairs, places, lists, e, sums, world, pair, position, rotation, velocity, spinning)
-            search(s, rounds, pairs, places, lists, world, pair, 0)
-            press(s, rounds, pairs, places, lists, e, sums, world, pair, 0)
-        gather(pairs.ends, places, sums, world, wrench_out, implicit_out, status_out)
 
-    @wp.kernel(module=module)
-    def commit_world(
-        s: Sections, rounds: Rounds, pairs: Pairs, places: Places, e: Elements, sums: Sums,
-        position: poses, rotation: turns, velocity: poses, spinning: poses,
-    ):  # fmt: skip
-        world = wp.tid()
-        for pair in range(pairs.ends.named.shape[0]):
-            place_now(rounds, pairs, places, sums, world, pair, position, rotation, velocity, spinning)
-            stick(s, rounds, pairs, places, e, world, pair, 0)
-        e.tick[world] = e.tick[world] + 1
+# ---- lanes of a pair, for a GPU -------------------------------------------------------------------------
 
-    # ---- lanes of a pair, for a GPU -------------------------------------------------------------------
 
-    @wp.kernel(module=lanes_module)
-    def shape_up_surfaces(s: Sections):
-        world, surface = wp.tid()
-        shape_up(s, world, surface)
+@wp.kernel(module=lanes)
+def update_surfaces(s: Sections):
+    world, surface = wp.tid()
+    update_section(s, world, surface)
 
-    @wp.kernel(module=lanes_module)
-    def place_pairs_ahead(
-        s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums,
-        position: poses, rotation: turns, velocity: poses, spinning: poses,
-    ):  # fmt: skip
-        world, pair = wp.tid()
-        place_ahead(s, rounds, pairs, places, lists, e, sums, world, pair, position, rotation, velocity, spinning)
 
-    @wp.kernel(module=lanes_module)
-    def search_lanes(s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists):
-        world, pair, lane = wp.tid()
-        search(s, rounds, pairs, places, lists, world, pair, lane)
+@wp.kernel(module=lanes)
+def poses_ahead(
+    s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements, sums: PairSums,
+    position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
+):  # fmt: skip
+    world, pair = wp.tid()
+    pose_ahead(s, rounds, pairs, poses, lists, e, sums, world, pair, position, rotation, velocity, angular_velocity)
 
-    @wp.kernel(module=lanes_module)
-    def press_lanes(s: Sections, rounds: Rounds, pairs: Pairs, places: Places, lists: Lists, e: Elements, sums: Sums):
-        world, pair, lane = wp.tid()
-        press(s, rounds, pairs, places, lists, e, sums, world, pair, lane)
 
-    @wp.kernel(module=lanes_module)
-    def gather_worlds(
-        pairs: Pairs, places: Places, sums: Sums, wrench_out: wrenches, implicit_out: blocks, status_out: statuses
-    ):
-        gather(pairs.ends, places, sums, wp.tid(), wrench_out, implicit_out, status_out)
+@wp.kernel(module=lanes)
+def search_lanes(s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, lists: Lists):
+    world, pair, lane = wp.tid()
+    search(s, rounds, pairs, poses, lists, world, pair, lane)
 
-    @wp.kernel(module=lanes_module)
-    def place_pairs_now(
-        rounds: Rounds, pairs: Pairs, places: Places, sums: Sums,
-        position: poses, rotation: turns, velocity: poses, spinning: poses,
-    ):  # fmt: skip
-        world, pair = wp.tid()
-        place_now(rounds, pairs, places, sums, world, pair, position, rotation, velocity, spinning)
 
-    @wp.kernel(module=lanes_module)
-    def stick_lanes(s: Sections, rounds: Rounds, pairs: Pairs, places: Places, e: Elements):
-        world, pair, lane = wp.tid()
-        stick(s, rounds, pairs, places, e, world, pair, lane)
+@wp.kernel(module=lanes)
+def press_lanes(
+    s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements, sums: PairSums
+):
+    world, pair, lane = wp.tid()
+    press(s, rounds, pairs, poses, lists, e, sums, world, pair, lane)
 
-    @wp.kernel(module=lanes_module)
-    def count_steps(e: Elements):
-        world = wp.tid()
-        e.tick[world] = e.tick[world] + 1
 
-    return SimpleNamespace(
-        module=module, lanes_module=lanes_module, types=ty, shape_up_world=shape_up_world,
-        evaluate_world=evaluate_world, commit_world=commit_world,
-        shape_up_surfaces=shape_up_surfaces, place_pairs_ahead=place_pairs_ahead, search_lanes=search_lanes,
-        press_lanes=press_lanes, gather_worlds=gather_worlds, place_pairs_now=place_pairs_now,
-        stick_lanes=stick_lanes, count_steps=count_steps,
-    )  # fmt: skip
+@wp.kernel(module=lanes)
+def gather_worlds(
+    pairs: Pairs,
+    poses: RelativePoses,
+    sums: PairSums,
+    wrench_out: array2d[vec6],
+    implicit_out: array2d[mat66],
+    status_out: array2d[int],
+):
+    sum_onto_bodies(pairs.bodies, poses, sums, wp.tid(), wrench_out, implicit_out, status_out)
+
+
+@wp.kernel(module=lanes)
+def poses_now(
+    rounds: Rounds, pairs: Pairs, poses: RelativePoses, sums: PairSums,
+    position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
+):  # fmt: skip
+    world, pair = wp.tid()
+    pose_now(rounds, pairs, poses, sums, world, pair, position, rotation, velocity, angular_velocity)
+
+
+@wp.kernel(module=lanes)
+def stick_lanes(s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, e: Elements):
+    world, pair, lane = wp.tid()
+    stick(s, rounds, pairs, poses, e, world, pair, lane)
+
+
+@wp.kernel(module=lanes)
+def count_steps(e: Elements):
+    world = wp.tid()
+    e.tick[world] = e.tick[world] + 1
+
+
+ON_CPU = (update_world, evaluate_world, commit_world)
+ON_GPU = (
+    update_surfaces, poses_ahead, search_lanes, press_lanes, gather_worlds, poses_now, stick_lanes, count_steps
+)  # fmt: skip

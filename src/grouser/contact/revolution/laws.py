@@ -2,104 +2,108 @@
 
 A point in space lies as far from a surface of revolution as its image (r, z) from the section: the nearest point is in
 the same half plane through the axis. So the gap found in the plane is normal to the surface, and no slope has to be
-taken out of it (000_03880735ba32ca08.txt compares radii). The image of a ball lies in a disk of the same radius,
+taken out of it (Krenn and Hirzinger 2009 compare radii). The image of a ball lies in a disk of the same radius,
 which is what the tests of whole patches rest on.
 """
 
-from typing import Any
+from __future__ import annotations
 
 import warp as wp
+
+from grouser.contact.revolution.types import Box
+from grouser.precision import real, vec2, vec3
 
 PASSAGE = 0.25  # of the spread of an element's depth: over which it passes from the border to the inside
 
 
 @wp.func
-def box_gap2(p: Any, box: Any):
-    """Square of the distance [m^2] of a point from a box in the plane: least r, z, greatest r, z."""
-    zero = p[0] - p[0]
-    x = wp.max(wp.max(box[0] - p[0], p[0] - box[2]), zero)
-    y = wp.max(wp.max(box[1] - p[1], p[1] - box[3]), zero)
+def box_gap2(p: vec2, box: Box):
+    """Square of the distance [m^2] of a point from a box in the plane."""
+    zero = real(0.0)
+    x = wp.max(wp.max(box.low[0] - p[0], p[0] - box.high[0]), zero)
+    y = wp.max(wp.max(box.low[1] - p[1], p[1] - box.high[1]), zero)
     return x * x + y * y
 
 
 @wp.func
-def boxes_gap(a: Any, b: Any):
-    """At least this far [m] are two boxes apart; below 0 where they overlap."""
-    return wp.max(wp.max(a[0] - b[2], b[0] - a[2]), wp.max(a[1] - b[3], b[1] - a[3]))
+def boxes_gap(a: Box, b: Box):
+    """Lower bound [m] of the distance between two boxes; below 0 where they overlap."""
+    return wp.max(
+        wp.max(a.low[0] - b.high[0], b.low[0] - a.high[0]), wp.max(a.low[1] - b.high[1], b.low[1] - a.high[1])
+    )
 
 
 @wp.func
-def outward(along: Any, sign: Any):
-    """Normal (r, z) of a line of the section: right of its way where sign is 1, left where it is -1."""
-    return type(along)(sign * along[1], -sign * along[0])
+def outward(along: vec2, sign: real):
+    """Normal (r, z) of a line of the section: right of its direction where sign is 1, left where it is -1."""
+    return vec2(sign * along[1], -sign * along[0])
 
 
 @wp.func
-def blend(a: Any, b: Any, t: Any):
-    """Direction between two, of length 1."""
+def blend(a: vec2, b: vec2, t: real):
+    """Direction between a (t = 0) and b (t = 1), of length 1."""
     return wp.normalize(a + t * (b - a))
 
 
 @wp.func
-def mirrored(n: Any, about: Any):
+def mirrored(n: vec2, about: vec2):
     """Normal at one end of an arc from that at the other end and that of its chord."""
     return (wp.dot(n, about) + wp.dot(n, about)) * about - n
 
 
 @wp.func
-def rise(n: Any, along: Any, straight: Any):
+def rise(n: vec2, along: vec2, straight: vec2):
     """Slope of a curve against its chord where its normal is n; the chord has the normal `straight`."""
     return -wp.dot(n, along) / wp.dot(n, straight)
 
 
 @wp.func
-def bulge(tilt: Any, t: Any):
+def bulge(tilt: vec2, t: real):
     """Height [m] of the curve over its chord at the share t: cubic with the slopes tilt / length at both ends."""
-    one = t - t + type(t)(1.0)
+    one = real(1.0)
     return t * (one - t) * (tilt[0] * (one - t) - tilt[1] * t)
 
 
 @wp.func
-def ring_box(at: Any, axis: Any, box: Any):
+def ring_box(at: vec3, axis: vec3, box: Box):
     """Where a band of one body, r and z within a box, can lie in the half plane of the other: a box.
 
     `at` is its origin and `axis` its axis in the other's axes. A point is at + z axis + r e with e normal to the axis:
     e has an axial part of at most sin(tilt) and a radial part of at least cos(tilt).
     """
-    zero = box[0] - box[0]
-    one = zero + type(zero)(1.0)
+    zero = real(0.0)
+    one = real(1.0)
     tilt = wp.sqrt(wp.max(one - axis[2] * axis[2], zero))
-    near = at + box[1] * axis
-    far = at + box[3] * axis
+    near = at + box.low[1] * axis
+    far = at + box.high[1] * axis
     off = wp.max(wp.sqrt(near[0] * near[0] + near[1] * near[1]), wp.sqrt(far[0] * far[0] + far[1] * far[1]))
-    least = wp.max(box[0] * wp.abs(axis[2]) - off, off - tilt * (box[3] - box[1]) - box[2])
-    return type(box)(
-        wp.max(least, zero),
-        wp.min(near[2], far[2]) - box[2] * tilt,
-        off + box[2],
-        wp.max(near[2], far[2]) + box[2] * tilt,
+    wide = box.high[0]
+    least = wp.max(box.low[0] * wp.abs(axis[2]) - off, off - tilt * (box.high[1] - box.low[1]) - wide)
+    return Box(
+        vec2(wp.max(least, zero), wp.min(near[2], far[2]) - wide * tilt),
+        vec2(off + wide, wp.max(near[2], far[2]) + wide * tilt),
     )
 
 
 @wp.func
-def inner_share(depth: Any, spread: Any):
-    """How far an element counts as inside: 0 where its border may cut it, 1 where it lies deep, straight between.
+def inner_share(depth: real, spread: real):
+    """How far an element counts as inside: 0 where the border may cut it, 1 where it lies deep, linear in between.
 
     `spread` [m] is how much less the depth may be at its rim than in its middle. Passing over by degrees keeps the
     force free of jumps when an element is no longer refined.
     """
-    zero = depth - depth
-    one = zero + type(depth)(1.0)
+    zero = real(0.0)
+    one = real(1.0)
     if spread <= zero:
         return wp.where(depth > zero, one, zero)
-    return wp.clamp((depth / spread - one) / type(depth)(PASSAGE), zero, one)
+    return wp.clamp((depth / spread - one) / real(PASSAGE), zero, one)
 
 
 @wp.func
-def climb(slope: Any, curvature: Any, half_side: Any):
-    """Most that g x - k x^2 / 2 comes to between -l and l [m]."""
-    zero = slope - slope
+def climb(slope: real, curvature: real, half_side: real):
+    """Greatest value of g x - k x^2 / 2 between -l and l [m]."""
+    zero = real(0.0)
     x = half_side
     if curvature * half_side > wp.abs(slope):
         x = wp.abs(slope) / curvature
-    return wp.max(wp.abs(slope) * x - type(slope)(0.5) * curvature * x * x, zero)
+    return wp.max(wp.abs(slope) * x - real(0.5) * curvature * x * x, zero)

@@ -1,14 +1,17 @@
-"""Elements of one surface mapped into the (radial, axial) plane of the other: what can touch, and how deep it lies."""
+"""Elements of one surface mapped into the (radial, axial) plane of the other: which can touch, how deep they are."""
+
+from __future__ import annotations
 
 import math
-from functools import cache
-from types import SimpleNamespace
 
 import warp as wp
 
 from grouser.contact import clipping
-from grouser.contact.revolution import laws
-from grouser.contact.revolution.section import section_stages
+from grouser.contact.pairs import RelativePoses
+from grouser.contact.revolution import laws, section
+from grouser.contact.revolution.types import Box, Cut, Frame, Line, Near, Pairs, Part, Rounds, Sections
+from grouser.device import array2d
+from grouser.precision import area_slack, real, vec2, vec3, vec4
 from grouser.terrain.ground import natural
 
 TURN = 2 * math.pi
@@ -16,351 +19,347 @@ MARGIN = 1.5  # on the curvature of an element's depth, which is taken from its 
 WIDER = 1.000001  # round-off of a bound
 
 
-@cache
-def mapping_stages(name: str) -> SimpleNamespace:
-    stages = section_stages(name)
-    ty, nearest, below = stages.types, stages.nearest, stages.below
-    window, nearest_of, roughness = stages.window, stages.nearest_of, stages.roughness
-    lines_of, boxes_of = stages.lines_of, stages.boxes_of
-    p = ty.precision
-    real, vec2, vec3, vec4 = p.real, p.vec2, p.vec3, p.vec4
-    Sections, Rounds, Pairs, Places = ty.Sections, ty.Rounds, ty.Pairs, ty.Places
-    Frame, Line, Near, Part = ty.Frame, ty.Line, ty.Near, ty.Part
-    polygon = ty.polygon
-    sliver = wp.constant(real(p.slack * p.slack))  # of an element's area: less is round-off
+@wp.func
+def frame_of(s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, world: int, pair: int):
+    """Pose and motion of the first surface of a pair, and how far contact is searched."""
+    F = Frame()
+    R = poses.rotation[world, pair]
+    F.at = poses.position[world, pair]
+    F.Rx = vec3(R[0, 0], R[1, 0], R[2, 0])
+    F.Ry = vec3(R[0, 1], R[1, 1], R[2, 1])
+    F.Rz = vec3(R[0, 2], R[1, 2], R[2, 2])
+    F.velocity = poses.velocity[world, pair]
+    F.angular_velocity = poses.angular_velocity[world, pair]
+    F.centre = poses.centre[world, pair]
+    F.one = pairs.surface[pair, 0]
+    F.two = pairs.surface[pair, 1]
+    F.first_contact = pairs.first_contact[pair]
+    F.layers = pairs.layers[pair]
+    F.step_angle = real(TURN) / real(rounds.sectors[F.one])
+    F.reach = pairs.reach[pair]
+    F.slack = s.height[world, F.one] + s.height[world, F.two]
+    if pairs.bodies.both_move[pair] == 0:
+        F.ahead = pairs.bodies.step[0]
+        F.slack += F.ahead * (wp.length(F.velocity) + pairs.radius[pair] * wp.length(F.angular_velocity))
+    return F
 
-    @wp.func
-    def frame(s: Sections, rounds: Rounds, pairs: Pairs, places: Places, world: int, pair: int):
-        """Where the first surface stands, and how far contact is looked for."""
-        F = Frame()
-        R = places.rotation[world, pair]
-        F.at = places.position[world, pair]
-        F.Rx = vec3(R[0, 0], R[1, 0], R[2, 0])
-        F.Ry = vec3(R[0, 1], R[1, 1], R[2, 1])
-        F.Rz = vec3(R[0, 2], R[1, 2], R[2, 2])
-        F.velocity = places.velocity[world, pair]
-        F.spin = places.spin[world, pair]
-        F.centre = places.centre[world, pair]
-        F.one = pairs.surface[pair, 0]
-        F.two = pairs.surface[pair, 1]
-        F.first_contact = pairs.first_contact[pair]
-        F.layers = pairs.layers[pair]
-        F.step_angle = real(TURN) / real(rounds.sectors[F.one])
-        F.reach = pairs.reach[pair]
-        F.slack = s.height[world, F.one] + s.height[world, F.two]
-        if pairs.ends.both_move[pair] == 0:
-            F.ahead = pairs.ends.step[0]
-            F.slack += F.ahead * (wp.length(F.velocity) + pairs.radius[pair] * wp.length(F.spin))
-        return F
 
-    @wp.func
-    def in_plane(x: vec3):
-        """A point in the half plane (r, z)."""
-        return vec2(wp.sqrt(x[0] * x[0] + x[1] * x[1]), x[2])
+@wp.func
+def in_plane(x: vec3):
+    """A point in the half plane (r, z)."""
+    return vec2(wp.sqrt(x[0] * x[0] + x[1] * x[1]), x[2])
 
-    @wp.func
-    def radial(x: vec3, r: real):
-        """Direction from the axis to the point x of radius r."""
-        if r > real(0.0):
-            w = real(1.0) / r
-            return vec3(w * x[0], w * x[1], real(0.0))
-        return vec3(real(1.0), real(0.0), real(0.0))
 
-    @wp.func
-    def in_space(m: vec2, e: vec3):
-        """A direction (r, z) where e points from the axis."""
-        return vec3(m[0] * e[0], m[0] * e[1], m[1])
+@wp.func
+def radial(x: vec3, r: real):
+    """Direction from the axis to the point x of radius r."""
+    if r > real(0.0):
+        w = real(1.0) / r
+        return vec3(w * x[0], w * x[1], real(0.0))
+    return vec3(real(1.0), real(0.0), real(0.0))
 
-    @wp.func
-    def ring_is_near(boxes: boxes_of, world: int, block: int, first_block: int, last_block: int, F: Frame):
-        """Whether a block of lines, turned round its axis, can come near the other section."""
-        ring = laws.ring_box(F.at, F.Rz, boxes[world, block])
-        grow = F.reach + F.slack
-        for b in range(first_block, last_block):
-            if laws.boxes_gap(ring, boxes[world, natural(b)]) <= grow:
-                return True
+
+@wp.func
+def in_space(m: vec2, e: vec3):
+    """A direction (r, z) where e points from the axis."""
+    return vec3(m[0] * e[0], m[0] * e[1], m[1])
+
+
+@wp.func
+def ring_is_near(boxes: array2d[Box], world: int, block: int, first_block: int, last_block: int, F: Frame):
+    """Whether a block of lines, turned round its axis, can come near the other section."""
+    ring = laws.ring_box(F.at, F.Rz, boxes[world, block])
+    grow = F.reach + F.slack
+    for b in range(first_block, last_block):
+        if laws.boxes_gap(ring, boxes[world, natural(b)]) <= grow:
+            return True
+    return False
+
+
+@wp.func
+def patch_is_near(
+    lines: array2d[Line], boxes: array2d[Box], world: int, first: int, last: int, first_block: int, block: int, a: vec2,
+    sectors: real, F: Frame,
+):  # fmt: skip
+    """Whether sectors of a block of lines can touch the other section: by the ball round them.
+
+    a: cos and sin of the angle they are within `sectors` of.
+    """
+    half = real(0.5)
+    box = boxes[world, natural(block)]
+    r = half * (box.low[0] + box.high[0])
+    z = half * (box.low[1] + box.high[1])
+    q = in_plane(F.at + z * F.Rz + r * (a[0] * F.Rx + a[1] * F.Ry))
+    wide = box.high[0] * F.step_angle * sectors
+    tall = half * (box.high[1] - box.low[1])
+    deep = half * (box.high[0] - box.low[0])
+    size = wp.sqrt(tall * tall + deep * deep + wide * wide) + F.slack
+    line, along, gap2 = section.nearest(lines, boxes, world, first, last, first_block, q, size + F.reach)
+    if line < 0:
         return False
+    depth, m, past = section.depth_below(lines, world, q, line, along)
+    return depth >= -size and past <= size
 
-    @wp.func
-    def patch_is_near(
-        lines: lines_of, boxes: boxes_of, world: int, first: int, last: int, first_block: int, block: int, a: vec2,
-        sectors: real, F: Frame,
-    ):  # fmt: skip
-        """Whether sectors of a block of lines can touch the other section: by the ball round them.
 
-        a: cos and sin of the angle they are within `sectors` of.
-        """
-        half = real(0.5)
-        box = boxes[world, natural(block)]
-        r = half * (box[0] + box[2])
-        z = half * (box[1] + box[3])
-        q = in_plane(F.at + z * F.Rz + r * (a[0] * F.Rx + a[1] * F.Ry))
-        wide = box[2] * F.step_angle * sectors
-        tall = half * (box[3] - box[1])
-        deep = half * (box[2] - box[0])
-        size = wp.sqrt(tall * tall + deep * deep + wide * wide) + F.slack
-        line, along, gap2 = nearest(lines, boxes, world, first, last, first_block, q, size + F.reach)
-        if line < 0:
-            return False
-        depth, m, past = below(lines, world, q, line, along)
-        return depth >= -size and past <= size
+@wp.func
+def middle_of(line: Line, step_angle: real):
+    """Middle (r, z) of the elements on a line, half their length and half their greatest width."""
+    half = real(0.5)
+    middle = line.point + half * line.chord + laws.bulge(line.tilt, half) * line.normal
+    w = half * step_angle * (middle[0] + half * wp.abs(line.chord[0]))
+    return middle, half * line.length, w
 
-    @wp.func
-    def middle_of(line: Line, step_angle: real):
-        """Middle (r, z) of the elements on a line, half their length and half their greatest width."""
-        half = real(0.5)
-        middle = line.point + half * line.way + laws.bulge(line.tilt, half) * line.normal
-        w = half * step_angle * (middle[0] + half * wp.abs(line.way[0]))
-        return middle, half * line.length, w
 
-    @wp.func
-    def search_element(
-        lines: lines_of, boxes: boxes_of, world: int, first: int, last: int, first_block: int, F: Frame, line: Line,
-        e_r: vec3, e_p: vec3,
-    ):  # fmt: skip
-        """Whether an element can come to touch within the slack, and which lines its points can then be nearest to."""
-        near = Near()
-        middle, l, w = middle_of(line, F.step_angle)
-        size = wp.sqrt(l * l + w * w) + F.slack
-        q = in_plane(F.at + middle[1] * F.Rz + middle[0] * e_r)
-        k, along, gap2 = nearest(lines, boxes, world, first, last, first_block, q, size + F.reach)
-        if k < 0:
-            return near
-        depth, m2, past = below(lines, world, q, k, along)
-        if depth < -size or past > size:
-            return near
-        bound = real(WIDER) * (wp.sqrt(gap2) + real(2.0) * size)
-        low, high = window(lines, boxes, world, first, last, first_block, q, bound)
-        near.first = low
-        near.last = high
-        near, part = map_middle(lines, world, F, line, near, e_r, e_p)
+@wp.func
+def search_element(
+    lines: array2d[Line], boxes: array2d[Box], world: int, first: int, last: int, first_block: int, F: Frame,
+    line: Line, e_r: vec3, e_p: vec3,
+):  # fmt: skip
+    """Whether an element can come to touch within the slack, and which lines its points can then be nearest to."""
+    near = Near()
+    middle, l, w = middle_of(line, F.step_angle)
+    size = wp.sqrt(l * l + w * w) + F.slack
+    q = in_plane(F.at + middle[1] * F.Rz + middle[0] * e_r)
+    k, along, gap2 = section.nearest(lines, boxes, world, first, last, first_block, q, size + F.reach)
+    if k < 0:
         return near
+    depth, m2, past = section.depth_below(lines, world, q, k, along)
+    if depth < -size or past > size:
+        return near
+    bound = real(WIDER) * (wp.sqrt(gap2) + real(2.0) * size)
+    low, high = section.window(lines, boxes, world, first, last, first_block, q, bound)
+    near.first = low
+    near.last = high
+    near, part = map_middle(lines, world, F, line, near, e_r, e_p)
+    return near
 
-    @wp.func
-    def speeds(lines: lines_of, world: int, k: int, x: real, e: vec3):
-        """Velocity [m/s] at which the other section's shape itself moves, x along its line k."""
-        share = wp.clamp(x / lines[world, k].length, real(0.0), real(1.0))
-        return in_space(lines[world, k].speed + share * lines[world, k].more_speed, e)
 
-    @wp.func
-    def map_middle(lines: lines_of, world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3):
-        """Whether an element touches and how far it lies inside; all of it as one part, for one that does.
+@wp.func
+def surface_velocity(lines: array2d[Line], world: int, k: int, x: real, e: vec3):
+    """Velocity [m/s] at which the other section's shape itself moves, x along its line k."""
+    share = wp.clamp(x / lines[world, k].length, real(0.0), real(1.0))
+    return in_space(lines[world, k].speed + share * lines[world, k].more_speed, e)
 
-        Its depth is d + g x - k x^2 / 2 in both directions, k being the curvature of the gap (of one surface against
-        the other): on average d - k l^2 / 6, with the centre of pressure g l^2 / (3 d) off the middle. Near corners and
-        edges of the section, and where it curves more beside the nearest line, less of this is trusted.
-        """
-        part = Part()
-        zero = real(0.0)
-        half = real(0.5)
-        middle, l, w = middle_of(line, F.step_angle)
-        size = wp.sqrt(l * l + w * w)
-        x = F.at + middle[1] * F.Rz + middle[0] * e_r
-        q = in_plane(x)
-        k, along, gap2 = nearest_of(lines, world, near.first, near.last, q)
-        depth, m2, past = below(lines, world, q, k, along)
-        near.touches = 0
-        near.deep = zero
-        near.gap = wp.max(-depth, past) - size
-        if near.gap > F.slack:
-            return near, part
-        e = radial(x, q[0])
-        m = in_space(m2, e)
-        n = line.normal
-        if line.bend != zero:
-            n = laws.blend(line.start, line.end, half)
-        u = line.sign * (n[0] * F.Rz - n[1] * e_r)
-        gx = -wp.dot(u, m)
-        gy = -wp.dot(e_p, m)
-        grow = line.speed + half * line.more_speed
-        part.drift = speeds(lines, world, k, along, e)
-        part.velocity = F.velocity + wp.cross(F.spin, x - F.at) + grow[0] * e_r + grow[1] * F.Rz - part.drift
-        bound = depth  # that decides on what is in contact: now, where the two part
-        if F.ahead > zero:
-            bound += F.ahead * wp.max(wp.dot(part.velocity, m), zero)
-        rough = zero  # curvature of the section near the element, beyond that of the nearest line
-        corner = zero
-        if near.last > near.first:
-            most, corner = roughness(lines, world, near.first, near.last, q, wp.sqrt(gap2) + real(2.0) * size, size)
-            rough = wp.max(most - wp.abs(lines[world, k].bend), zero)
-        across = vec3(-e[1], e[0], zero)
-        round_axis = m2[0] / wp.max(q[0], size)  # of the surface through x that is parallel to the other
-        tall = lines[world, k].bend
-        tall = tall / wp.max(real(1.0) - tall * depth, half)
-        own = n[0] / wp.max(middle[0], w)
-        curl = size * wp.max(wp.max(wp.abs(line.bend), wp.abs(own)), wp.max(wp.abs(round_axis), wp.abs(tall) + rough))
-        corner = wp.max(corner, wp.clamp(real(2.0) * curl - real(1.0), zero, real(1.0)))  # too large for curvature
-        c_u = wp.dot(u, across)
-        c_p = wp.dot(e_p, across)
-        k_s = line.bend + tall + (round_axis - tall) * c_u * c_u
-        k_p = own + tall + (round_axis - tall) * c_p * c_p
-        k_sp = (round_axis - tall) * c_u * c_p
-        spread = half * (wp.abs(k_s) * l * l + wp.abs(k_p) * w * w + rough * size * size) + wp.abs(k_sp) * l * w
-        spread = real(MARGIN) * spread + l * wp.abs(gx) + w * wp.abs(gy)
-        near.gap = wp.max(near.gap, -bound - (spread + corner * wp.max(size - spread, zero)))
-        if near.gap > F.slack:
-            return near, part
-        near.touches = 1
-        near.deep = wp.min(laws.inner_share(bound, spread), real(1.0) - corner)
-        near.deep = wp.min(near.deep, wp.clamp(-past / size - real(1.0), zero, real(1.0)))
-        if near.deep > zero:
-            third = real(1.0) / real(3.0)
-            w = half * F.step_angle * middle[0]
-            part.peak = depth + laws.climb(gx, k_s, l) + laws.climb(gy, k_p, w)
-            x0 = third * half * l * line.way[0] / middle[0]  # centroid of the trapezium
-            depth += gx * x0 - half * third * (k_s * l * l + k_p * w * w)
-            part.facing = -(n[0] * wp.dot(e_r, m) + n[1] * wp.dot(F.Rz, m))
-            part.area = real(4.0) * l * w
-            part.depth = depth
-            off = third / depth
-            part.point = x + (x0 + off * gx * l * l) * u + (off * gy * w * w) * e_p
-            part.velocity += wp.cross(F.spin, part.point - x)
-            part.normal = m
-            part.layer = lines[world, k].layer
-            part.counts = wp.where(near.deep == real(1.0), 1, 0)
+
+@wp.func
+def map_middle(lines: array2d[Line], world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3):
+    """Whether an element touches and how far it lies inside; all of it as one part, for one that does.
+
+    Its depth is d + g x - k x^2 / 2 in both directions, k being the curvature of the gap (of one surface against
+    the other): on average d - k l^2 / 6, with the centre of pressure g l^2 / (3 d) off the middle. Near corners and
+    edges of the section, and where it curves more beside the nearest line, less of this is trusted.
+    """
+    part = Part()
+    zero = real(0.0)
+    half = real(0.5)
+    middle, l, w = middle_of(line, F.step_angle)
+    size = wp.sqrt(l * l + w * w)
+    x = F.at + middle[1] * F.Rz + middle[0] * e_r
+    q = in_plane(x)
+    k, along, gap2 = section.nearest_of(lines, world, near.first, near.last, q)
+    depth, m2, past = section.depth_below(lines, world, q, k, along)
+    near.touches = 0
+    near.deep = zero
+    near.gap = wp.max(-depth, past) - size
+    if near.gap > F.slack:
         return near, part
-
-    @wp.func
-    def cut_element(l: real, w0: real, w1: real, d: real, dx: real, dy: real):
-        """Part of a trapezium, sides 2 l along the section and 2 w0, 2 w1 across, where d + dx x + dy y is above 0:
-        area and centroid. As `clipping`, without keeping the corners."""
-        xs = vec4(-l, l, l, -l)
-        ys = vec4(-w0, -w1, w1, w0)
-        area = real(0.0)
-        mx = real(0.0)
-        my = real(0.0)
-        x0 = real(0.0)
-        y0 = real(0.0)
-        first_x = real(0.0)
-        first_y = real(0.0)
-        count = int(0)
-        for i in range(4):
-            xi = xs[i]
-            yi = ys[i]
-            xj = xs[(i + 1) % 4]
-            yj = ys[(i + 1) % 4]
-            si = d + dx * xi + dy * yi
-            sj = d + dx * xj + dy * yj
-            for crossing in range(2):  # the corner itself, then where the line is crossed on the way to the next
-                keep = si >= real(0.0)
-                if crossing == 1:
-                    keep = (si < real(0.0)) != (sj < real(0.0))
-                if keep:
-                    x = xi
-                    y = yi
-                    if crossing == 1:
-                        share = si / (si - sj)
-                        x = xi + share * (xj - xi)
-                        y = yi + share * (yj - yi)
-                    if count == 0:
-                        first_x = x
-                        first_y = y
-                    else:
-                        z = x0 * y - x * y0
-                        area += z
-                        mx += z * (x0 + x)
-                        my += z * (y0 + y)
-                    x0 = x
-                    y0 = y
-                    count += 1
-        z = x0 * first_y - first_x * y0
-        area += z
-        mx += z * (x0 + first_x)
-        my += z * (y0 + first_y)
-        if area <= real(2.0) * sliver * l * wp.max(w0, w1):
-            return vec3()
-        over = real(1.0) / (real(3.0) * area)
-        return vec3(real(0.5) * area, over * mx, over * my)
-
-    @wp.func
-    def cut_twice(l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: vec3):
-        """The same within the edge of the other surface: where `past` + x and y times its slopes is below 0."""
-        px = polygon()
-        py = polygon()
-        px[0] = -l
-        px[1] = l
-        px[2] = l
-        px[3] = -l
-        py[0] = -w0
-        py[1] = -w1
-        py[2] = w1
-        py[3] = w0
-        count = int(4)
-        px, py, count = clipping.cut(px, py, count, dx, dy, d)
-        if count > 2:
-            px, py, count = clipping.cut(px, py, count, -past[1], -past[2], -past[0])
-        if count < 3:
-            return vec3()
-        M, Mx, My, Mxx, Mxy, Myy = clipping.moments(px, py, count)
-        if M <= sliver * l * wp.max(w0, w1):
-            return vec3()
-        return vec3(M, Mx / M, My / M)
-
-    @wp.func
-    def map_part(
-        lines: lines_of, world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3, f: real, count: int
-    ):
-        """One of count x count parts of an element, at the share f of its line, with the tangent plane of its depth:
-        what of it lies inside."""
-        part = Part()
-        zero = real(0.0)
-        half = real(0.5)
-        at = line.point + f * line.way
-        n = line.normal
-        if line.bend != zero:
-            at += laws.bulge(line.tilt, f) * n
-            n = laws.blend(line.start, line.end, f)
-        x = F.at + at[1] * F.Rz + at[0] * e_r
-        q = in_plane(x)
-        k, along, gap2 = nearest_of(lines, world, near.first, near.last, q)
-        depth, m2, past = below(lines, world, q, k, along)
-        l = half * line.length / real(count)
-        w = half * F.step_angle * at[0] / real(count)
-        if depth < -(l + w + F.slack):
-            return part
-        e = radial(x, q[0])
-        m = in_space(m2, e)
+    e = radial(x, q[0])
+    m = in_space(m2, e)
+    n = line.normal
+    if line.bend != zero:
+        n = laws.blend(line.start, line.end, half)
+    u = line.sign * (n[0] * F.Rz - n[1] * e_r)
+    gx = -wp.dot(u, m)
+    gy = -wp.dot(e_p, m)
+    grow = line.speed + half * line.more_speed
+    part.surface_velocity = surface_velocity(lines, world, k, along, e)
+    part.velocity = (
+        F.velocity + wp.cross(F.angular_velocity, x - F.at) + grow[0] * e_r + grow[1] * F.Rz - part.surface_velocity
+    )
+    bound = depth  # that decides on what is in contact: now, where the two part
+    if F.ahead > zero:
+        bound += F.ahead * wp.max(wp.dot(part.velocity, m), zero)
+    rough = zero  # curvature of the section near the element, beyond that of the nearest line
+    corner = zero
+    if near.last > near.first:
+        most, corner = section.roughness(lines, world, near.first, near.last, q, wp.sqrt(gap2) + real(2.0) * size, size)
+        rough = wp.max(most - wp.abs(lines[world, k].bend), zero)
+    across = vec3(-e[1], e[0], zero)
+    round_axis = m2[0] / wp.max(q[0], size)  # of the surface through x that is parallel to the other
+    tall = lines[world, k].bend
+    tall = tall / wp.max(real(1.0) - tall * depth, half)
+    own = n[0] / wp.max(middle[0], w)
+    curl = size * wp.max(wp.max(wp.abs(line.bend), wp.abs(own)), wp.max(wp.abs(round_axis), wp.abs(tall) + rough))
+    corner = wp.max(corner, wp.clamp(real(2.0) * curl - real(1.0), zero, real(1.0)))  # too large for curvature
+    c_u = wp.dot(u, across)
+    c_p = wp.dot(e_p, across)
+    k_s = line.bend + tall + (round_axis - tall) * c_u * c_u
+    k_p = own + tall + (round_axis - tall) * c_p * c_p
+    k_sp = (round_axis - tall) * c_u * c_p
+    spread = half * (wp.abs(k_s) * l * l + wp.abs(k_p) * w * w + rough * size * size) + wp.abs(k_sp) * l * w
+    spread = real(MARGIN) * spread + l * wp.abs(gx) + w * wp.abs(gy)
+    near.gap = wp.max(near.gap, -bound - (spread + corner * wp.max(size - spread, zero)))
+    if near.gap > F.slack:
+        return near, part
+    near.touches = 1
+    near.deep = wp.min(laws.inner_share(bound, spread), real(1.0) - corner)
+    near.deep = wp.min(near.deep, wp.clamp(-past / size - real(1.0), zero, real(1.0)))
+    if near.deep > zero:
+        third = real(1.0) / real(3.0)
+        w = half * F.step_angle * middle[0]
+        part.peak = depth + laws.climb(gx, k_s, l) + laws.climb(gy, k_p, w)
+        x0 = third * half * l * line.chord[0] / middle[0]  # centroid of the trapezium
+        depth += gx * x0 - half * third * (k_s * l * l + k_p * w * w)
         part.facing = -(n[0] * wp.dot(e_r, m) + n[1] * wp.dot(F.Rz, m))
-        if part.facing <= zero:
-            return part
-        grow = line.speed + f * line.more_speed
-        part.drift = speeds(lines, world, k, along, e)
-        part.velocity = F.velocity + wp.cross(F.spin, x - F.at) + grow[0] * e_r + grow[1] * F.Rz - part.drift
-        bound = depth
-        if F.ahead > zero:
-            bound += F.ahead * wp.max(wp.dot(part.velocity, m), zero)
+        part.area = real(4.0) * l * w
+        part.depth = depth
+        off = third / depth
+        part.point = x + (x0 + off * gx * l * l) * u + (off * gy * w * w) * e_p
+        part.velocity += wp.cross(F.angular_velocity, part.point - x)
         part.normal = m
         part.layer = lines[world, k].layer
-        part.counts = 1
-        u = line.sign * (n[0] * F.Rz - n[1] * e_r)
-        dw = half * half * F.step_angle * line.way[0] / real(count * count)
-        dx = -wp.dot(u, m)
-        dy = -wp.dot(e_p, m)
-        most = wp.abs(dx) * l + wp.abs(dy) * (w + wp.abs(dw))
-        found = vec3()
-        if past > -(l + w + wp.abs(dw)):
-            u2 = lines[world, k].along
-            if along < half * lines[world, k].length:
-                u2 = -u2
-            way = in_space(u2, e)
-            edge = vec3(past, wp.dot(way, u), wp.dot(way, e_p))
-            found = cut_twice(l, w - dw, w + dw, bound, dx, dy, edge)
-        elif bound >= most:
-            found = vec3(real(4.0) * l * w, l * dw / (real(3.0) * w), zero)
-        elif bound > -most:
-            found = cut_element(l, w - dw, w + dw, bound, dx, dy)
-        if found[0] <= zero:
-            return part
-        shift = found[1] * u + found[2] * e_p
-        part.area = found[0]
-        part.point = x + shift
-        part.depth = depth + dx * found[1] + dy * found[2]
-        part.peak = part.depth
-        part.velocity += wp.cross(F.spin, shift)
-        return part
+        part.counts = wp.where(near.deep == real(1.0), 1, 0)
+    return near, part
 
-    return SimpleNamespace(
-        lines_of=lines_of, frame=frame,
-        ring_is_near=ring_is_near, patch_is_near=patch_is_near, search_element=search_element,
-        map_middle=map_middle, map_part=map_part,
-    )  # fmt: skip
+
+@wp.func
+def cut_element(l: real, w0: real, w1: real, d: real, dx: real, dy: real):
+    """Part of a trapezium, sides 2 l along the section and 2 w0, 2 w1 across, where d + dx x + dy y is above 0:
+    area and centroid. As `clipping`, without keeping the corners."""
+    xs = vec4(-l, l, l, -l)
+    ys = vec4(-w0, -w1, w1, w0)
+    area = real(0.0)
+    mx = real(0.0)
+    my = real(0.0)
+    x0 = real(0.0)
+    y0 = real(0.0)
+    first_x = real(0.0)
+    first_y = real(0.0)
+    count = int(0)
+    for i in range(4):
+        xi = xs[i]
+        yi = ys[i]
+        xj = xs[(i + 1) % 4]
+        yj = ys[(i + 1) % 4]
+        si = d + dx * xi + dy * yi
+        sj = d + dx * xj + dy * yj
+        for crossing in range(2):  # the corner itself, then where the line is crossed on the way to the next
+            keep = si >= real(0.0)
+            if crossing == 1:
+                keep = (si < real(0.0)) != (sj < real(0.0))
+            if keep:
+                x = xi
+                y = yi
+                if crossing == 1:
+                    share = si / (si - sj)
+                    x = xi + share * (xj - xi)
+                    y = yi + share * (yj - yi)
+                if count == 0:
+                    first_x = x
+                    first_y = y
+                else:
+                    z = x0 * y - x * y0
+                    area += z
+                    mx += z * (x0 + x)
+                    my += z * (y0 + y)
+                x0 = x
+                y0 = y
+                count += 1
+    z = x0 * first_y - first_x * y0
+    area += z
+    mx += z * (x0 + first_x)
+    my += z * (y0 + first_y)
+    if area <= real(2.0) * area_slack * l * wp.max(w0, w1):
+        return Cut()
+    over = real(1.0) / (real(3.0) * area)
+    return Cut(real(0.5) * area, over * mx, over * my)
+
+
+@wp.func
+def cut_twice(l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: real, past_x: real, past_y: real):
+    """The same within the edge of the other surface: where past + past_x x + past_y y is below 0."""
+    px = clipping.coordinates()
+    py = clipping.coordinates()
+    px[0] = -l
+    px[1] = l
+    px[2] = l
+    px[3] = -l
+    py[0] = -w0
+    py[1] = -w1
+    py[2] = w1
+    py[3] = w0
+    count = int(4)
+    px, py, count = clipping.cut(px, py, count, dx, dy, d)
+    if count > 2:
+        px, py, count = clipping.cut(px, py, count, -past_x, -past_y, -past)
+    if count < 3:
+        return Cut()
+    m = clipping.moments(px, py, count)
+    if m.area <= area_slack * l * wp.max(w0, w1):
+        return Cut()
+    return Cut(m.area, m.x / m.area, m.y / m.area)
+
+
+@wp.func
+def map_part(
+    lines: array2d[Line], world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3, f: real, count: int
+):
+    """One of count x count parts of an element, at the share f of its line, with the tangent plane of its depth:
+    what of it lies inside."""
+    part = Part()
+    zero = real(0.0)
+    half = real(0.5)
+    at = line.point + f * line.chord
+    n = line.normal
+    if line.bend != zero:
+        at += laws.bulge(line.tilt, f) * n
+        n = laws.blend(line.start, line.end, f)
+    x = F.at + at[1] * F.Rz + at[0] * e_r
+    q = in_plane(x)
+    k, along, gap2 = section.nearest_of(lines, world, near.first, near.last, q)
+    depth, m2, past = section.depth_below(lines, world, q, k, along)
+    l = half * line.length / real(count)
+    w = half * F.step_angle * at[0] / real(count)
+    if depth < -(l + w + F.slack):
+        return part
+    e = radial(x, q[0])
+    m = in_space(m2, e)
+    part.facing = -(n[0] * wp.dot(e_r, m) + n[1] * wp.dot(F.Rz, m))
+    if part.facing <= zero:
+        return part
+    grow = line.speed + f * line.more_speed
+    part.surface_velocity = surface_velocity(lines, world, k, along, e)
+    part.velocity = (
+        F.velocity + wp.cross(F.angular_velocity, x - F.at) + grow[0] * e_r + grow[1] * F.Rz - part.surface_velocity
+    )
+    bound = depth
+    if F.ahead > zero:
+        bound += F.ahead * wp.max(wp.dot(part.velocity, m), zero)
+    part.normal = m
+    part.layer = lines[world, k].layer
+    part.counts = 1
+    u = line.sign * (n[0] * F.Rz - n[1] * e_r)
+    dw = half * half * F.step_angle * line.chord[0] / real(count * count)
+    dx = -wp.dot(u, m)
+    dy = -wp.dot(e_p, m)
+    most = wp.abs(dx) * l + wp.abs(dy) * (w + wp.abs(dw))
+    left = Cut()
+    if past > -(l + w + wp.abs(dw)):
+        u2 = lines[world, k].along
+        if along < half * lines[world, k].length:
+            u2 = -u2
+        out = in_space(u2, e)  # past the edge
+        left = cut_twice(l, w - dw, w + dw, bound, dx, dy, past, wp.dot(out, u), wp.dot(out, e_p))
+    elif bound >= most:
+        left = Cut(real(4.0) * l * w, l * dw / (real(3.0) * w), zero)
+    elif bound > -most:
+        left = cut_element(l, w - dw, w + dw, bound, dx, dy)
+    if left.area <= zero:
+        return part
+    shift = left.x * u + left.y * e_p
+    part.area = left.area
+    part.point = x + shift
+    part.depth = depth + dx * left.x + dy * left.y
+    part.peak = part.depth
+    part.velocity += wp.cross(F.angular_velocity, shift)
+    return part

@@ -12,23 +12,34 @@ import warp as wp
 
 from grouser.contact import explicit
 from grouser.contact.layers import contact_constants
-from grouser.contact.pairs import DEEP, KAPPA, KINDS, LOST, STIFF, contact_table, make_places, make_sums
+from grouser.contact.pairs import (
+    DEEP,
+    KAPPA,
+    KINDS,
+    LOST,
+    STIFF,
+    PairBodies,
+    PairSums,
+    RelativePoses,
+    contact_table,
+)
+from grouser.contact.revolution import kernels
 from grouser.contact.revolution import types as t
 from grouser.contact.revolution.bodies import RevolutionBody, RevolutionPair
-from grouser.contact.revolution.kernels import revolution_kernels
 from grouser.contact.revolution.profile import Profile, check_samples
+from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 
-REACH = 2.0  # of the layers' thickness: depth up to which contact is looked for
+REACH = 2.0  # of the layers' thickness: depth up to which contact is searched
 MARGIN = 0.15  # of an element's mean length: relative motion a list of near elements lasts for
 GPU_LANES = 128  # threads that share a pair on a GPU
 PATCH = 8  # numbers of an element in the patch channel
 REASONS = {
     KAPPA: ("in pair {pair!r} its material and the other's differ: |kappa| = {kappa:.2f}, and the layer model holds "
-              "for tangential contact near 0 only (003 eq. 3)", False),
+              "for tangential contact near 0 only (Krenn et al. 2008, eq. 3)", False),
     DEEP: ("in pair {pair!r} it is deeper in the other than both layers are thick ({thickness:.3g} m), where the "
              "theory ends", False),
     STIFF: ("in pair {pair!r} its contact is stiffer than the step limit was found for ({stiffest:.3g} N/m): give "
@@ -114,17 +125,24 @@ class RevolutionContact:
             )
         self.motion, self.out, self.device = motion, out, motion.position.device
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
-        self.types, self.kernels = t.revolution_types(self.precision.name), revolution_kernels(self.precision.name)
+        name = self.precision.name
         self.worlds = motion.position.shape[0]
         self.fused = self.device.is_cpu  # one thread a world, one launch
+        used = kernels.ON_CPU if self.fused else kernels.ON_GPU
+        self._kernels = {kernel.key: at(kernel, name) for kernel in used}
         self.lanes = 1 if self.fused else GPU_LANES
         self._h = step
         self._step = wp.array([step], dtype=self.precision.real, device=self.device)
         self._first_element = np.cumsum([0] + [pair.order[0].elements for pair in self.pairs])
         self._sections, self._rounds, self._pairs = self._make_sections(), self._make_rounds(), self._make_pairs(rows)
-        sized = self.precision.name, (self.worlds, len(self.pairs)), self.device
-        self._places, self._lists, self._elements, self._sums = (
-            make_places(*sized), self._make_lists(), self._make_elements(), make_sums(*sized)
+        of_pairs, of_elements = (self.worlds, len(self.pairs)), (self.worlds, int(self._first_element[-1]))
+        self._poses = zeros(at(RelativePoses, name), self.device, of_pairs)
+        self._sums = zeros(at(PairSums, name), self.device, of_pairs)
+        listed = dict.fromkeys(("element", "first", "last", "gap"), of_elements)
+        self._lists = zeros(at(t.Lists, name), self.device, of_pairs, **listed)
+        self._elements = zeros(
+            at(t.Elements, name), self.device, of_elements,
+            active_count=of_pairs, mapped=of_pairs, tick=(self.worlds,),
         )  # fmt: skip
         self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
         self._put_profiles(range(self.worlds))
@@ -142,7 +160,7 @@ class RevolutionContact:
         return [wp.zeros((self.worlds, count), dtype=kind, device=self.device) for kind in kinds]
 
     def _make_sections(self):
-        s, p, surfaces = self.types.Sections(), self.precision, list(self.surfaces.values())
+        s, p, surfaces = at(t.Sections, self.precision.name)(), self.precision, list(self.surfaces.values())
         counts = [side.profile.count for side in surfaces]
         blocks = [-(-(n - 1) // t.BLOCK) for n in counts]
         self._first = np.cumsum([0, *counts])
@@ -157,14 +175,14 @@ class RevolutionContact:
         s.curved = self._indices(np.concatenate([np.append(side.profile.curved, 0) for side in surfaces]))
         total = sum(counts)
         s.point, s.speed, s.before, s.before_speed, s.corner = self._zeros(total, *[p.vec2] * 5)
-        s.kind, s.line = self._zeros(total, wp.int32, self.types.Line)
-        s.wander, s.height = self._zeros(len(surfaces), p.real, p.real)
-        (s.box,) = self._zeros(sum(blocks), p.vec4)
+        s.kind, s.line = self._zeros(total, wp.int32, at(t.Line, p.name))
+        s.path, s.height = self._zeros(len(surfaces), p.real, p.real)
+        (s.box,) = self._zeros(sum(blocks), at(t.Box, p.name))
         self._host = {name: self._mirror(getattr(s, name)) for name in ("point", "speed")}
         return s
 
     def _make_rounds(self):
-        a, p, surfaces = self.types.Rounds(), self.precision, list(self.surfaces.values())
+        a, p, surfaces = at(t.Rounds, self.precision.name)(), self.precision, list(self.surfaces.values())
         angles = [_angles(int(side.sectors), int(side.refine)) for side in surfaces]
         a.sectors = self._indices([side.sectors for side in surfaces])
         a.refine = self._indices([side.refine for side in surfaces])
@@ -180,49 +198,30 @@ class RevolutionContact:
         return host, host.numpy()
 
     def _make_pairs(self, rows: Sequence[int]):
-        q, ends, order = self.types.Pairs(), self.types.Ends(), [pair.order for pair in self.pairs]
+        name, order = self.precision.name, [pair.order for pair in self.pairs]
+        q, bodies = at(t.Pairs, name)(), at(PairBodies, name)()
         motion_row: dict[str | None, int] = dict(zip(self.bodies, rows, strict=True))
         out_row: dict[str | None, int] = {name: k for k, name in enumerate(self.bodies)}
         q.surface = self._indices([[self._index[side.name] for side in sides] for sides in order])
-        ends.row = self._indices([[motion_row.get(side.body, -1) for side in sides] for sides in order])
-        ends.out = self._indices([[out_row.get(side.body, -1) for side in sides] for sides in order])
+        bodies.row = self._indices([[motion_row.get(side.body, -1) for side in sides] for sides in order])
+        bodies.out = self._indices([[out_row.get(side.body, -1) for side in sides] for sides in order])
         named = [pair.b if pair.a.body is None else pair.a for pair in self.pairs]
-        ends.named = self._indices([sides.index(side) for sides, side in zip(order, named, strict=True)])
-        ends.both_move = self._indices([pair.moves for pair in self.pairs])
+        bodies.named = self._indices([sides.index(side) for sides, side in zip(order, named, strict=True)])
+        bodies.both_move = self._indices([pair.moves for pair in self.pairs])
         q.radius = self._reals([sides[0].radius for sides in order])
         q.reach = self._reals(self.reach)
         q.margin = self._reals([MARGIN * sides[0].edge for sides in order])
-        ends.stick_speed = self._reals([
+        bodies.stick_speed = self._reals([
             max(layer.stick_speed for side in sides for layer in side.layers) for sides in order
         ])  # fmt: skip
-        ends.stiffest = self._reals(np.minimum(self._stiffest, np.finfo(self.precision.numpy).max))
+        bodies.stiffest = self._reals(np.minimum(self._stiffest, np.finfo(self.precision.numpy).max))
         q.first_contact = self._indices(np.cumsum([0] + [len(entry) for entry in self._laws])[:-1])
         q.layers = self._indices([len(sides[1].layers) for sides in order])
         q.contacts = contact_table(self.precision.name, [law for entry in self._laws for law in entry], self.device)
         q.first_element = self._indices(self._first_element)
-        ends.step, q.lanes = self._step, self.lanes
-        q.ends = ends
+        bodies.step, q.lanes = self._step, self.lanes
+        q.bodies = bodies
         return q
-
-    def _make_lists(self):
-        a, p, n, pairs = self.types.Lists(), self.precision, int(self._first_element[-1]), len(self.pairs)
-        a.counts = wp.zeros((self.worlds, pairs, t.LIST_COUNTS), dtype=wp.int32, device=self.device)
-        a.position, a.rotation, a.wander, a.moved = self._zeros(pairs, p.vec3, p.mat33, p.real, p.real)
-        a.clear_position, a.clear_rotation, a.clear_wander, a.clear = self._zeros(
-            pairs, p.vec3, p.mat33, p.real, p.real
-        )
-        a.element, a.first, a.last, a.gap = self._zeros(n, *[wp.int32] * 3, p.real)
-        return a
-
-    def _make_elements(self):
-        a, p, n = self.types.Elements(), self.precision, int(self._first_element[-1])
-        a.counts = wp.zeros((self.worlds, len(self.pairs), t.COUNTS), dtype=wp.int32, device=self.device)
-        a.tick = wp.zeros(self.worlds, dtype=wp.int32, device=self.device)
-        a.active, a.state, a.seen = self._zeros(n, *[wp.int32] * 3)
-        a.area, a.load = self._zeros(n, p.real, p.real)
-        a.normal, a.centre, a.carry, a.anchor = self._zeros(n, *[p.vec3] * 4)
-        (a.tangential,) = self._zeros(n, p.vec4)
-        return a
 
     # ---- shapes that change ---------------------------------------------------------------------------
 
@@ -283,9 +282,9 @@ class RevolutionContact:
             first, last = self._range(name)
             self._write(first, last, side.profile.samples, 0.0, list(worlds))
         if self.fused:
-            self._launch(self.kernels.shape_up_world, self.worlds, self._sections)
+            self._launch(self._kernels["update_world"], self.worlds, self._sections)
         else:
-            self._launch(self.kernels.shape_up_surfaces, (self.worlds, len(self.surfaces)), self._sections)
+            self._launch(self._kernels["update_surfaces"], (self.worlds, len(self.surfaces)), self._sections)
 
     # ---- the step -------------------------------------------------------------------------------------
 
@@ -309,32 +308,32 @@ class RevolutionContact:
 
     def _launch_evaluate(self, launch) -> None:
         """Poses at the end of the step, elements against sections, sums to the bodies."""
-        k, m, where = self.kernels, self.motion, (self._sections, self._rounds, self._pairs, self._places, self._lists)
+        k, m, where = self._kernels, self.motion, (self._sections, self._rounds, self._pairs, self._poses, self._lists)
         e, sums = self._elements, self._sums
         moving = (m.position, m.rotation, m.velocity, m.spin)
         outputs = (self.out.wrench, self.out.implicit, self.out.status)
         if self.fused:
-            launch(k.evaluate_world, self.worlds, [*where, e, sums, *moving, *outputs])
+            launch(k["evaluate_world"], self.worlds, [*where, e, sums, *moving, *outputs])
             return
         by_pair = (self.worlds, len(self.pairs))
-        launch(k.shape_up_surfaces, (self.worlds, len(self.surfaces)), [self._sections])
-        launch(k.place_pairs_ahead, by_pair, [*where, e, sums, *moving])
-        launch(k.search_lanes, (*by_pair, self.lanes), [*where])
-        launch(k.press_lanes, (*by_pair, self.lanes), [*where, e, sums])
-        launch(k.gather_worlds, self.worlds, [self._pairs, self._places, sums, *outputs])
+        launch(k["update_surfaces"], (self.worlds, len(self.surfaces)), [self._sections])
+        launch(k["poses_ahead"], by_pair, [*where, e, sums, *moving])
+        launch(k["search_lanes"], (*by_pair, self.lanes), [*where])
+        launch(k["press_lanes"], (*by_pair, self.lanes), [*where, e, sums])
+        launch(k["gather_worlds"], self.worlds, [self._pairs, self._poses, sums, *outputs])
 
     def _launch_commit(self, launch) -> None:
         """Stick points go on with the motion at the end of the step."""
-        k, m, e, sums = self.kernels, self.motion, self._elements, self._sums
-        rounds, pairs, places = self._rounds, self._pairs, self._places
+        k, m, e, sums = self._kernels, self.motion, self._elements, self._sums
+        rounds, pairs, poses = self._rounds, self._pairs, self._poses
         moving = (m.position, m.rotation, m.velocity, m.spin)
         if self.fused:
-            launch(k.commit_world, self.worlds, [self._sections, rounds, pairs, places, e, sums, *moving])
+            launch(k["commit_world"], self.worlds, [self._sections, rounds, pairs, poses, e, sums, *moving])
             return
         by_pair = (self.worlds, len(self.pairs))
-        launch(k.place_pairs_now, by_pair, [rounds, pairs, places, sums, *moving])
-        launch(k.stick_lanes, (*by_pair, self.lanes), [self._sections, rounds, pairs, places, e])
-        launch(k.count_steps, self.worlds, [e])
+        launch(k["poses_now"], by_pair, [rounds, pairs, poses, sums, *moving])
+        launch(k["stick_lanes"], (*by_pair, self.lanes), [self._sections, rounds, pairs, poses, e])
+        launch(k["count_steps"], self.worlds, [e])
 
     # ---- state, channels ------------------------------------------------------------------------------
 
@@ -348,15 +347,9 @@ class RevolutionContact:
         ), fatal  # fmt: skip
 
     def state(self) -> dict[str, wp.array]:
-        """What lines and lists hold follows from the samples and the poses."""
-        s, e, sums = self._sections, self._elements, self._sums
-        return {
-            "point": s.point, "speed": s.speed, "counts": e.counts, "tick": e.tick, "active": e.active, "area": e.area,
-            "load": e.load, "normal": e.normal, "centre": e.centre, "carry": e.carry, "tangential": e.tangential,
-            "state": e.state, "seen": e.seen, "anchor": e.anchor, "said": sums.said, "flags": sums.flags,
-            "twist": self._places.twist, "named_wrench": sums.named_wrench, "named_block": sums.named_block,
-            "effective": sums.effective, "depth": sums.depth, "contact_area": sums.area, "polygons": sums.polygons,
-        }  # fmt: skip
+        """Lines follow from the samples, and the result of a step does not depend on lists: neither is state."""
+        samples = {"sections/point": self._sections.point, "sections/speed": self._sections.speed}
+        return samples | arrays(elements=self._elements, sums=self._sums, poses=self._poses)
 
     def reset(self, worlds: Sequence[int]) -> None:
         chosen = list(worlds)
@@ -369,22 +362,22 @@ class RevolutionContact:
     def work(self) -> dict[str, np.ndarray]:
         """(world, pair) counts: points mapped and elements in contact in the last step; elements listed as near,
         patches and elements looked at by the last search; searches since the start."""
-        lists, counts = self._lists.counts.numpy(), self._elements.counts.numpy()
+        e, lists, state = self._elements, self._lists, self._lists.state.numpy()
         return {
-            "mapped": counts[..., t.MAPPED], "active": counts[..., t.ACTIVE], "listed": lists[..., t.LISTED],
-            "tests": lists[..., t.TESTS], "searches": lists[..., t.SEARCHES],
+            "mapped": e.mapped.numpy(), "active": e.active_count.numpy(), "listed": lists.listed.numpy(),
+            "tests": state["tests"], "searches": state["searches"],
         }  # fmt: skip
 
     def patch(self, world: int = 0) -> np.ndarray:
         """(element, 8) elements in contact, world axes: centre [m], normal out of the surface met, pressure [Pa],
         area [m^2]."""
-        e, counts = self._elements, self._elements.counts.numpy()[world]
-        rotation, position = (a.numpy()[world] for a in (self._places.world_rotation, self._places.world_position))
+        e, active = self._elements, self._elements.active_count.numpy()[world]
+        rotation, position = (a.numpy()[world] for a in (self._poses.world_rotation, self._poses.world_position))
         area, load = e.area.numpy()[world], e.load.numpy()[world]
         centre, normal = e.centre.numpy()[world], e.normal.numpy()[world]
         parts = []
         for k, first in enumerate(self._first_element[:-1]):
-            slots = slice(int(first), int(first) + int(counts[k, t.ACTIVE]))
+            slots = slice(int(first), int(first) + int(active[k]))
             parts.append(np.column_stack([
                 centre[slots] @ rotation[k].T + position[k], normal[slots] @ rotation[k].T,
                 load[slots] / area[slots], area[slots],

@@ -1,0 +1,270 @@
+"""Which faces may touch: lists of neighbours that last while a pair moves little.
+
+Elements come from a walk down the first shape's tree; every box of it asks Warp's tree over the second shape. Lists are
+made with some slack and kept until the relative motion has used it up.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.contact.pairs import PairSums, RelativePoses, moved_since
+from grouser.contact.polygonal import laws
+from grouser.contact.polygonal.overlap import at_corners, element_of
+from grouser.contact.polygonal.types import Element, Lists, Pairs, Shapes
+from grouser.precision import mat33, real, vec3
+from grouser.terrain.ground import natural
+
+# what a face can become to an element while the list lasts
+NOTHING = 0
+BEHIND = 1  # the element may lie behind it
+EITHER = 2  # behind it, or it may look away and hide others
+REVERSED = 3  # it looks away and may hide others
+BEYOND = 4  # only corners of the element may lie in front of it, for the plane over them
+BOX_ROUND_OFF = wp.constant(real(1e-6))  # of a box's coordinates: Warp's trees are float32
+
+
+@wp.func
+def check_list(pairs: Pairs, poses: RelativePoses, lists: Lists, sums: PairSums, world: int, pair: int):
+    """Mark the list of a pair stale, and empty it, where the pair may move further in this step than it allows.
+
+    A pair that did not touch and cannot have closed its gap since is quiet: forces need not look at its list.
+    """
+    radius = pairs.radius[pair]
+    moved = moved_since(poses, world, pair, lists.position[world, pair], lists.rotation[world, pair], radius)
+    ahead = wp.length(poses.velocity[world, pair]) + radius * wp.length(poses.angular_velocity[world, pair])
+    ahead = pairs.bodies.step[0] * ahead
+    lists.state[world, pair].quiet = 0
+    if moved + ahead < lists.slack[world, pair]:
+        lists.state[world, pair].stale = 0
+        if moved + ahead < lists.gap[world, pair] and sums.touched[world, pair] == 0:
+            lists.state[world, pair].quiet = 1
+    else:
+        lists.slack[world, pair] = pairs.margin[pair] + ahead
+        lists.gap[world, pair] = lists.slack[world, pair]
+        lists.position[world, pair] = poses.position[world, pair]
+        lists.rotation[world, pair] = poses.rotation[world, pair]
+        lists.state[world, pair].stale = 1
+        lists.state[world, pair].searches = lists.state[world, pair].searches + 1
+        lists.state[world, pair].tests = 0
+        lists.state[world, pair].overflow = 0
+        lists.elements[world, pair] = 0
+        lists.candidates[world, pair] = 0
+
+
+# ---- one face against one element -----------------------------------------------------------------------
+
+
+@wp.func
+def is_beside(xa: real, ya: real, xb: real, yb: real, el: Element, wide: real):
+    """Whether an element lies left of a face's edge, which is its outside there, by more than `wide` [m]."""
+    a = yb - ya
+    b = xa - xb
+    c = xb * ya - xa * yb
+    most = wp.max(c, wp.max(c + a * el.L, c + a * el.a + b * el.b))
+    return most < -wide * wp.sqrt(a * a + b * b)
+
+
+@wp.func
+def may_touch(el: Element, A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reach: real, turn: real, lift: real):
+    """What a face can become to an element within `slack` [m] of motion and `turn` [rad], and its depth behind it.
+
+    With a `lift` [m] also BEYOND, a face that the element lies in front of by up to that much: its corners may.
+    """
+    facing = wp.dot(el.n, m)
+    depths = at_corners(el, wp.dot(A - el.corner, m), -wp.dot(el.e1, m), -wp.dot(el.e2, m))
+    deep = wp.max(depths[0], wp.max(depths[1], depths[2]))
+    front = deep < -slack
+    if front and (lift <= real(0.0) or facing > -turn) and facing < turn:
+        return NOTHING, deep
+    # along the element's normal: in front of it, or deeper than is searched
+    a = A - el.corner
+    b = B - el.corner
+    c = C - el.corner
+    ua = -wp.dot(a, el.n)
+    ub = -wp.dot(b, el.n)
+    uc = -wp.dot(c, el.n)
+    farthest = wp.max(ua, wp.max(ub, uc))
+    if farthest < -slack - lift or wp.min(ua, wp.min(ub, uc)) > reach + slack:
+        return NOTHING, deep
+    if farthest < -slack and facing > -turn:
+        return NOTHING, deep
+    # in the element's plane: boxes apart
+    wide = slack + turn * reach
+    ya = wp.dot(a, el.e2)
+    yb = wp.dot(b, el.e2)
+    yc = wp.dot(c, el.e2)
+    if wp.max(ya, wp.max(yb, yc)) < -wide or wp.min(ya, wp.min(yb, yc)) > el.b + wide:
+        return NOTHING, deep
+    xa = wp.dot(a, el.e1)
+    xb = wp.dot(b, el.e1)
+    xc = wp.dot(c, el.e1)
+    low = wp.min(real(0.0), el.a)
+    high = wp.max(el.L, el.a)
+    if wp.max(xa, wp.max(xb, xc)) < low - wide or wp.min(xa, wp.min(xb, xc)) > high + wide:
+        return NOTHING, deep
+    if facing >= turn:
+        return REVERSED, deep
+    if facing > -turn:
+        return EITHER, slack
+    # in the element's plane: an edge of the face between the two
+    if is_beside(xa, ya, xb, yb, el, wide) or is_beside(xb, yb, xc, yc, el, wide):
+        return NOTHING, deep
+    if is_beside(xc, yc, xa, ya, el, wide):
+        return NOTHING, deep
+    if front or farthest < -slack:
+        return BEYOND, deep
+    return BEHIND, deep
+
+
+@wp.func
+def listed(kind: int, face: int):
+    """How a candidate is written: a face that may look away is marked by its sign."""
+    return wp.where(kind == BEHIND or kind == BEYOND, face, -1 - face)
+
+
+# ---- trees ----------------------------------------------------------------------------------------------
+
+
+@wp.func
+def single(v: vec3, outward: real):
+    """A corner of a box for Warp's float32 tree, moved outward by round-off."""
+    size = BOX_ROUND_OFF * wp.max(wp.abs(v[0]), wp.max(wp.abs(v[1]), wp.abs(v[2]))) * outward
+    return wp.vec3(wp.float32(v[0] + size), wp.float32(v[1] + size), wp.float32(v[2] + size))
+
+
+@wp.func
+def box_is_near(pairs: Pairs, bvh: wp.uint64, node: int, position: vec3, R: mat33, grow: real):
+    """Whether a box of the first shape's tree, grown, overlaps any face of the second."""
+    c = position + R * pairs.box[node]
+    half = pairs.half[node]
+    e = vec3()
+    for k in range(3):
+        e[k] = wp.abs(R[k, 0]) * half[0] + wp.abs(R[k, 1]) * half[1] + wp.abs(R[k, 2]) * half[2] + grow
+    query = wp.bvh_query_aabb(bvh, single(c - e, real(-1.0)), single(c + e, real(1.0)))
+    face = wp.int32(0)
+    return wp.bvh_query_next(query, face)
+
+
+@wp.func
+def search_face(
+    s: Shapes, pairs: Pairs, lists: Lists, world: int, pair: int, face: int, other: int, position: vec3, R: mat33,
+):  # fmt: skip
+    """Put a face on the list with all faces it may touch, its candidates side by side.
+
+    One thread alone writes candidates as it finds them. Of several threads each counts its own first, to know where
+    they go, and searches once more to write them.
+    """
+    slack = lists.slack[world, pair]
+    reach = pairs.reach[pair]
+    turn = slack / pairs.radius[pair]
+    el = element_of(s, face, position, R)
+    lift = real(0.0)
+    if pairs.linear[pair] == 1:
+        lift = laws.corner_lift(el.L, el.a, el.b)
+    # a box round the element, drawn `reach` inward and `lift` outward, grown by the slack
+    b = el.corner + el.L * el.e1
+    c = el.corner + el.a * el.e1 + el.b * el.e2
+    low = wp.min(el.corner, wp.min(b, c))
+    high = wp.max(el.corner, wp.max(b, c))
+    down = reach * el.n
+    up = lift * el.n
+    grow = vec3(slack, slack, slack)
+    low = wp.min(low + up, low - down) - grow
+    high = wp.max(high + up, high - down) + grow
+    first = s.first_face[other]
+    bvh = s.bvh[other]
+    room = pairs.first_candidate[pair + 1]
+    start = int(-1)  # where its candidates go, once that is known
+    if pairs.lanes == 1:
+        start = pairs.first_candidate[pair] + lists.candidates[world, pair]
+    found = int(0)
+    behind = int(0)
+    doubtful = int(0)
+    tests = int(0)
+    deepest = -slack
+    k = wp.int32(0)
+    query = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
+    while wp.bvh_query_next(query, k):
+        f = natural(first + k)
+        tests += 1
+        kind, deep = may_touch(
+            el, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn, lift
+        )
+        if kind != NOTHING:
+            if start >= 0 and start + found < room:
+                lists.other[world, start + found] = listed(kind, f)
+            found += 1
+            if kind == REVERSED or kind == EITHER:
+                doubtful = 1
+            if kind == BEHIND or kind == EITHER:
+                behind += 1
+                deepest = wp.max(deepest, deep)
+    lists.state[world, pair].tests += tests
+    if behind == 0:
+        return
+    wp.atomic_min(lists.gap, world, pair, -deepest)
+    written = start >= 0
+    start = pairs.first_candidate[pair] + wp.atomic_add(lists.candidates, world, pair, found)
+    if start + found > room:
+        lists.state[world, pair].overflow = 1
+        return
+    slot = pairs.first_element[pair] + wp.atomic_add(lists.elements, world, pair, 1)
+    lists.face[world, slot] = face
+    lists.first[world, slot] = start
+    lists.count[world, slot] = found
+    lists.doubtful[world, slot] = doubtful
+    if written:
+        return
+    again = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
+    while wp.bvh_query_next(again, k):
+        f = natural(first + k)
+        kind, deep = may_touch(
+            el, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn, lift
+        )
+        if kind != NOTHING:
+            lists.other[world, start] = listed(kind, f)
+            start += 1
+
+
+@wp.func
+def search_pair(s: Shapes, pairs: Pairs, lists: Lists, world: int, pair: int, lane: int):
+    """Walk down the first shape's tree and list its faces near the second shape; each lane takes some branches."""
+    one = pairs.shape[pair, 0]
+    other = pairs.shape[pair, 1]
+    bvh = s.bvh[other]
+    position = lists.position[world, pair]
+    R = lists.rotation[world, pair]
+    slack = lists.slack[world, pair]
+    depth = pairs.depth[pair]
+    first = pairs.first_node[pair]
+    faces = wp.int64(s.first_face[one + 1] - s.first_face[one])
+    # the level of the tree with a branch for every lane
+    split = int(0)
+    while (1 << split) < pairs.lanes and split < depth:
+        split += 1
+    for branch in range(lane, 1 << split, pairs.lanes):
+        top = (1 << split) - 1 + branch
+        node = int(top)
+        level = int(split)
+        walking = int(1)
+        while walking == 1:
+            near = box_is_near(pairs, bvh, first + node, position, R, slack)
+            if near and level < depth:
+                node = 2 * node + 1  # down to the first child
+                level += 1
+            else:
+                if near:
+                    leaf = wp.int64(node - (1 << depth) + 1)
+                    start = int((faces * leaf) >> wp.int64(depth))
+                    end = int((faces * (leaf + wp.int64(1))) >> wp.int64(depth))
+                    for face in range(start, end):
+                        search_face(s, pairs, lists, world, pair, s.first_face[one] + face, other, position, R)
+                # up as long as this is a second child, then on to the sibling
+                while node != top and (node & 1) == 0:
+                    node = (node - 1) / 2
+                    level -= 1
+                if node == top:
+                    walking = 0
+                else:
+                    node += 1

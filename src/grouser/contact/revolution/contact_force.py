@@ -1,0 +1,270 @@
+"""Normal force and friction of elements, summed over a pair; stick points after a step."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.contact import penalty
+from grouser.contact.pairs import DEEP, FREE, KAPPA, LOST, PairSums, RelativePoses, element_friction, next_stick_point
+from grouser.contact.penalty import Constants
+from grouser.contact.revolution import laws
+from grouser.contact.revolution.mapping import frame_of, map_middle, map_part
+from grouser.contact.revolution.types import (
+    Elements,
+    Frame,
+    Line,
+    Lists,
+    Near,
+    Pairs,
+    Part,
+    Rounds,
+    Sections,
+    Totals,
+    Touch,
+)
+from grouser.contact.rigid import Block, add_normal, add_tangential, assemble, wrench_of
+from grouser.device import array, array2d
+from grouser.precision import real, vec2, vec3
+from grouser.terrain.ground import natural
+
+NEARLY_LOST = 0.95  # of the reach: deeper than this and the next step may find nothing
+
+
+@wp.func(inline=True)
+def press_part(law: Constants, centre: vec3, ahead: real, reach: real, part: Part, touch: Touch):
+    """Normal force of a part of an element, and its weight in B. Krenn and Hirzinger 2009, eq. 1.
+
+    Against the ground a part that moves away is held for as long as it is in contact now: the step then finds the
+    force that is left, which may be none. Friction rests on the smaller of the load now and at the end of the step.
+    """
+    zero = real(0.0)
+    out = wp.dot(part.velocity, part.normal)
+    elastic = law.c * part.depth * part.area
+    outgoing = out * part.area
+    damping = law.d * penalty.damping_share(part.depth, law.s_d0)
+    damping = penalty.release_damping(elastic, damping, outgoing)
+    N = part.facing * (elastic - damping * outgoing)
+    touch.weight = zero
+    if N <= zero and ahead <= zero:
+        return touch
+    touch.touched = 1
+    push = N * part.normal
+    touch.force += push
+    touch.moment += wp.cross(part.point - centre, push)
+    touch.weight = part.facing * ahead * (ahead * law.c + damping) * part.area
+    held = wp.min(N, N + part.facing * law.c * ahead * outgoing)
+    if held <= zero:
+        return touch
+    touch.polygons += part.counts
+    touch.load += held
+    touch.pressed += held * part.normal
+    touch.carried += held * part.surface_velocity
+    touch.area += part.area
+    touch.middle += part.area * part.point
+    touch.stiffness += part.facing * law.c * part.area
+    touch.friction.stiffness += law.c_t * part.area
+    touch.friction.damping += law.d_t * part.area
+    touch.friction.stick_limit += law.mu_stick * held
+    touch.friction.slip_limit += law.mu_slip * held
+    deep = part.peak + ahead * out
+    touch.deepest = wp.max(touch.deepest, deep)
+    if deep > law.thickness:
+        touch.flags = touch.flags | (1 << DEEP)
+    if deep > real(NEARLY_LOST) * reach:
+        touch.flags = touch.flags | (1 << LOST)
+    if law.far == 1:
+        touch.flags = touch.flags | (1 << KAPPA)
+    return touch
+
+
+@wp.func(inline=True)
+def press_parts(
+    lines: array2d[Line], angles: array[vec2], contacts: array[Constants], world: int, F: Frame, line: Line, near: Near,
+    table: int, count: int, share: real, touch: Touch, block: Block,
+):  # fmt: skip
+    """An element in count x count parts, for the `share` of it that goes this way."""
+    half = real(0.5)
+    part = Part()
+    for i in range(count):
+        a = angles[natural(table + 1 + i)]
+        e_r = a[0] * F.Rx + a[1] * F.Ry
+        e_p = a[0] * F.Ry - a[1] * F.Rx
+        for j in range(count):
+            f = (real(j) + half) / real(count)
+            part = map_part(lines, world, F, line, near, e_r, e_p, f, count)
+            if part.area > real(0.0):
+                part.area = share * part.area
+                law = contacts[natural(F.first_contact + line.layer * F.layers + part.layer)]
+                touch = press_part(law, F.centre, F.ahead, F.reach, part, touch)
+                if touch.weight > real(0.0):
+                    block = add_normal(block, part.point - F.centre, part.normal, touch.weight)
+    return touch, block
+
+
+@wp.func(inline=True)
+def middle_on(line: Line):
+    """Middle (r, z) [m] of the curve over a line."""
+    half = real(0.5)
+    return line.point + half * line.chord + laws.bulge(line.tilt, half) * line.normal
+
+
+@wp.func(inline=True)
+def rub(
+    pairs: Pairs, e: Elements, world: int, pair: int, element: int, F: Frame, line: Line, e_r: vec3, touch: Touch,
+    totals: Totals,
+):  # fmt: skip
+    """Friction of an element, at the centre of its contact; writes what `stick` needs at the end of the step."""
+    base = pairs.first_element[pair]
+    own = natural(base + element)
+    # An element that was not in contact in the last step has no stick point.
+    state = int(FREE)
+    if e.seen[world, own] == e.tick[world]:
+        state = e.state[world, own]
+    normal = wp.normalize(touch.pressed)
+    point = (real(1.0) / touch.area) * touch.middle
+    other_velocity = (real(1.0) / touch.load) * touch.carried
+    middle = middle_on(line)
+    grow = line.speed + real(0.5) * line.more_speed
+    arm = middle[1] * F.Rz + middle[0] * e_r
+    carried = F.velocity + grow[0] * e_r + grow[1] * F.Rz - other_velocity
+    drag, weight = element_friction(
+        normal, touch.friction, F.at + arm - e.anchor[world, own], carried + wp.cross(F.angular_velocity, arm),
+        carried + wp.cross(F.angular_velocity, point - F.at), state, pairs.bodies.stick_speed[pair], F.ahead,
+    )  # fmt: skip
+    lever = point - F.centre
+    totals.force += drag
+    totals.moment += wp.cross(lever, drag)
+    if weight > real(0.0):
+        totals.block = add_tangential(totals.block, lever, normal, weight)
+    slot = natural(base + wp.atomic_add(e.active_count, world, pair, 1))
+    e.active[world, slot] = element
+    e.area[world, slot] = touch.area
+    e.load[world, slot] = touch.load
+    e.normal[world, slot] = normal
+    e.centre[world, slot] = point
+    e.surface_velocity[world, slot] = other_velocity
+    e.friction[world, slot] = touch.friction
+    return totals
+
+
+@wp.func(inline=True)
+def press_element(
+    s: Sections, rounds: Rounds, pairs: Pairs, lists: Lists, e: Elements, world: int, pair: int, slot: int, F: Frame,
+    totals: Totals,
+):  # fmt: skip
+    """Normal force and friction of one listed element: as a whole where it lies inside, in parts at the border."""
+    zero = real(0.0)
+    gap = lists.gap[world, slot] - lists.moved[world, pair]
+    if gap > F.slack:  # it cannot have come near since it was listed
+        totals.clear = wp.min(totals.clear, gap)
+        return totals
+    sectors = rounds.sectors[F.one]
+    refine = rounds.refine[F.one]
+    element = natural(lists.element[world, slot])
+    near = Near()
+    near.first = lists.first[world, slot]
+    near.last = lists.last[world, slot]
+    k = element / sectors
+    table = rounds.first_angle[F.one] + (element - k * sectors) * (1 + refine)
+    a = rounds.angle[natural(table)]
+    e_r = a[0] * F.Rx + a[1] * F.Ry
+    e_p = a[0] * F.Ry - a[1] * F.Rx
+    line = s.line[world, natural(s.first[F.one] + k)]
+    near, part = map_middle(s.line, world, F, line, near, e_r, e_p)
+    totals.mapped += 1
+    if near.touches == 0:
+        totals.clear = wp.min(totals.clear, near.gap)
+        return totals
+    totals.clear = zero
+    touch = Touch()
+    if near.deep < real(1.0):
+        totals.mapped += refine * refine
+        touch, block = press_parts(
+            s.line, rounds.angle, pairs.contacts, world, F, line, near, table, refine, real(1.0) - near.deep, touch,
+            totals.block,
+        )  # fmt: skip
+        totals.block = block
+    if near.deep > zero:
+        part.area = near.deep * part.area
+        law = pairs.contacts[natural(F.first_contact + line.layer * F.layers + part.layer)]
+        touch = press_part(law, F.centre, F.ahead, F.reach, part, touch)
+        if touch.weight > zero:
+            totals.block = add_normal(totals.block, part.point - F.centre, part.normal, touch.weight)
+    if touch.load > zero:
+        totals = rub(pairs, e, world, pair, element, F, line, e_r, touch, totals)
+    if touch.touched == 1:
+        totals.touched = 1
+        totals.force += touch.force
+        totals.moment += touch.moment
+        totals.area += touch.area
+        totals.stiffness += touch.stiffness
+        totals.polygons += touch.polygons
+        totals.depth = wp.max(totals.depth, touch.deepest)
+        totals.flags = totals.flags | touch.flags
+    return totals
+
+
+@wp.func(inline=True)
+def press(
+    s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements, sums: PairSums,
+    world: int, pair: int, lane: int,
+):  # fmt: skip
+    """Normal forces and friction of all listed elements of a pair, and its implicit block; lanes share them."""
+    if lists.state[world, pair].asleep == 1:
+        return
+    F = frame_of(s, rounds, pairs, poses, world, pair)
+    totals = Totals()
+    totals.clear = pairs.margin[pair]
+    base = pairs.first_element[pair]
+    for index in range(lane, lists.listed[world, pair], pairs.lanes):
+        totals = press_element(s, rounds, pairs, lists, e, world, pair, natural(base + index), F, totals)
+    wp.atomic_min(lists.clear, world, pair, totals.clear)
+    wp.atomic_add(e.mapped, world, pair, totals.mapped)
+    if totals.touched == 1:
+        wp.atomic_add(sums.wrench, world, pair, wrench_of(totals.force, totals.moment))
+        if F.ahead > real(0.0):
+            wp.atomic_add(sums.block, world, pair, assemble(totals.block))
+        wp.atomic_max(sums.depth, world, pair, totals.depth)
+        wp.atomic_add(sums.area, world, pair, totals.area)
+        wp.atomic_add(sums.stiffness, world, pair, totals.stiffness)
+        wp.atomic_add(sums.polygons, world, pair, totals.polygons)
+        wp.atomic_or(sums.flags, world, pair, totals.flags)
+        sums.touched[world, pair] = 1
+
+
+@wp.func(inline=True)
+def stick(
+    s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, e: Elements, world: int, pair: int, lane: int
+):
+    """Stick points and states of all elements in contact after the step; lanes share them."""
+    h = pairs.bodies.step[0]
+    at = poses.position[world, pair]
+    R = poses.rotation[world, pair]
+    velocity = poses.velocity[world, pair]
+    angular_velocity = poses.angular_velocity[world, pair]
+    base = pairs.first_element[pair]
+    one = pairs.surface[pair, 0]
+    sectors = rounds.sectors[one]
+    stride = 1 + rounds.refine[one]
+    tick = e.tick[world]
+    for slot in range(base + lane, base + e.active_count[world, pair], pairs.lanes):
+        element = e.active[world, slot]
+        own = base + element
+        line = s.line[world, s.first[one] + element / sectors]
+        a = rounds.angle[rounds.first_angle[one] + (element % sectors) * stride]
+        middle = middle_on(line)
+        grow = line.speed + real(0.5) * line.more_speed
+        arm = R * vec3(middle[0] * a[0], middle[0] * a[1], middle[1])
+        other_velocity = e.surface_velocity[world, slot]
+        own_velocity = R * vec3(grow[0] * a[0], grow[0] * a[1], grow[1])
+        v = velocity + wp.cross(angular_velocity, arm) + own_velocity - other_velocity
+        state = int(FREE)
+        if e.seen[world, own] == tick:
+            state = e.state[world, own]
+        anchor, state = next_stick_point(
+            e.normal[world, slot], e.friction[world, slot], at + arm, e.anchor[world, own], v, other_velocity, state,
+            pairs.bodies.stick_speed[pair], h,
+        )  # fmt: skip
+        e.anchor[world, own] = anchor
+        e.state[world, own] = state
+        e.seen[world, own] = tick + 1

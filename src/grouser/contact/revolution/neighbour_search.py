@@ -1,0 +1,82 @@
+"""Which elements of a surface can come to touch the other: lists that last while a pair moves little."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.contact.pairs import RelativePoses
+from grouser.contact.revolution import types as t
+from grouser.contact.revolution.mapping import frame_of, patch_is_near, ring_is_near, search_element
+from grouser.contact.revolution.types import Lists, Pairs, Rounds, Sections
+from grouser.precision import real
+from grouser.terrain.ground import natural
+
+
+@wp.func
+def search(
+    s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, lists: Lists, world: int, pair: int, lane: int
+):
+    """Make the list of a pair anew where it is stale.
+
+    Blocks of lines, patches of sectors and elements that cannot come to touch while it lasts are passed over. Lanes
+    share the patches.
+    """
+    if lists.state[world, pair].stale == 0:
+        return
+    F = frame_of(s, rounds, pairs, poses, world, pair)
+    F.slack += real(2.0) * pairs.margin[pair]  # of motion, and of turning about an element's middle
+    start = s.first[F.one]
+    end = s.first[F.one + 1] - 1
+    start_block = s.first_block[F.one]
+    first = s.first[F.two]
+    last = s.first[F.two + 1] - 1
+    first_block = s.first_block[F.two]
+    sectors = rounds.sectors[F.one]
+    group = t.ARC * t.ARCS
+    arcs = (sectors + group - 1) / group
+    stride = 1 + rounds.refine[F.one]
+    table = rounds.first_angle[F.one]
+    base = pairs.first_element[pair]
+    tests = int(0)
+    looked_at = int(-1)
+    near_ring = bool(False)
+    for patch in range(lane, (s.first_block[F.one + 1] - start_block) * arcs, pairs.lanes):
+        block = start_block + patch / arcs
+        # the whole ring of a block of lines
+        if block != looked_at:
+            looked_at = block
+            near_ring = ring_is_near(s.box, world, block, first_block, s.first_block[F.two + 1], F)
+        if not near_ring:
+            continue
+        # ARCS patches together
+        from_sector = (patch % arcs) * group
+        tests += 1
+        a = rounds.angle[natural(table + ((from_sector + group / 2) % sectors) * stride)]
+        wide = real(group / 2 + 1)
+        if not patch_is_near(s.line, s.box, world, first, last, first_block, block, a, wide, F):
+            continue
+        close = bool(False)
+        from_line = start + (block - start_block) * t.BLOCK
+        for sector in range(from_sector, wp.min(from_sector + group, sectors)):
+            # one patch
+            if sector % t.ARC == 0:
+                tests += 1
+                a = rounds.angle[natural(table + ((sector + t.ARC / 2) % sectors) * stride)]
+                wide = real(t.ARC / 2 + 1)
+                close = patch_is_near(s.line, s.box, world, first, last, first_block, block, a, wide, F)
+            if not close:
+                continue
+            a = rounds.angle[natural(table + sector * stride)]
+            e_r = a[0] * F.Rx + a[1] * F.Ry
+            e_p = a[0] * F.Ry - a[1] * F.Rx
+            for k in range(from_line, wp.min(from_line + t.BLOCK, end)):
+                tests += 1
+                line = s.line[world, natural(k)]
+                near = search_element(s.line, s.box, world, first, last, first_block, F, line, e_r, e_p)
+                if near.touches == 1:
+                    slot = base + wp.atomic_add(lists.listed, world, pair, 1)
+                    lists.element[world, slot] = (k - start) * sectors + sector
+                    lists.first[world, slot] = near.first
+                    lists.last[world, slot] = near.last
+                    lists.gap[world, slot] = near.gap
+    lists.state[world, pair].tests += tests
