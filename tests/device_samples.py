@@ -57,6 +57,12 @@ def nested(x: real):
 
 
 @wp.func
+def sixth(x: real):
+    """Calls what it may stand in for."""
+    return third(x) * HALF
+
+
+@wp.func
 def renamed(x: number):
     return x * number(0.1)
 

@@ -143,6 +143,12 @@ def test_a_function_can_stand_in_the_place_of_another(dtype):
     )
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_function_can_call_the_one_it_replaces(dtype):
+    replaced = at(samples.nested, dtype, {samples.third: samples.sixth})
+    assert call(replaced, real(dtype)(3), returns=real(dtype)) == 1.0
+
+
 def test_a_replaced_function_leaves_structs_of_float64_alone():
     assert at(samples.Cloud, "float64", {samples.third: samples.renamed}) is samples.Cloud
 

@@ -102,7 +102,9 @@ def _at(thing: Any, build: _Build) -> Any:
     if isinstance(thing, Struct):
         return _struct(thing, build)
     if isinstance(thing, wp.Function):
-        return _function(dict(build.replaced).get(thing, thing), build)
+        if thing in dict(build.replaced):  # the new one may well call the old one itself
+            return _at(dict(build.replaced)[thing], _Build(build.name))
+        return _function(thing, build)
     if isinstance(thing, wp.Kernel):
         return _kernel(thing, build)
     if isinstance(thing, type):

@@ -138,7 +138,7 @@ def test_contacts_of_a_step_add_up_to_what_the_body_got():
     touched = 0
     for _ in range(100):
         sim.step()
-        rows = sim.modules[0].felt()
+        rows = sim.modules[0].step_contacts()
         touched += len(rows)
         assert rows[:, 3:6].sum(0) == pytest.approx(effective(sim)[:3], abs=1e-6)
     assert touched > 10

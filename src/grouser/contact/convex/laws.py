@@ -1,44 +1,37 @@
-"""Laws of convex contact for one point; what is shared with polygonal contact is in penalty.py.
+"""Pressure laws of convex contact for one point; friction and damping are in contact/penalty.py.
 
-A point law takes the depth s [m] of a point and the constants of the material, and gives pressure [Pa], stiffness
-[Pa/m] and damping [Pa s/m] of a unit of area. Any `wp.func` with these arguments can stand in its place:
-004_9efc820d43f2399a.txt asks for richer laws at each point, Bekker's for one.
+A law takes the depth s [m] of a point and the constants of the material, and gives pressure [Pa], stiffness [Pa/m] and
+damping [Pa s/m] of a unit of area. Any `wp.func` with these arguments can stand in its place: Stadukhin asks for richer
+laws at each point, such as Bekker's.
 """
 
-from typing import Any
+from __future__ import annotations
 
 import warp as wp
 
 from grouser.contact import penalty
+from grouser.contact.penalty import Constants
+from grouser.precision import real
 
 
 @wp.func
-def penalty_pressure(s: Any, m: Any):
-    """Spring c s of an elastic layer, with the damping d min(1, s / s_d0); 000_03880735ba32ca08.txt eq. 1."""
+def penalty_pressure(s: real, m: Constants):
+    """Spring c s of an elastic layer, with the damping d min(1, s / s_d0). Krenn and Hirzinger 2009, eq. 1."""
     return m.c * s, m.c, m.d * penalty.damping_share(s, m.s_d0)
 
 
 @wp.func
-def bekker_pressure(s: Any, m: Any):
+def bekker_pressure(s: real, m: Constants):
     """Bekker's p = k s^n with k = k_c / b + k_phi, and a damper; k and n are the law's own two numbers.
 
-    It gives way and comes back the same way: what the soil module has beyond it (ruts, shear) is not here. Out of
-    the ground, s <= 0, it goes on as a straight line of the stiffness at a tenth of a millimetre.
+    It is elastic: what the soil module has beyond it (ruts, shear) is not here. Out of the ground, s <= 0, it goes on
+    as a straight line of the stiffness at a tenth of a millimetre, since that of the power is zero or infinite there.
     """
-    least = type(s)(1.0e-4)
+    least = real(1.0e-4)
     at = wp.max(s, least)
-    stiffness = m.law[0] * m.law[1] * wp.pow(at, m.law[1] - type(s)(1.0))
+    stiffness = m.law[0] * m.law[1] * wp.pow(at, m.law[1] - real(1.0))
     pressure = m.law[0] * wp.pow(at, m.law[1])
     if s < least:
         stiffness = pressure / least
         pressure = stiffness * s
     return pressure, stiffness, m.d * penalty.damping_share(s, m.s_d0)
-
-
-@wp.func
-def release_damping(elastic: Any, damping: Any, outward: Any):
-    """Damping of a point that moves away: no more than the spring gives, so that it never pulls."""
-    zero = type(elastic)(0.0)
-    if outward > zero and damping * outward > elastic:
-        return wp.max(elastic, zero) / outward
-    return damping

@@ -12,20 +12,20 @@ import numpy as np
 import warp as wp
 
 from grouser.contact import explicit
-from grouser.contact.convex import laws
-from grouser.contact.convex import types as ct
-from grouser.contact.convex.kernels import convex_kernels
+from grouser.contact.convex import kernels, laws
+from grouser.contact.convex import types as t
 from grouser.contact.convex.parts import ConvexPart, Material
+from grouser.contact.penalty import Constants
+from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.launches import Launches
 from grouser.module import Channel, Motion, Outputs
-from grouser.precision import precision
+from grouser.precision import real, vec2, vec3
 from grouser.terrain.course import Course, Seams
 from grouser.terrain.polyhedra import MOST_CORNERS, Polyhedron
 
 POINTS_EACH = 24  # contact points a contact has room for, on average
 TOLERANCE = 1e-10  # [m] of coal's GJK and EPA; with its 1e-6 a face that rests can pass for a crossing of edges
-STATE = ("count", "pair", "state", "normal", "centre", "xi", "phi", "pressure", "slope", "area", "deepest")
 KINDS = ("face", "edge", "vertex")
 
 
@@ -149,23 +149,21 @@ class ConvexContact:
         self.motion, self.out = motion, out
         if motion.position.dtype._wp_scalar_type_ != wp.float64:
             raise InputError(f"{self.name}: dtype float32 is not supported, coal works in float64; allowed: 'float64'")
-        self.precision = precision("float64")
-        self.kernels = convex_kernels(self.precision.name, self.law)
+        chosen = {} if self.law is laws.penalty_pressure else {laws.penalty_pressure: self.law}
+        self._kernels = {kernel.key: at(kernel, "float64", chosen) for kernel in kernels.KERNELS}
         self._h = step
-        self._step = wp.array([step], dtype=self.precision.real, device="cpu")
+        self._step = wp.array([step], dtype=real, device="cpu")
         self._make_solids(rows)
         self._make_room()
         self._make_coal()
         self._launches: dict[str, Launches] = {}
 
     def _reals(self, values, dtype=None) -> wp.array:
-        return wp.array(
-            np.ascontiguousarray(values, self.precision.numpy), dtype=dtype or self.precision.real, device="cpu"
-        )
+        return wp.array(np.ascontiguousarray(values, float), dtype=dtype or real, device="cpu")
 
     def _make_solids(self, rows: Sequence[int]) -> None:
         """Parts, then course pieces, one after another."""
-        s, p = self.kernels.types.Solids(), self.precision
+        s: Any = t.Solids()
         pieces = list(self.course.pieces) if self.course else []
         solids = [*self._solids, *pieces]
         seams = [_open(solid) for solid in self._solids] + (list(self.course.seams) if self.course else [])
@@ -178,12 +176,12 @@ class ConvexContact:
 
         s.parts = len(self.parts)
         s.first_vertex = ints(first_vertex)
-        s.vertex = self._reals(np.concatenate([solid.vertices for solid in solids]), p.vec3)
+        s.vertex = self._reals(np.concatenate([solid.vertices for solid in solids]), vec3)
         s.cover, s.ridge = (
             ints(np.concatenate([getattr(seam, n) for seam in seams]), np.int64) for n in ("cover", "ridge")
         )
         s.first_face = ints(np.cumsum([0] + [len(solid.faces) for solid in solids]))
-        s.normal = self._reals(np.concatenate([solid.normals for solid in solids]), p.vec3)
+        s.normal = self._reals(np.concatenate([solid.normals for solid in solids]), vec3)
         s.offset = self._reals(np.concatenate([solid.offsets for solid in solids]))
         s.covered = ints(np.concatenate([seam.covered for seam in seams]))
         s.first_corner = ints(np.cumsum([0] + [len(loop) for loop in loops]))
@@ -197,6 +195,7 @@ class ConvexContact:
         self._tree = self._make_tree(pieces)
         s.bvh = self._tree.id if self._tree else 0
         s.material = self._make_material()
+        s.stick_speed, s.spread = self.material.stick_speed, self.material.spread
         s.step = self._step
         self._device_solids = s
 
@@ -213,52 +212,27 @@ class ConvexContact:
         )
 
     def _make_material(self):
-        m = self.kernels.types.Material()
+        m: Any = Constants()
         for key, value in self.material.constants(self.friction).items():
             setattr(m, key, value)
-        m.law = self.precision.vec2(*self.material.law)
+        m.law = vec2(*self.material.law)
         return m
 
-    def _zeros(self, count: int, *kinds) -> list[wp.array]:
-        return [wp.zeros(count, dtype=kind, device="cpu") for kind in kinds]
-
     def _make_room(self) -> None:
-        k, p, n = self.kernels.types, self.precision, self.capacity
-        a = self._places = k.Places()
-        fields = ("position", "ahead_position", "velocity", "spin", "low", "high")
-        for field in fields:
-            (array,) = self._zeros(len(self.parts), p.vec3)
-            setattr(a, field, array)
-        a.rotation, a.ahead_rotation = self._zeros(len(self.parts), p.mat33, p.mat33)
-        f = self._found = k.Found()
-        f.pair = wp.zeros((n, 2), dtype=wp.int32, device="cpu")
-        f.guess, f.normal, f.point = self._zeros(n, *[p.vec3] * 3)
-        f.reach, f.distance, f.touch = self._zeros(n, p.real, p.real, wp.int32)
-        (f.counts,) = self._zeros(ct.COUNTS, wp.int32)
-        self._sticks, self._trial = self._make_sticks(), self._make_sticks()
-        e = self._contacts = k.Contacts()
-        e.kind, e.deepest, e.force, e.pressed, e.block = self._zeros(n, wp.int32, p.real, p.vec3, p.vec3, p.mat66)
-        e.first_point, e.first_corner = self._zeros(n + 1, wp.int32, wp.int32)
+        n, parts = self.capacity, len(self.parts)
         points = POINTS_EACH * n + 6 * MOST_CORNERS
-        e.at, e.corner = self._zeros(points, p.vec3, p.vec3)
-        e.area, e.load, e.dip, e.depth = self._zeros(points, *[p.real] * 4)
-        (e.stored,) = self._zeros(1, p.real)
-        e.polygon = wp.zeros((2, 2 * MOST_CORNERS + 8), dtype=p.vec3, device="cpu")
-        e.flag = wp.zeros((2, 2 * MOST_CORNERS + 8), dtype=wp.int32, device="cpu")
-        d = self._felt = k.Felt()
-        (d.count,) = self._zeros(1, wp.int32)
-        d.pair = wp.zeros((n, 2), dtype=wp.int32, device="cpu")
-        d.kind, d.deepest, d.place, d.force = self._zeros(n, wp.int32, p.real, p.vec3, p.vec3)
+        clipped = (2, 2 * MOST_CORNERS + 8)
+        self._poses = zeros(t.Poses, "cpu", (parts,))
+        self._found = zeros(t.Candidates, "cpu", (n,), pair=(n, 2), counts=(1,))
+        self._sticks, self._trial = (zeros(t.Sticks, "cpu", (n,), pair=(n, 2), count=(1,)) for _ in range(2))
+        of_points = dict.fromkeys(("at", "area", "load", "dip", "corner", "depth"), (points,))
+        self._contacts = zeros(
+            t.Contacts, "cpu", (n,), **of_points, first_point=(n + 1,), first_corner=(n + 1,), stored=(1,),
+            polygon=clipped, flag=clipped,
+        )  # fmt: skip
+        self._last = zeros(t.StepContacts, "cpu", (n,), pair=(n, 2), count=(1,))
         o = self.out  # forces now, for channels, beside those of the step
         self._now = Outputs(*(wp.zeros_like(x) for x in (o.wrench, o.implicit, o.effective, o.status)))
-
-    def _make_sticks(self):
-        a, p, n = self.kernels.types.Sticks(), self.precision, self.capacity
-        (a.count,) = self._zeros(1, wp.int32)
-        a.pair = wp.zeros((n, 2), dtype=wp.int32, device="cpu")
-        a.state, a.phi, a.pressure, a.area, a.deepest = self._zeros(n, wp.int32, *[p.real] * 4)
-        a.normal, a.centre, a.xi, a.slope = self._zeros(n, *[p.vec3] * 4)
-        return a
 
     def _make_coal(self) -> None:
         """coal's shapes and poses; what joins two of them is made when they first come near each other."""
@@ -278,7 +252,7 @@ class ConvexContact:
         self._request, self._result = coal.CollisionRequest(), coal.CollisionResult()
         self._request.gjk_tolerance = self._request.epa_tolerance = TOLERANCE
         self._request.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
-        f, a = self._found, self._places
+        f, a = self._found, self._poses
         self._host = {
             "pair": f.pair.numpy(), "guess": f.guess.numpy(), "reach": f.reach.numpy(), "touch": f.touch.numpy(),
             "normal": f.normal.numpy(), "distance": f.distance.numpy(), "point": f.point.numpy(),
@@ -325,7 +299,7 @@ class ConvexContact:
     def _collide(self) -> None:
         """Asks coal about every candidate; all that is done in Python in a step."""
         host, request, result, pairs = self._host, self._request, self._result, self._pairs
-        count = int(host["counts"][ct.CANDIDATES])
+        count = int(host["counts"]["candidates"][0])
         if not count:
             return
         touch, normal, distance, point = host["touch"], host["normal"], host["distance"], host["point"]
@@ -360,7 +334,7 @@ class ConvexContact:
         m = self.motion
         inputs = [
             self._device_solids,
-            self._places,
+            self._poses,
             self._found,
             self._sticks,
             m.position,
@@ -368,19 +342,19 @@ class ConvexContact:
             m.velocity,
             m.spin,
         ]
-        launch(self.kernels.search, 1, inputs)
+        launch(self._kernels["search"], 1, inputs)
 
     def _launch_press(self, launch, out: Outputs) -> None:
-        inputs = [self._device_solids, self._places, self._found, self._sticks, self._trial, self._contacts]
-        launch(self.kernels.press, 1, [*inputs, out.wrench, out.implicit, out.status])
+        inputs = [self._device_solids, self._poses, self._found, self._sticks, self._trial, self._contacts]
+        launch(self._kernels["press"], 1, [*inputs, out.wrench, out.implicit, out.status])
 
     def _launch_stick(self, launch) -> None:
         m = self.motion
         inputs = [
-            self._device_solids, self._places, self._sticks, self._trial, self._contacts, self._felt, m.position,
+            self._device_solids, self._poses, self._sticks, self._trial, self._contacts, self._last, m.position,
             m.velocity, m.spin,
         ]  # fmt: skip
-        launch(self.kernels.stick, 1, inputs)
+        launch(self._kernels["stick"], 1, inputs)
 
     def look(self) -> None:
         """Contact as it is now, for channels: the state stays, and so do the outputs."""
@@ -397,9 +371,7 @@ class ConvexContact:
         return f"more contacts than there is room for ({self.capacity}): raise the module's capacity", True
 
     def state(self) -> dict[str, wp.array]:
-        s, d = self._sticks, self._felt
-        shown = {f"felt_{key}": getattr(d, key) for key in ("count", "pair", "kind", "deepest", "place", "force")}
-        return {key: getattr(s, key) for key in STATE} | shown
+        return arrays(sticks=self._sticks, last=self._last)
 
     def reset(self, worlds: Sequence[int]) -> None:
         for array in (*self.state().values(), self._trial.count):
@@ -407,12 +379,9 @@ class ConvexContact:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Of the last evaluation: pairs the search met, candidates coal was asked about, contacts, points."""
+        """Of the last evaluation: pairs the search compared, candidates coal was asked about, contacts, points."""
         c = self._host["counts"]
-        return {
-            "seen": int(c[ct.SEEN]), "candidates": int(c[ct.CANDIDATES]), "contacts": int(c[ct.CONTACTS]),
-            "points": int(c[ct.POINTS]),
-        }  # fmt: skip
+        return {name: int(c[name][0]) for name in ("seen", "candidates", "contacts", "points")}
 
     def contacts(self) -> np.ndarray:
         """(contact, 10) of the last evaluation: centre of pressure [m], force on the part [N], depth [m], kind
@@ -420,9 +389,9 @@ class ConvexContact:
         e = self._contacts
         return self._table(self.counts["contacts"], self._trial.pair, e.pressed, e.force, e.deepest, e.kind)
 
-    def felt(self) -> np.ndarray:
+    def step_contacts(self) -> np.ndarray:
         """(contact, 10) of the last step, columns as in `contacts`; the force is what the part really got."""
-        d = self._felt
+        d = self._last
         return self._table(int(d.count.numpy()[0]), d.pair, d.place, d.force, d.deepest, d.kind)
 
     def _table(self, n: int, pairs, place, force, deepest, kind) -> np.ndarray:
@@ -469,7 +438,7 @@ class ConvexContact:
                 read=lambda: out.effective.numpy()[..., 3:],
             ),
             Channel(f"{self.name}/stored", "J", frame="", read=self._seen_now(lambda: np.array([self.stored()]))),
-            Channel(f"{self.name}/contacts", "m, N, m, 1", (10,), kind="ragged", read=self.felt),
+            Channel(f"{self.name}/contacts", "m, N, m, 1", (10,), kind="ragged", read=self.step_contacts),
             Channel(f"{self.name}/points", "m, m, 1", (5,), kind="ragged", read=self.points),
         ]
 

@@ -48,8 +48,8 @@ class ConvexPart:
 class Material:
     """Both surfaces together, of a unit of area; the laws and symbols of contact/penalty.py.
 
-    Values are assumed: 004 gives none. `spread` is how far the pressure reaches beyond an edge, about as far as an
-    elastic layer is thick; through it edges and corners carry.
+    Values are assumed: Stadukhin gives none. `spread` is how far the pressure reaches beyond an edge, about as far as
+    an elastic layer is thick; through it edges and corners carry.
     """
 
     stiffness: float = 1e9  # [Pa/m] c
@@ -72,12 +72,12 @@ class Material:
                 )
 
     def constants(self, friction: tuple[float, float]) -> dict[str, Any]:
-        """By the names of penalty.py."""
+        """By the names of `penalty.Constants`."""
         c = self.stiffness
         d = 2e-3 * c if self.damping is None else self.damping
         c_t = 0.5 * c if self.shear_stiffness is None else self.shear_stiffness
         d_t = d * c_t / c if self.shear_damping is None else self.shear_damping
         return {
             "c": c, "d": d, "c_t": c_t, "d_t": d_t, "s_d0": self.transition_depth, "mu_stick": friction[0],
-            "mu_slip": friction[1], "stick_speed": self.stick_speed, "spread": self.spread,
+            "mu_slip": friction[1],
         }  # fmt: skip

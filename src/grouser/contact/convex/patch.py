@@ -1,143 +1,136 @@
-"""Where two solids touch: their poses and velocities, the clipped corners and points of the contact with their depths.
+"""The contact patch of two solids: clipped corners and points with their depths.
 
-coal says whether two solids touch and along which direction; the reference face, the clipped points and their depths
+coal says whether two solids touch and along which direction. The reference face, the clipped points and their depths
 are found here, since coal's patch lies in one plane with one depth.
 """
 
-from functools import cache
-from types import SimpleNamespace
+from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.convex.clipping import clipping
-from grouser.contact.convex.types import EDGE, FACE, OVERFLOW, VERTEX, convex_types
+from grouser.contact.convex.clipping import clip, cut, quadrature, reference
+from grouser.contact.convex.types import EDGE, FACE, VERTEX, Candidates, Contacts, Overlap, Poses, Solids, Sticks
+from grouser.precision import real, vec3
 
 SHALLOW = 1e-5  # [m] by which a contact may be deeper than the part has moved
 
 
-@cache
-def patches(name: str) -> SimpleNamespace:
-    """Device functions for one float type."""
-    ty, geometry = convex_types(name), clipping(name)
-    real, vec3 = ty.precision.real, ty.precision.vec3
-    Solids, Places, Found, Sticks = ty.Solids, ty.Places, ty.Found, ty.Sticks
-    Contacts, Meeting = ty.Contacts, ty.Meeting
-    reference, cut, clip, quadrature = geometry.reference, geometry.cut, geometry.clip, geometry.quadrature
+@wp.func
+def pose_of(s: Solids, poses: Poses, solid: int, ahead: bool):
+    """Pose of a solid: the course stands, parts that meet it are ahead."""
+    if solid >= s.parts:
+        return vec3(), wp.identity(n=3, dtype=real)
+    if ahead:
+        return poses.ahead_position[solid], poses.ahead_rotation[solid]
+    return poses.position[solid], poses.rotation[solid]
 
-    @wp.func
-    def place_of(s: Solids, places: Places, solid: int, ahead: bool):
-        """Pose of a solid: the course stands, parts that meet it are ahead."""
-        if solid >= s.parts:
-            return vec3(), wp.identity(n=3, dtype=real)
-        if ahead:
-            return places.ahead_position[solid], places.ahead_rotation[solid]
-        return places.position[solid], places.rotation[solid]
 
-    @wp.func
-    def meeting(s: Solids, places: Places, a: int, b: int):
-        """Poses and velocities of two solids: at the end of the step against the course, now against a part."""
-        q = Meeting()
-        q.a = a
-        q.b = b
-        q.ground = b >= s.parts
-        xa, Ra = place_of(s, places, a, q.ground)
-        xb, Rb = place_of(s, places, b, False)
-        q.xa = xa
-        q.Ra = Ra
-        q.xb = xb
-        q.Rb = Rb
-        q.va = places.velocity[a]
-        q.wa = places.spin[a]
-        if q.ground:
-            q.now = s.step[0]
-        else:
-            q.vb = places.velocity[b]
-            q.wb = places.spin[b]
+@wp.func
+def overlap_of(s: Solids, poses: Poses, a: int, b: int):
+    """Poses and velocities of two solids: at the end of the step against the course, now against a part."""
+    q = Overlap()
+    q.a = a
+    q.b = b
+    q.ground = b >= s.parts
+    xa, Ra = pose_of(s, poses, a, q.ground)
+    xb, Rb = pose_of(s, poses, b, False)
+    q.xa = xa
+    q.Ra = Ra
+    q.xb = xb
+    q.Rb = Rb
+    q.va = poses.velocity[a]
+    q.wa = poses.angular_velocity[a]
+    if q.ground:
+        q.now = s.step[0]
+    else:
+        q.vb = poses.velocity[b]
+        q.wb = poses.angular_velocity[b]
+    return q
+
+
+@wp.func
+def velocity_at(q: Overlap, x: vec3):
+    """Velocity of a against b at a place."""
+    return q.va + wp.cross(q.wa, x - q.xa) - q.vb - wp.cross(q.wb, x - q.xb)
+
+
+@wp.func
+def clipped(s: Solids, e: Contacts, q: Overlap, face: int, of_part: int):
+    """The polygon of a contact in its room, and the plane depths are measured from."""
+    side = int(0)
+    count = int(0)
+    if of_part == 1:
+        side, count = clip(s, e, face, q.a, q.xa, q.Ra, q.b, q.xb, q.Rb, -q.n)
+        q.origin = q.xa + q.Ra * s.vertex[s.corner[s.first_corner[face]]]
+        q.steep = -(q.Ra * s.normal[face])
+        q.steep = q.steep / wp.dot(q.steep, q.n)
+    else:
+        side, count = clip(s, e, face, q.b, q.xb, q.Rb, q.a, q.xa, q.Ra, q.n)
+        q.origin = q.xb + q.Rb * s.vertex[s.corner[s.first_corner[face]]]
+        q.steep = q.Rb * s.normal[face]
+        q.steep = -q.steep / wp.dot(q.steep, q.n)
+    return q, side, count
+
+
+@wp.func
+def patch(s: Solids, found: Candidates, old: Sticks, e: Contacts, q: Overlap, k: int, slot: int):
+    """Reference face, clipped corners with their depths, points with their areas; no points: no contact."""
+    zero = real(0.0)
+    most = found.reach[k] + real(SHALLOW)  # a part goes no deeper in a step than it moves
+    for j in range(old.count[0]):
+        if old.pair[j, 0] == q.a:
+            most = wp.max(most, old.deepest[j] + found.reach[k] + real(SHALLOW))
+    ref = reference(s, q.a, q.b, q.xa, q.Ra, q.xb, q.Rb, -found.normal[k], found.distance[k], most)
+    if ref.face < 0:
         return q
-
-    @wp.func
-    def velocity_at(q: Meeting, x: vec3):
-        """Velocity of a against b at a place."""
-        return q.va + wp.cross(q.wa, x - q.xa) - q.vb - wp.cross(q.wb, x - q.xb)
-
-    @wp.func
-    def clipped(s: Solids, e: Contacts, q: Meeting, face: int, of_part: int):
-        """The polygon of a contact in its room, and the plane depths are measured from."""
-        side = int(0)
-        count = int(0)
-        if of_part == 1:
-            side, count = clip(s, e, face, q.a, q.xa, q.Ra, q.b, q.xb, q.Rb, -q.n)
-            q.origin = q.xa + q.Ra * s.vertex[s.corner[s.first_corner[face]]]
-            q.steep = -(q.Ra * s.normal[face])
-            q.steep = q.steep / wp.dot(q.steep, q.n)
-        else:
-            side, count = clip(s, e, face, q.b, q.xb, q.Rb, q.a, q.xa, q.Ra, q.n)
-            q.origin = q.xb + q.Rb * s.vertex[s.corner[s.first_corner[face]]]
-            q.steep = q.Rb * s.normal[face]
-            q.steep = -q.steep / wp.dot(q.steep, q.n)
-        return q, side, count
-
-    @wp.func
-    def patch(s: Solids, found: Found, old: Sticks, e: Contacts, q: Meeting, k: int, slot: int):
-        """Reference face, clipped corners with their depths, points with their areas; no points: no contact."""
-        zero = real(0.0)
-        most = found.reach[k] + real(SHALLOW)  # a part goes no deeper in a step than it moves
-        for j in range(old.count[0]):
-            if old.pair[j, 0] == q.a:
-                most = wp.max(most, old.deepest[j] + found.reach[k] + real(SHALLOW))
-        face, of_part, crossing, n, deepest = reference(
-            s, q.a, q.b, q.xa, q.Ra, q.xb, q.Rb, -found.normal[k], found.distance[k], most
-        )
-        if face < 0:
-            return q
-        q.n = n
-        q.deepest = deepest
-        q, side, count = clipped(s, e, q, face, of_part)
-        first_corner = e.first_corner[slot]
-        corners = int(0)
-        for i in range(count):
-            x = e.polygon[side, i]
-            depth = wp.dot(x - q.origin, q.steep)
-            if depth > zero and first_corner + corners < e.depth.shape[0]:
-                e.corner[first_corner + corners] = x
-                e.depth[first_corner + corners] = depth
-                corners += 1
-        held_on = zero  # time back to the depth that bounds the contact: what leaves is held as long as it is in now
-        if corners == 0 and deepest <= zero:
-            held_on = q.now
-        q.kind = FACE
-        if crossing == 1 or corners == 2:
-            q.kind = EDGE
-        elif corners == 1:
-            q.kind = VERTEX
-        points = int(0)
+    n = ref.out
+    deepest = ref.depth
+    q.n = n
+    q.deepest = deepest
+    q, side, count = clipped(s, e, q, ref.face, ref.of_part)
+    first_corner = e.first_corner[slot]
+    corners = int(0)
+    for i in range(count):
+        x = e.polygon[side, i]
+        depth = wp.dot(x - q.origin, q.steep)
+        if depth > zero and first_corner + corners < e.depth.shape[0]:
+            e.corner[first_corner + corners] = x
+            e.depth[first_corner + corners] = depth
+            corners += 1
+    held_on = zero  # [s] back to the depth that bounds the contact: what leaves is held as long as it is in now
+    if corners == 0 and deepest <= zero:
+        held_on = q.now
+    q.kind = FACE
+    if ref.crossing == 1 or corners == 2:
+        q.kind = EDGE
+    elif corners == 1:
+        q.kind = VERTEX
+    points = int(0)
+    if count >= 3:
+        # what is out of the other is cut off, by the depth that bounds the contact: linear in place
+        gradient = q.steep + held_on * wp.cross(n, q.wa - q.wb)
+        level = held_on * wp.dot(velocity_at(q, vec3()), n) - wp.dot(q.origin, q.steep)
+        size2 = wp.dot(gradient, gradient)
+        side, count = cut(e, side, count, (-level / size2) * gradient, gradient, 1)
         if count >= 3:
-            # what is out of the other is cut off, by the depth that bounds the contact: linear in place
-            gradient = q.steep + held_on * wp.cross(n, q.wa - q.wb)
-            level = held_on * wp.dot(velocity_at(q, vec3()), n) - wp.dot(q.origin, q.steep)
-            size2 = wp.dot(gradient, gradient)
-            side, count = cut(e, side, count, (-level / size2) * gradient, gradient, 1)
-            if count >= 3:
-                points = quadrature(e, side, count, q.first, n, s.material.spread)
-                if points == 0:
-                    found.counts[OVERFLOW] = 1
-                    return q
-        if points == 0:  # corners or edges that only just meet
-            x = found.point[k]
-            bound = deepest + held_on * wp.dot(velocity_at(q, x), n)
-            if bound <= zero or found.distance[k] > zero or q.first >= e.area.shape[0]:
+            points = quadrature(e, side, count, q.first, n, s.spread)
+            if points == 0:
+                found.counts[0].overflow = 1
                 return q
-            e.at[q.first] = x
-            e.area[q.first] = real(0.25) * real(wp.pi) * s.material.spread * s.material.spread
-            points = 1
-            q.kind = EDGE
-            q.origin = x - (deepest / wp.dot(q.steep, q.steep)) * q.steep
-            if corners == 0 and deepest > zero and first_corner < e.depth.shape[0]:
-                e.corner[first_corner] = x
-                e.depth[first_corner] = deepest
-                corners = 1
-        q.points = points
-        q.corners = corners
-        return q
-
-    return SimpleNamespace(place_of=place_of, meeting=meeting, velocity_at=velocity_at, patch=patch)
+    if points == 0:  # corners or edges that only just meet
+        x = found.point[k]
+        bound = deepest + held_on * wp.dot(velocity_at(q, x), n)
+        if bound <= zero or found.distance[k] > zero or q.first >= e.area.shape[0]:
+            return q
+        e.at[q.first] = x
+        e.area[q.first] = real(0.25) * real(wp.pi) * s.spread * s.spread
+        points = 1
+        q.kind = EDGE
+        q.origin = x - (deepest / wp.dot(q.steep, q.steep)) * q.steep
+        if corners == 0 and deepest > zero and first_corner < e.depth.shape[0]:
+            e.corner[first_corner] = x
+            e.depth[first_corner] = deepest
+            corners = 1
+    q.points = points
+    q.corners = corners
+    return q

@@ -1,0 +1,346 @@
+"""Forces at the points of a contact and their sums; the stick spring of a contact after the step."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.contact import penalty
+from grouser.contact.convex import laws
+from grouser.contact.convex.patch import overlap_of, patch, pose_of, velocity_at
+from grouser.contact.convex.types import (
+    Candidates,
+    Contacts,
+    Overlap,
+    Poses,
+    Solids,
+    StepContacts,
+    Stick,
+    Sticks,
+    Totals,
+)
+from grouser.contact.penalty import FREE, SLIPPING, STUCK
+from grouser.contact.rigid import wrench_of
+from grouser.device import array2d
+from grouser.precision import mat33, mat66, real, vec3, vec6
+
+ALIKE = 0.99  # cosine between normals of contacts of one part that share their stick state
+SAME = 0.5  # cosine between the normals of a contact in two steps, at least
+A_POINT = 1.0e-12  # [m^2] mean square of the levers below which a patch is a point, which does not turn
+LEVEL = 1.0e-9  # of the moments: keeps a plane through pressures level across a line
+
+
+# ---- a step's start -------------------------------------------------------------------------------------
+
+
+@wp.func
+def stick_of(s: Solids, sticks: Sticks, q: Overlap, centre: vec3, area: real):
+    """Friction state a contact begins the step with, at `centre`: its own, or that of a contact across a seam.
+
+    Pressure is taken from the broadest of them, and no more load than it bore.
+    """
+    own = int(-1)
+    broad = int(-1)
+    most = real(0.0)
+    for j in range(sticks.count[0]):
+        least = real(2.0)  # a cosine that cannot be
+        if sticks.pair[j, 0] == q.a:
+            if sticks.pair[j, 1] == q.b:
+                least = real(SAME)
+            elif q.b >= s.parts and sticks.pair[j, 1] >= s.parts:
+                least = real(ALIKE)  # the part goes from one course piece to the next
+        if wp.dot(sticks.normal[j], q.n) > least:
+            if sticks.pair[j, 1] == q.b:
+                own = j
+            if sticks.area[j] > most:
+                most = sticks.area[j]
+                broad = j
+    if own < 0:
+        own = broad
+    stick = Stick()
+    stick.state = FREE
+    if own >= 0:
+        # the load and the stick force are kept where a patch grows, pressure and displacement across a seam
+        stick.state = sticks.state[own]
+        share = wp.min(real(1.0), sticks.area[broad] / area)
+        shift = centre - q.xa - q.Ra * sticks.centre[broad]
+        phi = share * sticks.phi[broad] * wp.dot(sticks.normal[broad], q.n)
+        xi = share * sticks.xi[broad] + phi * wp.cross(q.n, shift)
+        stick.phi = phi
+        stick.xi = xi - wp.dot(xi, q.n) * q.n
+        stick.slope = share * sticks.slope[broad]
+        stick.pressure = share * sticks.pressure[broad] + wp.dot(stick.slope, shift)
+    return stick
+
+
+# ---- forces ---------------------------------------------------------------------------------------------
+
+
+@wp.func(inline=True)
+def block_add(B: mat66, arm: vec3, K: mat33):
+    """B + J^T K J with J = [I, -arm x]."""
+    cross = wp.skew(arm)
+    mixed = -K * cross
+    turn = cross * mixed
+    for r in range(3):
+        for c in range(3):
+            B[r, c] = B[r, c] + K[r, c]
+            B[r, 3 + c] = B[r, 3 + c] + mixed[r, c]
+            B[3 + c, r] = B[3 + c, r] + mixed[r, c]
+            B[3 + r, 3 + c] = B[3 + r, 3 + c] + turn[r, c]
+    return B
+
+
+@wp.func(inline=True)
+def add_pressure(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3):
+    """Normal forces at the points of a contact; writes the load that friction of every point rests on."""
+    zero = real(0.0)
+    h = s.step[0]
+    n = q.n
+    totals = Totals()
+    for i in range(q.first, q.first + q.points):
+        x = e.at[i]
+        w = e.area[i]
+        depth = wp.dot(x - q.origin, q.steep)
+        outward = wp.dot(velocity_at(q, x), n)
+        e.load[i] = real(-1.0)
+        e.dip[i] = depth
+        # a point that leaves is held as long as it is in contact now
+        if w <= zero or (depth <= zero and depth + q.now * outward <= zero):
+            continue
+        pressure, stiffness, damping = laws.penalty_pressure(depth, s.material)
+        damping = penalty.release_damping(pressure, damping, outward)
+        N = w * (pressure - damping * outward)
+        # The load at the end of the step is a guess in an impact: friction rests on that of the last step.
+        held = w * wp.max(stick.pressure + wp.dot(stick.slope, x - centre), zero)
+        if q.ground:
+            weight = h * w * (h * stiffness + damping)
+            totals.block = block_add(totals.block, x - q.xa, weight * wp.outer(n, n))
+        else:
+            N = wp.max(N, zero)
+            held = N
+        e.load[i] = held
+        totals.force += N * n
+        totals.moment += wp.cross(x - q.xa, N * n)
+        totals.pressed += held * x
+        if depth > zero:
+            totals.stored += real(0.5) * w * pressure * depth
+        if held > zero:
+            totals.load += held
+            totals.area += w
+    return totals
+
+
+@wp.func(inline=True)
+def add_friction(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3, totals: Totals):
+    """Friction at the points of a contact, spread as the load is, so that a patch that shifts slips all at once."""
+    m = s.material
+    h = s.step[0]
+    n = q.n
+    slipping = wp.where(stick.state == SLIPPING, 1, 0)
+    along = wp.identity(n=3, dtype=real) - wp.outer(n, n)
+    for i in range(q.first, q.first + q.points):
+        held = e.load[i]
+        if held > real(0.0):
+            x = e.at[i]
+            w = totals.area * held / totals.load
+            vt = along * velocity_at(q, x)
+            xi = stick.xi + stick.phi * wp.cross(n, x - centre)
+            totals.stored += real(0.5) * w * m.c_t * wp.dot(xi, xi)
+            if q.ground:
+                xi = xi + h * vt
+            speed = wp.length(vt)
+            slip = m.mu_slip * held
+            limit = penalty.friction_limit(slipping, speed, s.stick_speed, m.mu_stick * held, slip)
+            drag, slips = penalty.friction(w * (m.c_t * xi + m.d_t * vt), limit, slip)
+            weight = w * (h * m.c_t + m.d_t)
+            if slips == 1:
+                weight = penalty.friction_impedance(weight, slip, speed)
+            totals.force += drag
+            totals.moment += wp.cross(x - q.xa, drag)
+            if q.ground:
+                totals.block = block_add(totals.block, x - q.xa, (h * weight) * along)
+    return totals
+
+
+@wp.func
+def press_pair(
+    s: Solids, poses: Poses, found: Candidates, old: Sticks, fresh: Sticks, e: Contacts, k: int, slot: int,
+    wrench_out: array2d[vec6], implicit_out: array2d[mat66],
+):  # fmt: skip
+    """Forces of one pair that coal finds touching, added to its bodies; returns whether it became a contact."""
+    zero = real(0.0)
+    q = overlap_of(s, poses, found.pair[k, 0], found.pair[k, 1])
+    q.first = e.first_point[slot]
+    q = patch(s, found, old, e, q, k, slot)
+    if q.points == 0:
+        return False
+    centre = vec3()
+    area = zero
+    for i in range(q.first, q.first + q.points):
+        centre += e.area[i] * e.at[i]
+        area += e.area[i]
+    if area <= zero:
+        return False
+    centre = centre / area
+    stick = stick_of(s, old, q, centre, area)
+    totals = add_pressure(s, e, q, stick, centre)
+    if totals.load > zero:
+        totals = add_friction(s, e, q, stick, centre, totals)
+    row = s.out[q.a]
+    force = totals.force
+    wrench_out[0, row] = wrench_out[0, row] + wrench_of(force, totals.moment)
+    if q.ground:
+        implicit_out[0, row] = implicit_out[0, row] + totals.block
+    else:
+        other = s.out[q.b]
+        moment = totals.moment + wp.cross(q.xa - q.xb, force)
+        wrench_out[0, other] = wrench_out[0, other] - wrench_of(force, moment)
+    e.kind[slot] = q.kind
+    e.deepest[slot] = q.deepest
+    e.force[slot] = force
+    e.block[slot] = totals.block
+    e.pressed[slot] = centre
+    if totals.load > zero:
+        e.pressed[slot] = totals.pressed / totals.load
+    e.first_point[slot + 1] = q.first + q.points
+    e.first_corner[slot + 1] = e.first_corner[slot] + q.corners
+    e.stored[0] = e.stored[0] + totals.stored
+    fresh.pair[slot, 0] = q.a
+    fresh.pair[slot, 1] = q.b
+    fresh.state[slot] = stick.state
+    fresh.normal[slot] = q.n
+    fresh.centre[slot] = centre
+    fresh.xi[slot] = stick.xi
+    fresh.phi[slot] = stick.phi
+    return True
+
+
+# ---- a step's end ---------------------------------------------------------------------------------------
+
+
+@wp.func
+def end_loads(s: Solids, poses: Poses, fresh: Sticks, e: Contacts, slot: int, v: vec3, w: vec3, x: vec3):
+    """Loads of a contact's points at the end of the step: the law at the depth and rate the step led to.
+
+    v [m/s] at x and w [rad/s]: motion against the other; `poses` still has that of the step's start.
+    """
+    h = s.step[0]
+    n = fresh.normal[slot]
+    a = fresh.pair[slot, 0]
+    for i in range(e.first_point[slot], e.first_point[slot + 1]):
+        if e.load[i] >= real(0.0):
+            at = e.at[i]
+            outward = wp.dot(v + wp.cross(w, at - x), n)
+            before = wp.dot(poses.velocity[a] + wp.cross(poses.angular_velocity[a], at - x), n)
+            depth = e.dip[i] - h * (outward - before)
+            pressure, stiffness, damping = laws.penalty_pressure(depth, s.material)
+            damping = penalty.release_damping(pressure, damping, outward)
+            e.load[i] = e.area[i] * wp.max(pressure - damping * outward, real(0.0))
+
+
+@wp.func
+def record_contact(
+    s: Solids, poses: Poses, fresh: Sticks, e: Contacts, step: StepContacts, slot: int, v: vec3, w: vec3
+):
+    """Write a contact with the force the part really got, f - B a; v and w at the end of the step."""
+    a = fresh.pair[slot, 0]
+    change = wrench_of(v - poses.velocity[a], w - poses.angular_velocity[a])
+    pull = (e.block[slot] * change) / s.step[0]
+    step.pair[slot, 0] = a
+    step.pair[slot, 1] = fresh.pair[slot, 1]
+    step.kind[slot] = e.kind[slot]
+    step.deepest[slot] = e.deepest[slot]
+    step.force[slot] = e.force[slot] - vec3(pull[0], pull[1], pull[2])
+    step.place[slot] = e.pressed[slot]
+
+
+@wp.func
+def stick_contact(
+    s: Solids, poses: Poses, old: Sticks, fresh: Sticks, e: Contacts, slot: int, count: int,
+    xa: vec3, va: vec3, wa: vec3, xb: vec3, vb: vec3, wb: vec3,
+):  # fmt: skip
+    """Write the stick spring and the pressure of a contact after the step; returns how many have been written.
+
+    Every point's spring takes the velocity at the end of the step; what slips keeps the slip force (return mapping).
+    The displacements are then fitted by one shift and one turn of the patch, the pressures by a plane.
+    """
+    zero = real(0.0)
+    m = s.material
+    h = s.step[0]
+    a = fresh.pair[slot, 0]
+    b = fresh.pair[slot, 1]
+    n = fresh.normal[slot]
+    centre = fresh.centre[slot]
+    xi = fresh.xi[slot] + h * wp.cross(wb, fresh.xi[slot])  # it turns with the other
+    slipping = wp.where(fresh.state[slot] == SLIPPING, 1, 0)
+    area = zero
+    load = zero
+    middle = vec3()
+    for i in range(e.first_point[slot], e.first_point[slot + 1]):
+        if e.load[i] > zero:
+            middle += e.load[i] * e.at[i]
+            area += e.area[i]
+            load += e.load[i]
+    if load <= zero:
+        return count
+    middle = middle / load
+    slid = zero
+    twist = zero
+    spread = zero
+    broad = zero
+    shift = vec3()
+    tilt = vec3()
+    moments = mat33()
+    broad_middle = vec3()
+    for i in range(e.first_point[slot], e.first_point[slot + 1]):
+        if e.load[i] > zero:
+            broad_middle += (e.area[i] / area) * e.at[i]
+    for i in range(e.first_point[slot], e.first_point[slot + 1]):
+        N = e.load[i]
+        if N > zero:
+            x = e.at[i]
+            w = N / load
+            v = va + wp.cross(wa, x - xa) - vb - wp.cross(wb, x - xb)
+            v = v - wp.dot(v, n) * n
+            drawn = xi + fresh.phi[slot] * wp.cross(n, x - centre) + h * v
+            drawn = drawn - wp.dot(drawn, n) * n
+            slip = m.mu_slip * N
+            limit = penalty.friction_limit(slipping, wp.length(v), s.stick_speed, m.mu_stick * N, slip)
+            trial = w * area * (m.c_t * drawn + m.d_t * v)
+            kept, slips = penalty.elastic_displacement(drawn, trial, limit, slip, w * area * m.c_t)
+            if wp.length_sq(kept) > wp.length_sq(drawn):
+                kept = drawn  # the damper slipped, not the spring: it is no longer than it was drawn out
+            if slips == 1:
+                slid += w
+            # shift and turn about the centre of the load
+            lever = x - middle
+            lever = lever - wp.dot(lever, n) * n
+            shift += w * kept
+            twist += w * wp.dot(wp.cross(lever, kept), n)
+            spread += w * wp.dot(lever, lever)
+            # plane through the pressures about the centre of the area
+            lever = x - broad_middle
+            lever = lever - wp.dot(lever, n) * n
+            tilt += N * lever
+            moments += wp.outer(e.area[i] * lever, lever)
+            broad += e.area[i] * wp.dot(lever, lever)
+    old.pair[count, 0] = a
+    old.pair[count, 1] = b
+    old.normal[count] = n
+    xp, Rp = pose_of(s, poses, a, b >= s.parts)  # where the points were found
+    old.centre[count] = wp.transpose(Rp) * (middle - xp)
+    old.xi[count] = shift
+    old.phi[count] = zero
+    old.area[count] = area
+    old.deepest[count] = e.deepest[slot]
+    old.slope[count] = vec3()
+    if spread > real(A_POINT):
+        old.phi[count] = twist / spread
+    if broad > real(A_POINT) * area:
+        # across a line, and along n, the plane is level
+        level = real(LEVEL) * broad
+        moments += wp.diag(vec3(level, level, level)) + wp.outer(broad * n, n)
+        old.slope[count] = wp.inverse(moments) * tilt
+    old.pressure[count] = load / area + wp.dot(old.slope[count], middle - broad_middle)
+    old.state[count] = wp.where(slid > real(0.5), int(SLIPPING), int(STUCK))
+    return count + 1
