@@ -5,8 +5,9 @@ import pytest
 
 import grouser
 from grouser.recording import Recording
-from grouser.scenarios import bulldozer_ditch, tracked_machine
+from grouser.scenarios import bulldozer_ditch, bulldozer_drawbar, tracked_machine
 from grouser.scenarios.bulldozer_turn import chain_speeds
+from grouser.track import Link, SoilValues
 
 MIRROR = 1e-6  # relative: round-off that contact carries on for a few thousand steps
 
@@ -107,10 +108,34 @@ def test_turning_moment_grows_as_the_radius_shrinks(tmp_path):
 
 @pytest.mark.long
 def test_slip_grows_with_pull_up_to_the_strength_of_the_ground(tmp_path):
-    values = grouser.run("bulldozer-drawbar", out=tmp_path / "out", report=False).metrics
-    assert values["drawbar_pull_max_N"] > values["strength_N"]
-    assert values["slip_at_half"] < 0.05
-    assert values["mean_maximum_pressure_Pa"] > values["mean_pressure_Pa"]
+    """Cohesion, friction and the faces of the grousers, of the loads the shoes have meanwhile: no more, no less."""
+    pulls = []
+    for grousers in (0, 1):
+        outcome = grouser.run("bulldozer-drawbar", out=tmp_path / f"{grousers}", grousers=grousers, report=False)
+        assert outcome.missed == []
+        values = outcome.metrics
+        assert values["pull_over_strength"] == pytest.approx(1, rel=bulldozer_drawbar.THROUGH)
+        assert values["slip_at_half"] < 0.05
+        assert values["mean_maximum_pressure_Pa"] > values["mean_pressure_Pa"]
+        pulls.append(values["drawbar_pull_max_N"])
+    bare, with_grousers = pulls
+    assert with_grousers > (1 + bulldozer_drawbar.THROUGH) * bare, "the faces of grousers count"
+
+
+@pytest.mark.parametrize(
+    ("load", "wanted"),
+    [
+        (0.0, 0.0),
+        # tips of 0.00915 m^2 alone, 20 mm deep: c A + load tan(phi) + face
+        (915.0, 27.45 + 528.27 + 132.64),
+        # and the plate of 0.1148 m^2, 10 mm deep, the tips 60 mm
+        (8485.1, 371.86 + 4898.88 + 433.06),
+    ],
+)
+def test_the_strength_below_a_shoe(load, wanted):
+    """By hand: 5e6 N/m^3, 3 kPa, 30 degrees, 16 kN/m^3, one grouser of 50 x 15 mm on a shoe of 610 x 203.2 mm."""
+    found = bulldozer_drawbar.shear_strength(np.array([load]), Link(), SoilValues())
+    assert found[0] == pytest.approx(wanted, rel=1e-4, abs=1e-9)
 
 
 @pytest.mark.long

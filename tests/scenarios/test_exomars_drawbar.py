@@ -73,7 +73,7 @@ def test_only_a_run_as_in_the_paper_is_held_to_what_it_saw():
         metrics = drawbar.metrics(from_python("exomars-drawbar", changes).settings)
         return {m["name"] for m in metrics if m["expected"] is not None or m["tolerance"]}
 
-    seen = {"drawbar_plateau_slope", "drawbar_drop_max_rel", "front_to_rear_sinkage_ratio"}
+    seen = {"drawbar_plateau_slope", "drawbar_drop_max_rel", "front_to_rear_sinkage_ratio", "digging_ratio"}
     assert expectations() == seen
     assert expectations(**{"soil.friction_angle_deg": 35}) == seen  # assumed in any case
     assert expectations(soil="dry-sand") == set()
@@ -199,3 +199,11 @@ def test_three_minutes_as_in_the_paper():
     front, middle, rear = mean(sinkage, 120, 180)
     assert front < drawbar.CLEARLY_LESS * min(middle, rear)
     assert math.isfinite(metrics["real_time_factor"])
+
+
+@pytest.mark.long
+def test_soil_that_vanishes_below_the_wheels_is_not_what_the_paper_saw():
+    """With all displaced soil gone no wheel digs: a slipping rim carries nothing away."""
+    metrics, _ = recorded(compression=1.0)
+    assert metrics["missed"] == ["digging_ratio"]
+    assert metrics["digging_ratio"] < 1

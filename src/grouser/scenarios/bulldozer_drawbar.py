@@ -18,10 +18,13 @@ from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario, metric
 from grouser.scenarios.tracked_machine import RAMP, SETTLING, SIDES, MachineSettings
 from grouser.simulation import Simulation
+from grouser.track import Link, SoilValues
 
 STEADY = 1.0  # [s] of driving before the pull begins
 SLIPPING = 0.9  # slip from which on it counts as slipping through
 SMOOTHED = 0.4  # [s] over which slip and pull are averaged: a shoe or two
+PULLING = 8.0  # [s] from no pull to all of it
+THROUGH = 0.03  # of the strength: mean of a second or so, in which the last speed is lost and each shoe shakes the load
 
 
 class BulldozerDrawbar(MachineSettings):
@@ -29,15 +32,15 @@ class BulldozerDrawbar(MachineSettings):
 
     speed: Annotated[float, pydantic.Field(gt=0, le=3), Unit("m/s")] = 0.8  # of the chains
     pull: Annotated[float, pydantic.Field(gt=0), Unit("N")] | None = None  # at the end; None: half above the strength
-    time: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 8.0  # from no pull to all of it
+    time: Annotated[float, pydantic.Field(gt=0), Unit("s")] = PULLING  # from no pull to all of it
 
     @property
     def strength(self) -> float:
-        """[N] c A + W tan(phi): what the ground below the shoes bears, grousers' faces and half shoes apart."""
-        p = self.machine
-        area = 2 * CONTACT_LENGTH * p.layout.link.shoe.width
-        slope = math.tan(math.radians(self.soil.friction_angle_deg))
-        return self.soil.cohesion * area + p.total_mass * self.gravity * slope
+        """[N] c A + W tan(phi) + faces of the grousers: a rough reckoning, for the pull to be chosen by it."""
+        p, link = self.machine, self.machine.layout.link
+        shoes = 2 * CONTACT_LENGTH / link.pitch
+        below = np.full(round(shoes), p.total_mass * self.gravity / shoes)
+        return float(shear_strength(below, link, self.soil.values()).sum())
 
     @property
     def greatest(self) -> float:
@@ -45,6 +48,25 @@ class BulldozerDrawbar(MachineSettings):
 
 
 CONTACT_LENGTH = 2.4  # [m] of a track on the ground; assumed: end rollers apart and a little more
+
+
+def shear_strength(load: np.ndarray, link: Link, soil: SoilValues) -> np.ndarray:
+    """[N] that the ground below shoes bears, each with a `load` [N] on it; the shape of `load`.
+
+    c A + load tan(phi) (Omar 2014, eq. 49) + Rankine's passive force on the grousers' faces. How deep a shoe is follows
+    from its load: K_y (eq. 48) bears the tips of the grousers first and then the plate.
+    """
+    shoe, slope = link.shoe, math.tan(math.radians(soil.friction_angle_deg))
+    tips = shoe.grousers * shoe.grouser_thickness * shoe.width
+    plate, high = link.pitch * shoe.width - tips, shoe.grouser_height if shoe.grousers else 0.0
+    lying = load > soil.stiffness * tips * high  # on the plate too
+    depth = np.where(lying, (load / soil.stiffness + plate * high) / (tips + plate), 0.0)
+    if tips:
+        depth = np.where(lying, depth, load / (soil.stiffness * tips))
+    area = np.where(load > 0, tips, 0.0) + np.where(lying, plate, 0.0)
+    root = math.hypot(1, slope) + slope  # tan(45 deg + phi / 2)
+    face = shoe.grousers * shoe.width * (soil.weight * depth * root / 2 + 2 * soil.cohesion) * depth * root
+    return soil.cohesion * area + load * slope + face
 
 
 def build(s: BulldozerDrawbar) -> Simulation:
@@ -89,13 +111,20 @@ def duration(s: BulldozerDrawbar) -> float:
 def metrics(s: BulldozerDrawbar) -> list[dict[str, Any]]:
     return [
         *tracked.shared_metrics(s, True),
-        metric("drawbar_pull_max_N", "N", "pull at which slip passes 0.9, else the greatest"),
+        metric("drawbar_pull_max_N", "N", "mean pull once slip has passed 0.9, else the greatest"),
         metric("pull_coefficient", "1", "that pull over the weight"),
-        metric("strength_N", "N", "c A + W tan(phi), grousers' faces and half shoes apart"),
+        metric("strength_N", "N", "c A + W tan(phi) + passive force on grousers, of the shoes' loads meanwhile; mean"),
+        metric("pull_over_strength", "1", "drawbar_pull_max_N over strength_N", *_expected(s)),
         metric("slip_at_half", "1", "slip at half that pull"),
         metric("mean_maximum_pressure_Pa", "Pa", "mean over rollers of the greatest shoe pressure near each, no pull"),
         metric("mean_pressure_Pa", "Pa", "weight over the plan area of shoes that bear, before the pull"),
     ]  # fmt: skip
+
+
+def _expected(s: BulldozerDrawbar) -> tuple[Any, Any, Any]:
+    """A machine that slips through pulls what the ground bears; a pull that comes fast is held by its inertia too."""
+    slips = s.pull is None and s.plastic is None and not s.blade_load and s.time >= PULLING
+    return (1.0, {"rel": THROUGH}, "closed form: Omar 2014 eq. 49, Rankine") if slips else (None, None, None)
 
 
 def figures(s: BulldozerDrawbar) -> list[dict[str, Any]]:
@@ -104,7 +133,7 @@ def figures(s: BulldozerDrawbar) -> list[dict[str, Any]]:
         {
             "name": "slip-pull", "title": "Pull against slip", "kind": "xy", "x": "machine/slip", "y": ["drawbar/pull"],
             "xlabel": "slip [1]", "ylabel": "drawbar pull [N]", "window": [begin, end],
-            "overlay": [{"label": "c A + W tan(phi)", "x": [0, 1], "y": [s.strength] * 2, "style": "line"}],
+            "overlay": [{"label": "strength, roughly", "x": [0, 1], "y": [s.strength] * 2, "style": "line"}],
             "caption": "The pull grows steadily and fades as the machine comes to a stand: it resists and never drags.",
         },
         *tracked.shared_figures(s, [SETTLING, begin + 0.6 * s.time], sides=("left",)),
@@ -117,7 +146,7 @@ def figures(s: BulldozerDrawbar) -> list[dict[str, Any]]:
 
 
 def measure(s: BulldozerDrawbar, recording: Recording) -> dict[str, Any]:
-    t, begin = recording.time, SETTLING + RAMP + STEADY
+    t, begin, link = recording.time, SETTLING + RAMP + STEADY, s.machine.layout.link
     width = max(1, round(SMOOTHED / (t[1] - t[0])))
     kernel = np.ones(width) / width
     pulling = t >= begin
@@ -125,20 +154,28 @@ def measure(s: BulldozerDrawbar, recording: Recording) -> dict[str, Any]:
     pull = np.convolve(recording["drawbar/pull"][pulling], kernel, "valid")
     through = np.flatnonzero(slip > SLIPPING)
     last = int(through[0]) if len(through) else len(pull) - 1
-    most = float(pull[last]) if len(pull) else math.nan
+    most = float(pull[last:].mean()) if len(pull) else math.nan
+    slipping = t >= t[pulling][last] if len(pull) else pulling
+    strength = None if s.plastic else _strength(recording, slipping, link, s.soil.values())
     before = (t > begin - STEADY / 2) & (t <= begin)
     bearing = [(recording[f"track/{side}/shoe_pressure"][before] > 0).sum(axis=1).mean() for side in SIDES]
-    link = s.machine.layout.link
     weight = s.machine.total_mass * s.gravity
     return {
         **tracked.shared_measures(s, recording),
         "drawbar_pull_max_N": most,
         "pull_coefficient": most / weight,
-        "strength_N": s.strength,
+        "strength_N": strength,
+        "pull_over_strength": most / strength if strength else None,
         "slip_at_half": float(np.interp(most / 2, pull[: last + 1], slip[: last + 1])) if len(pull) else math.nan,
         "mean_maximum_pressure_Pa": float(recording["machine/mean_maximum_pressure"][before].mean()),
         "mean_pressure_Pa": float(weight / (sum(bearing) * link.pitch * link.shoe.width)),
     }
+
+
+def _strength(recording: Recording, when: np.ndarray, link: Link, soil: SoilValues) -> float:
+    """[N] of the ground below both tracks, mean over the frames `when`."""
+    loads = [recording[f"track/{side}/shoe_pressure"][when] * link.pitch * link.shoe.width for side in SIDES]
+    return sum(float(shear_strength(load, link, soil).sum(axis=1).mean()) for load in loads)
 
 
 SCENARIO = Scenario(

@@ -50,6 +50,7 @@ MARGIN = 0.5  # [m] of ground round the wheels: mounds and sliding soil stay ins
 MOST_DROP = 0.02  # of the greatest pull; issue of the scenario: the pull levels off, it does not fall
 LEVEL = 0.5  # slope of the plateau; a pull in proportion to slip over the whole range would have 1
 CLEARLY_LESS = 0.8  # sinkage of the front wheels over that of the rear wheels (the paper: "significantly less")
+CLEARLY_MORE = 1 / CLEARLY_LESS  # sinkage at the end over that once the mounds are passed ("more and more")
 DRIVES = tuple(f"drive_{name}" for name in exomars.WHEELS)
 STEERS = tuple(f"steer_{name}" for name in exomars.WHEELS)
 BODIES = tuple(f"wheel_{name}" for name in exomars.WHEELS)
@@ -199,6 +200,11 @@ def metrics(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
             "front_to_rear_sinkage_ratio", "1", "front_sinkage_m over rear_sinkage_m",
             *seen({"max": CLEARLY_LESS}, "Fig. 18: the front wheels sink clearly less"),
         ),
+        metric(
+            "digging_ratio", "1",
+            f"sinkage over the last {END:g} s over that of the {END:g} s after {PASSED:g} s, of each axle; the least",
+            *seen({"min": CLEARLY_MORE}, "Fig. 18: slipping wheels dig themselves in more and more"),
+        ),
         metric("slip_final", "1", f"mean over the wheels and the last {END:g} s; 1 - v/(r w), r of the rim"),
         metric("energy_J", "J", "mechanical work of the six drive motors"),
         metric("real_time_factor", "1", "simulated over wall time of the loop"),
@@ -243,13 +249,17 @@ def measure(s: ExoMarsDrawbar, recording: Recording) -> dict[str, Any]:
     pull, slip = moving_mean(time, recording["drawbar/pull"]), recording["drawbar/slip"]
     greatest = float(pull.max())
     last = time >= time[-1] - END
-    sinkage = recording["soil/sinkage"][last].mean(axis=0).reshape(len(AXLES), 2).mean(axis=1)
+    first = (time >= s.looked_at) & (time < s.looked_at + END)
+    sinkage, before = (
+        recording["soil/sinkage"][when].mean(axis=0).reshape(len(AXLES), 2).mean(axis=1) for when in (last, first)
+    )
     return {
         "drawbar_pull_max_N": greatest,
         "drawbar_plateau_slope": plateau_slope(time, pull, slip) / greatest if greatest > 0 else math.nan,
         "drawbar_drop_max_rel": greatest_drop(pull[time >= s.looked_at]) / greatest if greatest > 0 else math.nan,
         **{f"{axle}_sinkage_m": float(value) for axle, value in zip(AXLES, sinkage, strict=True)},
         "front_to_rear_sinkage_ratio": float(sinkage[0] / sinkage[2]) if sinkage[2] > 0 else math.nan,
+        "digging_ratio": float((sinkage / before).min()) if (before > 0).all() else math.nan,
         "slip_final": float(slip[last].mean()),
         "energy_J": float(recording["energy/total"][-1]),
     }
