@@ -327,8 +327,9 @@ def _flushed(ended: int) -> int:
         ended = ended or _told(f"cannot write: {error.strerror}", BAD_INPUT)
     else:
         return ended
-    with suppress(OSError):
-        sys.stdout.close()
+    if sys.stdout is not None:
+        with suppress(OSError):
+            sys.stdout.close()
     sys.stdout = None
     return ended
 

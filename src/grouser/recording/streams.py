@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -36,7 +37,7 @@ def put(dataset: h5py.Dataset, start: int, values: np.ndarray) -> None:
 
 def chunk_bytes(dataset: h5py.Dataset) -> int:
     """Of the chunk that a write may begin without filling it."""
-    return int(np.prod(dataset.chunks)) * dataset.dtype.itemsize
+    return math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
 
 
 class FixedStream:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -192,12 +192,18 @@ def _writer(path: Path, kind: str, size: tuple[int, int], rate: float) -> Iterat
     with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said) as packer:
         assert packer.stdin is not None
         pipe = packer.stdin
+
+        def send(image: np.ndarray) -> None:
+            pipe.write(np.ascontiguousarray(image).data)
+
         try:
-            yield lambda image: pipe.write(np.ascontiguousarray(image).data)
+            yield send
             pipe.close()
             failed = packer.wait() != 0
         except BrokenPipeError:  # it ended before its input did
             failed = True
+            with suppress(BrokenPipeError):
+                pipe.close()
         except BaseException:
             packer.kill()
             raise
