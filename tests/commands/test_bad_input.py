@@ -232,3 +232,32 @@ def test_robots_and_ground_that_cannot_be(tmp_path, monkeypatch, make, words):
 def test_a_robot_file_mujoco_cannot_read(tmp_path):
     (tmp_path / "robot.xml").write_text("<mujoco><worldbody><body>")
     assert "robot.xml" in refusal(lambda: on_soil(tmp_path / "robot.xml"))
+
+
+MJCF = (
+    '<mujoco><worldbody><body name="b" pos="0 0 1"><freejoint/>{}<geom name="g" size="0.1" {}/></body></worldbody>'
+    "</mujoco>"
+)
+INERTIAL = '<inertial pos="0 0 0" mass="{}" diaginertia="1 1 {}"/>'
+URDF = (
+    '<robot name="r"><link name="l"><inertial><mass value="{}"/><inertia ixx="1" iyy="1" izz="{}" ixy="0" ixz="0" '
+    'iyz="0"/></inertial><collision><geometry><sphere radius="0.1"/></geometry></collision></link></robot>'
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MJCF.format("", 'mass="nan"'), MJCF.format("", 'mass="inf"'), MJCF.format("", 'mass="1e308"'),
+        MJCF.format("", 'friction="nan 0 0"'), MJCF.format("", 'pos="inf 0 0"'),
+        MJCF.format(INERTIAL.format("nan", 1), ""), MJCF.format(INERTIAL.format(1, "nan"), ""),
+        MJCF.format(INERTIAL.format("inf", 1), ""), URDF.format("nan", 1), URDF.format(1, "nan"), URDF.format("inf", 1),
+    ],
+)  # fmt: skip
+def test_robots_with_numbers_that_are_none(tmp_path, capfd, text):
+    file = tmp_path / "robot.xml"
+    file.write_text(text)
+    line = refusal(lambda: on_soil(file, "clay"))
+    assert "finite" in line or "inertia" in line
+    assert capfd.readouterr() == ("", "")
+    assert not (tmp_path / "MUJOCO_LOG.TXT").exists()

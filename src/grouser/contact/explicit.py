@@ -5,16 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from grouser.errors import InputError
-
-
-def compiled(spec: Any) -> Any:
-    """The model of a spec that may still grow."""
-    try:
-        return spec.copy().compile()
-    except ValueError as error:
-        raise InputError(f"model {spec.modelname!r}: {' '.join(str(error).split())}") from None
-
 
 def mobility(model: Any, name: str | None, farthest: Any) -> float:
     """[1/kg] how easily a body's own mass lets a point be moved: 1/m + r^2 / least inertia.

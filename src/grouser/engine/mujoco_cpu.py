@@ -21,6 +21,7 @@ import mujoco
 import numpy as np
 import warp as wp
 
+from grouser.compiled import compiled
 from grouser.engine.fields import Fields
 from grouser.engine.gearbox import add_losses, gearboxes
 from grouser.engine.kernels import Tree, World, engine_kernels, vec6
@@ -382,12 +383,9 @@ class MujocoCpu:
 
 def compile_spec(spec: mujoco.MjSpec, notes: list[str] | None = None) -> mujoco.MjModel:
     """The model, or an InputError; what MuJoCo warns of goes to `notes`, once."""
-    try:
-        with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always")
-            model = spec.compile()
-    except ValueError as error:
-        raise InputError(f"model {spec.modelname!r}: {' '.join(str(error).split())}") from None
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        model = compiled(spec)
     for line in dict.fromkeys(f"MuJoCo warns: {' '.join(str(w.message).split())}" for w in heard):
         if notes is not None and line not in notes:
             notes.append(line)

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import warp as wp
 
+from grouser.compiled import compiled
 from grouser.errors import InputError
 from grouser.module import Channel
 
@@ -66,7 +67,7 @@ class OrbitalMotion:
 
     def declare(self, spec) -> None:
         """All bodies with mass."""
-        model = spec.copy().compile()
+        model = compiled(spec.copy())
         ids = [b for b in range(1, model.nbody) if model.body_mass[b] > 0 and model.body(b).name]
         self.bodies = tuple(model.body(b).name for b in ids)
         self._mass, self._centre = model.body_mass[ids].copy(), model.body_ipos[ids].copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,11 +39,27 @@ def load_robot(robot: str | Path | mujoco.MjSpec) -> BroughtRobot:
         raise InputError(f"robot: no file {str(path)!r}; give an MJCF or URDF file")
     tree = _urdf(path)
     try:
-        if tree is None:
-            return BroughtRobot(mujoco.MjSpec.from_file(str(path)))
-        return _from_urdf(path, tree)
+        with _no_nan(path):
+            if tree is None:
+                return BroughtRobot(mujoco.MjSpec.from_file(str(path)))
+            return _from_urdf(path, tree)
     except ValueError as error:
         raise InputError(f"robot {str(path)!r}: {' '.join(str(error).split())}") from None
+
+
+@contextmanager
+def _no_nan(path: Path) -> Iterator[None]:
+    """Refuses a file with a NaN in it: MuJoCo warns, and then takes the number as one that was not given."""
+    before, heard = mujoco.get_mju_user_warning(), []
+    mujoco.set_mju_user_warning(heard.append)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+    if any("NaN" in text for text in heard):
+        raise InputError(f"robot {str(path)!r}: a number in it is nan: allowed are finite numbers")
+    for text in heard if before is not None else ():
+        before(text)
 
 
 def _urdf(path: Path) -> ElementTree.Element | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from grouser.compiled import compiled
 from grouser.contact import explicit
 from grouser.contact.convex import kernels, laws
 from grouser.contact.convex import types as t
@@ -118,7 +119,7 @@ class ConvexContact:
 
         The lever of a body is the radius of gyration of the face, so that tilting is covered too.
         """
-        model = explicit.compiled(spec)
+        model = compiled(spec.copy())
         law = self.material.constants(self.friction)
         for a, b in self.between:
             area = min(_pressed_area(self._solids[k], self.material.spread) for k in (a, b))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from grouser.compiled import compiled
 from grouser.contact import explicit
 from grouser.contact.layers import contact_constants
 from grouser.contact.pairs import (
@@ -123,7 +124,7 @@ class PolygonalModule:
 
     def _find_step_limit(self, spec) -> None:
         """Largest stable step of explicit contact, from the stiffest contact and the lightest pair."""
-        model = explicit.compiled(spec)
+        model = compiled(spec.copy())
         limits = []
         for k, pair in enumerate(self.pairs):
             if not self.moves(pair):
