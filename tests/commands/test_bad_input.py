@@ -207,7 +207,10 @@ def falling_ball(radius: float = 0.1) -> mujoco.MjSpec:
         (lambda: on_soil(falling_ball(), "clay", "wheel_.*"), ["wheel_.*", "ball"]),
         (lambda: on_soil(falling_ball(), "clay", ["ghost"]), ["'ghost'", "no shape"]),
         (lambda: on_soil(falling_ball(), "clya"), ["clya", "'clay'"]),
-        (lambda: on_soil(falling_ball(), "clay", ["ball"], spacing=0.45), ["spacing: 0.45 m", "'ball'", "at most 0.4 m"]),
+        (
+            lambda: on_soil(falling_ball(), "clay", ["ball"], spacing=0.45),
+            ["spacing: 0.45 m", "'ball'", "at most 0.4 m"],
+        ),
         (
             lambda: on_soil(falling_ball(), "clay", ["ball"], spacing=5e-5),
             ["'ball'", "4000 cells", "larger spacing"],

@@ -125,7 +125,9 @@ def test_what_an_unchosen_body_puts_on_the_hard_floor_is_said_with_how_much_and_
     assert sim.loads is not None
     falls = np.sqrt(2 * 0.205 / G)  # [s] from 205 mm above the ground
     assert falls - 0.01 < float(line.split("t = ")[1].split()[0]) < falls + 2 * PERIOD
-    assert sim.loads.floor_load[0] == pytest.approx([0.0, 1.0 * G], rel=CARRIED), "the trunk nothing, the peg its weight"
+    assert sim.loads.floor_load[0] == pytest.approx([0.0, 1.0 * G], rel=CARRIED), (
+        "the trunk nothing, the peg its weight"
+    )
 
 
 def test_loads_do_not_change_the_run():

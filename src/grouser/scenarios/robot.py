@@ -179,7 +179,9 @@ def metrics(s: RobotOnSoil) -> list[dict[str, Any]]:
         metric("slip_per_body", "1", "mean slip of each while it touches soil"),
         metric("load_per_body_N", "N", "vertical force of the soil on each, mean of the last half"),
         metric("carries_nothing", "1", "soil bodies that carried nothing in the whole run"),
-        metric("floor_bodies", "1", "bodies that were not chosen and stood on the hard floor, in the order of the lists"),
+        metric(
+            "floor_bodies", "1", "bodies that were not chosen and stood on the hard floor, in the order of the lists"
+        ),
         metric("floor_load_max_N", "N", "vertical force of the hard floor on each, greatest"),
         metric("floor_load_mean_N", "N", "the same, mean of the last half"),
         metric("floor_load_from_s", "s", "when each first stood there"),

@@ -31,7 +31,9 @@ class Loads:
         still = m.body_weldid[m.geom_bodyid] == 0
         self._floor = np.isin(m.geom_type, FLOORS) & still & solid
         movers = np.unique(m.geom_bodyid[solid & ~still])
-        self._others = np.array([b for b in movers if b not in self._rows], int) if self._floor.any() else np.zeros(0, int)
+        self._others = (
+            np.array([b for b in movers if b not in self._rows], int) if self._floor.any() else np.zeros(0, int)
+        )
         self.others = tuple(m.body(b).name for b in self._others)  # bodies that may stand on the hard floor
         roots = np.unique(m.body_rootid[self._rows])
         self.weight = float(m.body_subtreemass[roots].sum() * np.linalg.norm(m.opt.gravity))  # [N]
@@ -67,7 +69,9 @@ class Loads:
         if time == self._looked or (time < self._due - 1e-9 and not at_once):
             return
         self._looked, self._due = time, time + PERIOD
-        self.carried |= (self._slot.out.effective.numpy()[..., 2] > 0).any(axis=0) | self._sim.soil.has_pressed().any(axis=0)
+        self.carried |= (self._slot.out.effective.numpy()[..., 2] > 0).any(axis=0) | self._sim.soil.has_pressed().any(
+            axis=0
+        )
         if len(self._others):
             self._look_at_floor(time)
         self._say(time)

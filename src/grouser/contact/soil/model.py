@@ -17,7 +17,7 @@ from grouser.contact.soil.fine import FineLauncher
 from grouser.contact.soil.fused import FusedLauncher
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.small_shapes import SmallShape, refused_if_too_small, split
-from grouser.contact.soil.surface import Surface, bounding_spheres
+from grouser.contact.soil.surface import Surface, bounding_spheres, chunks
 from grouser.errors import InputError
 from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
@@ -233,15 +233,20 @@ class SoilModule:
         b.first_shape = firsts(kept)
         b.first_point, b.first_rim = firsts([s.points for s in rows]), firsts([s.rim for s in rows])
         spare = [np.zeros((int(not shapes), 3))]
-        b.points, b.areas = joined([s.points for s in rows] + spare, p.vec3), joined([s.areas for s in rows] + spare, p.vec3)
+        b.points, b.areas = (
+            joined([s.points for s in rows] + spare, p.vec3),
+            joined([s.areas for s in rows] + spare, p.vec3),
+        )
         b.rims = joined([s.rim for s in rows], p.vec3)
-        b.shape_spheres = joined([bounding_spheres([s.rim for s in rows])], p.vec4)
+        b.first_point_chunk = firsts([chunks(s.points) for s in rows])
+        groups = [group for s in rows for group in chunks(s.points)] or [np.zeros((1, 3))]
+        b.point_spheres = joined([bounding_spheres(groups)], p.vec4)
+        b.point_near = wp.zeros((self.worlds, len(groups)), dtype=wp.int32, device=self.device)
         b.shape_across = device(np.array([s.across for s in rows], p.numpy), p.real)
         b.shape_least = device(np.array([s.least for s in rows], p.numpy), p.real)
         b.shape_from_patch = device(np.array([width is None for width in own], np.int32), wp.int32)
         self._shape_per_width = np.array([1 / (w or s.least) for w, s in zip(own, rows, strict=True)], p.numpy)
         b.shape_per_width = device(np.tile(self._shape_per_width, (self.worlds, 1)), p.real)
-        b.shape_near = wp.zeros((self.worlds, len(rows)), dtype=wp.int32, device=self.device)
         b.pressed = wp.full((self.worlds, b.points.shape[0]), t.FAR, dtype=p.real, device=self.device)
         b.point_shear = wp.zeros((self.worlds, b.points.shape[0]), dtype=p.vec3, device=self.device)
 
@@ -334,7 +339,7 @@ class SoilModule:
         }  # fmt: skip
 
     def _kept_by_points(self) -> dict[str, wp.array]:
-        names = ("pressed", "point_shear", "shape_per_width", "shape_near")
+        names = ("pressed", "point_shear", "shape_per_width", "point_near")
         return {name: getattr(self._bodies, name) for name in names}
 
     def reset(self, worlds: Sequence[int]) -> None:
@@ -345,7 +350,7 @@ class SoilModule:
             (self._bodies.shear, worlds, 0.0), (self._bodies.placed, worlds, [0.0, 0.0, t.FAR]),
             (self._bodies.near, worlds, 0), (self._bodies.per_width, worlds, self._per_width),
             (self._bodies.pressed, worlds, t.FAR), (self._bodies.point_shear, worlds, 0.0),
-            (self._bodies.shape_per_width, worlds, self._shape_per_width), (self._bodies.shape_near, worlds, 0),
+            (self._bodies.shape_per_width, worlds, self._shape_per_width), (self._bodies.point_near, worlds, 0),
             (self._window.box, slots, EMPTY_BOX), (self._window.tally, slots, 0.0),
             (self._window.motion, slots, 0.0), (self._window.sinkage, slots, 0.0), (self._window.area, slots, 0.0),
             (self._window.queued.reshape((-1, self._window.side**2)), slots, 0),

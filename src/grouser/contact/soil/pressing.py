@@ -14,7 +14,7 @@ from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
 from grouser.contact.soil.bekker import bekker_stages
 from grouser.contact.soil.footprint import footprint_stages
-from grouser.contact.soil.surface import UPRIGHT
+from grouser.contact.soil.surface import CHUNK, UPRIGHT
 from grouser.contact.soil.traction import traction_stages
 from grouser.terrain.ground import natural
 
@@ -36,8 +36,12 @@ def pressing_stages(name: str) -> SimpleNamespace:
     upright = wp.constant(real(UPRIGHT))
     hold = wp.constant(real(laws.HOLD))
     stuck = wp.constant(real(laws.STUCK_SPEED))
+    falling = wp.constant(real(laws.FALLING))
     pi = wp.constant(real(math.pi))
-    turn = wp.constant(real(math.pi / WIDTHS))
+    angles = [math.pi * (q + 0.5) / WIDTHS for q in range(WIDTHS)]
+    cosines = wp.constant(widths(*map(math.cos, angles)))
+    sines = wp.constant(widths(*map(math.sin, angles)))
+    chunk = wp.constant(CHUNK)
     each = wp.constant(real(1 / WIDTHS))
 
     @wp.func
@@ -123,7 +127,7 @@ def pressing_stages(name: str) -> SimpleNamespace:
         z = arm[2] + pos[2]
         k, inside = node_below(g, win, slot, at)
         u = real(-far)
-        if k < 0 or not looks_down(area):
+        if k < 0 or z > win.top[slot] + g.spacing or not looks_down(area):
             forget_point(b, world, e)
             return -1, inside, u
         if win.soil[nearest_node(win, k, inside)] < 0:
@@ -165,15 +169,6 @@ def pressing_stages(name: str) -> SimpleNamespace:
         return count
 
     @wp.func
-    def along(r: vec3):
-        """How far [m] a place lies out in each of the directions in which a patch is measured."""
-        out = widths()
-        for q in range(WIDTHS):
-            angle = turn * (real(q) + real(0.5))
-            out[q] = r[0] * wp.cos(angle) + r[1] * wp.sin(angle)
-        return out
-
-    @wp.func
     def patch_per_width(g: Ground, b: Bodies, win: Window, slot: int, shape: int, pos: vec3, R: mat33, area: real):
         """1/b = perimeter / (2 area) of the patch [1/m].
 
@@ -184,70 +179,98 @@ def pressing_stages(name: str) -> SimpleNamespace:
         high = widths(-far)
         for v in range(b.first_rim[shape], b.first_rim[shape + 1]):
             r = R * b.rims[natural(v)]
-            at = vec2((r[0] + pos[0] - g.x0) * g.per_spacing, (r[1] + pos[1] - g.y0) * g.per_spacing)
-            k, inside = node_below(g, win, slot, at)
-            if k >= 0:
-                if r[2] + pos[2] < levels_at(win, k, inside)[0]:
-                    low = wp.min(low, along(r))
-                    high = wp.max(high, along(r))
+            if r[2] + pos[2] < win.top[slot]:
+                at = vec2((r[0] + pos[0] - g.x0) * g.per_spacing, (r[1] + pos[1] - g.y0) * g.per_spacing)
+                k, inside = node_below(g, win, slot, at)
+                if k >= 0:
+                    if r[2] + pos[2] < levels_at(win, k, inside)[0]:
+                        out = r[0] * cosines + r[1] * sines
+                        low = wp.min(low, out)
+                        high = wp.max(high, out)
         across = wp.dot(high - low, widths(each))  # far below 0 where no corner is in the soil
         perimeter = wp.max(real(2.0) * wp.sqrt(pi * area), pi * across)
         return wp.min(perimeter / (real(2.0) * area), real(1.0) / b.shape_least[shape])
+
+    @wp.func
+    def points_of(b: Bodies, shape: int, c: int):
+        """First point of a chunk and the one behind its last."""
+        first = b.first_point[shape] + (c - b.first_point_chunk[shape]) * chunk
+        return first, wp.min(first + chunk, b.first_point[shape + 1])
+
+    @wp.func
+    def press_point(
+        g: Ground, o: Options, b: Bodies, win: Window,
+        world: int, slot: int, shape: int, e: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
+    ):  # fmt: skip
+        """Plastic sinkage below a point as sinkage of the nodes round it, and its shear; returns the sum of the former [m]."""
+        zero = real(0.0)
+        lost = zero
+        pressed = b.pressed[world, e]
+        arm, area, at = place_point(g, b, e, pos, R)
+        k, inside = node_below(g, win, slot, at)
+        if pressed < seen and k >= 0:
+            z = arm[2] + pos[2]
+            u = pressed - z
+            material = win.soil[nearest_node(win, k, inside)]
+            soil = o.soils[natural(material)]
+            if u > zero:
+                modulus = soil.k_c * b.shape_per_width[world, shape] + soil.k_phi
+                y = yield_at(o, material, modulus, z, levels_at(win, k, inside))
+                d = wp.max(u - y * soil.per_k_e, zero)
+                b.pressed[world, e] = pressed - d
+                lost = -area[2] * d * g.per_spacing * g.per_spacing
+                whole = real(1.0e-30)
+                for c in range(4):
+                    if win.soil[corner_node(win, k, c)] >= 0:
+                        whole += corner_weight(inside, c)
+                for c in range(4):
+                    n = corner_node(win, k, c)
+                    if win.soil[n] >= 0:
+                        win.sunk[n] = win.sunk[n] + corner_weight(inside, c) * lost / whole
+            if u > -hold * g.spacing:
+                v = wp.transpose(R) * (vel + wp.cross(spin, arm))
+                n_body = wp.normalize(b.areas[natural(e)])
+                v_t = v - wp.dot(v, n_body) * n_body
+                b.point_shear[world, e] = laws.advance_shear(b.point_shear[world, e], v_t, o.step[0] / soil.shear_k)
+            else:
+                b.point_shear[world, e] = vec3()
+        return lost
 
     @wp.func
     def press_shape(
         g: Ground, o: Options, b: Bodies, win: Window,
         world: int, slot: int, shape: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
     ):  # fmt: skip
-        """Plastic sinkage below the points of a shape, as sinkage of the nodes; returns its sum [m]."""
+        """All points of a shape; returns the sum [m] of the sinkage of nodes."""
         zero = real(0.0)
-        first = b.first_point[shape]
-        end = b.first_point[shape + 1]
         area = zero
-        for e in range(first, end):
-            k, inside, u = settle_point(g, o, b, win, world, slot, shape, e, pos, R, vel, spin)
-            if k >= 0 and u > -g.spacing:
-                win.box[slot, t.PRESSED] = win.box[slot, t.PRESSED] + mark_nodes(
-                    win, slot, k, inside, wp.where(u > zero, t.CONTACT, t.HELD)
-                )
-                if u > zero:
-                    area -= (R * b.areas[natural(e)])[2]
+        cut = win.top[slot] + g.spacing
+        fall = wp.max(-win.motion[slot, 0][2], zero)
+        beside = hold * g.spacing + wp.max(o.step[0], falling) * fall  # soil this close below it takes no spoil
+        for c in range(b.first_point_chunk[shape], b.first_point_chunk[shape + 1]):
+            first, end = points_of(b, shape, c)
+            if sphere_bottom(b.point_spheres[c], pos, R) < cut:
+                b.point_near[world, c] = 1
+                for e in range(first, end):
+                    k, inside, u = settle_point(g, o, b, win, world, slot, shape, e, pos, R, vel, spin)
+                    if k >= 0 and u > -beside:
+                        win.box[slot, t.PRESSED] = win.box[slot, t.PRESSED] + mark_nodes(
+                            win, slot, k, inside, wp.where(u > zero, t.CONTACT, t.HELD)
+                        )
+                        if u > zero:
+                            area -= (R * b.areas[natural(e)])[2]
+            elif b.point_near[world, c] == 1:
+                b.point_near[world, c] = 0
+                for e in range(first, end):
+                    forget_point(b, world, e)
         if area > zero and b.shape_from_patch[shape] == 1:
             b.shape_per_width[world, shape] = patch_per_width(g, b, win, slot, shape, pos, R, area)
         removed = zero
-        for e in range(first, end):
-            pressed = b.pressed[world, e]
-            arm, share, at = place_point(g, b, e, pos, R)
-            k, inside = node_below(g, win, slot, at)
-            z = arm[2] + pos[2]
-            if pressed < seen and k >= 0:
-                u = pressed - z
-                if u > zero:
-                    material = win.soil[nearest_node(win, k, inside)]
-                    soil = o.soils[natural(material)]
-                    modulus = soil.k_c * b.shape_per_width[world, shape] + soil.k_phi
-                    y = yield_at(o, material, modulus, z, levels_at(win, k, inside))
-                    d = wp.max(u - y * soil.per_k_e, zero)
-                    b.pressed[world, e] = pressed - d
-                    lost = -share[2] * d * g.per_spacing * g.per_spacing
-                    whole = real(1.0e-30)
-                    for c in range(4):
-                        if win.soil[corner_node(win, k, c)] >= 0:
-                            whole += corner_weight(inside, c)
-                    for c in range(4):
-                        n = corner_node(win, k, c)
-                        if win.soil[n] >= 0:
-                            win.sunk[n] = win.sunk[n] + corner_weight(inside, c) * lost / whole
-                    removed += lost
-                if u > -hold * g.spacing:
-                    v = wp.transpose(R) * (vel + wp.cross(spin, arm))
-                    n_body = wp.normalize(b.areas[natural(e)])
-                    material = win.soil[nearest_node(win, k, inside)]
-                    per_k = o.step[0] / o.soils[natural(material)].shear_k
-                    v_t = v - wp.dot(v, n_body) * n_body
-                    b.point_shear[world, e] = laws.advance_shear(b.point_shear[world, e], v_t, per_k)
-                else:
-                    b.point_shear[world, e] = vec3()
+        for c in range(b.first_point_chunk[shape], b.first_point_chunk[shape + 1]):
+            if b.point_near[world, c] == 1:
+                first, end = points_of(b, shape, c)
+                for e in range(first, end):
+                    removed += press_point(g, o, b, win, world, slot, shape, e, pos, R, vel, spin)
         return removed
 
     @wp.func
@@ -258,13 +281,7 @@ def pressing_stages(name: str) -> SimpleNamespace:
         """All small shapes of a body, in commit; returns the sum [m] of the sinkage of nodes."""
         removed = real(0.0)
         for shape in range(b.first_shape[body], b.first_shape[body + 1]):
-            if sphere_bottom(b.shape_spheres[shape], pos, R) < win.top[slot] + g.spacing:
-                b.shape_near[world, shape] = 1
-                removed += press_shape(g, o, b, win, world, slot, shape, pos, R, vel, spin)
-            elif b.shape_near[world, shape] == 1:
-                b.shape_near[world, shape] = 0
-                for e in range(b.first_point[shape], b.first_point[shape + 1]):
-                    forget_point(b, world, e)
+            removed += press_shape(g, o, b, win, world, slot, shape, pos, R, vel, spin)
         return removed
 
     @wp.func
@@ -278,18 +295,20 @@ def pressing_stages(name: str) -> SimpleNamespace:
         one = real(1.0)
         h = o.step[0]
         arm, area, at = place_point(g, b, e, pos, R)
+        if not looks_down(area):
+            return vec6(), sums(), zero
+        size = wp.length(area)
+        normal = (-one / size) * area
+        v = vel + wp.cross(spin, arm)
+        rise = wp.dot(v, normal) / normal[2]
+        z = arm[2] + pos[2] + h * rise
         k, inside = node_below(g, win, slot, at)
-        if k < 0 or not looks_down(area):
+        if k < 0 or z > win.top[slot] + real(0.5) * g.spacing:  # spoil may lie higher than when `top` was found
             return vec6(), sums(), zero
         material = win.soil[nearest_node(win, k, inside)]
         if material < 0:
             return vec6(), sums(), zero
-        size = wp.length(area)
-        normal = (-one / size) * area
         levels = levels_at(win, k, inside)
-        v = vel + wp.cross(spin, arm)
-        rise = wp.dot(v, normal) / normal[2]
-        z = arm[2] + pos[2] + h * rise
         u = pressed_level(levels[0], b.pressed[world, e]) - z
         if u <= zero:
             return vec6(), sums(), zero
@@ -329,13 +348,15 @@ def pressing_stages(name: str) -> SimpleNamespace:
         block = sums()
         area = real(0.0)
         for shape in range(b.first_shape[body], b.first_shape[body + 1]):
-            if b.shape_near[world, shape] == 1 and win.box[slot, t.ROWS] > 0:
-                for e in range(b.first_point[shape], b.first_point[shape + 1]):
-                    part, share, loaded = point_force(g, o, b, win, world, slot, shape, e, pos, R, vel, spin)
-                    if loaded > real(0.0):
-                        wrench += part
-                        block += share
-                        area += loaded
+            for c in range(b.first_point_chunk[shape], b.first_point_chunk[shape + 1]):
+                if b.point_near[world, c] == 1 and win.box[slot, t.ROWS] > 0:
+                    first, end = points_of(b, shape, c)
+                    for e in range(first, end):
+                        part, share, loaded = point_force(g, o, b, win, world, slot, shape, e, pos, R, vel, spin)
+                        if loaded > real(0.0):
+                            wrench += part
+                            block += share
+                            area += loaded
         return wrench, block, area
 
     return SimpleNamespace(press_shapes=press_shapes, shape_forces=shape_forces)

@@ -11,21 +11,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from grouser.contact.soil.surface import (
-    Surface, bounding_spheres, bulges, chunks, divide, face_normals, normal_cones,
+    Surface, bounding_spheres, bulges, chunks, divide, face_normals, normal_cones, place_codes,
 )  # fmt: skip
 from grouser.errors import InputError
 
-SMALL = 4.0  # cells across below which nodes miss the area of a round shape by more than a tenth
+SMALL = 8.0  # cells across from which on nodes carry a push within 5 %; at 4 a ball loses a third of it
+ALONG = 4.0  # cells at least along a wheel
 THIN = 1.0 - 1e-6  # cells through a shape below which it may stand between two rows of nodes
 TURNED = 0.97  # times smaller along its own axes than along the frame's: less is due to the facets of a round shape
 FLAT = 1e-9  # of its length: a sheet
 LEAST = 0.5  # cells: nothing smaller is allowed
 APART = 1.0  # cells between the boxes of two shapes from which on each stands alone
 POINTS_ALONG = 4  # edges of triangles across a shape, at least
-EDGES = 0.25, 0.5  # cells, shortest and longest edge of the triangles that points are laid on
+EDGES = 0.25, 1.0  # cells, shortest and longest edge of the triangles that points are laid on
 MOST_POINTS = 20_000  # of a shape: longer edges are taken before it gets more
 COARSER = 1.5  # times longer each time
-QUADRATURE = np.array([[4, 1, 1], [1, 4, 1], [1, 1, 4]]) / 6  # of second order in a triangle: a third of its area each
+THREE = (
+    np.array([[4, 1, 1], [1, 4, 1], [1, 1, 4]]) / 6
+)  # points of second order in a triangle: a third of its area each
+ONE = np.array([[1, 1, 1]]) / 3  # the middle of a triangle, where there are enough of them
+ENOUGH = 4.0  # cells across a shape from which on there are
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def _needs_nodes(surface: Surface) -> bool:
 def _refused_without_nodes(body: str, surface: Surface, spacing: float) -> None:
     """A wheel needs four cells along it and one across it."""
     size = np.sort(np.ptp(surface.vertices, axis=0))
-    allowed = min(float(size[0]), float(size[2]) / SMALL)
+    allowed = min(float(size[0]), float(size[2]) / ALONG)
     if spacing > allowed:
         raise InputError(
             f"spacing: {spacing:g} m is too coarse for the wheel {body!r}, {size[0]:g} m wide and {size[2]:g} m long; "
@@ -144,21 +149,23 @@ def small_shape(vertices: np.ndarray, triangles: np.ndarray, spacing: float, siz
     """Lay points on a shape; those inside another piece of it carry nothing."""
     edge = float(np.clip(size[1] / POINTS_ALONG, EDGES[0] * spacing, EDGES[1] * spacing))
     corners, faces = divide(vertices, triangles, edge)
-    while len(faces) * len(QUADRATURE) > MOST_POINTS and len(faces) > len(triangles):
+    within = ONE if size[1] >= ENOUGH * spacing else THREE
+    while len(faces) * len(within) > MOST_POINTS and len(faces) > len(triangles):
         edge *= COARSER
         corners, faces = divide(vertices, triangles, edge)
-    points = np.einsum("qc,tci->tqi", QUADRATURE, corners[faces]).reshape(-1, 3)
-    areas = np.repeat(face_normals(corners, faces) / 6, 3, axis=0)
+    points = np.einsum("qc,tci->tqi", within, corners[faces]).reshape(-1, 3)
+    areas = np.repeat(face_normals(corners, faces) / (2 * len(within)), len(within), axis=0)
     piece = _pieces(vertices, triangles)
     if piece.max() > 0:
-        point_piece = np.repeat(_pieces(corners, faces), 3)
+        point_piece = np.repeat(_pieces(corners, faces), len(within))
         outside = np.ones(len(points), bool)
         for k in range(piece.max() + 1):
             others = point_piece != k
             outside[others] &= np.abs(_winding(points[others], vertices[triangles[piece == k]])) < 0.5
         points, areas = points[outside], areas[outside]
+    order = np.argsort(place_codes(points, points.min(axis=0), float(np.ptp(points, axis=0).max())), kind="stable")
     least = min(float(size[0]) or float(size[1]), spacing) / 2
-    return SmallShape(points, areas, vertices[np.unique(triangles)], float(size[1]), least)
+    return SmallShape(points[order], areas[order], vertices[np.unique(triangles)], float(size[1]), least)
 
 
 def _winding(points: np.ndarray, corners: np.ndarray) -> np.ndarray:

@@ -191,22 +191,26 @@ def smooth_patches(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 def order_in_space(vertices: np.ndarray, triangles: np.ndarray, patch: np.ndarray):
     """Neighbours in space become neighbours in memory, patch by patch: order of the vertices, new triangles."""
-    low = vertices.min(axis=0)
-    scale = 1023.0 / max(float(np.ptp(vertices, axis=0).max()), 1e-12)
+    low, length = vertices.min(axis=0), float(np.ptp(vertices, axis=0).max())
 
     def code(points):
-        q = ((points - low) * scale).astype(np.int64)
-        z = np.zeros(len(points), np.int64)
-        for bit in range(10):
-            for axis in range(3):
-                z |= ((q[:, axis] >> bit) & 1) << (3 * bit + axis)
-        return z
+        return place_codes(points, low, length)
 
     order = np.argsort(code(vertices), kind="stable")
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     by_place = np.lexsort((code(vertices[triangles].mean(axis=1)), patch))
     return order, rank[triangles[by_place]]
+
+
+def place_codes(points: np.ndarray, low: np.ndarray, length: float) -> np.ndarray:
+    """(point,) numbers along a curve that stays close in space (Morton's), in a cube of `length` [m] at `low`."""
+    q = ((points - low) * (1023.0 / max(length, 1e-12))).astype(np.int64)
+    z = np.zeros(len(points), np.int64)
+    for bit in range(10):
+        for axis in range(3):
+            z |= ((q[:, axis] >> bit) & 1) << (3 * bit + axis)
+    return z
 
 
 def _edge_faces(triangles: np.ndarray) -> dict[tuple[int, int], list[int]]:

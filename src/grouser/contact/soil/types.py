@@ -132,12 +132,13 @@ def soil_types(name: str) -> SimpleNamespace:
         points: wp.array(dtype=vec3)  # [m], body frame
         areas: wp.array(dtype=vec3)  # [m^2], (point,) along the outward normal, body frame
         rims: wp.array(dtype=vec3)  # [m], corners of the shapes, body frame
-        shape_spheres: wp.array(dtype=vec4)  # [m]
+        first_point_chunk: wp.array(dtype=wp.int32)  # (shape + 1,)
+        point_spheres: wp.array(dtype=vec4)  # [m], (point chunk,)
+        point_near: wp.array2d(dtype=wp.int32)  # (world, point chunk) 1: close to the soil
         shape_across: wp.array(dtype=real)  # [m]
         shape_least: wp.array(dtype=real)  # [m] smallest b of k_c/b
         shape_from_patch: wp.array(dtype=wp.int32)  # 1: b follows the patch
         shape_per_width: wp.array2d(dtype=real)  # [1/m], (world, shape) the 1/b of k_c/b
-        shape_near: wp.array2d(dtype=wp.int32)  # (world, shape) 1: close to the soil
         pressed: wp.array2d(dtype=real)  # [m], (world, point) level of the soil below it, FAR where that is the grid's
         point_shear: wp.array2d(dtype=vec3)  # (world, point) state s, body frame
 
