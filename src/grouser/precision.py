@@ -28,21 +28,22 @@ class Precision:
     numpy: Any
     slack: float  # in grid cells: a node this far outside a triangle still counts as inside
     area_slack: Any  # of a face's area: less than this share of it is round-off
+    length_slack: Any  # of a length or [rad]: an iteration ends where it changes by less
 
 
 @cache
 def precision(name: str) -> Precision:
     """The float types called `name`: "float64" or "float32"."""
     if name == "float64":
-        f, double, slack = wp.float64, np.float64, 1e-9
+        f, double, slack, length_slack = wp.float64, np.float64, 1e-9, 1e-9
     elif name == "float32":
-        f, double, slack = wp.float32, np.float32, 1e-4
+        f, double, slack, length_slack = wp.float32, np.float32, 1e-4, 1e-6
     else:
         raise InputError(f"dtype: {name!r} is not known; allowed: 'float64', 'float32'")
     vector, matrix = wp.types.vector, wp.types.matrix
     return Precision(
         name, f, vector(2, f), vector(3, f), vector(4, f), wp.types.quaternion(f),
-        matrix((3, 3), f), vector(6, f), matrix((6, 6), f), double, slack, f(slack * slack),
+        matrix((3, 3), f), vector(6, f), matrix((6, 6), f), double, slack, f(slack * slack), f(length_slack),
     )  # fmt: skip
 
 
@@ -57,7 +58,9 @@ if TYPE_CHECKING:
     vec6: Any
     mat66: Any
     area_slack: Any
+    length_slack: Any
 else:
     _double = precision("float64")
     real, vec2, vec3, vec4, quat = _double.real, _double.vec2, _double.vec3, _double.vec4, _double.quat
-    mat33, vec6, mat66, area_slack = _double.mat33, _double.vec6, _double.mat66, _double.area_slack
+    mat33, vec6, mat66 = _double.mat33, _double.vec6, _double.mat66
+    area_slack, length_slack = _double.area_slack, _double.length_slack

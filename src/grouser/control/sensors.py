@@ -122,8 +122,8 @@ class VehicleSensors:
         at.speeds = wp.array(data.qvel, dtype=wp.float64, copy=False, device="cpu")
         at.places = wp.array(data.xpos, dtype=wp.vec3d, copy=False, device="cpu")
         at.axes = wp.array(data.xmat.reshape(-1, 3, 3), dtype=wp.mat33d, copy=False, device="cpu")
-        touch = self.tyres.state()
-        seen = [touch["touching"], touch["angle"], touch["force"]]
+        wheels = self.tyres.wheel_states
+        seen = [wheels.touching, wheels.angle, wheels.force]
         launch(sensor_kernels(self.tyres.precision.name).sense, 1, [at, self.clock, *seen, self.sensed])
 
     def set_time(self, time: float) -> None:

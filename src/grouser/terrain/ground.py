@@ -9,6 +9,8 @@ one integer per tile. Each node has four levels [m] (physics: loose cover over c
     levels[3]  packed_virgin    V_c  virgin level of that compacted soil
 """
 
+from __future__ import annotations
+
 import math
 import sys
 from collections.abc import Sequence
@@ -18,8 +20,9 @@ from types import SimpleNamespace
 import numpy as np
 import warp as wp
 
+from grouser.device import array, array2d, array3d, array4d, at, struct
 from grouser.errors import InputError
-from grouser.precision import Precision, precision
+from grouser.precision import Precision, precision, real, vec3, vec4
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.soils import Soil
@@ -36,82 +39,85 @@ def natural(i: int):
     return i & 0x7FFFFFFF
 
 
+@struct
+class GroundArrays:
+    """The fine grid in tiles. The host writes base, base_soil and the scalars, `touch` and the modules the rest."""
+
+    base: array2d[real]  # [m], (base row, base column) heights of the elevation grid
+    base_soil: array2d[int]  # (row, column) soil index, or one element where uniform
+    table: array3d[int]  # (world, tile row, tile column) slot, -1 where untouched
+    used: array[int]  # (world,) slots in use
+    owner: array2d[wp.vec2i]  # (world, slot) tile row and column
+    stamp: array2d[int]  # (world, slot) number of times written
+    levels: array4d[vec4]  # [m], (world, slot, row, column)
+    shear: array4d[vec3]  # (world, slot, row, column) shear state, one element where none is kept
+    spacing: real  # [m]
+    per_spacing: real  # [1/m]
+    x0: real  # [m] world x of column 0
+    y0: real  # [m] world y of row 0
+    rows: int  # of the fine grid
+    columns: int
+    ratio: real  # spacing of this grid over that of the base
+
+
+@wp.func
+def base_height(g: GroundArrays, row: int, column: int):
+    """Bilinear height [m] of the elevation grid under a node of the fine grid."""
+    y = real(row) * g.ratio
+    x = real(column) * g.ratio
+    i = wp.clamp(int(wp.floor(y)), 0, g.base.shape[0] - 2)
+    j = wp.clamp(int(wp.floor(x)), 0, g.base.shape[1] - 2)
+    v = y - real(i)
+    u = x - real(j)
+    one = real(1.0)
+    low = (one - u) * g.base[i, j] + u * g.base[i, j + 1]
+    high = (one - u) * g.base[i + 1, j] + u * g.base[i + 1, j + 1]
+    return (one - v) * low + v * high
+
+
+@wp.func
+def soil_at(g: GroundArrays, row: int, column: int):
+    """Soil index of a node: that of the nearest node of the elevation grid."""
+    i = wp.min(int(wp.floor(real(row) * g.ratio + real(0.5))), g.base_soil.shape[0] - 1)
+    j = wp.min(int(wp.floor(real(column) * g.ratio + real(0.5))), g.base_soil.shape[1] - 1)
+    return g.base_soil[i, j]
+
+
+@wp.func
+def surface_at(g: GroundArrays, world: int, row: int, column: int):
+    """Height [m] of a node, touched or not."""
+    slot = g.table[world, row / _T, column / _T]
+    if slot >= 0:
+        return g.levels[world, slot, row % _T, column % _T][0]
+    return base_height(g, row, column)
+
+
+@wp.func
+def touch(g: GroundArrays, world: int, tile_row: int, tile_column: int):
+    """Make a tile exist; false where the pool of tiles is full."""
+    if g.table[world, tile_row, tile_column] >= 0:
+        return True
+    slot = g.used[world]
+    if slot >= g.levels.shape[1]:
+        return False
+    g.used[world] = slot + 1
+    g.table[world, tile_row, tile_column] = slot
+    g.owner[world, slot] = wp.vec2i(tile_row, tile_column)
+    g.stamp[world, slot] = 0
+    for i in range(_T):
+        for j in range(_T):
+            z = base_height(g, tile_row * _T + i, tile_column * _T + j)
+            g.levels[world, slot, i, j] = vec4(z, z, z, z)
+            if g.shear.shape[2] > 1:
+                g.shear[world, slot, i, j] = vec3()
+    return True
+
+
 @cache
 def ground_types(name: str) -> SimpleNamespace:
-    """Struct and device functions of the ground for one float type."""
-    p = precision(name)
-    real, vec4 = p.real, p.vec4
-
-    @wp.struct
-    class GroundArrays:
-        base: wp.array2d(dtype=real)  # [m], (base row, base column) heights of the elevation grid
-        base_soil: wp.array2d(dtype=wp.int32)  # (row, column) soil index, or one element where uniform
-        table: wp.array3d(dtype=wp.int32)  # (world, tile row, tile column) slot, -1 where untouched
-        used: wp.array(dtype=wp.int32)  # (world,) slots in use
-        owner: wp.array2d(dtype=wp.vec2i)  # (world, slot) tile row and column
-        stamp: wp.array2d(dtype=wp.int32)  # (world, slot) number of times written
-        levels: wp.array4d(dtype=vec4)  # [m], (world, slot, row, column)
-        shear: wp.array4d(dtype=p.vec3)  # (world, slot, row, column) shear state, one element where none is kept
-        spacing: real  # [m]
-        per_spacing: real  # [1/m]
-        x0: real  # [m] world x of column 0
-        y0: real  # [m] world y of row 0
-        rows: wp.int32
-        columns: wp.int32
-        ratio: real  # spacing of this grid over that of the base
-
-    @wp.func
-    def base_height(g: GroundArrays, row: int, column: int):
-        """Bilinear height [m] of the elevation grid under a node of the fine grid."""
-        y = real(row) * g.ratio
-        x = real(column) * g.ratio
-        i = wp.clamp(int(wp.floor(y)), 0, g.base.shape[0] - 2)
-        j = wp.clamp(int(wp.floor(x)), 0, g.base.shape[1] - 2)
-        v = y - real(i)
-        u = x - real(j)
-        one = real(1.0)
-        low = (one - u) * g.base[i, j] + u * g.base[i, j + 1]
-        high = (one - u) * g.base[i + 1, j] + u * g.base[i + 1, j + 1]
-        return (one - v) * low + v * high
-
-    @wp.func
-    def soil_at(g: GroundArrays, row: int, column: int):
-        """Soil index of a node: that of the nearest node of the elevation grid."""
-        i = wp.min(int(wp.floor(real(row) * g.ratio + real(0.5))), g.base_soil.shape[0] - 1)
-        j = wp.min(int(wp.floor(real(column) * g.ratio + real(0.5))), g.base_soil.shape[1] - 1)
-        return g.base_soil[i, j]
-
-    @wp.func
-    def surface_at(g: GroundArrays, world: int, row: int, column: int):
-        """Height [m] of a node, touched or not."""
-        slot = g.table[world, row / _T, column / _T]
-        if slot >= 0:
-            return g.levels[world, slot, row % _T, column % _T][0]
-        return base_height(g, row, column)
-
-    @wp.func
-    def touch(g: GroundArrays, world: int, tile_row: int, tile_column: int):
-        """Make a tile exist; false where the pool of tiles is full."""
-        if g.table[world, tile_row, tile_column] >= 0:
-            return True
-        slot = g.used[world]
-        if slot >= g.levels.shape[1]:
-            return False
-        g.used[world] = slot + 1
-        g.table[world, tile_row, tile_column] = slot
-        g.owner[world, slot] = wp.vec2i(tile_row, tile_column)
-        g.stamp[world, slot] = 0
-        for i in range(_T):
-            for j in range(_T):
-                z = base_height(g, tile_row * _T + i, tile_column * _T + j)
-                g.levels[world, slot, i, j] = vec4(z, z, z, z)
-                if g.shear.shape[2] > 1:
-                    g.shear[world, slot, i, j] = p.vec3()
-        return True
-
-    return SimpleNamespace(
-        Arrays=GroundArrays, base_height=base_height, soil_at=soil_at, surface_at=surface_at, touch=touch
-    )
+    """Struct and device functions of the ground for one float type, for factories of device code."""
+    functions = {"base_height": base_height, "soil_at": soil_at, "surface_at": surface_at, "touch": touch}
+    return SimpleNamespace(Arrays=at(GroundArrays, name), **{key: at(f, name) for key, f in functions.items()})
 
 
 class Ground:
@@ -252,15 +258,15 @@ class Ground:
         if state["levels"].shape[1] != self.capacity:
             self._allocate_pool(self.arrays, state["levels"].shape[1])
             self.generation += 1
-        for name, array in self.state().items():
-            array.assign(state[name])
+        for name, values in self.state().items():
+            values.assign(state[name])
 
     def reset(self, worlds: Sequence[int]) -> None:
         """Virgin ground again in some worlds."""
-        for array, value in ((self.arrays.table, -1), (self.arrays.used, 0)):
-            host = array.numpy()
-            host[list(worlds)] = value
-            array.assign(host)
+        for values, start in ((self.arrays.table, -1), (self.arrays.used, 0)):
+            host = values.numpy()
+            host[list(worlds)] = start
+            values.assign(host)
 
     def memory(self) -> int:
         """Bytes the deformable grid takes, the elevation grid not counted."""

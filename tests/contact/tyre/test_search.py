@@ -53,7 +53,7 @@ def found(terrain, centres, turns, *, look_everywhere=False, **options):
     module = TyreModule(terrain, [WheelUnit("wheel", TYRE, SPRING)], **options)
     rig = ManufacturedMotion(module, worlds=len(centres))
     rig.place(position=centres[:, None], rotation=turns[:, None])
-    module.state()["held"].fill_(1)
+    module.state()["wheels/held"].fill_(1)
     if look_everywhere:
         module._terrain.swell.fill_(LEFT_ALONE)
     rig.evaluate()

@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from grouser.contact.tyre.kernels import BEYOND, TOO_FAR, tyre_kernels
+from grouser.contact.tyre import kernels
+from grouser.contact.tyre import types as ty
+from grouser.contact.tyre.contact_search import ON_CHANGING_GROUND
+from grouser.contact.tyre.kernels import BEYOND, TOO_FAR
 from grouser.contact.tyre.parameters import WheelUnit
+from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.ground import Ground
+from grouser.terrain.ground import Ground, GroundArrays
 
 LEFT_ALONE = 1e9  # [m] swell where nothing is known: every slice is looked at
 COEFFICIENTS = {
@@ -69,18 +73,22 @@ class TyreModule:
     def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
         self.motion, self.out, self.device = motion, out, motion.position.device
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
-        self.kernels = tyre_kernels(self.precision.name, isinstance(self.terrain, Ground))
+        changes = ON_CHANGING_GROUND if isinstance(self.terrain, Ground) else {}
+        self._evaluate, self._commit = (
+            at(kernel, self.precision.name, changes) for kernel in (kernels.evaluate, kernels.commit)
+        )
         self.worlds = motion.position.shape[0]
         self._h = step
         self._step = wp.array([step], dtype=self.precision.real, device=self.device)
         self._rows = wp.array(np.array(list(rows), np.int32), dtype=wp.int32, device=self.device)
         self._wheels = self._make_wheels()
         self._terrain = self._make_terrain()
-        self._touch = self._make_touch()
+        self.wheel_states = zeros(at(ty.WheelStates, self.precision.name), self.device, (self.worlds, len(self.wheels)))
         self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
 
     def _make_wheels(self) -> wp.array:
-        table: Any = np.zeros(len(self.wheels), dtype=self.kernels.Wheel.numpy_dtype())
+        kind = at(ty.Wheel, self.precision.name)
+        table: Any = np.zeros(len(self.wheels), dtype=kind.numpy_dtype())
         for k, wheel in enumerate(self.wheels):
             for field, name in COEFFICIENTS.items():
                 table[field][k] = getattr(wheel.tyre, name)
@@ -89,10 +97,10 @@ class TyreModule:
                 table[field][k] = getattr(s, field)
             table["rebound"][k] = s.compression if s.rebound is None else s.rebound
             table["load_free"][k] = not any(getattr(wheel.tyre, name) for name in OF_LOAD)
-        return wp.array(table, dtype=self.kernels.Wheel, device=self.device)
+        return wp.array(table, dtype=kind, device=self.device)
 
     def _make_terrain(self):
-        t, p = self.kernels.Terrain(), self.precision
+        t, p = at(ty.Terrain, self.precision.name)(), self.precision
         ground = self.terrain if isinstance(self.terrain, Ground) else None
         grid: ElevationGrid = ground.elevation if ground else self.terrain  # type: ignore[assignment]
         t.heights = wp.array(np.ascontiguousarray(grid.heights, p.numpy), dtype=p.real, device=self.device)
@@ -108,7 +116,7 @@ class TyreModule:
         half = 0.5 * math.pi / self.slices
         t.half = p.vec2(math.sin(half), math.cos(half))
         t.slices, t.refine = self.slices, int(self.refine)
-        self._ground = ground.arrays if ground else self.kernels.Arrays()
+        self._ground = ground.arrays if ground else at(GroundArrays, p.name)()
         self._generation = ground.generation if ground else 0
         return t
 
@@ -116,18 +124,6 @@ class TyreModule:
         radius = max(w.tyre.radius for w in self.wheels)
         nodes = math.ceil((radius + aside) / grid.spacing + 0.5)
         return wp.array(swell(grid.heights, nodes), dtype=self.precision.real, device=self.device)
-
-    def _make_touch(self):
-        a, p = self.kernels.Touch(), self.precision
-        kinds = {
-            "deflection": p.vec2, "travel": p.real, "angle": p.real, "arm": p.vec3, "along": p.vec3, "across": p.vec3,
-            "normal": p.vec3, "shift": p.vec3, "slip": p.vec2, "force": p.vec3, "point": p.vec3, "wall": p.real,
-            "touching": wp.int32, "held": wp.int32,
-        }  # fmt: skip
-        self._fields = tuple(kinds)
-        for name, kind in kinds.items():
-            setattr(a, name, wp.zeros((self.worlds, len(self.wheels)), dtype=kind, device=self.device))
-        return a
 
     # ---- the step -------------------------------------------------------------------------------------
 
@@ -152,13 +148,13 @@ class TyreModule:
         m, out = self.motion, self.out
         inputs = [self._wheels, self._terrain, self._ground, self._rows, self._step]
         inputs += [m.position, m.rotation, m.velocity, m.spin]
-        outputs = [self._touch, out.wrench, out.implicit, out.status]
-        launch(self.kernels.evaluate, self.worlds, [*inputs, *outputs])
+        outputs = [self.wheel_states, out.wrench, out.implicit, out.status]
+        launch(self._evaluate, self.worlds, [*inputs, *outputs])
 
     def _launch_commit(self, launch) -> None:
         m = self.motion
-        inputs = [self._wheels, self._rows, self._step, m.velocity, m.spin, self.out.effective, self._touch]
-        launch(self.kernels.commit, self.worlds, inputs)
+        inputs = [self._wheels, self._rows, self._step, m.velocity, m.spin, self.out.effective, self.wheel_states]
+        launch(self._commit, self.worlds, inputs)
 
     # ---- state, channels ------------------------------------------------------------------------------
 
@@ -170,7 +166,7 @@ class TyreModule:
         return reasons[code], False
 
     def state(self) -> dict[str, wp.array]:
-        return {name: getattr(self._touch, name) for name in self._fields}
+        return arrays(wheels=self.wheel_states)
 
     def reset(self, worlds: Sequence[int]) -> None:
         for array in self.state().values():
@@ -180,18 +176,18 @@ class TyreModule:
 
     def shifts(self) -> tuple[wp.array, tuple[str, ...]]:
         """[m], (world, k) vec3 from where k bodies are to where their wheels are: the suspension's travel."""
-        return self._touch.shift, self.bodies[1:]
+        return self.wheel_states.shift, self.bodies[1:]
 
     def observe(self) -> dict[str, np.ndarray]:
         """What sensors on the wheels would tell, (world, wheel, …)."""
-        t = self._touch
+        t = self.wheel_states
         return {
             "force": t.force.numpy(), "travel": t.travel.numpy(), "angle": t.angle.numpy(),
             "contact": t.touching.numpy(), "slip": t.slip.numpy(),
         }  # fmt: skip
 
     def channels(self) -> list[Channel]:
-        count, t = len(self.wheels), self._touch
+        count, t = len(self.wheels), self.wheel_states
         labels = tuple(wheel.body for wheel in self.wheels)
 
         def of_wheels(name, unit, array, part: Any = ..., shape=(), frame=""):
