@@ -82,7 +82,7 @@ def test_a_light_foot_of_a_heavy_robot_lands_without_a_gain():
     assert steps[0.02] < steps[2.0] / 3
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(6))
 def test_random_drops_gain_no_energy(seed):
     """60 each, 360 in all; those whose blow is too faint for the grid are left out.
