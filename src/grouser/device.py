@@ -33,7 +33,7 @@ import dis
 import sys
 from collections.abc import Mapping
 from functools import cache
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import warp as wp
@@ -263,3 +263,22 @@ def arrays(**structs: Any) -> dict[str, Any]:
         for field, variable in struct._cls.vars.items()
         if hasattr(variable.type, "ndim")
     }
+
+
+# ---- for the host -------------------------------------------------------------------------------------
+
+
+def fields(struct: Any) -> dict[str, Any]:
+    """Types of a struct's fields, by name, in their order: scalars, arrays with `dtype` and `ndim`."""
+    return {name: variable.type for name, variable in struct.vars.items()}
+
+
+def numpy_dtype(struct: Any) -> Any:
+    """The NumPy type of a struct, to fill an array of it on the host."""
+    return struct.numpy_dtype()
+
+
+def kernels(source: ModuleType, name: str) -> SimpleNamespace:
+    """All kernels written in a Python module, by name, for one float type: built together, they compile together."""
+    made = {key: at(value, name) for key, value in vars(source).items() if isinstance(value, wp.Kernel)}
+    return SimpleNamespace(**made)

@@ -1,7 +1,7 @@
-"""Height fields of MuJoCo, looked at only where something can touch them.
+"""Height fields of MuJoCo, searched for contacts only while something can touch them.
 
-MuJoCo bounds a height field by one box, from the lowest to the highest of its nodes: a vehicle on waves is always in it
-and every geom is tested against the field. Here the heights near a geom are asked first.
+MuJoCo bounds a height field by one box, from its lowest to its highest node: a vehicle on waves is always inside, and
+every geom is tested against the field. Here each geom is first compared with the highest node near it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import mujoco
 import numpy as np
 import warp as wp
 
-from grouser.engine.kernels import Field, Tree, World, field_kernels
+from grouser.engine import field_kernels
+from grouser.engine.field_kernels import Field, SavedFilter
+from grouser.engine.kernels import Tree, World
 from grouser.launches import Launches
 
 HFIELD = int(mujoco.mjtGeom.mjGEOM_HFIELD)
@@ -33,15 +35,15 @@ class Fields:
         """Before and behind the search for contacts of one world; nothing where there is no field."""
         if not self.fields:
             return [], []
-        kernels, place = field_kernels(), wp.array(data.geom_xpos, dtype=wp.vec3d, copy=False, device="cpu")
+        place = wp.array(data.geom_xpos, dtype=wp.vec3d, copy=False, device="cpu")
 
         def look(launch) -> None:
             for field in self.fields:
-                launch(kernels.look, 1, [self._tree, view, field, place, self._step, *self._filters])
+                launch(field_kernels.look, 1, [self._tree, view, field, place, self._step, *self._filters])
 
         def put_back(launch) -> None:
             for field in self.fields:
-                launch(kernels.put_back, 1, [field, *self._filters])
+                launch(field_kernels.put_back, 1, [field, *self._filters])
 
         return [Launches(look)], [Launches(put_back)]
 
@@ -58,13 +60,13 @@ def _field(m: mujoco.MjModel, geom: int) -> Field | None:
     half_x, half_y, height, _ = m.hfield_size[at]
     x, y, z = m.geom_pos[geom]
     f = Field()
-    f.geom, f.kept = geom, wp.zeros(3, dtype=wp.int32, device="cpu")
+    f.geom, f.saved = geom, wp.zeros(1, dtype=SavedFilter, device="cpu")
     f.x0, f.y0 = x - half_x, y - half_y
-    f.across_x, f.across_y = 2 * half_x / (columns - 1), 2 * half_y / (rows - 1)
+    f.spacing_x, f.spacing_y = 2 * half_x / (columns - 1), 2 * half_y / (rows - 1)
     nodes = z + height * m.hfield_data[start : start + rows * columns].reshape(rows, columns).astype(float)
     bounds = m.geom_rbound[touching] + m.geom_margin[touching] + m.geom_margin[geom]
-    reach = float(bounds.max())  # and one cell for the way of a step
-    highest = _highest(_highest(nodes, math.ceil(reach / f.across_y) + 1).T, math.ceil(reach / f.across_x) + 1).T
+    reach = float(bounds.max())  # and one cell for the path of a step
+    highest = _highest(_highest(nodes, math.ceil(reach / f.spacing_y) + 1).T, math.ceil(reach / f.spacing_x) + 1).T
     f.ceiling = wp.array(np.ascontiguousarray(highest), dtype=wp.float64, device="cpu")
     f.geoms = wp.array(np.array(touching, np.int32), dtype=wp.int32, device="cpu")
     f.body = wp.array(m.geom_bodyid[touching].astype(np.int32), dtype=wp.int32, device="cpu")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from grouser.engine.kernels import vec7
 from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.launches import Launches
 from grouser.module import Array
+from grouser.pose import Pose, pose_values
 
 
 class Frame:
@@ -33,11 +33,11 @@ class Frame:
             return wp.array(np.array(values, np.int32), dtype=wp.int32, device="cpu")
 
         outputs = (
-            zeros(len(bodies), vec7), zeros(len(joints), wp.float64), zeros(len(joints), wp.float64),
+            zeros(len(bodies), Pose), zeros(len(joints), wp.float64), zeros(len(joints), wp.float64),
             zeros(len(engine.data[0].actuator_force), wp.float64),
         )  # fmt: skip
         pose, *_ = outputs
-        self.pose = pose.numpy()  # (world, body, 7) positions [m] and quaternions xyzw
+        self.pose = pose_values(pose)  # (world, body, 7) positions [m] and quaternions xyzw
         self.position, self.speed, self.force = (array.numpy() for array in outputs[1:])
         chosen = [
             indices([m.body(name).id for name in bodies]),

@@ -1,276 +1,247 @@
 """Kernels between MuJoCo's conventions and Grouser's: motion in, wrenches and implicit blocks out.
 
-MuJoCo: `cvel` is [spin, velocity] about the tree's centre of mass, forces are generalised, quaternions are wxyz, `M`
-is the lower triangle in compressed rows. All of that ends here.
+MuJoCo: `cvel` and `cdof` hold the angular part first and are about the tree's centre of mass, forces are generalised,
+quaternions are wxyz, `M` is the lower triangle in compressed rows. All of that ends here.
+
+MuJoCo's arrays are double in every float type, so their types are spelled out (`wp.float64`, `wp.vec3d`); `real` and
+`vec3` are the float type of the force modules. Spatial vectors of double are `wp.spatial_vectord`, linear part first.
 """
 
-from functools import cache
-from types import SimpleNamespace
+from __future__ import annotations
 
 import warp as wp
 
-from grouser.precision import precision
+from grouser import device
+from grouser.device import array, array2d, struct
+from grouser.pose import Pose
+from grouser.precision import mat66, quat, real, vec3, vec6
 
-vec6 = wp.types.vector(6, wp.float64)
-vec7 = wp.types.vector(7, wp.float64)
-TURNING = 1.5  # on the way of a step, for directions that change meanwhile
-SLACK = 1e-3  # [m] on the same
+MODULE = device.module("grouser.engine")
+FINE, STATUS_ALARM, DIVERGED = 0, 1, 2  # values of the alarm: go on, a module reports a status, the step failed
 
 
-@wp.struct
+@struct
+class SpatialVelocity:
+    """MuJoCo's order: angular before linear."""
+
+    angular: wp.vec3d  # [rad/s], or a turning axis
+    linear: wp.vec3d  # [m/s] at the tree's centre of mass
+
+
+@struct
 class Tree:
-    """Constant structure of the model (one for all worlds)."""
+    """Constant structure of the model, one for all worlds; written by the engine once."""
 
-    body: wp.array(dtype=wp.int32)  # (motion row,) MuJoCo body
-    root: wp.array(dtype=wp.int32)  # (body,) root of its tree
-    last_dof: wp.array(dtype=wp.int32)  # (body,) last degree of freedom that moves it, -1 where fixed
-    parent: wp.array(dtype=wp.int32)  # (dof,) next degree of freedom towards the root, -1 at its end
-    row_start: wp.array(dtype=wp.int32)  # (dof,) of M
-    row_count: wp.array(dtype=wp.int32)
-    column: wp.array(dtype=wp.int32)
+    body: array[int]  # (motion row,) MuJoCo body
+    root: array[int]  # (body,) root body of its tree
+    last_dof: array[int]  # (body,) last degree of freedom that moves it, -1 where fixed
+    parent_dof: array[int]  # (dof,) next degree of freedom towards the root, -1 at its end
+    row_start: array[int]  # (dof,) first entry of a row of M
+    row_count: array[int]  # (dof,) entries of a row of M; the diagonal is the last
+    column: array[int]  # (entry of M,) its column
 
 
-@wp.struct
+@struct
 class World:
-    """Views of one world's MjData; nothing is copied."""
+    """Views of one world's MjData, nothing is copied, and room for kernels."""
 
-    position: wp.array(dtype=wp.vec3d)  # [m], (body,)
-    rotation: wp.array(dtype=wp.vec4d)  # (body,) wxyz
-    tree_centre: wp.array(dtype=wp.vec3d)  # [m], (body,) centre of mass of the subtree
-    velocity: wp.array(dtype=vec6)  # (body,) spin, velocity about the tree's centre of mass
-    dof_axis: wp.array(dtype=vec6)  # (dof,) spin, velocity about the tree's centre of mass
-    speed: wp.array(dtype=wp.float64)  # (dof,)
-    mass: wp.array(dtype=wp.float64)  # (nonzero of M,)
-    passive: wp.array(dtype=wp.float64)  # (dof,) generalised force, made anew by mj_step1
-    speed_before: wp.array(dtype=wp.float64)  # (dof,) at the start of the step
-    column: wp.array(dtype=vec6)  # (dof,) of the Jacobian of the body in hand
+    position: array[wp.vec3d]  # [m], (body,) xpos
+    rotation: array[wp.vec4d]  # (body,) xquat, wxyz
+    tree_centre: array[wp.vec3d]  # [m], (body,) subtree_com: centre of mass of the subtree
+    velocity: array[SpatialVelocity]  # (body,) cvel
+    dof_axis: array[SpatialVelocity]  # (dof,) cdof: velocity per unit speed of a degree of freedom
+    speed: array[wp.float64]  # [m/s or rad/s], (dof,) qvel
+    mass: array[wp.float64]  # (entry of M,) M; `add_forces` adds the implicit blocks
+    passive: array[wp.float64]  # [N or N m], (dof,) qfrc_passive, made anew by mj_step1; `add_forces` adds wrenches
+    speed_before: array[wp.float64]  # [m/s or rad/s], (dof,) at the start of the step; written by `start_step`
+    jacobian: array[wp.spatial_vectord]  # (dof,) columns of the Jacobian of one body; room of `add_forces`
+
+
+@wp.func
+def arm_from_tree_centre(w: World, tree: Tree, body: int):
+    """[m] from the point MuJoCo's spatial velocities are about to the body's frame origin."""
+    return w.position[body] - w.tree_centre[tree.root[body]]
 
 
 @wp.func
 def origin_velocity(w: World, tree: Tree, body: int):
     """Velocity [m/s] of the body's frame origin."""
-    c = w.velocity[body]
-    spin = wp.vec3d(c[0], c[1], c[2])
-    arm = w.position[body] - w.tree_centre[tree.root[body]]
-    return wp.vec3d(c[3], c[4], c[5]) + wp.cross(spin, arm)
+    v = w.velocity[body]
+    return v.linear + wp.cross(v.angular, arm_from_tree_centre(w, tree, body))
 
 
 @wp.func
 def jacobian_column(w: World, tree: Tree, body: int, dof: int):
-    """Velocity of the body's frame origin and its spin per unit speed of one degree of freedom."""
+    """Velocity and angular velocity of the body's frame origin per unit speed of one degree of freedom."""
     axis = w.dof_axis[dof]
-    spin = wp.vec3d(axis[0], axis[1], axis[2])
-    arm = w.position[body] - w.tree_centre[tree.root[body]]
-    v = wp.vec3d(axis[3], axis[4], axis[5]) + wp.cross(spin, arm)
-    return vec6(v[0], v[1], v[2], spin[0], spin[1], spin[2])
+    v = axis.linear + wp.cross(axis.angular, arm_from_tree_centre(w, tree, body))
+    return wp.spatial_vectord(v[0], v[1], v[2], axis.angular[0], axis.angular[1], axis.angular[2])
 
 
-@cache
-def engine_kernels(name: str) -> SimpleNamespace:
-    p = precision(name)
-    module = wp.get_module(f"grouser.engine.{name}")
-    module.options["enable_backward"] = False
-    real, vec3, quat, vec6r, mat66r = p.real, p.vec3, p.quat, p.vec6, p.mat66
+@wp.func
+def spatial_velocity(w: World, tree: Tree, body: int):
+    """Velocity [m/s] and angular velocity [rad/s] of the body's frame origin, from the speeds of its joints."""
+    v = wp.spatial_vectord()
+    i = tree.last_dof[body]
+    while i >= 0:
+        v = v + jacobian_column(w, tree, body, i) * w.speed[i]
+        i = tree.parent_dof[i]
+    return v
 
-    @wp.func
-    def row_times(B: mat66r, r: int, c: vec6):
-        return (
-            wp.float64(B[r, 0]) * c[0] + wp.float64(B[r, 1]) * c[1] + wp.float64(B[r, 2]) * c[2]
-            + wp.float64(B[r, 3]) * c[3] + wp.float64(B[r, 4]) * c[4] + wp.float64(B[r, 5]) * c[5]
-        )  # fmt: skip
 
-    @wp.func
-    def times(B: mat66r, c: vec6):
-        return vec6(
-            row_times(B, 0, c), row_times(B, 1, c), row_times(B, 2, c),
-            row_times(B, 3, c), row_times(B, 4, c), row_times(B, 5, c),
-        )  # fmt: skip
-
-    @wp.kernel(module=module)
-    def gather_motion(
-        tree: Tree, w: World, world: int,
-        position_out: wp.array2d(dtype=vec3), rotation_out: wp.array2d(dtype=quat),
-        velocity_out: wp.array2d(dtype=vec3), spin_out: wp.array2d(dtype=vec3),
-    ):  # fmt: skip
-        for row in range(tree.body.shape[0]):
-            body = tree.body[row]
-            x = w.position[body]
-            q = w.rotation[body]
-            v = origin_velocity(w, tree, body)
-            c = w.velocity[body]
-            position_out[world, row] = vec3(real(x[0]), real(x[1]), real(x[2]))
-            rotation_out[world, row] = quat(real(q[1]), real(q[2]), real(q[3]), real(q[0]))
-            velocity_out[world, row] = vec3(real(v[0]), real(v[1]), real(v[2]))
-            spin_out[world, row] = vec3(real(c[0]), real(c[1]), real(c[2]))
-
-    @wp.kernel(module=module)
-    def start_step(w: World):
-        """Remember speeds."""
-        for dof in range(w.speed.shape[0]):
-            w.speed_before[dof] = w.speed[dof]
-
-    @wp.kernel(module=module)
-    def add_forces(
-        tree: Tree, w: World, world: int, rows: wp.array(dtype=wp.int32), implicit: int,
-        wrench: wp.array2d(dtype=vec6r), block: wp.array2d(dtype=mat66r),
-    ):  # fmt: skip
-        """Wrenches of one module into the passive forces, J^T B J into the mass matrix."""
-        for k in range(rows.shape[0]):
-            body = tree.body[rows[k]]
-            g = wrench[world, k]
-            f = vec6(
-                wp.float64(g[0]), wp.float64(g[1]), wp.float64(g[2]),
-                wp.float64(g[3]), wp.float64(g[4]), wp.float64(g[5]),
-            )  # fmt: skip
-            i = tree.last_dof[body]
-            while i >= 0:
-                column = jacobian_column(w, tree, body, i)
-                w.column[i] = column
-                w.passive[i] = w.passive[i] + wp.dot(f, column)
-                i = tree.parent[i]
-            if implicit == 1:
-                i = tree.last_dof[body]
-                while i >= 0:
-                    b = times(block[world, k], w.column[i])
-                    j = i
-                    at = tree.row_start[i] + tree.row_count[i] - 1
-                    while j >= 0:
-                        while tree.column[at] != j:
-                            at -= 1
-                        w.mass[at] = w.mass[at] + wp.dot(b, w.column[j])
-                        j = tree.parent[j]
-                    i = tree.parent[i]
-
-    @wp.kernel(module=module)
-    def effective_wrench(
-        tree: Tree, w: World, world: int, rows: wp.array(dtype=wp.int32), implicit: int,
-        step: wp.array(dtype=wp.float64),
-        wrench: wp.array2d(dtype=vec6r), block: wp.array2d(dtype=mat66r), status: wp.array2d(dtype=wp.int32),
-        explained: wp.array2d(dtype=wp.int32),
-        effective_out: wp.array2d(dtype=vec6r), alarm_out: wp.array(dtype=wp.int32),
-    ):  # fmt: skip
-        """What bodies really got: f - h K v - B a, a = J (v+ - v) / h."""
-        for k in range(rows.shape[0]):
-            body = tree.body[rows[k]]
-            f = wrench[world, k]
-            if implicit == 1:
-                a = vec6()
-                i = tree.last_dof[body]
-                while i >= 0:
-                    a = a + jacobian_column(w, tree, body, i) * ((w.speed[i] - w.speed_before[i]) / step[0])
-                    i = tree.parent[i]
-                s = times(block[world, k], a)
-                f = f - vec6r(real(s[0]), real(s[1]), real(s[2]), real(s[3]), real(s[4]), real(s[5]))
-            effective_out[world, k] = f
-            if status[world, k] != 0 and status[world, k] != explained[world, k]:
-                alarm_out[world] = 1
-            if not wp.isfinite(f):
-                alarm_out[world] = 2
-
-    @wp.kernel(module=module)
-    def watch_speeds(w: World, world: int, limit: wp.float64, alarm_out: wp.array(dtype=wp.int32)):
-        """Raise the alarm where a speed is not finite or absurd."""
-        for dof in range(w.speed.shape[0]):
-            if not (wp.abs(w.speed[dof]) < limit):
-                alarm_out[world] = 2
-
-    @wp.kernel(module=module)
-    def show(
-        w: World, coordinate: wp.array(dtype=wp.float64), actuator: wp.array(dtype=wp.float64), world: int,
-        bodies: wp.array(dtype=wp.int32), places: wp.array(dtype=wp.int32), dofs: wp.array(dtype=wp.int32),
-        pose_out: wp.array2d(dtype=vec7), position_out: wp.array2d(dtype=wp.float64),
-        speed_out: wp.array2d(dtype=wp.float64), force_out: wp.array2d(dtype=wp.float64),
-    ):  # fmt: skip
-        """What is recorded of bodies, joints and actuators."""
-        for k in range(bodies.shape[0]):
-            x = w.position[bodies[k]]
-            q = w.rotation[bodies[k]]
-            pose_out[world, k] = vec7(x[0], x[1], x[2], q[1], q[2], q[3], q[0])
-        for k in range(places.shape[0]):
-            position_out[world, k] = coordinate[places[k]]
-            speed_out[world, k] = w.speed[dofs[k]]
-        for k in range(actuator.shape[0]):
-            force_out[world, k] = actuator[k]
-
-    @wp.kernel(module=module)
-    def show_shifted(rows: wp.array(dtype=wp.int32), shift: wp.array2d(dtype=vec3), pose_out: wp.array2d(dtype=vec7)):
-        """A wheel stands where its suspension has it."""
-        world = wp.tid()
-        for k in range(rows.shape[0]):
-            if rows[k] >= 0:
-                s = shift[world, k]
-                pose_out[world, rows[k]] = pose_out[world, rows[k]] + vec7(
-                    wp.float64(s[0]), wp.float64(s[1]), wp.float64(s[2]),
-                    wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(0.0),
-                )  # fmt: skip
-
-    return SimpleNamespace(
-        show=show, show_shifted=show_shifted, gather_motion=gather_motion, start_step=start_step, add_forces=add_forces,
-        effective_wrench=effective_wrench, watch_speeds=watch_speeds, module=module,
+@wp.func
+def row_times(B: mat66, r: int, c: wp.spatial_vectord):
+    """Row r of B times c, in double."""
+    return (
+        wp.float64(B[r, 0]) * c[0] + wp.float64(B[r, 1]) * c[1] + wp.float64(B[r, 2]) * c[2]
+        + wp.float64(B[r, 3]) * c[3] + wp.float64(B[r, 4]) * c[4] + wp.float64(B[r, 5]) * c[5]
     )  # fmt: skip
 
 
-@wp.struct
-class Field:
-    """One height field and what may touch it."""
-
-    geom: int
-    kept: wp.array(dtype=wp.int32)  # (3,) whether it is left out now, its contype and conaffinity
-    x0: wp.float64  # [m] of the first node
-    y0: wp.float64
-    across_x: wp.float64  # [m] between nodes
-    across_y: wp.float64
-    ceiling: wp.array2d(dtype=wp.float64)  # [m], (row, column) highest within reach of any geom over that cell
-    geoms: wp.array(dtype=wp.int32)  # (k,) that may touch it
-    body: wp.array(dtype=wp.int32)  # (k,)
-    radius: wp.array(dtype=wp.float64)  # [m], (k,) of their bounding spheres
+@wp.func
+def times(B: mat66, c: wp.spatial_vectord):
+    """B c in double: MuJoCo's mass matrix is double, and float32 products would cost it its symmetry."""
+    return wp.spatial_vectord(
+        row_times(B, 0, c), row_times(B, 1, c), row_times(B, 2, c),
+        row_times(B, 3, c), row_times(B, 4, c), row_times(B, 5, c),
+    )  # fmt: skip
 
 
-@cache
-def field_kernels() -> SimpleNamespace:
-    module = wp.get_module("grouser.engine.fields")
-    module.options["enable_backward"] = False
+@wp.func
+def in_double(f: vec6):
+    return wp.spatial_vectord(
+        wp.float64(f[0]), wp.float64(f[1]), wp.float64(f[2]), wp.float64(f[3]), wp.float64(f[4]), wp.float64(f[5])
+    )
 
-    @wp.kernel(module=module)
-    def look(
-        tree: Tree, w: World, f: Field, place: wp.array(dtype=wp.vec3d), step: wp.array(dtype=wp.float64),
-        contype_out: wp.array(dtype=wp.int32), conaffinity_out: wp.array(dtype=wp.int32),
-    ):  # fmt: skip
-        """Before contacts are looked for: a field that no geom, a step's way on, is low enough to touch is left out."""
-        clear = int(0)
-        last = int(-1)
-        speed = wp.float64(0.0)
-        spin = wp.float64(0.0)
-        for k in range(f.geoms.shape[0]):
-            body = f.body[k]
-            if body != last:
-                c = vec6()
-                i = tree.last_dof[body]
-                while i >= 0:
-                    c = c + jacobian_column(w, tree, body, i) * w.speed[i]
-                    i = tree.parent[i]
-                speed = wp.length(wp.vec3d(c[0], c[1], c[2]))
-                spin = wp.length(wp.vec3d(c[3], c[4], c[5]))
-                last = body
-            x = place[f.geoms[k]]
-            way = wp.float64(TURNING) * step[0] * (speed + spin * wp.length(x - w.position[body])) + wp.float64(SLACK)
-            column = int(wp.floor((x[0] - f.x0) / f.across_x))
-            row = int(wp.floor((x[1] - f.y0) / f.across_y))
-            if column >= 0 and row >= 0 and row < f.ceiling.shape[0] and column < f.ceiling.shape[1]:
-                if x[2] - f.radius[k] - way > f.ceiling[row, column] and way < wp.min(f.across_x, f.across_y):
-                    clear += 1
-        f.kept[0] = 0
-        if clear == f.geoms.shape[0]:
-            f.kept[0] = 1
-            f.kept[1] = contype_out[f.geom]
-            f.kept[2] = conaffinity_out[f.geom]
-            contype_out[f.geom] = 0
-            conaffinity_out[f.geom] = 0
 
-    @wp.kernel(module=module)
-    def put_back(f: Field, contype_out: wp.array(dtype=wp.int32), conaffinity_out: wp.array(dtype=wp.int32)):
-        if f.kept[0] == 1:
-            contype_out[f.geom] = f.kept[1]
-            conaffinity_out[f.geom] = f.kept[2]
+@wp.func
+def add_wrench(w: World, tree: Tree, body: int, f: wp.spatial_vectord):
+    """J^T f into the passive forces; keeps the columns of J for `add_block`."""
+    i = tree.last_dof[body]
+    while i >= 0:
+        column = jacobian_column(w, tree, body, i)
+        w.jacobian[i] = column
+        w.passive[i] = w.passive[i] + wp.dot(f, column)
+        i = tree.parent_dof[i]
 
-    return SimpleNamespace(look=look, put_back=put_back)
+
+@wp.func
+def add_block(w: World, tree: Tree, body: int, B: mat66):
+    """J^T B J into the mass matrix, columns of J as `add_wrench` left them."""
+    i = tree.last_dof[body]
+    while i >= 0:
+        b = times(B, w.jacobian[i])
+        j = i
+        entry = tree.row_start[i] + tree.row_count[i] - 1
+        while j >= 0:
+            # Ancestors of i are columns of its row in the same order, with others in between.
+            while tree.column[entry] != j:
+                entry -= 1
+            w.mass[entry] = w.mass[entry] + wp.dot(b, w.jacobian[j])
+            j = tree.parent_dof[j]
+        i = tree.parent_dof[i]
+
+
+@wp.func
+def acceleration(w: World, tree: Tree, body: int, h: wp.float64):
+    """Spatial acceleration J (v+ - v) / h of the body's frame origin over the last step."""
+    a = wp.spatial_vectord()
+    i = tree.last_dof[body]
+    while i >= 0:
+        a = a + jacobian_column(w, tree, body, i) * ((w.speed[i] - w.speed_before[i]) / h)
+        i = tree.parent_dof[i]
+    return a
+
+
+@wp.kernel(module=MODULE)
+def gather_motion(
+    tree: Tree, w: World, world: int,
+    position_out: array2d[vec3], rotation_out: array2d[quat],
+    velocity_out: array2d[vec3], angular_velocity_out: array2d[vec3],
+):  # fmt: skip
+    """Motion of the bodies in play for the force modules."""
+    for row in range(tree.body.shape[0]):
+        body = tree.body[row]
+        x = w.position[body]
+        q = w.rotation[body]
+        v = origin_velocity(w, tree, body)
+        omega = w.velocity[body].angular
+        position_out[world, row] = vec3(real(x[0]), real(x[1]), real(x[2]))
+        rotation_out[world, row] = quat(real(q[1]), real(q[2]), real(q[3]), real(q[0]))
+        velocity_out[world, row] = vec3(real(v[0]), real(v[1]), real(v[2]))
+        angular_velocity_out[world, row] = vec3(real(omega[0]), real(omega[1]), real(omega[2]))
+
+
+@wp.kernel(module=MODULE)
+def start_step(w: World):
+    """Remember the speeds: accelerations of the step are taken against them."""
+    for dof in range(w.speed.shape[0]):
+        w.speed_before[dof] = w.speed[dof]
+
+
+@wp.kernel(module=MODULE)
+def add_forces(
+    tree: Tree, w: World, world: int, rows: array[int], implicit: int, wrench: array2d[vec6], block: array2d[mat66],
+):  # fmt: skip
+    """Wrenches of one module into the passive forces, J^T B J into the mass matrix."""
+    for k in range(rows.shape[0]):
+        body = tree.body[rows[k]]
+        add_wrench(w, tree, body, in_double(wrench[world, k]))
+        if implicit == 1:
+            add_block(w, tree, body, block[world, k])
+
+
+@wp.kernel(module=MODULE)
+def effective_wrench(
+    tree: Tree, w: World, world: int, rows: array[int], implicit: int, step: array[wp.float64],
+    wrench: array2d[vec6], block: array2d[mat66], status: array2d[int], explained: array2d[int],
+    effective_out: array2d[vec6], alarm_out: array[int],
+):  # fmt: skip
+    """What bodies really got over the step: f - h K v - B a, a = J (v+ - v) / h; alarms of the module."""
+    for k in range(rows.shape[0]):
+        f = wrench[world, k]
+        if implicit == 1:
+            s = times(block[world, k], acceleration(w, tree, tree.body[rows[k]], step[0]))
+            f = f - vec6(real(s[0]), real(s[1]), real(s[2]), real(s[3]), real(s[4]), real(s[5]))
+        effective_out[world, k] = f
+        if status[world, k] != 0 and status[world, k] != explained[world, k]:
+            alarm_out[world] = STATUS_ALARM
+        if not wp.isfinite(f):
+            alarm_out[world] = DIVERGED
+
+
+@wp.kernel(module=MODULE)
+def watch_speeds(w: World, world: int, limit: wp.float64, alarm_out: array[int]):
+    """Raise the alarm where a speed is not finite or beyond all reason."""
+    for dof in range(w.speed.shape[0]):
+        if not (wp.abs(w.speed[dof]) < limit):  # also true of NaN
+            alarm_out[world] = DIVERGED
+
+
+@wp.kernel(module=MODULE)
+def show(
+    w: World, coordinate: array[wp.float64], actuator: array[wp.float64], world: int,
+    bodies: array[int], places: array[int], dofs: array[int],
+    pose_out: array2d[Pose], position_out: array2d[wp.float64], speed_out: array2d[wp.float64],
+    force_out: array2d[wp.float64],
+):  # fmt: skip
+    """What is recorded of bodies, joints (`places` in qpos, `dofs` in qvel) and actuators."""
+    for k in range(bodies.shape[0]):
+        q = w.rotation[bodies[k]]
+        pose_out[world, k] = Pose(w.position[bodies[k]], wp.quatd(q[1], q[2], q[3], q[0]))
+    for k in range(places.shape[0]):
+        position_out[world, k] = coordinate[places[k]]
+        speed_out[world, k] = w.speed[dofs[k]]
+    for k in range(actuator.shape[0]):
+        force_out[world, k] = actuator[k]
+
+
+@wp.kernel(module=MODULE)
+def show_shifted(rows: array[int], shift: array2d[vec3], pose_out: array2d[Pose]):
+    """Move the recorded pose of a wheel to where its suspension has it."""
+    world = wp.tid()
+    for k in range(rows.shape[0]):
+        if rows[k] >= 0:
+            s = shift[world, k]
+            moved = wp.vec3d(wp.float64(s[0]), wp.float64(s[1]), wp.float64(s[2]))
+            pose_out[world, rows[k]].position = pose_out[world, rows[k]].position + moved

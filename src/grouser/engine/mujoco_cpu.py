@@ -21,10 +21,12 @@ import mujoco
 import numpy as np
 import warp as wp
 
+from grouser import device
 from grouser.compiled import compiled
+from grouser.engine import kernels
 from grouser.engine.fields import Fields
 from grouser.engine.gearbox import add_losses, gearboxes
-from grouser.engine.kernels import Tree, World, engine_kernels, vec6
+from grouser.engine.kernels import SpatialVelocity, Tree, World
 from grouser.errors import InputError
 from grouser.launches import Call, Launches, Loop, put_pointer
 from grouser.module import ForceModule, Motion, Outputs
@@ -138,7 +140,7 @@ class MujocoCpu:
         self.frozen, self._any_frozen = np.zeros(self.worlds, bool), False
         self._loop: Loop | None = None
         self._senses_acceleration = bool(np.isin(self.model.sensor_type, ACCELERATION_SENSORS).any())
-        self.kernels = engine_kernels(self.dtype)
+        self.kernels = device.kernels(kernels, self.dtype)
         self._allocate()
         self._record()
 
@@ -187,7 +189,7 @@ class MujocoCpu:
         tree.body = _array(self.body_ids)
         tree.root = _array(m.body_rootid)
         tree.last_dof = _array([_last_dof(m, b) for b in range(m.nbody)])
-        tree.parent = _array(m.dof_parentid)
+        tree.parent_dof = _array(m.dof_parentid)
         tree.row_start, tree.row_count, tree.column = _array(m.M_rowadr), _array(m.M_rownnz), _array(m.M_colind)
         self.views = [self._view(d) for d in self.data]
         count = max(len(names), 1)
@@ -220,12 +222,13 @@ class MujocoCpu:
         w = World()
         for field_name, source, dtype in (
             ("position", d.xpos, wp.vec3d), ("rotation", d.xquat, wp.vec4d),
-            ("tree_centre", d.subtree_com, wp.vec3d), ("velocity", d.cvel, vec6), ("dof_axis", d.cdof, vec6),
+            ("tree_centre", d.subtree_com, wp.vec3d),
+            ("velocity", _spatial(d.cvel), SpatialVelocity), ("dof_axis", _spatial(d.cdof), SpatialVelocity),
             ("speed", d.qvel, wp.float64), ("mass", d.M, wp.float64), ("passive", d.qfrc_passive, wp.float64),
         ):  # fmt: skip
             setattr(w, field_name, wp.array(source, dtype=dtype, copy=False, device="cpu"))
         w.speed_before = wp.zeros(self.model.nv, dtype=wp.float64, device="cpu")
-        w.column = wp.zeros(self.model.nv, dtype=vec6, device="cpu")
+        w.jacobian = wp.zeros(self.model.nv, dtype=wp.spatial_vectord, device="cpu")
         return w
 
     def _record(self) -> None:
@@ -408,6 +411,11 @@ def _calls(*launches: Launches) -> list[Call]:
 
 def _array(values) -> wp.array:
     return wp.array(np.ascontiguousarray(values, dtype=np.int32), dtype=wp.int32, device="cpu")
+
+
+def _spatial(values: np.ndarray) -> np.ndarray:
+    """The same memory, (n, 6) numbers as n spatial velocities."""
+    return values.view(SpatialVelocity.numpy_dtype()).reshape(-1)
 
 
 def _last_dof(m: mujoco.MjModel, body: int) -> int:
