@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from grouser.control import Cdta, SpeedController, TorqueDrive, UserController, VehicleSensors, axles_of
-from grouser.control.traction_laws import least_squares_share
+from grouser.control import traction_laws as laws
 from grouser.drive import BatteryPack
 from grouser.errors import InputError, RunStopped
 from grouser.robots.vehicle import build
 from grouser.robots.vehicle_file import vehicle
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat, sinusoid, slope
+from tests.device_call import call
 
 VIVI, HER = vehicle("vivi"), vehicle("her")
 G = 9.81
@@ -48,19 +49,10 @@ def speed_controller(v, kind=SpeedController, speed=2.0, **more):
 # ---- the share of forces ----------------------------------------------------------------------------
 
 
-@wp.kernel
-def shared(
-    need: wp.float64, weights: wp.array(dtype=wp.float64), bounds: wp.array(dtype=wp.float64),
-    share: wp.array(dtype=wp.float64), possible: wp.array(dtype=wp.bool),
-):  # fmt: skip
-    possible[0] = least_squares_share(need, weights, bounds, share)
-
-
 def share_of(need, weights, bounds):
     given = [wp.array(values, dtype=wp.float64, device="cpu") for values in (weights, bounds, np.zeros(len(bounds)))]
-    possible = wp.zeros(1, dtype=wp.bool, device="cpu")
-    wp.launch(shared, dim=1, inputs=[need, *given, possible], device="cpu")
-    return given[2].numpy() if possible.numpy()[0] else None
+    possible = call(laws.least_squares_share, wp.float64(need), *given, returns=wp.bool)
+    return given[2].numpy() if possible else None
 
 
 def least_squares(need, weights, bounds):
@@ -103,7 +95,7 @@ class Asked:
 
     def __init__(self, cdta, readings):
         self.cdta, self.axles = cdta, cdta.axles
-        pull, push = cdta.smooth[0] * cdta.mass
+        pull, push = cdta.smooth_along[0] * cdta.mass, cdta.smooth_up[0] * cdta.mass
         self.up, self.present = max(push, 0.0), pull
         on = [[k for k in a.wheels if readings.contact[k]] for a in self.axles]
         angle = np.array([np.mean(readings.contact_angle[k]) if k else 0.0 for k in on])
@@ -170,7 +162,7 @@ def test_cdta_asks_for_what_is_wanted_or_as_much_as_can_be_had(v):
         mujoco.mju_quat2Mat(d.xmat[sim.model.body("chassis").id], turn / np.linalg.norm(turn))
         cdta.speed = random.uniform(-0.5, 2.0)
         cdta.act(0.01 * (k + 1), d, d.ctrl)
-        asked, along = Asked(cdta, sensors.readings), float(cdta.along[0])
+        asked, along = Asked(cdta, sensors.readings), float(cdta.force[0])
         coast = float(-springs(asked.axles, asked.up, 0.0) @ (asked.sine / asked.cosine))  # no force along the ground
         if not asked.possible(coast):
             continue
@@ -191,7 +183,7 @@ def test_loads_of_cdta_are_those_of_statics():
     """Two axles: N_front = (m g l_rear - F lever) / L, whatever the springs; three axles add up and balance."""
     for v in (VIVI, HER):
         _, cdta, _ = driven(v, flat(size=(20, 20)), speed_controller(v, Cdta, friction=0.8))
-        rest, moved = np.array(cdta._rest), np.array(cdta._moved)
+        rest, moved = np.array(cdta._share), np.array(cdta._transfer)
         x = np.array([a.x for a in cdta.axles])
         lever = np.mean([a.lever for a in cdta.axles])
         assert rest.sum() == pytest.approx(1.0)
@@ -199,7 +191,7 @@ def test_loads_of_cdta_are_those_of_statics():
         assert moved.sum() == pytest.approx(0.0, abs=1e-12)
         assert (moved * x).sum() == pytest.approx(lever)
     _, cdta, _ = driven(VIVI, flat(size=(20, 20)), speed_controller(VIVI, Cdta, friction=0.8))
-    np.testing.assert_allclose(cdta._rest, [0.5, 0.5])
+    np.testing.assert_allclose(cdta._share, [0.5, 0.5])
 
 
 def test_loads_of_three_axles_are_those_of_the_engine():
@@ -209,7 +201,7 @@ def test_loads_of_three_axles_are_those_of_the_engine():
     loads = sim.modules[0].observe()["force"][0, :, 2]
     weight = HER.chassis.mass * G
     measured = np.array([loads[list(a.wheels)].sum() for a in cdta.axles]) / weight
-    np.testing.assert_allclose(measured, cdta._rest, atol=0.01)  # pitch of a degree moves contacts
+    np.testing.assert_allclose(measured, cdta._share, atol=0.01)  # pitch of a degree moves contacts
 
 
 @pytest.mark.parametrize("v", [VIVI, HER], ids=["vivi", "her"])
@@ -234,7 +226,7 @@ def test_gravity_is_compensated_on_a_slope():
     make = speed_controller(VIVI, speed=2.0)
     sim, controller, _ = driven(VIVI, terrain, make, height=0.02, pitch=math.radians(8.0))
     sim.step(6000)
-    speed = float(controller.seen[0, 0])
+    speed = float(controller.measured_speed[0])
     drag = 4 * VIVI.motor.friction.coulomb * VIVI.motor.gear / VIVI.tyre.radius
     assert speed == pytest.approx(2.0 - drag / VIVI.chassis.mass / 5.0, abs=0.05)
 

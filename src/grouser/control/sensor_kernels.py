@@ -1,86 +1,106 @@
-"""Virtual sensors as a kernel: from MjData and the tyres to what controllers may know."""
+"""Virtual sensors as a kernel: from MjData and the tyres to what controllers may know.
 
-from functools import cache
-from types import SimpleNamespace
+MuJoCo's arrays and the readings are double; `real` and `vec3` are the float type of the tyres.
+"""
+
+from __future__ import annotations
 
 import warp as wp
 
-from grouser.precision import precision
+from grouser import device
+from grouser.device import array, array2d, struct
+from grouser.precision import real, vec3
+
+MODULE = device.module("grouser.control.sensors")
 
 
-@wp.struct
+@struct
 class Sensed:
-    """What the sensors of a vehicle say; (world, …)."""
+    """Readings of the sensors of a vehicle; written by `sense`, read by controllers."""
 
-    time: wp.array(dtype=wp.float64)  # [s]
-    wheel_rate: wp.array2d(dtype=wp.float64)  # [rad/s], (world, wheel)
-    contact: wp.array2d(dtype=wp.bool)  # (world, wheel)
-    contact_angle: wp.array2d(dtype=wp.float64)  # [rad], (world, wheel)
-    load: wp.array2d(dtype=wp.float64)  # [N], (world, wheel)
-    speed: wp.array(dtype=wp.float64)  # [m/s]
-    attitude: wp.array(dtype=wp.vec3d)  # [rad] roll, pitch, yaw
-    spin: wp.array(dtype=wp.vec3d)  # [rad/s] chassis axes
-    specific_force: wp.array(dtype=wp.vec3d)  # [m/s^2] chassis axes
-    position: wp.array(dtype=wp.vec3d)  # [m] world
-    rotation: wp.array(dtype=wp.mat33d)  # chassis to world
-    last: wp.array2d(dtype=wp.float64)  # [m/s, s] velocity and time of the last reading, whether there was one; state
+    time: array[wp.float64]  # [s], (world,)
+    wheel_rate: array2d[wp.float64]  # [rad/s], (world, wheel)
+    contact: array2d[wp.bool]  # (world, wheel)
+    contact_angle: array2d[wp.float64]  # [rad], (world, wheel)
+    load: array2d[wp.float64]  # [N], (world, wheel)
+    speed: array[wp.float64]  # [m/s], (world,) along the chassis' x axis
+    attitude: array[wp.vec3d]  # [rad], (world,) roll, pitch, yaw
+    angular_velocity: array[wp.vec3d]  # [rad/s], (world,) chassis axes
+    specific_force: array[wp.vec3d]  # [m/s^2], (world,) chassis axes
+    position: array[wp.vec3d]  # [m], (world,) world axes
+    rotation: array[wp.mat33d]  # (world,) chassis to world
 
 
-@wp.struct
+@struct
+class LastReading:
+    """State of the sensors: what the accelerometers need of the reading before."""
+
+    last_velocity: array[wp.vec3d]  # [m/s], (world,) world axes
+    last_time: array[wp.float64]  # [s], (world,)
+    last_known: array[int]  # (world,) 0: there was no reading yet
+
+
+@struct
 class Wires:
-    """Where the sensors of one world are connected."""
+    """Where the sensors of one world are connected: views of its MjData."""
 
-    world: wp.int32
-    body: wp.int32  # the chassis
-    free: wp.int32  # first degree of freedom of its free joint
-    dofs: wp.array(dtype=wp.int32)  # (wheel,)
+    world: int
+    chassis: int  # body
+    free_dof: int  # first degree of freedom of its free joint
+    wheel_dofs: array[int]  # (wheel,)
     gravity: wp.vec3d  # [m/s^2]
-    speeds: wp.array(dtype=wp.float64)  # (dof,) qvel
-    places: wp.array(dtype=wp.vec3d)  # [m], (body,)
-    axes: wp.array(dtype=wp.mat33d)  # (body,)
+    speeds: array[wp.float64]  # [m/s or rad/s], (dof,) qvel
+    positions: array[wp.vec3d]  # [m], (body,) xpos
+    rotations: array[wp.mat33d]  # (body,) xmat
 
 
-@cache
-def sensor_kernels(name: str) -> SimpleNamespace:
-    """`name` of the tyres' float type."""
-    p = precision(name)
-    real = p.real
-    module = wp.get_module(f"grouser.control.sensors.{name}")
-    module.options["enable_backward"] = False
+@wp.func
+def roll_pitch_yaw(R: wp.mat33d):
+    """[rad] left side up, nose up, to the left."""
+    level = wp.sqrt(R[2, 1] * R[2, 1] + R[2, 2] * R[2, 2])
+    return wp.vec3d(wp.atan2(R[2, 1], R[2, 2]), wp.atan2(R[2, 0], level), wp.atan2(R[1, 0], R[0, 0]))
 
-    @wp.kernel(module=module)
-    def sense(
-        at: Wires, clock: wp.array(dtype=wp.float64), touching: wp.array2d(dtype=wp.int32),
-        angle: wp.array2d(dtype=real), force: wp.array2d(dtype=p.vec3), s: Sensed,
-    ):  # fmt: skip
-        """Accelerometers give the mean over the time since the last reading: (v - v_last) / dt - g."""
-        w = at.world
-        time = clock[0]
-        for k in range(at.dofs.shape[0]):
-            s.wheel_rate[w, k] = at.speeds[at.dofs[k]]
-            s.contact[w, k] = touching[w, k] != 0
-            s.contact_angle[w, k] = wp.float64(angle[w, k])
-            s.load[w, k] = wp.float64(force[w, k][2])
-        m = at.axes[at.body]
-        v = wp.vec3d(at.speeds[at.free], at.speeds[at.free + 1], at.speeds[at.free + 2])
-        back = wp.transpose(m)
-        s.time[w] = time
-        s.position[w] = at.places[at.body]
-        s.rotation[w] = m
-        s.spin[w] = wp.vec3d(at.speeds[at.free + 3], at.speeds[at.free + 4], at.speeds[at.free + 5])
-        s.speed[w] = v[0] * m[0, 0] + v[1] * m[1, 0] + v[2] * m[2, 0]
-        level = wp.sqrt(m[2, 1] * m[2, 1] + m[2, 2] * m[2, 2])
-        s.attitude[w] = wp.vec3d(wp.atan2(m[2, 1], m[2, 2]), wp.atan2(m[2, 0], level), wp.atan2(m[1, 0], m[0, 0]))
-        before = wp.vec3d(s.last[w, 0], s.last[w, 1], s.last[w, 2])
-        elapsed = time - s.last[w, 3]
-        felt = -at.gravity
-        if s.last[w, 4] > wp.float64(0.0) and elapsed > wp.float64(0.0):
-            felt = (v - before) / elapsed - at.gravity
-        s.specific_force[w] = back * felt
-        s.last[w, 0] = v[0]
-        s.last[w, 1] = v[1]
-        s.last[w, 2] = v[2]
-        s.last[w, 3] = time
-        s.last[w, 4] = wp.float64(1.0)
 
-    return SimpleNamespace(sense=sense)
+@wp.func
+def specific_force(last: LastReading, world: int, velocity: wp.vec3d, time: wp.float64, gravity: wp.vec3d):
+    """[m/s^2] mean over the time since the last reading: (v - v_last) / dt - g; -g where there was none.
+
+    A mean keeps what an accelerometer would have felt between two readings; the value at one instant would depend on
+    where in a vibration it was taken.
+    """
+    elapsed = time - last.last_time[world]
+    if last.last_known[world] == 1 and elapsed > wp.float64(0.0):
+        return (velocity - last.last_velocity[world]) / elapsed - gravity
+    return -gravity
+
+
+@wp.kernel(module=MODULE)
+def sense(
+    wires: Wires, clock: array[wp.float64],
+    touching: array2d[int], angle: array2d[real], force: array2d[vec3],
+    last: LastReading, sensed_out: Sensed,
+):  # fmt: skip
+    """Read all sensors of one world; `touching`, `angle` [rad] and `force` [N], (world, wheel), are the tyres'."""
+    world = wires.world
+    time = clock[0]
+    for k in range(wires.wheel_dofs.shape[0]):
+        sensed_out.wheel_rate[world, k] = wires.speeds[wires.wheel_dofs[k]]
+        sensed_out.contact[world, k] = touching[world, k] != 0
+        sensed_out.contact_angle[world, k] = wp.float64(angle[world, k])
+        sensed_out.load[world, k] = wp.float64(force[world, k][2])
+
+    # MuJoCo gives a free joint's velocity in world axes and its angular velocity in the body's own.
+    R = wires.rotations[wires.chassis]
+    dof = wires.free_dof
+    v = wp.vec3d(wires.speeds[dof], wires.speeds[dof + 1], wires.speeds[dof + 2])
+    sensed_out.time[world] = time
+    sensed_out.position[world] = wires.positions[wires.chassis]
+    sensed_out.rotation[world] = R
+    sensed_out.angular_velocity[world] = wp.vec3d(wires.speeds[dof + 3], wires.speeds[dof + 4], wires.speeds[dof + 5])
+    sensed_out.speed[world] = v[0] * R[0, 0] + v[1] * R[1, 0] + v[2] * R[2, 0]
+    sensed_out.attitude[world] = roll_pitch_yaw(R)
+
+    sensed_out.specific_force[world] = wp.transpose(R) * specific_force(last, world, v, time, wires.gravity)
+    last.last_velocity[world] = v
+    last.last_time[world] = time
+    last.last_known[world] = 1

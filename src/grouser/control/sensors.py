@@ -9,8 +9,9 @@ import mujoco
 import numpy as np
 import warp as wp
 
-from grouser.control.sensor_kernels import Sensed, Wires, sensor_kernels
+from grouser.control.sensor_kernels import LastReading, Sensed, Wires, sense
 from grouser.control.wheels import Worlds, body_id
+from grouser.device import at
 from grouser.errors import InputError
 from grouser.launches import Launches
 
@@ -23,7 +24,8 @@ class Readings:
     contact_angle: np.ndarray  # [rad] ahead of the axle positive
     load: np.ndarray  # [N] normal force
     current: np.ndarray  # [A] of the motors, where a battery is given
-    spin: np.ndarray  # [rad/s], (3,) gyros, chassis axes
+    angular_velocity: np.ndarray  # [rad/s], (3,) gyros, chassis axes
+    spin: np.ndarray  # [rad/s], (3,) the same under its old name
     specific_force: np.ndarray  # [m/s^2], (3,) accelerometers, chassis axes; (0, 0, g) at rest
     position: np.ndarray  # [m], (3,) world
     rotation: np.ndarray  # (3, 3) chassis to world
@@ -36,12 +38,13 @@ class Readings:
             "contact",
             "contact_angle",
             "load",
-            "spin",
+            "angular_velocity",
             "specific_force",
             "position",
             "rotation",
         ):
             setattr(self, name, sensed[name][world])
+        self.spin = self.angular_velocity
 
     @property
     def time(self) -> float:
@@ -85,22 +88,12 @@ class VehicleSensors:
         self.worlds, count = Worlds(self, worlds, self._find), len(self.joints)
         self.clock = wp.zeros(1, dtype=wp.float64, device="cpu")  # [s] of the next reading
         self._now = self.clock.numpy()
-        self.sensed = self._allocate(worlds, count)
-        host = {name: getattr(self.sensed, name).numpy() for name in Sensed.vars}
-        self.last: np.ndarray = host["last"]
+        self.sensed, self.last = _allocate(Sensed, worlds, count), _allocate(LastReading, worlds, count)
+        self.sensed.rotation.fill_(np.eye(3))
+        host = _on_host(self.sensed)
         current = np.zeros((worlds, count)) if battery is None else battery.current
         self._readings = [Readings(host, current, world) for world in range(worlds)]
         self._reads: dict[int, Callable[[], None]] = {}
-
-    @staticmethod
-    def _allocate(worlds: int, count: int) -> Any:
-        sensed = Sensed()
-        for name, variable in Sensed.vars.items():
-            width = {"wheel_rate": count, "contact": count, "contact_angle": count, "load": count, "last": 5}.get(name)
-            shape = (worlds,) if width is None else (worlds, width)
-            setattr(sensed, name, wp.zeros(shape, dtype=variable.type.dtype, device="cpu"))
-        sensed.rotation.fill_(np.eye(3))
-        return sensed
 
     def _find(self, model: mujoco.MjModel) -> None:
         self._body = body_id(model, self.chassis)
@@ -114,17 +107,18 @@ class VehicleSensors:
 
     def record(self, launch: Callable[..., Any], data: mujoco.MjData) -> None:
         """The launch of a reading, of a controller's own launches the first."""
-        at = Wires()
-        at.world = self.worlds.index(data)
-        at.body, at.free = self._body, self._free
-        at.dofs = wp.array(self._dofs.astype(np.int32), dtype=wp.int32, device="cpu")
-        at.gravity = wp.vec3d(*data.model.opt.gravity)
-        at.speeds = wp.array(data.qvel, dtype=wp.float64, copy=False, device="cpu")
-        at.places = wp.array(data.xpos, dtype=wp.vec3d, copy=False, device="cpu")
-        at.axes = wp.array(data.xmat.reshape(-1, 3, 3), dtype=wp.mat33d, copy=False, device="cpu")
+        wires = Wires()
+        wires.world = self.worlds.index(data)
+        wires.chassis, wires.free_dof = self._body, self._free
+        wires.wheel_dofs = wp.array(self._dofs.astype(np.int32), dtype=wp.int32, device="cpu")
+        wires.gravity = wp.vec3d(*data.model.opt.gravity)
+        wires.speeds = wp.array(data.qvel, dtype=wp.float64, copy=False, device="cpu")
+        wires.positions = wp.array(data.xpos, dtype=wp.vec3d, copy=False, device="cpu")
+        wires.rotations = wp.array(data.xmat.reshape(-1, 3, 3), dtype=wp.mat33d, copy=False, device="cpu")
         wheels = self.tyres.wheel_states
         seen = [wheels.touching, wheels.angle, wheels.force]
-        launch(sensor_kernels(self.tyres.precision.name).sense, 1, [at, self.clock, *seen, self.sensed])
+        kernel = at(sense, self.tyres.precision.name)
+        launch(kernel, 1, [wires, self.clock, *seen, self.last, self.sensed])
 
     def set_time(self, time: float) -> None:
         """[s] of the reading that is launched next."""
@@ -144,7 +138,23 @@ class VehicleSensors:
         return self._readings[0]
 
     def state(self) -> dict[str, np.ndarray]:
-        return {"last": self.last}
+        return _on_host(self.last)
 
     def reset(self, worlds: Sequence[int] | None = None) -> None:
-        self.last[slice(None) if worlds is None else self.worlds.check(worlds)] = 0.0
+        chosen = slice(None) if worlds is None else self.worlds.check(worlds)
+        for values in self.state().values():
+            values[chosen] = 0
+
+
+def _allocate(kind: Any, worlds: int, wheels: int) -> Any:
+    """A struct of arrays with a row for each world, and a column for each wheel where it has two axes."""
+    made = kind()
+    for name, variable in kind.vars.items():
+        shape = (worlds, wheels)[: variable.type.ndim]
+        setattr(made, name, wp.zeros(shape, dtype=variable.type.dtype, device="cpu"))
+    return made
+
+
+def _on_host(made: Any) -> dict[str, np.ndarray]:
+    """Views of the arrays of a struct, by name."""
+    return {name: getattr(made, name).numpy() for name in made._cls.vars}

@@ -16,8 +16,8 @@ import numpy as np
 import warp as wp
 
 from grouser.control.sensors import VehicleSensors
-from grouser.control.traction_kernels import Vehicle, Workplace, cdta, proportional
-from grouser.control.traction_laws import UNBOUNDED, AxleData, Standing
+from grouser.control.traction_kernels import Smoothed, cdta, proportional
+from grouser.control.traction_laws import UNBOUNDED, AxleData, AxleState, Scratch, Vehicle
 from grouser.control.wheels import actuator_id
 from grouser.errors import InputError
 from grouser.launches import Launches
@@ -70,7 +70,7 @@ class SpeedController:
         self._speed = np.array([speed])
         worlds = sensors.worlds.count
         self.torque = np.zeros((worlds, len(self.axles)))  # [N m] of one wheel of each axle
-        self.seen = np.zeros((worlds, 2))  # [m/s, rad] speed and pitch
+        self.measured_speed = np.zeros(worlds)  # [m/s] along the chassis, at the last reading
         self._acts: dict[int, tuple[Any, Callable[[], None]]] = {}
 
     @property
@@ -96,7 +96,7 @@ class SpeedController:
         self._record_law(launch, self._vehicle(data.model), self.sensors.worlds.index(data), _view(command))
 
     def _record_law(self, launch: Callable[..., Any], vehicle: Any, world: int, command: wp.array) -> None:
-        out = [_view(self.torque[world]), _view(self.seen), command]
+        out = [_view(self.torque[world]), _view(self.measured_speed), command]
         launch(proportional, 1, [vehicle, self.sensors.sensed, world, *out])
 
     def _vehicle(self, model: mujoco.MjModel) -> Any:
@@ -119,18 +119,18 @@ class SpeedController:
         return table
 
     def state(self) -> dict[str, Any]:
-        return {"torque": self.torque, "seen": self.seen, **self.sensors.state()}
+        return {"torque": self.torque, "measured_speed": self.measured_speed, **self.sensors.state()}
 
     def reset(self, worlds: Sequence[int]) -> None:
         self.sensors.reset(worlds)
-        self.torque[worlds] = self.seen[worlds] = 0.0
+        self.torque[worlds] = self.measured_speed[worlds] = 0.0
 
     def channels(self) -> list[Channel]:
         count = len(self.axles)
         labels = tuple(f"axle {k + 1}" for k in range(count))
         return [
             Channel(f"{self.prefix}control/torque", "N m", (count,), "", labels=labels, source=self.torque),
-            Channel(f"{self.prefix}control/speed", "m/s", (), "", source=self.seen[:, 0]),
+            Channel(f"{self.prefix}control/speed", "m/s", (), "", source=self.measured_speed),
         ]
 
 
@@ -152,27 +152,29 @@ class Cdta(SpeedController):
         super().__init__(*args, **more)
         self.friction, self.power_limit = friction, power_limit
         worlds = self.sensors.worlds.count
-        self.along = np.zeros(worlds)  # [N] along the chassis that is asked for
-        self.smooth = np.tile([0.0, self.gravity], (worlds, 1))  # [m/s^2] accelerometers along and up, smoothed
+        self.force = np.zeros(worlds)  # [N] along the chassis that is asked for
+        self.smooth_along = np.zeros(worlds)  # [m/s^2] accelerometers along the chassis, smoothed
+        self.smooth_up = np.full(worlds, self.gravity)  # [m/s^2] and upwards
         total = sum(a.stiffness for a in self.axles)
         mean = sum(a.stiffness * a.x for a in self.axles) / total
         spread = sum(a.stiffness * (a.x - mean) ** 2 for a in self.axles)
         if spread <= 0:
             raise InputError("cdta: all axles are at one place; allowed are two or more")
-        # B_k = rest_k sum(B) + tilt_k (moment about the centre of mass)
-        self._tilt = [a.stiffness * (a.x - mean) / spread for a in self.axles]
-        self._rest = [a.stiffness / total - t * mean for a, t in zip(self.axles, self._tilt, strict=True)]
+        # B_k = share_k sum(B) + tilt_k (moment about the centre of mass)
+        tilt = [a.stiffness * (a.x - mean) / spread for a in self.axles]
+        self._share = [a.stiffness / total - t * mean for a, t in zip(self.axles, tilt, strict=True)]
         lever = sum(a.lever for a in self.axles) / len(self.axles)
-        self._moved = [lever * t for t in self._tilt]
+        self._transfer = [lever * t for t in tilt]
         weight = self.mass * self.gravity
-        self._least = [LEAST_SHARE * weight * rest for rest in self._rest]
+        self._least = [LEAST_SHARE * weight * share for share in self._share]
 
     def _record_law(self, launch: Callable[..., Any], vehicle: Any, world: int, command: wp.array) -> None:
-        place, count, kind = Workplace(), len(self.axles), cast(Any, Standing)
-        place.axles = wp.zeros(count, dtype=kind, device="cpu")
-        place.weights, place.bounds = (wp.zeros(count, dtype=wp.float64, device="cpu") for _ in range(2))
-        out = [_view(self.smooth), _view(self.along), _view(self.torque[world]), _view(self.seen), command]
-        launch(cdta, 1, [vehicle, self.sensors.sensed, world, place, *out])
+        scratch, smoothed, count = Scratch(), Smoothed(), len(self.axles)
+        scratch.axles = wp.zeros(count, dtype=cast(Any, AxleState), device="cpu")
+        scratch.weights, scratch.bounds = (wp.zeros(count, dtype=wp.float64, device="cpu") for _ in range(2))
+        smoothed.smooth_along, smoothed.smooth_up = _view(self.smooth_along), _view(self.smooth_up)
+        out = [_view(self.force), _view(self.torque[world]), _view(self.measured_speed), command]
+        launch(cdta, 1, [vehicle, self.sensors.sensed, world, scratch, smoothed, *out])
 
     def _vehicle(self, model: mujoco.MjModel) -> Any:
         v = super()._vehicle(model)
@@ -182,16 +184,17 @@ class Cdta(SpeedController):
 
     def _axle_table(self) -> np.ndarray:
         table: Any = super()._axle_table()
-        table["rest"], table["moved"], table["least"] = self._rest, self._moved, self._least
+        table["static_share"], table["load_transfer"], table["least_load"] = self._share, self._transfer, self._least
         return table
 
     def state(self) -> dict[str, Any]:
-        return {**super().state(), "smooth": self.smooth, "along": self.along}
+        smoothed = {"smooth_along": self.smooth_along, "smooth_up": self.smooth_up}
+        return {**super().state(), **smoothed, "force": self.force}
 
     def reset(self, worlds: Sequence[int]) -> None:
         super().reset(worlds)
-        self.along[worlds] = 0.0
-        self.smooth[worlds] = 0.0, self.gravity
+        self.force[worlds] = self.smooth_along[worlds] = 0.0
+        self.smooth_up[worlds] = self.gravity
 
 
 def _view(values: np.ndarray) -> wp.array:

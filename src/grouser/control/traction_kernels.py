@@ -1,51 +1,25 @@
-"""Controllers of speed as kernels: what sensors say goes in, controls of the motors come out."""
+"""Speed controllers as kernels: readings of the sensors go in, controls of the motors come out."""
+
+from __future__ import annotations
 
 import warp as wp
 
+from grouser import device
+from grouser.control import traction_laws as laws
 from grouser.control.sensor_kernels import Sensed
-from grouser.control.traction_laws import (
-    BY_GRIP,
-    BY_POWER,
-    UNBOUNDED,
-    AxleData,
-    Reals,
-    Standing,
-    farthest,
-    grounded,
-    standing,
-    torques,
-)
+from grouser.control.traction_laws import AxleState, Scratch, Vehicle
+from grouser.device import array, struct
+from grouser.precision import real
 
-module = wp.get_module("grouser.control.traction")
-module.options["enable_backward"] = False
-real = wp.float64
+MODULE = device.module("grouser.control.traction")
 
 
-@wp.struct
-class Vehicle:
-    """What a controller knows of its vehicle."""
+@struct
+class Smoothed:
+    """State of the allocation: accelerometers, smoothed; read and written by `cdta`."""
 
-    axles: wp.array(dtype=AxleData)
-    wheels: wp.array(dtype=wp.int32)  # (entry,) in the order of the axles
-    actuators: wp.array(dtype=wp.int32)  # (entry,)
-    gears: wp.array(dtype=wp.float64)  # (entry,)
-    mass: wp.float64  # [kg]
-    gravity: wp.float64  # [m/s^2]
-    gain: wp.float64  # [1/s]
-    speed: wp.array(dtype=wp.float64)  # [m/s], (1,) wanted
-    driven: wp.int32  # wheels
-    friction: wp.float64  # peak D over load
-    power_limit: wp.float64  # [W]
-    smoothing: wp.float64  # share of a new reading of the accelerometers
-
-
-@wp.struct
-class Workplace:
-    """Room for one world's reckoning; (axle,)."""
-
-    axles: wp.array(dtype=Standing)
-    weights: Reals
-    bounds: Reals
+    smooth_along: array[real]  # [m/s^2], (world,) specific force along the chassis
+    smooth_up: array[real]  # [m/s^2], (world,) and upwards
 
 
 @wp.func
@@ -55,32 +29,36 @@ def wanted_force(v: Vehicle, s: Sensed, world: int):
 
 
 @wp.func
-def give(v: Vehicle, s: Sensed, world: int, torque: Reals, command_out: Reals, seen_out: wp.array2d(dtype=real)):
+def upside_down(s: Sensed, world: int):
+    return s.rotation[world][2, 2] < real(0.0)
+
+
+@wp.func
+def send_torques(v: Vehicle, torque: array[real], command_out: array[real]):
     """Controls of the motors: torque at the wheel over the gear."""
-    seen_out[world, 0] = s.speed[world]
-    seen_out[world, 1] = s.attitude[world][1]
     for k in range(v.axles.shape[0]):
         for j in range(v.axles[k].count):
             entry = v.axles[k].first + j
             command_out[v.actuators[entry]] = torque[k] / v.gears[entry]
 
 
-@wp.kernel(module=module)
+@wp.kernel(module=MODULE)
 def proportional(
-    v: Vehicle, s: Sensed, world: int, torque_out: Reals, seen_out: wp.array2d(dtype=real), command_out: Reals,
+    v: Vehicle, s: Sensed, world: int, torque_out: array[real], speed_out: array[real], command_out: array[real],
 ):  # fmt: skip
-    """Same force from every driven wheel, within the motors' torque; none on its back."""
+    """Same force from every driven wheel, within the motors' torque; none while the vehicle lies on its back."""
     share = wanted_force(v, s, world) / real(v.driven)
     for k in range(v.axles.shape[0]):
         a = v.axles[k]
         torque = wp.clamp(share * a.radius, -a.torque_limit, a.torque_limit)
-        torque_out[k] = wp.where(s.rotation[world][2, 2] < real(0.0), real(0.0), torque)
-    give(v, s, world, torque_out, command_out, seen_out)
+        torque_out[k] = wp.where(upside_down(s, world), real(0.0), torque)
+    speed_out[world] = s.speed[world]
+    send_torques(v, torque_out, command_out)
 
 
 @wp.func
-def stand(v: Vehicle, s: Sensed, world: int, up: real, present: real, axles_out: wp.array(dtype=Standing)):
-    """How each axle stands; how many wheels are on the ground."""
+def update_axles(v: Vehicle, s: Sensed, world: int, up: real, present: real, axles_out: array[AxleState]):
+    """State of each axle from the readings of its wheels; returns how many wheels are on the ground."""
     on_ground = int(0)
     for k in range(v.axles.shape[0]):
         a = v.axles[k]
@@ -91,50 +69,53 @@ def stand(v: Vehicle, s: Sensed, world: int, up: real, present: real, axles_out:
         for j in range(a.count):
             wheel = v.wheels[a.first + j]
             rate += s.wheel_rate[world, wheel]
-            if s.contact[world, wheel]:
+            if s.contact[world, wheel]:  # a wheel in the air has no contact angle
                 touching += 1
                 angle += s.contact_angle[world, wheel]
                 load += s.load[world, wheel]
         angle = angle / real(wp.max(touching, 1))
-        axles_out[k] = standing(a, real(touching), angle, load, rate / real(a.count), up, present, v.friction)
+        axles_out[k] = laws.axle_state(
+            a, real(touching), angle, load, rate / real(a.count), up, present, v.friction
+        )  # fmt: skip
         on_ground += touching
     return on_ground
 
 
 @wp.func
-def allotted(v: Vehicle, s: Sensed, world: int, w: Workplace, torque_out: Reals):
+def allocate(v: Vehicle, s: Sensed, world: int, w: Scratch, torque_out: array[real]):
     """[N] along the chassis that is asked for, and the torques that give it, all axles on the ground."""
-    low, high = grounded(w.axles)
-    wanted = real(0.5) * (low + high)
+    low, high = laws.force_range(w.axles)
+    wanted = real(0.5) * (low + high)  # where no force keeps all axles down: the best compromise
     if low <= high:
         wanted = wp.max(wp.min(wanted_force(v, s, world), high), low)
+    # Without torques slopes under the wheels push with this force: it needs no grip, so the search starts from it.
     coast = real(0.0)
     for k in range(w.axles.shape[0]):
-        coast -= w.axles[k].rest * w.axles[k].tangent
-    limit = v.power_limit
-    along = farthest(BY_GRIP, coast, wanted, v.mass, limit, v.axles, w.axles, w.weights, w.bounds, torque_out)
-    if limit < real(UNBOUNDED):
-        along = farthest(BY_POWER, coast, along, v.mass, limit, v.axles, w.axles, w.weights, w.bounds, torque_out)
-    torques(along, v.mass, v.axles, w.axles, w.weights, w.bounds, torque_out)
+        coast -= w.axles[k].static_load * w.axles[k].tangent
+    along = laws.largest_feasible(laws.BY_GRIP, coast, wanted, v, w, torque_out)
+    if v.power_limit < real(laws.UNBOUNDED):
+        along = laws.largest_feasible(laws.BY_POWER, coast, along, v, w, torque_out)
+    laws.wheel_torques(along, v, w, torque_out)
     return along
 
 
-@wp.kernel(module=module)
+@wp.kernel(module=MODULE)
 def cdta(
-    v: Vehicle, s: Sensed, world: int, w: Workplace, smooth: wp.array2d(dtype=real), along_out: Reals,
-    torque_out: Reals, seen_out: wp.array2d(dtype=real), command_out: Reals,
+    v: Vehicle, s: Sensed, world: int, w: Scratch, smoothed: Smoothed, force_out: array[real],
+    torque_out: array[real], speed_out: array[real], command_out: array[real],
 ):  # fmt: skip
     """Least sum of squared torques that gives the wanted force while every axle stays on the ground."""
-    along_out[world] = real(0.0)
+    force_out[world] = real(0.0)
     for k in range(v.axles.shape[0]):
         torque_out[k] = real(0.0)
-    if s.rotation[world][2, 2] >= real(0.0):
-        felt = s.specific_force[world]
-        pull = smooth[world, 0] + v.smoothing * (felt[0] - smooth[world, 0])
-        push = smooth[world, 1] + v.smoothing * (felt[2] - smooth[world, 1])
-        smooth[world, 0] = pull
-        smooth[world, 1] = push
-        on_ground = stand(v, s, world, v.mass * push, v.mass * pull, w.axles)
-        if on_ground > 0 and push > real(0.0):
-            along_out[world] = allotted(v, s, world, w, torque_out)
-    give(v, s, world, torque_out, command_out, seen_out)
+    if not upside_down(s, world):
+        specific = s.specific_force[world]
+        along = smoothed.smooth_along[world] + v.smoothing * (specific[0] - smoothed.smooth_along[world])
+        up = smoothed.smooth_up[world] + v.smoothing * (specific[2] - smoothed.smooth_up[world])
+        smoothed.smooth_along[world] = along
+        smoothed.smooth_up[world] = up
+        on_ground = update_axles(v, s, world, v.mass * up, v.mass * along, w.axles)
+        if on_ground > 0 and up > real(0.0):
+            force_out[world] = allocate(v, s, world, w, torque_out)
+    speed_out[world] = s.speed[world]
+    send_torques(v, torque_out, command_out)

@@ -1,100 +1,133 @@
 """How the axles of a vehicle share a force along its chassis: CDTA as pure functions.
 
-Morrot et al., section 3, after Silva et al. 2010; Morrot et al., eq. 9-10. Arrays are (axle,).
+Morrot et al., section 3, after Silva et al. 2010; Morrot et al., eq. 9-10. Arrays are (axle,), forces and loads [N] are
+those of all wheels of an axle, torques [N m] of one wheel. "Along" is along the chassis' x axis.
 """
+
+from __future__ import annotations
 
 import warp as wp
 
-real = wp.float64
-Reals = wp.array(dtype=wp.float64)
+from grouser.device import array, struct
+from grouser.precision import real
 
 OF_PEAK = 0.9  # of the tyre's peak D that is asked for: beyond it wheels spin (assumed)
-TRIES, CLOSE_ENOUGH = 8, 1e-3  # to find how much may be had of what is wanted, and how nearly
+TRIES, CLOSE_ENOUGH = 8, 1e-3  # to find how much of the wanted force is possible, and how nearly
 FLATTEST = 0.2  # least cosine of a contact angle that is reckoned with (assumed)
-UNBOUNDED = 1.0e30  # [N]
+UNBOUNDED = 1.0e30  # [N or W]
 BY_GRIP, BY_POWER = 0, 1  # what bounds the force
 
 
-@wp.struct
+@struct
 class AxleData:
-    """Wheels side by side, as the pitch plane has them."""
+    """Constants of an axle: wheels side by side, as the pitch plane has them."""
 
-    first: wp.int32  # of its wheels, in a list of the wheels of all axles
-    count: wp.int32
-    radius: wp.float64  # [m]
-    torque_limit: wp.float64  # [N m] of one wheel's motor
-    inertia: wp.float64  # [kg m^2] of one wheel and its rotor, at the wheel
-    drag: wp.float64  # [N m] friction of one drive, at the wheel
-    heat: wp.float64  # [W/(N m)^2] lost in one motor's winding
-    rest: wp.float64  # share of the force up that it carries, where nothing pushes along
-    moved: wp.float64  # load that a force along the chassis takes away, over that force
-    least: wp.float64  # [N] load that it shall keep
+    first: int  # of its wheels, in a list of the wheels of all axles
+    count: int  # wheels
+    radius: real  # [m]
+    torque_limit: real  # [N m] of one wheel's motor
+    inertia: real  # [kg m^2] of one wheel and its rotor, at the wheel
+    drag: real  # [N m] friction of one drive, at the wheel
+    heat: real  # [W/(N m)^2] lost in one motor's winding
+    static_share: real  # of the vehicle's weight that it carries at no force along
+    load_transfer: real  # load that a force along the chassis takes away, over that force
+    least_load: real  # [N] that it shall keep
 
 
-@wp.struct
-class Standing:
-    """An axle at one moment; loads and forces [N] of all its wheels."""
+@struct
+class AxleState:
+    """An axle at one moment; written by `axle_state`."""
 
-    rest: wp.float64  # load by the statics of the whole, at no force along
-    measured: wp.float64  # the same from what the wheels measure
-    moved: wp.float64
-    least: wp.float64
-    weight: wp.float64  # 1 / cos(contact angle)
-    tangent: wp.float64
-    grip: wp.float64  # largest force over load
-    strongest: wp.float64  # of the motors
-    rate: wp.float64  # [rad/s]
+    static_load: real  # [N] by the statics of the whole vehicle, at no force along
+    measured_load: real  # [N] the same from what the wheels measure
+    load_transfer: real
+    least_load: real  # [N]
+    per_cosine: real  # 1 / cos(contact angle): force along the chassis over force along the ground
+    tangent: real  # of the contact angle
+    grip: real  # largest force along the ground over load
+    motor_force: real  # [N] largest force along the ground that its motors give
+    wheel_rate: real  # [rad/s]
+
+
+@struct
+class Vehicle:
+    """What a controller knows of its vehicle; written by the host."""
+
+    axles: array[AxleData]
+    wheels: array[int]  # (entry,) in the order of the axles
+    actuators: array[int]  # (entry,)
+    gears: array[real]  # (entry,)
+    mass: real  # [kg]
+    gravity: real  # [m/s^2]
+    gain: real  # [1/s] k
+    speed: array[real]  # [m/s], (1,) wanted
+    driven: int  # wheels
+    friction: real  # peak D over load
+    power_limit: real  # [W]
+    smoothing: real  # share of a new reading of the accelerometers
+
+
+@struct
+class Scratch:
+    """Room for one world's allocation."""
+
+    axles: array[AxleState]
+    weights: array[real]  # of the forces along the ground in their sum
+    bounds: array[real]  # [N] on these forces
 
 
 @wp.func
-def standing(
-    a: AxleData, touching: wp.float64, angle: wp.float64, load: wp.float64, rate: wp.float64, up: wp.float64,
-    present: wp.float64, friction: wp.float64,
-):  # fmt: skip
-    """An axle with `touching` wheels on the ground, their mean angle [rad] and whole load [N]; `rate` [rad/s].
+def axle_state(
+    a: AxleData, touching: real, angle: real, load: real, rate: real, up: real, present: real, friction: real
+):
+    """State of an axle with `touching` wheels on the ground, their mean angle [rad], whole load and rate [rad/s].
 
-    In chassis axes it gives E = F cos g - N sin g along and B = N cos g + F sin g up. `up` and `present` [N] are what
-    accelerometers say of the whole: sum B and the force along now.
+    In chassis axes it gives E = F cos g - N sin g along and B = N cos g + F sin g up (Morrot et al., eq. 9-10). `up`
+    and `present` [N] are what accelerometers say of the whole: sum B, and the force along at this moment.
     """
-    s = Standing()
+    s = AxleState()
     cosine = wp.max(wp.cos(angle), real(FLATTEST))
-    s.rest = a.rest * up
-    s.measured = load * cosine + a.moved * present
-    s.moved = a.moved
-    s.least = a.least
-    s.weight = real(1.0) / cosine
+    s.static_load = a.static_share * up
+    s.measured_load = load * cosine + a.load_transfer * present
+    s.load_transfer = a.load_transfer
+    s.least_load = a.least_load
+    s.per_cosine = real(1.0) / cosine
     s.tangent = wp.sin(angle) / cosine
     s.grip = real(OF_PEAK) * friction / cosine * touching / real(a.count)
-    s.strongest = a.torque_limit * real(a.count) / a.radius
-    s.rate = rate
+    s.motor_force = a.torque_limit * real(a.count) / a.radius
+    s.wheel_rate = rate
     return s
 
 
 @wp.func
-def load_of(s: Standing, along: wp.float64):
-    """[N] B = min(rest - moved E, measured - moved (E - present)), never negative."""
-    return wp.max(wp.min(s.rest, s.measured) - s.moved * along, real(0.0))
+def axle_load(s: AxleState, along: real):
+    """[N] B = min(static, measured) - transfer E at a force E = `along` [N], never negative.
+
+    Statics do not see a wheel in the air, and the measured load lags: the smaller of both is safe.
+    """
+    return wp.max(wp.min(s.static_load, s.measured_load) - s.load_transfer * along, real(0.0))
 
 
 @wp.func
-def grounded(axles: wp.array(dtype=Standing)):
+def force_range(axles: array[AxleState]):
     """[N] least and largest force along the chassis with which every axle keeps its least load.
 
-    An axle that has left the ground asks for the force that turns the chassis back: a braking one for the front.
+    An axle that has left the ground asks for the force that turns the chassis back: a braking one for the front. The
+    range is then empty (least > largest).
     """
     low = real(-UNBOUNDED)
     high = real(UNBOUNDED)
     for k in range(axles.shape[0]):
         s = axles[k]
-        if s.moved > real(0.0):
-            high = wp.min(high, (wp.min(s.rest, s.measured) - s.least) / s.moved)
-        elif s.moved < real(0.0):
-            low = wp.max(low, (wp.min(s.rest, s.measured) - s.least) / s.moved)
+        if s.load_transfer > real(0.0):
+            high = wp.min(high, (wp.min(s.static_load, s.measured_load) - s.least_load) / s.load_transfer)
+        elif s.load_transfer < real(0.0):
+            low = wp.max(low, (wp.min(s.static_load, s.measured_load) - s.least_load) / s.load_transfer)
     return low, high
 
 
 @wp.func
-def least_squares_share(need: wp.float64, weights: Reals, bounds: Reals, share_out: Reals):
+def least_squares_share(need: real, weights: array[real], bounds: array[real], share_out: array[real]):
     """Forces F with sum(weight F) = need, |F| <= bound and least sum F^2: F = l weight, held at the bounds.
 
     False, and none, where the bounds do not allow it.
@@ -106,10 +139,11 @@ def least_squares_share(need: wp.float64, weights: Reals, bounds: Reals, share_o
         share_out[k] = real(0.0)
     if most < left:
         return False
+    # Forces beyond their bounds are held there and the rest is shared anew. 0 in share_out: still free; -1: held at 0.
     factor = real(0.0)
     for _ in range(bounds.shape[0]):
         size = real(0.0)
-        for k in range(bounds.shape[0]):  # those that are free
+        for k in range(bounds.shape[0]):
             if share_out[k] == real(0.0):
                 size += weights[k] * weights[k]
         if size == real(0.0):
@@ -119,7 +153,7 @@ def least_squares_share(need: wp.float64, weights: Reals, bounds: Reals, share_o
         for k in range(bounds.shape[0]):
             if share_out[k] == real(0.0) and factor * weights[k] > bounds[k]:
                 over += 1
-                share_out[k] = wp.where(bounds[k] > real(0.0), bounds[k], real(-1.0))  # -1: held at nothing
+                share_out[k] = wp.where(bounds[k] > real(0.0), bounds[k], real(-1.0))
                 left -= weights[k] * bounds[k]
         if over == 0:
             break
@@ -130,79 +164,71 @@ def least_squares_share(need: wp.float64, weights: Reals, bounds: Reals, share_o
 
 
 @wp.func
-def to_spare(along: wp.float64, axles: wp.array(dtype=Standing)):
-    """[N] by which grip and motors together outdo what pushing with `along` [N] takes."""
+def grip_reserve(along: real, axles: array[AxleState]):
+    """[N] by which grip and motors together exceed what pushing with `along` [N] takes."""
     need = along
     most = real(0.0)
     for k in range(axles.shape[0]):
         s = axles[k]
-        load = load_of(s, along)
+        load = axle_load(s, along)
         need += load * s.tangent
-        most += s.weight * wp.min(s.strongest, s.grip * load)
+        most += s.per_cosine * wp.min(s.motor_force, s.grip * load)
     return most - wp.abs(need)
 
 
 @wp.func
-def torques(
-    along: wp.float64, mass: wp.float64, data: wp.array(dtype=AxleData), axles: wp.array(dtype=Standing),
-    weights: Reals, bounds: Reals, torque_out: Reals,
-):  # fmt: skip
-    """[N m] of a wheel of each axle: together they push with `along` [N], spin up wheels, outdo the drives' drag."""
+def wheel_torques(along: real, v: Vehicle, w: Scratch, torque_out: array[real]):
+    """[N m] of a wheel of each axle: together they push with `along` [N], accelerate wheels and overcome the drag."""
     need = along
-    for k in range(axles.shape[0]):
-        s = axles[k]
-        load = load_of(s, along)
+    for k in range(w.axles.shape[0]):
+        s = w.axles[k]
+        load = axle_load(s, along)
         need += load * s.tangent
-        weights[k] = s.weight
-        bounds[k] = wp.min(s.strongest, s.grip * load)
-    least_squares_share(need, weights, bounds, torque_out)
-    for k in range(axles.shape[0]):
-        a = data[k]
-        torque = torque_out[k] * a.radius / real(a.count) + a.inertia * along / mass / a.radius
+        w.weights[k] = s.per_cosine
+        w.bounds[k] = wp.min(s.motor_force, s.grip * load)
+    least_squares_share(need, w.weights, w.bounds, torque_out)
+    for k in range(w.axles.shape[0]):
+        a = v.axles[k]
+        torque = torque_out[k] * a.radius / real(a.count) + a.inertia * along / v.mass / a.radius
         torque += wp.where(along < real(0.0), -a.drag, a.drag)
         torque_out[k] = wp.clamp(torque, -a.torque_limit, a.torque_limit)
 
 
 @wp.func
-def power_of(data: wp.array(dtype=AxleData), axles: wp.array(dtype=Standing), torque: Reals):
-    """[W] electric that these torques take."""
+def electric_power(data: array[AxleData], axles: array[AxleState], torque: array[real]):
+    """[W] that these torques take; an axle that brakes gives nothing back."""
     power = real(0.0)
     for k in range(axles.shape[0]):
         t = torque[k]
-        power += real(data[k].count) * wp.max(t * axles[k].rate + data[k].heat * t * t, real(0.0))
+        power += real(data[k].count) * wp.max(t * axles[k].wheel_rate + data[k].heat * t * t, real(0.0))
     return power
 
 
 @wp.func
-def spare(
-    bound: int, along: wp.float64, mass: wp.float64, power_limit: wp.float64, data: wp.array(dtype=AxleData),
-    axles: wp.array(dtype=Standing), weights: Reals, bounds: Reals, torque: Reals,
-):  # fmt: skip
-    """What is left of grip and motors [N], or of the battery's power [W]."""
+def reserve(bound: int, along: real, v: Vehicle, w: Scratch, torque: array[real]):
+    """What is left of grip and motors [N], or of the battery's power [W], at a force `along` [N]."""
     if bound == BY_GRIP:
-        return to_spare(along, axles)
-    torques(along, mass, data, axles, weights, bounds, torque)
-    return power_limit - power_of(data, axles, torque)
+        return grip_reserve(along, w.axles)
+    wheel_torques(along, v, w, torque)
+    return v.power_limit - electric_power(v.axles, w.axles, torque)
 
 
 @wp.func
-def farthest(
-    bound: int, start: wp.float64, end: wp.float64, mass: wp.float64, power_limit: wp.float64,
-    data: wp.array(dtype=AxleData), axles: wp.array(dtype=Standing), weights: Reals, bounds: Reals, torque: Reals,
-):  # fmt: skip
-    """The force nearest to `end` where something is to spare, as there is at `start`: false position (Illinois)."""
-    short = spare(bound, end, mass, power_limit, data, axles, weights, bounds, torque)
+def largest_feasible(bound: int, start: real, end: real, v: Vehicle, w: Scratch, torque: array[real]):
+    """[N] the force nearest to `end` that leaves a reserve, as `start` does: false position (Illinois)."""
+    short = reserve(bound, end, v, w, torque)
     if short >= real(0.0):
         return end
-    enough = spare(bound, start, mass, power_limit, data, axles, weights, bounds, torque)
+    enough = reserve(bound, start, v, w, torque)
     low = real(0.0)
     high = real(1.0)
     if enough <= real(0.0):
         return start
     for _ in range(TRIES):
         middle = (low * short - high * enough) / (short - enough)
-        at = start + middle * (end - start)
-        found = spare(bound, at, mass, power_limit, data, axles, weights, bounds, torque)
+        along = start + middle * (end - start)
+        found = reserve(bound, along, v, w, torque)
+        # Halving the value at the end that stays keeps false position from creeping towards one side.
         if found >= real(0.0):
             low = middle
             enough = found
