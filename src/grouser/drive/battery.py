@@ -25,8 +25,8 @@ ROUND_OFF = 1e-12  # of the current limit
 class Battery:
     """Open-circuit voltage, what it can deliver at most, and what is in it."""
 
-    voltage: float = 36.0  # [V] (001)
-    current_limit: float = 80.0  # [A] for all motors together (001)
+    voltage: float = 36.0  # [V] (Morrot et al.)
+    current_limit: float = 80.0  # [A] for all motors together (Morrot et al.)
     resistance: float = 0.05  # [ohm] inside; assumed
     charge: float = 10.0 * 3600  # [C], 10 A h; assumed
 

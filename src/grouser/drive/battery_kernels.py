@@ -1,43 +1,45 @@
 """What a battery lets its motors have, as a kernel."""
 
+from __future__ import annotations
+
 import warp as wp
 
-module = wp.get_module("grouser.drive.battery")
-module.options["enable_backward"] = False
-real = wp.float64
-Reals = wp.array(dtype=wp.float64)
-Table = wp.array2d(dtype=wp.float64)
+from grouser import device
+from grouser.device import array, array2d, struct
+from grouser.precision import real
+
+MODULE = device.module("grouser.drive.battery")
 
 
-@wp.struct
+@struct
 class MotorData:
     """A motor on its actuator."""
 
-    actuator: wp.int32
-    dof: wp.int32  # of the wheel
-    gear: wp.float64
-    constant: wp.float64  # [N m/A] K
-    resistance: wp.float64  # [ohm] R
-    current_limit: wp.float64  # [A]
+    actuator: int
+    dof: int  # of the wheel
+    gear: real
+    constant: real  # [N m/A] K
+    resistance: real  # [ohm] R
+    current_limit: real  # [A]
 
 
-@wp.struct
+@struct
 class Pack:
-    """Battery, motors and what they do; (world, …)."""
+    """A battery and its motors (constants, written by the host) and their state, written by `share`."""
 
-    motors: wp.array(dtype=MotorData)
-    voltage: wp.float64  # [V] U, open circuit
-    resistance: wp.float64  # [ohm] R
-    power_limit: wp.float64  # [W]
-    recovers: wp.bool
-    period: wp.float64  # [s]
-    current: Table  # [A], (world, motor)
-    power: Table  # [W], (world, motor)
-    total: Reals  # [A], (world,)
-    sum: Reals  # [W]
-    energy: Reals  # [J]
-    charge: Reals  # [C]
-    scale: Reals
+    motors: array[MotorData]
+    voltage: real  # [V] U, open circuit
+    resistance: real  # [ohm] R
+    power_limit: real  # [W]
+    recovers: wp.bool  # whether braking motors charge it
+    period: real  # [s]
+    current: array2d[real]  # [A], (world, motor)
+    power: array2d[real]  # [W], (world, motor) electric
+    total: array[real]  # [A], (world,) of the battery
+    sum: array[real]  # [W], (world,) of all motors
+    energy: array[real]  # [J], (world,) taken from the terminals
+    charge: array[real]  # [C], (world,) left
+    scale: array[real]  # (world,) factor on the currents of motors that draw
 
 
 @wp.func
@@ -50,13 +52,13 @@ def battery_current(power: real, voltage: real, resistance: real):
 
 
 @wp.func
-def linear_power(m: MotorData, speed: real, current: real):
+def shaft_power(m: MotorData, speed: real, current: real):
     """[W] K w i, what turns the shaft; `speed` [rad/s] of the wheel."""
     return m.constant * m.gear * speed * current
 
 
 @wp.func
-def factor(p: Pack, world: int, speeds: Reals):
+def current_scale(p: Pack, world: int, speeds: array[real]):
     """Factor s on the currents of motors that draw, so that sum(s K w i + s^2 R i^2) is within the limit.
 
     A motor held back may come to give instead of to draw: it then does not count, and the others get less.
@@ -68,7 +70,7 @@ def factor(p: Pack, world: int, speeds: Reals):
         for k in range(p.motors.shape[0]):
             m = p.motors[k]
             i = p.current[world, k]
-            a = linear_power(m, speeds[m.dof], i)
+            a = shaft_power(m, speeds[m.dof], i)
             b = m.resistance * i * i
             if a + b > real(0.0) and a + scale * b > real(0.0):
                 linear += a
@@ -80,9 +82,10 @@ def factor(p: Pack, world: int, speeds: Reals):
     return scale
 
 
-@wp.kernel(module=module)
-def share(p: Pack, world: int, speeds: Reals, command: Reals):
+@wp.kernel(module=MODULE)
+def share(p: Pack, world: int, speeds: array[real], command: array[real]):
     """Torques that are asked for in, torques that the battery allows out: `command` [N m], (actuator,)."""
+    # The terminals sag with the battery's last current; a motor gets what this voltage drives against its induced one.
     voltage = p.voltage - p.resistance * p.total[world]
     for k in range(p.motors.shape[0]):
         m = p.motors[k]
@@ -90,15 +93,15 @@ def share(p: Pack, world: int, speeds: Reals, command: Reals):
         low = wp.max(-m.current_limit, (-voltage - induced) / m.resistance)
         high = wp.min(m.current_limit, (voltage - induced) / m.resistance)
         p.current[world, k] = wp.min(wp.max(command[m.actuator] / m.constant, low), high)
-    scale = real(0.0)
+    scale = real(0.0)  # an empty battery gives nothing
     if p.charge[world] > real(0.0):
-        scale = factor(p, world, speeds)
+        scale = current_scale(p, world, speeds)
     total = real(0.0)
     every = real(0.0)
     for k in range(p.motors.shape[0]):
         m = p.motors[k]
         i = p.current[world, k]
-        linear = linear_power(m, speeds[m.dof], i)
+        linear = shaft_power(m, speeds[m.dof], i)
         square = m.resistance * i * i
         held = wp.where(linear + square > real(0.0), scale, real(1.0))
         power = held * linear + held * held * square

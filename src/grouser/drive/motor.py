@@ -17,7 +17,7 @@ GEAR_DATA = ("efficiency", "constant", "resistance", "voltage", "torque")
 
 @dataclass(frozen=True)
 class LuGre:
-    """Friction of the motor's shaft, tau = s0 z + s1 z' + s2 w (001 eq. 14, Canudas de Wit et al. 1995)."""
+    """Friction of the motor's shaft, tau = s0 z + s1 z' + s2 w (Morrot et al., eq. 14; Canudas de Wit et al. 1995)."""
 
     stiffness: float = 10.0  # [N m/rad] s0; assumed
     damping: float = 1e-3  # [N m s/rad] s1; assumed, small: a large one makes MuJoCo's step sluggish (docs/vehicles.md)
@@ -34,7 +34,7 @@ class LuGre:
 
 @dataclass(frozen=True)
 class Motor:
-    """Magmotor S28-150 unless told otherwise: torque constant, no-load current and resistance are its own (001)."""
+    """Magmotor S28-150 by default; its torque constant, no-load current and resistance are those of Morrot et al."""
 
     torque_constant: float = 0.0374  # [N m/A], also [V s/rad]
     resistance: float = 0.064  # [ohm]
