@@ -1,7 +1,7 @@
-"""Kernel launches recorded once and replayed at no cost but their own.
+"""Kernel launches recorded once and replayed without Python in between.
 
 On CUDA that is a graph. On the CPU it is a list of compiled functions with their arguments, which one compiled loop
-runs through; functions of MuJoCo can stand in the same list. What is recorded is copied in one call, too.
+runs through; functions of MuJoCo can stand in the same list. Values to record are copied in one call, too.
 """
 
 import ctypes
@@ -11,38 +11,50 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-Call = tuple[int, int, int]  # address of a function of two pointers, the two pointers
-SOURCES = {np.dtype(name): k for k, name in enumerate(("f8", "f4", "i4"))}  # what can be copied
-TARGETS = {np.dtype(name): k for k, name in enumerate(("f8", "f4"))}
+Call = tuple[int, int, int]  # the fields of NativeCall
+SOURCES = {np.dtype(name): k for k, name in enumerate(("f8", "f4", "i4"))}  # kinds of numbers that can be copied
+TARGETS = {np.dtype(name): k for k, name in enumerate(("f8", "f4"))}  # and to which
 Record = Callable[[Callable[..., Any]], Any]  # makes launches with the function it is given: kernel, dim, inputs
 
 module = wp.get_module("grouser.launches")
 module.options["enable_backward"] = False
 
+
+@wp.struct
+class NativeCall:
+    """A compiled function of two pointers and the pointers to call it with; of a kernel: launch bounds, arguments."""
+
+    function: wp.uint64  # address
+    first: wp.uint64  # pointer
+    second: wp.uint64  # pointer
+
+
 RUN_THROUGH = """
     typedef void (*function)(void*, void*);
     for (int k = first; k < last; ++k) {
-        const unsigned long long* call = &calls.data[3 * k];
-        ((function)call[0])((void*)call[1], (void*)call[2]);
+        ((function)calls.data[k].function)((void*)calls.data[k].first, (void*)calls.data[k].second);
     }
 """
 
 
 @wp.func_native(RUN_THROUGH)
-def run_through(calls: wp.array(dtype=wp.uint64), first: int, last: int): ...
+def run_through(calls: wp.array[NativeCall], first: int, last: int): ...
 
 
 @wp.kernel(module=module)
-def run_once(calls: wp.array(dtype=wp.uint64), count: int):
+def run_once(calls: wp.array[NativeCall], count: int):
     run_through(calls, 0, count)
 
 
 @wp.kernel(module=module)
 def run_repeatedly(
-    calls: wp.array(dtype=wp.uint64), middle: int, count: int, times: int, alarm: wp.array(dtype=wp.int32),
-    done_out: wp.array(dtype=wp.int32),
+    calls: wp.array[NativeCall], middle: int, count: int, times: int, alarm: wp.array[int],
+    done_out: wp.array[int],
 ):  # fmt: skip
-    """The calls `times` times, but for those from `middle` on the last time, or the first time an alarm is on."""
+    """Run the calls `times` times; the last round, or the first one that raises an alarm, ends before `middle`.
+
+    A run ends in the middle of a step because the host may look at the state there, and go on with the rest later.
+    """
     done = int(0)
     going = int(1)
     while going == 1:
@@ -57,27 +69,39 @@ def run_repeatedly(
     done_out[0] = done
 
 
+@wp.struct
+class CopiedValue:
+    """One number to copy: where it is, and where it goes in row 0 of its buffer."""
+
+    source: wp.uint64  # address
+    source_kind: wp.uint64  # value of SOURCES
+    target: wp.uint64  # address in row 0
+    target_kind: wp.uint64  # value of TARGETS
+    row_bytes: wp.uint64  # from a row of the buffer to the next
+
+
 COPY = """
     for (int k = 0; k < count; ++k) {
-        const unsigned long long* line = &table.data[5 * k];  // address and kind of both ends, bytes from row to row
-        const char* from = (const char*)line[0];
-        char* to = (char*)line[2] + row * line[4];
+        auto const& one = values.data[k];
+        const char* from = (const char*)one.source;
+        char* to = (char*)one.target + row * one.row_bytes;
         double value = *(const int*)from;
-        if (line[1] == 0) value = *(const double*)from;
-        if (line[1] == 1) value = *(const float*)from;
-        if (line[3] == 0) *(double*)to = value;
+        if (one.source_kind == 0) value = *(const double*)from;
+        if (one.source_kind == 1) value = *(const float*)from;
+        if (one.target_kind == 0) *(double*)to = value;
         else *(float*)to = (float)value;
     }
 """
 
 
 @wp.func_native(COPY)
-def copy_values(table: wp.array(dtype=wp.uint64), count: int, row: int): ...
+def copy_values(values: wp.array[CopiedValue], count: int, row: int): ...
 
 
 @wp.kernel(module=module)
-def copy_row(table: wp.array(dtype=wp.uint64), count: int, row: int):
-    copy_values(table, count, row)
+def copy_row(values: wp.array[CopiedValue], count: int, row: int):
+    """Copy all values into one row of their buffers."""
+    copy_values(values, count, row)
 
 
 @wp.func_native("*(unsigned long long*)address = value;")
@@ -86,6 +110,7 @@ def store(address: wp.uint64, value: wp.uint64): ...
 
 @wp.kernel(module=module)
 def put_pointer(address: wp.uint64, value: wp.uint64):
+    """Write a pointer to an address, such as that of a callback of MuJoCo."""
     store(address, value)
 
 
@@ -96,7 +121,8 @@ class CompiledCall:
         wp.load_module(kernel.module, device="cpu")
         launch: Any = wp.launch(kernel, dim=dim, inputs=list(inputs), device="cpu", record_cmd=True)
         bounds, *values = launch.params
-        fields = [(f"value{k}", type(value)) for k, value in enumerate(values)]
+        names = [argument.label for argument in kernel.adj.args]
+        fields = [(name, type(value)) for name, value in zip(names, values, strict=True)]
         self.arguments: Any = type("Arguments", (ctypes.Structure,), {"_fields_": fields})(*values)
         self._kept = launch, list(inputs)  # as long as somebody can call
         self._function = launch.hooks.forward
@@ -134,7 +160,9 @@ class Launches:
 
 
 def call_table(calls: Sequence[Call]) -> wp.array:
-    return wp.array(np.array(calls, np.uint64).reshape(-1), dtype=wp.uint64, device="cpu")
+    """Calls as a loop on the device reads them."""
+    table: Any = np.array(calls, np.uint64).reshape(-1, 3).view(NativeCall.numpy_dtype()).reshape(-1)
+    return wp.array(table, dtype=NativeCall, device="cpu")
 
 
 def _through(calls: Sequence[Call]) -> Callable[[], None]:
@@ -154,7 +182,7 @@ class Loop:
 
     def run(self, times: int) -> int:
         """Up to `times` rounds, the last without its second part; how many: fewer where an alarm went on."""
-        self._rounds.arguments.value3 = times
+        self._rounds.arguments.times = times
         self._rounds.run()
         return int(self._count[0])
 
@@ -180,23 +208,24 @@ class Copies:
     """From where values are (world, *shape), any strides, to rows of buffers (row, world, *shape)."""
 
     def __init__(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]]):
-        lines = [_lines(source, buffer) for source, buffer in pairs if source.size]
-        table = np.concatenate(lines) if lines else np.zeros((0, 5), np.uint64)
-        given = wp.array(table.reshape(-1), dtype=wp.uint64, device="cpu")
+        tables = [_copied_values(source, buffer) for source, buffer in pairs if source.size]
+        table = np.concatenate([np.zeros(0, CopiedValue.numpy_dtype()), *tables])
+        given = wp.array(table, dtype=CopiedValue, device="cpu")
         self._kept = list(pairs)
         self._call = CompiledCall(copy_row, 1, [given, len(table), 0])
 
     def take(self, row: int) -> None:
-        self._call.arguments.value2 = row
+        """Copy all values into this row."""
+        self._call.arguments.row = row
         self._call.run()
 
 
-def _lines(source: np.ndarray, buffer: np.ndarray) -> np.ndarray:
-    lines = np.zeros((source.size, 5), np.uint64)
-    lines[:, 0], lines[:, 1] = _addresses(source), SOURCES[source.dtype]
-    lines[:, 2], lines[:, 3] = _addresses(buffer[0]), TARGETS[buffer.dtype]
-    lines[:, 4] = buffer.strides[0]
-    return lines
+def _copied_values(source: np.ndarray, buffer: np.ndarray) -> Any:
+    table: Any = np.zeros(source.size, CopiedValue.numpy_dtype())
+    table["source"], table["source_kind"] = _addresses(source), SOURCES[source.dtype]
+    table["target"], table["target_kind"] = _addresses(buffer[0]), TARGETS[buffer.dtype]
+    table["row_bytes"] = buffer.strides[0]
+    return table
 
 
 def _addresses(array: np.ndarray) -> Any:

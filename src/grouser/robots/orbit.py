@@ -4,54 +4,51 @@ Only the relative motion of the masses: a body's own turning in the orbiting fra
 of the orbit's rate) is left out; at GEO that is some 1e-3 N m for satellites of some tonnes.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 import warp as wp
 
+from grouser import device
 from grouser.compiled import compiled
+from grouser.device import array, array2d
 from grouser.errors import InputError
 from grouser.module import Channel
+from grouser.precision import mat33, quat, real, vec3, vec6
 
 EARTH = 3.986004418e14  # [m^3/s^2] gravitational parameter
 GEO = 4.2164e7  # [m] radius of the geostationary orbit
 AXES = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # radial, along the orbit, across it
+MODULE = device.module("grouser.robots.orbit")
 
 
 @wp.func
-def hill(place: wp.vec3d, velocity: wp.vec3d, n: wp.float64):
-    """Acceleration [m/s^2] against the orbiting frame; x radial, y along the orbit, z across it.
+def hill(position: vec3, velocity: vec3, n: real):
+    """Acceleration [m/s^2] against the orbiting frame; x radial, y along the orbit, z across it; n [rad/s] its rate.
 
     x'' = 3 n^2 x + 2 n y', y'' = -2 n x', z'' = -n^2 z: Clohessy and Wiltshire (1960), eq. 4 without thrust.
     """
-    two, three = wp.float64(2.0), wp.float64(3.0)
-    return wp.vec3d(three * n * n * place[0] + two * n * velocity[1], -two * n * velocity[0], -n * n * place[2])
+    two, three = real(2.0), real(3.0)
+    return vec3(three * n * n * position[0] + two * n * velocity[1], -two * n * velocity[0], -n * n * position[2])
 
 
-@wp.kernel
+@wp.kernel(module=MODULE)
 def push(
-    n: wp.float64,
-    axes: wp.mat33d,
-    mass: wp.array(dtype=wp.float64),
-    centre: wp.array(dtype=wp.vec3d),
-    row: wp.array(dtype=wp.int32),
-    position_in: wp.array2d(dtype=wp.vec3d),
-    rotation_in: wp.array2d(dtype=wp.quatd),
-    velocity_in: wp.array2d(dtype=wp.vec3d),
-    spin_in: wp.array2d(dtype=wp.vec3d),
-    wrench_out: wp.array2d(dtype=wp.types.vector(6, wp.float64)),
-):
+    n: real, axes: mat33, mass: array[real], centre: array[vec3], rows: array[int],
+    position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
+    wrench_out: array2d[vec6],
+):  # fmt: skip
     """Weight of every body in the orbiting frame, at its centre of mass, about its frame origin."""
     world, b = wp.tid()
-    k = row[b]
-    arm = wp.quat_rotate(rotation_in[world, k], centre[b])
-    place = axes * (position_in[world, k] + arm)
-    velocity = axes * (velocity_in[world, k] + wp.cross(spin_in[world, k], arm))
-    force = mass[b] * (wp.transpose(axes) * hill(place, velocity, n))
+    k = rows[b]
+    arm = wp.quat_rotate(rotation[world, k], centre[b])
+    x = axes * (position[world, k] + arm)
+    v = axes * (velocity[world, k] + wp.cross(angular_velocity[world, k], arm))
+    force = mass[b] * (wp.transpose(axes) * hill(x, v, n))
     torque = wp.cross(arm, force)
-    for i in range(3):
-        wrench_out[world, b][i] = force[i]
-        wrench_out[world, b][i + 3] = torque[i]
+    wrench_out[world, b] = vec6(force[0], force[1], force[2], torque[0], torque[1], torque[2])
 
 
 class OrbitalMotion:

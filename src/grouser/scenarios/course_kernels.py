@@ -1,34 +1,55 @@
-"""What is recorded of a vehicle on a course, as a kernel."""
+"""What is recorded of vehicles on a course, as a kernel."""
+
+from __future__ import annotations
 
 import warp as wp
 
-module = wp.get_module("grouser.scenarios.course")
-module.options["enable_backward"] = False
-real = wp.float64
+from grouser import device
+from grouser.device import array, array2d, struct
+from grouser.precision import real
 
-QUANTITIES = {
-    "speed": "m/s", "power": "W", "energy": "J", "battery_current": "A", "upright": "1", "pitch_deg": "deg",
-    "distance": "m", "height": "m",
-}  # fmt: skip
+MODULE = device.module("grouser.scenarios.course")
 
 
-@wp.kernel(module=module)
-def look(
-    vehicle: int, body: int, root: int, velocity: wp.array(dtype=real), axes: wp.array(dtype=wp.mat33d),
-    place: wp.array(dtype=wp.vec3d), power: wp.array2d(dtype=real), energy: wp.array(dtype=real),
-    current: wp.array(dtype=real), seen_out: wp.array2d(dtype=real),
-):  # fmt: skip
-    """`seen_out` (quantity, vehicle); `root`: first degree of freedom of the chassis, its origin the centre of mass."""
-    m = axes[body]
+@struct
+class CourseValues:
+    """Channels of a course, (vehicle,); each field is the channel `course/…` of its name, written by `look`."""
+
+    speed: array[real]  # [m/s] of the centre of mass along the chassis
+    power: array[real]  # [W] electric, of the motors that draw
+    energy: array[real]  # [J] taken from the battery
+    battery_current: array[real]  # [A]
+    upright: array[real]  # [1] cosine of the chassis' tilt
+    pitch_deg: array[real]  # [deg] nose up
+    distance: array[real]  # [m] x of the centre of mass
+    height: array[real]  # [m] z of the centre of mass
+
+
+@struct
+class Chassis:
+    """Which chassis is looked at, and views of MjData; its origin is the centre of mass."""
+
+    vehicle: int
+    body: int
+    dof: int  # first degree of freedom
+    velocity: array[real]  # [m/s or rad/s], (dof,) qvel
+    rotation: array[wp.mat33d]  # (body,) xmat
+    position: array[wp.vec3d]  # [m], (body,) xpos
+
+
+@wp.kernel(module=MODULE)
+def look(c: Chassis, power: array2d[real], energy: array[real], current: array[real], values_out: CourseValues):
+    """Values of one vehicle; `power` [W], (world, motor), `energy` [J] and `current` [A] are its battery's."""
+    R = c.rotation[c.body]
     drawn = real(0.0)
     for k in range(power.shape[1]):
         drawn += wp.max(power[0, k], real(0.0))
-    along = velocity[root] * m[0, 0] + velocity[root + 1] * m[1, 0] + velocity[root + 2] * m[2, 0]
-    seen_out[0, vehicle] = along
-    seen_out[1, vehicle] = drawn
-    seen_out[2, vehicle] = energy[0]
-    seen_out[3, vehicle] = current[0]
-    seen_out[4, vehicle] = m[2, 2]
-    seen_out[5, vehicle] = wp.degrees(wp.asin(wp.clamp(m[2, 0], real(-1.0), real(1.0))))
-    seen_out[6, vehicle] = place[body][0]
-    seen_out[7, vehicle] = place[body][2]
+    along = c.velocity[c.dof] * R[0, 0] + c.velocity[c.dof + 1] * R[1, 0] + c.velocity[c.dof + 2] * R[2, 0]
+    values_out.speed[c.vehicle] = along
+    values_out.power[c.vehicle] = drawn
+    values_out.energy[c.vehicle] = energy[0]
+    values_out.battery_current[c.vehicle] = current[0]
+    values_out.upright[c.vehicle] = R[2, 2]
+    values_out.pitch_deg[c.vehicle] = wp.degrees(wp.asin(wp.clamp(R[2, 0], real(-1.0), real(1.0))))
+    values_out.distance[c.vehicle] = c.position[c.body][0]
+    values_out.height[c.vehicle] = c.position[c.body][2]

@@ -20,7 +20,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.robots.vehicle import Vehicle, add_ground
 from grouser.robots.vehicle import build as build_vehicle
-from grouser.scenarios.course_kernels import QUANTITIES, look
+from grouser.scenarios.course_kernels import Chassis, CourseValues, look
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario, metric
 from grouser.scenarios.vehicle_choice import PAPER, OnWheels
@@ -32,6 +32,10 @@ MARGIN = 5.0  # [m] of ground behind the start and beside the lanes
 WHOLE = 9.0  # [s] that a run must last to show what the paper saw
 REACHED = 0.95  # of the wanted speed
 BUILT_IN = ("proportional", "cdta")
+UNITS = {
+    "speed": "m/s", "power": "W", "energy": "J", "battery_current": "A", "upright": "1", "pitch_deg": "deg",
+    "distance": "m", "height": "m",
+}  # fmt: skip  # of the channels course/…, the fields of CourseValues
 
 
 class Course(OnWheels):
@@ -149,21 +153,24 @@ def _controller(kind: str, s: Course, v: Vehicle, sensors: VehicleSensors, drive
 
 def _channels(sim: Simulation, s: Course, packs: list[BatteryPack]) -> list[Channel]:
     d, count = sim.data, len(s.names)
-    values = np.zeros((len(QUANTITIES), count))
-    seen = _view(values, wp.float64)
+    values, host = CourseValues(), {name: np.zeros(count) for name in UNITS}
+    for name, array in host.items():
+        setattr(values, name, _view(array, wp.float64))
 
     def record(launch: Callable[..., Any]) -> None:
-        moving = [_view(d.qvel, wp.float64), _view(d.xmat.reshape(-1, 3, 3), wp.mat33d), _view(d.xpos, wp.vec3d)]
         for k, (name, pack) in enumerate(zip(s.names, packs, strict=True)):
-            body = sim.model.body(f"{name}_chassis").id
-            root = int(sim.model.jnt_dofadr[sim.model.body_jntadr[body]])
-            drawn = [_view(values, wp.float64) for values in (pack.power, pack.energy, pack.total)]
-            launch(look, 1, [k, body, root, *moving, *drawn, seen])
+            c = Chassis()
+            c.vehicle, c.body = k, sim.model.body(f"{name}_chassis").id
+            c.dof = int(sim.model.jnt_dofadr[sim.model.body_jntadr[c.body]])
+            c.velocity, c.position = _view(d.qvel, wp.float64), _view(d.xpos, wp.vec3d)
+            c.rotation = _view(d.xmat.reshape(-1, 3, 3), wp.mat33d)
+            battery = [_view(array, wp.float64) for array in (pack.power, pack.energy, pack.total)]
+            launch(look, 1, [c, *battery, values])
 
     refresh = Launches(record).run
     return [
-        Channel(f"course/{name}", unit, (count,), "", labels=s.names, source=values[k : k + 1], refresh=refresh)
-        for k, (name, unit) in enumerate(QUANTITIES.items())
+        Channel(f"course/{name}", unit, (count,), "", labels=s.names, source=host[name][None], refresh=refresh)
+        for name, unit in UNITS.items()
     ]
 
 

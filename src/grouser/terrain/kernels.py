@@ -1,22 +1,28 @@
 """Rays straight down onto a triangle mesh."""
 
+from __future__ import annotations
+
 import warp as wp
+
+from grouser.device import array, array2d
+
+ATTEMPTS = 5  # straight down, then from the four corners round the node
 
 
 @wp.kernel
 def cast_down(
-    mesh: wp.uint64,
-    x: wp.array(dtype=wp.float32),
-    y: wp.array(dtype=wp.float32),
-    top: wp.float32,
-    reach: wp.float32,
-    nudge: wp.float32,
-    face_out: wp.array2d(dtype=wp.int32),
-):
-    """The first triangle below each node (row = y, column = x), -1 where there is none."""
+    mesh: wp.uint64, x: array[wp.float32], y: array[wp.float32],
+    top: wp.float32, reach: wp.float32, nudge: wp.float32,
+    face_out: array2d[int],
+):  # fmt: skip
+    """Find the first triangle below each node (row = y, column = x); -1 where there is none.
+
+    A ray can slip between two triangles or past the border by its round-off: it is tried again from four points a
+    `nudge` [m] aside.
+    """
     row, column = wp.tid()
     face = wp.int32(-1)
-    for attempt in range(5):
+    for attempt in range(ATTEMPTS):
         if face < 0:
             shift_x = wp.float32(0.0)
             shift_y = wp.float32(0.0)
