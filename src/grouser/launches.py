@@ -4,6 +4,8 @@ On CUDA that is a graph. On the CPU it is a list of compiled functions with thei
 runs through; functions of MuJoCo can stand in the same list. Values to record are copied in one call, too.
 """
 
+from __future__ import annotations
+
 import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,16 +13,18 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from grouser import device
+from grouser.device import array, numpy_dtype, struct
+
 Call = tuple[int, int, int]  # the fields of NativeCall
 SOURCES = {np.dtype(name): k for k, name in enumerate(("f8", "f4", "i4"))}  # kinds of numbers that can be copied
 TARGETS = {np.dtype(name): k for k, name in enumerate(("f8", "f4"))}  # and to which
 Record = Callable[[Callable[..., Any]], Any]  # makes launches with the function it is given: kernel, dim, inputs
 
-module = wp.get_module("grouser.launches")
-module.options["enable_backward"] = False
+MODULE = device.module("grouser.launches")
 
 
-@wp.struct
+@struct
 class NativeCall:
     """A compiled function of two pointers and the pointers to call it with; of a kernel: launch bounds, arguments."""
 
@@ -38,18 +42,18 @@ RUN_THROUGH = """
 
 
 @wp.func_native(RUN_THROUGH)
-def run_through(calls: wp.array[NativeCall], first: int, last: int): ...
+def run_through(calls: array[NativeCall], first: int, last: int): ...
 
 
-@wp.kernel(module=module)
-def run_once(calls: wp.array[NativeCall], count: int):
+@wp.kernel(module=MODULE)
+def run_once(calls: array[NativeCall], count: int):
     run_through(calls, 0, count)
 
 
-@wp.kernel(module=module)
+@wp.kernel(module=MODULE)
 def run_repeatedly(
-    calls: wp.array[NativeCall], middle: int, count: int, times: int, alarm: wp.array[int],
-    done_out: wp.array[int],
+    calls: array[NativeCall], middle: int, count: int, times: int, alarm: array[int],
+    done_out: array[int],
 ):  # fmt: skip
     """Run the calls `times` times; the last round, or the first one that raises an alarm, ends before `middle`.
 
@@ -69,7 +73,7 @@ def run_repeatedly(
     done_out[0] = done
 
 
-@wp.struct
+@struct
 class CopiedValue:
     """One number to copy: where it is, and where it goes in row 0 of its buffer."""
 
@@ -95,11 +99,11 @@ COPY = """
 
 
 @wp.func_native(COPY)
-def copy_values(values: wp.array[CopiedValue], count: int, row: int): ...
+def copy_values(values: array[CopiedValue], count: int, row: int): ...
 
 
-@wp.kernel(module=module)
-def copy_row(values: wp.array[CopiedValue], count: int, row: int):
+@wp.kernel(module=MODULE)
+def copy_row(values: array[CopiedValue], count: int, row: int):
     """Copy all values into one row of their buffers."""
     copy_values(values, count, row)
 
@@ -108,7 +112,7 @@ def copy_row(values: wp.array[CopiedValue], count: int, row: int):
 def store(address: wp.uint64, value: wp.uint64): ...
 
 
-@wp.kernel(module=module)
+@wp.kernel(module=MODULE)
 def put_pointer(address: wp.uint64, value: wp.uint64):
     """Write a pointer to an address, such as that of a callback of MuJoCo."""
     store(address, value)
@@ -161,7 +165,7 @@ class Launches:
 
 def call_table(calls: Sequence[Call]) -> wp.array:
     """Calls as a loop on the device reads them."""
-    table: Any = np.array(calls, np.uint64).reshape(-1, 3).view(NativeCall.numpy_dtype()).reshape(-1)
+    table: Any = np.array(calls, np.uint64).reshape(-1, 3).view(numpy_dtype(NativeCall)).reshape(-1)
     return wp.array(table, dtype=NativeCall, device="cpu")
 
 
@@ -209,7 +213,7 @@ class Copies:
 
     def __init__(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]]):
         tables = [_copied_values(source, buffer) for source, buffer in pairs if source.size]
-        table = np.concatenate([np.zeros(0, CopiedValue.numpy_dtype()), *tables])
+        table = np.concatenate([np.zeros(0, numpy_dtype(CopiedValue)), *tables])
         given = wp.array(table, dtype=CopiedValue, device="cpu")
         self._kept = list(pairs)
         self._call = CompiledCall(copy_row, 1, [given, len(table), 0])
@@ -221,14 +225,14 @@ class Copies:
 
 
 def _copied_values(source: np.ndarray, buffer: np.ndarray) -> Any:
-    table: Any = np.zeros(source.size, CopiedValue.numpy_dtype())
+    table: Any = np.zeros(source.size, numpy_dtype(CopiedValue))
     table["source"], table["source_kind"] = _addresses(source), SOURCES[source.dtype]
     table["target"], table["target_kind"] = _addresses(buffer[0]), TARGETS[buffer.dtype]
     table["row_bytes"] = buffer.strides[0]
     return table
 
 
-def _addresses(array: np.ndarray) -> Any:
+def _addresses(values: np.ndarray) -> Any:
     """Of every element, in order of their indices."""
-    steps = np.indices(array.shape).reshape(array.ndim, -1)
-    return array.__array_interface__["data"][0] + np.asarray(array.strides) @ steps
+    steps = np.indices(values.shape).reshape(values.ndim, -1)
+    return values.__array_interface__["data"][0] + np.asarray(values.strides) @ steps

@@ -5,9 +5,11 @@ import math
 import mujoco
 import numpy as np
 import pytest
+import warp as wp
 
-from grouser.drive import Battery, BatteryPack, LuGre, Motor
+from grouser.drive import Battery, BatteryPack, LuGre, Motor, battery_kernels
 from grouser.errors import InputError
+from tests.device_call import call
 
 NO_FRICTION = LuGre(stiffness=0.0, damping=0.0, viscous=0.0, coulomb=0.0, static=0.0)
 EXACT = 1e-9
@@ -234,3 +236,12 @@ def test_reset_fills_it_again():
 def test_bad_input_is_refused(make, says):
     with pytest.raises(InputError, match=says):
         make()
+
+
+@pytest.mark.parametrize("power", [500.0, -300.0, 0.0])
+@pytest.mark.parametrize("resistance", [0.05, 0.0])
+def test_the_battery_current_gives_the_power_at_the_terminals(power, resistance):
+    given = (wp.float64(value) for value in (power, 36.0, resistance))
+    current = call(battery_kernels.battery_current, *given, returns=wp.float64)
+    assert (36.0 - resistance * current) * current == pytest.approx(power, abs=1e-9)
+    assert abs(current) <= abs(power) / 36.0 + 2.0  # the smaller root: little more than without resistance

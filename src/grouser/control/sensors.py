@@ -11,7 +11,7 @@ import warp as wp
 
 from grouser.control.sensor_kernels import LastReading, Sensed, Wires, sense
 from grouser.control.wheels import Worlds, body_id
-from grouser.device import at
+from grouser.device import at, fields
 from grouser.errors import InputError
 from grouser.launches import Launches
 
@@ -107,7 +107,7 @@ class VehicleSensors:
 
     def record(self, launch: Callable[..., Any], data: mujoco.MjData) -> None:
         """The launch of a reading, of a controller's own launches the first."""
-        wires = Wires()
+        wires: Any = Wires()
         wires.world = self.worlds.index(data)
         wires.chassis, wires.free_dof = self._body, self._free
         wires.wheel_dofs = wp.array(self._dofs.astype(np.int32), dtype=wp.int32, device="cpu")
@@ -149,12 +149,11 @@ class VehicleSensors:
 def _allocate(kind: Any, worlds: int, wheels: int) -> Any:
     """A struct of arrays with a row for each world, and a column for each wheel where it has two axes."""
     made = kind()
-    for name, variable in kind.vars.items():
-        shape = (worlds, wheels)[: variable.type.ndim]
-        setattr(made, name, wp.zeros(shape, dtype=variable.type.dtype, device="cpu"))
+    for name, values in fields(kind).items():
+        setattr(made, name, wp.zeros((worlds, wheels)[: values.ndim], dtype=values.dtype, device="cpu"))
     return made
 
 
 def _on_host(made: Any) -> dict[str, np.ndarray]:
     """Views of the arrays of a struct, by name."""
-    return {name: getattr(made, name).numpy() for name in made._cls.vars}
+    return {name: getattr(made, name).numpy() for name in fields(made._cls)}

@@ -19,6 +19,7 @@ from grouser.control.sensors import VehicleSensors
 from grouser.control.traction_kernels import Smoothed, cdta, proportional
 from grouser.control.traction_laws import UNBOUNDED, AxleData, AxleState, Scratch, Vehicle
 from grouser.control.wheels import actuator_id
+from grouser.device import numpy_dtype
 from grouser.errors import InputError
 from grouser.launches import Launches
 from grouser.module import Channel
@@ -100,7 +101,8 @@ class SpeedController:
         launch(proportional, 1, [vehicle, self.sensors.sensed, world, *out])
 
     def _vehicle(self, model: mujoco.MjModel) -> Any:
-        v, wheels = Vehicle(), [k for axle in self.axles for k in axle.wheels]
+        v: Any = Vehicle()
+        wheels = [k for axle in self.axles for k in axle.wheels]
         v.axles = wp.array(self._axle_table(), dtype=AxleData, device="cpu")
         v.wheels = wp.array(wheels, dtype=wp.int32, device="cpu")
         v.actuators = wp.array([actuator_id(model, self.actuators[k]) for k in wheels], dtype=wp.int32, device="cpu")
@@ -110,8 +112,7 @@ class SpeedController:
         return v
 
     def _axle_table(self) -> np.ndarray:
-        kind: Any = AxleData.numpy_dtype()
-        table: Any = np.zeros(len(self.axles), dtype=kind)
+        table: Any = np.zeros(len(self.axles), dtype=numpy_dtype(AxleData))
         table["count"] = [len(a.wheels) for a in self.axles]
         table["first"] = np.cumsum(table["count"]) - table["count"]
         for name in ("radius", "torque_limit", "inertia", "drag", "heat"):
@@ -169,7 +170,9 @@ class Cdta(SpeedController):
         self._least = [LEAST_SHARE * weight * share for share in self._share]
 
     def _record_law(self, launch: Callable[..., Any], vehicle: Any, world: int, command: wp.array) -> None:
-        scratch, smoothed, count = Scratch(), Smoothed(), len(self.axles)
+        scratch: Any = Scratch()
+        smoothed: Any = Smoothed()
+        count = len(self.axles)
         scratch.axles = wp.zeros(count, dtype=cast(Any, AxleState), device="cpu")
         scratch.weights, scratch.bounds = (wp.zeros(count, dtype=wp.float64, device="cpu") for _ in range(2))
         smoothed.smooth_along, smoothed.smooth_up = _view(self.smooth_along), _view(self.smooth_up)

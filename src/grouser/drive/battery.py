@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 import warp as wp
 
+from grouser.device import numpy_dtype
 from grouser.drive.battery_kernels import MotorData, Pack, share
 from grouser.drive.motor import Motor
 from grouser.errors import InputError
@@ -93,7 +94,8 @@ class BatteryPack:
         run()
 
     def _record(self, launch: Callable[..., Any], world: int, data: mujoco.MjData, command: np.ndarray) -> None:
-        pack, b = Pack(), self.battery
+        pack: Any = Pack()
+        b = self.battery
         pack.motors = wp.array(self._motor_table(data.model), dtype=MotorData, device="cpu")
         pack.voltage, pack.resistance, pack.power_limit = b.voltage, b.resistance, b.power_limit * (1 - ROUND_OFF)
         pack.recovers, pack.period = self.recovers, self.period
@@ -102,8 +104,7 @@ class BatteryPack:
         launch(share, 1, [pack, world, _view(data.qvel), _view(command)])
 
     def _motor_table(self, model: mujoco.MjModel) -> np.ndarray:
-        kind: Any = MotorData.numpy_dtype()
-        table: Any = np.zeros(len(self.motors), dtype=kind)
+        table: Any = np.zeros(len(self.motors), dtype=numpy_dtype(MotorData))
         for k, (motor, name) in enumerate(zip(self.motors, self.actuators, strict=True)):
             found = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_ACTUATOR, name)
             if found < 0:

@@ -7,6 +7,7 @@ every geom is tested against the field. Here each geom is first compared with th
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -59,7 +60,7 @@ def _field(m: mujoco.MjModel, geom: int) -> Field | None:
     rows, columns, start = int(m.hfield_nrow[at]), int(m.hfield_ncol[at]), int(m.hfield_adr[at])
     half_x, half_y, height, _ = m.hfield_size[at]
     x, y, z = m.geom_pos[geom]
-    f = Field()
+    f: Any = Field()
     f.geom, f.saved = geom, wp.zeros(1, dtype=SavedFilter, device="cpu")
     f.x0, f.y0 = x - half_x, y - half_y
     f.spacing_x, f.spacing_y = 2 * half_x / (columns - 1), 2 * half_y / (rows - 1)

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import mujoco
 import numpy as np
@@ -184,14 +184,15 @@ class MujocoCpu:
 
     def _allocate(self) -> None:
         p, m, names = precision(self.dtype), self.model, self.body_names()
-        tree = self.tree = Tree()
+        tree: Any = Tree()
+        self.tree = tree
         self.body_ids = np.array([m.body(name).id for name in names], np.int32)
         tree.body = _array(self.body_ids)
         tree.root = _array(m.body_rootid)
         tree.last_dof = _array([_last_dof(m, b) for b in range(m.nbody)])
         tree.parent_dof = _array(m.dof_parentid)
         tree.row_start, tree.row_count, tree.column = _array(m.M_rowadr), _array(m.M_rownnz), _array(m.M_colind)
-        self.views = [self._view(d) for d in self.data]
+        self.views: list[Any] = [self._view(d) for d in self.data]
         count = max(len(names), 1)
 
         def zeros(shape, dtype):
@@ -219,7 +220,7 @@ class MujocoCpu:
             self.slots.append(ModuleSlot(module, rows, _array(rows), out, zeros((self.worlds, k), wp.int32)))
 
     def _view(self, d: mujoco.MjData) -> World:
-        w = World()
+        w: Any = World()
         for field_name, source, dtype in (
             ("position", d.xpos, wp.vec3d), ("rotation", d.xquat, wp.vec4d),
             ("tree_centre", d.subtree_com, wp.vec3d),
@@ -415,7 +416,7 @@ def _array(values) -> wp.array:
 
 def _spatial(values: np.ndarray) -> np.ndarray:
     """The same memory, (n, 6) numbers as n spatial velocities."""
-    return values.view(SpatialVelocity.numpy_dtype()).reshape(-1)
+    return values.view(device.numpy_dtype(SpatialVelocity)).reshape(-1)
 
 
 def _last_dof(m: mujoco.MjModel, body: int) -> int:

@@ -159,7 +159,7 @@ def _channels(sim: Simulation, s: Course, packs: list[BatteryPack]) -> list[Chan
 
     def record(launch: Callable[..., Any]) -> None:
         for k, (name, pack) in enumerate(zip(s.names, packs, strict=True)):
-            c = Chassis()
+            c: Any = Chassis()
             c.vehicle, c.body = k, sim.model.body(f"{name}_chassis").id
             c.dof = int(sim.model.jnt_dofadr[sim.model.body_jntadr[c.body]])
             c.velocity, c.position = _view(d.qvel, wp.float64), _view(d.xpos, wp.vec3d)
