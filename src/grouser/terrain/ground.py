@@ -29,6 +29,7 @@ from grouser.terrain.soils import Soil
 
 TILE = 32  # nodes along a tile's side
 MOST_TILES = 2**28  # of all worlds together, 1 GiB of table: at 1 cm 27 square kilometres
+SURFACE, VIRGIN, PACKED, PACKED_VIRGIN = 0, 1, 2, 3  # components of a node's levels
 
 _T = wp.constant(TILE)
 
