@@ -41,27 +41,25 @@ class Stand:
         count = len(self.position)
         self.position[:] = FAR + 10.0 * np.arange(count)[:, None]
         self.position[:, 2] = FAR
-        self.velocity[:] = self.spin[:] = 0.0
+        self.velocity[:] = self.angular_velocity[:] = 0.0
         self.rotation[:] = (0, 0, 0, 1)
 
     def forces(self) -> np.ndarray:
         """(link, 3) [N] on the links now, joints apart."""
         self.rig.evaluate()
-        w = self.module._scratch
         out = np.zeros_like(self.position)
-        count = int(w.found.numpy()[0, 0, 0])
-        contacts = w.contact.numpy()[0, :count]
-        np.add.at(out, contacts["link"], contacts["push"])
+        contacts = self.module._contacts.contact.numpy()[0, : self.contacts()]
+        np.add.at(out, contacts["link"], contacts["force"])
         return out
 
     def keep(self) -> None:
         """Take over what the shoes remember; the links stay where they are, at rest."""
-        for name in ("position", "rotation", "velocity", "spin"):
+        for name in ("position", "rotation", "velocity", "angular_velocity"):
             getattr(self.module._trial, name).numpy()[0][:] = getattr(self, name)
         self.module.commit(self.rig.step)
 
     def contacts(self) -> int:
-        return int(self.module._scratch.found.numpy()[0, 0, 0])
+        return int(self.module._contacts.found.numpy()["count"][0, 0])
 
 
 FLAT = FlatGround()

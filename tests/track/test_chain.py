@@ -24,7 +24,7 @@ def free_chain(scheme, step, *, damped=False, substeps=1, back_bend="angle"):
     stand.rig.place(position=stand.rig.position + np.array([0, 300.0, 0]))  # wheels away
     random = np.random.default_rng(2)
     stand.velocity[:] = random.normal(0, 0.3, stand.velocity.shape)
-    stand.spin[:] = random.normal(0, 0.5, stand.spin.shape)
+    stand.angular_velocity[:] = random.normal(0, 0.5, stand.angular_velocity.shape)
     return stand
 
 
@@ -37,7 +37,7 @@ def energy(stand):
         [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
         [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
     ]).transpose(2, 0, 1)  # fmt: skip
-    local = np.einsum("kji,kj->ki", R, stand.spin)
+    local = np.einsum("kji,kj->ki", R, stand.angular_velocity)
     moving = 0.5 * link.mass * (stand.velocity**2).sum() + 0.5 * (local**2 * np.array(link.inertia)).sum()
     after = np.roll(R, -1, axis=0)
     half = link.pitch / 2
@@ -58,7 +58,7 @@ def test_a_free_chain_keeps_its_momentum(scheme, step, back_bend):
     before, passed = stand.module.momentum()[0, 0], 0.0
     for _ in range(200):
         stand.rig.evaluate()
-        passed += step * np.abs(stand.module._scratch.tension.numpy()).sum()
+        passed += step * np.abs(stand.module._results.tension.numpy()).sum()
         stand.module.commit(step)
     assert np.abs(stand.module.momentum()[0, 0] - before).max() < ROUND_OFF * max(passed, np.abs(before).max()) * 10
     assert passed > 1.0
@@ -105,7 +105,7 @@ def test_substeps_are_chosen_from_the_bound():
 @pytest.mark.parametrize("back_bend", ["angle", "shoes"])
 def test_bent_back_links_are_pushed_forward_again(back_bend):
     stand = free_chain("explicit", 5e-5, back_bend=back_bend)
-    stand.velocity[:] = stand.spin[:] = 0.0
+    stand.velocity[:] = stand.angular_velocity[:] = 0.0
     lower = np.flatnonzero((stand.position[:, 2] < 0.05) & (np.abs(stand.position[:, 0] - 1.5) < 0.8))
     pin = stand.position[lower[2]] + np.array([0.1016, 0, 0])
     turn = np.radians(8) / 2  # nose down: away from the wheels
@@ -115,7 +115,7 @@ def test_bent_back_links_are_pushed_forward_again(back_bend):
         stand.position[i] = pin + np.array([c * arm[0] + s * arm[2], arm[1], c * arm[2] - s * arm[0]])
         stand.rotation[i] = (0, np.sin(turn), 0, np.cos(turn))
     stand.rig.evaluate()
-    torque = stand.module._scratch.torque.numpy()[0]
+    torque = stand.module._links.torque.numpy()[0]
     assert torque[lower[3], 1] < -500.0  # nose up again
     assert torque[lower[2], 1] > 500.0
 

@@ -142,7 +142,7 @@ def test_flanges_push_a_link_back_to_its_line(track):
 def test_wheel_and_link_get_opposite_wrenches(track):
     stand = Stand(track)
     on_roller(stand, depth=2e-4, sideways=0.0075, along=0.03)
-    stand.velocity[0], stand.spin[0] = (0.3, 0.1, 0.0), (0.0, 0.4, 0.1)
+    stand.velocity[0], stand.angular_velocity[0] = (0.3, 0.1, 0.0), (0.0, 0.4, 0.1)
     stand.forces()
     assert stand.module.pair_wrench_sum()[0, 0] < 1e-12
 

@@ -5,31 +5,16 @@ import pytest
 import warp as wp
 
 from grouser.precision import precision
-from grouser.track.cyclic import cyclic_solver
+from grouser.track.cyclic import solve_ring
+from grouser.track.types import mat68
+from tests.device_call import call
 
 ROUND_OFF = 1e-9  # relative: condition 1e5 times the round-off of float64
 
 
-@pytest.fixture(scope="module")
-def kernel():
-    p, solver = precision("float64"), cyclic_solver("float64")
-    module = wp.get_module("tests.track.cyclic")
-    module.options["enable_backward"] = False
-    solve_ring, block = solver.solve_ring, solver.mat68
-
-    @wp.kernel(module=module)
-    def solve(
-        first: int, count: int, D: wp.array2d(dtype=block), U: wp.array2d(dtype=block),
-        Z: wp.array2d(dtype=block), x: wp.array2d(dtype=p.vec6),
-    ):  # fmt: skip
-        solve_ring(0, first, count, D, U, Z, x)
-
-    return p, block, solve
-
-
 @pytest.mark.parametrize("count", [3, 4, 11])
-def test_ring_solve_is_the_dense_solve(kernel, count):
-    p, block, solve = kernel
+def test_ring_solve_is_the_dense_solve(count):
+    vec6 = precision("float64").vec6
     random = np.random.default_rng(1)
     dense = np.zeros((6 * count, 6 * count))
     joints = []
@@ -47,7 +32,7 @@ def test_ring_solve_is_the_dense_solve(kernel, count):
     b = random.normal(size=(count, 6))
     pad = 2  # the ring may begin anywhere in its array
     arrays = [np.concatenate([np.zeros((pad, *a.shape[1:])), a])[None] for a in (D, U, np.zeros_like(U), b)]
-    on = [wp.array(a, dtype=k, device="cpu") for a, k in zip(arrays, (block, block, block, p.vec6), strict=True)]
-    wp.launch(solve, dim=1, inputs=[pad, count, *on], device="cpu")
+    on = [wp.array(a, dtype=k, device="cpu") for a, k in zip(arrays, (mat68, mat68, mat68, vec6), strict=True)]
+    call(solve_ring, 0, pad, count, *on)
     expected = np.linalg.solve(dense, b.ravel()).reshape(count, 6)
     assert np.abs(on[3].numpy()[0, pad:] - expected).max() < ROUND_OFF * np.abs(expected).max()

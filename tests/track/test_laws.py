@@ -1,4 +1,4 @@
-"""Laws against closed forms, and what the paper printed wrong (002_944467554e7a011a.txt)."""
+"""Laws against closed forms, and what Omar 2014 printed wrong."""
 
 import math
 
@@ -7,6 +7,7 @@ import pytest
 import warp as wp
 
 from grouser.track import laws as track_laws
+from tests.device_call import call
 
 ROUND_OFF = 1e-12
 DIFFERENCES = 1e-7  # relative, of central differences with steps of 1e-6
@@ -19,18 +20,23 @@ def rotation(vector):
     return np.eye(3) + math.sin(angle) * k + (1 - math.cos(angle)) * k @ k
 
 
+VECTOR, NUMBER = wp.vec3d, wp.float64
+RETURNS = {
+    "bushing_force": VECTOR, "tilt": (VECTOR, VECTOR, NUMBER), "back_bend": (NUMBER, NUMBER),
+    "press": (NUMBER, NUMBER, NUMBER), "press_hertz": (NUMBER, NUMBER, NUMBER),
+    "rebound": (NUMBER, NUMBER), "barycentric": (NUMBER, NUMBER, NUMBER),
+}  # fmt: skip  # of laws that return more than one number
+
+
 class Called:
-    """Laws called from Python in float64."""
+    """Laws called on the device in float64: `laws.press(1e-3, …)`."""
 
     def __getattr__(self, name):
-        def call(*arguments):
-            given = [wp.vec3d(*map(float, a)) if np.ndim(a) else wp.float64(a) for a in arguments]
-            found = getattr(track_laws, name)(*given)
-            found = found if isinstance(found, tuple) else (found,)
-            values = [np.array([float(q) for q in r]) if hasattr(r, "__len__") else float(r) for r in found]
-            return values[0] if len(values) == 1 else values
+        def run(*arguments):
+            given = [VECTOR(*map(float, a)) if np.ndim(a) else NUMBER(a) for a in arguments]
+            return call(getattr(track_laws, name), *given, returns=RETURNS.get(name, NUMBER))
 
-        return call
+        return run
 
 
 laws = Called()

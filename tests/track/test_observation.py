@@ -63,7 +63,7 @@ def test_loads_are_those_of_the_contacts(sim, channels):
         assert channels[f"track/{name}/shoe_pressure"] * area == pytest.approx(pressed, rel=1e-9, abs=1e-9)  # level
         force, load = channels[f"track/{name}/wheel_force"], channels[f"track/{name}/wheel_load"]
         assert load == pytest.approx(np.linalg.norm(force, axis=1), rel=ROUND_OFF)
-        assert np.array_equal(force, module._scratch.wheel_mean.numpy()[0, module.wheels_of(side), :3])
+        assert np.array_equal(force, module._wheels.mean_wrench.numpy()[0, module.wheels_of(side), :3])
         assert channels[f"track/{name}/pair_wrench_sum"] < ROUND_OFF
     spin = channels["track/left/wheel_spin"]
     assert spin[0] == pytest.approx(sim.data.joint("drive_left").qvel[0] + sim.data.qvel[4], abs=0.3)

@@ -59,7 +59,7 @@ def test_without_gravity_the_chain_bears_half_the_recoil_force_everywhere():
     sim.step(1500)
     module, joint = sim.modules[0], sim.model.joint("recoil")
     recoil = 2 * 15e3 - 1e6 * sim.data.qpos[joint.qposadr[0]]
-    tension = module._scratch.tension.numpy()[0]
+    tension = module._results.tension.numpy()[0]
     straight = tension[30:42]  # the upper run: the lower one bends round the end rollers
     assert straight == pytest.approx(recoil / 2, rel=0.03)
 

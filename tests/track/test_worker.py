@@ -16,8 +16,8 @@ module.options["enable_backward"] = False
 
 
 @wp.kernel(module=module)
-def count_up(gate: wp.array(dtype=wp.int32), count: wp.array(dtype=wp.int32)):
-    if gate[0] == 1:
+def count_up(enabled: wp.array(dtype=wp.int32), count: wp.array(dtype=wp.int32)):
+    if enabled[0] == 1:
         count[0] = count[0] + 1
 
 
@@ -27,7 +27,7 @@ def threads() -> int:
 
 def recorded(worker: Worker, count: wp.array) -> Launches:
     def record(launch) -> None:
-        worker.call(launch, lambda launch, gate: launch(count_up, 1, [gate, count]))
+        worker.call(launch, lambda launch, enabled: launch(count_up, 1, [enabled, count]))
         worker.wait(launch)
 
     return Launches(record)
@@ -52,7 +52,7 @@ def test_every_call_is_served_once_and_never_by_what_was_recorded_before():
 
 def test_work_is_done_without_the_thread():
     worker, count = Worker(), wp.zeros(1, dtype=wp.int32, device="cpu")
-    worker._desk.close()
+    worker._thread.close()
     calls = recorded(worker, count)
     for _ in range(5):
         calls.run()

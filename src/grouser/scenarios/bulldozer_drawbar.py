@@ -90,12 +90,12 @@ def build(s: BulldozerDrawbar) -> Simulation:
 
 def peaks(module) -> float:
     """[Pa] mean over rollers of the greatest pressure of a shoe within half a roller spacing of each."""
-    found, s, w = [], module._committed, module._scratch
+    found, s = [], module._committed
     for k, track in enumerate(module.tracks):
         at, wheels = module.links_of(k), module.wheels_of(k)
-        x, load = s.position.numpy()[0, at], w.shoe_load.numpy()[0, at, 2]
+        x, load = s.position.numpy()[0, at], module._results.shoe_load.numpy()[0, at, 2]
         area = track.link.pitch * track.link.shoe.width
-        centres = w.centre.numpy()[0, wheels][[wheel.kind == "roller" for wheel in track.wheels]]
+        centres = module._wheels.centre.numpy()[0, wheels][[wheel.kind == "roller" for wheel in track.wheels]]
         if len(centres) < 2:
             continue
         reach = np.linalg.norm(centres[1] - centres[0]) / 2

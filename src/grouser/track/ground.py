@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import warp as wp
 
+from grouser.device import at
 from grouser.errors import InputError
+from grouser.precision import Precision
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 from grouser.track import types as t
@@ -32,7 +34,7 @@ class GridGround:
 
 @dataclass(frozen=True, eq=False)
 class MeshGround:
-    """Triangles seen from above, one soil for all or one for each vertex (002 eq. 47)."""
+    """Triangles seen from above, one soil for all or one for each vertex (Omar 2014, eq. 47)."""
 
     vertices: np.ndarray  # [m], (vertex, 3)
     triangles: np.ndarray  # (triangle, 3)
@@ -79,14 +81,14 @@ class SoilGround:
 Terrain = FlatGround | GridGround | MeshGround | SoilGround
 
 
-def ground_arrays(ground: Terrain | None, types, make, width: float) -> object:
+def ground_arrays(ground: Terrain | None, p: Precision, make, width: float) -> object:
     """The device struct of a ground; `make(values, dtype)` puts an array on the device.
 
     `width` [m] of a shoe is the b of Bekker's law. No ground: nothing to stand on.
     """
-    p, g = types.precision, types.Ground()
+    g = at(t.Ground, p.name)()
     soil = ground.soil if ground is not None else SoilValues()
-    rows = [soil.row()] if isinstance(soil, SoilValues) else [s.row() for s in soil]
+    soils = [soil] if isinstance(soil, SoilValues) else list(soil)
     g.kind, g.height, g.x0, g.y0, g.per_spacing = t.FLAT, -1e9, 0.0, 0.0, 1.0
     g.heights = make(np.zeros((2, 2)), p.real)
     g.vertex, g.triangle = make(np.zeros((1, 3)), p.vec3), make(np.zeros((1, 3), np.int32), wp.vec3i)
@@ -104,12 +106,20 @@ def ground_arrays(ground: Terrain | None, types, make, width: float) -> object:
         g.kind, g.x0, g.y0, g.per_spacing = t.GRID, e.origin[0], e.origin[1], 1 / e.spacing
         g.heights = make(e.heights, p.real)
     elif isinstance(ground, MeshGround):
-        rows = _fill_mesh(g, ground, rows, p, make)
-    g.soil = make(np.array(rows), types.values)
+        soils = _fill_mesh(g, ground, soils, p, make)
+    g.soil = make(_soil_table(soils, at(t.ShoeSoil, p.name)), at(t.ShoeSoil, p.name))
     return g
 
 
-def _fill_mesh(g, ground: MeshGround, rows, p, make):
+def _soil_table(soils: list[SoilValues], kind) -> np.ndarray:
+    table = np.zeros(len(soils), kind.numpy_dtype())
+    for name in kind.vars:
+        table[name] = [getattr(s, name) for s in soils]
+    return table
+
+
+def _fill_mesh(g, ground: MeshGround, soils: list[SoilValues], p: Precision, make) -> list[SoilValues]:
+    """Fill in the triangles, all counter-clockwise from above; returns a soil for each vertex."""
     vertices, triangles = np.asarray(ground.vertices, float), np.array(ground.triangles, np.int32)
     e = vertices[triangles[:, 1]] - vertices[triangles[:, 0]]
     f = vertices[triangles[:, 2]] - vertices[triangles[:, 0]]
@@ -119,7 +129,7 @@ def _fill_mesh(g, ground: MeshGround, rows, p, make):
     g.kind, g.x0, g.y0, g.per_spacing = t.MESH, origin[0], origin[1], 1 / spacing
     g.vertex, g.triangle = make(vertices, p.vec3), make(triangles, wp.vec3i)
     g.first, g.count, g.listed = make(first, wp.int32), make(count, wp.int32), make(listed, wp.int32)
-    return rows if len(rows) > 1 else rows * len(vertices)
+    return soils if len(soils) > 1 else soils * len(vertices)
 
 
 def buckets(vertices: np.ndarray, triangles: np.ndarray, lists: bool = True):

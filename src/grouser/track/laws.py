@@ -1,20 +1,23 @@
-"""Laws of the track super-component, pure: pin-bushing, back-bend stop, tooth, rail, shoe.
+"""Laws of tracks as pure functions: pin in its bushing, back-bend stop, tooth, rail, shoe.
 
-Paper: 002_944467554e7a011a.txt (Omar 2014), errata in docs/theory/track.md. Axes of a link here: x along the chain,
-y along the pin, z towards the inside of the loop. `ahead` [s] is how far positions are carried on with their rates:
-the step in the implicit scheme, nil in the explicit one. An impedance [N s/m] is what a force loses for each m/s the
-link gains over the step: K ahead + C.
+Omar 2014, equations by their numbers there; errata in docs/theory/track.md. Axes of a link: x along the chain, y along
+the pin, z towards the inside of the loop. `ahead` [s] is how far positions are extrapolated with their rates: the
+substep in the implicit scheme, 0 in the explicit one. An impedance [N s/m] is what a force loses for each m/s the link
+gains over the substep: K ahead + C.
 """
 
-from typing import Any
+from __future__ import annotations
 
 import warp as wp
 
 from grouser.contact.penalty import damping_share
+from grouser.precision import real, vec3
 
 
 @wp.func
-def bushing_force(d: Any, rate: Any, axis: Any, radial: Any, axial: Any, c_radial: Any, c_axial: Any, ahead: Any):
+def bushing_force(
+    d: vec3, rate: vec3, axis: vec3, radial: real, axial: real, c_radial: real, c_axial: real, ahead: real
+):
     """Force [N] on the bushing link at the bushing, from its displacement d [m] from the pin. Eq. 25, rows 4 to 6.
 
     The stiffness across the pin is the same in both directions. The opposite force acts on the pin link at the same
@@ -26,7 +29,7 @@ def bushing_force(d: Any, rate: Any, axis: Any, radial: Any, axial: Any, c_radia
 
 
 @wp.func
-def tilt(leaning: Any, pin: Any, turning: Any, stiffness: Any, damping: Any, ahead: Any):
+def tilt(leaning: vec3, pin: vec3, turning: vec3, stiffness: real, damping: real, ahead: real):
     """Torque [N m] on the bushing link against one tilt of its pin axis, the direction it acts about, its impedance.
 
     The tilt is s = leaning . pin, `leaning` an axis of the pin link at right angles to its pin: the torque is the
@@ -39,12 +42,12 @@ def tilt(leaning: Any, pin: Any, turning: Any, stiffness: Any, damping: Any, ahe
 
 
 @wp.func
-def back_bend(fold: Any, rate: Any, limit: Any, stiffness: Any, damping: Any, ahead: Any):
+def back_bend(fold: real, rate: real, limit: real, stiffness: real, damping: real, ahead: real):
     """Torque [N m] that folds two links again once they are bent back by more than `limit` [rad], and its impedance.
 
     `fold` [rad] is positive round a wheel. The paper names the stop and gives no formula.
     """
-    zero = type(fold)(0.0)
+    zero = real(0.0)
     beyond = -fold - limit
     if beyond <= zero:
         return zero, zero
@@ -55,9 +58,12 @@ def back_bend(fold: Any, rate: Any, limit: Any, stiffness: Any, damping: Any, ah
 
 
 @wp.func
-def press(depth: Any, approach: Any, stiffness: Any, damping: Any, full: Any, ahead: Any):
-    """Linear contact: normal force [N], elastic force [N], impedance. Eq. 34, damping growing up to depth `full`."""
-    zero = type(depth)(0.0)
+def press(depth: real, approach: real, stiffness: real, damping: real, full: real, ahead: real):
+    """Linear contact: normal force [N], elastic force [N], impedance. Eq. 34; damping grows up to depth `full` [m].
+
+    Never negative: a contact that parts is let go, not held back.
+    """
+    zero = real(0.0)
     if depth <= zero:
         return zero, zero, zero
     impedance = stiffness * ahead + damping * damping_share(depth, full)
@@ -68,14 +74,14 @@ def press(depth: Any, approach: Any, stiffness: Any, damping: Any, full: Any, ah
 
 
 @wp.func
-def press_hertz(depth: Any, approach: Any, stiffness: Any, damping: Any, full: Any, ahead: Any):
+def press_hertz(depth: real, approach: real, stiffness: real, damping: real, full: real, ahead: real):
     """Contact with depth^1.5: normal force [N], elastic force [N], impedance. Eq. 44."""
-    zero = type(depth)(0.0)
+    zero = real(0.0)
     if depth <= zero:
         return zero, zero, zero
     root = wp.sqrt(depth)
     elastic = stiffness * depth * root
-    impedance = type(depth)(1.5) * stiffness * root * ahead + damping * damping_share(depth, full)
+    impedance = real(1.5) * stiffness * root * ahead + damping * damping_share(depth, full)
     force = elastic + impedance * approach
     if force <= zero:
         return zero, zero, zero
@@ -83,111 +89,114 @@ def press_hertz(depth: Any, approach: Any, stiffness: Any, damping: Any, full: A
 
 
 @wp.func
-def friction_impedance(sliding: Any, most: Any, full_speed: Any):
+def friction_impedance(sliding: real, most: real, full_speed: real):
     """Friction force over sliding speed [N s/m]: mu F S(xi) / v with S = xi (2 - xi) below 1, else 1. Eq. 35.
 
     As printed S = min(1, 2 xi - xi^2) is negative for xi > 2.
     """
     if sliding < full_speed:
-        return most * (type(sliding)(2.0) - sliding / full_speed) / full_speed
+        return most * (real(2.0) - sliding / full_speed) / full_speed
     return most / sliding
 
 
 @wp.func
-def taper(s: Any, half_pitch: Any, length: Any):
+def taper(s: real, half_pitch: real, length: real):
     """Share of a roller that the rail bears at s [m] from the middle of the link; kappa of eq. 44 at the ends.
 
     Rails overlap by `length` either way of the pins: on a straight chain the shares of two neighbours add up to 1.
     """
-    zero = type(s)(0.0)
-    one = type(s)(1.0)
-    half = type(s)(0.5)
+    zero = real(0.0)
+    one = real(1.0)
+    half = real(0.5)
     return wp.clamp(half + half * (half_pitch - wp.abs(s)) / length, zero, one)
 
 
 @wp.func
-def shear_strength(pressure: Any, cohesion: Any, tan_phi: Any):
+def shear_strength(pressure: real, cohesion: real, tan_phi: real):
     """[Pa] c + p tan(phi), or [N] with what an area bears. Eq. 49."""
     return cohesion + pressure * tan_phi
 
 
 @wp.func
-def passive_force(depth: Any, width: Any, cohesion: Any, tan_phi: Any, weight: Any):
+def passive_force(depth: real, width: real, cohesion: real, tan_phi: real, weight: real):
     """Rankine's passive earth force [N] on a grouser of `width` [m] that is `depth` [m] in the ground.
 
     w (1/2 gamma z^2 N + 2 c z sqrt(N)), N = tan^2(45 deg + phi/2); the paper has no law for grousers.
     """
-    one = type(depth)(1.0)
+    one = real(1.0)
     root = wp.sqrt(one + tan_phi * tan_phi) + tan_phi
-    return width * (type(depth)(0.5) * weight * depth * root + type(depth)(2.0) * cohesion) * depth * root
+    return width * (real(0.5) * weight * depth * root + real(2.0) * cohesion) * depth * root
 
 
 @wp.func
-def shear(slip: Any, strength: Any, rate: Any):
+def shear(slip: real, strength: real, rate: real):
     """Shear force over slip [N/m]: T tanh(k_T s) / s. Eq. 52.
 
     Up to k_T s = 3 tanh(x) / x is Lambert's continued fraction to the twelfth term, right to 5e-15: the library's tanh
     took a tenth of a track's time, and no slip would be a case of its own.
     """
     x = rate * slip
-    if x > type(slip)(3.0):
+    if x > real(3.0):
         return strength * wp.tanh(x) / slip
     t = x * x
-    over = t * type(slip)(78.0) + type(slip)(75075.0)
-    over = t * over + type(slip)(18378360.0)
-    over = t * over + type(slip)(1571349780.0)
-    over = t * over + type(slip)(45831035250.0)
-    over = t * over + type(slip)(316234143225.0)
-    under = t + type(slip)(3003.0)
-    under = t * under + type(slip)(1351350.0)
-    under = t * under + type(slip)(192972780.0)
-    under = t * under + type(slip)(9820936125.0)
-    under = t * under + type(slip)(151242416325.0)
-    under = t * under + type(slip)(316234143225.0)
+    over = t * real(78.0) + real(75075.0)
+    over = t * over + real(18378360.0)
+    over = t * over + real(1571349780.0)
+    over = t * over + real(45831035250.0)
+    over = t * over + real(316234143225.0)
+    under = t + real(3003.0)
+    under = t * under + real(1351350.0)
+    under = t * under + real(192972780.0)
+    under = t * under + real(9820936125.0)
+    under = t * under + real(151242416325.0)
+    under = t * under + real(316234143225.0)
     return strength * rate * over / under
 
 
 @wp.func
-def slip_damping(speed: Any, strength_left: Any, damping: Any, full_speed: Any):
+def slip_damping(speed: real, strength_left: real, damping: real, full_speed: real):
     """Damping force over slip speed [N s/m]: C (1 - exp(-v / v_s)), at most what is left of the strength. Eq. 55."""
-    c = damping * (type(speed)(1.0) - wp.exp(-speed / full_speed))
+    c = damping * (real(1.0) - wp.exp(-speed / full_speed))
     if c * speed > strength_left:
-        return wp.max(strength_left, type(speed)(0.0)) / speed
+        return wp.max(strength_left, real(0.0)) / speed
     return c
 
 
 @wp.func
-def rebound(sinkage: Any, elastic: Any, modulus: Any, n: Any):
+def rebound(sinkage: real, elastic: real, modulus: real, n: real):
     """How far [m] soil springs back from a plate `sinkage` [m] below the virgin surface, and the slope of its pressure.
 
     e with K_e e = k (h - e)^n: below the plate stands what Bekker's law leaves of the surface, pressed in elastically.
     """
-    zero = type(sinkage)(0.0)
+    zero = real(0.0)
     if sinkage <= zero:
         return zero, zero
     e = zero
     slope = elastic
     for _step in range(4):
-        left = wp.max(sinkage - e, type(sinkage)(1.0e-9))
-        pressure = modulus * wp.pow(left, n)
+        left = wp.max(sinkage - e, real(1.0e-9))
+        pressure = modulus * wp.pow(left, n)  # pyright: ignore[reportArgumentType]  # max of numbers is one
         slope = n * pressure / left
         e = wp.clamp(e - (elastic * e - pressure) / (elastic + slope), zero, sinkage)
     return e, elastic * slope / (elastic + slope)
 
 
 @wp.func
-def kept_slip(way: Any, most: Any):
-    """The way from the anchor that is kept, and its length: longer ones drag the anchor along, so reversing works."""
-    size = wp.length(way)
+def kept_slip(path: vec3, most: real):
+    """The part of the path [m] from the anchor that is kept, and its length, at most `most` [m].
+
+    A longer path drags the anchor along, so that the force turns round at once when the slip reverses.
+    """
+    size = wp.length(path)
     if size <= most:
-        return way, size
-    return (most / size) * way, most
+        return path, size
+    return (most / size) * path, most
 
 
 @wp.func
-def barycentric(x: Any, y: Any, a: Any, b: Any, c: Any):
+def barycentric(x: real, y: real, a: vec3, b: vec3, c: vec3):
     """Weights of the vertices a, b, c of a triangle at (x, y); eq. 47, whose "facets" are vertices."""
     double_area = (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])
     v = ((x - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (y - a[1])) / double_area
     w = ((b[0] - a[0]) * (y - a[1]) - (x - a[0]) * (b[1] - a[1])) / double_area
-    return type(x)(1.0) - v - w, v, w
+    return real(1.0) - v - w, v, w

@@ -12,6 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
+from grouser import device
+from grouser.device import at
 from grouser.errors import InputError
 from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs, Shape
@@ -19,19 +21,27 @@ from grouser.precision import precision
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import soil
+from grouser.track import kernels
 from grouser.track import types as t
 from grouser.track.assembly import Assembly
 from grouser.track.display import floor, shapes
 from grouser.track.ground import SoilGround, Terrain, ground_arrays
-from grouser.track.kernels import track_kernels
 from grouser.track.observation import TrackObservation
 from grouser.track.parts import Link, TrackWheel, WheelContact
-from grouser.track.worker import Worker, open_gate
+from grouser.track.worker import Worker, always_enabled
 
 LARGEST_STEP = 2e-3  # [s] between two exchanges with the engine: wheels are carried on with constant velocity
 STABLE_SHARE = 0.8  # of the explicit limit of the bushings: wheels and ground are stiff too
 IMPLICIT_STEP = 1e-3  # [s] up to which the implicit scheme is accurate
 CONTACTS = 16  # room for contacts of a link
+OF_JOINT = (
+    "radial_stiffness", "axial_stiffness", "radial_damping", "axial_damping", "roll_stiffness", "yaw_stiffness",
+    "tilt_damping", "pin_damping", "back_bend_angle", "back_bend_stiffness", "back_bend_damping",
+)  # fmt: skip  # constants of a track that its joint has under the same name
+OF_CONTACT = (
+    "tooth_stiffness", "tooth_damping", "side_gap", "side_stiffness", "side_damping", "roller_stiffness",
+    "roller_damping", "friction", "full_friction_speed", "full_damping_depth",
+)  # fmt: skip  # and its contact with wheels
 WEAR = ("link", "wheel", "normal_force", "sliding_speed", "x", "z")  # of a contact in the wear channel
 REASONS = {
     t.BROKEN: ("the chain broke up: links move faster than 1 km/s; smaller substeps are needed", True),
@@ -110,24 +120,22 @@ class TrackModule:
     def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
         self.motion, self.out, self.device = motion, out, motion.position.device
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
-        self.kernels = track_kernels(self.precision.name, self.scheme == "implicit")
-        self.types = self.kernels.types
+        self.kernels = device.kernels(kernels, self.precision.name)
         self.worlds, self._h = motion.position.shape[0], step
         self._step = wp.array([step], dtype=self.precision.real, device=self.device)
         self._tables = self._make_tables(rows, step)
-        self._ground = ground_arrays(self.ground, self.types, self._array, self.tracks[0].link.shoe.width)
+        self._ground = ground_arrays(self.ground, self.precision, self._array, self.tracks[0].link.shoe.width)
         self._bind_soil()
-        self._committed, self._trial = self._make_state(), self._make_state()
-        self._scratch = self._make_scratch()
-        wp.load_module(self.kernels.module, device=self.device)
+        self._allocate()
+        wp.load_module(self.kernels.run_tracks.module, device=self.device)
         offsets = self._array([track.offset[1] for track in self.tracks], self.precision.real)
         self._look = TrackObservation(
-            self.precision.name, self._tables, self._committed, self._scratch, motion, offsets
-        )  # fmt: skip
+            self.precision.name, self._tables, self._committed, self._wheels, self._results, motion, offsets
+        )
         self._launches = StepLaunches(self._record_evaluate, self._record_commit, self.device)
-        lanes = min(self.threads, len(self.tracks)) if wp.get_device(self.device).is_cpu else 1
-        self._lanes = [len(self.tracks) * k // lanes for k in range(lanes + 1)]
-        self._workers, self._gate = [Worker() for _ in range(lanes - 1)], open_gate(self.device)
+        threads = min(self.threads, len(self.tracks)) if wp.get_device(self.device).is_cpu else 1
+        self._first_track = [len(self.tracks) * k // threads for k in range(threads + 1)]  # of each thread
+        self._workers, self._enabled = [Worker() for _ in range(threads - 1)], always_enabled(self.device)
 
     def _bind_soil(self) -> None:
         """The deformable grid: that of the simulation, or one that is never touched."""
@@ -155,11 +163,17 @@ class TrackModule:
         return math.ceil(1.5 * (length / tile + 2) * (width / tile + 2))
 
     def _array(self, values, dtype) -> wp.array:
-        kind = np.int32 if dtype in (wp.int32, wp.vec3i) else self.precision.numpy
-        return wp.array(np.ascontiguousarray(values, kind), dtype=dtype, device=self.device)
+        if not isinstance(dtype, device.Struct):
+            kind = np.int32 if dtype in (wp.int32, wp.vec3i) else self.precision.numpy
+            values = np.ascontiguousarray(values, kind)
+        return wp.array(values, dtype=dtype, device=self.device)
+
+    def _kind(self, struct: Any) -> Any:
+        """A device struct in the float type of this module."""
+        return at(struct, self.precision.name)
 
     def _make_tables(self, rows: Sequence[int], step: float):
-        c, p, tracks = self.types.Tables(), self.precision, self.tracks
+        c, p, tracks = self._kind(t.Tables)(), self.precision, self.tracks
         wheels = [wheel for track in tracks for wheel in track.wheels]
         carriers = [body for track in tracks for body in track.bodies]
         row_of = dict(zip(self.bodies, rows, strict=True))
@@ -179,7 +193,8 @@ class TrackModule:
         groups = [[*w.sprocket.groups, -1] if w.sprocket else [0] * len(w.profile) for w in wheels]
         c.first_point = self._array(np.cumsum([0, *map(len, profiles)]), integer)
         c.profile = self._array(np.concatenate([np.array(q, float) for q in profiles]), p.vec2)
-        c.piece = self._array(np.concatenate([_pieces(q) for q in profiles]), p.vec4)
+        segment = self._kind(t.Segment)
+        c.segment = self._array(np.concatenate([_segments(q, segment.numpy_dtype()) for q in profiles]), segment)
         c.group = self._array(np.concatenate(groups), integer)
         points = max(len(track.link.rail.sections[0]) for track in tracks)
         c.station = self._array(np.concatenate([track.link.rail.stations for track in tracks]), real)
@@ -205,7 +220,7 @@ class TrackModule:
         return (math.cos(angle), 0.0, math.sin(angle))
 
     def _make_track_table(self, marker_counts: list[int], step: float) -> wp.array:
-        table: Any = np.zeros(len(self.tracks), dtype=self.types.Track.numpy_dtype())
+        table: Any = np.zeros(len(self.tracks), dtype=self._kind(t.Track).numpy_dtype())
         first: dict[str, int] = dict.fromkeys(
             ("link", "wheel", "carrier", "contact", "candidate", "marker", "grip", "station"), 0
         )
@@ -220,25 +235,19 @@ class TrackModule:
             values = {
                 **{f"first_{what}": first[what] for what in first},
                 "links": links, "wheels": wheels, "carriers": len(track.bodies), "contacts": self._room * links,
-                "markers": markers, "stations": len(link.rail.stations), "section": len(link.rail.sections[0]),
+                "markers": markers, "stations": len(link.rail.stations), "section_points": len(link.rail.sections[0]),
                 "frame": track.bodies.index(track.frame), "substeps": self.substeps(track, step),
-                "lists": int(self._lists),
-                "by_shoes": int(joint.back_bend == "shoes"),
+                "implicit": int(self.scheme == "implicit"), "neighbour_lists": int(self._lists),
+                "back_bend_by_shoes": int(joint.back_bend == "shoes"),
                 "pitch": link.pitch, "mass": link.mass, "inertia": link.inertia,
                 "per_inertia": 1 / np.array(link.inertia), "bushing_radius": link.bushing_radius,
-                "rail_height": link.rail.height, "taper": link.rail.overlap,
-                "low": link.pitch + link.shoe.width + link.shoe.depth + link.shoe.grouser_height,
-                "radial": joint.radial_stiffness, "axial": joint.axial_stiffness,
-                "c_radial": joint.radial_damping, "c_axial": joint.axial_damping,
-                "roll": joint.roll_stiffness, "yaw": joint.yaw_stiffness, "c_tilt": joint.tilt_damping,
-                "c_pin": joint.pin_damping, "bend_limit": joint.back_bend_angle, "bend": joint.back_bend_stiffness,
-                "c_bend": joint.back_bend_damping, "edge_x": (link.pitch - joint.edge_gap) / 2,
-                "edge_y": link.shoe.width / 4, "edge_z": -link.shoe.depth, "shoe_width": link.shoe.width,
-                "edge": joint.edge_stiffness / 2, "c_edge": joint.edge_damping / 2,
-                "tooth": touch.tooth_stiffness, "c_tooth": touch.tooth_damping, "side_gap": touch.side_gap,
-                "side": touch.side_stiffness, "c_side": touch.side_damping, "roller": touch.roller_stiffness,
-                "c_roller": touch.roller_damping, "friction": touch.friction,
-                "full_speed": touch.full_friction_speed, "full_depth": touch.full_damping_depth,
+                "rail_height": link.rail.height, "rail_overlap": link.rail.overlap,
+                "ground_reach": link.pitch + link.shoe.width + link.shoe.depth + link.shoe.grouser_height,
+                **{name: getattr(joint, name) for name in OF_JOINT},
+                "edge_x": (link.pitch - joint.edge_gap) / 2, "edge_y": link.shoe.width / 4, "edge_z": -link.shoe.depth,
+                "edge_stiffness": joint.edge_stiffness / 2, "edge_damping": joint.edge_damping / 2,
+                "shoe_width": link.shoe.width,
+                **{name: getattr(touch, name) for name in OF_CONTACT},
                 "gravity": self.gravity,
             }  # fmt: skip
             for key, value in values.items():
@@ -247,44 +256,26 @@ class TrackModule:
                 first[what] += count
         self._first_link = np.cumsum([0] + [len(track.assembly.position) for track in self.tracks])
         self._first_wheel = np.cumsum([0] + [len(track.wheels) for track in self.tracks])
-        self._totals = first
-        return wp.array(table, dtype=self.types.Track, device=self.device)
+        self._totals = {**first, "track": len(self.tracks)}
+        return wp.array(table, dtype=self._kind(t.Track), device=self.device)
 
-    def _zeros(self, count: int, dtype) -> wp.array:
-        return wp.zeros((self.worlds, max(count, 1)), dtype=dtype, device=self.device)
+    def _allocate(self) -> None:
+        """State and what a step works with, as the structs declare it."""
+        shape = {"anchor": "grip", "gripped": "grip", "wheel_rate": "wheel", "impulse": "track", "placed": "track"}
+        self._committed, self._trial = (self._make(t.State, "link", shape) for _ in range(2))
+        self._carriers = self._make(t.Carriers, "carrier", {})
+        self._wheels = self._make(t.Wheels, "wheel", {"near_links": "candidate"})
+        self._links = self._make(t.Links, "link", {})
+        self._contacts = self._make(t.Contacts, "track", {"contact": "contact", "low_links": "link"})
+        self._results = self._make(t.Results, "track", {"tension": "link", "tooth_load": "link", "shoe_load": "link"})
 
-    def _make_state(self):
-        s, p, n = self.types.State(), self.precision, self._totals
-        s.position, s.velocity, s.spin = (self._zeros(n["link"], p.vec3) for _ in range(3))
-        s.rotation = self._zeros(n["link"], p.quat)
-        s.anchor, s.gripped = self._zeros(n["grip"], p.vec3), self._zeros(n["grip"], wp.int32)
-        s.turning = self._zeros(n["wheel"], p.real)
-        s.impulse, s.placed = self._zeros(len(self.tracks), p.vec3), self._zeros(len(self.tracks), wp.int32)
-        return s
-
-    def _make_scratch(self):
-        w, p, n = self.types.Scratch(), self.precision, self._totals
-        sizes = {
-            "link": (("R", p.mat33), ("force", p.vec3), ("torque", p.vec3), ("size", p.real),
-                     ("lean", p.vec3), ("turn", p.mat33), ("D", self.types.mat68),
-                     ("U", self.types.mat68), ("Z", self.types.mat68),
-                     ("change", p.vec6), ("tension", p.real), ("tooth_load", p.real), ("shoe_load", p.vec3),
-                     ("grounded", wp.int32)),
-            "carrier": (("carrier_position", p.vec3), ("carrier_rotation", p.quat), ("carrier_velocity", p.vec3),
-                        ("carrier_spin", p.vec3), ("carrier_wrench", p.vec6)),
-            "wheel": (("centre", p.vec3), ("axle", p.vec3), ("gap", p.vec3), ("speed", p.vec3), ("spin", p.vec3),
-                      ("wheel_wrench", p.vec6), ("wheel_mean", p.vec6), ("wheel_grip", p.real), ("near", wp.int32)),
-            "candidate": (("candidate", wp.int32),),
-            "contact": (("contact", self.types.Contact),),
-            "track": (("ground", p.vec3), ("links_side", p.vec6), ("wheels_side", p.vec6),
-                      ("status", wp.int32), ("low", wp.int32)),
-        }  # fmt: skip
-        n = {**n, "track": len(self.tracks)}
-        for what, fields in sizes.items():
-            for name, dtype in fields:
-                setattr(w, name, self._zeros(n[what], dtype))
-        w.found = wp.zeros((self.worlds, len(self.tracks), t.CACHE_LINE), dtype=wp.int32, device=self.device)
-        return w
+    def _make(self, struct: Any, rows: str, others: dict[str, str]) -> Any:
+        """A struct of zeros, (world, row): `rows` says what its rows are, `others` where a field differs."""
+        made, kind = self._kind(struct)(), self._kind(struct)
+        for name, field_type in device.fields(kind).items():
+            shape = (self.worlds, max(self._totals[others.get(name, rows)], 1))
+            setattr(made, name, wp.zeros(shape, dtype=field_type.dtype, device=self.device))
+        return made
 
     # ---- the step -------------------------------------------------------------------------------------
 
@@ -309,27 +300,28 @@ class TrackModule:
         return self._launches.recorded(self._soil.generation)
 
     def _record_evaluate(self, launch) -> None:
-        """The first lane is the caller's; what a worker has not begun by then he does, too."""
+        """The first share of the tracks is the caller's; he also does what a worker has not begun by then."""
         for k, worker in enumerate(self._workers):
-            worker.call(launch, partial(self._record_run, lane=k + 1))
-        self._record_run(launch, self._gate, 0)
+            worker.call(launch, partial(self._record_run, share=k + 1))
+        self._record_run(launch, self._enabled, 0)
         for worker in self._workers:
             worker.wait(launch)
-        inputs = [self._tables, self._scratch, self.out.wrench, self.out.status]
+        inputs = [self._tables, self._carriers, self._results, self.out.wrench, self.out.status]
         launch(self.kernels.push_bodies, self.worlds, inputs)
 
-    def _record_run(self, launch, gate: wp.array, lane: int) -> None:
-        m, (first, end) = self.motion, self._lanes[lane : lane + 2]
+    def _record_run(self, launch, enabled: wp.array, share: int) -> None:
+        m, (first, end) = self.motion, self._first_track[share : share + 2]
         inputs = [
-            self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._scratch, gate, first,
-            self._step, m.position, m.rotation, m.velocity, m.spin,
+            self._tables, self._ground, self._soil.arrays, self._committed,
+            self._trial, self._carriers, self._wheels, self._links, self._contacts, self._results,
+            enabled, first, self._step, m.position, m.rotation, m.velocity, m.spin,
         ]  # fmt: skip
         launch(self.kernels.run_tracks, (self.worlds, end - first), inputs)
 
     def _record_commit(self, launch) -> None:
         m = self.motion
         inputs = [
-            self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._scratch,
+            self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._contacts,
             m.position, m.rotation, m.velocity, m.spin,
         ]  # fmt: skip
         launch(self.kernels.commit_tracks, (self.worlds, len(self.tracks)), inputs)
@@ -340,14 +332,12 @@ class TrackModule:
         return REASONS[code]
 
     def state(self) -> dict[str, wp.array]:
-        s = self._committed
-        names = ("position", "rotation", "velocity", "spin", "anchor", "gripped", "turning", "impulse", "placed")
-        return {name: getattr(s, name) for name in names}
+        return {name: getattr(self._committed, name) for name in device.fields(t.State)}
 
     def reset(self, worlds: Sequence[int]) -> None:
         """The links go back to their wheels at the next commit."""
         for state in (self._committed, self._trial):
-            for name in ("placed", "gripped", "turning", "impulse"):
+            for name in ("placed", "gripped", "wheel_rate", "impulse"):
                 array = getattr(state, name)
                 host = array.numpy()
                 host[list(worlds)] = 0
@@ -364,7 +354,9 @@ class TrackModule:
     def momentum(self) -> np.ndarray:
         """(world, track, 6) linear momentum [N s] of the links and angular one [N m s] about the world's origin."""
         s, out = self._committed, []
-        x, v, w, q = (getattr(s, n).numpy().astype(float) for n in ("position", "velocity", "spin", "rotation"))
+        x, v, w, q = (
+            getattr(s, n).numpy().astype(float) for n in ("position", "velocity", "angular_velocity", "rotation")
+        )
         for k, track in enumerate(self.tracks):
             at, m = self.links_of(k), track.link.mass
             R = _matrices(q[:, at])
@@ -380,7 +372,7 @@ class TrackModule:
 
     def ground_force(self) -> np.ndarray:
         """(world, track, 3) [N] of the ground on each chain, mean over the last step."""
-        return self._scratch.ground.numpy()
+        return self._results.ground_force.numpy()
 
     def chain_speed(self) -> np.ndarray:
         """(world, track) [m/s] mean speed along the chain, against the frame, of links on straight runs."""
@@ -392,16 +384,15 @@ class TrackModule:
 
     def wear(self, k: int, world: int = 0) -> np.ndarray:
         """(contact, 6) link, wheel (-1: ground), normal force [N], sliding speed [m/s], x and z [m] on the link."""
-        w = self._scratch
-        table = self._tables.track.numpy()[k]
-        at = slice(int(table["first_contact"]), int(table["first_contact"]) + int(w.found.numpy()[world, k, 0]))
-        c = w.contact.numpy()[world, at]
+        first = int(self._tables.track.numpy()["first_contact"][k])
+        count = int(self._contacts.found.numpy()["count"][world, k])
+        c = self._contacts.contact.numpy()[world, first : first + count]
         link, wheel = c["link"], c["wheel"]
-        push, normal, arm = (c[n].astype(float) for n in ("push", "normal", "arm"))
-        local = np.einsum("kji,kj->ki", w.R.numpy()[world, link].astype(float), arm)
+        force, normal, arm = (c[n].astype(float) for n in ("force", "normal", "arm"))
+        local = np.einsum("kji,kj->ki", self._links.axes.numpy()[world, link].astype(float), arm)
         return np.column_stack([
             link - self._first_link[k], np.where(wheel < 0, -1, wheel - self._first_wheel[k]),
-            (push * normal).sum(-1), c["sliding"], local[:, 0], local[:, 2],
+            (force * normal).sum(-1), c["sliding_speed"], local[:, 0], local[:, 2],
         ])  # fmt: skip
 
     def _wear(self, k: int) -> Any:
@@ -417,7 +408,7 @@ class TrackModule:
         return [channel for k in range(len(self.tracks)) for channel in self._channels_of(k)]
 
     def _channels_of(self, k: int) -> list[Channel]:
-        track, w, s = self.tracks[k], self._scratch, self._committed
+        track, results = self.tracks[k], self._results
         at, wheels = self.links_of(k), self.wheels_of(k)
         links = at.stop - at.start
         names = tuple(f"link {n}" for n in range(links))
@@ -444,8 +435,8 @@ class TrackModule:
 
         return [
             of_links("pose", "m, 1", 7, kind="pose"),
-            held("tension", "N", w.tension, at, links, frame="", labels=names),
-            held("tooth_load", "N", w.tooth_load, at, links, frame="", labels=names),
+            held("tension", "N", results.tension, at, links, frame="", labels=names),
+            held("tooth_load", "N", results.tooth_load, at, links, frame="", labels=names),
             of_links("shoe_pressure", "Pa"),
             of_links("shoe_shear", "Pa"),
             of_links("lateral", "m"),
@@ -453,9 +444,9 @@ class TrackModule:
             of_wheels("wheel_load", "N"),
             of_wheels("wheel_torque", "N m", frame="axle"),
             of_wheels("wheel_spin", "rad/s", frame="axle"),
-            held("wheel_place", "m", w.centre, wheels, len(wheel_names), 3, labels=wheel_names),
-            held("ground_force", "N", w.ground, k, 3),
-            held("impulse", "N s", s.impulse, k, 3),
+            held("wheel_place", "m", self._wheels.centre, wheels, len(wheel_names), 3, labels=wheel_names),
+            held("ground_force", "N", results.ground_force, k, 3),
+            held("impulse", "N s", self._committed.impulse, k, 3),
             seen("momentum", "N s", k, 3),
             seen("chain_speed", "m/s", k, frame=""),
             seen("pair_wrench_sum", "1", k, frame=""),
@@ -463,16 +454,18 @@ class TrackModule:
         ]
 
 
-def _pieces(profile: Sequence[tuple[float, float]]) -> np.ndarray:
-    """(point, 4) direction, length and slope of the segment that begins at each point of a profile; the last: none."""
-    way = np.diff(np.array(profile, float), axis=0)
-    length = np.linalg.norm(way, axis=1)
-    slope = np.divide(way[:, 1], way[:, 0], out=np.zeros(len(way)), where=way[:, 0] != 0)
-    return np.vstack([np.column_stack([way / length[:, None], length, slope]), np.zeros(4)])
+def _segments(profile: Sequence[tuple[float, float]], dtype: Any) -> Any:
+    """(point,) the segment that begins at each point of a profile; the last: none."""
+    step = np.diff(np.array(profile, float), axis=0)
+    length = np.linalg.norm(step, axis=1)
+    table: Any = np.zeros(len(profile), dtype)
+    table["direction"][:-1], table["length"][:-1] = step / length[:, None], length
+    table["slope"][:-1] = np.divide(step[:, 1], step[:, 0], out=np.zeros(len(step)), where=step[:, 0] != 0)
+    return table
 
 
 def _per_station(stations: Sequence[float]) -> np.ndarray:
-    """(station,) one over the way [m] to the next; 0 at the last."""
+    """(station,) one over the distance [m] to the next; 0 at the last."""
     return np.append(1 / np.diff(np.array(stations, float)), 0.0)
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from grouser.device import at, fields
 from grouser.launches import Launches
 from grouser.module import Motion
-from grouser.track.kernels import observation_kernels
+from grouser.pose import Pose, pose_values
+from grouser.track.observation_kernels import Observed, look
 
 STRAIGHT = math.radians(3)  # fold up to which a joint counts as straight
 
@@ -24,32 +26,34 @@ class TrackObservation:
     (round a wheel the middle of a link is slower), pair_wrench_sum [1] of wrenches of links and wheels on each other.
     """
 
-    def __init__(self, name: str, tables: Any, state: Any, scratch: Any, motion: Motion, offsets: wp.array):
+    def __init__(
+        self, name: str, tables: Any, state: Any, wheels: Any, results: Any, motion: Motion, offsets: wp.array
+    ):
         """`offsets` [m], (track,) to the left of the frames; `name` of the float type."""
-        kernels, device = observation_kernels(name), motion.position.device
-        worlds, links, wheels = motion.position.shape[0], state.position.shape[1], scratch.centre.shape[1]
-        f, vector, tracks = wp.float64, wp.vec3d, offsets.shape[0]
-        kinds = {
-            "pose": (links, kernels.pose_type), "lateral": (links, f), "shoe_pressure": (links, f),
-            "shoe_shear": (links, f), "wheel_force": (wheels, vector), "wheel_load": (wheels, f),
-            "wheel_torque": (wheels, f), "wheel_spin": (wheels, f), "momentum": (tracks, vector),
-            "chain_speed": (tracks, f), "pair_wrench_sum": (tracks, f),
-        }  # fmt: skip
-        self._arrays = {
-            key: wp.zeros((worlds, count), dtype=kind, device=device) for key, (count, kind) in kinds.items()
-        }
-        self.values: dict[str, np.ndarray] = {key: array.numpy() for key, array in self._arrays.items()}
+        device, (worlds, links) = motion.position.device, state.position.shape
+        count, tracks = wheels.centre.shape[1], offsets.shape[0]
+        observed = Observed()
+        for key, kind in fields(Observed).items():
+            rows = {"wheel": count, "momentum": tracks, "chain": tracks, "pair": tracks}.get(key.split("_")[0], links)
+            setattr(observed, key, wp.zeros((worlds, rows), dtype=kind.dtype, device=device))
+        self._arrays = {key: getattr(observed, key) for key in fields(Observed)}
+        self.values: dict[str, np.ndarray] = {key: _host(array) for key, array in self._arrays.items()}
         self._on_host = wp.get_device(device).is_cpu
         moving = motion.position, motion.rotation, motion.velocity, motion.spin
-        inputs = [tables, state, scratch, offsets, math.cos(STRAIGHT), *moving, *self._arrays.values()]
-        self._launches = Launches(lambda launch: launch(kernels.look, (worlds, tracks), inputs), device)
+        inputs = [tables, state, wheels, results, offsets, math.cos(STRAIGHT), *moving, observed]
+        kernel = at(look, name)
+        self._launches = Launches(lambda launch: launch(kernel, (worlds, tracks), inputs), device)
 
     def refresh(self) -> None:
         self._launches.run()
         if not self._on_host:
             for key, array in self._arrays.items():
-                self.values[key][...] = array.numpy()
+                self.values[key][...] = _host(array)
 
     def read(self, key: str) -> np.ndarray:
         self.refresh()
         return self.values[key].copy()
+
+
+def _host(array: wp.array) -> np.ndarray:
+    return pose_values(array) if array.dtype is Pose else array.numpy()

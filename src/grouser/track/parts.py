@@ -1,7 +1,7 @@
 """What a track is made of: links with bushings, rails and shoes; wheels with profiles; the ground's values.
 
-Numbers that stand as defaults are those of a bulldozer of the 20 t class: engineering values, assumed, as
-002_944467554e7a011a.txt gives none.
+Numbers that stand as defaults are those of a bulldozer of the 20 t class: engineering values, assumed, as Omar 2014
+gives none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class PinBushing:
-    """The joint between two links (002 eq. 25) and its back-bend stop."""
+    """The joint between two links (Omar 2014, eq. 25) and its back-bend stop."""
 
     radial_stiffness: float = 1e8  # [N/m]
     axial_stiffness: float = 5e7  # [N/m]
@@ -72,7 +72,7 @@ class Rail:
         return np.array([max(y for y, _ in section) - min(y for y, _ in section) for section in self.sections])
 
     def shares(self) -> np.ndarray:
-        """(station, point) of a roller's stiffness, 002 eq. 44: by width of the section, over the two rails' treads."""
+        """(station, point) of a roller's stiffness, by width of the section over both treads; Omar 2014, eq. 44."""
         treads = [sum(z >= self.height - 1e-9 for _, z in section) or len(section) for section in self.sections]
         relative = self.widths / max(self.widths.max(), 1e-12)
         return np.array([
@@ -153,7 +153,7 @@ class Link:
 
 @dataclass(frozen=True)
 class WheelContact:
-    """How links meet wheels: teeth, rollers, friction (002 eq. 34, 35, 44)."""
+    """How links meet wheels: teeth, rollers, friction (Omar 2014, eq. 34, 35, 44)."""
 
     tooth_stiffness: float = 1e8  # [N/m]
     tooth_damping: float = 4e4  # [N s/m]
@@ -191,7 +191,7 @@ def hunting_sprocket(
     flank_angle: float = math.radians(25),
     tooth_height: float = 0.055,
 ) -> Sprocket:
-    """A sprocket of straight flanks: six points, tip, flank, root, flank, tip (002 Fig. 6)."""
+    """A sprocket of straight flanks: six points, tip, flank, root, flank, tip (Omar 2014, Fig. 6)."""
     radius = pitch / (2 * math.sin(math.pi * teeth_per_pitch / teeth))
     root = radius - bushing_radius
 
@@ -291,7 +291,7 @@ class TrackWheel:
 
 @dataclass(frozen=True)
 class SoilValues:
-    """What the ground does to a shoe (002 eq. 48 to 55)."""
+    """What the ground does to a shoe (Omar 2014, eq. 48 to 55)."""
 
     stiffness: float = 5e6  # [N/m^3] K_y
     damping: float = 1e5  # [N s/m^3]
@@ -302,8 +302,6 @@ class SoilValues:
     slip_speed: float = 0.5  # [m/s], the mu of eq. 55, which is a speed
     weight: float = 1.6e4  # [N/m^3] of the soil, for grousers
 
-    def row(self) -> tuple[float, ...]:
-        return (
-            self.stiffness, self.damping, self.cohesion, math.tan(math.radians(self.friction_angle_deg)),
-            self.shear_rate, self.slip_damping, self.slip_speed, self.weight,
-        )  # fmt: skip
+    @property
+    def tan_friction(self) -> float:
+        return math.tan(math.radians(self.friction_angle_deg))

@@ -1,128 +1,138 @@
-"""Pins in bushings and back-bend stops: what neighbours of a chain do to each other; eq. 21 to 25."""
+"""Pins in bushings and back-bend stops: what neighbours of a chain do to each other; Omar 2014, eq. 21 to 25."""
 
-from functools import cache
-from types import SimpleNamespace
+from __future__ import annotations
 
 import warp as wp
 
+from grouser.precision import real, vec3
 from grouser.track import laws
-from grouser.track import types as t
-from grouser.track.stages.contacts import contact_stage
+from grouser.track.stages.blocks import directed_block, isotropic_block, rotation_block
+from grouser.track.types import Links, Results, State, Track
 
 
-@cache
-def pin_stage(name: str, implicit: bool) -> SimpleNamespace:
-    ty = t.track_types(name)
-    p = ty.precision
-    real, vec3 = p.real, p.vec3
-    Track, State, Scratch = ty.Track, ty.State, ty.Scratch
-    blocks = contact_stage(name, implicit)
-    arms_block, line_block, turned = blocks.arms_block, blocks.line_block, blocks.turned
-    zero, one, half = wp.constant(real(0.0)), wp.constant(real(1.0)), wp.constant(real(0.5))
+@wp.func
+def next_link(first: int, count: int, i: int):
+    """The link after i; the chain is closed."""
+    j = i + 1
+    if j == first + count:
+        j = first
+    return j
 
-    @wp.func
-    def next_link(first: int, count: int, i: int):
-        j = i + 1
-        if j == first + count:
-            j = first
-        return j
 
-    @wp.func
-    def join(world: int, tr: Track, s: State, w: Scratch, i: int, h: real, ahead: real):
-        """Pin of link i in the bushing of the next; eq. 21 to 25 as corrected in laws.py."""
-        j = next_link(tr.first_link, tr.links, i)
-        Ri = w.R[world, i]
-        Rj = w.R[world, j]
-        x = vec3(Ri[0, 0], Ri[1, 0], Ri[2, 0])
-        y = vec3(Ri[0, 1], Ri[1, 1], Ri[2, 1])
-        z = vec3(Ri[0, 2], Ri[1, 2], Ri[2, 2])
-        xj = vec3(Rj[0, 0], Rj[1, 0], Rj[2, 0])
-        yj = vec3(Rj[0, 1], Rj[1, 1], Rj[2, 1])
-        arm_j = -half * tr.pitch * xj
-        arm_i = s.position[world, j] + arm_j - s.position[world, i]
-        d = arm_i - half * tr.pitch * x
-        wi = s.spin[world, i]
-        wj = s.spin[world, j]
-        rate = s.velocity[world, j] + wp.cross(wj, arm_j) - s.velocity[world, i] - wp.cross(wi, arm_i)
-        turning = wj - wi
-        F = laws.bushing_force(d, rate, y, tr.radial, tr.axial, tr.c_radial, tr.c_axial, ahead)
-        roll, about_roll, k_roll = laws.tilt(z, yj, turning, tr.roll, tr.c_tilt, ahead)
-        yaw, about_yaw, k_yaw = laws.tilt(x, yj, turning, tr.yaw, tr.c_tilt, ahead)
-        T = roll + yaw - tr.c_pin * wp.dot(turning, y) * y
-        k_pin = tr.c_pin
-        if tr.by_shoes == 0:
-            leaning = wp.dot(xj, z)
-            if leaning < -half * tr.bend_limit:  # well before the stop
-                fold = wp.atan2(leaning, wp.dot(xj, x))
-                stop, k_stop = laws.back_bend(fold, -wp.dot(turning, y), tr.bend_limit, tr.bend, tr.c_bend, ahead)
-                T = T - stop * y
-                k_pin = k_pin + k_stop
-        w.force[world, i] = w.force[world, i] - F
-        w.force[world, j] = w.force[world, j] + F
-        w.torque[world, i] = w.torque[world, i] - T - wp.cross(arm_i, F)
-        w.torque[world, j] = w.torque[world, j] + T + wp.cross(arm_j, F)
-        if wp.static(implicit):
-            across = h * (tr.radial * ahead + tr.c_radial)
-            along = h * (tr.axial * ahead + tr.c_axial) - across
-            turn = (
-                (h * k_roll) * wp.outer(about_roll, about_roll)
-                + (h * k_yaw) * wp.outer(about_yaw, about_yaw)
-                + (h * k_pin) * wp.outer(y, y)
+@wp.func
+def joint_forces(world: int, tr: Track, s: State, links: Links, i: int, h: real, ahead: real):
+    """Pin of link i in the bushing of the next; Omar 2014, eq. 21 to 25 as corrected in laws.py."""
+    half = real(0.5)
+    j = next_link(tr.first_link, tr.links, i)
+    Ri = links.axes[world, i]
+    Rj = links.axes[world, j]
+    x = vec3(Ri[0, 0], Ri[1, 0], Ri[2, 0])
+    y = vec3(Ri[0, 1], Ri[1, 1], Ri[2, 1])
+    z = vec3(Ri[0, 2], Ri[1, 2], Ri[2, 2])
+    xj = vec3(Rj[0, 0], Rj[1, 0], Rj[2, 0])
+    yj = vec3(Rj[0, 1], Rj[1, 1], Rj[2, 1])
+
+    # Both forces act at the bushing of the next link: then they have no moment together.
+    arm_j = -half * tr.pitch * xj
+    arm_i = s.position[world, j] + arm_j - s.position[world, i]
+    d = arm_i - half * tr.pitch * x
+    wi = s.angular_velocity[world, i]
+    wj = s.angular_velocity[world, j]
+    rate = s.velocity[world, j] + wp.cross(wj, arm_j) - s.velocity[world, i] - wp.cross(wi, arm_i)
+    turning = wj - wi
+    F = laws.bushing_force(
+        d, rate, y, tr.radial_stiffness, tr.axial_stiffness, tr.radial_damping, tr.axial_damping, ahead
+    )
+    roll, about_roll, k_roll = laws.tilt(z, yj, turning, tr.roll_stiffness, tr.tilt_damping, ahead)
+    yaw, about_yaw, k_yaw = laws.tilt(x, yj, turning, tr.yaw_stiffness, tr.tilt_damping, ahead)
+    T = roll + yaw - tr.pin_damping * wp.dot(turning, y) * y
+    k_pin = tr.pin_damping
+    if tr.back_bend_by_shoes == 0:
+        leaning = wp.dot(xj, z)
+        if leaning < -half * tr.back_bend_angle:  # well before the stop: spares the arctangent of the others
+            fold = wp.atan2(leaning, wp.dot(xj, x))
+            stop, k_stop = laws.back_bend(
+                fold, -wp.dot(turning, y), tr.back_bend_angle, tr.back_bend_stiffness, tr.back_bend_damping, ahead
             )
-            w.size[world, i] = w.size[world, i] + across
-            w.lean[world, i] = w.lean[world, i] + across * arm_i
-            w.turn[world, i] = w.turn[world, i] + turn + across * turned(arm_i, arm_i)
-            w.D[world, i] = w.D[world, i] + line_block(y, arm_i, arm_i, along)
-            w.size[world, j] = w.size[world, j] + across
-            w.lean[world, j] = w.lean[world, j] + across * arm_j
-            w.turn[world, j] = w.turn[world, j] + turn + across * turned(arm_j, arm_j)
-            w.D[world, j] = w.D[world, j] + line_block(y, arm_j, arm_j, along)
-            w.U[world, i] = arms_block(
-                -across, -across * arm_i, -across * arm_j, -turn - across * turned(arm_i, arm_j)
-            ) + line_block(y, arm_i, arm_j, -along)
-        if tr.by_shoes == 1:
-            sides = int(2)
-            for side in range(sides):
-                edge_of_shoes(world, tr, s, w, i, j, x, real(2 * side - 1), h, ahead)
+            T = T - stop * y
+            k_pin = k_pin + k_stop
+    links.force[world, i] = links.force[world, i] - F
+    links.force[world, j] = links.force[world, j] + F
+    links.torque[world, i] = links.torque[world, i] - T - wp.cross(arm_i, F)
+    links.torque[world, j] = links.torque[world, j] + T + wp.cross(arm_j, F)
+    if tr.implicit == 1:
+        # Radial impedance in all directions, the difference of the axial one along the pin, and the tilts.
+        across = h * (tr.radial_stiffness * ahead + tr.radial_damping)
+        along = h * (tr.axial_stiffness * ahead + tr.axial_damping) - across
+        turn = (
+            (h * k_roll) * wp.outer(about_roll, about_roll)
+            + (h * k_yaw) * wp.outer(about_yaw, about_yaw)
+            + (h * k_pin) * wp.outer(y, y)
+        )
+        links.effective_mass[world, i] = links.effective_mass[world, i] + across
+        links.effective_moment[world, i] = links.effective_moment[world, i] + across * arm_i
+        links.effective_inertia[world, i] = (
+            links.effective_inertia[world, i] + turn + across * rotation_block(arm_i, arm_i)
+        )
+        links.diagonal[world, i] = links.diagonal[world, i] + directed_block(y, arm_i, arm_i, along)
+        links.effective_mass[world, j] = links.effective_mass[world, j] + across
+        links.effective_moment[world, j] = links.effective_moment[world, j] + across * arm_j
+        links.effective_inertia[world, j] = (
+            links.effective_inertia[world, j] + turn + across * rotation_block(arm_j, arm_j)
+        )
+        links.diagonal[world, j] = links.diagonal[world, j] + directed_block(y, arm_j, arm_j, along)
+        links.coupling[world, i] = isotropic_block(
+            -across, -across * arm_i, -across * arm_j, -turn - across * rotation_block(arm_i, arm_j)
+        ) + directed_block(y, arm_i, arm_j, -along)
+    if tr.back_bend_by_shoes == 1:
+        sides = int(2)  # a variable: the loop is not unrolled, so what it calls is inlined once
+        for side in range(sides):
+            shoe_edges(world, tr, s, links, i, j, x, real(2 * side - 1), h, ahead)
 
-    @wp.func
-    def edge_of_shoes(
-        world: int, tr: Track, s: State, w: Scratch, i: int, j: int, x: vec3, side: real, h: real, ahead: real
-    ):
-        """Rear edge of the next shoe against the front face of this one: the back-bend stop by geometry."""
-        arm_j = w.R[world, j] * vec3(-tr.edge_x, side * tr.edge_y, tr.edge_z)
+
+@wp.func
+def shoe_edges(
+    world: int, tr: Track, s: State, links: Links, i: int, j: int, x: vec3, side: real, h: real, ahead: real
+):
+    """Rear edge of the next shoe against the front face of this one: the back-bend stop by geometry."""
+    arm_j = links.axes[world, j] * vec3(-tr.edge_x, side * tr.edge_y, tr.edge_z)
+    arm_i = s.position[world, j] + arm_j - s.position[world, i]
+    depth = tr.edge_x - wp.dot(arm_i, x)
+    rate = (
+        s.velocity[world, j] + wp.cross(s.angular_velocity[world, j], arm_j)
+        - s.velocity[world, i] - wp.cross(s.angular_velocity[world, i], arm_i)
+    )  # fmt: skip
+    size, elastic, k = laws.press(
+        depth, -wp.dot(rate, x), tr.edge_stiffness, tr.edge_damping, tr.full_damping_depth, ahead
+    )
+    if size > real(0.0):
+        F = size * x
+        links.force[world, i] = links.force[world, i] - F
+        links.force[world, j] = links.force[world, j] + F
+        links.torque[world, i] = links.torque[world, i] - wp.cross(arm_i, F)
+        links.torque[world, j] = links.torque[world, j] + wp.cross(arm_j, F)
+        if tr.implicit == 1:
+            links.diagonal[world, i] = links.diagonal[world, i] + directed_block(x, arm_i, arm_i, h * k)
+            links.diagonal[world, j] = links.diagonal[world, j] + directed_block(x, arm_j, arm_j, h * k)
+            links.coupling[world, i] = links.coupling[world, i] + directed_block(x, arm_i, arm_j, -h * k)
+
+
+@wp.func
+def measure_tensions(world: int, tr: Track, s: State, results: Results):
+    """Tension [N] of every joint along its link, from the links as they stand after the step."""
+    zero, one, half = real(0.0), real(1.0), real(0.5)
+    for i in range(tr.first_link, tr.first_link + tr.links):
+        j = next_link(tr.first_link, tr.links, i)
+        x = wp.quat_rotate(s.rotation[world, i], vec3(one, zero, zero))
+        y = wp.quat_rotate(s.rotation[world, i], vec3(zero, one, zero))
+        arm_j = wp.quat_rotate(s.rotation[world, j], vec3(-half * tr.pitch, zero, zero))
         arm_i = s.position[world, j] + arm_j - s.position[world, i]
-        depth = tr.edge_x - wp.dot(arm_i, x)
         rate = (
-            s.velocity[world, j] + wp.cross(s.spin[world, j], arm_j)
-            - s.velocity[world, i] - wp.cross(s.spin[world, i], arm_i)
+            s.velocity[world, j] + wp.cross(s.angular_velocity[world, j], arm_j)
+            - s.velocity[world, i] - wp.cross(s.angular_velocity[world, i], arm_i)
         )  # fmt: skip
-        size, elastic, k = laws.press(depth, -wp.dot(rate, x), tr.edge, tr.c_edge, tr.full_depth, ahead)
-        if size > zero:
-            F = size * x
-            w.force[world, i] = w.force[world, i] - F
-            w.force[world, j] = w.force[world, j] + F
-            w.torque[world, i] = w.torque[world, i] - wp.cross(arm_i, F)
-            w.torque[world, j] = w.torque[world, j] + wp.cross(arm_j, F)
-            if wp.static(implicit):
-                w.D[world, i] = w.D[world, i] + line_block(x, arm_i, arm_i, h * k)
-                w.D[world, j] = w.D[world, j] + line_block(x, arm_j, arm_j, h * k)
-                w.U[world, i] = w.U[world, i] + line_block(x, arm_i, arm_j, -h * k)
-
-    @wp.func
-    def read_tensions(world: int, tr: Track, s: State, w: Scratch):
-        for i in range(tr.first_link, tr.first_link + tr.links):
-            j = next_link(tr.first_link, tr.links, i)
-            x = wp.quat_rotate(s.rotation[world, i], vec3(one, zero, zero))
-            y = wp.quat_rotate(s.rotation[world, i], vec3(zero, one, zero))
-            arm_j = wp.quat_rotate(s.rotation[world, j], vec3(-half * tr.pitch, zero, zero))
-            arm_i = s.position[world, j] + arm_j - s.position[world, i]
-            rate = (
-                s.velocity[world, j] + wp.cross(s.spin[world, j], arm_j)
-                - s.velocity[world, i] - wp.cross(s.spin[world, i], arm_i)
-            )  # fmt: skip
-            d = arm_i - half * tr.pitch * x
-            F = laws.bushing_force(d, rate, y, tr.radial, tr.axial, tr.c_radial, tr.c_axial, zero)
-            w.tension[world, i] = -wp.dot(F, x)
-
-    return SimpleNamespace(join=join, read_tensions=read_tensions)
+        d = arm_i - half * tr.pitch * x
+        F = laws.bushing_force(
+            d, rate, y, tr.radial_stiffness, tr.axial_stiffness, tr.radial_damping, tr.axial_damping, zero
+        )
+        results.tension[world, i] = -wp.dot(F, x)

@@ -1,110 +1,106 @@
 """Wheels and the bodies that carry them: where they are through the substeps, which links are near, what they get."""
 
-from functools import cache
-from types import SimpleNamespace
+from __future__ import annotations
 
 import warp as wp
 
+from grouser.device import array2d
+from grouser.precision import quat, real, vec3, vec6
 from grouser.track import types as t
-from grouser.track.stages.contacts import contact_stage
+from grouser.track.stages.blocks import wrench
+from grouser.track.stages.links import rotate
+from grouser.track.types import Carriers, Results, State, Tables, Track, Wheels
 
-LIST_MARGIN = 0.05  # [m] links may come nearer within a step than when the lists were made
+LIST_MARGIN = wp.constant(real(0.05))  # [m] links may come nearer within a step than when the lists were made
 
 
-@cache
-def wheel_stage(name: str, implicit: bool) -> SimpleNamespace:
-    ty = t.track_types(name)
-    p = ty.precision
-    real, vec3, quat, vec6 = p.real, p.vec3, p.quat, p.vec6
-    Track, Tables, State, Scratch = ty.Track, ty.Tables, ty.State, ty.Scratch
-    wrench_of = contact_stage(name, implicit).wrench_of
-    zero, half = wp.constant(real(0.0)), wp.constant(real(0.5))
-    margin = wp.constant(real(LIST_MARGIN))
+@wp.func
+def read_carriers(
+    world: int, tr: Track, c: Tables, carriers: Carriers, wheels: Wheels,
+    position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
+):  # fmt: skip
+    """Take the motion of the engine's bodies at the start of a step; nothing acts on them yet."""
+    for k in range(tr.first_carrier, tr.first_carrier + tr.carriers):
+        row = c.row[k]
+        carriers.position[world, k] = position[world, row]
+        carriers.rotation[world, k] = rotation[world, row]
+        carriers.velocity[world, k] = velocity[world, row]
+        carriers.angular_velocity[world, k] = angular_velocity[world, row]
+        carriers.wrench[world, k] = vec6()
+    for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
+        wheels.mean_wrench[world, k] = vec6()
 
-    @wp.func
-    def moved(q: quat, spin: vec3, h: real):
-        """Orientation after h [s] with a constant spin; renormalised whole (eq. 18 to 20 correct a part of it only)."""
-        return wp.normalize(q + half * h * (quat(spin[0], spin[1], spin[2], zero) * q))
 
-    @wp.func
-    def take_carriers(
-        world: int, tr: Track, c: Tables, w: Scratch,
-        position: wp.array2d(dtype=vec3), rotation: wp.array2d(dtype=quat),
-        velocity: wp.array2d(dtype=vec3), spin: wp.array2d(dtype=vec3),
-    ):  # fmt: skip
-        for k in range(tr.first_carrier, tr.first_carrier + tr.carriers):
-            row = c.row[k]
-            w.carrier_position[world, k] = position[world, row]
-            w.carrier_rotation[world, k] = rotation[world, row]
-            w.carrier_velocity[world, k] = velocity[world, row]
-            w.carrier_spin[world, k] = spin[world, row]
-            w.carrier_wrench[world, k] = vec6()
-        for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
-            w.wheel_mean[world, k] = vec6()
+@wp.func
+def place_wheels(world: int, tr: Track, c: Tables, s: State, carriers: Carriers, wheels: Wheels):
+    """Wheels where their carriers are in this substep; nothing acts on them yet."""
+    for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
+        b = tr.first_carrier + c.carrier[k]
+        q = carriers.rotation[world, b]
+        omega = carriers.angular_velocity[world, b]
+        arm = wp.quat_rotate(q, c.place[k])
+        axle = wp.quat_rotate(q, c.axis[k])
+        wheels.centre[world, k] = carriers.position[world, b] + arm
+        wheels.axle[world, k] = axle
+        wheels.velocity[world, k] = carriers.velocity[world, b] + wp.cross(omega, arm)
+        if c.turns[k] == t.FREE:
+            omega = omega + s.wheel_rate[world, k] * axle
+        else:
+            wheels.first_gap[world, k] = wp.quat_rotate(q, c.start[k])
+        wheels.angular_velocity[world, k] = omega
+        wheels.wrench[world, k] = vec6()
+        wheels.axle_damping[world, k] = real(0.0)
 
-    @wp.func
-    def place_wheels(world: int, tr: Track, c: Tables, s: State, w: Scratch):
-        for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
-            b = tr.first_carrier + c.carrier[k]
-            q = w.carrier_rotation[world, b]
-            spin = w.carrier_spin[world, b]
-            arm = wp.quat_rotate(q, c.place[k])
-            axle = wp.quat_rotate(q, c.axis[k])
-            w.centre[world, k] = w.carrier_position[world, b] + arm
-            w.axle[world, k] = axle
-            w.speed[world, k] = w.carrier_velocity[world, b] + wp.cross(spin, arm)
-            if c.turns[k] == wp.static(t.FREE):
-                spin = spin + s.turning[world, k] * axle
-            else:
-                w.gap[world, k] = wp.quat_rotate(q, c.start[k])
-            w.spin[world, k] = spin
-            w.wheel_wrench[world, k] = vec6()
-            w.wheel_grip[world, k] = zero
 
-    @wp.func
-    def move_carriers(world: int, tr: Track, w: Scratch, h: real):
-        for k in range(tr.first_carrier, tr.first_carrier + tr.carriers):
-            w.carrier_position[world, k] = w.carrier_position[world, k] + h * w.carrier_velocity[world, k]
-            w.carrier_rotation[world, k] = moved(w.carrier_rotation[world, k], w.carrier_spin[world, k], h)
+@wp.func
+def move_carriers(world: int, tr: Track, carriers: Carriers, h: real):
+    """Extrapolate the engine's bodies by a substep: it moves them only after the step."""
+    for k in range(tr.first_carrier, tr.first_carrier + tr.carriers):
+        carriers.position[world, k] = carriers.position[world, k] + h * carriers.velocity[world, k]
+        carriers.rotation[world, k] = rotate(carriers.rotation[world, k], carriers.angular_velocity[world, k], h)
 
-    @wp.func
-    def list_candidates(world: int, tr: Track, c: Tables, s: State, w: Scratch):
-        """Links within reach of each wheel, for all substeps of a step."""
-        for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
-            count = int(0)
-            at = tr.first_candidate + (k - tr.first_wheel) * tr.links
-            far = c.reach[k] + tr.rail_height + tr.pitch + margin
-            for i in range(tr.first_link, tr.first_link + tr.links):
-                near = wp.length_sq(s.position[world, i] - w.centre[world, k]) < far * far
-                if tr.lists == 0 or near:
-                    w.candidate[world, at + count] = i
-                    count += 1
-            w.near[world, k] = count
 
-    @wp.func
-    def push_carriers(world: int, which: int, tr: Track, c: Tables, s: State, w: Scratch, h: real):
-        """Wheels turn with what acts about their axles; all else goes through the bearings to the carriers."""
-        total = vec6()
-        for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
-            f = w.wheel_wrench[world, k]
-            F = vec3(f[0], f[1], f[2])
-            T = vec3(f[3], f[4], f[5])
-            total = total + wrench_of(F, T + wp.cross(w.centre[world, k], F))
-            w.wheel_mean[world, k] = w.wheel_mean[world, k] + f / real(tr.substeps)
-            if c.turns[k] == wp.static(t.FREE):
-                axle = w.axle[world, k]
-                about = wp.dot(T, axle)
-                drag = c.drag[k]
-                turning = s.turning[world, k]
-                change = h * (about - drag * turning) / (c.inertia[k] + h * (w.wheel_grip[world, k] + drag))
-                s.turning[world, k] = turning + change
-                T = T + (drag * turning - about) * axle
-            b = tr.first_carrier + c.carrier[k]
-            T = T + wp.cross(w.centre[world, k] - w.carrier_position[world, b], F)
-            w.carrier_wrench[world, b] = w.carrier_wrench[world, b] + wrench_of(F, T) / real(tr.substeps)
-        w.wheels_side[world, which] = total
+@wp.func
+def list_near_links(world: int, tr: Track, c: Tables, s: State, wheels: Wheels):
+    """List the links within reach of each wheel, for all substeps of a step."""
+    for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
+        count = int(0)
+        first = tr.first_candidate + (k - tr.first_wheel) * tr.links
+        far = c.reach[k] + tr.rail_height + tr.pitch + LIST_MARGIN
+        for i in range(tr.first_link, tr.first_link + tr.links):
+            near = wp.length_sq(s.position[world, i] - wheels.centre[world, k]) < far * far
+            if tr.neighbour_lists == 0 or near:
+                wheels.near_links[world, first + count] = i
+                count += 1
+        wheels.near_count[world, k] = count
 
-    return SimpleNamespace(
-        moved=moved, take_carriers=take_carriers, place_wheels=place_wheels, move_carriers=move_carriers,
-        list_candidates=list_candidates, push_carriers=push_carriers,
-    )  # fmt: skip
+
+@wp.func
+def push_carriers(
+    world: int, which: int, tr: Track, c: Tables, s: State, carriers: Carriers, wheels: Wheels, results: Results,
+    h: real,
+):  # fmt: skip
+    """Turn the wheels by what acts about their axles; all else goes through the bearings to the carriers.
+
+    A wheel that speeds up slides less: its own impedance about the axle makes the change of its rate implicit. The
+    torque that turns it does not reach the carrier; the bearing's drag does.
+    """
+    total = vec6()
+    for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
+        f = wheels.wrench[world, k]
+        F = vec3(f[0], f[1], f[2])
+        T = vec3(f[3], f[4], f[5])
+        total = total + wrench(F, T + wp.cross(wheels.centre[world, k], F))
+        wheels.mean_wrench[world, k] = wheels.mean_wrench[world, k] + f / real(tr.substeps)
+        if c.turns[k] == t.FREE:
+            axle = wheels.axle[world, k]
+            about = wp.dot(T, axle)
+            drag = c.drag[k]
+            rate = s.wheel_rate[world, k]
+            change = h * (about - drag * rate) / (c.inertia[k] + h * (wheels.axle_damping[world, k] + drag))
+            s.wheel_rate[world, k] = rate + change
+            T = T + (drag * rate - about) * axle
+        b = tr.first_carrier + c.carrier[k]
+        T = T + wp.cross(wheels.centre[world, k] - carriers.position[world, b], F)
+        carriers.wrench[world, b] = carriers.wrench[world, b] + wrench(F, T) / real(tr.substeps)
+    results.wheels_wrench[world, which] = total

@@ -1,0 +1,104 @@
+"""What is recorded of tracks and is not at hand as it is, as a kernel."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser import device
+from grouser.device import array, array2d, struct
+from grouser.pose import Pose
+from grouser.precision import quat, real, vec3
+from grouser.track.types import Results, State, Tables, Track, Wheels
+
+MODULE = device.module("grouser.track.observation")
+
+
+@struct
+class Observed:
+    """Channels of tracks, double in every float type; written by `look`."""
+
+    pose: array2d[Pose]  # (world, link)
+    lateral: array2d[wp.float64]  # [m], (world, link) off the plane of the wheels, to the left
+    shoe_pressure: array2d[wp.float64]  # [Pa], (world, link)
+    shoe_shear: array2d[wp.float64]  # [Pa], (world, link)
+    wheel_force: array2d[wp.vec3d]  # [N], (world, wheel)
+    wheel_load: array2d[wp.float64]  # [N], (world, wheel)
+    wheel_torque: array2d[wp.float64]  # [N m], (world, wheel) about the axle
+    wheel_spin: array2d[wp.float64]  # [rad/s], (world, wheel) about the axle
+    momentum: array2d[wp.vec3d]  # [N s], (world, track) of the links
+    chain_speed: array2d[wp.float64]  # [m/s], (world, track) along the chain against the frame
+    pair_wrench_sum: array2d[
+        wp.float64
+    ]  # [1], (world, track) wrenches of links and wheels on each other, over the larger
+
+
+@wp.func
+def forward(s: State, world: int, i: int):
+    """The x axis of a link."""
+    return wp.quat_rotate(s.rotation[world, i], vec3(real(1.0), real(0.0), real(0.0)))
+
+
+@wp.func
+def look_at_wheels(world: int, tr: Track, wheels: Wheels, out: Observed):
+    for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
+        f = wheels.mean_wrench[world, k]
+        force = vec3(f[0], f[1], f[2])
+        axle = wheels.axle[world, k]
+        out.wheel_force[world, k] = wp.vec3d(force)
+        out.wheel_load[world, k] = wp.float64(wp.length(force))
+        out.wheel_torque[world, k] = wp.float64(wp.dot(vec3(f[3], f[4], f[5]), axle))
+        out.wheel_spin[world, k] = wp.float64(wp.dot(wheels.angular_velocity[world, k], axle))
+
+
+@wp.kernel(module=MODULE)
+def look(
+    c: Tables, s: State, wheels: Wheels, results: Results, offset: array[real], straight: real,
+    position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
+    out: Observed,
+):  # fmt: skip
+    """Fill `out` for one track; `offset` [m] is to the left of its frame, `straight` the cosine of a straight fold."""
+    world, which = wp.tid()
+    zero, one = real(0.0), real(1.0)
+    tr = c.track[which]
+    row = c.row[tr.first_carrier + tr.frame]
+    aside = wp.quat_rotate(rotation[world, row], vec3(zero, one, zero))
+    first = tr.first_link
+    area = tr.pitch * tr.shoe_width
+    velocity_sum = vec3()
+    speed = real(0.0)
+    count = real(0.0)
+    before = forward(s, world, first + tr.links - 1)
+    here = forward(s, world, first)
+    for i in range(first, first + tr.links):
+        j = i + 1
+        if j == first + tr.links:
+            j = first
+        after = forward(s, world, j)
+        x = s.position[world, i]
+        q = s.rotation[world, i]
+        v = s.velocity[world, i]
+        out.pose[world, i] = Pose(
+            wp.vec3d(x), wp.quatd(wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]))
+        )
+        out.lateral[world, i] = wp.float64(wp.dot(x - position[world, row], aside) - offset[which])
+        load = results.shoe_load[world, i]
+        out.shoe_pressure[world, i] = wp.float64(load[2] / area)
+        out.shoe_shear[world, i] = wp.float64(wp.sqrt(load[0] * load[0] + load[1] * load[1]) / area)
+        velocity_sum = velocity_sum + v
+        # Only links on straight runs give the speed of the chain: round a wheel the middle of a link is slower.
+        if wp.dot(before, here) > straight and wp.dot(here, after) > straight:
+            against = v - velocity[world, row] - wp.cross(angular_velocity[world, row], x - position[world, row])
+            speed = speed + wp.dot(against, here)
+            count = count + one
+        before = here
+        here = after
+    out.momentum[world, which] = wp.vec3d(tr.mass * velocity_sum)
+    out.chain_speed[world, which] = wp.float64(speed / wp.max(count, one))
+    look_at_wheels(world, tr, wheels, out)
+    a = results.links_wrench[world, which]
+    b = results.wheels_wrench[world, which]
+    size = wp.max(wp.max(wp.abs(a)), wp.max(wp.abs(b)))
+    left = real(0.0)
+    if size > zero:
+        left = wp.max(wp.abs(a + b)) / size
+    out.pair_wrench_sum[world, which] = wp.float64(left)

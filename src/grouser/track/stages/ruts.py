@@ -1,0 +1,122 @@
+"""Ruts that shoes leave in soil: nodes below a plate go down, and a part of the soil goes to its sides."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.precision import mat33, real, vec3, vec4
+from grouser.terrain.ground import PACKED, PACKED_VIRGIN, SURFACE, TILE, VIRGIN, GroundArrays, touch
+from grouser.track import laws
+from grouser.track.stages.surface import node_levels
+from grouser.track.types import Ground, State, Track
+
+LEAST_SLOPE = wp.constant(real(0.1))  # of heaps of soil without friction; assumed
+LOWEST, WEIGH, LAY_DOWN = range(3)  # rounds over the nodes beside a plate
+
+
+@wp.func
+def nodes_of(tiles: GroundArrays, middle: real, reach: real, begin: real, count: int):
+    """First and last of `count` rows or columns, the first at `begin` [m], within `reach` [m] of `middle` [m]."""
+    first = int(wp.ceil((middle - reach - begin) * tiles.per_spacing))
+    last = int(wp.floor((middle + reach - begin) * tiles.per_spacing))
+    return wp.max(first, 0), wp.min(last, count - 1)
+
+
+@wp.func
+def on_plate(tr: Track, tiles: GroundArrays, R: mat33, x: vec3, row: int, column: int):
+    """Height [m] of the plate's plane at a node, and the node's place [m] along and across the link.
+
+    R and x are the link's axes and its centre of mass.
+    """
+    dx = tiles.x0 + real(column) * tiles.spacing - x[0]
+    dy = tiles.y0 + real(row) * tiles.spacing - x[1]
+    z = (tr.edge_z - R[0, 2] * dx - R[1, 2] * dy) / R[2, 2]
+    at = wp.transpose(R) * vec3(dx, dy, z)
+    return x[2] + z, at[0], at[1]
+
+
+@wp.func
+def touched_levels(tiles: GroundArrays, world: int, row: int, column: int):
+    """The four levels [m] of a node whose tile exists."""
+    tile = tiles.table[world, row / TILE, column / TILE]
+    return tiles.levels[world, tile, row % TILE, column % TILE]
+
+
+@wp.func
+def set_levels(tiles: GroundArrays, world: int, row: int, column: int, now: vec4):
+    """Write the four levels [m] of a node whose tile exists, and say that the tile was written."""
+    tile = tiles.table[world, row / TILE, column / TILE]
+    tiles.levels[world, tile, row % TILE, column % TILE] = now
+    tiles.stamp[world, tile] = tiles.stamp[world, tile] + 1
+
+
+@wp.func
+def leave_rut(world: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, i: int):
+    """Lower the nodes below the plate of link i to where the soil springs back to; part of it goes aside."""
+    zero, half = real(0.0), real(0.5)
+    R = wp.quat_to_matrix(s.rotation[world, i])
+    x = s.position[world, i]
+    if R[2, 2] < half:  # a link that turns round a wheel stands upright: its plate has no plan
+        return
+    wide = half * tr.shoe_width
+    reach_x = wp.abs(R[0, 0]) * half * tr.pitch + wp.abs(R[0, 1]) * wide
+    reach_y = wp.abs(R[1, 0]) * half * tr.pitch + wp.abs(R[1, 1]) * wide
+    i0, i1 = nodes_of(tiles, x[1], reach_y, tiles.y0, tiles.rows)
+    j0, j1 = nodes_of(tiles, x[0], reach_x, tiles.x0, tiles.columns)
+    stiffness = g.soil[0].stiffness
+    dug = real(0.0)  # [m] sum over nodes
+    for row in range(i0, i1 + 1):
+        for column in range(j0, j1 + 1):
+            plate, along, across = on_plate(tr, tiles, R, x, row, column)
+            if wp.abs(along) <= half * tr.pitch and wp.abs(across) <= wide:
+                levels = node_levels(tiles, world, row, column)
+                pressed = levels[SURFACE] - plate
+                if pressed > zero:
+                    bears = g.modulus * wp.pow(wp.max(levels[VIRGIN] - levels[SURFACE], zero), g.exponent)
+                    if stiffness * pressed > bears:  # it yields
+                        spring, slope = laws.rebound(levels[VIRGIN] - plate, stiffness, g.modulus, g.exponent)
+                        if pressed > spring and touch(tiles, world, row / TILE, column / TILE):
+                            old = touched_levels(tiles, world, row, column)
+                            now = plate + spring
+                            packed = wp.min(old[PACKED], now)
+                            set_levels(tiles, world, row, column, vec4(now, old[VIRGIN], packed, old[PACKED_VIRGIN]))
+                            dug = dug + old[SURFACE] - now
+    if dug > zero and g.displaced > zero:
+        push_aside(world, tr, g, tiles, R, x, g.displaced * dug)
+
+
+@wp.func
+def push_aside(world: int, tr: Track, g: Ground, tiles: GroundArrays, R: mat33, x: vec3, dug: real):
+    """Lay soil from below a plate down beside it, where a heap at the angle of friction is lowest.
+
+    `dug` [m] is the sum of heights of nodes; what is laid down adds up to it. It is loose: never pressed yet.
+    The heap is as wide as the plate at most (assumed), on either side.
+    """
+    zero, half = real(0.0), real(0.5)
+    wide = half * tr.shoe_width
+    reach_x = wp.abs(R[0, 0]) * half * tr.pitch + wp.abs(R[0, 1]) * real(3.0) * wide
+    reach_y = wp.abs(R[1, 0]) * half * tr.pitch + wp.abs(R[1, 1]) * real(3.0) * wide
+    i0, i1 = nodes_of(tiles, x[1], reach_y, tiles.y0, tiles.rows)
+    j0, j1 = nodes_of(tiles, x[0], reach_x, tiles.x0, tiles.columns)
+    steep = wp.max(g.soil[0].tan_friction, LEAST_SLOPE)
+    lowest = real(1.0e9)
+    weights = real(0.0)
+    rounds = int(3)  # LOWEST, WEIGH, LAY_DOWN; a variable: the loop is not unrolled
+    for turn in range(rounds):
+        for row in range(i0, i1 + 1):
+            for column in range(j0, j1 + 1):
+                plate, along, across = on_plate(tr, tiles, R, x, row, column)
+                beside = wp.abs(across) - wide
+                if wp.abs(along) <= half * tr.pitch and beside > zero and beside < tr.shoe_width:
+                    if touch(tiles, world, row / TILE, column / TILE):
+                        old = touched_levels(tiles, world, row, column)
+                        level = old[SURFACE] + steep * beside  # the same all over a heap
+                        weight = wp.max(lowest + steep * wide - level, zero)
+                        if turn == LOWEST:
+                            lowest = wp.min(lowest, level)
+                        elif turn == WEIGH:
+                            weights = weights + weight
+                        elif weight > zero:
+                            more = dug * weight / weights
+                            raised = vec4(old[SURFACE] + more, old[VIRGIN] + more, old[PACKED], old[PACKED_VIRGIN])
+                            set_levels(tiles, world, row, column, raised)
