@@ -45,14 +45,23 @@ def add_contact(
     force[world, i] = force[world, i] + one.force
     torque[world, i] = torque[world, i] + wp.cross(one.arm, one.force)
     if implicit == 1:
-        # Normal and tangential impedance: the tangential one in all directions, and the difference along the normal.
-        a = one.arm
-        across = h * one.tangential_impedance
-        mass[world, i] = mass[world, i] + across
-        moment[world, i] = moment[world, i] + across * a
-        inertia[world, i] = inertia[world, i] + across * rotation_block(a, a)
-        along = h * one.normal_impedance - across
-        diagonal[world, i] = diagonal[world, i] + directed_block(one.normal, a, a, along)
+        add_contact_blocks(world, h, one, diagonal, mass, moment, inertia)
+
+
+@wp.func
+def add_contact_blocks(
+    world: int, h: real, one: Contact,
+    diagonal: array2d[mat68], mass: array2d[real], moment: array2d[vec3], inertia: array2d[mat33],
+):  # fmt: skip
+    """Implicit blocks of a contact: its tangential impedance in all directions, the difference along the normal."""
+    i = one.link
+    a = one.arm
+    across = h * one.tangential_impedance
+    mass[world, i] = mass[world, i] + across
+    moment[world, i] = moment[world, i] + across * a
+    inertia[world, i] = inertia[world, i] + across * rotation_block(a, a)
+    along = h * one.normal_impedance - across
+    diagonal[world, i] = diagonal[world, i] + directed_block(one.normal, a, a, along)
 
 
 @wp.func

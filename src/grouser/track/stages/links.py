@@ -42,6 +42,15 @@ def begin_links(world: int, which: int, tr: Track, s: State, links: Links, conta
 
 
 @wp.func
+def finish_diagonal(world: int, links: Links, i: int):
+    """Add the part of a diagonal block that is the same in all directions."""
+    a = links.effective_moment[world, i]
+    links.diagonal[world, i] = links.diagonal[world, i] + blocks.isotropic_block(
+        links.effective_mass[world, i], a, a, links.effective_inertia[world, i]
+    )
+
+
+@wp.func
 def change_velocities(world: int, tr: Track, links: Links, h: real):
     """Change of velocity of every link over the substep h [s]: all of them together where implicit."""
     for i in range(tr.first_link, tr.first_link + tr.links):
@@ -49,10 +58,7 @@ def change_velocities(world: int, tr: Track, links: Links, h: real):
         torque = links.torque[world, i]
         if tr.implicit == 1:
             links.velocity_change[world, i] = h * blocks.wrench(force, torque)
-            a = links.effective_moment[world, i]
-            links.diagonal[world, i] = links.diagonal[world, i] + blocks.isotropic_block(
-                links.effective_mass[world, i], a, a, links.effective_inertia[world, i]
-            )
+            finish_diagonal(world, links, i)
         else:
             R = links.axes[world, i]
             rotation = R * wp.cw_mul(wp.transpose(R) * torque, tr.per_inertia)

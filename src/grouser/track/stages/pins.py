@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.precision import real, vec3
+from grouser.precision import mat33, real, vec3
 from grouser.track import laws
 from grouser.track.stages.blocks import directed_block, isotropic_block, rotation_block
 from grouser.track.types import Links, Results, State, Track
@@ -19,7 +19,7 @@ def next_link(first: int, count: int, i: int):
     return j
 
 
-@wp.func
+@wp.func(inline=True)
 def joint_forces(world: int, tr: Track, s: State, links: Links, i: int, h: real, ahead: real):
     """Pin of link i in the bushing of the next; Omar 2014, eq. 21 to 25 as corrected in laws.py."""
     half = real(0.5)
@@ -61,33 +61,45 @@ def joint_forces(world: int, tr: Track, s: State, links: Links, i: int, h: real,
     links.torque[world, i] = links.torque[world, i] - T - wp.cross(arm_i, F)
     links.torque[world, j] = links.torque[world, j] + T + wp.cross(arm_j, F)
     if tr.implicit == 1:
-        # Radial impedance in all directions, the difference of the axial one along the pin, and the tilts.
-        across = h * (tr.radial_stiffness * ahead + tr.radial_damping)
-        along = h * (tr.axial_stiffness * ahead + tr.axial_damping) - across
-        turn = (
+        tilts = (
             (h * k_roll) * wp.outer(about_roll, about_roll)
             + (h * k_yaw) * wp.outer(about_yaw, about_yaw)
             + (h * k_pin) * wp.outer(y, y)
         )
-        links.effective_mass[world, i] = links.effective_mass[world, i] + across
-        links.effective_moment[world, i] = links.effective_moment[world, i] + across * arm_i
-        links.effective_inertia[world, i] = (
-            links.effective_inertia[world, i] + turn + across * rotation_block(arm_i, arm_i)
-        )
-        links.diagonal[world, i] = links.diagonal[world, i] + directed_block(y, arm_i, arm_i, along)
-        links.effective_mass[world, j] = links.effective_mass[world, j] + across
-        links.effective_moment[world, j] = links.effective_moment[world, j] + across * arm_j
-        links.effective_inertia[world, j] = (
-            links.effective_inertia[world, j] + turn + across * rotation_block(arm_j, arm_j)
-        )
-        links.diagonal[world, j] = links.diagonal[world, j] + directed_block(y, arm_j, arm_j, along)
-        links.coupling[world, i] = isotropic_block(
-            -across, -across * arm_i, -across * arm_j, -turn - across * rotation_block(arm_i, arm_j)
-        ) + directed_block(y, arm_i, arm_j, -along)
+        joint_blocks(world, tr, links, i, j, arm_i, arm_j, y, tilts, h, ahead)
     if tr.back_bend_by_shoes == 1:
         sides = int(2)  # a variable: the loop is not unrolled, so what it calls is inlined once
         for side in range(sides):
             shoe_edges(world, tr, s, links, i, j, x, real(2 * side - 1), h, ahead)
+
+
+@wp.func(inline=True)
+def joint_blocks(
+    world: int, tr: Track, links: Links, i: int, j: int, arm_i: vec3, arm_j: vec3, y: vec3, tilts: mat33,
+    h: real, ahead: real,
+):  # fmt: skip
+    """Implicit blocks of one joint; y is its pin, `tilts` [kg m^2] are the impedances of its torques times h.
+
+    A function of its own: Warp clears the matrices of a function where it begins, and explicit links need none.
+    """
+    # Radial impedance in all directions, the difference of the axial one along the pin, and the tilts.
+    across = h * (tr.radial_stiffness * ahead + tr.radial_damping)
+    along = h * (tr.axial_stiffness * ahead + tr.axial_damping) - across
+    links.effective_mass[world, i] = links.effective_mass[world, i] + across
+    links.effective_moment[world, i] = links.effective_moment[world, i] + across * arm_i
+    links.effective_inertia[world, i] = (
+        links.effective_inertia[world, i] + tilts + across * rotation_block(arm_i, arm_i)
+    )
+    links.diagonal[world, i] = links.diagonal[world, i] + directed_block(y, arm_i, arm_i, along)
+    links.effective_mass[world, j] = links.effective_mass[world, j] + across
+    links.effective_moment[world, j] = links.effective_moment[world, j] + across * arm_j
+    links.effective_inertia[world, j] = (
+        links.effective_inertia[world, j] + tilts + across * rotation_block(arm_j, arm_j)
+    )
+    links.diagonal[world, j] = links.diagonal[world, j] + directed_block(y, arm_j, arm_j, along)
+    links.coupling[world, i] = isotropic_block(
+        -across, -across * arm_i, -across * arm_j, -tilts - across * rotation_block(arm_i, arm_j)
+    ) + directed_block(y, arm_i, arm_j, -along)
 
 
 @wp.func

@@ -50,7 +50,7 @@ def depth_in_profile(c: Tables, first: int, last: int, segment: int, along: real
     return depth, out
 
 
-@wp.func
+@wp.func(inline=True)
 def rail_contacts(
     world: int, which: int, tr: Track, c: Tables, s: State, links: Links, wheels: Wheels, contacts: Contacts,
     results: Results, k: int, i: int, h: real, ahead: real,

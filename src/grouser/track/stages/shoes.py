@@ -44,7 +44,7 @@ def list_low_links(
     contacts.low_count[world, which] = count
 
 
-@wp.func
+@wp.func(inline=True)
 def shoe_contacts(
     world: int, which: int, tr: Track, c: Tables, g: Ground, tiles: GroundArrays, s: State, links: Links,
     contacts: Contacts, results: Results, i: int, h: real, ahead: real,

@@ -41,7 +41,7 @@ def tooth_depth(c: Tables, j: int, last: int, at: vec2, radius: real):
     return real(-1.0), n
 
 
-@wp.func
+@wp.func(inline=True)
 def tooth_contacts(
     world: int, which: int, tr: Track, c: Tables, s: State, links: Links, wheels: Wheels, contacts: Contacts,
     results: Results, k: int, i: int, h: real, ahead: real,
