@@ -56,8 +56,8 @@ class OrbitalMotion:
         m = self.motion
         wp.launch(
             push, dim=(m.position.shape[0], len(self.bodies)), device=self.device,
-            inputs=[wp.float64(self.rate), wp.mat33d(*AXES.ravel()), *self._arrays, m.position, m.rotation, m.velocity, m.spin,
-                    self.out.wrench],
+            inputs=[wp.float64(self.rate), wp.mat33d(*AXES.ravel()), *self._arrays,
+                    m.position, m.rotation, m.velocity, m.spin, self.out.wrench],
         )  # fmt: skip
         place, wrench = m.position.numpy()[:, self._arrays[2].numpy()], self.out.wrench.numpy()
         turn = (wrench[..., 3:] + np.cross(place, wrench[..., :3])).sum(axis=1)
