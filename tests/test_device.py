@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-<<<<<<< HEAD
-from grouser.device import arrays, at, zeros
-=======
-from grouser.device import at, fields, kernels
->>>>>>> 688a09c (Track: stages of every link inlined, implicit blocks in functions of their own; device helpers tested)
+from grouser.device import arrays, at, fields, kernels, zeros
 from grouser.errors import InputError
 from grouser.precision import precision
 from tests import device_samples as samples
@@ -186,7 +182,6 @@ def test_kernels_of_a_float_type_share_a_module_and_its_options():
     single = at(samples.weigh, "float32").module
     assert single.name == "tests.device_samples.kernels.float32"
     assert single.options["enable_backward"] is False
-<<<<<<< HEAD
     lawful = at(samples.weigh, "float64", {samples.third: samples.renamed}).module
     assert lawful.name == "tests.device_samples.kernels.renamed.float64"
 
@@ -208,7 +203,6 @@ def test_arrays_are_allocated_as_declared(dtype):
 def test_a_shape_of_no_field_is_refused():
     with pytest.raises(TypeError, match="no field 'colour'"):
         zeros(samples.Cloud, "cpu", (3,), colour=(2,))
-=======
 
 
 def test_kernels_of_a_python_module_are_built_together():
@@ -220,4 +214,3 @@ def test_kernels_of_a_python_module_are_built_together():
 def test_fields_of_a_struct_are_named_in_order():
     assert list(fields(samples.Point)) == list(samples.Point.vars)
     assert fields(samples.Cloud)["exact"].dtype is wp.float64
->>>>>>> 688a09c (Track: stages of every link inlined, implicit blocks in functions of their own; device helpers tested)
