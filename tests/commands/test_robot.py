@@ -59,9 +59,10 @@ def test_the_command_of_the_documentation(tmp_path, capsys):
         np.testing.assert_allclose(power[50:], expected[50:], rtol=1e-4, atol=1e-4)
 
 
-STOOL = """<mujoco model="stool"><worldbody><geom name="floor" type="plane" size="5 5 1"/><body name="seat" pos="0 0 0.3">
-    <joint type="slide" axis="0 0 1"/><geom type="box" size=".1 .1 .02" mass="2"/><body name="sole" pos="0 0 -0.2">{balls}
-    </body><body name="peg" pos="0 0 -0.1"><joint type="slide" axis="0 0 1"/><geom size=".03" mass="1"/></body>
+STOOL = """<mujoco model="stool"><worldbody><geom name="floor" type="plane" size="5 5 1"/>
+    <body name="seat" pos="0 0 0.3"><joint type="slide" axis="0 0 1"/><geom type="box" size=".1 .1 .02" mass="2"/>
+    <body name="sole" pos="0 0 -0.2">{balls}</body>
+    <body name="peg" pos="0 0 -0.1"><joint type="slide" axis="0 0 1"/><geom size=".03" mass="1"/></body>
     </body></worldbody></mujoco>"""
 
 

@@ -72,8 +72,8 @@ def test_shapes_of_ordinary_size_stay_as_they_are():
 
 
 def test_small_shapes_beside_a_large_one_do_not_swallow_it():
-    sole = '<body name="plate" pos="0 0 -0.4"><geom type="box" size=".1 .05 .01"/><geom size=".004" pos=".05 0 -.015"/>' \
-        '<geom size=".004" pos="-.05 0 -.015"/></body>'  # fmt: skip
+    sole = """<body name="plate" pos="0 0 -0.4"><geom type="box" size=".1 .05 .01"/>
+        <geom size=".004" pos=".05 0 -.015"/><geom size=".004" pos="-.05 0 -.015"/></body>"""
     sim = on_soil(biped(more=sole), bodies="plate")
     assert len(notes(sim, "2 small shapes (8 mm) count as their hull")) == 1
     np.testing.assert_allclose(np.ptp(sim.soil.surfaces["plate"].vertices, axis=0)[:2], [0.2, 0.1])
@@ -92,8 +92,8 @@ def test_a_ball_below_half_a_cell_is_refused_with_the_spacing_that_carries_it():
 # ---- who carries the robot ---------------------------------------------------------------------------------
 
 FLOOR = '<geom name="floor" type="plane" size="5 5 1"/>'
-PEG = '<body name="peg" pos="0 0 -0.2"><joint type="slide" axis="0 0 1"/>' \
-    '<geom type="box" size=".03 .03 .03" mass="1"/></body>'  # fmt: skip
+PEG = """<body name="peg" pos="0 0 -0.2"><joint type="slide" axis="0 0 1"/>
+    <geom type="box" size=".03 .03 .03" mass="1"/></body>"""
 
 
 def test_a_chosen_body_that_carries_nothing_is_said_at_the_start_and_later():

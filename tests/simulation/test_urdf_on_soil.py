@@ -79,19 +79,21 @@ def test_a_moving_link_may_have_its_mass_from_a_link_that_is_fixed_to_it(tmp_pat
     sim.step(10)
 
 
+NO_MASS = (
+    "link {!r} moves (joint {!r}) and has no mass: give it, or a link fixed to it, an <inertial> with a mass above 0"
+)
+
+
 @pytest.mark.parametrize(
     ("masses", "line"),
     [
-        ({"base": "12"}, "link 'wheel' moves (joint 'to_wheel') and has no mass: give it, or a link fixed to it, an "
-         "<inertial> with a mass above 0"),
-        ({"base": "12", "wheel": "0"}, "link 'wheel' moves (joint 'to_wheel') and has no mass: give it, or a link fixed "
-         "to it, an <inertial> with a mass above 0"),
-        ({"wheel": "3"}, "link 'base' moves (joint 'base') and has no mass: give it, or a link fixed to it, an "
-         "<inertial> with a mass above 0"),
+        ({"base": "12"}, NO_MASS.format("wheel", "to_wheel")),
+        ({"base": "12", "wheel": "0"}, NO_MASS.format("wheel", "to_wheel")),
+        ({"wheel": "3"}, NO_MASS.format("base", "base")),
         ({"base": "12", "wheel": "3", "hub": "-1"}, "link 'hub' has a mass of -1 kg: allowed is a number, 0 or more"),
         ({"base": "12", "wheel": "nan"}, "link 'wheel' has a mass of nan kg: allowed is a number, 0 or more"),
     ],
-)  # fmt: skip
+)
 def test_a_moving_link_without_any_mass_is_refused_by_name(tmp_path, masses, line):
     assert refusal(urdf(tmp_path, cart_with(**masses)), bodies="wheel") == line
 

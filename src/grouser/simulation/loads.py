@@ -1,4 +1,4 @@
-"""Who carries a robot: chosen bodies that carry nothing, and bodies that were not chosen and stand on the hard floor."""
+"""Who carries a robot: chosen bodies that carry nothing, and others that stand on the hard floor."""
 
 from __future__ import annotations
 

@@ -113,8 +113,8 @@ def refuse_moving_without_mass(robot: BroughtRobot) -> None:
     for body in robot.spec.bodies:
         if body.joints and not _rigid_mass(body) > 0:
             raise InputError(
-                f"link {body.name!r} moves (joint {body.joints[0].name!r}) and has no mass: give it, or a link fixed to "
-                "it, an <inertial> with a mass above 0"
+                f"link {body.name!r} moves (joint {body.joints[0].name!r}) and has no mass: give it, or a link fixed "
+                "to it, an <inertial> with a mass above 0"
             )
 
 

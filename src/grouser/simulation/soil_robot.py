@@ -211,8 +211,9 @@ def chosen_spacing(surfaces: Mapping[str, Surface], notes: list[str]) -> float:
         least = least_size(surface, wanted)
         if least < (1 - 1e-9) * LEAST * FINEST_SPACING:
             raise InputError(
-                f"body {body!r} is too small for a soil grid of {1e3 * FINEST_SPACING:g} mm, the finest chosen unasked: "
-                f"allowed is a spacing of at most {1e3 * least / LEAST:.3g} mm if you give one, or a thicker shape"
+                f"body {body!r} is too small for a soil grid of {1e3 * FINEST_SPACING:g} mm, the finest chosen "
+                f"unasked: allowed is a spacing of at most {1e3 * least / LEAST:.3g} mm if you give one, or a thicker "
+                "shape"
             )
     chosen = float(SPACING_STEP * np.floor(wanted / SPACING_STEP + 1e-9))
     notes.append(f"spacing {1e3 * chosen:g} mm, for body {name!r} is small")

@@ -106,7 +106,7 @@ def test_soil_does_not_rise_again_under_a_small_foot_that_lets_go():
     pressed = push(rig, 0.006, at=(0.003, 0.004))
     volume, start = lost_volume(rig), rig.position[0, 0].copy()
     for lift in (5e-4, 2e-3, 4e-3):
-        rig.place(position=start + [0, 0, lift], velocity=np.zeros(3)).advance()
+        rig.place(position=start + np.array([0, 0, lift]), velocity=np.zeros(3)).advance()
         assert rig.wrench[0, 0, 2] == 0
     rig.place(position=start, velocity=np.zeros(3)).advance()
     assert rig.wrench[0, 0, 2] == pytest.approx(pressed, rel=BEKKER)
@@ -127,7 +127,7 @@ def test_a_small_foot_that_slides_presses_a_rut_as_wide_as_itself():
     before = lost_volume(rig)
     start = rig.position[0, 0].copy()
     rig.time = 0.0
-    rig.follow(lambda t: (start + [way * t / (steps * rig.step), 0, 0], quaternion(np.zeros(3))), steps)
+    rig.follow(lambda t: (start + np.array([way * t / (steps * rig.step), 0, 0]), quaternion(np.zeros(3))), steps)
     swept = 0.8 * CELL * depth * way
     assert lost_volume(rig) - before == pytest.approx(swept, rel=0.3), (
         "at the pace of its own width, not front by front"
@@ -175,7 +175,7 @@ def test_a_foot_beside_a_plate_carries_its_part_and_the_plate_what_it_did():
     plate_vertices, plate_triangles = box(np.array([0.1, 0.05, 0.05]))
     stud_vertices, stud_triangles = prism("box", 0.8)[0]
     both = (
-        np.vstack([plate_vertices, stud_vertices + [0.2, 0, 0]]),
+        np.vstack([plate_vertices, stud_vertices + np.array([0.2, 0, 0])]),
         np.vstack([plate_triangles, stud_triangles + len(plate_vertices)]),
     )
     sand = SAND.replace(k_c=0.0)
@@ -216,7 +216,10 @@ def test_pieces_within_a_cell_of_each_other_are_one_shape():
 def test_what_lies_inside_another_piece_of_a_shape_carries_nothing():
     """Two boxes that overlap by half press with the area of both less what is common."""
     vertices, triangles = prism("box", 1.0)[0]
-    two = np.vstack([vertices, vertices + [CELL / 2, 0, 0]]), np.vstack([triangles, triangles + len(vertices)])
+    two = (
+        np.vstack([vertices, vertices + np.array([CELL / 2, 0, 0])]),
+        np.vstack([triangles, triangles + len(vertices)]),
+    )
     areas = split(prepare(*two), CELL)[1][0].areas
     walls = areas[np.abs(areas[:, 0]) > 0]
     assert np.abs(walls[:, 0]).sum() == pytest.approx(2 * CELL * 0.1)

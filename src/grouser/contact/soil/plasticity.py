@@ -359,7 +359,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
         return moved
 
     return SimpleNamespace(
-        touch_node=touch_node, is_touched=is_touched, shear_vertex=shear_vertex, shear_node=shear_node, mark_border=mark_border,
+        is_touched=is_touched,
+        touch_node=touch_node, shear_vertex=shear_vertex, shear_node=shear_node, mark_border=mark_border,
         gather_spoil=gather_spoil, blocks_along=blocks_along, dig_node=dig_node, border_weights=border_weights,
         share_out=share_out, centre_spoil=centre_spoil, receive=receive, pile_up=pile_up, sink_node=sink_node,
         scatter_node=scatter_node, changed_box=changed_box, stamp_tiles=stamp_tiles,

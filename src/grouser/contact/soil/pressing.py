@@ -75,8 +75,8 @@ def pressing_stages(name: str) -> SimpleNamespace:
     def levels_at(win: Window, k: int, inside: vec2):
         """The four levels of the soil [m] at a place; nodes without soil do not count.
 
-        They are straight between nodes, but for the surface: it is as far below the virgin level as at the node that has
-        been pressed least. A print has upright walls, and the soil beside it is where it was.
+        They are straight between nodes, but for the surface: it is as far below the virgin level as at the node that
+        has been pressed least. A print has upright walls, and the soil beside it is where it was.
         """
         levels = vec4()
         weight = real(0.0)
@@ -202,7 +202,7 @@ def pressing_stages(name: str) -> SimpleNamespace:
         g: Ground, o: Options, b: Bodies, win: Window,
         world: int, slot: int, shape: int, e: int, pos: vec3, R: mat33, vel: vec3, spin: vec3,
     ):  # fmt: skip
-        """Plastic sinkage below a point as sinkage of the nodes round it, and its shear; returns the sum of the former [m]."""
+        """Plastic sinkage below a point as sinkage of the nodes round it, whose sum [m] it returns, and its shear."""
         zero = real(0.0)
         lost = zero
         pressed = b.pressed[world, e]

@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from grouser.contact.soil.surface import (
-    Surface, bounding_spheres, bulges, chunks, divide, face_normals, normal_cones, place_codes,
+    Surface,
+    bounding_spheres,
+    bulges,
+    chunks,
+    divide,
+    face_normals,
+    normal_cones,
+    place_codes,
 )  # fmt: skip
 from grouser.errors import InputError
 
