@@ -11,9 +11,11 @@ import pytest
 
 import grouser
 from grouser.cli import status
+from grouser.contact.soil.surface import prepare, wheel
 from grouser.errors import InputError
 from grouser.simulation import on_soil
 from grouser.terrain import ElevationGrid, flat, soil
+from grouser.terrain.polyhedra import hull
 
 
 def told(arguments: list[str], capsys) -> str:
@@ -78,6 +80,18 @@ def test_soil_constants_that_cannot_be(tmp_path, monkeypatch, capsys, scenario, 
         (["single-wheel", "--set", "soil.file=none.yaml"], ["none.yaml"]),
         (["single-wheel", "--set", "wheel.grouser_count=2.5"], ["wheel.grouser_count=2.5: must be an integer"]),
         (["robot", "--bodies", "wheel.*", "--time", "1e-6"], ["1e-06 s", "at least one step, 0.005 s"]),
+        (["single-wheel", "--set", "soil.name=[]"], ["soil.name=[]", "must be a string"]),
+        (["single-wheel", "--set", "step=1e-300"], ["step=1e-300", "from 1e-15 to 1e+15"]),
+        (["single-wheel", "--set", "step=1e-12"], ["step: 1e-12 s", "at least 1e-07 s"]),
+        (["bulldozer-ditch", "--set", "time=1e12"], ["1e+12 s", "1e+15 steps", "allowed are 1e+10 steps"]),
+        (["vivi-jump", "--set", "angles_deg=[]"], ["angles_deg=[]", "at least 1"]),
+        (["vivi-acceleration", "--set", "torques=[]"], ["torques=[]", "at least 1"]),
+        (["exomars-gradeability", "--set", "approach=1e308"], ["approach=1e308", "from 1e-15 to 1e+15"]),
+        (["exomars-drawbar", "--set", "rover.wheel_width=1e6"], ["wheel_width = 1000000.0", "at most 10"]),
+        (["exomars-drawbar", "--set", "rover.grouser_count=1000000"], ["grouser_count = 1000000", "at most 200"]),
+        (["docking-olev", "--set", "machine.client_inertia_y=1e6"], ["'olev'", "A + B >= C", "client"]),
+        (["docking-olev", "--set", "machine.client_half_height=1e6"], ["machine: masses and lengths"]),
+        (["viking-rocks", "--set", "rocks.longest_edge=1e-12"], ["longest_edge", "triangles: allowed are 10000000"]),
         (["missing.yaml"], ["missing.yaml: not readable"]),
         (["cart.xml"], ["cart.xml", "--robot cart.xml"]),
         (["cart.urdf"], ["cart.urdf", "--robot cart.urdf"]),
@@ -221,6 +235,9 @@ def falling_ball(radius: float = 0.1) -> mujoco.MjSpec:
         (lambda: grouser.run("single-wheel", spacing=1.0, out="never"), ["spacing: 1"]),
         (lambda: ElevationGrid(np.full((3, 3), np.nan), 0.1, (0, 0)), ["height nan", "row 0, column 0"]),
         (lambda: flat(size=(1, 1), spacing=-1.0), ["spacing"]),
+        (lambda: hull([(x, y, 1e-13 * z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], "stair"), ["stair: "]),
+        (lambda: wheel(0.2, 1e6), ["wheel.width: 1000000.0 m", "at most 20"]),
+        (lambda: prepare(cube().reshape(-1, 3), np.arange(36), longest_edge=1e-9), ["triangles: allowed are 10000000"]),
         (lambda: soil("dry-sand").replace(k_phi=float("nan")), ["k_phi", "nan"]),
     ],
 )

@@ -24,6 +24,7 @@ INTERRUPTED = 130
 BLOCK = 64  # frames written at a time
 WATCHED_DELAY = 0.64  # [s] of a run that a view may lag behind
 ROUND_OFF = 1e-9  # of a duration
+MOST_STEPS = 1e10  # some weeks at the speed of the fastest scenario
 TIMING = "real_time_factor"  # metrics with this ending are not in the recording until it is closed
 
 
@@ -112,7 +113,7 @@ def execute(
     if out is not None:
         refused_unless_free(Path(out), force)
     sim = scenario.build(settings)
-    _refused_unless_long_enough(scenario.duration(settings), sim.step_size, rate)
+    _refused_unless_of_a_length(scenario.duration(settings), sim.step_size, rate)
     header = _header(experiment, sim)
     folder = Path(out) if out is not None else fresh_folder(scenario.name)
     with held(folder, force):
@@ -121,10 +122,15 @@ def execute(
         return run.concluded(report, draw)
 
 
-def _refused_unless_long_enough(duration: float, step: float, rate: float) -> None:
-    """An InputError for a run [s] without a step, or one of which less than two frames would be recorded."""
+def _refused_unless_of_a_length(duration: float, step: float, rate: float) -> None:
+    """An InputError for a run [s] without a step, with more than take weeks, or of which one frame is recorded."""
     if duration < step * (1 - ROUND_OFF):
         raise InputError(f"the run would last {duration:g} s: allowed is at least one step, {step:g} s")
+    if not duration / step <= MOST_STEPS:
+        raise InputError(
+            f"the run would last {duration:g} s, {duration / step:.3g} steps of {step:g} s: "
+            f"allowed are {MOST_STEPS:g} steps"
+        )
     if duration * rate < 1 - ROUND_OFF:
         raise InputError(f"rate = {rate:g}: allowed are at least {1 / duration:.3g} frames a second in {duration:g} s")
 

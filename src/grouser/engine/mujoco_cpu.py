@@ -33,6 +33,7 @@ from grouser.module import ForceModule, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain import checks
 
+SHORTEST_STEP = 1e-7  # [s] ten million steps a second are no use to a machine that moves
 SPEED_LIMIT = 1e6  # [m/s or rad/s] beyond which a run counts as diverged
 WRONG_SPARSE_FACTOR = ("4.0.0",)  # versions of MuJoCo; tests/engine/test_sparse_factor.py says when to drop this
 DENSE_NOTE = (
@@ -122,8 +123,8 @@ class MujocoCpu:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self):
-        if not (self.step > 0 and math.isfinite(self.step)):
-            raise InputError(f"step: {self.step} s is not allowed; it must be above 0")
+        if not SHORTEST_STEP <= self.step < math.inf:
+            raise InputError(f"step: {self.step} s is not allowed; it must be above 0, at least {SHORTEST_STEP:g} s")
         self.worlds = checks.count(self.worlds, "worlds", at_least=1)
         for module in self.modules:
             if self.step > module.step_limit:

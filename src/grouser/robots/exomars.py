@@ -23,6 +23,11 @@ FACETS = 108  # of a wheel: edges a little shorter than a cell of 10 mm
 MARS = 3.71  # [m/s^2]
 RIM_GYRATION = 0.8  # radius of gyration of a wheel over its radius: much of it is rim (assumed)
 MAY_BE_NEGATIVE = ("front_x", "middle_x", "rear_x", "longitudinal_pivot_x", "centre_x")
+LENGTHS = (
+    "track", "front_x", "middle_x", "rear_x", "longitudinal_pivot_x", "longitudinal_pivot_height",
+    "transverse_pivot_height", "pivot_track", "wheel_radius", "wheel_width", "grouser_height", "grouser_width",
+)  # fmt: skip
+AT_MOST = {**dict.fromkeys(LENGTHS, 10.0), "grouser_count": 200}  # [m]; ten times any rover that was built
 MAY_BE_ZERO = ("grouser_height", "grouser_count", "drive_lag", "bogie_damping")
 
 
@@ -65,7 +70,7 @@ class ExoMars:
     steer_limit: float = 1.9  # [rad] either way; assumed, enough for point turns and crabbing
 
     def __post_init__(self):
-        checks.fields_in_range(self, "rover", may_be_negative=MAY_BE_NEGATIVE, may_be_zero=MAY_BE_ZERO)
+        checks.fields_in_range(self, "rover", may_be_negative=MAY_BE_NEGATIVE, may_be_zero=MAY_BE_ZERO, at_most=AT_MOST)
         if self.chassis_mass <= 0:
             parts = self.mass - self.chassis_mass
             raise InputError(f"rover: mass: {self.mass:g} kg is not allowed; wheels and bogies alone are {parts:g} kg")

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from grouser.compiled import compiled
+from grouser.errors import InputError
 from grouser.robots import olev
 from grouser.robots.olev import BENDS, GAUSS, STAGES, WINGS, InitialState, Olev
 
@@ -77,7 +78,10 @@ def _bending(p: Olev, length: float) -> tuple[np.ndarray, np.ndarray]:
                 elastic[k, k], lossy[k, k] = joint.stiffness[0], joint.damping[0]
         elastic[-1, -1] = p.seat_tilt_stiffness
         inertia = carried.T @ mass @ carried
-        half = np.linalg.inv(np.linalg.cholesky(inertia))
+        try:
+            half = np.linalg.inv(np.linalg.cholesky(inertia))
+        except np.linalg.LinAlgError:
+            raise InputError("machine: masses and lengths so different that the boom's bending has no modes") from None
         values, shapes = np.linalg.eigh(half @ elastic @ half.T)
         modes = half.T @ shapes[:, RIGID:]
         share = np.einsum("im,ij,jm->m", modes, boom, modes) / values[RIGID:]  # of the energy that is in the boom

@@ -22,6 +22,11 @@ from grouser.terrain import checks
 DRIVES = ("fl", "fr", "rl", "rr")  # front, rear; left, right
 WHEELS = tuple(f"wheel_{name}_{k}" for name in DRIVES for k in range(3))
 MAY_BE_NEGATIVE = ("centre_x", "centre_height")
+LENGTHS = (
+    "wheelbase", "track", "centre_x", "centre_height", "hull_size", "hull_clearance", "arm", "wheel_radius",
+    "wheel_width", "carrier_width",
+)  # fmt: skip
+AT_MOST = {**dict.fromkeys(LENGTHS, 10.0), "sides": 100}  # [m]
 MAY_BE_ZERO = ("carrier_damping",)
 GEAR_SOLREF = (0.01, 1.0)  # [s] time constant of a gear mesh: two steps of 5 ms
 GEAR_SOLIMP = (0.999, 0.9999, 1e-3, 0.5, 2.0)
@@ -64,7 +69,7 @@ class WheelWalker:
     rotor_inertia: float = 0.02  # [kg m^2] rotor seen through the gearbox
 
     def __post_init__(self):
-        checks.fields_in_range(self, "robot", may_be_negative=MAY_BE_NEGATIVE, may_be_zero=MAY_BE_ZERO)
+        checks.fields_in_range(self, "robot", may_be_negative=MAY_BE_NEGATIVE, may_be_zero=MAY_BE_ZERO, at_most=AT_MOST)
         if not (isinstance(self.sides, int) and self.sides >= 3):
             raise InputError(f"robot: sides: {self.sides} is not allowed; a wheel has 3 or more")
         if self.hull_mass <= 0:

@@ -43,8 +43,8 @@ def _line(given: Source, where: str, path: Keys, value: Any, text: str, unknown:
     place, name = given.place(path, of_key=unknown) or where, dotted(path)
     if place.startswith(("--set ", "setting ")) and place.split(" ", 1)[1].split("=")[0] == name:
         return f"{place}: {text}"
-    given = "" if unknown or isinstance(value, Mapping) else f" = {shown(value)}"
-    return f"{place}: {name}{given}: {text}" if name else f"{place}: {text}"
+    entered = "" if unknown or isinstance(value, Mapping) else f" = {shown(value)}"
+    return f"{place}: {name}{entered}: {text}" if name else f"{place}: {text}"
 
 
 def _written(location: Keys, model: Model, given: Source, above: Keys) -> Keys:

@@ -16,10 +16,29 @@ if TYPE_CHECKING:
     from grouser.simulation import Simulation
 
 
+SMALLEST, LARGEST = 1e-15, 1e15  # magnitudes of numbers in settings; Earth's gravitational parameter is 4e14
+LARGEST_INTEGER = 2**63 - 1
+
+
 class Settings(pydantic.BaseModel):
     """Root of all settings: frozen, finite numbers, no field it does not know."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @pydantic.field_validator("*", mode="after")
+    @classmethod
+    def _of_a_size(cls, value: Any) -> Any:
+        """Numbers so large or small that squares of them are none; what is sensible for a field, its own bounds say."""
+        for number in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(number, int):
+                allowed = "" if abs(number) <= LARGEST_INTEGER else f"must be at most {LARGEST_INTEGER}"
+            elif isinstance(number, float) and number and not SMALLEST <= abs(number) <= LARGEST:
+                allowed = f"its magnitude must be 0 or from {SMALLEST:g} to {LARGEST:g} (SI units)"
+            else:
+                continue
+            if allowed:
+                raise PydanticCustomError("magnitude", "{text}", {"text": allowed})
+        return value
 
     @pydantic.field_validator("*", mode="before")
     @classmethod

@@ -35,11 +35,13 @@ PITCH_BAR = 0.01  # [deg] paper
 SOLVED = 1e-9  # of the weight, in every equation of the balance
 MARGIN = 5.0  # [m] of ground before and behind
 
+Torques = Annotated[tuple[Annotated[float, Unit("N m")], ...], pydantic.Field(min_length=1)]
+
 
 class ViviAcceleration(OnWheels):
     """Settings of `vivi-acceleration`."""
 
-    torques: tuple[Annotated[float, Unit("N m")], ...] = (2.5, 5.0, 7.5, 10.0)  # at every wheel; assumed
+    torques: Torques = (2.5, 5.0, 7.5, 10.0)  # at every wheel; assumed
     start_speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 2.0
     duration: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 3.0
     slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = FEW

@@ -27,12 +27,13 @@ AFTER = 0.1  # [s] recorded after the last landing
 MARGIN = 5.0  # [m] of ground before and behind
 
 Angle = Annotated[float, pydantic.Field(gt=0, lt=90), Unit("degree")]
+Angles = Annotated[tuple[Angle, ...], pydantic.Field(min_length=1)]
 
 
 class ViviJump(OnWheels):
     """Settings of `vivi-jump`."""
 
-    angles_deg: tuple[Angle, ...] = (22.5, 35.0, 45.0, 60.0)  # the paper's three, and one more
+    angles_deg: Angles = (22.5, 35.0, 45.0, 60.0)  # the paper's three, and one more
     speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 8.0  # assumed
     step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 65e-6
     slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = 20

@@ -75,7 +75,7 @@ def _field_terrain(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> Ele
     half_x, half_y, height, _ = model.hfield_size[field]
     heights = height * model.hfield_data[start : start + rows * columns].reshape(rows, columns).astype(float)
     step_x, step_y = 2 * half_x / (columns - 1), 2 * half_y / (rows - 1)
-    heights, spacing = square_cells(heights, step_x, step_y, min(step_x, step_y))
+    heights, spacing = square_cells(model.geom(geom).name or "hfield", heights, step_x, step_y, min(step_x, step_y))
     x, y, z = data.geom_xpos[geom]
     return ElevationGrid(z + heights, spacing, (x - half_x, y - half_y))
 

@@ -58,8 +58,9 @@ def _no_nan(path: Path) -> Iterator[None]:
         mujoco.set_mju_user_warning(before)
     if any("NaN" in text for text in heard):
         raise InputError(f"robot {str(path)!r}: a number in it is nan: allowed are finite numbers")
-    for text in heard if before is not None else ():
-        before(text)
+    if before is not None:
+        for text in heard:
+            before(text)
 
 
 def _urdf(path: Path) -> ElementTree.Element | None:

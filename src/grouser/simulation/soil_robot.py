@@ -12,6 +12,7 @@ import numpy as np
 
 from grouser.contact.soil import SoilModule, SoilOptions, Surface
 from grouser.contact.soil.small_shapes import LEAST, least_size
+from grouser.contact.soil.surface import LARGEST_BODY
 from grouser.engine.mujoco_cpu import compile_spec
 from grouser.errors import InputError
 from grouser.simulation import adapt, floors, placement
@@ -26,7 +27,6 @@ from grouser.terrain.soils import Soil, soil
 
 SPACING = 0.01  # [m] of the soil grid where none is given; less under small bodies
 FINEST_SPACING = 2e-3  # [m]
-LARGEST_BODY = 20.0  # [m]
 MOST_CELLS = 2000  # along a body: a square of them takes about half a gigabyte
 CELLS = 4  # at least, along a body and across a rod
 SPACING_STEP = 5e-4  # [m] chosen spacings are multiples of it

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from grouser.errors import InputError
@@ -64,18 +65,24 @@ def _is_finite(value: Any) -> bool:
 
 
 def fields_in_range(
-    data: Any, what: str, *, may_be_negative: Collection[str] = (), may_be_zero: Collection[str] = ()
+    data: Any,
+    what: str,
+    *,
+    may_be_negative: Collection[str] = (),
+    may_be_zero: Collection[str] = (),
+    at_most: Mapping[str, float] = MappingProxyType({}),
 ) -> None:
-    """Every number of a dataclass is above 0, but for those named; of a tuple each one."""
+    """Every number of a dataclass is above 0, but for those named; of a tuple each one. `at_most`: of magnitudes."""
     for field in fields(data):
         value, name = getattr(data, field.name), f"{what}: {field.name}"
         for one in value if isinstance(value, tuple) else (value,):
+            most = at_most.get(field.name)
             if field.name in may_be_negative:
-                number(one, name)
+                number(one, name, at_least=None if most is None else -most, at_most=most)
             elif field.name in may_be_zero:
-                number(one, name, at_least=0.0)
+                number(one, name, at_least=0.0, at_most=most)
             else:
-                number(one, name, above=0.0)
+                number(one, name, above=0.0, at_most=most)
 
 
 def spacing(value: Any, what: str) -> float:

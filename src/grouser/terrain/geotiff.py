@@ -24,7 +24,10 @@ GDAL_METADATA, GDAL_NODATA = 42112, 42113
 MODEL_TYPE, RASTER_TYPE, LINEAR_UNIT = 1024, 1025, 3076  # keys in the GeoTIFF key directory
 # Most of GDAL's formats can name other files, or addresses in the network, that GDAL then opens.
 TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # how TIFF and BigTIFF begin; anything else is read as PDS
-ALONE = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_PAM_ENABLED": "NO"}  # no files beside it either
+ALONE: dict[str, Any] = {
+    "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
+    "GDAL_PAM_ENABLED": "NO",
+}  # no files beside it either
 PDS_LABEL = 1 << 16  # bytes at the start of a PDS file in which its label is looked for
 POINTER = re.compile(rb"(\^\w*IMAGE\w*\s*=\s*\(?\s*[\"'])|COMPRESSED_FILE")
 GEOGRAPHIC, PIXEL_IS_POINT, METRE = 2, 2, 9001

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from grouser.contact.refinement import piece_count, refused_unless_few
 from grouser.errors import InputError
 
 CHUNK = 16  # triangles or vertices that share one bounding sphere
@@ -13,6 +14,7 @@ CREASE_COSINE = 0.7  # edges whose faces turn by more than about 45 degrees boun
 SMOOTH_COSINE = 0.85  # faces within about 30 degrees of their vertex normals are part of a rounded surface
 UPRIGHT = 0.1  # cosine of the angle to the vertical below which a face is a wall that presses on nothing (6 degrees)
 STRIP = 0.06  # [m] widest strip of a wheel's tread
+LARGEST_BODY = 20.0  # [m] a body that touches soil
 LONGEST_EDGE = 0.03  # [m] shear lives on vertices, so coarse meshes are divided down to this
 
 
@@ -74,6 +76,7 @@ def prepare(
         wrong = triangles.min() if triangles.min() < 0 else triangles.max()
         raise InputError(f"mesh of {name!r}: triangle index {wrong} with {len(vertices)} vertices")
     if normals is None:
+        refused_unless_few(piece_count(vertices, triangles, longest_edge), f"mesh of {name!r}", longest_edge)
         vertices, triangles = divide(*weld(vertices, triangles), longest_edge)
     triangles = triangles[np.linalg.norm(face_normals(vertices, triangles), axis=1) > 0]
     if not len(triangles):
@@ -279,8 +282,8 @@ def wheel(
 ) -> Surface:
     """A wheel about its y axis [m]: a smooth rim; grousers move the shear plane out and add their own pressure."""
     for what, value in (("radius", radius), ("width", width)):
-        if not (np.isfinite(value) and value > 0):
-            raise InputError(f"wheel.{what}: {value} m is not allowed; it must be above 0")
+        if not 0 < value <= LARGEST_BODY:
+            raise InputError(f"wheel.{what}: {value} m is not allowed; it must be above 0 and at most {LARGEST_BODY:g}")
     for what, value in (("grouser_height", grouser_height), ("grouser_count", grouser_count)):
         if not (np.isfinite(value) and value >= 0):
             raise InputError(f"wheel.{what}: {value} is not allowed; it must be 0 or more")
