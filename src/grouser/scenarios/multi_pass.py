@@ -28,6 +28,7 @@ from grouser.scenarios.scenario import Scenario, Settings, metric
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.gridding import refused_unless_few
 from grouser.terrain.ground import Ground
 from grouser.terrain.soils import Soil
 
@@ -161,6 +162,9 @@ def _lanes(s: MultiPass) -> ElevationGrid:
     length = reach + s.speed * duration(s) + 3 * s.radius
     columns = math.ceil(length / s.lane) + 1
     soil = np.array([0, *(SOILS.index(case.soil) for case in CASES), 0], np.int32)
+    refused_unless_few(
+        f"declination_deg = {s.declination_deg:g}: a course of {length:.3g} m", (len(soil) - 1, columns - 1)
+    )
     heights = np.zeros((len(soil), columns))
     index = np.repeat(soil[:, None], columns, axis=1)
     return ElevationGrid(heights, s.lane, (-reach, -s.lane), soil_index=index, soils=s.soils())
