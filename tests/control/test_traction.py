@@ -150,7 +150,8 @@ def test_cdta_asks_for_what_is_wanted_or_as_much_as_can_be_had(v):
     make = speed_controller(v, Cdta, speed=5.0, friction=0.7, power_limit=v.battery.power_limit)
     sim, cdta, sensors = driven(v, flat(size=(20, 20)), make)
     random, d, count = np.random.default_rng(1), sim.data, len(v.wheels)
-    touch = {name: array.numpy() for name, array in sim.modules[0].state().items()}
+    wheels = sim.modules[0].wheel_states
+    touch = {name: getattr(wheels, name).numpy() for name in ("touching", "angle", "force")}
     whole = less = 0
     for k in range(60):
         touch["touching"][0] = random.random(count) < 0.9

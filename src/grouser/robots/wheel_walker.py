@@ -26,7 +26,7 @@ LENGTHS = (
     "wheelbase", "track", "centre_x", "centre_height", "hull_size", "hull_clearance", "arm", "wheel_radius",
     "wheel_width", "carrier_width",
 )  # fmt: skip
-AT_MOST = {**dict.fromkeys(LENGTHS, 10.0), "sides": 100}  # [m]
+AT_MOST = {**dict.fromkeys(LENGTHS, 10.0), "sides": 1000}  # [m]
 MAY_BE_ZERO = ("carrier_damping",)
 GEAR_SOLREF = (0.01, 1.0)  # [s] time constant of a gear mesh: two steps of 5 ms
 GEAR_SOLIMP = (0.999, 0.9999, 1e-3, 0.5, 2.0)

@@ -101,7 +101,9 @@ def _massless(spec: mujoco.MjSpec) -> list[str]:
     """What to say of links that have a shape but no mass."""
     for body in spec.bodies:
         if not body.mass >= 0 or np.isinf(body.mass):
-            raise InputError(f"link {body.name!r} has a mass of {body.mass:g} kg: allowed is a number, 0 or more")
+            raise InputError(
+                f"link {body.name!r} has a mass of {body.mass:g} kg: allowed is a finite number, 0 or more"
+            )
     names = [b.name for b in spec.bodies if b.mass == 0 and b is not spec.worldbody and b.geoms]
     return [f"no mass: {', '.join(names)} (the file gives none, and none is made up)"] if names else []
 

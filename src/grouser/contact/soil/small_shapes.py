@@ -23,6 +23,7 @@ from grouser.contact.soil.surface import (
 from grouser.errors import InputError
 
 SMALL = 8.0  # cells across from which on nodes carry a push within 5 %; at 4 a ball loses a third of it
+PLATE = 4.0  # the same where b of k_c / b is given, as for plates: a flat sole loses nothing there
 ALONG = 4.0  # cells at least along a wheel
 THIN = 1.0 - 1e-6  # cells through a shape below which it may stand between two rows of nodes
 TURNED = 0.97  # times smaller along its own axes than along the frame's: less is due to the facets of a round shape
@@ -142,7 +143,7 @@ def split(surface: Surface, spacing: float) -> tuple[Surface, list[SmallShape]]:
         corners = surface.vertices[np.unique(surface.triangles[triangles])]
         size = sizes(corners)
         thick = size[0] >= THIN * spacing or size[0] <= FLAT * size[2]  # a sheet has no thickness that could matter
-        if size[1] >= SMALL * spacing and thick:
+        if size[1] >= (SMALL if surface.width is None else PLATE) * spacing and thick:
             kept.append(triangles)
         else:
             small.append(small_shape(surface.vertices, surface.triangles[triangles], spacing, size))
