@@ -1,4 +1,4 @@
-"""A bulldozer of the 20 t class on two tracks, with the tree of 002_944467554e7a011a.txt Fig. 15.
+"""A bulldozer of the 20 t class on two tracks, with the tree of Omar 2014, Fig. 15.
 
 x forward, y left, z up; the frame of the chassis lies between the sprockets, at the height of the lower pins. The paper
 gives the tree and 46 links a side; all numbers are assumed: engineering values of the class, not a datasheet.
@@ -31,7 +31,7 @@ class Bulldozer:
 
     mass: float = 15800.0  # [kg] without links; with 92 links of 45 kg 19.9 t
     gauge: float = 1.98  # [m] between the tracks
-    links: int = 46  # a side; 002 section 7
+    links: int = 46  # a side; Omar 2014, section 7
     tension: float = 15e3  # [N] of the chain at rest
     layout: Layout = field(default_factory=Layout)
     contact: WheelContact = field(default_factory=WheelContact)

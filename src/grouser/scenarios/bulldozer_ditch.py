@@ -1,4 +1,4 @@
-"""A bulldozer drives into a V-shaped ditch and out of it, straight or oblique: 002_944467554e7a011a.txt Fig. 16.
+"""A bulldozer drives into a V-shaped ditch and out of it, straight or oblique: Omar 2014, Fig. 16.
 
 The paper shows the picture and gives no numbers; the ditch (sides of 3 m at 20 degrees) and the machine are assumed.
 """
@@ -127,7 +127,7 @@ def measure(s: BulldozerDitch, recording: Recording) -> dict[str, Any]:
 SCENARIO = Scenario(
     name="bulldozer-ditch",
     summary="a bulldozer with 46 links a side drives through a V-shaped ditch, straight or oblique",
-    source="002_944467554e7a011a.txt section 7, Fig. 15 and 16",
+    source="Omar 2014, section 7, Fig. 15 and 16",
     settings=BulldozerDitch,
     metrics=metrics,
     figures=figures,

@@ -1,6 +1,6 @@
 """A bulldozer pulls at its drawbar, harder and harder until it slips through: slip against pull, pressure below.
 
-Papers: 002_944467554e7a011a.txt section 5, eq. 48 to 53. The paper shows no pull; machine and ground are assumed.
+Papers: Omar 2014, section 5, eq. 48 to 53. The paper shows no pull; machine and ground are assumed.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _strength(recording: Recording, when: np.ndarray, link: Link, soil: SoilValu
 SCENARIO = Scenario(
     name="bulldozer-drawbar",
     summary="a bulldozer pulls until it slips through: slip against pull, mean maximum pressure",
-    source="002_944467554e7a011a.txt section 5",
+    source="Omar 2014, section 5",
     settings=BulldozerDrawbar,
     metrics=metrics,
     figures=figures,

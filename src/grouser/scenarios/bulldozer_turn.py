@@ -1,6 +1,6 @@
 """A bulldozer turns: wide, narrow, about one locked track, on the spot; turning moment against radius.
 
-Papers: 002_944467554e7a011a.txt section 5 (shear in all directions below the shoes gives turning resistance). The paper
+Papers: Omar 2014, section 5 (shear in all directions below the shoes gives turning resistance). The paper
 shows no turn; machine and ground are assumed. Shown beside it is the resistance of a track with even pressure that
 slides sideways everywhere, M = mu W L / 4 (Wong, Theory of Ground Vehicles, section 6.2), with mu = tan(phi).
 """
@@ -168,7 +168,7 @@ def measure(s: BulldozerTurn, recording: Recording) -> dict[str, Any]:
 SCENARIO = Scenario(
     name="bulldozer-turn",
     summary="a bulldozer turns, from wide to on the spot: turning moment against radius",
-    source="002_944467554e7a011a.txt section 5",
+    source="Omar 2014, section 5",
     settings=BulldozerTurn,
     metrics=metrics,
     figures=figures,

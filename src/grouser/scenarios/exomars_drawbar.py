@@ -1,4 +1,4 @@
-"""Drawbar pull of an ExoMars-class rover on soft soil: 000_03880735ba32ca08.txt section III.E, Fig. 17, 18 and 20.
+"""Drawbar pull of an ExoMars-class rover on soft soil: Krenn and Hirzinger 2009, section III.E, Fig. 17, 18 and 20.
 
 The rover drops onto flat soil and drives straight on against a linear spring between ground and chassis, for three
 minutes. The paper gives n, k_c, k_phi and b of the soil, the gravity and the time; everything else is assumed: the
@@ -55,7 +55,7 @@ DRIVES = tuple(f"drive_{name}" for name in exomars.WHEELS)
 STEERS = tuple(f"steer_{name}" for name in exomars.WHEELS)
 BODIES = tuple(f"wheel_{name}" for name in exomars.WHEELS)
 AXLES = ("front", "middle", "rear")  # pairs of BODIES
-PAPER = "000_03880735ba32ca08.txt"
+PAPER = "Krenn and Hirzinger 2009"
 
 
 class ExoMarsDrawbar(Settings):
@@ -177,7 +177,7 @@ def duration(s: ExoMarsDrawbar) -> float:
 def metrics(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
     def seen(tolerance: dict[str, float], figure: str, expected: float | None = None) -> tuple[Any, Any, Any]:
         """Expectation where the run is that of the paper, else none."""
-        return (expected, tolerance, f"{PAPER} {figure}") if s.as_in_paper else (None, None, None)
+        return (expected, tolerance, f"{PAPER}, {figure}") if s.as_in_paper else (None, None, None)
 
     end = f"undisturbed surface to the lowest point of the rim, mean of both wheels over the last {END:g} s"
     return [
@@ -216,11 +216,13 @@ def figures(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
         {
             "name": "sinkage", "title": "Sinkage of the wheels", "kind": "lines", "y": ["soil/sinkage"],
             "ylabel": "sinkage [m]",
-            "caption": "From the undisturbed surface down to the lowest point of the rim (000 Fig. 18).",
+            "caption": "From the undisturbed surface down to the lowest point of the rim "
+            "(Krenn and Hirzinger 2009, Fig. 18).",
         },
         {
             "name": "pull-over-time", "title": "Drawbar pull", "kind": "lines", "y": ["drawbar/pull"],
-            "ylabel": "pull [N]", "caption": "Force of the spring between ground and chassis (000 Fig. 20).",
+            "ylabel": "pull [N]",
+            "caption": "Force of the spring between ground and chassis (Krenn and Hirzinger 2009, Fig. 20).",
         },
         {
             "name": "pull-over-slip", "title": "Drawbar pull over slip", "kind": "xy", "x": "drawbar/smooth_slip",
@@ -292,7 +294,7 @@ def greatest_drop(pull: np.ndarray) -> float:
 SCENARIO = Scenario(
     name="exomars-drawbar",
     summary="a six-wheel rover pulls at a spring on soft soil until it digs itself in",
-    source="000_03880735ba32ca08.txt section III.E, Fig. 17, 18, 20",
+    source="Krenn and Hirzinger 2009, section III.E, Fig. 17, 18, 20",
     settings=ExoMarsDrawbar,
     metrics=metrics,
     figures=figures,

@@ -208,7 +208,7 @@ def test_virgin_soil_yields_along_bekker():
 
 
 def test_pressed_soil_yields_at_the_pressure_that_pressed_it():
-    """003 eq. 29: p = k (z + z_0)^n with z from the lowered surface."""
+    """Krenn et al. 2008, eq. 29: p = k (z + z_0)^n with z from the lowered surface."""
     levels = sink([0.0] * 4, 0.03, 1.0)
     y = yield_pressure([-0.03, -0.04], levels, 1e6, 1.1, 5e7)
     assert y == pytest.approx(1e6 * np.array([0.03, 0.04]) ** 1.1, rel=TABLE)
@@ -268,7 +268,7 @@ def test_cover_raises_the_surface_by_exactly_that(levels, f, loose):
 
 @given(node_levels(), depths, moduli, exponents, st.floats(1e6, 1e9))
 def test_pressure_is_continuous_while_soil_gives_way(levels, below, k, n, k_e):
-    """003 eq. 29: what the body feels, min(K_e (Z - z), y(z)), is the same before and after compaction."""
+    """Krenn et al. 2008, eq. 29: min(K_e (Z - z), y(z)) is the same before and after compaction."""
     z = levels[0] - below
 
     def felt(state) -> tuple[float, float]:
@@ -350,7 +350,7 @@ def test_levels_keep_their_order_whatever_happens(changes, loose):
     ("mu", "expected"), [(-1.0, 1000 + 5000 * 0.5), (0.9, 1000 + 5000 * 0.5), (0.45, 0.45 * 5000), (0.0, 0.0)]
 )
 def test_shear_limit_is_the_lower_of_soil_and_wheel(mu, expected):
-    """000 eq. 5 against 003 eq. 19; below 0 no friction of the wheel is given."""
+    """Krenn and Hirzinger 2009, eq. 5 against Krenn et al. 2008, eq. 19; below 0 no friction of the wheel is given."""
     assert launch(limit_kernel, 1, [5000.0, 1.0, 1000.0, 0.5, mu], (1, real))[0][0] == pytest.approx(expected)
 
 
@@ -415,7 +415,7 @@ def test_rest_damping_brakes_a_swing_back():
 
 @given(st.tuples(units, units, units), st.tuples(units, units, st.floats(0.1, 3)))
 def test_displacement_parts_sum_to_one(velocity, normal):
-    """000 eq. 6-8: sinkage, bulldozing and shear are v_Nz^2, v_Nxy^2, v_T^2 over v^2."""
+    """Krenn and Hirzinger 2009, eq. 6-8: sinkage, bulldozing and shear are v_Nz^2, v_Nxy^2, v_T^2 over v^2."""
     v, n = np.array(velocity), np.array(normal)
     assume(np.linalg.norm(v) > 1e-3)
     normal_part, ((sinkage, bulldozing),) = launch(parts_kernel, 1, [vec3(*v), vec3(*n)], (1, vec3), (1, vec2))
@@ -448,7 +448,7 @@ def weights(at, along=(1.0, 0.0)) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_deposit_weight_falls_with_the_square_of_distance():
-    """003 eq. 24; the quarter cell matters only near the source."""
+    """Krenn et al. 2008, eq. 24; the quarter cell matters only near the source."""
     even, _ = weights([[3.0, 4.0], [5.0, 0.0], [0.0, -5.0], [50.0, 0.0], [0.0, 0.0]])
     assert even[0] == even[1] == even[2]
     assert even[1] / even[3] == pytest.approx(100, rel=0.01)
@@ -457,7 +457,7 @@ def test_deposit_weight_falls_with_the_square_of_distance():
 
 @given(st.floats(0, 2 * math.pi), st.floats(0, 2 * math.pi), st.floats(1, 30))
 def test_directed_weight_follows_the_squared_cosine(angle, direction, distance):
-    """000 eq. 10 with m = 2: nothing behind, cos^2 of what lies straight ahead."""
+    """Krenn and Hirzinger 2009, eq. 10 with m = 2: nothing behind, cos^2 of what lies straight ahead."""
     along = np.array([math.cos(direction), math.sin(direction)])
     at = distance * np.array([math.cos(angle), math.sin(angle)])
     _, (here, straight) = weights([at, distance * along], along)

@@ -125,7 +125,7 @@ def in_line(chi: float, *, loose_cover: bool = True) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("loose_cover", [True, False], ids=["loose cover", "equation 29"])
 def test_a_follower_has_an_easier_way(loose_cover):
-    """003 Fig. 12-14 with chi = 0.5: it sinks less below the rut than the leader did, and resists less."""
+    """Krenn et al. 2008, Fig. 12-14 with chi = 0.5: it sinks less below the rut than the leader, and resists less."""
     means = in_line(0.5, loose_cover=loose_cover)
     leader, follower = means["resistance"]
     assert 0 < follower < 0.9 * leader

@@ -1,4 +1,5 @@
-"""Contact between bodies of revolution: elements of one surface against the section of the other (000 section II.B).
+"""Contact between bodies of revolution: elements of one surface against the section of the other (Krenn and Hirzinger
+2009, section II.B).
 
     wire = Layer(young=2e9, thickness=5e-4)                       # grouser.contact.layers
     nozzle = RevolutionBody("client", Profile.cone((0, 0.2), (0.008, 0.122), inner=True), steel, "nozzle",

@@ -1,6 +1,6 @@
 """Longitudinal sections of bodies of revolution: checked, and sampled finer where they curve more.
 
-000_03880735ba32ca08.txt section II.B.1: surfaces are given by their discrete section, radius over axial coordinate.
+Krenn and Hirzinger 2009, section II.B.1: surfaces are given by their discrete section, radius over axial coordinate.
 """
 
 from __future__ import annotations

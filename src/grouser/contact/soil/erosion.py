@@ -149,7 +149,8 @@ def erosion_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def hand_over(g: Ground, o: Options, win: Window, k: int, n: int):
-        """What slides between two neighbours in a sweep, 000 eq. 11-12, at most the room below a body.
+        """What slides between two neighbours in a sweep, Krenn and Hirzinger 2009, eq. 11-12, at most the room below a
+        body.
 
         Of the excess over the height at which sliding ends each pair takes a share that leaves no node lower, or
         higher, than it should be, in however many pairs it is.

@@ -287,7 +287,8 @@ def footprint_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def raster_triangle(g: Ground, b: Bodies, win: Window, world: int, slot: int, triangle: int, mode: int):
-        """Lowest point of a downward triangle over each node inside it (not 003 eq. 9: vertices are biased).
+        """Lowest point of a downward triangle over each node inside it (not Krenn et al. 2008, eq. 9: vertices are
+        biased).
 
         mode 0: serial, height and triangle together; 1: heights, safe in parallel; 2: then triangles.
         """

@@ -1,7 +1,7 @@
 """Laws of soil contact, pure and scalar; symbols as in the papers.
 
 A node's levels are a 4-vector: surface Z, virgin level of the loose cover V_l, compacted level C, virgin
-level of the compacted soil V_c [m]. Papers: 003_7975400cf393bbef.txt (2008), 000_03880735ba32ca08.txt (2009).
+level of the compacted soil V_c [m]. Papers: Krenn et al. 2008, Krenn and Hirzinger 2009.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ ROLLING = 0.1  # rim over travel speed above which the rim says where "ahead" is
 
 @wp.func
 def bekker(depth: Any, k: Any, n: Any):
-    """Pressure p = k z^n [Pa], k = k_c/b + k_phi; 003 eq. 17, 29, 000 eq. 3."""
+    """Pressure p = k z^n [Pa], k = k_c/b + k_phi; Krenn et al. 2008, eq. 17, 29, Krenn and Hirzinger 2009, eq. 3."""
     zero = type(depth)(0.0)
     if depth <= zero:
         return zero
@@ -64,7 +64,7 @@ def yielding_stiffness(k_e: Any, spare: Any, per_off: Any):
 def sink(levels: Any, d: Any, a: Any):
     """Levels after plastic sinkage d [m] of which the share a compacts (raises z_0) and the rest is carried off.
 
-    003 eq. 29: pressure is continuous because Z falls while the virgin level stays; soil carried away by
+    Krenn et al. 2008, eq. 29: pressure is continuous because Z falls while the virgin level stays; soil carried away by
     bulldozing and shear takes its virgin level with it, so a slipping wheel digs.
     """
     one = type(d)(1.0)
@@ -83,8 +83,8 @@ def sink(levels: Any, d: Any, a: Any):
 def cover(levels: Any, f: Any, loose: int):
     """Levels after f [m] of loose soil is put on (f > 0) or slides off (f < 0).
 
-    loose = 1: a cover over the compacted level. loose = 0: 003 eq. 29 to the letter, z_0 = max(0, z_0 - f).
-    There soil that slides off leaves the virgin level where it is.
+    loose = 1: a cover over the compacted level. loose = 0: Krenn et al. 2008, eq. 29 to the letter, z_0 = max(0, z_0 -
+    f). There soil that slides off leaves the virgin level where it is.
     """
     z = levels[0] + f
     virgin = levels[1]
@@ -109,7 +109,10 @@ def cover(levels: Any, f: Any, loose: int):
 
 @wp.func
 def shear_limit(p: Any, covered: Any, cohesion: Any, tan_phi: Any, mu: Any):
-    """Greatest shear stress [Pa]: c + p tan(phi) (000 eq. 5), not above mu p where mu >= 0 is given (003 eq. 19)."""
+    """Greatest shear stress [Pa]: c + p tan(phi), not above mu p where mu >= 0 is given.
+
+    Krenn and Hirzinger 2009, eq. 5; Krenn et al. 2008, eq. 19.
+    """
     tau = cohesion * covered + p * tan_phi
     if mu >= type(p)(0.0):
         tau = wp.min(tau, mu * p)
@@ -120,7 +123,7 @@ def shear_limit(p: Any, covered: Any, cohesion: Any, tan_phi: Any, mu: Any):
 def advance_shear(s: Any, v_t: Any, step_over_k: Any):
     """Shear state after a step: ds = (v_T - s |v_T|) dt / K, implicit in s; |s| = 1 - exp(-j/K) in steady slip.
 
-    Janosi and Hanamoto 1961, as cited in 000; stress is -tau_max s.
+    Janosi and Hanamoto 1961, as cited in Krenn and Hirzinger 2009; stress is -tau_max s.
     """
     one = type(step_over_k)(1.0)
     return (one / (one + step_over_k * wp.length(v_t))) * (s + step_over_k * v_t)
@@ -149,7 +152,7 @@ def rest_damping(s: Any, v_t: Any):
 
 @wp.func
 def displacement_parts(v: Any, normal: Any):
-    """Velocity split into its normal part and the shares sinkage, bulldozing, shear; 000 eq. 6-8.
+    """Velocity split into its normal part and the shares sinkage, bulldozing, shear; Krenn and Hirzinger 2009, eq. 6-8.
 
     `normal` need not have length one. The three shares sum to 1; the shear share is what the others leave.
     """
@@ -174,13 +177,17 @@ def dug_height(v_t: Any, chi: Any, step_per_cell: Any):
 
 @wp.func
 def deposit_weight(dx: Any, dy: Any):
-    """Weight 1/d^2 of a border node (003 eq. 24, 000 eq. 9), d in cells; a quarter cell keeps it finite."""
+    """Weight 1/d^2 of a border node (Krenn et al. 2008, eq. 24, Krenn and Hirzinger 2009, eq. 9), d in cells; a quarter
+    cell keeps it finite.
+    """
     return type(dx)(1.0) / (dx * dx + dy * dy + type(dx)(0.25))
 
 
 @wp.func
 def directed_weight(dx: Any, dy: Any, along_x: Any, along_y: Any, weight: Any):
-    """max(0, cos alpha)^2 / 1 times |direction|^2: 000 eq. 10 with m = 2, alpha between d and the direction."""
+    """max(0, cos alpha)^2 / 1 times |direction|^2: Krenn and Hirzinger 2009, eq. 10 with m = 2, alpha between d and the
+    direction.
+    """
     c = wp.max(dx * along_x + dy * along_y, type(dx)(0.0))
     return c * c * weight
 
@@ -189,9 +196,9 @@ def directed_weight(dx: Any, dy: Any, along_x: Any, along_y: Any, weight: Any):
 def erosion_flux(difference: Any, limit: Any):
     """Height a neighbour `difference` [m] higher hands over, per unit rate; nil up to the limit dx tan(phi).
 
-    000 eq. 11-12, 003 eq. 25-28 as a flux between pairs, so that what one node gives the other gets. A slope that
-    exceeds the limit by EROSION_BAND slides until it is EROSION_REST of it: sand comes to rest a little below the
-    angle it starts to move at.
+    Krenn and Hirzinger 2009, eq. 11-12, Krenn et al. 2008, eq. 25-28 as a flux between pairs, so that what one node
+    gives the other gets. A slope that exceeds the limit by EROSION_BAND slides until it is EROSION_REST of it: sand
+    comes to rest a little below the angle it starts to move at.
     """
     d = wp.abs(difference)
     if d <= limit * type(limit)(1.0 + EROSION_BAND):

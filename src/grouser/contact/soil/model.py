@@ -59,10 +59,11 @@ REASONS = {
 class SoilOptions:
     """Choices of the model where the papers differ or are silent."""
 
-    friction: str = "shear-displacement"  # or "mohr-coulomb" (000 eq. 5), "coulomb" (003 eq. 19), "none"
+    # or "mohr-coulomb" (Krenn and Hirzinger 2009, eq. 5), "coulomb" (Krenn et al. 2008, eq. 19), "none"
+    friction: str = "shear-displacement"
     erosion: bool = True
     sweeps: int | None = None  # of erosion in a step, at most
-    loose_cover: bool = True  # False: 003 eq. 29 to the letter
+    loose_cover: bool = True  # False: Krenn et al. 2008, eq. 29 to the letter
     samples: int | None = None  # sub-cell points along an axis; None: by spacing
     node_shear: bool = False  # True: the shear state stays with the soil, not with the body (pulls too much)
     creep_speed: float = 1e-3  # [m/s] below which the pure limit laws are regularised
@@ -406,7 +407,7 @@ def soil_constants(soil: Soil, friction: str) -> dict[str, float]:
     tan_phi = math.tan(math.radians(soil.friction_angle_deg))
     mu = -1.0 if soil.wheel_friction is None else soil.wheel_friction
     cohesion = soil.cohesion
-    if friction == "coulomb":  # 003 eq. 19: friction of wheel on soil alone
+    if friction == "coulomb":  # Krenn et al. 2008, eq. 19: friction of wheel on soil alone
         tan_phi, cohesion = (tan_phi if mu < 0 else mu), 0.0
     return {
         "k_c": soil.k_c, "k_phi": soil.k_phi, "n": soil.n, "cohesion": cohesion, "tan_phi": tan_phi,

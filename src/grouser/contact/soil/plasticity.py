@@ -42,7 +42,7 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def touch_node(g: Ground, o: Options, b: Bodies, win: Window, world: int, body: int, k: int):
-        """Mark a node in contact and find what of its sinkage is beyond the elastic trial; 003 eq. 10.
+        """Mark a node in contact and find what of its sinkage is beyond the elastic trial; Krenn et al. 2008, eq. 10.
 
         2 in contact, 1 less than a cell above the soil, 0 elsewhere. Soil the body almost touches, or falls on in the
         next step, is held: spoil put there would stand in the body and brake it. None is put either on what the body
@@ -162,7 +162,10 @@ def plasticity_stages(name: str) -> SimpleNamespace:
 
     @wp.func
     def node_velocity(g: Ground, win: Window, slot: int, i: int, j: int, first_node: vec3, vel: vec3, spin: vec3):
-        """Velocity of the body's surface over a node along its normal and its tangent, shares of 000 eq. 6-7."""
+        """Velocity of the body's surface over a node along its normal and its tangent, and their shares.
+
+        Krenn and Hirzinger 2009, eq. 6-7.
+        """
         k = natural((slot * win.side + i) * win.side + j)
         z = wp.where(win.under[k] < seen, win.under[k], win.levels[k][0])  # the latter below points of small shapes
         dx = central(win.under[k + 1], win.under[natural(k - 1)], z)
@@ -211,7 +214,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     def gather_spoil(
         g: Ground, o: Options, win: Window, slot: int, block: int, first_node: vec3, vel: vec3, spin: vec3
     ):
-        """Soil a block of the footprint displaces: volume, centroid, the parts of 000 eq. 6-8 and their directions.
+        """Soil a block of the footprint displaces: volume, centroid, the parts of Krenn and Hirzinger 2009, eq. 6-8 and
+        their directions.
 
         0 volume [m per node], 1-2 column and row times volume, 3-5 sinkage, bulldozing, shear, 6-9 directions.
         """
@@ -313,7 +317,8 @@ def plasticity_stages(name: str) -> SimpleNamespace:
     def sink_node(o: Options, win: Window, k: int, kept: int):
         """Lower a node by its plastic sinkage; `kept` = 1 where no border node could take the spoil.
 
-        To the letter of 003 eq. 29 all sinkage adds to z_0; with loose cover what is carried off does not.
+        To the letter of Krenn et al. 2008, eq. 29 all sinkage adds to z_0; with loose cover what is carried off does
+        not.
         """
         d = win.sunk[k]
         chi = o.soils[natural(win.soil[k])].chi

@@ -342,7 +342,7 @@ def traction_stages(name: str) -> SimpleNamespace:
         g: Ground, o: Options, b: Bodies, win: Window,
         world: int, body: int, slot: int, i: int, j: int, first_node: vec3, R: mat33, vel: vec3, spin: vec3,
     ):  # fmt: skip
-        """A node's part of the body's wrench, 003 eq. 11-22, and of the sums its implicit block comes from."""
+        """A node's part of the body's wrench (Krenn et al. 2008, eq. 11-22) and of the sums for its implicit block."""
         zero = real(0.0)
         one = real(1.0)
         h = o.step[0]

@@ -88,7 +88,7 @@ def soil_types(name: str) -> SimpleNamespace:
         samples: wp.int32  # sub-cell points along an axis where pressure varies within a cell
         block: wp.int32  # nodes along a block of displaced soil
         spoil: wp.int32  # 1: some soil displaces volume (chi < 1)
-        loose: wp.int32  # 1: loose cover, 0: 003 eq. 29
+        loose: wp.int32  # 1: loose cover, 0: Krenn et al. 2008, eq. 29
         shear_law: wp.int32
         node_shear: wp.int32  # 1: the shear state stays with the soil's nodes, not with the body
         creep_speed: real  # [m/s] regularisation of the pure limit law
@@ -171,7 +171,7 @@ def soil_types(name: str) -> SimpleNamespace:
         )  # at the end of the step: `under` [m], depth [m], how the soil gives way (see traction.py), its pressure [Pa]
         sunk: wp.array(dtype=real)  # [m] plastic sinkage of this step
         dug: wp.array(dtype=real)  # [m] dragged away by slip in this step
-        share: wp.array(dtype=real)  # part of it that is sinkage proper, 000 eq. 6
+        share: wp.array(dtype=real)  # part of it that is sinkage proper, Krenn and Hirzinger 2009, eq. 6
         flow: wp.array(dtype=real)  # [m] gained or lost by sliding in this sweep
         spoil: wp.array(dtype=parts)  # displaced soil of a block
         listed: wp.array(dtype=wp.int32)  # border nodes of a slot, in order

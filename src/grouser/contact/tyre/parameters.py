@@ -73,7 +73,7 @@ class Tyre:
 
     @classmethod
     def simple(cls, radius: float, load: float, *, B: float, C: float, mu: float, E: float, **more: float) -> Tyre:
-        """The plain formula of 001 eq. 11, the same along and across, D = mu N."""
+        """The plain formula of Morrot et al., eq. 11, the same along and across, D = mu N."""
         stiffness = B * C * mu
         plain = dict.fromkeys([f.name for f in fields(cls) if f.name.startswith("p_")], 0.0)
         plain |= {"p_Cx1": C, "p_Dx1": mu, "p_Ex1": E, "p_Kx1": stiffness, "p_Cy1": C, "p_Dy1": mu, "p_Ey1": E}
