@@ -9,7 +9,7 @@ import pytest
 import grouser
 from grouser.contact.polygonal import Layer, PolygonalModule, shape
 from grouser.contact.polygonal.wheel import wheel_mesh
-from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
+from grouser.contact.soil import SoilModule, SoilOptions, wheel
 from grouser.report.figures import draw
 from grouser.robots.exomars import WHEELS
 from grouser.scenarios import rocks_and_sand as ras
@@ -29,7 +29,7 @@ ROCKS_HALF = 0.03  # of half the rock's force: the shoulders of the tread, which
 ROUND_OFF = 1e-9
 WEIGHT = 0.01  # of a rock that has come to rest on sand
 ROCKING = 2e-3  # [rad/s] of a loose rock: what is left of its swings after 4 s,
-LIGHT = 0.15  # of one six cells wide, which presses with points
+LIGHT = 0.1  # of one six cells wide
 BALANCE = 1e-3  # of the rover's weight, mean over a drive
 QUICK = {"time": 9.0, "speed": 0.03}
 FLAT_ROCK = np.array([0.3, 0.3, 0.05])  # [m] half sides
@@ -246,7 +246,7 @@ def pusher(field: RockField, speed: float) -> Simulation:
     spec.add_key(ctrl=[speed])
     rock, tread = field.movable[0], rocky.Tread()
     ground = Ground(flat(size=(1.6, 1.0), spacing=0.1, origin=(-0.5, -0.5), soil="dry-sand"), spacing=0.01)
-    soil = SoilModule(ground, {"rock": prepare(rock.vertices, rock.triangles, name="rock")})
+    soil = SoilModule(ground, {"rock": ras.rock_surface(rock)})
     soft = Layer(ras.SOFT, tread.poisson, tread.thickness, name="loose rock")
     surfaces = {
         "wheel": shape(*wheel_mesh(RADIUS, WIDTH, tread.shoulder), tread.layer, name="wheel"),
@@ -304,7 +304,7 @@ def test_the_rover_meets_small_rocks_that_move(tmp_path):
     outcome = grouser.run("rocks-and-sand", settings, out=tmp_path / "out")
     assert outcome.missed == []
     assert outcome.metrics["contact_pairs_max"] >= 1
-    assert outcome.notes == ()
+    assert [note for note in outcome.notes if "Jacobian" not in note] == []  # dense: see tests/engine
     with grouser.Recording(outcome.recording) as recording:
         driving = recording.time >= rocky.SETTLING
         field = rocky.field_of(ras.RocksAndSand(**settings), 0.15)

@@ -29,7 +29,7 @@ from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
 from grouser.terrain.rock_bodies import add_rocks
-from grouser.terrain.rocks import RockField
+from grouser.terrain.rocks import Rock, RockField
 
 STEP = 5e-3  # [s]
 STEP_SHARE = 0.7  # of the limit of explicit contact, where rocks may be moved
@@ -83,9 +83,14 @@ def sand(s: RocksAndSand, field: RockField):
     return field.masked(level)
 
 
+def rock_surface(rock: Rock) -> Surface:
+    """Of a loose rock. It keeps to the nodes: a rock that is pushed along digs, and slip digs on nodes only."""
+    return replace(prepare(rock.vertices, rock.triangles, name=rock.name), rolls=True)
+
+
 def soil_bodies(s: RocksAndSand, field: RockField) -> dict[str, Surface]:
     """Wheels with their grousers, and movable rocks."""
-    loose = {rock.name: prepare(rock.vertices, rock.triangles, name=rock.name) for rock in field.movable}
+    loose = {rock.name: rock_surface(rock) for rock in field.movable}
     return {**dict.fromkeys(BODIES, exomars.wheel_surface(s.parameters)), **loose}
 
 

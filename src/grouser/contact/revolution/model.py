@@ -129,8 +129,7 @@ class RevolutionContact:
         name = self.precision.name
         self.worlds = motion.position.shape[0]
         self.fused = self.device.is_cpu  # one thread a world, one launch
-        used = kernels.ON_CPU if self.fused else kernels.ON_GPU
-        self._kernels = {kernel.key: at(kernel, name) for kernel in used}
+        self._kernels = {kernel.key: at(kernel, name) for kernel in (*kernels.ON_CPU, *kernels.ON_GPU)}
         self.lanes = 1 if self.fused else GPU_LANES
         self._h = step
         self._step = wp.array([step], dtype=self.precision.real, device=self.device)
