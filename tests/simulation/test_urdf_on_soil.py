@@ -90,7 +90,10 @@ NO_MASS = (
         ({"base": "12"}, NO_MASS.format("wheel", "to_wheel")),
         ({"base": "12", "wheel": "0"}, NO_MASS.format("wheel", "to_wheel")),
         ({"wheel": "3"}, NO_MASS.format("base", "base")),
-        ({"base": "12", "wheel": "3", "hub": "-1"}, "link 'hub' has a mass of -1 kg: allowed is a finite number, 0 or more"),
+        (
+            {"base": "12", "wheel": "3", "hub": "-1"},
+            "link 'hub' has a mass of -1 kg: allowed is a finite number, 0 or more",
+        ),
         ({"base": "12", "wheel": "nan"}, "link 'wheel' has a mass of nan kg: allowed is a finite number, 0 or more"),
     ],
 )
