@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from benchmarks.run import Row
-from grouser.contact.soil.model import STAGES
+from grouser.contact.soil.stages import COMMIT
 from grouser.scenarios.single_wheel import SingleWheel, build
 from grouser.simulation.simulation import Simulation
 
@@ -67,7 +67,7 @@ def stage_costs(sim: Simulation, repeats: int = 300) -> dict[str, float]:
     module = sim.modules[0]
     arrays = [*module.state().values(), *sim.ground.state().values()]
     saved = [(a.numpy(), a.numpy().copy()) for a in arrays]
-    stages = module._options.stages.numpy()
+    stages = module.arrays.options.stages.numpy()
 
     def cost(call) -> float:
         times = []
@@ -80,9 +80,9 @@ def stage_costs(sim: Simulation, repeats: int = 300) -> dict[str, float]:
         return 1e6 * float(np.median(times))
 
     cumulative = []
-    for count in range(1, len(STAGES) + 1):
+    for count in range(1, len(COMMIT) + 1):
         stages[0] = count
         cumulative.append(cost(module.commit))
-    out = dict(zip(STAGES, np.diff([0.0, *cumulative]), strict=True))
+    out = dict(zip(COMMIT, np.diff([0.0, *cumulative]), strict=True))
     out["evaluate"] = cost(module.evaluate)
     return out

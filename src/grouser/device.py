@@ -34,7 +34,7 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, dataclass_transform
 
 import warp as wp
 
@@ -45,6 +45,7 @@ Thing = TypeVar("Thing")
 if TYPE_CHECKING:
     # What device code sees, for the type checker. Warp's own classes describe the host's side: there a struct is an
     # object, not a class, and an array cannot be indexed by a thread.
+    @dataclass_transform()
     def struct(cls: type[Thing]) -> type[Thing]: ...
 
     class array(Generic[Thing]):
@@ -71,6 +72,12 @@ def module(name: str) -> Any:
     made = wp.get_module(name)
     made.options["enable_backward"] = False
     return made
+
+
+@wp.func
+def nonnegative(index: int):
+    """The index itself, which must be 0 or more. The compiler then drops the wrap-around of negative indices."""
+    return index & 0x7FFFFFFF
 
 
 class _Build(NamedTuple):
@@ -100,7 +107,7 @@ def _at(thing: Any, build: _Build) -> Any:
         return thing
     real = precision(build.name).real
     if isinstance(thing, Struct):
-        return _struct(thing, build)
+        return _struct(thing, _Build(build.name))  # functions that are replaced do not change it
     if isinstance(thing, wp.Function):
         if thing in dict(build.replaced):  # the new one may well call the old one itself
             return _at(dict(build.replaced)[thing], _Build(build.name))

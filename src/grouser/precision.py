@@ -29,6 +29,8 @@ class Precision:
     slack: float  # in grid cells: a node this far outside a triangle still counts as inside
     area_slack: Any  # of a face's area: less than this share of it is round-off
     length_slack: Any  # of a length or [rad]: an iteration ends where it changes by less
+    cell_slack: Any  # `slack` for device code
+    flat_slack: Any  # [cells^2] twice the area of a triangle seen edge-on, up to round-off
 
 
 @cache
@@ -44,6 +46,7 @@ def precision(name: str) -> Precision:
     return Precision(
         name, f, vector(2, f), vector(3, f), vector(4, f), wp.types.quaternion(f),
         matrix((3, 3), f), vector(6, f), matrix((6, 6), f), double, slack, f(slack * slack), f(length_slack),
+        f(slack), f(1e-3 * slack),
     )  # fmt: skip
 
 
@@ -59,8 +62,11 @@ if TYPE_CHECKING:
     mat66: Any
     area_slack: Any
     length_slack: Any
+    cell_slack: Any
+    flat_slack: Any
 else:
     _double = precision("float64")
     real, vec2, vec3, vec4, quat = _double.real, _double.vec2, _double.vec3, _double.vec4, _double.quat
     mat33, vec6, mat66 = _double.mat33, _double.vec6, _double.mat66
     area_slack, length_slack = _double.area_slack, _double.length_slack
+    cell_slack, flat_slack = _double.cell_slack, _double.flat_slack

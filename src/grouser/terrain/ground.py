@@ -1,12 +1,12 @@
-"""The ground robots deform: a fine grid in tiles, filled from an elevation grid where something touches it.
+"""The ground that robots deform: a fine grid in tiles, filled from an elevation grid where something touches it.
 
-Only tiles a body has come near exist, so a step costs what the footprint costs and untouched ground costs
-one integer per tile. Each node has four levels [m] (physics: loose cover over compacted soil):
+Only tiles that a body has come near exist. A step therefore costs what the footprint costs, and untouched ground costs
+one integer per tile. Each node has four levels [m], which describe loose cover over compacted soil:
 
-    levels[0]  surface          Z    what one sees
-    levels[1]  virgin           V_l  where the surface of the loose cover would be had it never been pressed
-    levels[2]  packed           C    top of the compacted soil below the cover
-    levels[3]  packed_virgin    V_c  virgin level of that compacted soil
+    levels[SURFACE]        Z    what one sees
+    levels[VIRGIN]         V_l  where the surface of the loose cover would be had it never been pressed
+    levels[PACKED]         C    top of the compacted soil below the cover
+    levels[PACKED_VIRGIN]  V_c  virgin level of that compacted soil
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 import warp as wp
 
-from grouser.device import array, array2d, array3d, array4d, at, struct
+from grouser.device import array, array2d, array3d, array4d, at, nonnegative, struct
 from grouser.errors import InputError
 from grouser.precision import Precision, precision, real, vec3, vec4
 from grouser.terrain import checks
@@ -31,41 +29,36 @@ TILE = 32  # nodes along a tile's side
 MOST_TILES = 2**28  # of all worlds together, 1 GiB of table: at 1 cm 27 square kilometres
 SURFACE, VIRGIN, PACKED, PACKED_VIRGIN = 0, 1, 2, 3  # components of a node's levels
 
-_T = wp.constant(TILE)
-
-
-@wp.func
-def natural(i: int):
-    """The index itself, known not to be negative: the compiler then drops the wrap-around of negative indices."""
-    return i & 0x7FFFFFFF
+natural = nonnegative  # old name; polygonal, revolution and tyre contact still use it
 
 
 @struct
 class GroundArrays:
-    """The fine grid in tiles. The host writes base, base_soil and the scalars, `touch` and the modules the rest."""
+    """The deformable grid of all worlds. `tile` counts the tiles of a world in the order they were touched."""
 
     base: array2d[real]  # [m], (base row, base column) heights of the elevation grid
     base_soil: array2d[int]  # (row, column) soil index, or one element where uniform
-    table: array3d[int]  # (world, tile row, tile column) slot, -1 where untouched
-    used: array[int]  # (world,) slots in use
-    owner: array2d[wp.vec2i]  # (world, slot) tile row and column
-    stamp: array2d[int]  # (world, slot) number of times written
-    levels: array4d[vec4]  # [m], (world, slot, row, column)
-    shear: array4d[vec3]  # (world, slot, row, column) shear state, one element where none is kept
+    table: array3d[int]  # (world, tile row, tile column) number of the tile, -1 where untouched
+    used: array[int]  # (world,) tiles in use
+    owner: array2d[wp.vec2i]  # (world, tile) tile row and column
+    stamp: array2d[int]  # (world, tile) number of times written
+    levels: array4d[vec4]  # [m], (world, tile, row, column)
+    shear: array4d[vec3]  # (world, tile, row, column) shear state, one element where none is kept
     spacing: real  # [m]
     per_spacing: real  # [1/m]
     x0: real  # [m] world x of column 0
     y0: real  # [m] world y of row 0
-    rows: int  # of the fine grid
+    rows: int
     columns: int
     ratio: real  # spacing of this grid over that of the base
 
 
 @wp.func
 def base_height(g: GroundArrays, row: int, column: int):
-    """Bilinear height [m] of the elevation grid under a node of the fine grid."""
+    """Height [m] of the elevation grid under a node of the fine grid, bilinear."""
     y = real(row) * g.ratio
     x = real(column) * g.ratio
+    # The last row and column of the elevation grid end a cell, they do not begin one.
     i = wp.clamp(int(wp.floor(y)), 0, g.base.shape[0] - 2)
     j = wp.clamp(int(wp.floor(x)), 0, g.base.shape[1] - 2)
     v = y - real(i)
@@ -86,39 +79,36 @@ def soil_at(g: GroundArrays, row: int, column: int):
 
 @wp.func
 def surface_at(g: GroundArrays, world: int, row: int, column: int):
-    """Height [m] of a node, touched or not."""
-    slot = g.table[world, row / _T, column / _T]
-    if slot >= 0:
-        return g.levels[world, slot, row % _T, column % _T][0]
+    """Height [m] of the surface at a node, whether its tile exists or not."""
+    tile = g.table[world, row // TILE, column // TILE]
+    if tile >= 0:
+        return g.levels[world, tile, row % TILE, column % TILE][SURFACE]
     return base_height(g, row, column)
 
 
 @wp.func
 def touch(g: GroundArrays, world: int, tile_row: int, tile_column: int):
-    """Make a tile exist; false where the pool of tiles is full."""
+    """Make a tile exist. Returns False where the pool of tiles is full.
+
+    One thread a world may call this: it takes the next free tile without an atomic operation.
+    """
     if g.table[world, tile_row, tile_column] >= 0:
         return True
-    slot = g.used[world]
-    if slot >= g.levels.shape[1]:
+    tile = g.used[world]
+    if tile >= g.levels.shape[1]:
         return False
-    g.used[world] = slot + 1
-    g.table[world, tile_row, tile_column] = slot
-    g.owner[world, slot] = wp.vec2i(tile_row, tile_column)
-    g.stamp[world, slot] = 0
-    for i in range(_T):
-        for j in range(_T):
-            z = base_height(g, tile_row * _T + i, tile_column * _T + j)
-            g.levels[world, slot, i, j] = vec4(z, z, z, z)
+    g.used[world] = tile + 1
+    g.table[world, tile_row, tile_column] = tile
+    g.owner[world, tile] = wp.vec2i(tile_row, tile_column)
+    g.stamp[world, tile] = 0
+    # Untouched soil: all four levels are the surface. A tile may hold what a reset world left in it, so all is set.
+    for i in range(TILE):
+        for j in range(TILE):
+            z = base_height(g, tile_row * TILE + i, tile_column * TILE + j)
+            g.levels[world, tile, i, j] = vec4(z, z, z, z)
             if g.shear.shape[2] > 1:
-                g.shear[world, slot, i, j] = vec3()
+                g.shear[world, tile, i, j] = vec3()
     return True
-
-
-@cache
-def ground_types(name: str) -> SimpleNamespace:
-    """Struct and device functions of the ground for one float type, for factories of device code."""
-    functions = {"base_height": base_height, "soil_at": soil_at, "surface_at": surface_at, "touch": touch}
-    return SimpleNamespace(Arrays=at(GroundArrays, name), **{key: at(f, name) for key, f in functions.items()})
 
 
 class Ground:
@@ -145,7 +135,6 @@ class Ground:
             raise InputError(f"spacing: {spacing} m is not allowed; it must be above 0")
         self.worlds, self.device = checks.count(worlds, "worlds", at_least=1), device
         self.precision = precision(dtype)
-        self.types = ground_types(dtype)
         length, breadth = elevation.size
         self.columns = math.floor(length / self.spacing + 1e-6) + 1
         self.rows = math.floor(breadth / self.spacing + 1e-6) + 1
@@ -175,7 +164,7 @@ class Ground:
             raise InputError(f"soil_index: {index.max()} is not allowed; there are {len(self.soils)} soils")
         tiles = (self.worlds, -(-self.rows // TILE), -(-self.columns // TILE))
         self._tiles = tiles[1] * tiles[2]  # of each world
-        a = self.types.Arrays()
+        a = at(GroundArrays, p.name)()
         a.base = wp.array(elevation.heights.astype(p.numpy), dtype=p.real, device=device)
         a.base_soil = wp.array(index.astype(np.int32), dtype=wp.int32, device=device)
         a.table = wp.full(tiles, -1, dtype=wp.int32, device=device)

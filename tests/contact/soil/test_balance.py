@@ -138,7 +138,7 @@ def test_soil_that_slides_stops_at_the_body():
     radius, depth, step = 0.15, 0.08, 8e-3
     ground = Ground(flat(size=(1.2, 0.8), spacing=0.2, origin=(-0.5, -0.4)), soil("exomars-test"), 0.01)
     module = SoilModule(ground, {"wheel": wheel(radius, 0.1)})
-    rig, window = ManufacturedMotion(module, step=step), module._window
+    rig, arrays = ManufacturedMotion(module, step=step), module.arrays
 
     def pose(time: float):
         """Down in 2 s, up in 2 s."""
@@ -147,10 +147,10 @@ def test_soil_that_slides_stops_at_the_body():
     def above() -> np.ndarray:
         """[m] soil over the lower skin of the wheel, by node of the grid."""
         out = np.full((ground.rows, ground.columns), -np.inf)
-        row, column, rows, columns = window.box.numpy()[0, :4]
+        row, column, rows, columns = arrays.window.frame.numpy()[0]
         under, height = (
-            a.reshape(window.side, window.side)[:rows, :columns]
-            for a in (window.under.numpy(), window.levels.numpy()[:, 0])
+            a.reshape(arrays.window.side, arrays.window.side)[:rows, :columns]
+            for a in (arrays.skin.height.numpy(), arrays.window.levels.numpy()[:, 0])
         )
         out[row : row + rows, column : column + columns] = np.where(under < FAR / 10, height - under, -np.inf)
         return out

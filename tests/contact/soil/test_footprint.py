@@ -27,12 +27,12 @@ def over(surface: Surface, spacing: float = 0.005, **options) -> ManufacturedMot
 def lower_skin(rig: ManufacturedMotion) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """x, y [m] of the nodes below the body and the height [m] of its skin there."""
     state, ground = rig.module.state(), rig.module.ground
-    row, column, rows, columns = state["box"].numpy()[0, [t.ROW0, t.COLUMN0, t.ROWS, t.COLUMNS]]
-    side = math.isqrt(len(state["under"].numpy()))
-    under = state["under"].numpy().reshape(side, side)[:rows, :columns]
-    i, j = np.nonzero(under < 0.1 * t.FAR)
+    row, column, rows, columns = state["frame"].numpy()[0]
+    side = math.isqrt(len(state["height"].numpy()))
+    height = state["height"].numpy().reshape(side, side)[:rows, :columns]
+    i, j = np.nonzero(height < 0.1 * t.FAR)
     x0, y0 = ground.elevation.origin
-    return x0 + ground.spacing * (column + j), y0 + ground.spacing * (row + i), under[i, j]
+    return x0 + ground.spacing * (column + j), y0 + ground.spacing * (row + i), height[i, j]
 
 
 @pytest.mark.parametrize("facets", [48, 144])

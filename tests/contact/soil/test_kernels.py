@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
-from grouser.contact.soil import types as t
 from grouser.simulation.shapes import box
 from grouser.terrain import ElevationGrid, flat, soil
 from grouser.terrain.ground import Ground
@@ -82,7 +81,7 @@ def test_a_wheel_too_fast_for_its_soil(dtype):
             rig.place(
                 position=(4e-3 * n - 0.2, 0.0013, down), rotation=rig.rotation, velocity=(0.8, 0, 0), spin=(0, 8.0, 0)
             ).advance()
-            widest[k] = max(widest[k], int(rig.module._window.box.numpy()[0, t.ROWS]))
+            widest[k] = max(widest[k], int(rig.module.arrays.window.frame.numpy()["rows"][0]))
     assert min(widest) > 30, "ten rows of wheel, ten of soil that slides on either side"
     assert_same_bits(rigs, "behind it")
     assert rigs[0].module.volume_error()[0] < VOLUME[dtype]

@@ -11,15 +11,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from grouser.contact.soil import laws
-from grouser.contact.soil.bekker import CELLS, DEEPEST, FIRST, bekker_stages, power_table
-from grouser.contact.soil.types import soil_types
+from grouser.contact.soil.pressure import CELLS, DEEPEST, FIRST, power_table, yield_at
+from grouser.contact.soil.pressure import bekker as tabled_bekker
+from grouser.contact.soil.types import Constants, Options
+from grouser.precision import real, vec2, vec3, vec4
 from grouser.terrain.soils import builtin_soils
 
 wp.set_module_options({"enable_backward": False})
-
-T = soil_types("float64")
-real, vec2, vec3, vec4 = T.precision.real, T.precision.vec2, T.precision.vec3, T.precision.vec4
-Options, tabled_bekker, yield_at = T.Options, bekker_stages("float64").bekker, bekker_stages("float64").yield_at
 
 ROUND_OFF = 1e-12  # a few operations in float64
 TABLE = 1e-5  # stated error of the table of powers
@@ -122,9 +120,9 @@ def bekker(depth, k, n) -> np.ndarray:
 
 def options(n: float, k_e: float = 5e7):
     """What the table of powers and the yield pressure take from the soil."""
-    o, constants = Options(), np.zeros(1, dtype=T.Constants.numpy_dtype())
+    o, constants = Options(), np.zeros(1, dtype=Constants.numpy_dtype())
     constants["n"], constants["k_e"], constants["per_k_e"] = n, k_e, 1 / k_e
-    o.soils = wp.array(constants, dtype=T.Constants, device="cpu")
+    o.soils = wp.array(constants, dtype=Constants, device="cpu")
     o.powers = wp.array(power_table([n]), dtype=vec2, device="cpu")
     return o
 

@@ -167,8 +167,8 @@ def test_a_body_far_from_its_origin_takes_no_more_memory_and_feels_the_same():
 
 def test_what_is_said_of_memory_is_what_a_window_takes():
     module = plates("ab").module
-    window, nodes = module._window, 2 * module._window_side() ** 2
-    arrays = [a for a in vars(window).values() if getattr(a, "size", 0) >= nodes]
+    nodes = 2 * module._window_side() ** 2
+    arrays = [a for group in module.arrays.groups[3:] for a in vars(group).values() if getattr(a, "size", 0) >= nodes]
     taken = sum(a.size * wp.types.type_size_in_bytes(a.dtype) for a in arrays)
     two_tiles = nodes * 8 * 8  # four levels of each node, twice where the pool of tiles has grown
     assert nodes * (8 * NODE_REALS + NODE_BYTES) == pytest.approx(taken + two_tiles, rel=ROUGHLY)

@@ -1,12 +1,16 @@
-"""Laws of soil contact, pure and scalar; symbols as in the papers.
+"""Laws of soil contact: pure functions of scalars and vectors, symbols as in the papers.
 
-A node's levels are a 4-vector: surface Z, virgin level of the loose cover V_l, compacted level C, virgin
-level of the compacted soil V_c [m]. Papers: Krenn et al. 2008, Krenn and Hirzinger 2009.
+A node's levels are a 4-vector [m]: surface Z, virgin level of the loose cover V_l, compacted level C, virgin level of
+the compacted soil V_c (`terrain/ground.py`). Sources: Krenn et al. 2008, Krenn and Hirzinger 2009
+(`docs/references.md`).
 """
 
-from typing import Any
+from __future__ import annotations
 
 import warp as wp
+
+from grouser.precision import real, vec3, vec4
+from grouser.terrain.ground import PACKED, PACKED_VIRGIN, SURFACE, VIRGIN
 
 SHEAR_BAND = 1e-3  # [m] of soil that a slipping surface drags along (assumed: some ten grains)
 STUCK_SPEED = 1e-3  # [m/s] of slip below which soil is stuck (assumed)
@@ -20,82 +24,91 @@ ROLLING = 0.1  # rim over travel speed above which the rim says where "ahead" is
 
 
 @wp.func
-def bekker(depth: Any, k: Any, n: Any):
-    """Pressure p = k z^n [Pa], k = k_c/b + k_phi; Krenn et al. 2008, eq. 17, 29, Krenn and Hirzinger 2009, eq. 3."""
-    zero = type(depth)(0.0)
-    if depth <= zero:
-        return zero
+def bekker(depth: real, k: real, n: real):
+    """Pressure of virgin soil p = k z^n [Pa] at depth z [m], with k = k_c/b + k_phi.
+
+    Krenn et al. 2008, eq. 17 and 29; Krenn and Hirzinger 2009, eq. 3. Zero above the soil.
+    """
+    if depth <= real(0.0):
+        return real(0.0)
     return k * wp.pow(depth, n)
 
 
 @wp.func
-def yield_pressure(loose: Any, packed: Any, reload: Any):
+def yield_pressure(loose: real, packed: real, reload: real):
     """Pressure [Pa] at which soil gives way under a body at height z.
 
-    The loose cover yields as virgin soil below V_l; below C the compacted soil is reloaded elastically up to its
-    own virgin curve: y(z) = max(k (V_l - z)^n, min(k (V_c - z)^n, K_e (C - z))).
+    The loose cover yields as virgin soil below V_l. Below C the compacted soil is reloaded elastically up to its own
+    virgin curve: y(z) = max(k (V_l - z)^n, min(k (V_c - z)^n, K_e (C - z))).
     """
     return wp.max(loose, wp.min(packed, reload))
 
 
 @wp.func
-def unforeseen(step: Any, change: Any):
+def unforeseen(step: real, change: real):
     """Height [m] by which the end of a step may lie off x + h v, where the last step changed the speed by `change`."""
-    return step * (type(step)(SUDDEN) * step + type(step)(2.0) * wp.abs(change))
+    return step * (real(SUDDEN) * step + real(2.0) * wp.abs(change))
 
 
 @wp.func
-def left_out(step: Any, v: Any, change: Any):
-    """Height [m] above the end of a step at which soil yields under a body that sinks with -v and whose speed the last
-    step changed by `change`: the whole travel of the step, nil where the body is driven down steadily (a bevameter)."""
-    steady = type(v)(STEADY) * v
+def left_out(step: real, v: real, change: real):
+    """Height [m] above the end of a step at which the yield pressure is taken.
+
+    `v` [m/s] is the vertical speed of the body (below 0: it sinks), `change` what the last step changed it by. A fall
+    leaves out the whole travel of the step: depth and speed then leapfrog, and the energy lost is right to second order
+    in h. Where the body is driven down steadily (a bevameter) nothing is left out.
+    """
+    steady = real(STEADY) * v
     c = change * change
-    return -step * v * c / (c + steady * steady + type(v)(1.0e-30))
+    return -step * v * c / (c + steady * steady + real(1.0e-30))
 
 
 @wp.func
-def yielding_stiffness(k_e: Any, spare: Any, per_off: Any):
-    """Stiffness [Pa/m] of soil that a step takes `spare` [m] beyond its elastic limit: the secant of
-    min(y, K_e (u - w)) from w = 0 to 1 / `per_off`. Nil where soil goes on yielding, K_e where it hardly yields."""
-    return k_e * wp.max(type(spare)(1.0) - wp.max(spare, type(spare)(0.0)) * per_off, type(spare)(0.0))
+def yielding_stiffness(k_e: real, spare: real, per_off: real):
+    """Stiffness [Pa/m] of soil that a step takes `spare` [m] beyond its elastic limit.
+
+    The secant of min(y, K_e (u - w)) from w = 0 to 1 / `per_off` [m]: zero where soil goes on yielding, K_e where it
+    hardly yields. With K_e on yielding soil the implicit block would be an added mass.
+    """
+    return k_e * wp.max(real(1.0) - wp.max(spare, real(0.0)) * per_off, real(0.0))
 
 
 @wp.func
-def sink(levels: Any, d: Any, a: Any):
-    """Levels after plastic sinkage d [m] of which the share a compacts (raises z_0) and the rest is carried off.
+def sink(levels: vec4, d: real, a: real):
+    """Levels [m] after plastic sinkage d [m], of which the share a compacts (raises z_0) and the rest is carried off.
 
-    Krenn et al. 2008, eq. 29: pressure is continuous because Z falls while the virgin level stays; soil carried away by
+    Krenn et al. 2008, eq. 29: pressure is continuous because Z falls while the virgin level stays. Soil carried away by
     bulldozing and shear takes its virgin level with it, so a slipping wheel digs.
     """
-    one = type(d)(1.0)
-    z = levels[0] - d
-    virgin = levels[1] - (one - a) * d
-    packed = levels[2]
-    packed_virgin = levels[3]
-    if z <= packed:
+    one = real(1.0)
+    z = levels[SURFACE] - d
+    virgin = levels[VIRGIN] - (one - a) * d
+    packed = levels[PACKED]
+    packed_virgin = levels[PACKED_VIRGIN]
+    if z <= packed:  # the cover is gone: what is left is one compacted soil
         virgin = wp.max(virgin, packed_virgin - (one - a) * wp.min(d, packed - z))
         packed_virgin = virgin
         packed = z
-    return type(levels)(z, virgin, packed, packed_virgin)
+    return vec4(z, virgin, packed, packed_virgin)
 
 
 @wp.func
-def cover(levels: Any, f: Any, loose: int):
-    """Levels after f [m] of loose soil is put on (f > 0) or slides off (f < 0).
+def cover(levels: vec4, f: real, loose: int):
+    """Levels [m] after f [m] of loose soil is put on (f > 0) or slides off (f < 0).
 
     loose = 1: a cover over the compacted level. loose = 0: Krenn et al. 2008, eq. 29 to the letter, z_0 = max(0, z_0 -
-    f). There soil that slides off leaves the virgin level where it is.
+    f); there soil that slides off leaves the virgin level where it is.
     """
-    z = levels[0] + f
-    virgin = levels[1]
-    packed = levels[2]
-    packed_virgin = levels[3]
-    if f > type(f)(0.0):
-        if loose == 1 and packed >= levels[0]:
+    z = levels[SURFACE] + f
+    virgin = levels[VIRGIN]
+    packed = levels[PACKED]
+    packed_virgin = levels[PACKED_VIRGIN]
+    if f > real(0.0):
+        if loose == 1 and packed >= levels[SURFACE]:  # a new cover begins: it yields from its own surface
             virgin = z
         else:
             virgin = wp.max(z, virgin)
-    elif loose == 1:
+    elif loose == 1:  # soil that slides off takes its virgin level along, below C that of the compacted soil too
         virgin = virgin + f
         if z < packed:
             packed_virgin = packed_virgin + z - packed
@@ -104,127 +117,132 @@ def cover(levels: Any, f: Any, loose: int):
     if loose == 0:
         packed = z
         packed_virgin = virgin
-    return type(levels)(z, virgin, packed, packed_virgin)
+    return vec4(z, virgin, packed, packed_virgin)
 
 
 @wp.func
-def shear_limit(p: Any, covered: Any, cohesion: Any, tan_phi: Any, mu: Any):
-    """Greatest shear stress [Pa]: c + p tan(phi), not above mu p where mu >= 0 is given.
+def shear_limit(p: real, covered: real, cohesion: real, tan_phi: real, mu: real):
+    """Greatest shear stress [Pa] under the pressure p [Pa], where the share `covered` of the cell is in contact.
 
-    Krenn and Hirzinger 2009, eq. 5; Krenn et al. 2008, eq. 19.
+    c + p tan(phi), Krenn and Hirzinger 2009, eq. 5; not above mu p where mu >= 0 is given, Krenn et al. 2008, eq. 19.
     """
     tau = cohesion * covered + p * tan_phi
-    if mu >= type(p)(0.0):
+    if mu >= real(0.0):
         tau = wp.min(tau, mu * p)
     return tau
 
 
 @wp.func
-def advance_shear(s: Any, v_t: Any, step_over_k: Any):
+def advance_shear(s: vec3, v_t: vec3, step_over_k: real):
     """Shear state after a step: ds = (v_T - s |v_T|) dt / K, implicit in s; |s| = 1 - exp(-j/K) in steady slip.
 
-    Janosi and Hanamoto 1961, as cited in Krenn and Hirzinger 2009; stress is -tau_max s.
+    Janosi and Hanamoto 1961, as cited in Krenn and Hirzinger 2009. The stress is -tau_max s.
     """
-    one = type(step_over_k)(1.0)
+    one = real(1.0)
     return (one / (one + step_over_k * wp.length(v_t))) * (s + step_over_k * v_t)
 
 
 @wp.func
-def rest_damping(s: Any, v_t: Any):
+def rest_damping(s: vec3, v_t: vec3):
     """Share of tau_max per unit velocity [s/m] that brings a body swinging on its stuck soil to rest.
 
     The shear state is a spring with nothing to damp it. Where it unloads (v against s) this adds
     e x / (1 + x^2)^2, x = v/v_0, with e = 10 % and v_0 = 8 mm/s (both assumed): at most 3.2 % of tau_max. Steady
     slip, in which s lies along v, is not touched.
     """
-    zero = type(v_t[0])(0.0)
-    one = type(v_t[0])(1.0)
-    per = type(v_t[0])(125.0)
+    zero = real(0.0)
+    one = real(1.0)
+    per = real(125.0)
     v = wp.length(v_t)
     against = -wp.dot(s, v_t)
     if against <= zero:
         return zero
-    weight = wp.min(one, type(v_t[0])(100.0) * against / v)
+    # Fade in over the first per cent of opposition: a factor that jumps would make a resting body tremble.
+    weight = wp.min(one, real(100.0) * against / v)
     x = per * v
     y = one + x * x
-    return weight * type(v_t[0])(0.1) * per / (y * y)
+    return weight * real(0.1) * per / (y * y)
 
 
 @wp.func
-def displacement_parts(v: Any, normal: Any):
-    """Velocity split into its normal part and the shares sinkage, bulldozing, shear; Krenn and Hirzinger 2009, eq. 6-8.
+def displacement_parts(v: vec3, normal: vec3):
+    """Normal part of a velocity [m/s], and the shares of sinkage and bulldozing in the displaced soil.
 
-    `normal` need not have length one. The three shares sum to 1; the shear share is what the others leave.
+    Krenn and Hirzinger 2009, eq. 6-8. `normal` need not have length one. The shares of sinkage, bulldozing and shear
+    sum to 1; the shear share is what the other two leave.
     """
     v_n = (wp.dot(v, normal) / wp.dot(normal, normal)) * normal
-    per_v_2 = type(v[0])(1.0) / (wp.dot(v, v) + type(v[0])(1.0e-30))
+    per_v_2 = real(1.0) / (wp.dot(v, v) + real(1.0e-30))
     sinkage = v_n[2] * v_n[2] * per_v_2
     bulldozing = (v_n[0] * v_n[0] + v_n[1] * v_n[1]) * per_v_2
     return v_n, sinkage, bulldozing
 
 
 @wp.func
-def dug_height(v_t: Any, chi: Any, step_per_cell: Any):
+def dug_height(v_t: vec3, chi: real, step_per_cell: real):
     """Height [m] a slipping body drags off a node with no soil coming in from behind: (1 - chi) t |v_T| dt / dx.
 
     A band of soil of thickness t moves with the surface; inside the footprint as much comes as goes, at its upstream
     edge nothing comes. Over a pass this is t s / (1 - s), the form of classical slip sinkage; a wheel that spins on
     the spot digs. t = SHEAR_BAND. Soil that is stuck does not flow: below STUCK_SPEED nothing is dragged.
     """
-    speed = wp.max(wp.length(v_t) - type(chi)(STUCK_SPEED), type(chi)(0.0))
-    return (type(chi)(1.0) - chi) * type(chi)(SHEAR_BAND) * speed * step_per_cell
+    speed = wp.max(wp.length(v_t) - real(STUCK_SPEED), real(0.0))
+    return (real(1.0) - chi) * real(SHEAR_BAND) * speed * step_per_cell
 
 
 @wp.func
-def deposit_weight(dx: Any, dy: Any):
-    """Weight 1/d^2 of a border node (Krenn et al. 2008, eq. 24, Krenn and Hirzinger 2009, eq. 9), d in cells; a quarter
-    cell keeps it finite.
+def deposit_weight(dx: real, dy: real):
+    """Weight 1/d^2 of a border node at the distance d [cells]; a quarter cell keeps it finite.
+
+    Krenn et al. 2008, eq. 24; Krenn and Hirzinger 2009, eq. 9.
     """
-    return type(dx)(1.0) / (dx * dx + dy * dy + type(dx)(0.25))
+    return real(1.0) / (dx * dx + dy * dy + real(0.25))
 
 
 @wp.func
-def directed_weight(dx: Any, dy: Any, along_x: Any, along_y: Any, weight: Any):
-    """max(0, cos alpha)^2 / 1 times |direction|^2: Krenn and Hirzinger 2009, eq. 10 with m = 2, alpha between d and the
-    direction.
+def directed_weight(dx: real, dy: real, along_x: real, along_y: real, weight: real):
+    """`weight` times d^2 max(0, cos alpha)^2 |direction|^2, with alpha the angle between d and the direction.
+
+    Krenn and Hirzinger 2009, eq. 10 with m = 2.
     """
-    c = wp.max(dx * along_x + dy * along_y, type(dx)(0.0))
+    c = wp.max(dx * along_x + dy * along_y, real(0.0))
     return c * c * weight
 
 
 @wp.func
-def erosion_flux(difference: Any, limit: Any):
-    """Height a neighbour `difference` [m] higher hands over, per unit rate; nil up to the limit dx tan(phi).
+def erosion_flux(difference: real, limit: real):
+    """Height [m] that a neighbour `difference` [m] higher hands over, per unit rate; zero up to the limit dx tan(phi).
 
-    Krenn and Hirzinger 2009, eq. 11-12, Krenn et al. 2008, eq. 25-28 as a flux between pairs, so that what one node
-    gives the other gets. A slope that exceeds the limit by EROSION_BAND slides until it is EROSION_REST of it: sand
-    comes to rest a little below the angle it starts to move at.
+    Krenn and Hirzinger 2009, eq. 11-12, and Krenn et al. 2008, eq. 25-28, as a flux between pairs, so that what one
+    node gives the other gets. A slope that exceeds the limit by EROSION_BAND slides until it is EROSION_REST of it:
+    sand comes to rest a little below the angle at which it starts to move.
     """
     d = wp.abs(difference)
-    if d <= limit * type(limit)(1.0 + EROSION_BAND):
-        return type(limit)(0.0)
-    return wp.sign(difference) * (d - limit * type(limit)(EROSION_REST))
+    if d <= limit * real(1.0 + EROSION_BAND):
+        return real(0.0)
+    return wp.sign(difference) * (d - limit * real(EROSION_REST))
 
 
 @wp.func
-def slip(velocity: Any, spin: Any, depth: Any, normal: Any):
-    """Driving 1 - v/u, braking u/v - 1, with u = depth spin x normal the speed of the lower rim, v that of travel.
+def slip(velocity: vec3, angular_velocity: vec3, depth: real, normal: vec3):
+    """Slip of a rolling body: driving 1 - v/u, braking u/v - 1.
 
-    Both are vectors along the ground (m/s); v counts along u. `depth` [m] is how far the deepest point lies below the
-    frame origin: for a wheel its radius. A body that slides without turning has slip -1, one at rest 0.
+    u = depth |angular velocity x normal| is the speed of the lower rim, v that of travel along u [m/s], both along the
+    ground. `depth` [m] is how far the deepest point lies below the frame origin: for a wheel its radius. A body that
+    slides without turning has slip -1, one at rest 0.
     """
-    zero = type(depth)(0.0)
-    along = wp.cross(spin, normal)
+    zero = real(0.0)
+    along = wp.cross(angular_velocity, normal)
     sinking = wp.dot(velocity, normal)
     rim = depth * wp.length(along)
     travel = wp.sqrt(wp.max(wp.dot(velocity, velocity) - sinking * sinking, zero))
     both = depth * wp.dot(along, velocity)
     u = rim
-    v = both / wp.max(rim, type(depth)(1.0e-30))
-    if rim <= type(depth)(ROLLING) * travel:
-        u = both / wp.max(travel, type(depth)(1.0e-30))
+    v = both / wp.max(rim, real(1.0e-30))
+    if rim <= real(ROLLING) * travel:  # it hardly turns: the travel says where "ahead" is
+        u = both / wp.max(travel, real(1.0e-30))
         v = travel
     larger = wp.max(wp.abs(u), wp.abs(v))
-    if larger < type(depth)(STUCK_SPEED):
+    if larger < real(STUCK_SPEED):
         return zero
     return (u - v) / larger

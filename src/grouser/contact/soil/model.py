@@ -6,18 +6,19 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import warp as wp
 
 from grouser.contact.soil import types as t
-from grouser.contact.soil.bekker import power_table
-from grouser.contact.soil.fine import FineLauncher
-from grouser.contact.soil.fused import FusedLauncher
+from grouser.contact.soil.arrays import allocate, body_arrays, motion_arrays, records
+from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
 from grouser.contact.soil.observation import Observation
-from grouser.contact.soil.small_shapes import SmallShape, refused_if_too_small, split
-from grouser.contact.soil.surface import Surface, bounding_spheres, chunks
+from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, power_table
+from grouser.contact.soil.small_shapes import refused_if_too_small, split
+from grouser.contact.soil.stages import COMMIT
+from grouser.contact.soil.surface import Surface
+from grouser.device import at
 from grouser.errors import InputError
 from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
@@ -31,16 +32,13 @@ FINE_SPACING = 7.5e-3  # [m] below which two sub-cell points along an axis do, e
 SWEEPS = 1000  # of erosion in a step at most; a slide ends long before
 MARGIN = 0.2  # [m] round a footprint within which soil may slide
 SPARE = 0.1  # [m] of window round what slides: a slide does not run farther in a step
-STAGGER = 320  # [bytes] five cache lines
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
-NODE_REALS, NODE_BYTES = 31, 36  # what a node of a window takes: arrays of its own, two tiles; whole numbers
+NODE_REALS, NODE_BYTES = 31, 36  # what a node of a window takes: floats (with two tiles), bytes of whole numbers
 MEMORY_SHARE = 0.8  # of the machine's
-STAGES = ("place", "gather", "raster", "displace", "shear", "erode", "write back")  # of a fused commit, in order
-SHEAR_LAWS = {"shear-displacement": t.JANOSI, "mohr-coulomb": t.LIMIT, "coulomb": t.LIMIT, "none": t.NONE}
-EMPTY_BOX = np.zeros(t.BOX, np.int32)
-EMPTY_BOX[t.RESTLESS : t.RESTLESS + 4] = 1 << 20, -1, 1 << 20, -1
-EMPTY_BOX[t.SLID : t.SLID + 4] = 1 << 20, -1, 1 << 20, -1
-EMPTY_BOX[t.DIRTY : t.DIRTY + 4] = 0, 1 << 20, 0, 1 << 20  # all of the window
+SHEAR_LAWS = {
+    "shear-displacement": t.SHEAR_DISPLACEMENT, "mohr-coulomb": t.SHEAR_LIMIT, "coulomb": t.SHEAR_LIMIT,
+    "none": t.NO_SHEAR,
+}  # fmt: skip
 REASONS = {
     t.EDGE: ("its footprint reaches the edge of the terrain, where no soil carries it", False),
     t.LEFT: ("it has left the terrain", True),
@@ -67,9 +65,12 @@ class SoilOptions:
     samples: int | None = None  # sub-cell points along an axis; None: by spacing
     node_shear: bool = False  # True: the shear state stays with the soil, not with the body (pulls too much)
     creep_speed: float = 1e-3  # [m/s] below which the pure limit laws are regularised
-    fused: bool | None = None  # None: fused kernels on a CPU, fine ones on a GPU
+    fused: bool | None = None  # True: one thread a world, False: one thread a node; None: by device, CPU or GPU
+    pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
 
     def __post_init__(self):
+        if self.pressure not in PRESSURE_LAWS:
+            raise InputError(f"pressure: {self.pressure!r} is not known; allowed: {', '.join(PRESSURE_LAWS)}")
         if self.friction not in SHEAR_LAWS:
             raise InputError(f"friction: {self.friction!r} is not known; allowed: {', '.join(SHEAR_LAWS)}")
         if self.samples is not None and not 1 <= self.samples <= 4:
@@ -97,7 +98,10 @@ class SoilModule:
         self._parts = [split(surface, ground.spacing) for surface in self.surfaces.values()]  # on nodes, on points
 
     def _refuse_what_fits_no_memory(self) -> None:
-        """Every body has a window as wide as the widest needs; pairs of its nodes are numbered with 31 bits."""
+        """Refuse bodies and spacings whose windows do not fit into memory.
+
+        Every body has a window as wide as the widest needs; pairs of its nodes are numbered with 31 bits.
+        """
         spacing, count = self.ground.spacing, self.ground.worlds * len(self.bodies)
         body, reach = max(((name, s.reach) for name, s in self.surfaces.items()), key=lambda one: one[1])
         nodes = count * self._window_side() ** 2
@@ -110,16 +114,16 @@ class SoilModule:
             )
 
     def _margin(self) -> int:
-        """Nodes round a footprint."""
+        """Nodes of soil round a footprint that may slide."""
         return max(2, round(MARGIN / self.ground.spacing)) if self.options.erosion else 2
 
     def _window_side(self) -> int:
-        """Nodes along a window: whatever way the largest body turns."""
+        """Nodes along a window: enough for the largest body whatever way it turns."""
         reach = max(s.reach for s in self.surfaces.values())
         return 2 * math.ceil(reach / self.ground.spacing) + 2 * self._margin() + 4
 
     def declare(self, spec) -> None:
-        """Take the floor of the world away from the soil bodies; a world without one stays solid for them."""
+        """Switch off MuJoCo's contact between the soil bodies and the floor of the world, if it has one."""
         import mujoco
 
         kinds = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
@@ -134,34 +138,37 @@ class SoilModule:
     # ---- allocation ---------------------------------------------------------------------------------
 
     def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
-        name, device = self.precision.name, self.ground.device
-        self.motion, self.out, self.types = motion, out, t.soil_types(name)
-        fused = self.options.fused if self.options.fused is not None else device == "cpu"
-        self._launcher = (FusedLauncher if fused else FineLauncher)(name, device)
-        self.device = device
-        self.worlds = motion.position.shape[0]
+        p, device = self.precision, self.ground.device
+        self.device, self.worlds = device, motion.position.shape[0]
         if self.worlds != self.ground.worlds:
             raise InputError(f"{self.name}: ground has {self.ground.worlds} worlds, the engine {self.worlds}")
         self._h = step
         if self.options.node_shear:
             self.ground.keep_shear()
-        self._step = wp.array([step], dtype=self.precision.real, device=device)
-        self._options = self._make_options()
-        self._bodies = self._make_bodies(rows)
-        self._window = self._make_window()
-        self._observation = Observation(self.ground, motion, rows, out, self._window)
-        self._spare = len(self.bodies) * (self._window.side // TILE + 2) ** 2
-        evaluate, commit = self._record(self._launcher.evaluate), self._record(self._launcher.commit)
-        self._launches = StepLaunches(evaluate, commit, device)
+        self._step = wp.array([step], dtype=p.real, device=device)
+        edges = [surface.longest_edge for surface in self.surfaces.values()]
+        bodies = body_arrays(self._parts, edges, rows, p, device)
+        self.arrays = allocate(
+            self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device
+        )
+        moving = motion_arrays(motion, p.name)
+        self._observation = Observation(self.ground, motion, rows, out, self.arrays, moving)
+        self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
+        per_world = self.options.fused if self.options.fused is not None else device == "cpu"
+        launcher = (PerWorldLauncher if per_world else PerNodeLauncher)(p.name, chosen_law(self.options.pressure))
+        self._launches = StepLaunches(
+            lambda launch: launcher.evaluate(launch, self.arrays, moving, out),
+            lambda launch: launcher.commit(launch, self.arrays, moving, out),
+            device,
+        )
         self.ground.ensure(self._spare)
 
     def _make_options(self):
-        o, choice, spacing = self.types.Options(), self.options, self.ground.spacing
-        constants: Any = np.zeros(len(self.ground.soils), dtype=self.types.Constants.numpy_dtype())
-        for k, soil in enumerate(self.ground.soils):
-            for key, value in soil_constants(soil, choice.friction).items():
-                constants[key][k] = value
-        o.soils = wp.array(constants, dtype=self.types.Constants, device=self.device)
+        p, choice, spacing = self.precision, self.options, self.ground.spacing
+        o = at(t.Options, p.name)()
+        constants = [soil_constants(soil, choice.friction) for soil in self.ground.soils]
+        columns = {key: [one[key] for one in constants] for key in constants[0]}
+        o.soils = records(at(t.Constants, p.name), columns, self.device)
         powers = power_table([soil.n for soil in self.ground.soils]).astype(self.precision.numpy)
         o.powers = wp.array(powers, dtype=self.precision.vec2, device=self.device)
         o.step = self._step
@@ -179,115 +186,9 @@ class SoilModule:
         o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
         o.fast, o.hard, o.blow = ROUGH_TRAVEL, ROUGH_DROP, ROUGH_BLOW
-        o.stages = wp.array([len(STAGES)], dtype=wp.int32, device=self.device)
+        o.stages = wp.array([len(COMMIT)], dtype=wp.int32, device=self.device)
         o.several = int(len(self.bodies) > 1)
         return o
-
-    def _make_bodies(self, rows: Sequence[int]):
-        b, p, parts = self.types.Bodies(), self.precision, [surface for surface, _ in self._parts]
-
-        def device(values, dtype):
-            return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.device)
-
-        def firsts(arrays):
-            return device(np.cumsum([0] + [len(a) for a in arrays]).astype(np.int32), wp.int32)
-
-        def joined(arrays, dtype):
-            return device(np.concatenate(arrays).astype(p.numpy), dtype)
-
-        starts = np.cumsum([0] + [len(s.vertices) for s in parts])
-        b.rows = device(np.asarray(rows, np.int32), wp.int32)
-        b.first_vertex = firsts([s.vertices for s in parts])
-        b.first_triangle = firsts([s.triangles for s in parts])
-        b.first_vertex_chunk = firsts([s.vertex_spheres for s in parts])
-        b.first_triangle_chunk = firsts([s.triangle_spheres for s in parts])
-        b.first_crease = firsts([s.creases for s in parts])
-        b.half = device(np.array([np.abs(s.vertices).max(axis=0) for s in parts], p.numpy), p.vec3)
-        b.edge = device(np.array([s.longest_edge for s in self.surfaces.values()], p.numpy), p.real)
-        b.grouser = device(np.array([s.grouser_height for s in parts], p.numpy), p.real)
-        b.from_patch = device(np.array([s.width is None for s in parts], np.int32), wp.int32)
-        self._per_width = np.array([1 / (s.width or np.ptp(s.vertices, axis=0).min() or 1.0) for s in parts], p.numpy)
-        b.per_width = device(np.tile(self._per_width, (self.worlds, 1)), p.real)
-        b.vertices = joined([s.vertices for s in parts], p.vec3)
-        b.normals = joined([s.normals for s in parts], p.vec3)
-        b.lugs = joined([s.lugs for s in parts], p.real)
-        triangles = [s.triangles + start for s, start in zip(parts, starts[:-1], strict=True)]
-        creases = [s.creases + start for s, start in zip(parts, starts[:-1], strict=True)]
-        b.triangles = device(np.concatenate(triangles).astype(np.int32), wp.vec3i)
-        b.creases = device(np.concatenate(creases).astype(np.int32).reshape(-1, 2), wp.vec2i)
-        b.bulge = joined([s.bulge for s in parts], p.vec4)
-        b.vertex_spheres = joined([s.vertex_spheres for s in parts], p.vec4)
-        b.triangle_spheres = joined([s.triangle_spheres for s in parts], p.vec4)
-        b.triangle_cones = joined([s.triangle_cones for s in parts], p.vec4)
-        b.shear = wp.zeros((self.worlds, starts[-1]), dtype=p.vec3, device=self.device)
-        b.placed = device(np.tile([0, 0, t.FAR], (self.worlds, starts[-1], 1)).astype(p.numpy), p.vec3)
-        b.near = wp.zeros((self.worlds, b.vertex_spheres.shape[0]), dtype=wp.int32, device=self.device)
-        self._add_small_shapes(b, device, firsts, joined)
-        return b
-
-    def _add_small_shapes(self, b, device, firsts, joined) -> None:
-        """Points of the small shapes and what they keep; where there are none, one row that nobody looks at."""
-        p, kept = self.precision, [small for _, small in self._parts]
-        shapes = [shape for small in kept for shape in small]
-        rows = shapes or [SmallShape(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((1, 3)), 1.0, 1.0)]
-        own = [s.width for s, small in self._parts for _ in small] or [None]
-        b.first_shape = firsts(kept)
-        b.first_point, b.first_rim = firsts([s.points for s in rows]), firsts([s.rim for s in rows])
-        spare = [np.zeros((int(not shapes), 3))]
-        b.points, b.areas = (
-            joined([s.points for s in rows] + spare, p.vec3),
-            joined([s.areas for s in rows] + spare, p.vec3),
-        )
-        b.rims = joined([s.rim for s in rows], p.vec3)
-        b.first_point_chunk = firsts([chunks(s.points) for s in rows])
-        groups = [group for s in rows for group in chunks(s.points)] or [np.zeros((1, 3))]
-        b.point_spheres = joined([bounding_spheres(groups)], p.vec4)
-        b.point_near = wp.zeros((self.worlds, len(groups)), dtype=wp.int32, device=self.device)
-        b.shape_across = device(np.array([s.across for s in rows], p.numpy), p.real)
-        b.shape_least = device(np.array([s.least for s in rows], p.numpy), p.real)
-        b.shape_from_patch = device(np.array([width is None for width in own], np.int32), wp.int32)
-        self._shape_per_width = np.array([1 / (w or s.least) for w, s in zip(own, rows, strict=True)], p.numpy)
-        b.shape_per_width = device(np.tile(self._shape_per_width, (self.worlds, 1)), p.real)
-        b.pressed = wp.full((self.worlds, b.points.shape[0]), t.FAR, dtype=p.real, device=self.device)
-        b.point_shear = wp.zeros((self.worlds, b.points.shape[0]), dtype=p.vec3, device=self.device)
-
-    def _make_window(self):
-        w, p, device = self.types.Window(), self.precision, self.device
-        self._stagger = 0
-        slots = self.worlds * len(self.bodies)
-        w.side = self._window_side()
-        w.blocks = -(-w.side // self._options.block)
-        nodes, blocks = slots * w.side**2, slots * w.blocks**2
-        w.box = wp.array(np.tile(EMPTY_BOX, (slots, 1)), dtype=wp.int32, device=device)
-        w.extent = wp.zeros((slots, 4), dtype=p.real, device=device)
-        w.tally = wp.zeros((slots, 3), dtype=p.real, device=device)
-        w.step_tally = wp.zeros((slots, 3), dtype=p.real, device=device)
-        w.reach, w.levels, w.end = (self._staggered(nodes, p.vec4) for _ in range(3))
-        w.node_shear = wp.zeros(nodes if self.options.node_shear else 1, dtype=p.vec3, device=device)
-        w.place, w.weights = self._staggered(nodes, p.vec2), self._staggered(nodes, p.vec3)
-        w.spoil = wp.zeros(blocks, dtype=self.types.parts, device=device)
-        w.wrench_sum = wp.zeros(slots, dtype=p.vec6, device=device)
-        w.block_sum = wp.zeros(slots, dtype=self.types.sums, device=device)
-        w.motion = wp.zeros((slots, 5), dtype=p.vec3, device=device)
-        w.lowest = wp.zeros(slots, dtype=p.vec3, device=device)
-        for field in ("top", "sinkage", "area"):
-            setattr(w, field, wp.zeros(slots, dtype=p.real, device=device))
-        for field in ("soil", "mark", "triangle", "listed", "moved", "queued", "steep"):
-            setattr(w, field, self._staggered(nodes, wp.int32))
-        w.pairs = self._staggered(2 * nodes, wp.int32)
-        w.loaded = wp.zeros(blocks, dtype=wp.int32, device=device)
-        for field in ("under", "sunk", "dug", "share", "flow", "received"):
-            setattr(w, field, self._staggered(nodes, p.real))
-        return w
-
-    def _staggered(self, count: int, dtype) -> Any:
-        """Zeros that begin a few cache lines further into a page than the array before.
-
-        Large arrays all begin at the start of a page; a node's entries would then compete for one set of the cache.
-        """
-        self._stagger += STAGGER
-        offset = -(-self._stagger // wp.types.type_size_in_bytes(dtype))
-        return wp.zeros(offset + count, dtype=dtype, device=self.device)[offset:]
 
     # ---- the step -----------------------------------------------------------------------------------
 
@@ -299,7 +200,7 @@ class SoilModule:
         self.ground.ensure(self._spare)
 
     def steps_ahead(self) -> int:
-        """Each step may take up the tiles under all windows."""
+        """Make room for some steps, each of which may take up the tiles under all windows; returns how many."""
         return self.ground.room_for(self._spare)
 
     def launches(self, h: float) -> tuple[Launches, Launches]:
@@ -308,57 +209,17 @@ class SoilModule:
             self._step.fill_(h)
         return self._launches.recorded(self.ground.generation)
 
-    def _record(self, half):
-        """Launches of one half of the step on the arrays there are now."""
-        return lambda launch: half(
-            launch,
-            self.ground.arrays,
-            self._options,
-            self._bodies,
-            self._window,
-            self.motion,
-            self.out,
-            self.worlds,
-            self._parts,
-        )
-
     # ---- state, channels ----------------------------------------------------------------------------
 
     def explain(self, code: int) -> tuple[str, bool]:
         return REASONS[code]
 
     def state(self) -> dict[str, wp.array]:
-        w, b = self._window, self._bodies
-        names = (
-            "box", "motion", "top", "extent", "lowest", "sinkage", "area", "tally", "soil", "mark", "levels",
-            "under", "triangle", "reach", "queued", "node_shear",
-        )  # fmt: skip
-        return {
-            "shear": b.shear, "placed": b.placed, "near": b.near, "per_width": b.per_width,
-            **{name: getattr(w, name) for name in names},
-            **(self._kept_by_points() if any(small for _, small in self._parts) else {}),
-        }  # fmt: skip
-
-    def _kept_by_points(self) -> dict[str, wp.array]:
-        names = ("pressed", "point_shear", "shape_per_width", "point_near")
-        return {name: getattr(self._bodies, name) for name in names}
+        """Complete state: restoring it, with the ground's, continues the run bit for bit. See `layout.kept`."""
+        return self.arrays.layout.state
 
     def reset(self, worlds: Sequence[int]) -> None:
-        worlds = list(worlds)
-        count = len(self.bodies)
-        slots = [w * count + k for w in worlds for k in range(count)]
-        for array, rows, value in (
-            (self._bodies.shear, worlds, 0.0), (self._bodies.placed, worlds, [0.0, 0.0, t.FAR]),
-            (self._bodies.near, worlds, 0), (self._bodies.per_width, worlds, self._per_width),
-            (self._bodies.pressed, worlds, t.FAR), (self._bodies.point_shear, worlds, 0.0),
-            (self._bodies.shape_per_width, worlds, self._shape_per_width), (self._bodies.point_near, worlds, 0),
-            (self._window.box, slots, EMPTY_BOX), (self._window.tally, slots, 0.0),
-            (self._window.motion, slots, 0.0), (self._window.sinkage, slots, 0.0), (self._window.area, slots, 0.0),
-            (self._window.queued.reshape((-1, self._window.side**2)), slots, 0),
-        ):  # fmt: skip
-            host = array.numpy()
-            host[rows] = value
-            array.assign(host)
+        self.arrays.layout.reset(worlds)
         self.ground.reset(worlds)
 
     def volume_error(self) -> np.ndarray:
@@ -368,34 +229,38 @@ class SoilModule:
 
     def has_pressed(self) -> np.ndarray:
         """(world, body) whether it has pressed soil since the start."""
-        return self._window.tally.numpy().reshape(self.worlds, len(self.bodies), -1)[..., t.REMOVED] > 0
+        removed = self.arrays.displacement.tally.numpy()["removed"]
+        return removed.reshape(self.worlds, len(self.bodies)) > 0
 
     def observe(self) -> dict[str, np.ndarray]:
-        """What each body feels now, (world, body, …); the same arrays at every call, see `Observation.read`."""
+        """Force, sinkage, slip and more of each body now, (world, body, …); see `Observation.read`.
+
+        The same arrays at every call: copy what you want to keep.
+        """
         return self._observation.read()
 
     def channels(self) -> list[Channel]:
         count, look = len(self.bodies), self._observation
 
-        def felt(name: str, unit: str, *shape: int, frame: str = "world") -> Channel:
+        def of_bodies(name: str, unit: str, *shape: int, frame: str = "world") -> Channel:
             return Channel(
                 f"{self.name}/{name}", unit, (count, *shape), frame, labels=self.bodies,
                 source=look.values[name], refresh=look.refresh,
             )  # fmt: skip
 
         return [
-            felt("force", "N", 3),
-            felt("torque", "N m", 3),
-            felt("sinkage", "m"),
-            felt("contact_area", "m^2"),
-            felt("slip", "1", frame=""),
-            felt("displaced_volume", "m^3"),
+            of_bodies("force", "N", 3),
+            of_bodies("torque", "N m", 3),
+            of_bodies("sinkage", "m"),
+            of_bodies("contact_area", "m^2"),
+            of_bodies("slip", "1", frame=""),
+            of_bodies("displaced_volume", "m^3"),
             Channel(f"{self.name}/volume_error", "1", (), "", source=look.values["volume_error"], refresh=look.refresh),
         ]
 
 
 def _memory() -> float:
-    """Of the machine, in bytes."""
+    """Memory of the machine [bytes]; infinite where it is not known."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):  # no such machine

@@ -1,4 +1,4 @@
-"""What the soil bodies feel, as arrays for controllers, recordings and learning: sinkage, slip, force."""
+"""What is observed of the soil bodies, as arrays for controllers, recordings and learning: sinkage, slip, force."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from grouser.contact.soil.kernels import observation_kernels
+from grouser.contact.soil.kernels import observe
+from grouser.device import at
 from grouser.launches import Launches
 from grouser.module import Motion, Outputs
 from grouser.terrain.elevation import ElevationGrid
@@ -21,7 +22,9 @@ FLAT = 1e-9  # [m] by which a plane may be off
 class Observation:
     """Arrays that `refresh` fills anew: the same ones every time, so keep a copy of what you want to keep."""
 
-    def __init__(self, ground: Ground, motion: Motion, rows: Sequence[int], out: Outputs, window: Any):
+    def __init__(
+        self, ground: Ground, motion: Motion, rows: Sequence[int], out: Outputs, arrays: Any, device_motion: Any
+    ):
         """`values`: force [N], torque about the origin [N m], sinkage [m], slip [1], contact area [m^2], displaced
         volume [m^3], each (world, body, …), and volume error [1], (world,)."""
         shape = (motion.position.shape[0], len(rows))
@@ -41,11 +44,11 @@ class Observation:
         self.values: dict[str, np.ndarray] = {name: array.numpy() for name, array in self._arrays.items()}
         inputs = [
             wp.array(np.asarray(rows, np.int32), dtype=wp.int32, device=device),
-            motion.position, motion.velocity, motion.spin, out.effective, self._normal,
-            ground.spacing, *ground.elevation.origin, window,
+            device_motion, out.effective, self._normal,
+            ground.spacing, *ground.elevation.origin, arrays.placement, arrays.displacement, arrays.prediction,
             *self._arrays.values(),
         ]  # fmt: skip
-        kernel = observation_kernels(p.name).look
+        kernel = at(observe, p.name)
         self._launches = Launches(lambda launch: launch(kernel, shape, inputs), device)
 
     def refresh(self) -> None:
@@ -59,7 +62,7 @@ class Observation:
                 self.values[name][...] = array.numpy()
 
     def read(self) -> dict[str, np.ndarray]:
-        """What a body feels: all but the balance of the soil since the start."""
+        """What is observed of each body: all but the balance of the soil since the start."""
         self.refresh()
         return {name: value for name, value in self.values.items() if name not in BALANCE}
 

@@ -1,7 +1,7 @@
 """Shapes of a body that are too small for the nodes of the grid: their skin as points that each have an area.
 
 A node speaks for a cell. A foot of a cell or two may lie between nodes, so it presses with its own points, each with
-the soil's law at its place; volumes go to the four nodes round a point. See `pressing.py` for the stages.
+the soil's law at its place; volumes go to the four nodes round a point. See `points.py` for the stages.
 """
 
 from __future__ import annotations

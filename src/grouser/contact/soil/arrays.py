@@ -1,0 +1,198 @@
+"""Device arrays of the soil module: options, the bodies' surfaces, and the groups of `types.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from grouser.contact.soil import types as t
+from grouser.contact.soil.layout import (
+    BLOCK,
+    CHUNK,
+    NODE,
+    PAIR,
+    POINT,
+    POINT_CHUNK,
+    SHAPE,
+    SHEAR_NODE,
+    SLOT,
+    VERTEX,
+    Arrays,
+)
+from grouser.contact.soil.small_shapes import SmallShape
+from grouser.contact.soil.surface import Surface, bounding_spheres, chunks
+from grouser.device import at
+from grouser.module import Motion
+from grouser.precision import Precision
+
+Part = tuple[Surface, list[SmallShape]]  # of a body: what presses on nodes, and what presses with points
+
+
+def records(kind: Any, columns: dict[str, Any], device: Any) -> wp.array:
+    """An array of device structs from their fields, (element, …) each."""
+    host: Any = np.zeros(len(next(iter(columns.values()))), dtype=kind.numpy_dtype())
+    for name, values in columns.items():
+        host[name] = values
+    return wp.array(host, dtype=kind, device=device)
+
+
+class _Maker:
+    """Device arrays of one float type from what the host has."""
+
+    def __init__(self, p: Precision, device: Any):
+        self._p, self._device = p, device
+
+    def array(self, values: Any, dtype: Any) -> wp.array:
+        return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self._device)
+
+    def firsts(self, arrays: Any) -> wp.array:
+        """Where each array begins among all of them, and where the last ends."""
+        return self.array(np.cumsum([0] + [len(a) for a in arrays]).astype(np.int32), wp.int32)
+
+    def joined(self, arrays: Any, dtype: Any) -> wp.array:
+        return self.array(np.concatenate(arrays).astype(self._p.numpy), dtype)
+
+    def numbers(self, values: Any) -> wp.array:
+        return self.array(np.array(values, self._p.numpy), self._p.real)
+
+    def flags(self, values: Any) -> wp.array:
+        return self.array(np.array(values, np.int32), wp.int32)
+
+    def vector_and_number(self, kind: Any, arrays: Any, vector: str, number: str) -> wp.array:
+        """Structs of a vector and a number, from rows of four numbers."""
+        rows = np.concatenate(arrays)
+        return records(at(kind, self._p.name), {vector: rows[:, :3], number: rows[:, 3]}, self._device)
+
+
+def body_arrays(
+    parts: Sequence[Part], edges: Sequence[float], rows: Sequence[int], p: Precision, device: Any
+) -> tuple[Any, Any]:
+    """`types.Bodies` and `types.SmallShapes`; `edges` [m]: longest edge of each body, small shapes counted."""
+    make, b, surfaces = _Maker(p, device), at(t.Bodies, p.name)(), [surface for surface, _ in parts]
+    starts = np.cumsum([0] + [len(s.vertices) for s in surfaces])
+    b.rows = make.flags(rows)
+    b.first_vertex = make.firsts([s.vertices for s in surfaces])
+    b.first_triangle = make.firsts([s.triangles for s in surfaces])
+    b.first_vertex_chunk = make.firsts([s.vertex_spheres for s in surfaces])
+    b.first_triangle_chunk = make.firsts([s.triangle_spheres for s in surfaces])
+    b.first_crease = make.firsts([s.creases for s in surfaces])
+    b.half = make.array(np.array([np.abs(s.vertices).max(axis=0) for s in surfaces], p.numpy), p.vec3)
+    b.edge = make.numbers(edges)
+    b.grouser = make.numbers([s.grouser_height for s in surfaces])
+    b.from_patch = make.flags([s.width is None for s in surfaces])
+    b.vertices = make.joined([s.vertices for s in surfaces], p.vec3)
+    b.normals = make.joined([s.normals for s in surfaces], p.vec3)
+    b.lugs = make.joined([s.lugs for s in surfaces], p.real)
+    triangles = [s.triangles + start for s, start in zip(surfaces, starts[:-1], strict=True)]
+    creases = [s.creases + start for s, start in zip(surfaces, starts[:-1], strict=True)]
+    b.triangles = make.array(np.concatenate(triangles).astype(np.int32), wp.vec3i)
+    b.creases = make.array(np.concatenate(creases).astype(np.int32).reshape(-1, 2), wp.vec2i)
+    bulge = np.concatenate([s.bulge for s in surfaces])
+    names = ("sag_ab", "sag_bc", "sag_ca", "per_area")
+    b.bulge = records(at(t.Bulge, p.name), dict(zip(names, bulge.T, strict=True)), device)
+    b.vertex_spheres = make.vector_and_number(t.Sphere, [s.vertex_spheres for s in surfaces], "centre", "radius")
+    b.triangle_spheres = make.vector_and_number(t.Sphere, [s.triangle_spheres for s in surfaces], "centre", "radius")
+    b.triangle_cones = make.vector_and_number(t.Cone, [s.triangle_cones for s in surfaces], "axis", "limit")
+    return b, _shape_arrays(parts, make, p)
+
+
+def _shape_arrays(parts: Sequence[Part], make: _Maker, p: Precision) -> Any:
+    """`types.SmallShapes`; where there are none, one row that nobody looks at."""
+    s, found, rows = at(t.SmallShapes, p.name)(), [small for _, small in parts], shape_rows(parts)
+    spare = [np.zeros((int(not any(found)), 3))]
+    s.first_shape = make.firsts(found)
+    s.first_point, s.first_rim = make.firsts([one.points for one in rows]), make.firsts([one.rim for one in rows])
+    s.points = make.joined([one.points for one in rows] + spare, p.vec3)
+    s.areas = make.joined([one.areas for one in rows] + spare, p.vec3)
+    s.rims = make.joined([one.rim for one in rows], p.vec3)
+    s.first_point_chunk = make.firsts([chunks(one.points) for one in rows])
+    groups = [group for one in rows for group in chunks(one.points)] or [np.zeros((1, 3))]
+    s.point_spheres = make.vector_and_number(t.Sphere, [bounding_spheres(groups)], "centre", "radius")
+    s.across = make.numbers([one.across for one in rows])
+    s.least = make.numbers([one.least for one in rows])
+    s.from_patch = make.flags([width is None for width in _shape_widths(parts)])
+    return s
+
+
+def shape_rows(parts: Sequence[Part]) -> list[SmallShape]:
+    none = SmallShape(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((1, 3)), 1.0, 1.0)
+    return [one for _, small in parts for one in small] or [none]
+
+
+def _shape_widths(parts: Sequence[Part]) -> list[float | None]:
+    """Width b [m] given for each small shape, that of its body."""
+    return [surface.width for surface, small in parts for _ in small] or [None]
+
+
+def motion_arrays(motion: Motion, dtype: str) -> Any:
+    """`types.MotionArrays`: views of the engine's arrays."""
+    m = at(t.MotionArrays, dtype)()
+    m.position, m.rotation, m.velocity, m.angular_velocity = (
+        motion.position, motion.rotation, motion.velocity, motion.spin,
+    )  # fmt: skip
+    return m
+
+
+@dataclass
+class SoilArrays:
+    """All that the kernels get, and which of it is state."""
+
+    parts: Sequence[Part]
+    worlds: int
+    ground: Any  # types as in types.py, but for the float type
+    options: Any
+    bodies: Any
+    shapes: Any
+    points: Any
+    placement: Any
+    window: Any
+    skin: Any
+    vertices: Any
+    displacement: Any
+    slides: Any
+    prediction: Any
+    layout: Arrays
+
+    @property
+    def by_name(self) -> dict[str, Any]:
+        """Groups by the names that kernels have for them, in the order of the per-world kernels."""
+        return {
+            "g": self.ground, "o": self.options, "b": self.bodies, "shapes": self.shapes, "points": self.points,
+            "place": self.placement, "win": self.window, "skin": self.skin, "verts": self.vertices,
+            "disp": self.displacement, "slides": self.slides, "pred": self.prediction,
+        }  # fmt: skip
+
+    @property
+    def groups(self) -> list[Any]:
+        return list(self.by_name.values())
+
+
+def allocate(
+    parts: Sequence[Part], worlds: int, side: int, ground: Any, options: Any, bodies: tuple[Any, Any], p: Precision,
+    device: Any,
+) -> SoilArrays:  # fmt: skip
+    """All groups, with windows of `side` nodes along an edge; `bodies` from `body_arrays`."""
+    slots, blocks, (b, shapes) = worlds * len(parts), -(-side // options.block), bodies
+    sizes = {
+        SLOT: slots, NODE: slots * side**2, PAIR: 2 * slots * side**2, BLOCK: slots * blocks**2,
+        SHEAR_NODE: slots * side**2 if options.node_shear else slots,
+        VERTEX: (worlds, b.vertices.shape[0]), CHUNK: (worlds, b.vertex_spheres.shape[0]),
+        SHAPE: (worlds, shapes.across.shape[0]), POINT: (worlds, shapes.points.shape[0]),
+        POINT_CHUNK: (worlds, shapes.point_spheres.shape[0]),
+    }  # fmt: skip
+    layout = Arrays(p.name, device, worlds, sizes)
+    widths = [s.width or np.ptp(s.vertices, axis=0).min() or 1.0 for s, _ in parts]
+    small = [w or one.least for w, one in zip(_shape_widths(parts), shape_rows(parts), strict=True)]
+    made = SoilArrays(
+        parts, worlds, ground, options, b, shapes,
+        layout.allocate(t.Points, shape_per_width=np.tile(1 / np.array(small), (worlds, 1))),
+        layout.allocate(t.Placement), layout.allocate(t.Window), layout.allocate(t.Skin), layout.allocate(t.Vertices),
+        layout.allocate(t.Displacement, per_width=np.tile(1 / np.array(widths), worlds)),
+        layout.allocate(t.Slides), layout.allocate(t.Prediction), layout,
+    )  # fmt: skip
+    made.window.side, made.displacement.blocks = side, blocks
+    return made

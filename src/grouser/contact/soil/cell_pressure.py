@@ -1,0 +1,184 @@
+"""Pressure of the soil in one cell, averaged over points of the cell where it varies within it."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.contact.soil import laws, pressure
+from grouser.contact.soil.types import SEEN, CellLoad, Constants, NodeEnd, Options, Prediction, Window
+from grouser.device import nonnegative
+from grouser.precision import real, vec4
+from grouser.terrain.ground import SURFACE, VIRGIN
+from grouser.terrain.ground import GroundArrays as Ground
+
+ALONG = 4.0  # times steeper along one axis than along the other: the pressure of a cell varies along that axis only
+SOFT = 0.05  # cells of height over which one rule for the soil beside a node passes into another
+HALF = wp.constant(real(0.5))
+TINY = wp.constant(real(1.0e-30))
+ONE_AXIS = wp.constant(real(ALONG))
+
+
+@wp.func
+def slope(ahead: real, behind: real, here: real):
+    """Slope per cell [m] of the body's lower surface, one-sided where the body ends."""
+    if ahead < SEEN:
+        if behind < SEEN:
+            return HALF * (ahead - behind)
+        return ahead - here
+    if behind < SEEN:
+        return here - behind
+    return real(0.0)
+
+
+@wp.func
+def bend(ahead: real, behind: real, here: real):
+    """Second difference [m] of the body's lower surface; zero where it ends."""
+    if ahead < SEEN and behind < SEEN:
+        return ahead + behind - here - here
+    return real(0.0)
+
+
+@wp.func
+def soil_beside(share: real, pressed: real, load: real, here: vec4, there: vec4, gap: real, per_soft: real):
+    """Change of the four levels [m] `share` of a cell away, towards a neighbour that is `gap` [m] in the body.
+
+    Virgin soil (`pressed` 0) is level up to the body; soil that has been pressed (1) is straight between nodes. While
+    loading (`load` 1), a free neighbour that stands higher counts as a vertical wall: the side of the rut. Where the
+    body lets go (0), soil that fell in behind it is no wall. One rule passes into the other over 1 / `per_soft` [m], or
+    the force would jump while a body at rest moves by micrometres.
+    """
+    zero = real(0.0)
+    one = real(1.0)
+    change = there - here
+    wall = load * wp.clamp(-gap * per_soft, zero, one) * wp.clamp(change[SURFACE] * per_soft - one, zero, one)
+    part = share + (one - share) * wall
+    return vec4(pressed * part * change[0], part * change[1], part * change[2], part * change[3])
+
+
+@wp.func
+def beside(
+    x: real, pressed: real, load: real, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
+    there_behind: bool, there_ahead: bool, per_soft: real,
+):  # fmt: skip
+    """Change of the four levels [m] from a node to a point x cells along an axis."""
+    if x > real(0.0) and there_ahead:
+        return soil_beside(x, pressed, load, here, ahead, gap_ahead, per_soft)
+    if x < real(0.0) and there_behind:
+        return soil_beside(-x, pressed, load, here, behind, gap_behind, per_soft)
+    return vec4()
+
+
+@wp.func
+def yields(node: NodeEnd):
+    """Whether a neighbour does not speak against yielding: the body ends before it, or its soil yields too."""
+    return node.height > SEEN or node.yielding > real(0.0)
+
+
+@wp.func
+def cell_pressure(
+    g: Ground, o: Options, win: Window, pred: Prediction, soil: Constants, k: int, modulus: real,
+    sinking: real, left_out: real, per_unforeseen: real,
+):  # fmt: skip
+    """Load of a cell at the end of the step: mean of the elastic trial K_e (Z - Zp), capped by the yield pressure.
+
+    Where part of the cell unloads or is free the mean is taken over sub-cell points, else the node speaks for its cell.
+    `sinking` [m] is the depth that damping adds, `left_out` and `per_unforeseen` are those of `types.Travel`.
+    """
+    zero = real(0.0)
+    cell = g.spacing
+    per = g.per_spacing
+    here = pred.end[k]
+    at_east = pred.end[k + 1]
+    at_west = pred.end[nonnegative(k - 1)]
+    at_north = pred.end[nonnegative(k + win.side)]
+    at_south = pred.end[nonnegative(k - win.side)]
+    z = here.height
+    u = here.depth
+    east = at_east.height
+    west = at_west.height
+    north = at_north.height
+    south = at_south.height
+    zx = slope(east, west, z) * per
+    zy = slope(north, south, z) * per
+    # The whole cell yields: pressure varies slowly within it, and the node speaks for all of it.
+    if here.yielding > zero and yields(at_east) and yields(at_west) and yields(at_north) and yields(at_south):
+        y = here.bears
+        give = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, per_unforeseen)
+        return CellLoad(y, give, y * zx, y * zy, real(1.0), zx, zy)
+    u_east = at_east.depth
+    u_west = at_west.depth
+    u_north = at_north.depth
+    u_south = at_south.depth
+    levels = win.levels[k]
+    per_soft = real(1.0 / SOFT) * per
+    # From 0 for virgin soil to 1 for soil that has been pressed by SOFT of a cell.
+    pressed = wp.min((levels[VIRGIN] - levels[SURFACE] + wp.max(u, zero)) * per_soft, real(1.0))
+    if pressed <= zero and u + HALF * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:  # no corner of the cell is in the soil
+        return CellLoad(zero, zero, zero, zero, zero, zx, zy)
+    bow_x = bend(east, west, z)
+    bow_y = bend(north, south, z)
+    steep_x = wp.abs(bow_x) + wp.max(
+        wp.where(east < SEEN, wp.abs(u_east - u), zero), wp.where(west < SEEN, wp.abs(u_west - u), zero)
+    )
+    steep_y = wp.abs(bow_y) + wp.max(
+        wp.where(north < SEEN, wp.abs(u_north - u), zero), wp.where(south < SEEN, wp.abs(u_south - u), zero)
+    )
+    # Points along one axis only where depth varies along that axis only. In between the points of the other axis draw
+    # together: a number of points that flips would make the force of a body at rest jump.
+    columns = o.samples
+    rows = o.samples
+    apart_x = real(1.0)
+    apart_y = real(1.0)
+    if steep_x > ONE_AXIS * steep_y:
+        rows = 1
+    elif steep_y > ONE_AXIS * steep_x:
+        columns = 1
+    else:
+        apart_x = wp.min(ONE_AXIS * (steep_x + TINY) / (steep_y + TINY) - real(1.0), real(1.0))
+        apart_y = wp.min(ONE_AXIS * (steep_y + TINY) / (steep_x + TINY) - real(1.0), real(1.0))
+    to_east = win.levels[k + 1]
+    to_west = win.levels[nonnegative(k - 1)]
+    to_north = win.levels[nonnegative(k + win.side)]
+    to_south = win.levels[nonnegative(k - win.side)]
+    # How far the node is loaded: 1 where its soil yields, 0 where the body lets go of it.
+    load = zero
+    if u > zero:
+        load = pressed * wp.min(soil.k_e * u / wp.max(here.bears, real(1.0e-9)), real(1.0))
+    start = z + left_out  # height at which soil yields, see `laws.left_out`
+    rise_x = zx * cell
+    rise_y = zy * cell
+    per_column = real(1.0) / real(columns)
+    per_row = real(1.0) / real(rows)
+    column_step = HALF * per_column * apart_x
+    row_step = HALF * per_row * apart_y
+    total = zero
+    px = zero
+    py = zero
+    stiffness = zero
+    inside = int(0)
+    for c in range(rows):
+        y = real(2 * c + 1 - rows) * row_step  # the middle point is 0 to the last bit
+        row = beside(
+            y, pressed, load, levels, to_south, to_north, u_south, u_north, south < SEEN, north < SEEN, per_soft
+        )
+        skin = y * (rise_y + HALF * bow_y * y)  # the body is curved between nodes
+        for a in range(columns):
+            x = real(2 * a + 1 - columns) * column_step
+            change = row + beside(
+                x, pressed, load, levels, to_west, to_east, u_west, u_east, west < SEEN, east < SEEN, per_soft
+            )
+            rise = skin + x * (rise_x + HALF * bow_x * x)
+            deep = u - rise + change[SURFACE]
+            if deep > zero:
+                # Each point yields by the law of a node. Damping never pulls (max) and never passes the yield (min).
+                cap = pressure.yield_at(o, win.soil[k], modulus, start + rise, levels + change)
+                q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
+                total += q
+                stiffness += laws.yielding_stiffness(soil.k_e, deep - cap * soil.per_k_e, per_unforeseen)
+                inside += 1
+                px += q * (rise_x + bow_x * x)
+                py += q * (rise_y + bow_y * y)
+    # Points that are not in the soil count as zero.
+    mean = per_row * per_column
+    covered = real(inside) * mean
+    return CellLoad(total * mean, stiffness * mean, px * mean * per, py * mean * per, covered, zx, zy)

@@ -1,0 +1,119 @@
+"""Launchers: the stages of a soil step with one thread a world, or with one thread a vertex, triangle or node.
+
+Both run the stages in the order of `stages.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from grouser.contact.soil import per_node, raster
+from grouser.contact.soil.arrays import SoilArrays
+from grouser.contact.soil.per_world import commit_world, evaluate_world
+from grouser.contact.soil.stages import COMMIT, EVALUATE
+from grouser.contact.soil.surface import Surface
+from grouser.device import at
+
+
+class PerWorldLauncher:
+    """Launches one kernel for commit and one for evaluate."""
+
+    def __init__(self, dtype: str, replaced: dict[Any, Any]):
+        """`replaced`: device functions to call instead of others, see `pressure.chosen_law`."""
+        self._commit, self._evaluate = at(commit_world, dtype, replaced), at(evaluate_world, dtype, replaced)
+
+    def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
+        launch(self._commit, arrays.worlds, [*arrays.groups, motion, out.status])
+
+    def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
+        launch(self._evaluate, arrays.worlds, [*arrays.groups, motion, out.wrench, out.implicit])
+
+
+class PerNodeLauncher:
+    """Launches the kernels of each stage one after another, each over all worlds."""
+
+    def __init__(self, dtype: str, replaced: dict[Any, Any]):
+        self._at: dict[Any, Any] = {kernel: at(kernel, dtype, replaced) for kernel in per_node.KERNELS}
+
+    def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
+        for body, (surface, small) in enumerate(arrays.parts):
+            go = self._runner(launch, arrays, motion, out, body)
+            stages = self._commit_stages(go, arrays, surface, bool(small))
+            for name in COMMIT:
+                stages[name]()
+            go(per_node.finish, arrays.worlds)
+
+    def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
+        for body in range(len(arrays.parts)):
+            go = self._runner(launch, arrays, motion, out, body)
+            stages = self._evaluate_stages(go, arrays)
+            for name in EVALUATE:
+                stages[name]()
+
+    def _runner(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any, body: int) -> Callable[..., None]:
+        """Launches a kernel for one body; kernels name what they take, `given` has it by name."""
+        given = {
+            **arrays.by_name, "motion": motion, "body": body, "status_out": out.status, "wrench_out": out.wrench,
+            "implicit_out": out.implicit,
+        }  # fmt: skip
+
+        def go(kernel: Any, dim: Any, **more: Any) -> None:
+            if dim == arrays.worlds or dim[1] > 0:  # a body may have no creases, or nothing but small shapes
+                launch(self._at[kernel], dim, [{**given, **more}[arg.label] for arg in kernel.adj.args])
+
+        return go
+
+    @staticmethod
+    def _commit_stages(
+        go: Callable[..., None], arrays: SoilArrays, surface: Surface, small: bool
+    ) -> dict[str, Callable[[], None]]:
+        worlds, o = arrays.worlds, arrays.options
+        nodes, blocks = (worlds, arrays.window.side**2), (worlds, arrays.displacement.blocks**2)
+        vertices, triangles = (worlds, len(surface.vertices)), (worlds, len(surface.triangles))
+
+        def place() -> None:
+            go(per_node.begin, worlds)
+            go(per_node.place_vertices, vertices)
+            go(per_node.open_window, worlds)
+
+        def rasterise() -> None:
+            go(per_node.raster_triangles, triangles, mode=raster.HEIGHTS)
+            go(per_node.raster_triangles, triangles, mode=raster.TRIANGLES)
+            go(per_node.mark_creases, (worlds, len(surface.creases)))
+            go(per_node.close_hit, worlds)
+
+        def displace() -> None:
+            go(per_node.touch_nodes, nodes)
+            if small:
+                go(per_node.press_shapes, worlds)
+            go(per_node.mark_borders, nodes)
+            if o.spoil:
+                go(per_node.dig, nodes)
+                go(per_node.collect_spoil, blocks)
+                go(per_node.pile_spoil, nodes)
+            go(per_node.sink_nodes, nodes)
+
+        return {
+            "place": place,
+            "gather": lambda: go(per_node.gather, nodes),
+            "raster": rasterise,
+            "displace": displace,
+            "shear": lambda: go(per_node.shear_nodes, nodes) if o.node_shear else go(per_node.shear_vertices, vertices),
+            "erode": lambda: go(per_node.erode, worlds) if o.sweeps else None,
+            "write back": lambda: go(per_node.scatter, nodes),
+        }
+
+    @staticmethod
+    def _evaluate_stages(go: Callable[..., None], arrays: SoilArrays) -> dict[str, Callable[[], None]]:
+        worlds, nodes = arrays.worlds, (arrays.worlds, arrays.window.side**2)
+
+        def push() -> None:
+            go(per_node.force, nodes)
+            go(per_node.sum_up, worlds)
+
+        return {
+            "refresh": lambda: go(per_node.refresh, nodes) if arrays.options.several else None,
+            "predict": lambda: go(per_node.predict, nodes),
+            "force": push,
+        }

@@ -1,0 +1,463 @@
+"""Soil kernels with one thread a vertex, triangle, node or block: one launch a piece of work. For many worlds on a GPU.
+
+They call the same device functions in the same order as the kernels of per_world.py; on the CPU both agree bit for bit.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.contact.soil import boxes, erosion, implicit, placement, raster, sinkage, spoil, traction, window
+from grouser.contact.soil import points as pressing
+from grouser.contact.soil import shear as shearing
+from grouser.contact.soil import types as t
+from grouser.contact.soil.surface import CHUNK
+from grouser.contact.soil.types import (
+    BlockSums,
+    Bodies,
+    Displacement,
+    MotionArrays,
+    Options,
+    Placement,
+    Points,
+    Prediction,
+    Skin,
+    Slides,
+    SmallShapes,
+    Tally,
+    Vertices,
+    Window,
+)
+from grouser.device import array2d, module, nonnegative
+from grouser.precision import mat66, real, vec3, vec6
+from grouser.terrain.ground import TILE
+from grouser.terrain.ground import GroundArrays as Ground
+
+MODULE = module("grouser.contact.soil.per_node")
+
+
+@wp.func
+def slot_of(b: Bodies, world: int, body: int):
+    """Number of a body of one world among all."""
+    return nonnegative(world * b.rows.shape[0] + body)
+
+
+@wp.func
+def within(win: Window, slot: int, node: int, box: boxes.Box, ring: int):
+    """Whether a node of the window lies in a box, or in a ring round it."""
+    return win.frame[slot].rows > 0 and boxes.holds(boxes.grown(box, ring), node // win.side, node % win.side)
+
+
+@wp.func
+def inside(win: Window, slot: int, node: int):
+    """Whether a node of the window lies inside its rim."""
+    rim = boxes.inside_rim(win.frame[slot].rows, win.frame[slot].columns)
+    return boxes.holds(rim, node // win.side, node % win.side)
+
+
+@wp.func
+def in_frame(win: Window, slot: int, node: int):
+    """Whether a node of the window is in use."""
+    return node // win.side < win.frame[slot].rows and node % win.side < win.frame[slot].columns
+
+
+@wp.func
+def tile_of(g: Ground, win: Window, world: int, slot: int, node: int):
+    """Number of the tile a node of the window lies in, and the node's row and column in the grid."""
+    row = win.frame[slot].row0 + node // win.side
+    column = win.frame[slot].column0 + node % win.side
+    return g.table[world, row // TILE, column // TILE], row, column
+
+
+@wp.func
+def moves_soil(disp: Displacement, slot: int):
+    """Whether a body displaces soil in this step: one at rest does not."""
+    return disp.step_tally[slot].removed > real(0.0) or disp.contacts[slot].dug > 0
+
+
+# ---- place ------------------------------------------------------------------------------------------------
+
+
+@wp.kernel(module=MODULE)
+def begin(
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, slides: Slides,
+    motion: MotionArrays, body: int,
+):  # fmt: skip
+    """One thread a world."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    m = t.body_motion(motion, world, b.rows[body])
+    placement.begin(g, o, b, place, win, skin, disp, slides, world, body, slot, m)
+    disp.contacts[slot].edges = 0
+    disp.contacts[slot].dug = 0
+    disp.step_tally[slot] = Tally()
+
+
+@wp.kernel(module=MODULE)
+def place_vertices(g: Ground, b: Bodies, place: Placement, verts: Vertices, motion: MotionArrays, body: int):
+    """One thread a vertex."""
+    world, number = wp.tid()
+    slot = slot_of(b, world, body)
+    v = b.first_vertex[body] + number
+    m = t.body_motion(motion, world, b.rows[body])
+    chunk = b.first_vertex_chunk[body] + number // CHUNK
+    near = int(0)
+    if placement.chunk_is_near(g, b, place, body, slot, chunk, m):
+        near = int(1)
+        spot = placement.place_vertex(g, b, verts, world, v, m)
+        if spot[2] < place.top[slot] + g.spacing:
+            boxes.span_atomically(place.extent, slot, spot[0], spot[1])
+    else:
+        placement.forget_vertex(verts, world, v)
+    if number % CHUNK == 0:  # one thread speaks for its chunk
+        verts.near_soil[world, chunk] = near
+
+
+@wp.kernel(module=MODULE)
+def open_window(
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, verts: Vertices, slides: Slides,
+    motion: MotionArrays, body: int, status_out: array2d[int],
+):  # fmt: skip
+    """One thread a world: the deepest vertex is the first of those equally deep, as in per_world.py."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    position = motion.position[world, b.rows[body]]
+    lean = placement.ground_lean(g, position)
+    for v in range(b.first_vertex[body], b.first_vertex[body + 1]):
+        spot = verts.place[world, v]
+        if placement.lies_deeper(spot, place.lowest[slot], lean):
+            place.lowest[slot] = spot
+    status_out[world, body] = placement.open_window(g, o, place, win, slides, world, slot, position)
+
+
+# ---- gather, raster ---------------------------------------------------------------------------------------
+
+
+@wp.kernel(module=MODULE)
+def gather(g: Ground, b: Bodies, win: Window, skin: Skin, body: int):
+    """One thread a node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    if in_frame(win, slot, node):
+        k = nonnegative(slot * win.side * win.side + node)
+        tile, row, column = tile_of(g, win, world, slot, node)
+        window.gather_node(g, win, world, tile, row, column, k)
+        window.clear_node(g, win, skin, row, column, k)
+
+
+@wp.kernel(module=MODULE)
+def raster_triangles(
+    g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin, body: int, mode: int
+):  # fmt: skip
+    """One thread a triangle, twice: heights first, then the triangles that gave them."""
+    world, number = wp.tid()
+    slot = slot_of(b, world, body)
+    if win.frame[slot].rows > 0:
+        triangle = b.first_triangle[body] + number
+        raster.raster_triangle(g, b, place, win, verts, skin, world, slot, triangle, mode)
+
+
+@wp.kernel(module=MODULE)
+def mark_creases(g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin, body: int):
+    """One thread a crease."""
+    world, number = wp.tid()
+    slot = slot_of(b, world, body)
+    if win.frame[slot].rows > 0:
+        raster.mark_crease(
+            g, b, place, win, verts, skin, world, slot, b.first_crease[body] + number, raster.HEIGHTS
+        )  # fmt: skip
+
+
+@wp.kernel(module=MODULE)
+def close_hit(b: Bodies, win: Window, skin: Skin, body: int):
+    """One thread a world."""
+    world = wp.tid()
+    raster.close_hit(win, skin, slot_of(b, world, body))
+
+
+# ---- displace ---------------------------------------------------------------------------------------------
+
+
+@wp.kernel(module=MODULE)
+def touch_nodes(
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, disp: Displacement, body: int
+):  # fmt: skip
+    """One thread a node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    if within(win, slot, node, skin.hit[slot], 0):
+        k = nonnegative(slot * win.side * win.side + node)
+        i = node // win.side
+        j = node % win.side
+        found = sinkage.touch_node(g, o, b, place, skin, win, disp, slot, k)
+        if found > 0:
+            boxes.widen_atomically(disp.near, slot, i, i, j, j)
+        if found == sinkage.IN_SOIL:
+            boxes.widen_atomically(disp.touched, slot, i, i, j, j)
+            disp.contacts[slot].nodes += 1
+            disp.step_tally[slot].removed += disp.sunk[k]
+
+
+@wp.kernel(module=MODULE)
+def press_shapes(
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, place: Placement, win: Window, points: Points,
+    disp: Displacement, motion: MotionArrays, body: int,
+):  # fmt: skip
+    """One thread a world: small shapes have few points, and several may press on one node."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    if win.frame[slot].rows > 0:
+        m = t.body_motion(motion, world, b.rows[body])
+        sunk = pressing.press_shapes(g, o, shapes, place, win, points, disp, world, body, slot, m)
+        disp.step_tally[slot].removed = disp.step_tally[slot].removed + sunk
+
+
+@wp.kernel(module=MODULE)
+def mark_borders(b: Bodies, skin: Skin, win: Window, disp: Displacement, body: int):
+    """One thread a node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    if inside(win, slot, node) and disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0:
+        k = nonnegative(slot * win.side * win.side + node)
+        if sinkage.mark_border(win, k) == 1:
+            disp.contacts[slot].border += 1
+        elif b.from_patch[body] == 1 and sinkage.is_touched(skin, win, k):
+            disp.contacts[slot].edges += sinkage.count_edges(skin, win, k)
+
+
+@wp.kernel(module=MODULE)
+def dig(
+    g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, motion: MotionArrays, body: int
+):  # fmt: skip
+    """One thread a node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    k = nonnegative(slot * win.side * win.side + node)
+    if inside(win, slot, node) and win.mark[k] == t.CONTACT and disp.contacts[slot].border > 0:
+        m = t.body_motion(motion, world, b.rows[body])
+        first_node = placement.first_node(g, win, slot, m.position)
+        if spoil.dig_node(g, o, skin, win, disp, slot, node // win.side, node % win.side, first_node, m) == 1:
+            disp.contacts[slot].dug += 1
+
+
+@wp.kernel(module=MODULE)
+def collect_spoil(
+    g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, motion: MotionArrays, body: int
+):  # fmt: skip
+    """One thread a block: its spoil, and how it is shared out over the border."""
+    world, block = wp.tid()
+    slot = slot_of(b, world, body)
+    entry = slot * disp.blocks * disp.blocks + block
+    disp.displaces[entry] = 0
+    displaces = win.frame[slot].rows > 0 and disp.contacts[slot].border > 0
+    if displaces and block < spoil.block_count(o, disp.touched[slot]) and moves_soil(disp, slot):
+        m = t.body_motion(motion, world, b.rows[body])
+        first_node = placement.first_node(g, win, slot, m.position)
+        sums = spoil.gather_spoil(g, o, skin, win, disp, slot, block, first_node, m)
+        if sums.volume > real(0.0):
+            deposit = spoil.deposit_of(sums)
+            even = real(0.0)
+            ahead = real(0.0)
+            along = real(0.0)
+            start = nonnegative(slot * win.side * win.side)
+            # In the order of per_world.py, so that the sums have the same bits.
+            for i in range(1, win.frame[slot].rows - 1):
+                for j in range(1, win.frame[slot].columns - 1):
+                    if win.mark[start + i * win.side + j] == t.BORDER:
+                        w, w_ahead, w_along = spoil.border_weights(deposit, real(j), real(i))
+                        even += w
+                        ahead += w_ahead
+                        along += w_along
+            disp.deposit[entry] = spoil.share_out(sums, deposit, even, ahead, along)
+            disp.displaces[entry] = 1
+
+
+@wp.kernel(module=MODULE)
+def pile_spoil(o: Options, b: Bodies, win: Window, disp: Displacement, body: int):
+    """One thread a node: what a border node gets from all blocks, in their order."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    if inside(win, slot, node):
+        k = nonnegative(slot * win.side * win.side + node)
+        if win.mark[k] == t.BORDER:
+            first = slot * disp.blocks * disp.blocks
+            got = real(0.0)
+            for e in range(disp.blocks * disp.blocks):
+                if disp.displaces[first + e] == 1:
+                    deposit = disp.deposit[first + e]
+                    w, ahead, along = spoil.border_weights(deposit, real(node % win.side), real(node // win.side))
+                    got += spoil.received_from(deposit, w, ahead, along)
+            if got > real(0.0):
+                spoil.pile_up(o, win, k, got)
+
+
+@wp.kernel(module=MODULE)
+def sink_nodes(o: Options, b: Bodies, win: Window, disp: Displacement, body: int):
+    """One thread a node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    if inside(win, slot, node):
+        k = nonnegative(slot * win.side * win.side + node)
+        if win.mark[k] == t.CONTACT and moves_soil(disp, slot):
+            keeps = wp.where(disp.contacts[slot].border == 0, 1, 0)
+            disp.step_tally[slot].compressed += sinkage.compressed_height(o, win, disp, k, keeps)
+            sinkage.sink_node(o, win, disp, k, keeps)
+            win.changed[slot] = 1
+
+
+# ---- shear, erode, write back -----------------------------------------------------------------------------
+
+
+@wp.kernel(module=MODULE)
+def shear_vertices(
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, verts: Vertices, motion: MotionArrays, body: int
+):  # fmt: skip
+    """One thread a vertex."""
+    world, number = wp.tid()
+    slot = slot_of(b, world, body)
+    v = b.first_vertex[body] + number
+    if win.frame[slot].rows > 0 and verts.near_soil[world, b.first_vertex_chunk[body] + number // CHUNK] == 1:
+        if verts.place[world, v][2] < place.top[slot]:
+            m = t.body_motion(motion, world, b.rows[body])
+            shearing.shear_vertex(g, o, b, win, verts, world, body, slot, v, m)
+        else:
+            verts.shear[world, v] = vec3()
+
+
+@wp.kernel(module=MODULE)
+def shear_nodes(g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, motion: MotionArrays, body: int):
+    """One thread a node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    if within(win, slot, node, skin.hit[slot], 0):
+        m = t.body_motion(motion, world, b.rows[body])
+        first_node = placement.first_node(g, win, slot, m.position)
+        shearing.shear_node(g, o, skin, win, slot, node // win.side, node % win.side, first_node, m)
+
+
+@wp.kernel(module=MODULE)
+def erode(g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, slides: Slides, body: int):
+    """One thread a world: most slides are short, and each sweep follows from the one before."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    if win.frame[slot].rows > 0:
+        erosion.erode(g, o, skin, disp, win, slides, slot)
+
+
+@wp.kernel(module=MODULE)
+def scatter(g: Ground, b: Bodies, win: Window, disp: Displacement, body: int):
+    """One thread a node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    if win.changed[slot] == 1 and in_frame(win, slot, node):
+        tile, row, column = tile_of(g, win, world, slot, node)
+        k = slot * win.side * win.side + node
+        disp.step_tally[slot].moved += window.scatter_node(g, win, world, tile, row, column, k)
+
+
+@wp.kernel(module=MODULE)
+def finish(
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, disp: Displacement, slides: Slides, body: int,
+    status_out: array2d[int],
+):  # fmt: skip
+    """One thread a world: sums of the step, and what is to be said about it."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    nodes = disp.contacts[slot].nodes
+    sinkage.width_of_patch(g, b, disp, body, slot, nodes, disp.contacts[slot].edges)
+    if win.changed[slot] == 1:
+        total = disp.tally[slot]
+        step = disp.step_tally[slot]
+        disp.tally[slot] = Tally(
+            total.removed + step.removed, total.compressed + step.compressed, total.moved + step.moved
+        )
+        window.stamp_tiles(g, o, win, disp, slides, world, slot)
+    if status_out[world, body] == t.FINE and nodes + disp.contacts[slot].pressed > 0:
+        status_out[world, body] = placement.roughness(o, place, slot)
+
+
+# ---- evaluate ---------------------------------------------------------------------------------------------
+
+
+@wp.kernel(module=MODULE)
+def refresh(g: Ground, b: Bodies, win: Window, body: int):
+    """One thread a node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    if in_frame(win, slot, node):
+        tile, row, column = tile_of(g, win, world, slot, node)
+        window.gather_node(g, win, world, tile, row, column, slot * win.side * win.side + node)
+
+
+@wp.kernel(module=MODULE)
+def predict(
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
+    motion: MotionArrays, body: int,
+):  # fmt: skip
+    """One thread a node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    # One thread clears the sums; `force` is the next launch.
+    if node == 0:
+        pred.wrench[slot] = vec6()
+        pred.sums[slot] = BlockSums()
+        pred.loaded[slot] = 0
+    if within(win, slot, node, disp.near[slot], 1):
+        m = t.body_motion(motion, world, b.rows[body])
+        first_node = placement.first_node(g, win, slot, m.position)
+        i = node // win.side
+        j = node % win.side
+        traction.predict_node(g, o, place, win, skin, disp, pred, slot, win.frame[slot], i, j, first_node, m)
+
+
+@wp.kernel(module=MODULE)
+def force(
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
+    pred: Prediction, motion: MotionArrays, body: int,
+):  # fmt: skip
+    """One thread a node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    if within(win, slot, node, disp.near[slot], 0):
+        if traction.loaded(pred, win.side, slot * win.side * win.side + node, g.spacing):
+            m = t.body_motion(motion, world, b.rows[body])
+            first_node = placement.first_node(g, win, slot, m.position)
+            i = node // win.side
+            j = node % win.side
+            part, share = traction.node_force(
+                g, o, b, place, win, skin, verts, disp, pred, world, body, slot, i, j, first_node, m
+            )
+            # `+=` on an element of an array is atomic.
+            wp.atomic_add(pred.wrench, slot, part)
+            pred.sums[slot].nn += share.nn
+            pred.sums[slot].mn += share.mn
+            pred.sums[slot].mm += share.mm
+            pred.sums[slot].weight += share.weight
+            pred.sums[slot].lever += share.lever
+            pred.sums[slot].lever2 += share.lever2
+            wp.atomic_add(pred.loaded, slot, 1)
+
+
+@wp.kernel(module=MODULE)
+def sum_up(
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window,
+    pred: Prediction, motion: MotionArrays, body: int, wrench_out: array2d[vec6], implicit_out: array2d[mat66],
+):  # fmt: skip
+    """One thread a world."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    area = real(pred.loaded[slot]) * g.spacing * g.spacing
+    wrench = pred.wrench[slot]
+    sums = pred.sums[slot]
+    if pressing.has_shapes(shapes, body):
+        m = t.body_motion(motion, world, b.rows[body])
+        part, share, more = pressing.shape_forces(g, o, shapes, place, win, points, world, body, slot, m)
+        wrench += part
+        sums = implicit.plus(sums, share)
+        area += more
+    pred.area[slot] = area
+    wrench_out[world, body] = wrench
+    implicit_out[world, body] = implicit.assemble(sums)
+
+
+KERNELS = [value for value in list(globals().values()) if isinstance(value, wp.Kernel)]

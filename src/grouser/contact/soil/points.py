@@ -1,0 +1,409 @@
+"""Points of small shapes press the soil between the nodes: a part of the stages `displace` and `force`.
+
+Each point keeps how deep the soil below it has been pressed, as a vertex keeps its shear: a print smaller than a cell
+has no place on the grid. The grid gets its volume, shared among the four nodes round the point.
+"""
+
+from __future__ import annotations
+
+import math
+
+import warp as wp
+
+from grouser.contact.soil import boxes, implicit, laws, placement, pressure
+from grouser.contact.soil import types as t
+from grouser.contact.soil.surface import CHUNK
+from grouser.contact.soil.surface import UPRIGHT as UPRIGHT_COSINE
+from grouser.contact.soil.types import (
+    SEEN,
+    BlockSums,
+    BodyMotion,
+    Displacement,
+    Options,
+    Placement,
+    Points,
+    SmallShapes,
+    Window,
+)
+from grouser.device import nonnegative
+from grouser.precision import real, vec2, vec3, vec4, vec6
+from grouser.terrain.ground import SURFACE, VIRGIN
+from grouser.terrain.ground import GroundArrays as Ground
+
+WIDTHS = 8  # directions in which a patch is measured
+ANGLES = [math.pi * (q + 0.5) / WIDTHS for q in range(WIDTHS)]
+widths = wp.types.vector(WIDTHS, real)
+COSINES = wp.constant(widths(*map(math.cos, ANGLES)))
+SINES = wp.constant(widths(*map(math.sin, ANGLES)))
+EACH = wp.constant(real(1 / WIDTHS))
+FAR = wp.constant(real(t.FAR))
+UPRIGHT = wp.constant(real(UPRIGHT_COSINE))
+HOLD = wp.constant(real(laws.HOLD))
+STUCK = wp.constant(real(laws.STUCK_SPEED))
+FALLING = wp.constant(real(laws.FALLING))
+PI = wp.constant(real(math.pi))
+
+
+# ---- soil between the nodes -------------------------------------------------------------------------------
+
+
+@wp.func
+def node_below(win: Window, slot: int, at: vec2):
+    """Node at the lower corner of the cell a place [cells] lies in, -1 outside the window; place in that cell."""
+    frame = win.frame[slot]
+    x = at[0] - real(frame.column0)
+    y = at[1] - real(frame.row0)
+    i = int(wp.floor(y))
+    j = int(wp.floor(x))
+    k = int(-1)
+    # Off the rim, so that the four nodes of the cell have their neighbours in the window too.
+    if i >= 1 and j >= 1 and i < frame.rows - 2 and j < frame.columns - 2:
+        k = (slot * win.side + i) * win.side + j
+    return k, vec2(x - real(j), y - real(i))
+
+
+@wp.func
+def corner_node(win: Window, k: int, c: int):
+    """One of the four nodes of a cell, c from 0 to 3."""
+    return nonnegative(k + (c // 2) * win.side + c % 2)
+
+
+@wp.func
+def corner_weight(inside: vec2, c: int):
+    """Bilinear weight of one of the four nodes round a place."""
+    one = real(1.0)
+    return wp.where(c % 2 == 0, one - inside[0], inside[0]) * wp.where(c // 2 == 0, one - inside[1], inside[1])
+
+
+@wp.func
+def nearest_node(win: Window, k: int, inside: vec2):
+    """The node whose soil a point stands on."""
+    half = real(0.5)
+    return nonnegative(k + wp.where(inside[1] < half, 0, win.side) + wp.where(inside[0] < half, 0, 1))
+
+
+@wp.func
+def levels_at(win: Window, k: int, inside: vec2):
+    """The four levels of the soil [m] at a place; nodes without soil do not count.
+
+    They are straight between nodes, but for the surface: it is as far below the virgin level as at the node that
+    has been pressed least. A print has upright walls, and the soil beside it is where it was.
+    """
+    levels = vec4()
+    weight = real(0.0)
+    pressed = real(FAR)
+    for c in range(4):
+        n = corner_node(win, k, c)
+        if win.soil[n] >= 0:
+            w = corner_weight(inside, c) + real(1.0e-12)  # a place right over a bare node still has soil beside it
+            levels += w * win.levels[n]
+            weight += w
+            pressed = wp.min(pressed, win.levels[n][VIRGIN] - win.levels[n][SURFACE])
+    levels = levels / weight
+    levels[0] = levels[1] - pressed
+    return levels
+
+
+@wp.func
+def pressed_level(level: real, pressed: real):
+    """Level [m] of the soil below a point: that of the grid, lower where the point has pressed it."""
+    return wp.where(pressed < level, pressed, level)
+
+
+# ---- one point --------------------------------------------------------------------------------------------
+
+
+@wp.func
+def place_point(g: Ground, shapes: SmallShapes, e: int, m: BodyMotion):
+    """Arm [m], area [m^2] along the normal and place [cells] of a point."""
+    arm = m.R * shapes.points[nonnegative(e)]
+    at = vec2((arm[0] + m.position[0] - g.x0) * g.per_spacing, (arm[1] + m.position[1] - g.y0) * g.per_spacing)
+    return arm, m.R * shapes.areas[nonnegative(e)], at
+
+
+@wp.func
+def looks_down(area: vec3):
+    """Whether a piece of skin presses on soil: not where it looks up, nor where it is a wall."""
+    return area[2] < real(0.0) and area[2] * area[2] > UPRIGHT * UPRIGHT * wp.dot(area, area)
+
+
+@wp.func
+def forget_point(points: Points, world: int, e: int):
+    """A point off the soil: no print, no shear state."""
+    points.pressed[world, e] = FAR
+    points.point_shear[world, e] = vec3()
+
+
+@wp.func
+def settle_point(
+    g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
+    world: int, slot: int, shape: int, e: int, m: BodyMotion,
+):  # fmt: skip
+    """Find the cell a point is in (its node, -1 where it touches nothing), its place there, and its depth [m].
+
+    The depth is that in soil as it was before it gives way. A point that leaves its print upwards forgets it. One that
+    slides over the ground meets fresh soil, all of it once it has gone as far as its shape is wide.
+    """
+    arm, area, at = place_point(g, shapes, e, m)
+    z = arm[2] + m.position[2]
+    k, inside = node_below(win, slot, at)
+    u = real(-FAR)
+    if k < 0 or z > place.top[slot] + g.spacing or not looks_down(area):
+        forget_point(points, world, e)
+        return -1, inside, u
+    if win.soil[nearest_node(win, k, inside)] < 0:
+        forget_point(points, world, e)
+        return -1, inside, u
+    level = levels_at(win, k, inside)[SURFACE]
+    pressed = pressed_level(level, points.pressed[world, e])
+    if z > level:
+        pressed = level
+        points.pressed[world, e] = FAR
+    else:
+        v = m.velocity + wp.cross(m.angular_velocity, arm)
+        n = wp.normalize(area)
+        v_t = v - wp.dot(v, n) * n
+        travel = wp.max(wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) - STUCK, real(0.0)) * o.step[0]
+        pressed += (level - pressed) * wp.min(travel / shapes.across[shape], real(1.0))
+        points.pressed[world, e] = pressed
+    return k, inside, pressed - z
+
+
+@wp.func
+def mark_nodes(win: Window, disp: Displacement, slot: int, k: int, inside: vec2, mark: int):
+    """Mark the nodes round a point; those in contact get no sinkage yet. Returns how many are new in contact."""
+    count = int(0)
+    node = k - slot * win.side * win.side
+    i = node // win.side
+    j = node % win.side
+    disp.near[slot] = boxes.widened(disp.near[slot], i, i + 1, j, j + 1)
+    win.dirty[slot] = boxes.widened(win.dirty[slot], i - 1, i + 2, j - 1, j + 2)  # with the border beside it
+    if mark == t.CONTACT:
+        disp.touched[slot] = boxes.widened(disp.touched[slot], i, i + 1, j, j + 1)
+    for c in range(4):
+        n = corner_node(win, k, c)
+        before = win.mark[n]
+        if before != t.BARE_NODE and before != t.CONTACT:
+            win.mark[n] = mark
+            if mark == t.CONTACT:  # points add to it one after another
+                disp.sunk[n] = real(0.0)
+                count += 1
+    return count
+
+
+@wp.func
+def patch_per_width(
+    g: Ground, shapes: SmallShapes, place: Placement, win: Window, slot: int, shape: int, m: BodyMotion, area: real
+):  # fmt: skip
+    """1/b = perimeter / (2 area) of the patch [1/m].
+
+    The perimeter of a convex patch is pi times its mean width (Cauchy), here of the corners that are in the soil;
+    no patch has a shorter one than a disc.
+    """
+    low = widths(FAR)
+    high = widths(-FAR)
+    for v in range(shapes.first_rim[shape], shapes.first_rim[shape + 1]):
+        r = m.R * shapes.rims[nonnegative(v)]
+        if r[2] + m.position[2] < place.top[slot]:
+            at = vec2((r[0] + m.position[0] - g.x0) * g.per_spacing, (r[1] + m.position[1] - g.y0) * g.per_spacing)
+            k, inside = node_below(win, slot, at)
+            if k >= 0:
+                if r[2] + m.position[2] < levels_at(win, k, inside)[SURFACE]:
+                    out = r[0] * COSINES + r[1] * SINES
+                    low = wp.min(low, out)
+                    high = wp.max(high, out)
+    across = wp.dot(high - low, widths(EACH))  # far below 0 where no corner is in the soil
+    perimeter = wp.max(real(2.0) * wp.sqrt(PI * area), PI * across)
+    return wp.min(perimeter / (real(2.0) * area), real(1.0) / shapes.least[shape])
+
+
+@wp.func
+def points_of(shapes: SmallShapes, shape: int, chunk: int):
+    """First point of a chunk and the one behind its last."""
+    first = shapes.first_point[shape] + (chunk - shapes.first_point_chunk[shape]) * CHUNK
+    return first, wp.min(first + CHUNK, shapes.first_point[shape + 1])
+
+
+@wp.func
+def press_point(
+    g: Ground, o: Options, shapes: SmallShapes, win: Window, points: Points, disp: Displacement,
+    world: int, slot: int, shape: int, e: int, m: BodyMotion,
+):  # fmt: skip
+    """Sink the nodes round a point by its plastic sinkage, and advance its shear; returns the sum of the former [m]."""
+    zero = real(0.0)
+    lost = zero
+    pressed = points.pressed[world, e]
+    arm, area, at = place_point(g, shapes, e, m)
+    k, inside = node_below(win, slot, at)
+    if pressed < SEEN and k >= 0:
+        z = arm[2] + m.position[2]
+        u = pressed - z
+        material = win.soil[nearest_node(win, k, inside)]
+        soil = o.soils[nonnegative(material)]
+        if u > zero:
+            modulus = pressure.modulus_of(soil, points.shape_per_width[world, shape])
+            y = pressure.yield_at(o, material, modulus, z, levels_at(win, k, inside))
+            d = wp.max(u - y * soil.per_k_e, zero)
+            points.pressed[world, e] = pressed - d
+            lost = -area[2] * d * g.per_spacing * g.per_spacing  # volume over the area of a cell
+            # Bare nodes take none of it: the others share it out.
+            whole = real(1.0e-30)
+            for c in range(4):
+                if win.soil[corner_node(win, k, c)] >= 0:
+                    whole += corner_weight(inside, c)
+            for c in range(4):
+                n = corner_node(win, k, c)
+                if win.soil[n] >= 0:
+                    disp.sunk[n] = disp.sunk[n] + corner_weight(inside, c) * lost / whole
+        if u > -HOLD * g.spacing:
+            v = wp.transpose(m.R) * (m.velocity + wp.cross(m.angular_velocity, arm))
+            n_body = wp.normalize(shapes.areas[nonnegative(e)])
+            v_t = v - wp.dot(v, n_body) * n_body
+            step = o.step[0] / soil.shear_k
+            points.point_shear[world, e] = laws.advance_shear(points.point_shear[world, e], v_t, step)
+        else:
+            points.point_shear[world, e] = vec3()
+    return lost
+
+
+# ---- commit: all shapes of a body -------------------------------------------------------------------------
+
+
+@wp.func
+def press_shape(
+    g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points, disp: Displacement,
+    world: int, slot: int, shape: int, m: BodyMotion,
+):  # fmt: skip
+    """Press all points of a shape; returns the sum [m] of the sinkage of nodes."""
+    zero = real(0.0)
+    area = zero
+    cut = place.top[slot] + g.spacing
+    fall = wp.max(-place.travel[slot].velocity[2], zero)
+    beside = HOLD * g.spacing + wp.max(o.step[0], FALLING) * fall  # soil this close below it takes no spoil
+    # First where all points are: the width b of the patch, which the pressure needs, comes from all of them.
+    for chunk in range(shapes.first_point_chunk[shape], shapes.first_point_chunk[shape + 1]):
+        first, end = points_of(shapes, shape, chunk)
+        if placement.sphere_bottom(shapes.point_spheres[chunk], m.position, m.R) < cut:
+            points.point_near[world, chunk] = 1
+            for e in range(first, end):
+                k, inside, u = settle_point(g, o, shapes, place, win, points, world, slot, shape, e, m)
+                if k >= 0 and u > -beside:
+                    new = mark_nodes(win, disp, slot, k, inside, wp.where(u > zero, t.CONTACT, t.HELD))
+                    disp.contacts[slot].pressed = disp.contacts[slot].pressed + new
+                    if u > zero:
+                        area -= (m.R * shapes.areas[nonnegative(e)])[2]
+        elif points.point_near[world, chunk] == 1:
+            points.point_near[world, chunk] = 0
+            for e in range(first, end):
+                forget_point(points, world, e)
+    if area > zero and shapes.from_patch[shape] == 1:
+        points.shape_per_width[world, shape] = patch_per_width(g, shapes, place, win, slot, shape, m, area)
+    removed = zero
+    for chunk in range(shapes.first_point_chunk[shape], shapes.first_point_chunk[shape + 1]):
+        if points.point_near[world, chunk] == 1:
+            first, end = points_of(shapes, shape, chunk)
+            for e in range(first, end):
+                removed += press_point(g, o, shapes, win, points, disp, world, slot, shape, e, m)
+    return removed
+
+
+@wp.func
+def press_shapes(
+    g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points, disp: Displacement,
+    world: int, body: int, slot: int, m: BodyMotion,
+):  # fmt: skip
+    """Press all small shapes of a body; returns the sum [m] of the sinkage of nodes.
+
+    In one thread: they have few points, and several may press on one node.
+    """
+    removed = real(0.0)
+    for shape in range(shapes.first_shape[body], shapes.first_shape[body + 1]):
+        removed += press_shape(g, o, shapes, place, win, points, disp, world, slot, shape, m)
+    return removed
+
+
+# ---- evaluate ---------------------------------------------------------------------------------------------
+
+
+@wp.func
+def point_force(
+    g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
+    world: int, slot: int, shape: int, e: int, m: BodyMotion,
+):  # fmt: skip
+    """Wrench, sums of the implicit block and loaded area [m^2] of a point: `traction.node_force` on its own patch of
+    skin."""
+    zero = real(0.0)
+    one = real(1.0)
+    h = o.step[0]
+    arm, area, at = place_point(g, shapes, e, m)
+    if not looks_down(area):
+        return vec6(), BlockSums(), zero
+    size = wp.length(area)
+    normal = (-one / size) * area
+    v = m.velocity + wp.cross(m.angular_velocity, arm)
+    rise = wp.dot(v, normal) / normal[2]
+    z = arm[2] + m.position[2] + h * rise
+    k, inside = node_below(win, slot, at)
+    if k < 0 or z > place.top[slot] + real(0.5) * g.spacing:  # spoil may lie higher than when `top` was found
+        return vec6(), BlockSums(), zero
+    material = win.soil[nearest_node(win, k, inside)]
+    if material < 0:
+        return vec6(), BlockSums(), zero
+    levels = levels_at(win, k, inside)
+    u = pressed_level(levels[SURFACE], points.pressed[world, e]) - z
+    if u <= zero:
+        return vec6(), BlockSums(), zero
+    soil = o.soils[nonnegative(material)]
+    modulus = pressure.modulus_of(soil, points.shape_per_width[world, shape])
+    y = pressure.yield_at(o, material, modulus, z + place.travel[slot].left_out, levels)
+    # Elastic trial with damping, capped by the yield: damping never pulls.
+    push = wp.min(soil.k_e * wp.max(u - soil.damping_time * rise, zero), y)
+    stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, place.travel[slot].per_unforeseen)
+    v_t = v - wp.dot(v, normal) * normal
+    s = vec3()
+    grip = zero
+    if o.shear_law == t.SHEAR_DISPLACEMENT:
+        s = m.R * points.point_shear[world, e]
+        s = s - wp.dot(s, normal) * normal
+        per_k = h / soil.shear_k
+        viscous = laws.rest_damping(s, v_t)
+        s = laws.advance_shear(s, v_t, per_k) + viscous * v_t
+        grip = per_k * (one / (one + per_k * wp.length(v_t))) + viscous
+    elif o.shear_law == t.SHEAR_LIMIT:
+        grip = one / (wp.length(v_t) + o.creep_speed)
+        s = grip * v_t
+    shear = size * laws.shear_limit(push, one, soil.cohesion, soil.tan_phi, soil.mu)
+    force = -push * area - shear * s
+    moment = wp.cross(arm, force)
+    cn = size / normal[2] * h * (h + soil.damping_time) * stiffness
+    ct = shear * grip * h
+    wrench = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
+    return wrench, implicit.block_sums(cn - ct, normal, wp.cross(arm, normal), ct, arm), -area[2]
+
+
+@wp.func
+def shape_forces(
+    g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
+    world: int, body: int, slot: int, m: BodyMotion,
+):  # fmt: skip
+    """Wrench, sums of the implicit block and loaded area [m^2] of all small shapes of a body."""
+    wrench = vec6()
+    sums = BlockSums()
+    area = real(0.0)
+    for shape in range(shapes.first_shape[body], shapes.first_shape[body + 1]):
+        for chunk in range(shapes.first_point_chunk[shape], shapes.first_point_chunk[shape + 1]):
+            if points.point_near[world, chunk] == 1 and win.frame[slot].rows > 0:
+                first, end = points_of(shapes, shape, chunk)
+                for e in range(first, end):
+                    part, share, loaded = point_force(g, o, shapes, place, win, points, world, slot, shape, e, m)
+                    if loaded > real(0.0):
+                        wrench += part
+                        sums = implicit.plus(sums, share)
+                        area += loaded
+    return wrench, sums, area
+
+
+@wp.func
+def has_shapes(shapes: SmallShapes, body: int):
+    """Whether a body has small shapes; most have none."""
+    return shapes.first_shape[body + 1] > shapes.first_shape[body]

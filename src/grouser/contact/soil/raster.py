@@ -1,0 +1,166 @@
+"""Stage `raster`: the lower surface of a body over the nodes of its window, triangle by triangle."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.contact.soil import boxes
+from grouser.contact.soil import types as t
+from grouser.contact.soil.surface import UPRIGHT as UPRIGHT_COSINE
+from grouser.contact.soil.types import SEEN, Bodies, Placement, Skin, Vertices, Window
+from grouser.device import nonnegative
+from grouser.precision import cell_slack, flat_slack, real, vec4
+from grouser.terrain.ground import GroundArrays as Ground
+
+SERIAL, HEIGHTS, TRIANGLES = range(
+    3
+)  # in one thread; by many threads: first heights, then the triangles that gave them
+FAR = wp.constant(real(t.FAR))
+UPRIGHT = wp.constant(real(-UPRIGHT_COSINE))
+
+
+@wp.func
+def least(a: real, b: real):
+    """The least of a, b and 0, without the care wp.min takes of what is not a number."""
+    c = wp.where(a < b, a, b)
+    return wp.where(c < real(0.0), c, real(0.0))
+
+
+@wp.func
+def greatest(a: real, b: real):
+    """The greatest of a, b and 0, in the same way."""
+    c = wp.where(a > b, a, b)
+    return wp.where(c > real(0.0), c, real(0.0))
+
+
+@wp.func
+def raster_triangle(
+    g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
+    world: int, slot: int, triangle: int, mode: int,
+):  # fmt: skip
+    """Lower the skin over each node inside a triangle that looks down to the height of the triangle there.
+
+    Not Krenn et al. 2008, eq. 9: the lowest vertex over a node is biased downhill. `mode`: SERIAL, HEIGHTS or
+    TRIANGLES.
+    """
+    corners = b.triangles[nonnegative(triangle)]
+    A = verts.place[world, nonnegative(corners[0])]
+    B = verts.place[world, nonnegative(corners[1])]
+    C = verts.place[world, nonnegative(corners[2])]
+    cut = place.top[slot] + g.spacing
+    # Skip what is more than a cell above all soil, and triangles with a corner that was not placed.
+    if wp.min(A[2], wp.min(B[2], C[2])) <= cut and wp.max(A[2], wp.max(B[2], C[2])) < SEEN:
+        frame = win.frame[slot]
+        x = A[0] - real(frame.column0)
+        y = A[1] - real(frame.row0)
+        xb = B[0] - A[0]
+        yb = B[1] - A[1]
+        xc = C[0] - A[0]
+        yc = C[1] - A[1]
+        area = xb * yc - xc * yb  # [cells^2] twice the area in plan view, below 0 where it looks down
+        one = real(1.0)
+        if area < -flat_slack:
+            bow = b.bulge[triangle]
+            down = area * g.spacing * g.spacing * bow.per_area  # vertical part of the outward normal
+            if down > UPRIGHT:  # a wall presses on nothing: its nodes would get heights from anywhere along it
+                return
+            # The slack lets neighbouring triangles both take a node on their common edge; none may fall between.
+            j0 = wp.max(int(wp.ceil(x + least(xb, xc) - cell_slack)), 0)
+            j1 = wp.min(int(wp.floor(x + greatest(xb, xc) + cell_slack)), frame.columns - 1)
+            i0 = wp.max(int(wp.ceil(y + least(yb, yc) - cell_slack)), 0)
+            i1 = wp.min(int(wp.floor(y + greatest(yb, yc) + cell_slack)), frame.rows - 1)
+            if i0 > i1 or j0 > j1:
+                return
+            if mode == SERIAL:
+                skin.hit[slot] = boxes.widened(skin.hit[slot], i0, i1, j0, j1)
+            else:
+                boxes.widen_atomically(skin.hit, slot, i0, i1, j0, j1)
+            per = one / area
+            zb = B[2] - A[2]
+            zc = C[2] - A[2]
+            i = int(i0)
+            j = int(j0)
+            while i <= i1:  # rows and columns in one loop with nothing to guess but its end
+                # Barycentric coordinates of the node: w at A, u at B, v at C.
+                dx = real(j) - x
+                dy = real(i) - y
+                u = (dx * yc - dy * xc) * per
+                v = (dy * xb - dx * yb) * per
+                w = one - u - v
+                z = A[2] + u * zb + v * zc
+                # A wheel is a polygon: without the bow its corners would press and its flats carry nothing.
+                z += down * (bow.sag_ab * w * u + bow.sag_bc * u * v + bow.sag_ca * v * w)
+                z = wp.where(u >= -cell_slack, z, FAR)
+                z = wp.where(v >= -cell_slack, z, FAR)
+                z = wp.where(u + v <= one + cell_slack, z, FAR)
+                k = nonnegative((slot * win.side + i) * win.side + j)
+                if mode == SERIAL:
+                    before = skin.height[k]
+                    skin.height[k] = wp.where(z < before, z, before)
+                    skin.triangle[k] = wp.where(z < before, triangle, skin.triangle[k])
+                elif z < SEEN:
+                    if mode == HEIGHTS:
+                        wp.atomic_min(skin.height, k, z)
+                        skin.triangle[k] = b.triangles.shape[0]
+                    elif z == skin.height[k]:  # of equal heights the first triangle, whatever thread comes first
+                        wp.atomic_min(skin.triangle, k, triangle)
+                i = wp.where(j < j1, i, i + 1)
+                j = wp.where(j < j1, j + 1, j0)
+
+
+@wp.func
+def extend_reach(win: Window, skin: Skin, slot: int, i: int, j: int, much: vec4, mode: int):
+    """The body goes on past a node by `much` [cells] east, west, north, south, or more."""
+    k = nonnegative((slot * win.side + i) * win.side + j)
+    if mode == SERIAL:
+        skin.reach[k] = wp.max(skin.reach[k], much)
+        win.dirty[slot] = boxes.widened(win.dirty[slot], i, i, j, j)
+    else:
+        wp.atomic_max(skin.reach, k, much)
+
+
+@wp.func
+def mark_crease(
+    g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
+    world: int, slot: int, crease: int, mode: int,
+):  # fmt: skip
+    """Where a sharp edge crosses a grid line, tell both nodes beside it how far the body reaches on.
+
+    A footprint ends between two nodes; with this the force is continuous as an edge passes a row of nodes.
+    """
+    ends = b.creases[crease]
+    A = verts.place[world, nonnegative(ends[0])]
+    B = verts.place[world, nonnegative(ends[1])]
+    if wp.max(A[2], B[2]) <= place.top[slot] + g.spacing:
+        frame = win.frame[slot]
+        xa = A[0] - real(frame.column0)
+        ya = A[1] - real(frame.row0)
+        xb = B[0] - real(frame.column0)
+        yb = B[1] - real(frame.row0)
+        one = real(1.0)
+        zero = real(0.0)
+        if xa != xb:  # it crosses columns: each crossing lies between two rows
+            j0 = wp.max(int(wp.ceil(wp.min(xa, xb) - cell_slack)), 0)
+            j1 = wp.min(int(wp.floor(wp.max(xa, xb) + cell_slack)), frame.columns - 1)
+            for j in range(j0, j1 + 1):
+                y = ya + (real(j) - xa) / (xb - xa) * (yb - ya)
+                i = int(wp.floor(y))
+                if i >= 0 and i < frame.rows - 1:
+                    extend_reach(win, skin, slot, i, j, vec4(zero, zero, y - real(i), zero), mode)
+                    extend_reach(win, skin, slot, i + 1, j, vec4(zero, zero, zero, one - (y - real(i))), mode)
+        if ya != yb:  # it crosses rows: each crossing lies between two columns
+            i0 = wp.max(int(wp.ceil(wp.min(ya, yb) - cell_slack)), 0)
+            i1 = wp.min(int(wp.floor(wp.max(ya, yb) + cell_slack)), frame.rows - 1)
+            for i in range(i0, i1 + 1):
+                x = xa + (real(i) - ya) / (yb - ya) * (xb - xa)
+                j = int(wp.floor(x))
+                if j >= 0 and j < frame.columns - 1:
+                    extend_reach(win, skin, slot, i, j, vec4(x - real(j), zero, zero, zero), mode)
+                    extend_reach(win, skin, slot, i, j + 1, vec4(zero, one - (x - real(j)), zero, zero), mode)
+
+
+@wp.func
+def close_hit(win: Window, skin: Skin, slot: int):
+    """Keep the nodes below the body off the window's rim, where they have no neighbours."""
+    frame = win.frame[slot]
+    skin.hit[slot] = boxes.common(skin.hit[slot], boxes.inside_rim(frame.rows, frame.columns))

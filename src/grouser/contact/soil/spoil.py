@@ -1,0 +1,203 @@
+"""Stage `displace`, second half: soil that slip and sinkage displace goes to the border of the footprint.
+
+Krenn and Hirzinger 2009, eq. 6-10. Spoil is summed over blocks of the footprint before it is shared out: a sum over all
+pairs of a node in contact and a border node would cost more than the rest of the step.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.contact.soil import laws
+from grouser.contact.soil import types as t
+from grouser.contact.soil.shear import central
+from grouser.contact.soil.types import SEEN, BodyMotion, Box, Deposit, Displacement, Options, Skin, Spoil, Window
+from grouser.device import nonnegative
+from grouser.precision import real, vec2, vec3
+from grouser.terrain.ground import SURFACE
+from grouser.terrain.ground import GroundArrays as Ground
+
+TINY = wp.constant(real(1.0e-30))
+
+
+@wp.func
+def node_velocity(g: Ground, skin: Skin, win: Window, k: int, i: int, j: int, first_node: vec3, m: BodyMotion):
+    """Velocity [m/s] of the body's surface over a node along its normal and its tangent, and the shares of sinkage and
+    bulldozing; Krenn and Hirzinger 2009, eq. 6-7."""
+    z = wp.where(skin.height[k] < SEEN, skin.height[k], win.levels[k][SURFACE])  # the latter below small shapes
+    dx = central(skin.height[k + 1], skin.height[nonnegative(k - 1)], z)
+    dy = central(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)
+    v = m.velocity + wp.cross(m.angular_velocity, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
+    v_n, sinkage, bulldozing = laws.displacement_parts(v, vec3(-dx, -dy, g.spacing))
+    return v_n, v - v_n, sinkage, bulldozing
+
+
+@wp.func
+def dig_node(
+    g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement,
+    slot: int, i: int, j: int, first_node: vec3, m: BodyMotion,
+):  # fmt: skip
+    """Find what slip drags off a node at the upstream edge of the footprint; returns 1 where it is any."""
+    k = nonnegative((slot * win.side + i) * win.side + j)
+    disp.dug[k] = real(0.0)
+    if skin.height[k] >= SEEN:  # below points of a small shape: it covers part of the cell only
+        return 0
+    east = win.mark[k + 1] != t.CONTACT
+    west = win.mark[nonnegative(k - 1)] != t.CONTACT
+    north = win.mark[nonnegative(k + win.side)] != t.CONTACT
+    south = win.mark[nonnegative(k - win.side)] != t.CONTACT
+    if not (east or west or north or south):  # inside the footprint as much comes as goes
+        return 0
+    v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)
+    # Soil is dragged along v_t: it is missing where no contact lies behind the node, along the larger component.
+    upstream = wp.where(v_t[1] > real(0.0), south, north)
+    if wp.abs(v_t[0]) > wp.abs(v_t[1]):
+        upstream = wp.where(v_t[0] > real(0.0), west, east)
+    if not upstream:
+        return 0
+    chi = o.soils[nonnegative(win.soil[k])].chi
+    disp.dug[k] = laws.dug_height(v_t, chi, o.step[0] * g.per_spacing)
+    return wp.where(disp.dug[k] > real(0.0), 1, 0)
+
+
+# ---- blocks of the footprint ------------------------------------------------------------------------------
+
+
+@wp.func
+def blocks_along(o: Options, first: int, last: int):
+    """Blocks that the nodes from `first` to `last` are cut into, of nearly equal width."""
+    return (last - first + o.block) // o.block
+
+
+@wp.func
+def block_count(o: Options, touched: Box):
+    """Blocks that a footprint is cut into."""
+    return blocks_along(o, touched.row0, touched.row1) * blocks_along(o, touched.column0, touched.column1)
+
+
+@wp.func
+def block_start(first: int, last: int, block: int, blocks: int):
+    """First node of a block along an axis; rounded, so that a footprint and its mirror image are cut alike."""
+    nodes = last - first + 1
+    return first + (2 * nodes * block + blocks) // (2 * blocks)
+
+
+@wp.func
+def gather_spoil(
+    g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement,
+    slot: int, block: int, first_node: vec3, m: BodyMotion,
+):  # fmt: skip
+    """Sum the soil that a block of the footprint displaces; also writes each node's `share` of sinkage proper."""
+    # Blocks are numbered row by row over the box of the nodes in contact.
+    touched = disp.touched[slot]
+    across = blocks_along(o, touched.row0, touched.row1)
+    along = blocks_along(o, touched.column0, touched.column1)
+    row = block // along
+    column = block % along
+    last_row = block_start(touched.row0, touched.row1, row + 1, across)
+    last_column = block_start(touched.column0, touched.column1, column + 1, along)
+    volume = real(0.0)
+    moment_x = real(0.0)
+    moment_y = real(0.0)
+    sunk = real(0.0)
+    pushed = real(0.0)
+    dragged = real(0.0)
+    push_x = real(0.0)
+    push_y = real(0.0)
+    drag_x = real(0.0)
+    drag_y = real(0.0)
+    i = int(block_start(touched.row0, touched.row1, row, across))
+    while i < last_row:
+        j = int(block_start(touched.column0, touched.column1, column, along))
+        while j < last_column:
+            k = nonnegative((slot * win.side + i) * win.side + j)
+            # Nodes of the box that are not in contact hold values of an earlier step.
+            d = real(0.0)
+            dug = real(0.0)
+            if win.mark[k] == t.CONTACT:
+                d = disp.sunk[k]
+                dug = disp.dug[k]
+            if d + dug > real(0.0):
+                v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)
+                disp.share[k] = sinkage
+                f = (real(1.0) - o.soils[nonnegative(win.soil[k])].chi) * d  # the rest is compressed where it is
+                # Sinkage goes all round, bulldozing ahead, shear and what slip digs along the slip.
+                push = f * bulldozing
+                drag = f * (real(1.0) - sinkage - bulldozing) + dug
+                # Directions count by what moves along them, not by how fast.
+                per_push = push / (wp.sqrt(v_n[0] * v_n[0] + v_n[1] * v_n[1]) + TINY)
+                per_drag = drag / (wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) + TINY)
+                # Volume, its first moments for the centroid, its three parts, their directions.
+                volume = volume + f + dug
+                moment_x += (f + dug) * real(j)
+                moment_y += (f + dug) * real(i)
+                sunk += f * sinkage
+                pushed += push
+                dragged += drag
+                push_x += per_push * v_n[0]
+                push_y += per_push * v_n[1]
+                drag_x += per_drag * v_t[0]
+                drag_y += per_drag * v_t[1]
+            j += 1
+        i += 1
+    return Spoil(volume, moment_x, moment_y, sunk, pushed, dragged, vec2(push_x, push_y), vec2(drag_x, drag_y))
+
+
+# ---- the border -------------------------------------------------------------------------------------------
+
+
+@wp.func
+def deposit_of(spoil: Spoil):
+    """Where a block's spoil comes from and goes to; nothing is shared out yet."""
+    zero = real(0.0)
+    column = spoil.moment_column / spoil.volume
+    row = spoil.moment_row / spoil.volume
+    return Deposit(column, row, spoil.push, spoil.drag, zero, zero, zero)
+
+
+@wp.func
+def border_weights(deposit: Deposit, column: real, row: real):
+    """Weights of a border node for the three parts of a block's spoil: even, ahead, along.
+
+    Krenn et al. 2008, eq. 24; Krenn and Hirzinger 2009, eq. 9-10.
+    """
+    dx = column - deposit.column
+    dy = row - deposit.row
+    w = laws.deposit_weight(dx, dy)  # near nodes get more
+    ahead = laws.directed_weight(dx, dy, deposit.push[0], deposit.push[1], w)
+    along = laws.directed_weight(dx, dy, deposit.drag[0], deposit.drag[1], w)
+    return w, ahead, along
+
+
+@wp.func
+def share_out(spoil: Spoil, deposit: Deposit, even: real, ahead: real, along: real):
+    """The deposit with its heights per unit weight, from the sums of the border nodes' weights.
+
+    What no border node lies ahead of goes all round.
+    """
+    zero = real(0.0)
+    rest = spoil.sunk
+    # Dividing by the sums of the weights makes the shares sum to one: no soil is made or lost.
+    per_ahead = zero
+    per_along = zero
+    if ahead > zero:
+        per_ahead = spoil.pushed / ahead
+    else:
+        rest += spoil.pushed
+    if along > zero:
+        per_along = spoil.dragged / along
+    else:
+        rest += spoil.dragged
+    return Deposit(deposit.column, deposit.row, deposit.push, deposit.drag, rest / even, per_ahead, per_along)
+
+
+@wp.func
+def received_from(deposit: Deposit, even: real, ahead: real, along: real):
+    """Height [m] that a border node with these weights gets from one block."""
+    return deposit.even * even + deposit.ahead * ahead + deposit.along * along
+
+
+@wp.func
+def pile_up(o: Options, win: Window, k: int, f: real):
+    """Put loose soil of the height f [m] on a node."""
+    win.levels[k] = laws.cover(win.levels[k], f, o.loose)

@@ -1,0 +1,156 @@
+"""Stages `gather` and `write back`: nodes of soil from the tiles of the ground into a body's window and back."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.contact.soil import boxes
+from grouser.contact.soil import types as t
+from grouser.contact.soil.types import Displacement, Options, Skin, Slides, Window
+from grouser.device import nonnegative
+from grouser.precision import real, vec4
+from grouser.terrain.elevation import BARE
+from grouser.terrain.ground import SURFACE, TILE, soil_at
+from grouser.terrain.ground import GroundArrays as Ground
+
+FAR = wp.constant(real(t.FAR))
+
+
+# ---- one node -------------------------------------------------------------------------------------------
+
+
+@wp.func
+def gather_node(g: Ground, win: Window, world: int, tile: int, row: int, column: int, k: int):
+    """Copy a node from its tile into the window; `row` and `column` in the grid."""
+    win.levels[k] = g.levels[world, tile, row % TILE, column % TILE]
+    # Where no shear state is kept on nodes its array has one element.
+    if g.shear.shape[2] > 1:
+        win.node_shear[k] = g.shear[world, tile, row % TILE, column % TILE]
+
+
+@wp.func
+def clear_node(g: Ground, win: Window, skin: Skin, row: int, column: int, k: int):
+    """Nothing above a node yet, and its soil is free to move."""
+    skin.height[k] = FAR
+    skin.reach[k] = vec4()
+    mark = int(t.FREE)
+    # With one soil everywhere, index 0 was set at the start and stays.
+    if g.base_soil.shape[0] > 1:
+        soil = soil_at(g, row, column)
+        win.soil[k] = soil
+        if soil == BARE:
+            mark = int(t.BARE_NODE)
+    win.mark[k] = mark
+
+
+@wp.func
+def scatter_node(g: Ground, win: Window, world: int, tile: int, row: int, column: int, k: int):
+    """Copy a node back into its tile; returns by how much its surface rose [m]."""
+    levels = win.levels[k]
+    # The sum of these over all nodes is what the volume balance compares with the compressed soil.
+    rise = levels[SURFACE] - g.levels[world, tile, row % TILE, column % TILE][SURFACE]
+    g.levels[world, tile, row % TILE, column % TILE] = levels
+    if g.shear.shape[2] > 1:
+        g.shear[world, tile, row % TILE, column % TILE] = win.node_shear[k]
+    return rise
+
+
+# ---- one window, in one thread ----------------------------------------------------------------------------
+
+
+@wp.func
+def writes_to_tiles(g: Ground, win: Window, world: int, slot: int):
+    """How often the window's tiles have been written to: a sum that any write changes."""
+    frame = win.frame[slot]
+    count = int(0)
+    for i in range(frame.row0 // TILE, (frame.row0 + frame.rows - 1) // TILE + 1):
+        for j in range(frame.column0 // TILE, (frame.column0 + frame.columns - 1) // TILE + 1):
+            count += g.stamp[world, g.table[world, i, j]]
+    return count
+
+
+@wp.func
+def fill_window(g: Ground, win: Window, world: int, slot: int):
+    """Copy the whole window from its tiles."""
+    r0 = win.frame[slot].row0
+    c0 = win.frame[slot].column0
+    c1 = c0 + win.frame[slot].columns
+    for i in range(r0, r0 + win.frame[slot].rows):
+        k0 = (slot * win.side + i - r0) * win.side - c0  # number of the node in column 0 of the grid
+        # Tile by tile along the row: the table is looked up once a tile.
+        for tj in range(c0 // TILE, (c1 - 1) // TILE + 1):
+            tile = g.table[world, i // TILE, tj]
+            for j in range(wp.max(c0, tj * TILE), wp.min(c1, tj * TILE + TILE)):
+                gather_node(g, win, world, tile, i, j, k0 + j)
+    win.writes_seen[slot] = writes_to_tiles(g, win, world, slot)
+
+
+@wp.func
+def refresh_window(g: Ground, win: Window, world: int, slot: int):
+    """Copy the window again where another body has written to its tiles since."""
+    if win.writes_seen[slot] != writes_to_tiles(g, win, world, slot):
+        fill_window(g, win, world, slot)
+
+
+@wp.func
+def clear_window(g: Ground, win: Window, skin: Skin, slot: int, stays: bool):
+    """Nothing above any node: clear what the last step wrote, or the whole window where soils differ from node to node
+    and the window has moved (`stays` is false)."""
+    frame = win.frame[slot]
+    dirty = win.dirty[slot]
+    # Clearing costs as much as the levels: most nodes of a window have never had a body above them.
+    i0 = wp.max(dirty.row0, 0)
+    i1 = wp.min(dirty.row1 + 1, win.side)
+    j0 = wp.max(dirty.column0, 0)
+    j1 = wp.min(dirty.column1 + 1, win.side)
+    if not stays and g.base_soil.shape[0] > 1:  # other nodes, other soils
+        i0 = 0
+        i1 = frame.rows
+        j0 = 0
+        j1 = frame.columns
+    for i in range(i0, i1):
+        k0 = nonnegative((slot * win.side + i) * win.side)
+        j = int(j0)
+        while j < j1:
+            clear_node(g, win, skin, frame.row0 + i, frame.column0 + j, nonnegative(k0 + j))
+            j += 1
+    win.dirty[slot] = boxes.empty_box()
+
+
+@wp.func
+def changed_box(o: Options, win: Window, disp: Displacement, slides: Slides, slot: int):
+    """Nodes of the window that a step may have changed: the footprint with its border, and what slid."""
+    whole = boxes.Box(0, win.frame[slot].rows - 1, 0, win.frame[slot].columns - 1)
+    if o.node_shear == 1:  # the shear state of any node may have been forgotten
+        return whole
+    return boxes.common(boxes.spanning(boxes.grown(disp.near[slot], 1), slides.moving[slot]), whole)
+
+
+@wp.func
+def stamp_tiles(g: Ground, o: Options, win: Window, disp: Displacement, slides: Slides, world: int, slot: int):
+    """Count a write to the tiles that a step may have changed."""
+    box = boxes.shifted(changed_box(o, win, disp, slides, slot), win.frame[slot].row0, win.frame[slot].column0)
+    for i in range(box.row0 // TILE, box.row1 // TILE + 1):
+        for j in range(box.column0 // TILE, box.column1 // TILE + 1):
+            tile = g.table[world, i, j]
+            g.stamp[world, tile] = g.stamp[world, tile] + 1
+
+
+@wp.func
+def write_back(g: Ground, o: Options, win: Window, disp: Displacement, slides: Slides, world: int, slot: int):
+    """Copy what a step changed into its tiles."""
+    r0 = win.frame[slot].row0
+    c0 = win.frame[slot].column0
+    box = boxes.shifted(changed_box(o, win, disp, slides, slot), r0, c0)
+    moved = real(0.0)
+    # Only what may have changed: writing the whole window would make other bodies fill theirs again.
+    for i in range(box.row0, box.row1 + 1):
+        k0 = (slot * win.side + i - r0) * win.side - c0
+        for tj in range(box.column0 // TILE, box.column1 // TILE + 1):
+            tile = g.table[world, i // TILE, tj]
+            for j in range(wp.max(box.column0, tj * TILE), wp.min(box.column1 + 1, tj * TILE + TILE)):
+                moved += scatter_node(g, win, world, tile, i, j, k0 + j)
+    disp.tally[slot].moved = disp.tally[slot].moved + moved
+    stamp_tiles(g, o, win, disp, slides, world, slot)
+    # The window holds what is in the tiles now: its own writes are no reason to fill it again.
+    win.writes_seen[slot] = writes_to_tiles(g, win, world, slot)
