@@ -1,6 +1,7 @@
 """What gearboxes of motors take: MuJoCo's `dcmotor` turns the wheel without loss.
 
 The loss is a force on the wheel's joint, added with the other passive forces between `mj_step1` and `mj_step2`.
+MuJoCo's arrays are double whatever the float type of the force modules, so that all types here are spelled out.
 """
 
 from __future__ import annotations
@@ -11,23 +12,22 @@ import mujoco
 import numpy as np
 import warp as wp
 
+from grouser import device
+from grouser.device import array, struct
 from grouser.drive.motor import gear_data
 
-module = wp.get_module("grouser.engine.gearbox")
-module.options["enable_backward"] = False
-real = wp.float64
-Reals = wp.array(dtype=wp.float64)
+MODULE = device.module("grouser.engine.gearbox")
 # [rad/s] of the motor within which the loss turns from driving to back-driven; assumed
 BAND = wp.constant(wp.float64(1.0))
 
 
-@wp.struct
+@struct
 class Gearbox:
     """A motor behind a gearbox with loss."""
 
-    control: wp.int32  # where its control stands
-    dof: wp.int32  # of the wheel
-    diagonal: wp.int32  # of the wheel in M
+    control: int  # where its control stands
+    dof: int  # of the wheel
+    diagonal: int  # of the wheel in M
     gear: wp.float64  # turns of the motor for one of the wheel
     constant: wp.float64  # [N m/A], [V s/rad] K
     resistance: wp.float64  # [ohm] R
@@ -37,36 +37,37 @@ class Gearbox:
 
 
 @wp.func
-def motor_torque(g: Gearbox, asked: real, rate: real):
+def motor_torque(g: Gearbox, asked: wp.float64, rate: wp.float64):
     """[N m] of the motor as `dcmotor` gives it: what is asked for, within the voltage; `rate` [rad/s] of the motor."""
     wanted = wp.clamp(asked, -g.torque, g.torque) * g.resistance / g.constant + g.constant * rate
     return g.constant * (wp.clamp(wanted, -g.voltage, g.voltage) - g.constant * rate) / g.resistance
 
 
-@wp.kernel(module=module)
+@wp.kernel(module=MODULE)
 def add_losses(
-    gearboxes: wp.array(dtype=Gearbox), control: Reals, speed: Reals, implicit: int, h: Reals,
-    passive: Reals, mass: Reals,
+    gearboxes: array[Gearbox], control: array[wp.float64], speed: array[wp.float64], implicit: int,
+    h: array[wp.float64], passive: array[wp.float64], mass: array[wp.float64],
 ):  # fmt: skip
-    """A motor that drives or stands gives the wheel T = eta N tau, a back-driven one T = N tau / eta (assumed).
+    """Add what each gearbox takes to `passive` [N m], (dof,), and its slope with the speed to `mass`, MuJoCo's M.
 
-    So the power of the wheel is eta that of the motor, and when it brakes the motor gets eta of the wheel's. Between
-    them the factor changes straight with the rate, and its slope goes into the mass matrix.
+    A motor that drives or stands gives the wheel T = eta N tau, a back-driven one T = N tau / eta (assumed). So the
+    power of the wheel is eta that of the motor, and when it brakes the motor gets eta of the wheel's. One thread.
     """
+    zero = wp.float64(0.0)
+    one = wp.float64(1.0)
     for k in range(gearboxes.shape[0]):
         g = gearboxes[k]
         rate = g.gear * speed[g.dof]
         torque = motor_torque(g, control[g.control], rate)
         factor = g.efficiency
-        back = wp.where(
-            torque > real(0.0), -rate, rate
-        )  # [rad/s] at which the wheel turns the motor against its torque
-        if torque != real(0.0) and back > real(0.0):
-            change = real(1.0) / g.efficiency - g.efficiency
-            factor += change * wp.min(back / BAND, real(1.0))
+        back = wp.where(torque > zero, -rate, rate)  # [rad/s] at which the wheel turns the motor against its torque
+        if torque != zero and back > zero:
+            # Within the band the factor changes straight with the rate: a jump would make a wheel at rest tremble.
+            change = one / g.efficiency - g.efficiency
+            factor += change * wp.min(back / BAND, one)
             if implicit == 1 and back < BAND:
                 mass[g.diagonal] = mass[g.diagonal] + h[0] * g.gear * g.gear * wp.abs(torque) * change / BAND
-        passive[g.dof] = passive[g.dof] + g.gear * torque * (factor - real(1.0))
+        passive[g.dof] = passive[g.dof] + g.gear * torque * (factor - one)
 
 
 def gearboxes(model: mujoco.MjModel) -> wp.array | None:
@@ -74,8 +75,7 @@ def gearboxes(model: mujoco.MjModel) -> wp.array | None:
     found = gear_data(model)
     if not found:
         return None
-    kind: Any = Gearbox.numpy_dtype()
-    table: Any = np.zeros(len(found), dtype=kind)
+    table: Any = np.zeros(len(found), dtype=device.numpy_dtype(Gearbox))
     for row, (k, data) in zip(table, found.items(), strict=True):
         dof = model.jnt_dofadr[model.actuator_trnid[k, 0]]
         row["control"], row["dof"], row["gear"] = model.actuator_ctrladr[k], dof, model.actuator_gear[k, 0]

@@ -47,8 +47,8 @@ def drive(made: ManufacturedMotion, first: int, last: int) -> None:
 def poison(module: SoilModule) -> None:
     """Fill what is no state with what no step may read: not a number, or an odd whole number."""
     state = set(module.state())
-    for group in module.arrays.groups[3:]:
-        for name in LAYOUTS_OF[group._cls.key.rsplit(".", 1)[-1]]:
+    for group in module.arrays.groups:
+        for name in LAYOUTS_OF.get(group._cls.key.rsplit(".", 1)[-1], ()):  # constant groups have no layout
             if name not in state | ZERO_BETWEEN_STEPS:
                 values = getattr(group, name).numpy()
                 for part in [values[field] for field in values.dtype.names] if values.dtype.names else [values]:
