@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from grouser.device import array, array2d, array3d, array4d, at, nonnegative, struct
+from grouser.device import array, array2d, array3d, array4d, at, struct
 from grouser.errors import InputError
 from grouser.precision import Precision, precision, real, vec3, vec4
 from grouser.terrain import checks
@@ -28,8 +28,6 @@ from grouser.terrain.soils import Soil
 TILE = 32  # nodes along a tile's side
 MOST_TILES = 2**28  # of all worlds together, 1 GiB of table: at 1 cm 27 square kilometres
 SURFACE, VIRGIN, PACKED, PACKED_VIRGIN = 0, 1, 2, 3  # components of a node's levels
-
-natural = nonnegative  # old name; polygonal, revolution and tyre contact still use it
 
 
 @struct

@@ -442,6 +442,19 @@ def test_slope_and_bend_are_one_sided_where_the_body_ends():
         assert call(cells.bend, *args, returns=real) == bend
 
 
+@pytest.mark.parametrize(
+    ("steep_x", "steep_y", "expected"),
+    [
+        (1.0, 1.0, (3, 3, 1.0, 1.0)), (4.1, 1.0, (3, 1, 1.0, 1.0)), (1.0, 4.1, (1, 3, 1.0, 1.0)),
+        (4.0, 1.0, (3, 3, 1.0, 0.0)), (1.0, 3.2, (3, 3, 0.25, 1.0)),
+    ],
+)  # fmt: skip
+def test_points_of_a_cell_draw_together_before_they_lie_along_one_axis(steep_x, steep_y, expected):
+    real = precision("float64").real
+    got = call(cells.sample_points, 3, real(steep_x), real(steep_y), returns=(int, int, real, real))
+    assert got == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_the_implicit_block_is_the_sum_of_its_levers(dtype):
     """c along n at the arm a, w alike in all directions at the lever r: J^T K J of both, J = [1, -r~]."""

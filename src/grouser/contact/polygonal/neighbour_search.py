@@ -12,8 +12,8 @@ from grouser.contact.pairs import PairSums, RelativePoses, moved_since
 from grouser.contact.polygonal import laws
 from grouser.contact.polygonal.overlap import at_corners, element_of
 from grouser.contact.polygonal.types import Element, Lists, Pairs, Shapes
+from grouser.device import nonnegative
 from grouser.precision import mat33, real, vec3
-from grouser.terrain.ground import natural
 
 # what a face can become to an element while the list lasts
 NOTHING = 0
@@ -186,7 +186,7 @@ def search_face(
     k = wp.int32(0)
     query = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
     while wp.bvh_query_next(query, k):
-        f = natural(first + k)
+        f = nonnegative(first + k)
         tests += 1
         kind, deep = may_touch(
             el, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn, lift
@@ -218,7 +218,7 @@ def search_face(
         return
     again = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
     while wp.bvh_query_next(again, k):
-        f = natural(first + k)
+        f = nonnegative(first + k)
         kind, deep = may_touch(
             el, s.corners[f, 0], s.corners[f, 1], s.corners[f, 2], s.normal[f], slack, reach, turn, lift
         )

@@ -23,9 +23,8 @@ from grouser.contact.revolution.types import (
     Touch,
 )
 from grouser.contact.rigid import Block, add_normal, add_tangential, assemble, wrench_of
-from grouser.device import array, array2d
+from grouser.device import array, array2d, nonnegative
 from grouser.precision import real, vec2, vec3
-from grouser.terrain.ground import natural
 
 NEARLY_LOST = 0.95  # of the reach: deeper than this and the next step may find nothing
 
@@ -86,7 +85,7 @@ def press_parts(
     half = real(0.5)
     part = Part()
     for i in range(count):
-        a = angles[natural(table + 1 + i)]
+        a = angles[nonnegative(table + 1 + i)]
         e_r = a[0] * F.Rx + a[1] * F.Ry
         e_p = a[0] * F.Ry - a[1] * F.Rx
         for j in range(count):
@@ -94,7 +93,7 @@ def press_parts(
             part = map_part(lines, world, F, line, near, e_r, e_p, f, count)
             if part.area > real(0.0):
                 part.area = share * part.area
-                law = contacts[natural(F.first_contact + line.layer * F.layers + part.layer)]
+                law = contacts[nonnegative(F.first_contact + line.layer * F.layers + part.layer)]
                 touch = press_part(law, F.centre, F.ahead, F.reach, part, touch)
                 if touch.weight > real(0.0):
                     block = add_normal(block, part.point - F.centre, part.normal, touch.weight)
@@ -115,7 +114,7 @@ def rub(
 ):  # fmt: skip
     """Friction of an element, at the centre of its contact; writes what `stick` needs at the end of the step."""
     base = pairs.first_element[pair]
-    own = natural(base + element)
+    own = nonnegative(base + element)
     # An element that was not in contact in the last step has no stick point.
     state = int(FREE)
     if e.seen[world, own] == e.tick[world]:
@@ -136,7 +135,7 @@ def rub(
     totals.moment += wp.cross(lever, drag)
     if weight > real(0.0):
         totals.block = add_tangential(totals.block, lever, normal, weight)
-    slot = natural(base + wp.atomic_add(e.active_count, world, pair, 1))
+    slot = nonnegative(base + wp.atomic_add(e.active_count, world, pair, 1))
     e.active[world, slot] = element
     e.area[world, slot] = touch.area
     e.load[world, slot] = touch.load
@@ -160,16 +159,16 @@ def press_element(
         return totals
     sectors = rounds.sectors[F.one]
     refine = rounds.refine[F.one]
-    element = natural(lists.element[world, slot])
+    element = nonnegative(lists.element[world, slot])
     near = Near()
     near.first = lists.first[world, slot]
     near.last = lists.last[world, slot]
     k = element / sectors
     table = rounds.first_angle[F.one] + (element - k * sectors) * (1 + refine)
-    a = rounds.angle[natural(table)]
+    a = rounds.angle[nonnegative(table)]
     e_r = a[0] * F.Rx + a[1] * F.Ry
     e_p = a[0] * F.Ry - a[1] * F.Rx
-    line = s.line[world, natural(s.first[F.one] + k)]
+    line = s.line[world, nonnegative(s.first[F.one] + k)]
     near, part = map_middle(s.line, world, F, line, near, e_r, e_p)
     totals.mapped += 1
     if near.touches == 0:
@@ -186,7 +185,7 @@ def press_element(
         totals.block = block
     if near.deep > zero:
         part.area = near.deep * part.area
-        law = pairs.contacts[natural(F.first_contact + line.layer * F.layers + part.layer)]
+        law = pairs.contacts[nonnegative(F.first_contact + line.layer * F.layers + part.layer)]
         touch = press_part(law, F.centre, F.ahead, F.reach, part, touch)
         if touch.weight > zero:
             totals.block = add_normal(totals.block, part.point - F.centre, part.normal, touch.weight)
@@ -217,7 +216,7 @@ def press(
     totals.clear = pairs.margin[pair]
     base = pairs.first_element[pair]
     for index in range(lane, lists.listed[world, pair], pairs.lanes):
-        totals = press_element(s, rounds, pairs, lists, e, world, pair, natural(base + index), F, totals)
+        totals = press_element(s, rounds, pairs, lists, e, world, pair, nonnegative(base + index), F, totals)
     wp.atomic_min(lists.clear, world, pair, totals.clear)
     wp.atomic_add(e.mapped, world, pair, totals.mapped)
     if totals.touched == 1:

@@ -10,9 +10,8 @@ from grouser.contact import clipping
 from grouser.contact.pairs import RelativePoses
 from grouser.contact.revolution import laws, section
 from grouser.contact.revolution.types import Box, Cut, Frame, Line, Near, Pairs, Part, Rounds, Sections
-from grouser.device import array2d
+from grouser.device import array2d, nonnegative
 from grouser.precision import area_slack, real, vec2, vec3, vec4
-from grouser.terrain.ground import natural
 
 TURN = 2 * math.pi
 MARGIN = 1.5  # on the curvature of an element's depth, which is taken from its middle
@@ -71,7 +70,7 @@ def ring_is_near(boxes: array2d[Box], world: int, block: int, first_block: int, 
     ring = laws.ring_box(F.at, F.Rz, boxes[world, block])
     grow = F.reach + F.slack
     for b in range(first_block, last_block):
-        if laws.boxes_gap(ring, boxes[world, natural(b)]) <= grow:
+        if laws.boxes_gap(ring, boxes[world, nonnegative(b)]) <= grow:
             return True
     return False
 
@@ -86,7 +85,7 @@ def patch_is_near(
     a: cos and sin of the angle they are within `sectors` of.
     """
     half = real(0.5)
-    box = boxes[world, natural(block)]
+    box = boxes[world, nonnegative(block)]
     r = half * (box.low[0] + box.high[0])
     z = half * (box.low[1] + box.high[1])
     q = in_plane(F.at + z * F.Rz + r * (a[0] * F.Rx + a[1] * F.Ry))

@@ -8,8 +8,8 @@ from grouser.contact.pairs import RelativePoses
 from grouser.contact.revolution import types as t
 from grouser.contact.revolution.mapping import frame_of, patch_is_near, ring_is_near, search_element
 from grouser.contact.revolution.types import Lists, Pairs, Rounds, Sections
+from grouser.device import nonnegative
 from grouser.precision import real
-from grouser.terrain.ground import natural
 
 
 @wp.func
@@ -51,7 +51,7 @@ def search(
         # ARCS patches together
         from_sector = (patch % arcs) * group
         tests += 1
-        a = rounds.angle[natural(table + ((from_sector + group / 2) % sectors) * stride)]
+        a = rounds.angle[nonnegative(table + ((from_sector + group / 2) % sectors) * stride)]
         wide = real(group / 2 + 1)
         if not patch_is_near(s.line, s.box, world, first, last, first_block, block, a, wide, F):
             continue
@@ -61,17 +61,17 @@ def search(
             # one patch
             if sector % t.ARC == 0:
                 tests += 1
-                a = rounds.angle[natural(table + ((sector + t.ARC / 2) % sectors) * stride)]
+                a = rounds.angle[nonnegative(table + ((sector + t.ARC / 2) % sectors) * stride)]
                 wide = real(t.ARC / 2 + 1)
                 close = patch_is_near(s.line, s.box, world, first, last, first_block, block, a, wide, F)
             if not close:
                 continue
-            a = rounds.angle[natural(table + sector * stride)]
+            a = rounds.angle[nonnegative(table + sector * stride)]
             e_r = a[0] * F.Rx + a[1] * F.Ry
             e_p = a[0] * F.Ry - a[1] * F.Rx
             for k in range(from_line, wp.min(from_line + t.BLOCK, end)):
                 tests += 1
-                line = s.line[world, natural(k)]
+                line = s.line[world, nonnegative(k)]
                 near = search_element(s.line, s.box, world, first, last, first_block, F, line, e_r, e_p)
                 if near.touches == 1:
                     slot = base + wp.atomic_add(lists.listed, world, pair, 1)

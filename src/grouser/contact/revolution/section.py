@@ -13,9 +13,8 @@ import warp as wp
 from grouser.contact.revolution import laws
 from grouser.contact.revolution import types as t
 from grouser.contact.revolution.types import Box, Line, Sections
-from grouser.device import array2d
+from grouser.device import array2d, nonnegative
 from grouser.precision import real, vec2
-from grouser.terrain.ground import natural
 
 SHARP = math.cos(0.35)  # cosine of the turn [rad] from which a sample is a corner, not part of a curve (assumed)
 MOST_BULGE = 4.0 / 27.0  # greatest t (1 - t)^2
@@ -159,9 +158,9 @@ def nearest(
     along = real(0.0)
     block = int(first_block)
     for start in range(first, last, t.BLOCK):
-        if laws.box_gap2(q, boxes[world, natural(block)]) < best:
+        if laws.box_gap2(q, boxes[world, nonnegative(block)]) < best:
             for k in range(start, wp.min(start + t.BLOCK, last)):
-                i = natural(k)
+                i = nonnegative(k)
                 gap2, x = line_gap2(lines, world, i, q)
                 if gap2 < best:
                     best = gap2
@@ -180,9 +179,9 @@ def window(
     high = int(-1)
     block = int(first_block)
     for start in range(first, last, t.BLOCK):
-        if laws.box_gap2(q, boxes[world, natural(block)]) <= bound * bound:
+        if laws.box_gap2(q, boxes[world, nonnegative(block)]) <= bound * bound:
             for k in range(start, wp.min(start + t.BLOCK, last)):
-                gap2, x = line_gap2(lines, world, natural(k), q)
+                gap2, x = line_gap2(lines, world, nonnegative(k), q)
                 if gap2 <= bound * bound:
                     low = wp.min(low, k)
                     high = k
@@ -197,7 +196,7 @@ def roughness(lines: array2d[Line], world: int, low: int, high: int, q: vec2, bo
     bend = real(0.0)
     corner = real(0.0)
     for k in range(low, high + 1):
-        i = natural(k)
+        i = nonnegative(k)
         gap2, x = line_gap2(lines, world, i, q)
         gap = wp.sqrt(gap2)
         bend = wp.max(bend, wp.abs(lines[world, i].bend) * wp.clamp((bound - gap) / size, real(0.0), real(1.0)))
@@ -211,10 +210,10 @@ def roughness(lines: array2d[Line], world: int, low: int, high: int, q: vec2, bo
 def nearest_of(lines: array2d[Line], world: int, low: int, high: int, q: vec2):
     """Line nearest to a point of those from `low` to `high`, how far along it, distance squared."""
     best = real(FAR)
-    line = natural(low)
+    line = nonnegative(low)
     along = real(0.0)
     for k in range(low, high + 1):
-        i = natural(k)
+        i = nonnegative(k)
         gap2, x = line_gap2(lines, world, i, q)
         if gap2 < best:
             best = gap2

@@ -75,6 +75,37 @@ def yields(node: NodeEnd):
 
 
 @wp.func
+def change_of_depth(bow: real, depth: real, behind: NodeEnd, ahead: NodeEnd):
+    """How much [m] the depth varies along one axis of a cell; neighbours past the end of the body do not count."""
+    zero = real(0.0)
+    return wp.abs(bow) + wp.max(
+        wp.where(ahead.height < SEEN, wp.abs(ahead.depth - depth), zero),
+        wp.where(behind.height < SEEN, wp.abs(behind.depth - depth), zero),
+    )
+
+
+@wp.func
+def sample_points(samples: int, steep_x: real, steep_y: real):
+    """Sub-cell points along both axes, and how far apart: 1 spread over the cell, 0 all in its middle.
+
+    Points lie along one axis only where the depth varies along that axis only. In between, the points of the other axis
+    draw together: a number of points that flips would make the force of a body at rest jump.
+    """
+    columns = int(samples)
+    rows = int(samples)
+    apart_x = real(1.0)
+    apart_y = real(1.0)
+    if steep_x > ONE_AXIS * steep_y:
+        rows = 1
+    elif steep_y > ONE_AXIS * steep_x:
+        columns = 1
+    else:
+        apart_x = wp.min(ONE_AXIS * (steep_x + TINY) / (steep_y + TINY) - real(1.0), real(1.0))
+        apart_y = wp.min(ONE_AXIS * (steep_y + TINY) / (steep_x + TINY) - real(1.0), real(1.0))
+    return columns, rows, apart_x, apart_y
+
+
+@wp.func
 def cell_pressure(
     g: Ground, o: Options, win: Window, pred: Prediction, soil: Constants, k: int, modulus: real,
     sinking: real, left_out: real, per_unforeseen: real,
@@ -117,25 +148,9 @@ def cell_pressure(
         return CellLoad(zero, zero, zero, zero, zero, zx, zy)
     bow_x = bend(east, west, z)
     bow_y = bend(north, south, z)
-    steep_x = wp.abs(bow_x) + wp.max(
-        wp.where(east < SEEN, wp.abs(u_east - u), zero), wp.where(west < SEEN, wp.abs(u_west - u), zero)
-    )
-    steep_y = wp.abs(bow_y) + wp.max(
-        wp.where(north < SEEN, wp.abs(u_north - u), zero), wp.where(south < SEEN, wp.abs(u_south - u), zero)
-    )
-    # Points along one axis only where depth varies along that axis only. In between the points of the other axis draw
-    # together: a number of points that flips would make the force of a body at rest jump.
-    columns = o.samples
-    rows = o.samples
-    apart_x = real(1.0)
-    apart_y = real(1.0)
-    if steep_x > ONE_AXIS * steep_y:
-        rows = 1
-    elif steep_y > ONE_AXIS * steep_x:
-        columns = 1
-    else:
-        apart_x = wp.min(ONE_AXIS * (steep_x + TINY) / (steep_y + TINY) - real(1.0), real(1.0))
-        apart_y = wp.min(ONE_AXIS * (steep_y + TINY) / (steep_x + TINY) - real(1.0), real(1.0))
+    steep_x = change_of_depth(bow_x, u, at_west, at_east)
+    steep_y = change_of_depth(bow_y, u, at_south, at_north)
+    columns, rows, apart_x, apart_y = sample_points(o.samples, steep_x, steep_y)
     to_east = win.levels[k + 1]
     to_west = win.levels[nonnegative(k - 1)]
     to_north = win.levels[nonnegative(k + win.side)]

@@ -7,8 +7,9 @@ import math
 import warp as wp
 
 from grouser.contact.tyre.types import Bound, Crest, GroundContact, Sample, Terrain, WallContact
+from grouser.device import nonnegative
 from grouser.precision import length_slack, real, vec2, vec3
-from grouser.terrain.ground import GroundArrays, natural, surface_at
+from grouser.terrain.ground import GroundArrays, surface_at
 
 STEEPEST = 1.2217304763960306  # [rad] 70 deg: contact farther from the suspension's axis is with a wall (assumed)
 FLATTEST = 0.7853981633974483  # [rad] 45 deg: nearer to it never, however far the suspension must go (assumed)
@@ -24,7 +25,7 @@ PI = math.pi
 @wp.func
 def node_height(t: Terrain, ground: GroundArrays, world: int, row: int, column: int):
     """Height [m] of a node of terrain that does not change."""
-    return t.heights[natural(row), natural(column)]
+    return t.heights[nonnegative(row), nonnegative(column)]
 
 
 @wp.func
@@ -210,8 +211,8 @@ def tangent_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real)
 
     Ground near the wheel is below the tangent at the nearest node, raised by its swell.
     """
-    column = natural(wp.clamp(int((centre[0] - t.x0) * t.per_spacing + real(0.5)), 1, t.columns - 2))
-    row = natural(wp.clamp(int((centre[1] - t.y0) * t.per_spacing + real(0.5)), 1, t.rows - 2))
+    column = nonnegative(wp.clamp(int((centre[0] - t.x0) * t.per_spacing + real(0.5)), 1, t.columns - 2))
+    row = nonnegative(wp.clamp(int((centre[1] - t.y0) * t.per_spacing + real(0.5)), 1, t.rows - 2))
     half = real(0.5) * t.per_spacing
     slope_x = (t.heights[row, column + 1] - t.heights[row, column - 1]) * half
     slope_y = (t.heights[row + 1, column] - t.heights[row - 1, column]) * half
@@ -260,11 +261,11 @@ def slices_near(t: Terrain, bound: Bound, level: real):
     first = int(deepest)
     last = int(deepest)
     while first > 0:
-        if not is_near(t.turns[natural(first - 1)], bound, level):
+        if not is_near(t.turns[nonnegative(first - 1)], bound, level):
             break
         first -= 1
     while last < t.slices:
-        if not is_near(t.turns[natural(last + 1)], bound, level):
+        if not is_near(t.turns[nonnegative(last + 1)], bound, level):
             break
         last += 1
     return first, last
@@ -288,7 +289,7 @@ def find_contact(
     k = int(-1)  # the lowest point comes first
     last = int(-1)
     while k <= last:
-        start = t.turns[natural(wp.where(k < 0, t.slices / 2, k))]
+        start = t.turns[nonnegative(wp.where(k < 0, t.slices / 2, k))]
         worth = k < 0
         if k >= 0:
             if is_near(start, bound, level) or level * slant > t.reach:
