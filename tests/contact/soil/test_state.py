@@ -26,21 +26,27 @@ CASES = {
 
 
 def rig(**options: Any) -> ManufacturedMotion:
-    """A wheel and a plate that takes its width from its patch."""
+    """A wheel, a plate that takes its width from its patch, and a foot so small that it presses with points."""
     ground = Ground(flat(size=(1.5, 1), spacing=0.5, origin=(-0.5, -0.5)), soil("dry-sand"), 0.01)
-    bodies = {"wheel": wheel(0.15, 0.1), "plate": prepare(*box(np.array([0.08, 0.05, 0.02])))}
+    bodies = {
+        "wheel": wheel(0.15, 0.1), "plate": prepare(*box(np.array([0.08, 0.05, 0.02]))),
+        "foot": prepare(*box(np.array([0.025, 0.015, 0.02]))),
+    }  # fmt: skip
     return ManufacturedMotion(SoilModule(ground, bodies, SoilOptions(**options)), step=STEP)
 
 
 def drive(made: ManufacturedMotion, first: int, last: int) -> None:
-    """The wheel slips and digs; the plate behind it sinks into soil that slides from the wheel's rut."""
+    """The wheel slips and digs, the plate sinks into soil that slides from the wheel's rut, the foot slides."""
     for k in range(first, last):
         time = k * STEP
-        places = [[0.1 * time, 0.001, 0.15 - 0.05 * min(time, 0.4)], [-0.12, 0.03, 0.02 - 0.03 * time]]
-        speeds = [[0.1, 0, -0.05 if time < 0.4 else 0.0], [0, 0, -0.03]]
+        places = [
+            [0.1 * time, 0.001, 0.15 - 0.05 * min(time, 0.4)], [-0.12, 0.03, 0.02 - 0.03 * time],
+            [0.3 + 0.05 * time, 0.2, 0.02 - 0.02 * time],
+        ]  # fmt: skip
+        speeds = [[0.1, 0, -0.05 if time < 0.4 else 0.0], [0, 0, -0.03], [0.05, 0, -0.02]]
         made.place(
             position=np.array([places]), rotation=made.rotation, velocity=np.array([speeds]),
-            spin=np.array([[[0, 1.5, 0], [0, 0, 0]]]),
+            spin=np.array([[[0, 1.5, 0], [0, 0, 0], [0, 0, 0]]]),
         ).advance()  # fmt: skip
 
 
@@ -76,7 +82,7 @@ def test_a_restored_state_continues_bit_for_bit(case):
         for made in (going, fresh):
             drive(made, k, k + 1)
         assert_same(going, fresh, f"step {k}")
-    assert (np.abs(going.wrench[0]).max(axis=1) > 1).all(), "both bodies are in the soil"
+    assert (np.abs(going.wrench[0]).max(axis=1) > 1).all(), "all bodies are in the soil"
     for name, saved in going.module.ground.state().items():
         assert np.array_equal(saved.numpy(), fresh.module.ground.state()[name].numpy()), name
     for name, saved in going.module.state().items():
@@ -122,6 +128,6 @@ def test_an_array_without_a_layout_is_refused():
 def test_state_that_is_not_a_number_of_the_start():
     """Boxes that are empty at the start, and heights of vertices far away."""
     state = rig().module.state()
-    assert [tuple(box) for box in state["slid"].numpy()] == [t.EMPTY] * 2
+    assert [tuple(box) for box in state["slid"].numpy()] == [t.EMPTY] * 3
     assert (state["place"].numpy()[..., 2] == t.FAR).all()
-    assert state["per_width"].numpy() == pytest.approx([1 / 0.1, 1 / 0.04])
+    assert state["per_width"].numpy()[:2] == pytest.approx([1 / 0.1, 1 / 0.04])
