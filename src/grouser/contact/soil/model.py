@@ -139,6 +139,7 @@ class SoilModule:
 
     def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
         p, device = self.precision, self.ground.device
+        self.motion, self.out = motion, out
         self.device, self.worlds = device, motion.position.shape[0]
         if self.worlds != self.ground.worlds:
             raise InputError(f"{self.name}: ground has {self.ground.worlds} worlds, the engine {self.worlds}")
