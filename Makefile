@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 GPU_PYTHON ?= $(BIN)/python
 UV := $(BIN)/uv
-COMMANDS := grouser.cli, grouser.commands.draughtsmen, grouser.scenarios.exomars_drawbar, matplotlib.figure, rich.table
+COMMANDS := grouser.cli, grouser.commands.figure_workers, grouser.scenarios.exomars_drawbar, matplotlib.figure, rich.table
 LOCKED := $(UV) pip install --quiet --python $(BIN)/python
 CALM := -m "not long and not batch and not browser and not nightly and not gpu"
 

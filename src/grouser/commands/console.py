@@ -31,7 +31,7 @@ def run(
 
     with uncollected() as resume:
         from grouser.commands import progress, robot
-        from grouser.commands.draughtsmen import Draughtsmen
+        from grouser.commands.figure_workers import FigureWorkers
         from grouser.commands.hush import start_warp
         from grouser.commands.pin import pinned
         from grouser.commands.run import execute
@@ -43,7 +43,7 @@ def run(
         resume()
         duration = experiment.scenario.duration(experiment.settings)
         with (
-            Draughtsmen(pin_core) as draughtsmen,
+            FigureWorkers(pin_core) as workers,
             pinned(pin_core),
             _watching(watched) as watch,
             progress.shown(experiment.scenario.name, duration) as show,
@@ -52,11 +52,11 @@ def run(
             def told_so_far(now: float) -> None:
                 show(now)
                 if report:
-                    draughtsmen.look_in(now / duration)
+                    workers.start_near_end(now / duration)
 
             outcome = execute(
                 experiment, out=out, force=force, rate=rate, report=report, progress=told_so_far, watch=watch,
-                draw=draughtsmen.draw,
+                draw=workers.draw,
             )  # fmt: skip
             told(outcome)
         return outcome.exit_status

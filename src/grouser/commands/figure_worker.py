@@ -1,9 +1,9 @@
-"""A process that draws figures: told which on its input, tells on its output how that went.
+"""A worker process that draws figures: reads tasks from its input, writes results to its output.
 
-    python -m grouser.commands.draw_process '[1]'    (the processor cores it keeps to; null: any)
+    python -m grouser.commands.figure_worker '[1]'    (the processor cores it keeps to; null: any)
 
 A line of input is {"recording": …, "figure": its place in the header, "path": …}; a line of output is DRAWN or FAILED.
-Why a figure failed is not told: whoever asked draws it again and sees.
+The reason of a failure is not passed on: the caller draws the figure again and gets the error itself.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def main() -> None:
         os.sched_setaffinity(0, cores)
     _load()
     for line in sys.stdin:
-        print(_drawn(**json.loads(line)), flush=True)
+        print(_draw(**json.loads(line)), flush=True)
 
 
 def _load() -> None:
-    """All that drawing needs, by a figure with some of everything: fonts and letters are kept, too."""
+    """Load Matplotlib by drawing a figure with some of everything; fonts and glyphs are cached too."""
     import matplotlib as mpl
     import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -52,9 +52,9 @@ def _load() -> None:
         FigureCanvasAgg(blank).print_png(io.BytesIO())
 
 
-def _drawn(recording: str, figure: int, path: str) -> str:
+def _draw(recording: str, figure: int, path: str) -> str:
     try:
-        opened = _opened(recording)
+        opened = _open_once(recording)
         draw_figure(opened, opened.header["figures"][figure], path)
     except Exception:
         return FAILED
@@ -62,8 +62,8 @@ def _drawn(recording: str, figure: int, path: str) -> str:
 
 
 @cache
-def _opened(path: str) -> Recording:
-    """Once for all its figures."""
+def _open_once(path: str) -> Recording:
+    """The recording, opened once for all its figures."""
     return Recording(path)
 
 

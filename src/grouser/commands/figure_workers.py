@@ -1,4 +1,4 @@
-"""Figures drawn by processes that load what they need while the run still goes on."""
+"""Worker processes that draw the figures of a report; they load what they need while the run still goes on."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from grouser.commands.draw_process import DRAWN
+from grouser.commands.figure_worker import DRAWN
 from grouser.recording import Recording
 from grouser.report import figures
 
-LASTED = 1.0  # [s] of wall time a run goes on before processes are started: a short one ends before they are of use
-LEFT = 10.0  # [s] of wall time before its end at which they are started
-LOADING = 2.0  # [s] between two starts: the run keeps its core and they share what is left
-MOST = 2  # processes
-CLOSING = 60.0  # [s] that only one that hangs takes to end
+LASTED = 1.0  # [s] of wall time before workers are started: a shorter run ends before they have loaded
+LEFT = 10.0  # [s] of wall time left in the run when workers are started
+LOADING = 2.0  # [s] between two starts, so that loading does not take the core of the run
+MOST = 2  # workers
+CLOSING = 60.0  # [s] that only a hanging worker takes to end
 
 
-class Draughtsmen:
-    """As many processes as there are cores to spare, none on a machine with one.
+class FigureWorkers:
+    """As many worker processes as there are spare cores; none on a machine with one core.
 
-    What they do not draw, because there are none or one died or a figure has a fault, is drawn here.
+    A figure that no worker drew (none started, one died, the figure has a fault) is drawn by this process.
     """
 
     def __init__(self, pinned: int | None = None):
-        """`pinned`: a core they keep away from."""
+        """`pinned`: the core of the dynamics, which the workers do not use."""
         cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
         self._cores = sorted(cores - {pinned})
         self._keep_to = None if pinned is None else self._cores
@@ -40,27 +40,27 @@ class Draughtsmen:
         self._next = 0.0  # [s] on the clock, when the next one may start
         self._processes: list[subprocess.Popen[str]] = []
 
-    def look_in(self, done: float) -> None:
-        """Called now and then while a run goes on, with the share of it that is done."""
+    def start_near_end(self, done: float) -> None:
+        """Start a worker if the run is near its end; `done` is the share of the run that is over, 0 to 1."""
         now = time.perf_counter()
         if self._since is None:
             self._since = now
         lasted = now - self._since
         near = lasted >= LASTED and lasted * (1 - done) <= LEFT * done
         if near and len(self._processes) < self._count and now >= self._next:
-            self.begin()
+            self.start()
             self._next = now + LOADING
 
-    def begin(self) -> None:
-        """Start one more."""
-        command = [sys.executable, "-m", "grouser.commands.draw_process", json.dumps(self._keep_to)]
+    def start(self) -> None:
+        """Start one worker."""
+        command = [sys.executable, "-m", "grouser.commands.figure_worker", json.dumps(self._keep_to)]
         try:
             self._processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         except OSError:  # no more processes, no memory
             self._count = 0
 
     def draw(self, recording: Recording, directory: Path) -> list[Path]:
-        """What `report.draw_figures` does."""
+        """Draw all figures of a recording into `directory`, as `report.draw_figures` does. Returns their paths."""
         paths = figures.figure_paths(recording, directory)
         declared = recording.header.get("figures", [])
         ordered = sorted(
@@ -68,30 +68,30 @@ class Draughtsmen:
         )  # what takes long goes first
         waiting, drawn = deque(ordered), set[int]()
         threads = [
-            threading.Thread(target=_give, args=(process, recording.path, paths, waiting, drawn), daemon=True)
+            threading.Thread(target=_draw_waiting, args=(process, recording.path, paths, waiting, drawn), daemon=True)
             for process in self._processes
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self._dismiss()
+        self._close_inputs()
         for place, (figure, path) in enumerate(zip(declared, paths, strict=True)):
             if place not in drawn:
                 figures.draw_figure(recording, figure, path)
         return paths
 
-    def __enter__(self) -> Draughtsmen:
+    def __enter__(self) -> FigureWorkers:
         return self
 
-    def _dismiss(self) -> None:
-        """They end when their input does."""
+    def _close_inputs(self) -> None:
+        """A worker ends when its input does."""
         for process in self._processes:
             with suppress(OSError):
                 _pipe(process.stdin).close()
 
     def __exit__(self, *_: object) -> None:
-        self._dismiss()
+        self._close_inputs()
         for process in self._processes:
             try:
                 process.wait(CLOSING)
@@ -101,10 +101,10 @@ class Draughtsmen:
             _pipe(process.stdout).close()
 
 
-def _give(
+def _draw_waiting(
     process: subprocess.Popen[str], recording: Path, paths: list[Path], waiting: deque[int], drawn: set[int]
 ) -> None:
-    """One process draws what waits until nothing does; places of those that came out well go into `drawn`."""
+    """Let one worker draw waiting figures until none is left; indices of figures drawn go into `drawn`."""
     with suppress(OSError, ValueError):  # it died
         while waiting:
             try:
