@@ -22,7 +22,7 @@ from unittest import mock
 import numpy as np
 
 import grouser
-from grouser.commands.hush import start_warp
+from grouser.commands.quiet_warp import start_warp
 from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.scenarios import registry
 from grouser.scenarios.settings import from_python

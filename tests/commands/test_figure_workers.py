@@ -1,6 +1,5 @@
 """Figures that other processes draw are those that would be drawn here, whatever becomes of the processes."""
 
-import gc
 import os
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import pytest
 
 from grouser.commands import figure_workers
 from grouser.commands.figure_workers import FigureWorkers
-from grouser.commands.garbage import uncollected
 from grouser.errors import InputError
 from grouser.report import draw_figures
 from tests.report import runs
@@ -100,17 +98,3 @@ def test_workers_keep_away_from_the_core_of_the_dynamics(tmp_path):
         with workers:
             pass
     assert seen == allowed - {min(allowed)}
-
-
-def test_garbage_is_looked_for_again_and_everywhere():
-    assert gc.isenabled()
-    with uncollected() as resume:
-        assert not gc.isenabled()
-        resume()
-        assert gc.isenabled()
-        assert gc.get_freeze_count() > 0
-    assert gc.isenabled()
-    assert gc.get_freeze_count() == 0
-    with pytest.raises(ValueError, match="lost"), uncollected():
-        raise ValueError("lost")
-    assert gc.isenabled()

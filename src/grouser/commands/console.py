@@ -27,13 +27,13 @@ def run(
     pin_core: int | None = None,
 ) -> int:
     """Run a scenario with a progress bar, tell what came of it; `watched`: host and port of a view."""
-    from grouser.commands.garbage import uncollected
+    from grouser.commands.gc_pause import gc_paused
 
-    with uncollected() as resume:
+    with gc_paused() as resume:
         from grouser.commands import progress, robot
+        from grouser.commands.cpu_affinity import pinned_to
         from grouser.commands.figure_workers import FigureWorkers
-        from grouser.commands.hush import start_warp
-        from grouser.commands.pin import pinned
+        from grouser.commands.quiet_warp import start_warp
         from grouser.commands.run import execute
         from grouser.scenarios.settings import from_command
 
@@ -44,7 +44,7 @@ def run(
         duration = experiment.scenario.duration(experiment.settings)
         with (
             FigureWorkers(pin_core) as workers,
-            pinned(pin_core),
+            pinned_to(pin_core),
             _watching(watched) as watch,
             progress.shown(experiment.scenario.name, duration) as show,
         ):

@@ -100,7 +100,7 @@ def drive(
     target: str, options: list[str], out: Path | None, host: str, port: int, token: str | None, time: float
 ) -> int:
     """Runs until the driver ends it, Ctrl-C, or `time` [s]; each new start is a recording of its own."""
-    from grouser.commands.hush import start_warp
+    from grouser.commands.quiet_warp import start_warp
     from grouser.viewer.gate import refused_unless_own
 
     refused_unless_own(host)

@@ -25,7 +25,7 @@ class ScenarioRunner:
     recordings: Path | None  # where they are kept
 
     def warm(self, case: Case) -> None:
-        from grouser.commands.hush import start_warp
+        from grouser.commands.quiet_warp import start_warp
         from grouser.scenarios import registry
 
         start_warp()

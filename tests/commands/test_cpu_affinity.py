@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from grouser.commands.pin import pinned
+from grouser.commands.cpu_affinity import pinned_to
 from grouser.errors import InputError
 from tests.waiting import PATIENCE
 
@@ -24,7 +24,7 @@ def test_the_stepping_thread_has_the_core_and_others_do_not():
     thread = threading.Thread(target=other)
     thread.start()
     assert ready.wait(PATIENCE)
-    with pinned(core):
+    with pinned_to(core):
         assert os.sched_getaffinity(0) == {core}
         done.set()
         thread.join(PATIENCE)
@@ -34,10 +34,10 @@ def test_the_stepping_thread_has_the_core_and_others_do_not():
 
 def test_nothing_is_done_where_nothing_is_asked_for():
     before = os.sched_getaffinity(0)
-    with pinned(None):
+    with pinned_to(None):
         assert os.sched_getaffinity(0) == before
 
 
 def test_a_core_that_is_not_there_is_refused():
-    with pytest.raises(InputError, match="--pin-core 4096: allowed are"), pinned(4096):
+    with pytest.raises(InputError, match="--pin-core 4096: allowed are"), pinned_to(4096):
         pass

@@ -1,4 +1,4 @@
-"""When a command looks for garbage: not while it loads modules, which stay, nor among them afterwards."""
+"""Garbage collection paused while a command imports its modules, and the modules left out of it afterwards."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[Callable[[], None]]:
-    """No collection until the callable it gives is called; from then on, of what came later."""
+def gc_paused() -> Iterator[Callable[[], None]]:
+    """Pause the garbage collector until the yielded callable is called; objects made before that are then frozen."""
     before = gc.isenabled()
 
     def resume() -> None:

@@ -1,4 +1,4 @@
-"""A processor core for the dynamics alone: the thread that steps goes there, all others elsewhere."""
+"""CPU affinity: one core for the thread that steps the dynamics, the other cores for all other threads."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ TASKS = Path("/proc/self/task")
 
 
 @contextmanager
-def pinned(core: int | None) -> Iterator[None]:
-    """Nothing where `core` is None; else the calling thread on that core, every other thread on the rest."""
+def pinned_to(core: int | None) -> Iterator[None]:
+    """Pin the calling thread to `core` and every other thread to the remaining cores; None pins nothing."""
     if core is None:
         yield
         return
