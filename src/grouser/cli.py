@@ -166,9 +166,9 @@ def report(
     replay: Annotated[bool, typer.Option("--replay/--no-replay", help="Put a replay into the page.")] = True,
 ) -> int:
     """Draw the figures and the report of a recording again: settings, metrics, figures, replay in one page."""
-    from grouser.commands import share
+    from grouser.commands import export as export_command
 
-    return share.report(place, replay)
+    return export_command.report(place, replay)
 
 
 @app.command(epilog=example("export my-run --format html --format csv"))
@@ -183,9 +183,9 @@ def export(
     field: Field = "sinkage",
 ) -> int:
     """Write a replay as one HTML page, tables as CSV, or a ROS 2 bag as MCAP."""
-    from grouser.commands import share
+    from grouser.commands import export as export_command
 
-    return share.export(place, formats or [], out, field)
+    return export_command.export(place, formats or [], out, field)
 
 
 @app.command(epilog=example("video my-run --out drive.mp4 --camera follow --camera wheel --speed 2"))
@@ -208,11 +208,11 @@ def video(
     forces: Annotated[bool, typer.Option("--forces/--no-forces", help="Draw arrows.")] = True,
 ) -> int:
     """Make a film of a recording."""
-    from grouser.commands import share
+    from grouser.commands import export as export_command
 
     whole = (start is None) and (end is None)
     span = None if whole else (start or 0.0, float("inf") if end is None else end)
-    return share.video(place, out, camera or [], size, rate, speed, span, field, forces)
+    return export_command.video(place, out, camera or [], size, rate, speed, span, field, forces)
 
 
 @app.command(epilog=example("view my-run --open"))
