@@ -19,7 +19,7 @@ from grouser.campaign.results import LOCK, read_json, write_json
 from grouser.cli import status
 from grouser.errors import InputError
 from grouser.recording import Recording
-from grouser.recording.hold import Hold
+from grouser.recording.folder_lock import FolderLock
 from grouser.scenarios import registry
 from tests.campaign.rig import RigRunner, started, workers
 from tests.commands import fake_rig
@@ -314,7 +314,7 @@ def test_a_folder_of_something_else_is_refused_and_never_emptied(runner):
 
 def test_two_sweeps_do_not_share_a_folder(runner):
     Path("out").mkdir()
-    with Hold(Path("out")):
+    with FolderLock(Path("out")):
         with pytest.raises(InputError, match=f"out is in use by process {os.getpid()}"):
             swept(runner, force=True)
         assert [file.name for file in Path("out").iterdir()] == [LOCK]

@@ -13,8 +13,8 @@ import pytest
 from grouser.cli import status
 from grouser.errors import InputError
 from grouser.recording import Recording
-from grouser.recording.hold import NAME as LOCK
-from grouser.recording.hold import Hold, in_use, is_held
+from grouser.recording.folder_lock import NAME as LOCK
+from grouser.recording.folder_lock import FolderLock, holder_message, is_folder_locked
 from grouser.scenarios import registry
 from tests.commands import fake_rig
 from tests.recording.samples import Clock, fill, sample
@@ -81,7 +81,7 @@ def test_what_a_killed_run_held_is_free(tmp_path, capsys):
         process.kill()
         process.wait()
     assert (out / LOCK).exists(), "it had no time to take it away"
-    assert not is_held(out)
+    assert not is_folder_locked(out)
     assert run(out) == 2
     assert "not empty" in capsys.readouterr().err
     assert status(["repair", str(out)]) == 0
@@ -123,18 +123,18 @@ def test_runs_without_out_share_no_folder(tmp_path, monkeypatch):
 
 
 def test_a_hold_names_its_holder_and_ends(tmp_path):
-    with Hold(tmp_path):
-        assert is_held(tmp_path)
-        assert f"in use by process {os.getpid()} (" in in_use(tmp_path)
+    with FolderLock(tmp_path):
+        assert is_folder_locked(tmp_path)
+        assert f"in use by process {os.getpid()} (" in holder_message(tmp_path)
         with pytest.raises(InputError, match=f"is in use by process {os.getpid()}"):
-            Hold(tmp_path)
-    assert not is_held(tmp_path)
+            FolderLock(tmp_path)
+    assert not is_folder_locked(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    Hold(tmp_path).release()
+    FolderLock(tmp_path).release()
 
 
 def test_two_writers_of_one_file_without_a_folder_of_their_own(tmp_path):
-    """The claim is there before HDF5 empties the file."""
+    """The lock is there before HDF5 empties the file."""
     first, second = Clock(), Clock()
     path = tmp_path / "a.h5"
     writer = sample(path, first)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grouser.recording import Recording
-from grouser.recording.torn import Index
+from grouser.recording.hdf5_recovery import Index
 from tests.recording.samples import TILE, Clock, fill, sample
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import pytest
 
 from grouser.errors import InputError, RunStopped
 from grouser.module import Channel
-from grouser.recording import Recording, RecordingWriter, repair, streams, superblock, torn
+from grouser.recording import Recording, RecordingWriter, hdf5_recovery, repair, streams, superblock
 from grouser.recording import writer as writing
 from grouser.recording.schema import MEMORY_PAGE, TILE_HEIGHT_STEP
 from tests.recording.samples import PERIOD, Clock, fill, header, sample
@@ -91,17 +91,17 @@ def test_half_written_blocks_of_chunk_addresses_are_read(tmp_path):
     fill(writer, clock, MANY)
     writer.flush()
     data = bytearray((tmp_path / "b.h5").read_bytes())
-    assert torn.mended(tmp_path / "b.h5") == {}
+    assert hdf5_recovery.recovered_checksums(tmp_path / "b.h5") == {}
     writer.close("complete")
     spoiled = set()
-    for start, size in torn._parts(np.frombuffer(bytes(data), np.uint8)):
+    for start, size in hdf5_recovery._parts(np.frombuffer(bytes(data), np.uint8)):
         end = start + size
         if start // MEMORY_PAGE != (end + 3) // MEMORY_PAGE:
             data[end : end + 4] = b"torn"
             spoiled.add(end)
     path.write_bytes(data)
     assert spoiled
-    assert set(torn.mended(path)) == spoiled
+    assert set(hdf5_recovery.recovered_checksums(path)) == spoiled
     with Recording(path) as recording:
         assert len(recording) == MANY
         check(recording)
@@ -277,7 +277,7 @@ def test_close_that_no_longer_fits_raises_after_closing(tmp_path, monkeypatch):
     def full(end: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(writer._claim, "reserve", full)
+    monkeypatch.setattr(writer._file_lock, "reserve", full)
     with pytest.raises(RunStopped, match="No space left on device"):
         writer.close("complete")
     with Recording(tmp_path / "a.h5") as recording:

@@ -91,9 +91,9 @@ class SweepFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"--out {self.path}: cannot be created: {error.strerror}") from None
-        from grouser.recording.hold import Hold  # here: workers read this file, too, and need none
+        from grouser.recording.folder_lock import FolderLock  # here: workers read this file, too, and need none
 
-        with Hold(self.path):
+        with FolderLock(self.path):
             self.check(force)  # again: another sweep may have been faster
             try:
                 if force:

@@ -156,11 +156,11 @@ def compare(first: Path, second: Path) -> int:
 
 def repair(place: Path) -> int:
     """Make a normal file of what a killed run left."""
-    from grouser.commands.folder import recording_of
+    from grouser.commands.folder import recording_path
     from grouser.recording import Recording
     from grouser.recording import repair as repaired
 
-    path = repaired(recording_of(place))
+    path = repaired(recording_path(place))
     with Recording(path) as recording:
         print(f"{path}: {recording.status}, {len(recording)} frames up to t = {recording.last_time:.6g} s")
     return 0

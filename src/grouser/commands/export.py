@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from grouser.commands import progress
-from grouser.commands.folder import recording_of
+from grouser.commands.folder import recording_path
 from grouser.errors import InputError
 from grouser.files import told_what_refuses
 from grouser.recording import Recording
-from grouser.recording.hold import Hold
+from grouser.recording.folder_lock import FolderLock
 
 FORMATS = ("html", "csv", "mcap")
 NAMES = {"html": "replay.html", "csv": "csv", "mcap": "bag"}
@@ -17,7 +17,7 @@ NAMES = {"html": "replay.html", "csv": "csv", "mcap": "bag"}
 
 def export(place: Path, formats: list[str], out: Path | None, field: str) -> int:
     """Replay page, tables, ROS 2 bag; all of them beside the recording unless told otherwise."""
-    file = recording_of(place)
+    file = recording_path(place)
     chosen = formats or ["html"]
     for name in chosen:
         if name not in FORMATS:
@@ -61,7 +61,7 @@ def video(
     """A film beside the recording, or at `out`, whose ending says what kind."""
     from grouser.viewer.video import film
 
-    file = recording_of(place)
+    file = recording_path(place)
     path = file.parent / "video.mp4" if out is None else out
     with Recording(file) as recording, told_what_refuses(path), progress.counted("video") as show:
         film(
@@ -86,11 +86,11 @@ def report(place: Path, with_replay: bool) -> int:
     if (place / "sweep.json").is_file():
         from grouser.report.sweep import write_sweep_report
 
-        with Hold(place), told_what_refuses(place):
+        with FolderLock(place), told_what_refuses(place):
             print(write_sweep_report(place))
         return 0
-    file = recording_of(place)
-    with Hold(file.parent), told_what_refuses(file.parent), Recording(file) as recording:
+    file = recording_path(place)
+    with FolderLock(file.parent), told_what_refuses(file.parent), Recording(file) as recording:
         page = ""
         if with_replay and len(recording):
             from grouser.viewer.replay import replay

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grouser
-from grouser.commands.folder import FIGURES, RECORDING, cleared, held, refused_unless_free
+from grouser.commands.folder import FIGURES, RECORDING, check_output_folder, lock_folder, remove_old_results
 from grouser.errors import GrouserError, InputError, RunEnded, RunStopped
 from grouser.scenarios.settings import Experiment, from_python
 
@@ -111,12 +111,12 @@ def execute(
     if not rate > 0:
         raise InputError(f"rate = {rate}: allowed is a number of frames per second above 0")
     if out is not None:
-        refused_unless_free(Path(out), force)
+        check_output_folder(Path(out), force)
     sim = scenario.build(settings)
     _refused_unless_of_a_length(scenario.duration(settings), sim.step_size, rate)
     header = _header(experiment, sim)
     folder = Path(out) if out is not None else fresh_folder(scenario.name)
-    with held(folder, force):
+    with lock_folder(folder, force):
         run = _Run(experiment, sim, folder)
         run.record(header, rate, progress, watch, delay)
         return run.concluded(report, draw)
@@ -212,7 +212,7 @@ class _Run:
             block=BLOCK if watch is None else max(1, min(BLOCK, round(delay * rate))),
             patience=None if watch is None else 0.0,
         )  # fmt: skip
-        cleared(self.folder)
+        remove_old_results(self.folder)
         started, start_time = time.perf_counter(), sim.time
         try:
             if watch is not None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from grouser.commands.folder import recording_of
+from grouser.commands.folder import recording_path
 from grouser.errors import InputError
 
 STARTING, CLOSING = 600.0, 60.0  # [s] a view may take to start and to end: only one that hangs takes as long
@@ -22,7 +22,7 @@ def view(place: Path, host: str, port: int, token: str | None, texture: Path | N
     """Serve the page until Ctrl-C."""
     from grouser.viewer.server import View
 
-    with View(recording_of(place), host=host, port=port, token=token, texture=_picture(texture)) as shown:
+    with View(recording_path(place), host=host, port=port, token=token, texture=_picture(texture)) as shown:
         print(f"{shown.address}  (Ctrl-C ends)", flush=True)
         if browse:
             webbrowser.open(shown.address)

@@ -14,7 +14,7 @@ import numpy as np
 
 from grouser.errors import InputError
 from grouser.module import Channel, Shape
-from grouser.recording.claim import is_claimed, reason
+from grouser.recording.file_lock import error_text, is_locked_by_writer
 from grouser.recording.schema import FORMAT, SCHEMA
 from grouser.recording.selection import select, split, unknown
 from grouser.recording.superblock import Checked, Snapshot, is_closed
@@ -51,7 +51,7 @@ class Recording:
         try:
             yield
         except DAMAGE as error:
-            raise InputError(f"recording {self.path} is damaged or cut short: {reason(error)}") from None
+            raise InputError(f"recording {self.path} is damaged or cut short: {error_text(error)}") from None
 
     def _load(self) -> None:
         with self._readable():
@@ -88,7 +88,7 @@ class Recording:
     @cached_property
     def status(self) -> str:
         """complete, running, stopped (by the program) or interrupted (Ctrl-C or killed)."""
-        return self.outcome.get("status") or ("running" if is_claimed(self.path) else "interrupted")
+        return self.outcome.get("status") or ("running" if is_locked_by_writer(self.path) else "interrupted")
 
     @property
     def message(self) -> str:
@@ -316,19 +316,19 @@ def _open(path: Path) -> tuple[bool, Any]:
         raise InputError(f"{path} is a folder; a recording is a file" if path.exists() else f"{path}: no such file")
     if not h5py.is_hdf5(path):
         raise InputError(f"{path} is no HDF5 file, so no recording")
-    claimed = is_claimed(path)
-    if claimed:
+    locked = is_locked_by_writer(path)
+    if locked:
         with suppress(*DAMAGE):
             return False, h5py.File(path, "r")
     elif is_closed(path):
         with suppress(*DAMAGE):
             return True, h5py.File(Checked(path), "r")
     try:
-        if claimed:
+        if locked:
             return False, h5py.File(path, "r", swmr=True)
         return False, h5py.File(Snapshot(path), "r")
     except DAMAGE as error:
-        raise InputError(f"{path} cannot be opened as a recording: {reason(error)}") from None
+        raise InputError(f"{path} cannot be opened as a recording: {error_text(error)}") from None
 
 
 def _channels(group: Any) -> dict[str, Channel]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from grouser.errors import InputError
-from grouser.recording.claim import Claim, abandon, reason
-from grouser.recording.hold import Hold
+from grouser.recording.file_lock import FileLock, close_without_writing, error_text
+from grouser.recording.folder_lock import FolderLock
 from grouser.recording.layout import Layout, create
 from grouser.recording.reader import DAMAGE, Recording
 from grouser.recording.schema import NEW_FILE, to_json
@@ -35,7 +35,7 @@ def repair(path: str | Path) -> Path:
             return path
         if source.status == "running":
             raise InputError(f"{path} is still being written; repair it once the run has ended")
-        with Hold(path.parent):
+        with FolderLock(path.parent):
             _replace(source, path.with_name(path.name + ".repair"))
     return path
 
@@ -45,7 +45,7 @@ def _replace(source: Recording, part: Path) -> None:
         _rewrite(source, part)
         part.replace(source.path)
     except DAMAGE as error:
-        raise InputError(f"{source.path} cannot be repaired, nothing changed: {reason(error)}") from None
+        raise InputError(f"{source.path} cannot be repaired, nothing changed: {error_text(error)}") from None
     finally:
         part.unlink(missing_ok=True)
 
@@ -53,19 +53,19 @@ def _replace(source: Recording, part: Path) -> None:
 def _rewrite(source: Recording, part: Path) -> None:
     import h5py
 
-    claim, target = Claim(part), None
+    lock, target = FileLock(part), None
     try:
         target = h5py.File(part, "w", **NEW_FILE, locking=False)
-        claim.reserve(source.path.stat().st_size)
+        lock.reserve(source.path.stat().st_size)
         _copy(source, _like(source, target))
         target.close()
-        claim.trim()
+        lock.trim()
     except BaseException:
         if target:
-            abandon(target, part)
+            close_without_writing(target, part)
         raise
     finally:
-        claim.release()
+        lock.release()
 
 
 def _like(source: Recording, target: h5py.File) -> Layout:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grouser.recording.torn import lookup3, mended
+from grouser.recording.hdf5_recovery import lookup3, recovered_checksums
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 SIZE = 48  # bytes with addresses of 8 bytes
@@ -94,7 +94,7 @@ class Snapshot(Checked):
         self._size = os.fstat(self.fileno()).st_size
         block = self.read(SIZE) or b""
         known = len(block) == SIZE and block.startswith(SIGNATURE) and block[VERSION] == 3
-        self._changes = {0: cleared(block, self._size), **mended(path)} if known else {}
+        self._changes = {0: cleared(block, self._size), **recovered_checksums(path)} if known else {}
 
     def readinto(self, buffer) -> int:
         start = self.tell()

@@ -14,7 +14,7 @@ import numpy as np
 
 from grouser.errors import InputError, RunStopped
 from grouser.module import Channel, Shape
-from grouser.recording.claim import Claim, abandon, is_claimed, reason
+from grouser.recording.file_lock import FileLock, close_without_writing, error_text, is_locked_by_writer
 from grouser.recording.layout import Elevation, Geometry, create
 from grouser.recording.schema import NEW_FILE, PAGED, STATUSES, check_channels, stored_dtype, to_json
 from grouser.recording.streams import FixedStream, RaggedStream, TileStream, put
@@ -114,41 +114,41 @@ class RecordingWriter:
 
         part = self.path.with_name(self.path.name + ".part")
         try:
-            self._claim = Claim(part)
+            self._file_lock = FileLock(part)
         except BlockingIOError:
             raise self._busy() from None
         except OSError as error:
-            raise InputError(f"recording {self.path} cannot be created: {reason(error)}") from None
+            raise InputError(f"recording {self.path} cannot be created: {error_text(error)}") from None
         try:
-            if self.path.exists() and is_claimed(self.path):
+            if self.path.exists() and is_locked_by_writer(self.path):
                 raise self._busy()
             size = _first_bytes(self._header, self._channels, terrain, geometry, shapes)
-            self._claim.reserve(size)  # HDF5 does not survive a disk that is full from the start
+            self._file_lock.reserve(size)  # HDF5 does not survive a disk that is full from the start
             self._file = h5py.File(part, "w", **NEW_FILE, **PAGED)
         except BaseException as error:
             part.unlink(missing_ok=True)
-            self._claim.release()
+            self._file_lock.release()
             if isinstance(error, OSError):
-                raise InputError(f"recording {self.path} cannot be created: {reason(error)}") from None
+                raise InputError(f"recording {self.path} cannot be created: {error_text(error)}") from None
             raise
         try:
-            self._claim.emptied()
-            self._claim.reserve(size)
+            self._file_lock.forget_reserved()
+            self._file_lock.reserve(size)
             self._layout = create(
                 self._file, self._header, self._channels, dtypes,
                 worlds=worlds, block=self._block, terrain=terrain, geometry=geometry, shapes=shapes,
             )  # fmt: skip
             self._file.swmr_mode = True
-            self._claim.emptied()  # HDF5 has cut off what lay behind its data
-            self._claim.reserve(self._file.id.get_filesize())
+            self._file_lock.forget_reserved()  # HDF5 has cut off what lay behind its data
+            self._file_lock.reserve(self._file.id.get_filesize())
             part.replace(self.path)
-            self._claim.path = self.path
+            self._file_lock.path = self.path
         except BaseException as error:
-            abandon(self._file, part)
+            close_without_writing(self._file, part)
             part.unlink(missing_ok=True)
-            self._claim.release()
+            self._file_lock.release()
             if isinstance(error, OSError | RuntimeError):
-                raise InputError(f"recording {self.path} cannot be created: {reason(error)}") from None
+                raise InputError(f"recording {self.path} cannot be created: {error_text(error)}") from None
             raise
 
     def _busy(self) -> InputError:
@@ -201,7 +201,7 @@ class RecordingWriter:
             pending += self._tiles.pending_bytes
         pending += DATASET_BYTES * (2 * len(self._streams) + 5) * (1 + self._filled // self._block)
         try:
-            self._claim.reserve(self._file.id.get_filesize() + pending)
+            self._file_lock.reserve(self._file.id.get_filesize() + pending)
         except OSError as error:
             self._failure = self._stopped(error)
             raise self._failure from None
@@ -209,7 +209,7 @@ class RecordingWriter:
             self._write()
         except (OSError, RuntimeError) as error:
             self._failure = self._stopped(error)
-            abandon(self._file, self.path)
+            close_without_writing(self._file, self.path)
             raise self._failure from None
 
     def _write(self) -> None:
@@ -230,7 +230,7 @@ class RecordingWriter:
 
     def _stopped(self, error: Exception) -> RunStopped:
         kept = f"its last frame is at t = {self._kept_time:.6g} s" if self._kept_time >= 0 else "it has no frame"
-        text = f"cannot write {self.path}: {reason(error)}; {kept}"
+        text = f"cannot write {self.path}: {error_text(error)}; {kept}"
         return RunStopped(text, module="recording", body="-", time=max(self._last_time, 0.0))
 
     def _check_open(self) -> None:
@@ -266,12 +266,12 @@ class RecordingWriter:
                 text = to_json({"status": status, "message": message, **outcome})
                 put(self._layout.outcome, 0, np.frombuffer(text.encode(), np.uint8))
                 self._file.close()
-                self._claim.trim()
+                self._file_lock.trim()
             except (OSError, RuntimeError) as error:
                 failure = self._stopped(error)
                 if self._file:
-                    abandon(self._file, self.path)
-        self._claim.release()
+                    close_without_writing(self._file, self.path)
+        self._file_lock.release()
         self._closed = True
         if failure is not None:
             raise failure

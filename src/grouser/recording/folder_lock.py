@@ -1,6 +1,6 @@
-"""One writer in a folder at a time: a file in it that is locked, and that says who holds it.
+"""Lock on a folder, for one writer at a time: a locked file in it that names the process.
 
-The kernel ends a lock with its process, however that ends; the file of a killed one counts for nothing.
+The kernel releases a lock when its process ends in any way; the file that a killed process left locks nothing.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from contextlib import suppress
 from pathlib import Path
 
 from grouser.errors import InputError
-from grouser.recording.claim import is_claimed, locked
+from grouser.recording.file_lock import is_locked_by_writer, try_lock
 
 NAME = ".lock"
-LONGEST_COMMAND = 120  # letters of a command that are told
-NAMED_WITHIN = 5.0  # [s] in which a holder writes its name behind its lock, far more than it takes
+LONGEST_COMMAND = 120  # characters of a command line that are shown
+NAMED_WITHIN = 5.0  # [s] in which a process writes its name after locking, far more than it takes
 LOOK_PERIOD = 0.01  # [s]
 
 
-class Hold:
-    """Keeps others out of a folder until it is released; a context manager."""
+class FolderLock:
+    """Locks a folder until it is released; a context manager."""
 
     def __init__(self, folder: Path):
-        """An InputError that names the holder where there is one, or says why the folder cannot be held."""
+        """InputError if another process has locked the folder (it is named) or the folder cannot be written to."""
         self._path = folder / NAME
         while True:
             try:
                 self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
             except OSError as error:
                 raise InputError(f"{folder} cannot be written to: {error.strerror}") from None
-            if not locked(self._descriptor):
+            if not try_lock(self._descriptor):
                 os.close(self._descriptor)
-                raise InputError(in_use(folder))
+                raise InputError(holder_message(folder))
             if self._is_there():
                 break
-            os.close(self._descriptor)  # its holder has taken the file away meanwhile
+            os.close(self._descriptor)  # its owner has removed the file meanwhile
         with suppress(OSError):  # a full disk: the lock holds without a name
             os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, json.dumps(_myself()).encode(), 0)
+            os.pwrite(self._descriptor, json.dumps(_this_process()).encode(), 0)
 
     def _is_there(self) -> bool:
         try:
@@ -58,32 +58,32 @@ class Hold:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> FolderLock:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.release()
 
 
-def _myself() -> dict[str, str | int]:
+def _this_process() -> dict[str, str | int]:
     command = shlex.join([Path(sys.argv[0]).name or "python", *sys.argv[1:]])
     if len(command) > LONGEST_COMMAND:
         command = command[:LONGEST_COMMAND] + " …"
     return {"process": os.getpid(), "host": socket.gethostname(), "command": command}
 
 
-def is_held(folder: Path) -> bool:
-    """Whether somebody writes there now; asked without taking the lock for a moment."""
+def is_folder_locked(folder: Path) -> bool:
+    """Whether a process has locked the folder; asked without taking the lock."""
     try:
-        return is_claimed(folder / NAME)
+        return is_locked_by_writer(folder / NAME)
     except OSError:
         return False
 
 
-def in_use(folder: Path) -> str:
-    """Who holds the folder, in words."""
+def holder_message(folder: Path) -> str:
+    """The message that a folder is in use, with the process that locked it."""
     end = time.monotonic() + NAMED_WITHIN
-    while is_held(folder):
+    while is_folder_locked(folder):
         holder = _holder(folder / NAME)
         if holder:
             return f"{folder} is in use by {holder}: wait for it, or take another folder"
@@ -94,7 +94,7 @@ def in_use(folder: Path) -> str:
 
 
 def _holder(path: Path) -> str:
-    """Nothing where it has not written its name yet, over that of one that was killed."""
+    """The process that locked the folder; empty while it has not yet written its name over that of a killed one."""
     try:
         there = json.loads(path.read_text(encoding="utf-8"))
         process, host, command = int(there["process"]), str(there["host"]), str(there["command"])
@@ -102,10 +102,10 @@ def _holder(path: Path) -> str:
         return ""
     if host != socket.gethostname():
         return f"process {process} on {host} ({command})"
-    return f"process {process} ({command})" if _lives(process) else ""
+    return f"process {process} ({command})" if _is_running(process) else ""
 
 
-def _lives(process: int) -> bool:
+def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except OSError as error:

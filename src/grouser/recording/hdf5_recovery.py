@@ -1,4 +1,4 @@
-"""Pieces of HDF5's own bookkeeping that a kill can leave half written, and how they are made whole.
+"""Recovery of HDF5 metadata blocks that a killed process left half written.
 
 A kill can end a write where a page of memory ends, but not inside one. HDF5 keeps every piece smaller than a
 page of the file (`PAGED`) inside one, so such a piece is either old or new: object headers, the headers of
@@ -72,8 +72,8 @@ class Index:
         return [prefix + elements * self.element_bytes]
 
 
-def mended(path: Path) -> dict[int, bytes]:
-    """Where a checksum does not fit what is before it: its address and the one that fits."""
+def recovered_checksums(path: Path) -> dict[int, bytes]:
+    """Checksums that do not match their block: the address of each, and the bytes of the right checksum."""
     data = np.memmap(path, np.uint8, "r")
     found: dict[int, list[int]] = {}  # size -> addresses
     for start, size in _parts(data):

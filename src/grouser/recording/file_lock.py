@@ -1,4 +1,4 @@
-"""The writer's hold on its file: a lock that says "being written", and disk space kept ahead of HDF5.
+"""The writer's lock on its recording, which says "being written", and disk space reserved ahead of HDF5.
 
 HDF5 cannot recover from a failed write (the process dies when it exits), so space is taken before it is
 needed, and should a write fail all the same, what HDF5 still wants to write goes to memory.
@@ -35,23 +35,23 @@ LOCKED_BYTE = 1 << 62  # far behind any data; HDF5's own locks are of another ki
 CAN_LOCK = fcntl is not None and hasattr(fcntl, "F_OFD_SETLK")  # else a running file looks like a killed one
 
 
-class Claim:
-    """Taken before HDF5 opens the file: opening it anew would empty it under another's hands."""
+class FileLock:
+    """Lock on a file, taken before HDF5 opens it: opening it anew would truncate what another process writes."""
 
     def __init__(self, path: Path):
-        """Makes the file where there is none; BlockingIOError where another holds it."""
+        """Create the file if it does not exist; BlockingIOError if another process has locked it."""
         self.path = path
         self._reserved = 0
         self._can_reserve = hasattr(os, "posix_fallocate")
         while True:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-            if not locked(self._descriptor):
+            if not try_lock(self._descriptor):
                 os.close(self._descriptor)
                 raise BlockingIOError(errno.EAGAIN, "another run is writing it")
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self._descriptor), path.stat()):
                     return
-            os.close(self._descriptor)  # its holder has given it another name meanwhile
+            os.close(self._descriptor)  # its owner has renamed it meanwhile
 
     def reserve(self, end: int) -> None:
         """Make sure that the first `end` bytes of the file and a little more fit on the disk, or OSError."""
@@ -66,12 +66,12 @@ class Claim:
                 raise
             self._can_reserve = False
 
-    def emptied(self) -> None:
-        """HDF5 has cut the file where its data end: nothing behind them is taken any more."""
+    def forget_reserved(self) -> None:
+        """Call after HDF5 has truncated the file to its data: nothing is reserved any more."""
         self._reserved = 0
 
     def trim(self) -> None:
-        """Give back what was taken ahead, once HDF5 has closed the file."""
+        """Release the reserved space, once HDF5 has closed the file."""
         end = end_of_file(self.path)
         if 0 < end < os.fstat(self._descriptor).st_size:
             os.ftruncate(self._descriptor, end)
@@ -82,8 +82,8 @@ class Claim:
             self._descriptor = -1
 
 
-def locked(descriptor: int) -> bool:
-    """Lock an open file against other writers; whether that could be done. True where there are no locks."""
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file against other writers. Returns whether that worked; True on systems without locks."""
     if fcntl is None or not CAN_LOCK:
         return True
     try:
@@ -93,8 +93,8 @@ def locked(descriptor: int) -> bool:
     return True
 
 
-def is_claimed(path: Path) -> bool:
-    """Whether a writer holds the file now; the kernel ends the hold with the process."""
+def is_locked_by_writer(path: Path) -> bool:
+    """Whether a writer has locked the file now; the kernel releases the lock when the process ends."""
     if fcntl is None or not CAN_LOCK:
         return False
     with path.open("rb") as file:
@@ -107,7 +107,7 @@ def _lock() -> bytes:
     return struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, LOCKED_BYTE, 1, 0)
 
 
-def abandon(file: h5py.File, path: Path) -> None:
+def close_without_writing(file: h5py.File, path: Path) -> None:
     """After a failed write: point HDF5 at a copy in memory, close that, leave the file as last flushed."""
     handle = file.id.get_vfd_handle()
     size = path.stat().st_size
@@ -127,8 +127,8 @@ def _scratch():
     return tempfile.TemporaryFile()
 
 
-def reason(error: Exception) -> str:
-    """The system's words inside one of HDF5's long messages."""
+def error_text(error: Exception) -> str:
+    """The operating system's message out of one of HDF5's long ones."""
     if isinstance(error, OSError) and error.strerror and "error message" not in str(error):
         return error.strerror
     found = re.search(r"error message = '([^']*)'", str(error))
