@@ -112,12 +112,12 @@ def _confine(session: int) -> None:
 
 @contextmanager
 def _watching(look: Callable[[str], None]) -> Iterator[Callable[[Path], None]]:
-    from grouser.commands.view import Watch
+    from grouser.commands.view import ViewProcess
 
-    views: list[Watch] = []
+    views: list[ViewProcess] = []
 
     def watch(path: Path) -> None:
-        views.append(Watch(path, "127.0.0.1", 0))
+        views.append(ViewProcess(path, "127.0.0.1", 0))
         look(views[-1].wait())
         time.sleep(1.0)  # what starting up costs is not what looking costs
         _keep_to_a_core(path)

@@ -311,20 +311,20 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no minus sign gets a question mark
-    ended = _flushed(status(sys.argv[1:]))
-    gc.freeze()  # what is left goes with the process, nobody need look through it
+    ended = _flush_output(status(sys.argv[1:]))
+    gc.freeze()  # skip the final garbage collection: the process ends here
     sys.exit(ended)
 
 
-def _flushed(ended: int) -> int:
-    """What was printed has reached its place, or it is told that it has not."""
+def _flush_output(ended: int) -> int:
+    """Flush standard output; an error of writing becomes the exit status."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output has gone
         ended = ended or FAILED
     except OSError as error:
-        ended = ended or _told(f"cannot write: {error.strerror}", BAD_INPUT)
+        ended = ended or _print_error(f"cannot write: {error.strerror}", BAD_INPUT)
     else:
         return ended
     if sys.stdout is not None:
@@ -335,17 +335,17 @@ def _flushed(ended: int) -> int:
 
 
 def status(arguments: list[str]) -> int:
-    """Run one command line; every error is told in one line."""
+    """Run one command line; every error is printed in one line."""
     try:
         return int(app(arguments, prog_name="grouser", standalone_mode=False) or 0)
     except GrouserError as error:
-        return _told(str(error), error.exit_status)
+        return _print_error(str(error), error.exit_status)
     except (KeyboardInterrupt, Abort):
-        return _told("interrupted", INTERRUPTED)
+        return _print_error("interrupted", INTERRUPTED)
     except TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "grouser"
-        return _told(f"{error.format_message().rstrip('.')} (see {command} --help)", BAD_INPUT)
+        return _print_error(f"{error.format_message().rstrip('.')} (see {command} --help)", BAD_INPUT)
     except BrokenPipeError:  # the reader of our output has gone
         sys.stdout = None
         return FAILED
@@ -353,12 +353,12 @@ def status(arguments: list[str]) -> int:
         if "--debug" in arguments:
             raise
         if isinstance(error, OSError) and error.errno in REFUSED:
-            return _told(f"{error.filename or 'cannot write'}: {error.strerror}", BAD_INPUT)
+            return _print_error(f"{error.filename or 'cannot write'}: {error.strerror}", BAD_INPUT)
         text = next(iter(str(error).splitlines()), "")
-        return _told(f"{type(error).__name__}: {text} (grouser --debug shows where)", FAILED)
+        return _print_error(f"{type(error).__name__}: {text} (grouser --debug shows where)", FAILED)
 
 
-def _told(text: str, exit_status: int) -> int:
+def _print_error(text: str, exit_status: int) -> int:
     for line in text.splitlines():
         print(f"error: {line}", file=sys.stderr)
     return exit_status

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and what the system has against it in one line."""
+"""Atomic writing of files, and errors of writing as one line."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from grouser.errors import InputError
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}  # the next file will fare no better
-REFUSED = FULL | {errno.EACCES, errno.EPERM}  # the user's to mend, not Grouser's
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}  # the next file will fail too
+REFUSED = FULL | {errno.EACCES, errno.EPERM}  # the user can mend these
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A file of this process to write beside `path`; it takes that name once it is whole, else it goes away."""
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; it is renamed to `path` on success and deleted on an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
@@ -26,15 +26,16 @@ def whole(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, text: str) -> Path:
-    with whole(path) as part:
+def write_atomically(path: Path, text: str) -> Path:
+    """Write a text file that is never seen half written. Returns `path`."""
+    with atomic_file(path) as part:
         part.write_text(text, encoding="utf-8")
     return path
 
 
 @contextmanager
-def told_what_refuses(place: Path) -> Iterator[None]:
-    """What the system has against writing there, as an InputError."""
+def write_errors_as_input(place: Path) -> Iterator[None]:
+    """Turn an OSError of writing to `place` into an InputError."""
     try:
         yield
     except OSError as error:

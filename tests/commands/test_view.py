@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 
 from grouser.cli import status
-from grouser.commands.view import Watch
+from grouser.commands.view import ViewProcess
 from grouser.errors import InputError
 from grouser.scenarios import registry
 from tests.commands import fake_rig
@@ -31,15 +31,15 @@ def test_a_run_with_a_view_ends_by_itself(tmp_path):
 def test_a_view_shows_another_recording_when_told_and_ends_with_its_input(tmp_path):
     first, second = made.recording(tmp_path / "a.h5", 0.2), made.recording(tmp_path / "b.h5", 0.2)
     heard: list[dict] = []
-    watch = Watch(first, "127.0.0.1", 0, heard=heard.append)
+    view = ViewProcess(first, "127.0.0.1", 0, on_message=heard.append)
     try:
-        with urllib.request.urlopen(watch.wait(), timeout=PATIENCE) as page:
+        with urllib.request.urlopen(view.wait(), timeout=PATIENCE) as page:
             assert b"/input" in page.read()
-        watch.tell(path=str(second))
-        watch.tell(note="0.5 x real time")
+        view.send(path=str(second))
+        view.send(note="0.5 x real time")
         from websockets.sync.client import connect
 
-        address = watch.address.replace("http", "ws") + "input"
+        address = view.address.replace("http", "ws") + "input"
         with connect(address, open_timeout=PATIENCE, ping_timeout=None) as socket:
             socket.send('{"viewer": 0, "keys": ["KeyW", "KeyA"], "pad": null}')
             socket.send('{"viewer": 0, "keys": ["KeyR"], "pad": {"axes": [0.5, 0, 0, 0], "buttons": []}}')
@@ -48,13 +48,13 @@ def test_a_view_shows_another_recording_when_told_and_ends_with_its_input(tmp_pa
         assert heard[:3] == [{"drive": [1.0, 1.0, 0.0]}, {"reset": {}}, {"drive": [0.0, -0.5, 0.0]}]
         assert heard[-1] == {"drive": [0.0, 0.0, 0.0]}, "a page that closes lets go"
     finally:
-        watch.close()
-    assert watch._process.returncode == 0
+        view.close()
+    assert view._process.returncode == 0
 
 
 def test_a_view_that_cannot_start_says_why(tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        Watch(tmp_path / "nothing.h5", "127.0.0.1", 0).wait()
+        ViewProcess(tmp_path / "nothing.h5", "127.0.0.1", 0).wait()
 
 
 @pytest.mark.parametrize(

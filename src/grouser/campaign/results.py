@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grouser.errors import InputError
-from grouser.files import write_whole
+from grouser.files import write_atomically
 
 if TYPE_CHECKING:
     from grouser.campaign.case import Sweep
@@ -29,7 +29,7 @@ COMPLETE, FAILED = "complete", "failed"
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Through a file of its own beside it, so that nobody ever reads half of it."""
-    write_whole(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+    write_atomically(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

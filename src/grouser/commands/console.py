@@ -1,4 +1,4 @@
-"""The commands as a person at a terminal meets them: each prints and returns its exit status."""
+"""The commands at a terminal: each prints its results and returns its exit status."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(
     watched: tuple[str, int] | None = None,
     pin_core: int | None = None,
 ) -> int:
-    """Run a scenario with a progress bar, tell what came of it; `watched`: host and port of a view."""
+    """Run a scenario with a progress bar and print the outcome; `watched`: host and port of a view."""
     from grouser.commands.gc_pause import gc_paused
 
     with gc_paused() as resume:
@@ -37,7 +37,7 @@ def run(
         from grouser.commands.run import execute
         from grouser.scenarios.settings import from_command
 
-        target = robot.chosen(target, short.get("robot"))
+        target = robot.scenario_name(target, short.get("robot"))
         experiment = from_command(target, options, robot.shorthand(drive, **short))
         start_warp()
         resume()
@@ -46,36 +46,36 @@ def run(
             FigureWorkers(pin_core) as workers,
             pinned_to(pin_core),
             _watching(watched) as watch,
-            progress.shown(experiment.scenario.name, duration) as show,
+            progress.progress_bar(experiment.scenario.name, duration) as show,
         ):
 
-            def told_so_far(now: float) -> None:
+            def on_progress(now: float) -> None:
                 show(now)
                 if report:
                     workers.start_near_end(now / duration)
 
             outcome = execute(
-                experiment, out=out, force=force, rate=rate, report=report, progress=told_so_far, watch=watch,
+                experiment, out=out, force=force, rate=rate, report=report, progress=on_progress, watch=watch,
                 draw=workers.draw,
             )  # fmt: skip
-            told(outcome)
+            print_outcome(outcome)
         return outcome.exit_status
 
 
 @contextmanager
 def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None] | None]:
-    """Starts a view when the recording is there; at a terminal it stays open after the run, until Ctrl-C."""
+    """Yield a callable that starts a view of a recording; at a terminal the view stays open until Ctrl-C."""
     if watched is None:
         yield None
         return
-    from grouser.commands.view import Watch
+    from grouser.commands.view import ViewProcess
     from grouser.viewer.gate import refused_unless_own
 
     refused_unless_own(watched[0])
-    views: list[Watch] = []
+    views: list[ViewProcess] = []
 
     def watch(path: Path) -> None:
-        views.append(Watch(path, *watched))
+        views.append(ViewProcess(path, *watched))
         print(f"view: {views[-1].wait()}", file=sys.stderr, flush=True)
 
     try:
@@ -89,8 +89,8 @@ def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None
             one.close()
 
 
-def told(outcome: Outcome) -> None:
-    """Notes, metrics, how fast it was, where it lies, what is wrong."""
+def print_outcome(outcome: Outcome) -> None:
+    """Print notes, metrics, speed and folder of a run, and what is wrong with it."""
     from grouser.commands import tables
 
     for note in outcome.notes:
@@ -101,14 +101,14 @@ def told(outcome: Outcome) -> None:
     speed = f", {sim_s / wall_s:.2f} x real time" if wall_s > 0 else ""
     print(f"{sim_s:.2f} s in {wall_s:.2f} s{speed}, {summary['steps']} steps: {outcome.folder}")
     if outcome.status != "complete":
-        print(f"error: {outcome.message}; {_kept(outcome)}", file=sys.stderr)
+        print(f"error: {outcome.message}; {_data_kept(outcome)}", file=sys.stderr)
     elif outcome.missed:
         print(f"missed: {', '.join(outcome.missed)}", file=sys.stderr)
     if outcome.undrawn:
         print(f"error: {outcome.undrawn}", file=sys.stderr)
 
 
-def _kept(outcome: Outcome) -> str:
+def _data_kept(outcome: Outcome) -> str:
     if not outcome.frames:
         return f"no frame is in {outcome.folder}"
     return f"data up to t = {outcome.last_time:.6g} s is in {outcome.folder}"
@@ -122,14 +122,14 @@ def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int
 
     tally = None
 
-    def counted(now: Tally) -> None:
+    def on_progress(now: Tally) -> None:
         nonlocal tally
         tally = now
         show(now)
 
     try:
-        with sweep_progress.shown(file.stem) as show:
-            outcome = swept(file, out=out, workers=workers, force=force, progress=counted)
+        with sweep_progress.progress_bar(file.stem) as show:
+            outcome = swept(file, out=out, workers=workers, force=force, progress=on_progress)
     except KeyboardInterrupt:
         kept = f": {tally.done} of {tally.total} cases are kept, the same command goes on" if tally else ""
         print(f"error: interrupted{kept}", file=sys.stderr)

@@ -11,8 +11,8 @@ import numpy as np
 
 from grouser.commands import progress
 from grouser.commands import run as running
-from grouser.commands.console import told
-from grouser.commands.view import Watch
+from grouser.commands.console import print_outcome
+from grouser.commands.view import ViewProcess
 from grouser.control import Drive, DriverInput, PathFollower
 from grouser.errors import InputError
 from grouser.recording import Recording
@@ -23,24 +23,24 @@ from grouser.simulation import Simulation
 RATE = 25.0  # [Hz] frames: what a viewer sees
 DELAY = 0.08  # [s] after which they are in the file
 LONGEST = 3600.0  # [s]
-NOTE_PERIOD = 1.0  # [s] between two words about the pace
+NOTE_PERIOD = 1.0  # [s] between two notes about the pace
 SLOW = 0.97  # pace below which a run falls behind
 # Where there is a course to follow, its ground is what can be driven on: 13 m x 10 m round the start.
 FIELD = ((0.0, 0.0), (2.0, 0.0), (9.0, 0.0), (9.0, 5.0), (0.0, 5.0), (-4.0, 0.0), (0.0, -5.0), (9.0, -5.0))
 
 
-class Cockpit:
-    """What the page asks for, between the view's process and the runs, one after another."""
+class DriveSession:
+    """Passes requests of the page from the view's process to the runs, which follow one another."""
 
     def __init__(self, target: str, options: list[str]):
         self.target, self.options = target, list(options)
         self.input: DriverInput | None = None
-        self.watch: Watch | None = None
-        self.again: list[str] | None = None  # settings of the next run
+        self.view: ViewProcess | None = None
+        self.next_options: list[str] | None = None  # settings of the next run
         self.speed, self.stopped = 1.0, False
         self._over = threading.Event()
 
-    def heard(self, message: dict[str, Any]) -> None:
+    def on_message(self, message: dict[str, Any]) -> None:
         """Called by the thread that listens to the view."""
         wheel = self.input
         if "speed" in message:
@@ -55,45 +55,45 @@ class Cockpit:
             if self.stopped:
                 self._over.set()
         elif "reset" in message:
-            self._ask_again(message["reset"])
+            self._restart_with(message["reset"])
 
-    def _ask_again(self, changes: dict[str, str]) -> None:
-        """A wish that is not allowed is told on the page; the run goes on."""
+    def _restart_with(self, changes: dict[str, str]) -> None:
+        """Restart with changed settings; if they are not allowed the page says so and the run goes on."""
         kept = [option for option in self.options if option.split("=", 1)[0] not in changes]
         options = [*kept, *(f"{name}={value}" for name, value in changes.items())]
         try:
             from_command(self.target, options)
         except InputError as error:
-            self.say(str(error).splitlines()[0])
+            self.show_note(str(error).splitlines()[0])
             return
-        self.again = options
+        self.next_options = options
         if self.input is not None:
             self.input.end("the driver starts anew")
 
     def wait_after(self, message: str) -> None:
-        """A vehicle that left the ground or tipped over stays on the page until the driver starts anew or ends."""
+        """After a run that stopped: keep showing it until the driver restarts or ends the session."""
         self.stopped = True
-        self.say(f"{message}: start anew (R), or end")
-        while self.again is None and not self._over.wait(0.1):
+        self.show_note(f"{message}: start anew (R), or end")
+        while self.next_options is None and not self._over.wait(0.1):
             pass
         self.stopped = False
 
-    def say(self, note: str) -> None:
-        if self.watch is not None:
-            self.watch.tell(note=note)
+    def show_note(self, note: str) -> None:
+        if self.view is not None:
+            self.view.send(note=note)
 
-    def keep_saying(self) -> None:
-        """How fast it is, once a second."""
+    def report_pace(self) -> None:
+        """Show the real-time factor once a second."""
         while not self._over.wait(NOTE_PERIOD):
             wheel = self.input
             if wheel is not None and wheel.pace == wheel.pace and not self.stopped:
                 slow = wheel.pace < SLOW
-                self.say(f"{wheel.pace:.2f} x real time" + (": it falls behind" if slow else ""))
+                self.show_note(f"{wheel.pace:.2f} x real time" + (": it falls behind" if slow else ""))
 
     def close(self) -> None:
         self._over.set()
-        if self.watch is not None:
-            self.watch.close()
+        if self.view is not None:
+            self.view.close()
 
 
 def drive(
@@ -105,40 +105,40 @@ def drive(
 
     refused_unless_own(host)
     start_warp()
-    cockpit = Cockpit(target, options)
+    session = DriveSession(target, options)
 
     def show(path: Path) -> None:
-        if cockpit.watch is None:
-            cockpit.watch = Watch(path, host, port, token, heard=cockpit.heard)
-            print(f"drive at {cockpit.watch.wait()}  (Ctrl-C ends)", flush=True)
-            threading.Thread(target=cockpit.keep_saying, daemon=True).start()
+        if session.view is None:
+            session.view = ViewProcess(path, host, port, token, on_message=session.on_message)
+            print(f"drive at {session.view.wait()}  (Ctrl-C ends)", flush=True)
+            threading.Thread(target=session.report_pace, daemon=True).start()
         else:
-            cockpit.watch.tell(path=str(path))
+            session.view.send(path=str(path))
 
-    experiment = driven(from_command(target, options), cockpit, time)
+    experiment = with_driver(from_command(target, options), session, time)
     base = out
     number, status = 1, 0
     try:
         while True:
             folder = base if number == 1 or base is None else base.with_name(f"{base.name}-{number}")
-            with progress.shown(experiment.scenario.name, time) as bar:
+            with progress.progress_bar(experiment.scenario.name, time) as bar:
                 outcome = running.execute(experiment, out=folder, report=False, progress=bar, watch=show, delay=DELAY)
             base = base or outcome.folder
-            told(outcome)
+            print_outcome(outcome)
             status = outcome.exit_status
-            if outcome.stop is not None and cockpit.again is None:
-                cockpit.wait_after(outcome.message)
-            if cockpit.again is None:
+            if outcome.stop is not None and session.next_options is None:
+                session.wait_after(outcome.message)
+            if session.next_options is None:
                 return status
-            cockpit.options, cockpit.again = cockpit.again, None
-            experiment = driven(from_command(target, cockpit.options), cockpit, time)
+            session.options, session.next_options = session.next_options, None
+            experiment = with_driver(from_command(target, session.options), session, time)
             number += 1
     finally:
-        cockpit.close()
+        session.close()
 
 
-def driven(experiment: Experiment, cockpit: Cockpit, time: float) -> Experiment:
-    """The same scenario with a driver instead of its path; metrics that need the path are left out."""
+def with_driver(experiment: Experiment, session: DriveSession, time: float) -> Experiment:
+    """The same scenario with a driver in place of its path follower; metrics that need the path are left out."""
     scenario, settings = experiment.scenario, experiment.settings
     default = getattr(scenario.settings(), "waypoints", None)
     if default is not None and getattr(settings, "waypoints", None) == default:
@@ -146,8 +146,8 @@ def driven(experiment: Experiment, cockpit: Cockpit, time: float) -> Experiment:
 
     def build(chosen: Any) -> Simulation:
         sim = scenario.build(chosen)
-        cockpit.input = take_over(sim, float(getattr(chosen, "speed", 0.1)))
-        cockpit.input.share_of_speed = cockpit.speed
+        session.input = replace_follower(sim, float(getattr(chosen, "speed", 0.1)))
+        session.input.share_of_speed = session.speed
         return sim
 
     return Experiment(
@@ -160,8 +160,8 @@ def driven(experiment: Experiment, cockpit: Cockpit, time: float) -> Experiment:
     )  # fmt: skip
 
 
-def take_over(sim: Simulation, speed: float) -> DriverInput:
-    """Put a driver where the path follower was."""
+def replace_follower(sim: Simulation, speed: float) -> DriverInput:
+    """Put a driver in place of the path follower. Returns its input."""
     drive = next((c for c in sim.controllers if isinstance(c, Drive)), None)
     if drive is None:
         raise InputError("this scenario has no drive to take over: rover-course, viking-rocks, rocks-and-sand have")

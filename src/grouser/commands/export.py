@@ -7,7 +7,7 @@ from pathlib import Path
 from grouser.commands import progress
 from grouser.commands.folder import recording_path
 from grouser.errors import InputError
-from grouser.files import told_what_refuses
+from grouser.files import write_errors_as_input
 from grouser.recording import Recording
 from grouser.recording.folder_lock import FolderLock
 
@@ -25,7 +25,7 @@ def export(place: Path, formats: list[str], out: Path | None, field: str) -> int
     folder = file.parent if out is None else out
     with Recording(file) as recording:
         for name in chosen:
-            with progress.counted(f"export {name}") as show, told_what_refuses(folder / NAMES[name]):
+            with progress.count_bar(f"export {name}") as show, write_errors_as_input(folder / NAMES[name]):
                 path = _export(recording, name, folder, field, show)
             print(path)
     return 0
@@ -34,10 +34,10 @@ def export(place: Path, formats: list[str], out: Path | None, field: str) -> int
 def _export(recording: Recording, name: str, folder: Path, field: str, show) -> Path:
     target = folder / NAMES[name]
     if name == "html":
-        from grouser.files import write_whole
+        from grouser.files import write_atomically
         from grouser.viewer.replay import replay
 
-        return write_whole(target, replay(recording, field, show))
+        return write_atomically(target, replay(recording, field, show))
     if name == "csv":
         from grouser.viewer.tables import write_tables
 
@@ -63,7 +63,7 @@ def video(
 
     file = recording_path(place)
     path = file.parent / "video.mp4" if out is None else out
-    with Recording(file) as recording, told_what_refuses(path), progress.counted("video") as show:
+    with Recording(file) as recording, write_errors_as_input(path), progress.count_bar("video") as show:
         film(
             recording, path, cameras=tuple(cameras) or ("follow",), size=_size(size), rate=rate, speed=speed, span=span,
             field=field, forces=forces, progress=show,
@@ -86,16 +86,16 @@ def report(place: Path, with_replay: bool) -> int:
     if (place / "sweep.json").is_file():
         from grouser.report.sweep import write_sweep_report
 
-        with FolderLock(place), told_what_refuses(place):
+        with FolderLock(place), write_errors_as_input(place):
             print(write_sweep_report(place))
         return 0
     file = recording_path(place)
-    with FolderLock(file.parent), told_what_refuses(file.parent), Recording(file) as recording:
+    with FolderLock(file.parent), write_errors_as_input(file.parent), Recording(file) as recording:
         page = ""
         if with_replay and len(recording):
             from grouser.viewer.replay import replay
 
-            with progress.counted("replay") as show:
+            with progress.count_bar("replay") as show:
                 page = replay(recording, progress=show)
         print(write_report(recording, file.parent, replay=page))
     return 0

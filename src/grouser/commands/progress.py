@@ -1,4 +1,4 @@
-"""How far a run is: a bar with the real-time factor on a terminal, a line now and then elsewhere."""
+"""Progress of a run: a bar with the real-time factor on a terminal, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ LINE_EVERY = 10.0  # [s] between two lines in a log
 
 
 @contextmanager
-def shown(name: str, duration: float) -> Iterator[Callable[[float], None]]:
-    """A callable that takes the simulated time [s]."""
+def progress_bar(name: str, duration: float) -> Iterator[Callable[[float], None]]:
+    """Yield a callable that takes the simulated time [s]."""
     with (_bar if sys.stderr.isatty() else _lines)(name, duration) as report:
         yield report
 
@@ -62,8 +62,8 @@ def _every(period: float, show: Callable[[float, float], None]) -> Callable[[flo
 
 
 @contextmanager
-def counted(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A callable that takes how many are done and how many there are: a bar on a terminal, a line now and then else."""
+def count_bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a callable that takes the number done and the total: a bar on a terminal, lines elsewhere."""
     if not sys.stderr.isatty():
         due = time.perf_counter() + LINE_EVERY
 

@@ -12,8 +12,8 @@ from grouser.scenarios.source import Source, option_value, put
 SCENARIO = "robot"  # what `--robot FILE` runs
 
 
-def chosen(target: str | None, robot: Any) -> str:
-    """The scenario meant by the argument and `--robot`: one of the two must be there."""
+def scenario_name(target: str | None, robot: Any) -> str:
+    """Name of the scenario, from the argument and `--robot`: one of the two must be given."""
     if robot is not None and target not in (None, SCENARIO):
         raise InputError(f"--robot {robot}: it cannot be put into {target!r}; leave that out")
     if robot is None and target is None:

@@ -101,10 +101,10 @@ def execute(
     delay: float = WATCHED_DELAY,
     draw: Callable[[Recording, Path], list[Path]] | None = None,
 ) -> Outcome:
-    """Check all that was asked for, run, leave the results in the folder; bad input writes nothing.
+    """Check the input, run, and write the results into the folder; bad input writes nothing.
 
-    `watch` is told where the recording grows, before the first step; it may lag `delay` [s] behind. `draw` leaves the
-    figures of a recording in a folder, as `report.draw_figures` does.
+    `watch` is called with the path of the recording before the first step; frames are written at most `delay` [s]
+    late. `draw` draws the figures of a recording into a folder, as `report.draw_figures` does.
     """
     scenario, settings = experiment.scenario, experiment.settings
     rate = scenario.rate if rate is None else rate
@@ -113,17 +113,17 @@ def execute(
     if out is not None:
         check_output_folder(Path(out), force)
     sim = scenario.build(settings)
-    _refused_unless_of_a_length(scenario.duration(settings), sim.step_size, rate)
+    _check_duration(scenario.duration(settings), sim.step_size, rate)
     header = _header(experiment, sim)
-    folder = Path(out) if out is not None else fresh_folder(scenario.name)
+    folder = Path(out) if out is not None else new_run_folder(scenario.name)
     with lock_folder(folder, force):
         run = _Run(experiment, sim, folder)
         run.record(header, rate, progress, watch, delay)
-        return run.concluded(report, draw)
+        return run.write_results(report, draw)
 
 
-def _refused_unless_of_a_length(duration: float, step: float, rate: float) -> None:
-    """An InputError for a run [s] without a step, with more than take weeks, or of which one frame is recorded."""
+def _check_duration(duration: float, step: float, rate: float) -> None:
+    """InputError for a duration [s] of less than one step, of more than MOST_STEPS, or with a single frame."""
     if duration < step * (1 - ROUND_OFF):
         raise InputError(f"the run would last {duration:g} s: allowed is at least one step, {step:g} s")
     if not duration / step <= MOST_STEPS:
@@ -135,8 +135,8 @@ def _refused_unless_of_a_length(duration: float, step: float, rate: float) -> No
         raise InputError(f"rate = {rate:g}: allowed are at least {1 / duration:.3g} frames a second in {duration:g} s")
 
 
-def fresh_folder(name: str) -> Path:
-    """runs/NAME-TIME, made here: another run that begins in the same second gets another."""
+def new_run_folder(name: str) -> Path:
+    """Create runs/NAME-TIME; a second run that starts in the same second gets a name of its own."""
     stem = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     for k in range(1, 1000):
         folder = Path("runs") / (stem if k == 1 else f"{stem}-{k}")
@@ -186,7 +186,7 @@ def _tiles(sim: Simulation) -> dict[str, Any] | None:
 
 
 class _Run:
-    """One run as it goes: how it ended, how long it took, what was measured."""
+    """A run: recording, status, duration and metrics."""
 
     def __init__(self, experiment: Experiment, sim: Simulation, folder: Path):
         self.experiment, self.sim, self.folder = experiment, sim, folder
@@ -202,7 +202,7 @@ class _Run:
         watch: Callable[[Path], None] | None = None,
         delay: float = WATCHED_DELAY,
     ) -> None:
-        """Simulate into the recording, measure, close it with the result."""
+        """Simulate into the recording, compute the metrics, close the recording with the result."""
         from grouser.recording import RecordingWriter
 
         sim = self.sim
@@ -220,28 +220,28 @@ class _Run:
                 started = time.perf_counter()
             sim.run(header["duration"], writer=writer, rate=rate, progress=progress)
         except RunEnded as end:
-            self._ended("complete", str(end))
+            self._set_end("complete", str(end))
         except RunStopped as stop:
-            self._ended("stopped", str(stop), stop)
+            self._set_end("stopped", str(stop), stop)
         except KeyboardInterrupt:
-            self._ended("interrupted", f"interrupted at t = {sim.time:.6g} s")
+            self._set_end("interrupted", f"interrupted at t = {sim.time:.6g} s")
         except BaseException as error:
             writer.close("stopped", f"{type(error).__name__}: {error}")
             raise
         self.wall_s, self.sim_s = time.perf_counter() - started, sim.time - start_time
-        with undisturbed():
+        with interrupts_ignored():
             self._finish(writer, [metric["name"] for metric in header["metrics"]])
 
-    def _ended(self, status: str, message: str, stop: RunStopped | None = None) -> None:
+    def _set_end(self, status: str, message: str, stop: RunStopped | None = None) -> None:
         self.status, self.message, self.stop = status, message, stop
 
     def _finish(self, writer: RecordingWriter, names: list[str]) -> None:
         values: dict[str, Any] = {}
         try:
             writer.flush()
-            values = self._measured(names)
+            values = self._measure(names)
         except RunStopped as stop:
-            self._ended("stopped", str(stop), self.stop or stop)
+            self._set_end("stopped", str(stop), self.stop or stop)
         finally:
             try:
                 writer.close(
@@ -250,10 +250,10 @@ class _Run:
                     steps=round(self.sim_s / self.sim.step_size), notes=self.sim.notes,
                 )  # fmt: skip
             except RunStopped as stop:
-                self._ended("stopped", str(stop), self.stop or stop)
+                self._set_end("stopped", str(stop), self.stop or stop)
 
-    def _measured(self, names: list[str]) -> dict[str, Any]:
-        """Metric values; of a run cut short those that need its end may be missing."""
+    def _measure(self, names: list[str]) -> dict[str, Any]:
+        """Metric values by name; a run that was cut short may lack some."""
         from grouser.recording import Recording
 
         factor = self.sim_s / self.wall_s if self.wall_s > 0 else None
@@ -266,8 +266,8 @@ class _Run:
                 raise
         return values
 
-    def concluded(self, report: bool, draw: Callable[[Recording, Path], list[Path]] | None = None) -> Outcome:
-        """Summary and report beside the recording; a full disk stops here as it does while running."""
+    def write_results(self, report: bool, draw: Callable[[Recording, Path], list[Path]] | None = None) -> Outcome:
+        """Write summary and report beside the recording; a full disk stops the run as it does while recording."""
         from grouser.recording import Recording
         from grouser.report import draw_figures, summarise, write_report, write_summary
 
@@ -285,14 +285,14 @@ class _Run:
             except OSError as error:
                 reason = f"cannot write to {self.folder}: {error.strerror or error}"
                 stop = RunStopped(reason, module="report", body="-", time=self.sim.time)
-                self._ended("stopped", str(stop), self.stop or stop)
+                self._set_end("stopped", str(stop), self.stop or stop)
         notes = tuple(self.sim.notes)
         return Outcome(self.folder, summary, self.status, self.message, notes, self.stop, undrawn, frames, last_time)
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """A second Ctrl-C waits until the data is safe."""
+def interrupts_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C in the block, so that a second one cannot interrupt writing the data."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     except ValueError:  # not in the main thread, where no signal arrives

@@ -1,4 +1,4 @@
-"""How far a sweep is: a bar with done, failed and remaining cases on a terminal, a line now and then elsewhere."""
+"""Progress of a sweep: a bar with done, failed and remaining cases on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from grouser.commands.progress import LINE_EVERY
 
 
 @contextmanager
-def shown(name: str) -> Iterator[Callable[[Tally], None]]:
-    """A callable that takes the tally."""
+def progress_bar(name: str) -> Iterator[Callable[[Tally], None]]:
+    """Yield a callable that takes the counts."""
     with (_bar if sys.stderr.isatty() else _lines)(name) as report:
         yield report
 

@@ -47,8 +47,8 @@ def _picture(path: Path | None) -> bytes:
     return file.getvalue()
 
 
-class Watch:
-    """A view in a process of its own; it ends with this one. `heard` gets what its pages ask for."""
+class ViewProcess:
+    """A view in a process of its own, which ends with this one. `on_message` is called with requests of its pages."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class Watch:
         port: int,
         token: str | None = None,
         *,
-        heard: Callable[[dict[str, Any]], None] | None = None,
+        on_message: Callable[[dict[str, Any]], None] | None = None,
     ):
-        asked = {"path": str(path), "host": host, "port": port, "token": token, "driven": heard is not None}
-        self.address, self._heard, self._ready = "", heard, threading.Event()
+        asked = {"path": str(path), "host": host, "port": port, "token": token, "driven": on_message is not None}
+        self.address, self._on_message, self._ready = "", on_message, threading.Event()
         self._failure = ""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "grouser.commands.view_process", json.dumps(asked)],
@@ -79,8 +79,8 @@ class Watch:
                     self._ready.set()
                 elif "error" in message:
                     self._failure = message["error"]
-                elif self._heard is not None:
-                    self._heard(message)
+                elif self._on_message is not None:
+                    self._on_message(message)
         self._ready.set()
 
     def wait(self, timeout: float = STARTING) -> str:
@@ -91,8 +91,8 @@ class Watch:
             raise InputError(self._failure or "the view did not start")
         return self.address
 
-    def tell(self, **message: Any) -> None:
-        """`path` shows another recording, `note` says something on the page."""
+    def send(self, **message: Any) -> None:
+        """`path`: recording to show, `note`: text for the page."""
         assert self._process.stdin is not None
         with suppress(OSError, ValueError):
             self._process.stdin.write(json.dumps(message) + "\n")

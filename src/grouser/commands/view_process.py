@@ -1,4 +1,4 @@
-"""The process of a live view: told what to show on its input, tells its address and drivers' commands on its output.
+"""The process of a live view: reads what to show from its input, writes its address and drivers' commands to its output.
 
     python -m grouser.commands.view_process '{"path": …, "host": …, "port": …, "token": …, "driven": …}'
 
@@ -25,17 +25,17 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run ends first, then it closes our input
     lock = threading.Lock()
 
-    def say(message: dict[str, Any]) -> None:
+    def send(message: dict[str, Any]) -> None:
         with lock:
             print(json.dumps(message), flush=True)
 
     try:
-        shown = _view(asked, say)
+        shown = _view(asked, send)
     except GrouserError as error:
-        say({"error": str(error)})
+        send({"error": str(error)})
         return error.exit_status
-    say({"address": shown.address})
-    _step_back()
+    send({"address": shown.address})
+    _lower_priority()
     for line in sys.stdin:
         message = json.loads(line)
         if "path" in message:
@@ -45,19 +45,19 @@ def main() -> int:
     return 0
 
 
-def _step_back() -> None:
-    """Every thread goes after others; those still to come take it over from theirs. Linux nices threads one by one."""
+def _lower_priority() -> None:
+    """Give every thread the lowest priority; new threads inherit it. Linux sets the niceness of each thread alone."""
     tasks = Path("/proc/self/task")
     if tasks.is_dir():
         for task in tasks.iterdir():
             os.setpriority(os.PRIO_PROCESS, int(task.name), POLITE)
 
 
-def _view(asked: dict[str, Any], say: Any) -> Any:
+def _view(asked: dict[str, Any], send: Any) -> Any:
     from grouser.viewer.driving import PageDriver
     from grouser.viewer.server import View
 
-    driver = PageDriver(say) if asked["driven"] else None
+    driver = PageDriver(send) if asked["driven"] else None
     return View(Path(asked["path"]), host=asked["host"], port=asked["port"], token=asked["token"], driver=driver)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grouser.errors import InputError
-from grouser.files import whole
+from grouser.files import atomic_file
 from grouser.recording import Recording
 from grouser.report.bars import draw_bars
 from grouser.report.chain import draw_chain, draw_loop
@@ -66,7 +66,7 @@ def draw_figure(recording: Recording, figure: Mapping[str, Any], path: str | Pat
         if figure.get("kind") == "map":
             drawn.draw_without_rendering()  # the room it leaves for ticks is known once they have been made
         drawn.set_dpi(DOTS_PER_INCH)
-        with whole(Path(path)) as part:
+        with atomic_file(Path(path)) as part:
             canvas.print_png(part, metadata={"Software": None})  # savefig would draw everything twice
 
 

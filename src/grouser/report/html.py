@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from grouser.files import write_whole
+from grouser.files import write_atomically
 from grouser.recording import Recording
 from grouser.report.figures import draw_figures
 from grouser.report.summary import missed, summarise
@@ -34,7 +34,7 @@ def write_report(
     directory = Path(directory)
     if figures is None:
         figures = draw_figures(recording, directory / "figures")
-    return write_whole(directory / "report.html", page(recording, figures, replay))
+    return write_atomically(directory / "report.html", page(recording, figures, replay))
 
 
 @cache

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grouser.errors import InputError
-from grouser.files import write_whole
+from grouser.files import write_atomically
 from grouser.recording import Recording
 
 UNDECIDING = "real_time_factor"  # names with this ending are timings: shown, never passed or failed
@@ -125,5 +125,5 @@ def missed(summary: Mapping[str, Any]) -> list[str]:
 def write_summary(recording: Recording, directory: str | Path) -> dict[str, Any]:
     """Write summary.json, whole or not at all, and return what it says."""
     summary = summarise(recording)
-    write_whole(Path(directory) / "summary.json", json.dumps(summary, indent=2, allow_nan=False) + "\n")
+    write_atomically(Path(directory) / "summary.json", json.dumps(summary, indent=2, allow_nan=False) + "\n")
     return summary

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grouser.files import whole
+from grouser.files import atomic_file
 from grouser.recording import Recording
 from grouser.recording.selection import axis_names
 
@@ -25,7 +25,7 @@ def write_tables(
     folder.mkdir(parents=True, exist_ok=True)
     count = len(recording)
     paths = [folder / "channels.csv"]
-    with whole(paths[0]) as part_file, part_file.open("w", newline="", encoding="utf-8") as file:
+    with atomic_file(paths[0]) as part_file, part_file.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["time [s]", *(title for name in fixed for title in titles(recording, name))])
         for start in range(0, count, ROWS):
@@ -56,7 +56,7 @@ def titles(recording: Recording, name: str) -> list[str]:
 def _write_ragged(recording: Recording, name: str, path: Path) -> None:
     channel, count = recording.channel_info(name), len(recording)
     inner = [", ".join(places) for places in product(*(axis_names(channel, a) for a in range(len(channel.shape))))]
-    with whole(path) as part_file, part_file.open("w", newline="", encoding="utf-8") as file:
+    with atomic_file(path) as part_file, part_file.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         head = [f"{name}[{words}] [{channel.unit}]" if words else f"{name} [{channel.unit}]" for words in inner]
         table.writerow(["time [s]", "world", *head])

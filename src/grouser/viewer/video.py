@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from grouser.errors import GrouserError, InputError
-from grouser.files import whole
+from grouser.files import atomic_file
 from grouser.recording import Recording
 from grouser.viewer.cameras import CAMERAS
 from grouser.viewer.replay import picture_times
@@ -87,7 +87,7 @@ def film(
     times = _times(recording, rate, speed, span)
     width, height = (side - side % 16 for side in size)  # encoders want whole blocks
     kind = path.suffix.lower()
-    with whole(path) as part, _writer(part, kind, (width * len(cameras), height), rate) as write:
+    with atomic_file(path) as part, _writer(part, kind, (width * len(cameras), height), rate) as write:
         for k, image in enumerate(pictures(recording, times, cameras, (width, height), field, forces)):
             write(image)
             progress(k + 1, len(times))

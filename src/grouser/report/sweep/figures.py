@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grouser.files import whole
+from grouser.files import atomic_file
 from grouser.report.figures import file_name
 from grouser.report.style import COLOURS, DASHES, DOTS_PER_INCH, FAINT, STYLE, WIDTH
 from grouser.report.sweep.table import Row, SweepTable, is_number, value_key
@@ -78,7 +78,7 @@ def _save(draw: Callable[[Figure], None], path: Path) -> None:
         draw(figure)
         FigureCanvasAgg(figure)
         figure.draw_without_rendering()  # the layout is made for the ticks it finds, and then they change once
-        with whole(path) as part:
+        with atomic_file(path) as part:
             figure.savefig(part, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grouser.files import write_whole
+from grouser.files import write_atomically
 from grouser.report.html import Badge, picture, render
 from grouser.report.sweep.figures import Drawn, draw_sweep
 from grouser.report.sweep.table import MISSING, Row, SweepTable, is_number, read_table
@@ -21,10 +21,10 @@ def write_sweep_report(folder: str | Path) -> Path:
     """Tables, figures and page of a sweep, from what its folder holds; cases may still be missing."""
     folder = Path(folder)
     table = read_table(folder)
-    write_whole(folder / "table.csv", table.csv())
-    write_whole(folder / "table.md", table.markdown())
+    write_atomically(folder / "table.csv", table.csv())
+    write_atomically(folder / "table.md", table.markdown())
     figures = draw_sweep(table, folder / "figures")
-    return write_whole(folder / "sweep.html", page(table, figures))
+    return write_atomically(folder / "sweep.html", page(table, figures))
 
 
 def page(table: SweepTable, figures: Sequence[Drawn]) -> str:
