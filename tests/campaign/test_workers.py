@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from grouser.campaign import SweepStopped, Tally, crew, read_sweep, run_sweep, worker
-from grouser.campaign.crew import RETRIES
+from grouser.campaign import SweepCounts, SweepStopped, read_sweep, run_sweep, worker, worker_pool
 from grouser.campaign.results import LOCK, read_json, write_json
+from grouser.campaign.worker_pool import RETRIES
 from grouser.cli import status
 from grouser.errors import InputError
 from grouser.recording import Recording
@@ -42,7 +42,7 @@ def runner(tmp_path: Path) -> RigRunner:
     return RigRunner(log=tmp_path / "log")
 
 
-def swept(runner: RigRunner, definition=SIX, **options) -> Tally:
+def swept(runner: RigRunner, definition=SIX, **options) -> SweepCounts:
     return run_sweep(read_sweep(definition), Path("out"), runner, **{"workers": 2} | options)
 
 
@@ -64,8 +64,8 @@ def alive(pid: int) -> bool:
 def test_every_case_runs_once_and_leaves_one_file(runner, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     seen: list[tuple[int, int, int]] = []
-    tally = swept(runner, progress=lambda now: seen.append((now.done, len(now.failed), now.remaining)))
-    assert (tally.done, tally.failed, tally.before) == (6, {}, 0)
+    counts = swept(runner, progress=lambda now: seen.append((now.done, len(now.failed), now.remaining)))
+    assert (counts.done, counts.failed, counts.before) == (6, {}, 0)
     assert seen == [(k, 0, 6 - k) for k in range(7)]
     assert sorted(started(runner.log)) == NAMES
     assert len(workers(runner.log)) == 2, "each worker warms up once"
@@ -94,8 +94,8 @@ def test_finished_cases_are_skipped(runner):
     swept(runner)
     before = Path("out/cases/0002.json").stat().st_mtime_ns
     Path("out/cases/0005.json").unlink()
-    tally = swept(runner)
-    assert (tally.before, tally.done) == (5, 6)
+    counts = swept(runner)
+    assert (counts.before, counts.done) == (5, 6)
     assert sorted(started(runner.log)) == sorted([*NAMES, "0005"])
     assert Path("out/cases/0002.json").stat().st_mtime_ns == before
     swept(runner, force=True)
@@ -108,19 +108,19 @@ def test_finished_cases_are_skipped(runner):
 def test_failed_cases_are_named_and_tried_again(runner):
     events = ["none", "stop", "break", "refuse"]
     definition = {"scenario": "fake-rig", "parameters": {"event": events}}
-    tally = swept(runner, definition)
-    assert tally.done == 1
-    assert tally.failed == {
+    counts = swept(runner, definition)
+    assert counts.done == 1
+    assert counts.failed == {
         "0002": "run stopped at t = 0.5 s: spring, body 'ball': it flew away",
         "0003": "ZeroDivisionError: a bug",
         "0004": "fake-rig: event = 'refuse': the model cannot be built",
     }
-    for name, reason in tally.failed.items():
+    for name, reason in counts.failed.items():
         assert (result(name)["status"], result(name)["reason"]) == ("failed", reason)
     assert "happen" in result("0003")["traceback"], "a bug says where"
     assert "traceback" not in result("0002")
     again = swept(runner, definition)
-    assert (again.before, again.failed) == (1, tally.failed)
+    assert (again.before, again.failed) == (1, counts.failed)
     again = sorted(["0001", *["0002", "0003", "0004"] * 2])
     assert sorted(started(runner.log)) == again, "a failure is not retried by itself"
 
@@ -129,17 +129,17 @@ def test_failed_cases_are_named_and_tried_again(runner):
 
 
 def test_the_case_of_a_killed_worker_is_run_again_and_no_other(runner):
-    tally = swept(replace(runner, kill=("0003",), times=1))
-    assert (tally.done, tally.failed) == (6, {})
+    counts = swept(replace(runner, kill=("0003",), times=1))
+    assert (counts.done, counts.failed) == (6, {})
     assert sorted(started(runner.log)) == sorted([*NAMES, "0003"])
     assert len(workers(runner.log)) == 3, "a new worker in place of the dead one"
 
 
 def test_a_case_that_kills_every_worker_fails_and_the_others_do_not(runner):
-    tally = swept(replace(runner, kill=("0002", "0006")))
+    counts = swept(replace(runner, kill=("0002", "0006")))
     reason = f"its worker died {RETRIES + 1} times (killed by SIGKILL)"
-    assert tally.failed == {"0002": reason, "0006": reason}
-    assert tally.done == 4
+    assert counts.failed == {"0002": reason, "0006": reason}
+    assert counts.done == 4
     assert result("0002")["status"] == "failed"
     assert started(runner.log).count("0002") == RETRIES + 1
     assert all(started(runner.log).count(name) == 1 for name in ("0001", "0003", "0004", "0005"))
@@ -148,25 +148,25 @@ def test_a_case_that_kills_every_worker_fails_and_the_others_do_not(runner):
 
 
 def test_a_single_worker_is_replaced_too(runner):
-    tally = swept(replace(runner, kill=("0006",), times=2), workers=1)
-    assert (tally.done, tally.failed) == (6, {})
+    counts = swept(replace(runner, kill=("0006",), times=2), workers=1)
+    assert (counts.done, counts.failed) == (6, {})
 
 
 def test_a_worker_killed_while_it_waits_is_replaced(runner, monkeypatch):
-    give, killed = crew._Lane.give, []
+    submit, killed = worker_pool._Worker.submit, []
 
-    def deadly(lane, task, order):
+    def deadly(process, task, order):
         if task is worker.work and not killed:
             killed.append(order.case.name)
-            lane.kill()
-            lane.process.join()
-            eventually(lambda: lane.pool._broken, "it is noticed")  # as the pool notices it in a thread of its own
-        return give(lane, task, order)
+            process.kill()
+            process.process.join()
+            eventually(lambda: process.pool._broken, "it is noticed")  # as the pool notices it in a thread of its own
+        return submit(process, task, order)
 
-    monkeypatch.setattr(crew._Lane, "give", deadly)
-    tally = swept(runner)
+    monkeypatch.setattr(worker_pool._Worker, "submit", deadly)
+    counts = swept(runner)
     assert killed == ["0001"]
-    assert (tally.done, tally.failed) == (6, {})
+    assert (counts.done, counts.failed) == (6, {})
     assert sorted(started(runner.log)) == NAMES
 
 
@@ -290,8 +290,8 @@ def test_another_sweep_in_the_same_folder_is_refused(runner):
         )
     assert len(started(runner.log)) == 6
     (Path("out") / "mine.txt").write_text("keep")
-    tally = swept(runner, SIX | {"parameters": {"frequency": [3.0, 4.0]}}, force=True)
-    assert tally.done == 2
+    counts = swept(runner, SIX | {"parameters": {"frequency": [3.0, 4.0]}}, force=True)
+    assert counts.done == 2
     assert sorted(file.name for file in Path("out/cases").iterdir()) == ["0001.json", "0002.json"]
     assert Path("out/mine.txt").exists()
 
@@ -327,8 +327,8 @@ def test_a_result_that_is_cut_short_counts_as_none(runner):
         Path(f"out/cases/{name}.json").write_text(text)
     old = result("0004") | {"digest": "of another sweep"}
     write_json(Path("out/cases/0004.json"), old)
-    tally = swept(runner)
-    assert (tally.before, tally.done) == (2, 6)
+    counts = swept(runner)
+    assert (counts.before, counts.done) == (2, 6)
     assert all(result(name)["status"] == "complete" for name in NAMES)
 
 

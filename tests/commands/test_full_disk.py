@@ -143,7 +143,7 @@ def test_a_sweep_stops_when_its_results_fit_no_more(tmp_path, monkeypatch, capsy
     def full(lane, task, order):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("grouser.campaign.crew._Lane.give", full)
+    monkeypatch.setattr("grouser.campaign.worker_pool._Lane.give", full)
     assert cli.status(["sweep", str(sweep_file(tmp_path)), "--out", str(out)]) == 3
     told = capsys.readouterr().err
     assert told == f"error: sweep stopped: {out}: No space left on device; finished cases are kept\n"

@@ -28,7 +28,7 @@ COMPLETE, FAILED = "complete", "failed"
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Through a file of its own beside it, so that nobody ever reads half of it."""
+    """Write a JSON file that is never seen half written."""
     write_atomically(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
@@ -85,7 +85,7 @@ class SweepFolder:
 
     @contextmanager
     def opened(self, force: bool) -> Iterator[None]:
-        """The folder ready for work and held against others; `force` takes away what an earlier sweep left."""
+        """Prepare and lock the folder; `force` deletes what an earlier sweep left."""
         self.check(force)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ class SweepFolder:
             try:
                 if force:
                     self._clear()
-                self._tidy()
+                self._remove_partial()
                 write_json(self.path / SWEEP, self.sweep.described())
             except OSError as error:
                 raise InputError(f"--out {self.path}: cannot be written to: {error.strerror or error}") from None
@@ -106,15 +106,15 @@ class SweepFolder:
             shutil.rmtree(self.path / WORKING, ignore_errors=True)
 
     def _clear(self) -> None:
-        """Take away what another sweep left; files that no sweep made stay."""
+        """Delete results of another sweep; other files stay."""
         if read_json(self.path / SWEEP) is None:
             return
         made = (f"{CASES}/[0-9]*.json", f"{RECORDINGS}/[0-9]*.h5", "figures/*.png", SWEEP, *MADE)
         for file in [file for pattern in made for file in self.path.glob(pattern)]:
             file.unlink(missing_ok=True)
 
-    def _tidy(self) -> None:
-        """What a killed sweep left half done."""
+    def _remove_partial(self) -> None:
+        """Delete what a killed sweep left half written."""
         shutil.rmtree(self.path / WORKING, ignore_errors=True)
         for part in (*self.path.glob("*.part"), *(self.path / CASES).glob("*.part")):
             part.unlink(missing_ok=True)

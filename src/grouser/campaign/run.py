@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grouser.campaign.case import Sweep
-from grouser.campaign.crew import Crew, SweepStopped, Tally
 from grouser.campaign.results import SweepFolder
 from grouser.campaign.worker import Order, Runner
+from grouser.campaign.worker_pool import SweepCounts, SweepStopped, WorkerPool
 from grouser.errors import InputError
 
 
@@ -21,8 +21,8 @@ def run_sweep(
     *,
     workers: int | None = None,
     force: bool = False,
-    progress: Callable[[Tally], None] = lambda tally: None,
-) -> Tally:
+    progress: Callable[[SweepCounts], None] = lambda counts: None,
+) -> SweepCounts:
     """Cases that are finished in `folder` are skipped; `runner` runs the others on `workers` processes."""
     if workers is not None and workers < 1:
         raise InputError(f"--workers {workers}: allowed is a whole number of at least 1")
@@ -32,20 +32,20 @@ def run_sweep(
     with place.opened(force):
         missing = [case for case in sweep.cases if not place.finished(case.name)]
         skipped = len(sweep.cases) - len(missing)
-        tally = Tally(len(sweep.cases), before=skipped, done=skipped)
-        progress(tally)
+        counts = SweepCounts(len(sweep.cases), before=skipped, done=skipped)
+        progress(counts)
         if missing:
             orders = [Order(case, folder, sweep.digest) for case in missing]
             try:
-                Crew(place, runner, orders, tally, progress).work(workers or usable_cores())
+                WorkerPool(place, runner, orders, counts, progress).work(workers or usable_cores())
             except KeyboardInterrupt:  # what workers finished meanwhile counts too
-                tally.done = sum(place.finished(case.name) for case in sweep.cases)
-                progress(tally)
+                counts.done = sum(place.finished(case.name) for case in sweep.cases)
+                progress(counts)
                 raise
             except OSError as error:
                 text = f"sweep stopped: {folder}: {error.strerror or error}; finished cases are kept"
                 raise SweepStopped(text) from None
-    return tally
+    return counts
 
 
 def usable_cores() -> int:

@@ -1,4 +1,4 @@
-"""What a worker process does; this file imports little, so that a worker is there at once."""
+"""What a worker process does; this file imports little, so that a worker starts fast."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ class Order:
     digest: str
 
 
-def begin() -> None:
-    """Ctrl-C is for the main process; without a main process there is nobody to work for."""
+def start() -> None:
+    """Ignore Ctrl-C, which the main process handles, and end when the main process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
 
-        def follow() -> None:
+        def exit_with_parent() -> None:
             parent.join()
             os._exit(1)
 
-        threading.Thread(target=follow, daemon=True).start()
+        threading.Thread(target=exit_with_parent, daemon=True).start()
 
 
 def warm(runner: Runner, order: Order) -> None:
-    """What cannot be warmed cannot be run either, and then says so."""
+    """Load and compile; an error here comes again, with a message, when the case is run."""
     with suppress(Exception):
         runner.warm(order.case)
 
 
 def work(runner: Runner, order: Order) -> dict[str, Any]:
-    """Run a case, leave its result file, say how it ended; OSError where results cannot be kept."""
+    """Run a case and write its result file. Returns status and reason; OSError if results cannot be written."""
     working = order.folder / WORKING / order.case.name
     try:
         shutil.rmtree(working, ignore_errors=True)
@@ -79,7 +79,7 @@ def work(runner: Runner, order: Order) -> dict[str, Any]:
     finally:
         shutil.rmtree(working, ignore_errors=True)
     try:
-        settle(order, found)
+        write_result(order, found)
     except ValueError as error:
         found = failed(f"its result cannot be written: {error}")
     return {"status": found["status"], "reason": found["reason"]}
@@ -89,7 +89,7 @@ def failed(reason: str) -> dict[str, Any]:
     return {"status": FAILED, "reason": next(iter(reason.splitlines()), "")}
 
 
-def settle(order: Order, found: dict[str, Any]) -> None:
+def write_result(order: Order, found: dict[str, Any]) -> None:
     """Write the result file of a case."""
     case = order.case
     known = {
@@ -104,4 +104,4 @@ def settle(order: Order, found: dict[str, Any]) -> None:
     write_json(order.folder / CASES / f"{case.name}.json", known | found)
 
 
-__all__ = ["COMPLETE", "FAILED", "Order", "Runner", "begin", "failed", "settle", "warm", "work"]
+__all__ = ["COMPLETE", "FAILED", "Order", "Runner", "failed", "start", "warm", "work", "write_result"]

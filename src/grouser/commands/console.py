@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grouser.campaign import Tally
+    from grouser.campaign import SweepCounts
     from grouser.commands.run import Outcome
 
 
@@ -120,22 +120,22 @@ def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int
     from grouser.commands.run import INTERRUPTED
     from grouser.commands.sweep import sweep as swept
 
-    tally = None
+    counts = None
 
-    def on_progress(now: Tally) -> None:
-        nonlocal tally
-        tally = now
+    def on_progress(now: SweepCounts) -> None:
+        nonlocal counts
+        counts = now
         show(now)
 
     try:
         with sweep_progress.progress_bar(file.stem) as show:
             outcome = swept(file, out=out, workers=workers, force=force, progress=on_progress)
     except KeyboardInterrupt:
-        kept = f": {tally.done} of {tally.total} cases are kept, the same command goes on" if tally else ""
+        kept = f": {counts.done} of {counts.total} cases are kept, the same command goes on" if counts else ""
         print(f"error: interrupted{kept}", file=sys.stderr)
         return INTERRUPTED
     total, complete = len(outcome.table.rows), len(outcome.table.complete)
-    before = f" ({tally.before} from before)" if tally and tally.before else ""
+    before = f" ({counts.before} from before)" if counts and counts.before else ""
     print(f"{complete} of {total} cases complete{before}: {outcome.folder / 'sweep.html'}")
     for name, reason in outcome.failed.items():
         print(f"failed: {name}: {reason}", file=sys.stderr)

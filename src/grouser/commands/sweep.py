@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grouser.campaign import Case, SweepStopped, Tally, read_sweep, run_sweep
+from grouser.campaign import Case, SweepCounts, SweepStopped, read_sweep, run_sweep
 from grouser.campaign.results import COMPLETE, FAILED, RECORDINGS
 
 WRITERS = ("recording", "report")  # modules that stop a run when nothing more can be written
@@ -79,7 +79,7 @@ def sweep(
     out: str | Path | None = None,
     workers: int | None = None,
     force: bool = False,
-    progress: Callable[[Tally], None] = lambda tally: None,
+    progress: Callable[[SweepCounts], None] = lambda counts: None,
 ) -> SweepOutcome:
     """Run a sweep as the command does: from its YAML file, or from a mapping with the same keys.
 

@@ -7,19 +7,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from grouser.campaign import Tally
+from grouser.campaign import SweepCounts
 from grouser.commands.progress import LINE_EVERY
 
 
 @contextmanager
-def progress_bar(name: str) -> Iterator[Callable[[Tally], None]]:
+def progress_bar(name: str) -> Iterator[Callable[[SweepCounts], None]]:
     """Yield a callable that takes the counts."""
     with (_bar if sys.stderr.isatty() else _lines)(name) as report:
         yield report
 
 
 @contextmanager
-def _bar(name: str) -> Iterator[Callable[[Tally], None]]:
+def _bar(name: str) -> Iterator[Callable[[SweepCounts], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -33,25 +33,25 @@ def _bar(name: str) -> Iterator[Callable[[Tally], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(name, total=None, counts="")
 
-        def report(tally: Tally) -> None:
-            over = tally.done + len(tally.failed) - tally.before
-            progress.update(task, total=tally.total - tally.before, completed=over, counts=_counts(tally))
+        def report(counts: SweepCounts) -> None:
+            over = counts.done + len(counts.failed) - counts.before
+            progress.update(task, total=counts.total - counts.before, completed=over, counts=_counts(counts))
 
         yield report
 
 
 @contextmanager
-def _lines(name: str) -> Iterator[Callable[[Tally], None]]:
+def _lines(name: str) -> Iterator[Callable[[SweepCounts], None]]:
     due = time.perf_counter() + LINE_EVERY
 
-    def report(tally: Tally) -> None:
+    def report(counts: SweepCounts) -> None:
         nonlocal due
         if time.perf_counter() >= due:
             due = time.perf_counter() + LINE_EVERY
-            print(f"{name}: {_counts(tally)}", file=sys.stderr, flush=True)
+            print(f"{name}: {_counts(counts)}", file=sys.stderr, flush=True)
 
     yield report
 
 
-def _counts(tally: Tally) -> str:
-    return f"{tally.done} done, {len(tally.failed)} failed, {tally.remaining} remaining"
+def _counts(counts: SweepCounts) -> str:
+    return f"{counts.done} done, {len(counts.failed)} failed, {counts.remaining} remaining"

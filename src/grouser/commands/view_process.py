@@ -1,4 +1,4 @@
-"""The process of a live view: reads what to show from its input, writes its address and drivers' commands to its output.
+"""The process of a live view: reads what to show from its input, writes address and drivers' commands to its output.
 
     python -m grouser.commands.view_process '{"path": …, "host": …, "port": …, "token": …, "driven": …}'
 

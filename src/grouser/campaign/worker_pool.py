@@ -1,4 +1,4 @@
-"""Worker processes that take cases one after another; a killed one is replaced and its case given out again.
+"""Pool of worker processes that run the cases of a sweep; a killed worker is replaced and its case run again.
 
 Each worker is an executor of its own with one process: when a process dies an executor loses all it had been
 given and does not say which of its processes it was.
@@ -23,7 +23,7 @@ from grouser.campaign.results import COMPLETE, SweepFolder
 from grouser.campaign.worker import Order, Runner
 from grouser.errors import GrouserError
 
-RETRIES = 2  # times a case is given out again after its worker died
+RETRIES = 2  # times a case is run again after its worker died
 ONE_THREAD: dict[str, str] = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
     "1",
@@ -37,8 +37,8 @@ class SweepStopped(GrouserError):
 
 
 @dataclass
-class Tally:
-    """How far a sweep is."""
+class SweepCounts:
+    """Progress of a sweep."""
 
     total: int
     before: int = 0  # finished by an earlier call
@@ -50,20 +50,20 @@ class Tally:
         return self.total - self.done - len(self.failed)
 
 
-class _Lane:
+class _Worker:
     """One worker process."""
 
     def __init__(self, runner: Runner):
         self.runner = runner
         context = multiprocessing.get_context("spawn")
-        self.pool = ProcessPoolExecutor(1, context, worker.begin)
+        self.pool = ProcessPoolExecutor(1, context, worker.start)
         self.process: Any = None
 
-    def give(self, task: Callable[[Runner, Order], Any], order: Order) -> Future[Any]:
+    def submit(self, task: Callable[[Runner, Order], Any], order: Order) -> Future[Any]:
         if self.process is not None:
             return self.pool.submit(task, self.runner, order)
         before = set(multiprocessing.active_children())
-        with _fit_for_children():
+        with _worker_environment():
             future = self.pool.submit(task, self.runner, order)  # starts the process
             self.process = next(iter(set(multiprocessing.active_children()) - before), None)
         return future
@@ -73,19 +73,19 @@ class _Lane:
             self.process.kill()
 
     def end(self) -> str:
-        """Wait for the process; how it ended, in words."""
+        """Wait for the process. Returns how it ended, in words."""
         self.pool.shutdown(cancel_futures=True)
         status = self.process.exitcode if self.process is not None else None
         return f"killed by {signal.Signals(-status).name}" if status and status < 0 else f"exit status {status}"
 
 
 @contextmanager
-def _fit_for_children() -> Iterator[None]:
-    """A process started here computes with one thread and does not hear Ctrl-C, not even before it can say so."""
+def _worker_environment() -> Iterator[None]:
+    """Environment of a new worker: one thread, and Ctrl-C blocked from the start."""
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)
     try:
-        with _interrupted_later():
+        with _interrupts_deferred():
             yield
     finally:
         for name, value in before.items():
@@ -93,95 +93,100 @@ def _fit_for_children() -> Iterator[None]:
 
 
 @contextmanager
-def _interrupted_later() -> Iterator[None]:
-    """Ctrl-C counts when the block is over; a process started in it inherits that the signal is blocked.
+def _interrupts_deferred() -> Iterator[None]:
+    """Defer Ctrl-C to the end of the block; a process started in it inherits the blocked signal.
 
     Blocking alone is not enough here: another thread may take the signal, and Python then interrupts this one.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    heard = []
+    interrupted = []
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    handler = signal.signal(signal.SIGINT, lambda *_: heard.append(True))
+    handler = signal.signal(signal.SIGINT, lambda *_: interrupted.append(True))
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         signal.signal(signal.SIGINT, handler)
-    if heard:
+    if interrupted:
         raise KeyboardInterrupt
 
 
-class Crew:
-    """Gives out the cases of a sweep until all are over."""
+class WorkerPool:
+    """Hands the cases of a sweep to worker processes until all are done."""
 
     def __init__(
-        self, folder: SweepFolder, runner: Runner, orders: Sequence[Order], tally: Tally, show: Callable[[Tally], None]
+        self,
+        folder: SweepFolder,
+        runner: Runner,
+        orders: Sequence[Order],
+        counts: SweepCounts,
+        show: Callable[[SweepCounts], None],
     ):
-        self.folder, self.runner, self.tally, self.show = folder, runner, tally, show
+        self.folder, self.runner, self.counts, self.show = folder, runner, counts, show
         self.waiting = deque(orders)
-        self.busy: dict[Future[Any], tuple[_Lane, Order | None]] = {}  # no order: it warms up
+        self.busy: dict[Future[Any], tuple[_Worker, Order | None]] = {}  # no order: it warms up
         self.deaths: Counter[str] = Counter()  # of workers, by the case they were at
         self.first = self.waiting[0]
-        self.lanes: list[_Lane] = []
-        self.lacking = 0
+        self.workers: list[_Worker] = []
+        self.not_started = 0
 
     def work(self, workers: int) -> None:
-        """The first worker warms up alone, so that kernels are compiled once and not side by side."""
-        self.lacking = min(workers, len(self.waiting)) - 1
+        """Run all cases. The first worker warms up alone, so that kernels are compiled once and not side by side."""
+        self.not_started = min(workers, len(self.waiting)) - 1
         try:
-            self._hire()
+            self._start_worker()
             while self.busy:
                 done, _ = wait(self.busy, return_when=FIRST_COMPLETED)
                 for future in done:
-                    self._over(future, *self.busy.pop(future))
+                    self._collect(future, *self.busy.pop(future))
         finally:
-            for lane in self.lanes:
-                lane.kill()
-            for lane in self.lanes:
-                lane.end()
+            for each in self.workers:
+                each.kill()
+            for each in self.workers:
+                each.end()
 
-    def _hire(self) -> None:
-        lane = _Lane(self.runner)
-        self.lanes.append(lane)
-        self.busy[lane.give(worker.warm, self.first)] = lane, None
+    def _start_worker(self) -> None:
+        process = _Worker(self.runner)
+        self.workers.append(process)
+        self.busy[process.submit(worker.warm, self.first)] = process, None
 
-    def _give(self, lane: _Lane, order: Order) -> None:
+    def _submit(self, process: _Worker, order: Order) -> None:
         try:
-            self.busy[lane.give(worker.work, order)] = lane, order
+            self.busy[process.submit(worker.work, order)] = process, order
         except BrokenProcessPool:  # it died while it waited
-            self._died(lane, order)
+            self._replace_dead(process, order)
 
-    def _over(self, future: Future[Any], lane: _Lane, order: Order | None) -> None:
-        """Take in what a worker has done and give it the next case."""
+    def _collect(self, future: Future[Any], process: _Worker, order: Order | None) -> None:
+        """Take the result of a worker and submit the next case to it."""
         try:
             outcome = future.result()
         except BrokenProcessPool:
-            self._died(lane, order)
+            self._replace_dead(process, order)
             return
         if order is not None:
-            self._settled(order, outcome)
+            self._count(order, outcome)
         if self.waiting:
-            self._give(lane, self.waiting.popleft())
+            self._submit(process, self.waiting.popleft())
         else:
-            lane.end()
-            self.lanes.remove(lane)
-        for _ in range(self.lacking):
-            self._hire()
-        self.lacking = 0
+            process.end()
+            self.workers.remove(process)
+        for _ in range(self.not_started):
+            self._start_worker()
+        self.not_started = 0
 
-    def _settled(self, order: Order, outcome: dict[str, Any]) -> None:
+    def _count(self, order: Order, outcome: dict[str, Any]) -> None:
         if outcome["status"] == COMPLETE:
-            self.tally.done += 1
+            self.counts.done += 1
         else:
-            self.tally.failed[order.case.name] = outcome["reason"]
-        self.show(self.tally)
+            self.counts.failed[order.case.name] = outcome["reason"]
+        self.show(self.counts)
 
-    def _died(self, lane: _Lane, order: Order | None) -> None:
-        """Give the case out again, unless its result is there already or it has been tried often enough."""
-        how = lane.end()
-        self.lanes.remove(lane)
+    def _replace_dead(self, process: _Worker, order: Order | None) -> None:
+        """Run the case of a dead worker again, unless its result is there already or it was tried too often."""
+        how = process.end()
+        self.workers.remove(process)
         name = order.case.name if order else ""
         self.deaths[name] += 1
         often = self.deaths[name] > RETRIES
@@ -192,12 +197,12 @@ class Crew:
                     "below `if __name__ == '__main__':`"
                 )
         elif self.folder.finished(name):
-            self._settled(order, {"status": COMPLETE})
+            self._count(order, {"status": COMPLETE})
         elif often:
             outcome = worker.failed(f"its worker died {self.deaths[name]} times ({how})")
-            worker.settle(order, outcome)
-            self._settled(order, outcome)
+            worker.write_result(order, outcome)
+            self._count(order, outcome)
         else:
             self.waiting.appendleft(order)
         if self.waiting:
-            self._hire()
+            self._start_worker()
