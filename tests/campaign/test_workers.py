@@ -345,7 +345,7 @@ def test_a_folder_that_cannot_be_written_stops_the_sweep(runner, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("grouser.campaign.worker.settle", full)
+    monkeypatch.setattr("grouser.campaign.worker.write_result", full)
     with pytest.raises(SweepStopped, match="sweep stopped: out: No space left on device"):
         swept(replace(runner, kill=("0001",)), workers=1)
 

@@ -160,7 +160,9 @@ def test_a_case_whose_disk_is_full_stops_the_sweep(tmp_path, monkeypatch):
     order = worker.Order(sweep.cases[0], tmp_path / "out", sweep.digest)
     with pytest.raises(OSError, match="No space left on device"):
         worker.work(ScenarioRunner(sweep.rate, None), order)
-    monkeypatch.setattr(worker, "settle", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left")))
+    monkeypatch.setattr(
+        worker, "write_result", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left"))
+    )
     sweep = read_sweep(sweep_file(tmp_path))
     with pytest.raises(OSError, match="No space left"):
         worker.work(ScenarioRunner(sweep.rate, None), worker.Order(sweep.cases[0], tmp_path / "out", sweep.digest))

@@ -12,7 +12,7 @@ from grouser.viewer import glb
 from grouser.viewer.cameras import CAMERAS, Cameras
 from grouser.viewer.colours import FIELDS, Scale, legend, linear, srgb
 from grouser.viewer.ground import Cell, GroundView
-from grouser.viewer.moving import Moving, blended, matrix
+from grouser.viewer.motion import RecordedMotion, interpolated, rotation_matrix
 from grouser.viewer.pressure import Pressure
 from grouser.viewer.scene import Scene
 from tests.viewer import made
@@ -133,20 +133,20 @@ def test_a_run_that_goes_on_between_opening_and_drawing(tmp_path, monkeypatch, o
 def test_poses_between_frames():
     a = np.array([[0.0, 0, 0, 0, 0, 0, 1]])
     b = np.array([[2.0, 0, 0, 0, 0, -math.sin(HALF_TURN / 2), -math.cos(HALF_TURN / 2)]])  # 90 degrees, other sign
-    middle = blended(a, b, 0.5)[0]
+    middle = interpolated(a, b, 0.5)[0]
     assert middle[0] == 1
-    np.testing.assert_allclose(matrix(middle[3:]) @ [1, 0, 0], [math.sqrt(0.5), math.sqrt(0.5), 0], atol=1e-12)
+    np.testing.assert_allclose(rotation_matrix(middle[3:]) @ [1, 0, 0], [math.sqrt(0.5), math.sqrt(0.5), 0], atol=1e-12)
 
 
 def test_copies_at_every_pose(recording):
-    moving = Moving(recording)
-    assert len(moving.poses("cart/links", 0.0)) == 0
-    assert len(moving.poses("cart/links", 4.0)) == 4
-    np.testing.assert_allclose(moving.poses("body/pose", 3.0)[0, :3], (1.5, 0, 0.55))
+    motion = RecordedMotion(recording)
+    assert len(motion.poses("cart/links", 0.0)) == 0
+    assert len(motion.poses("cart/links", 4.0)) == 4
+    np.testing.assert_allclose(motion.poses("body/pose", 3.0)[0, :3], (1.5, 0, 0.55))
 
 
 def test_arrows_start_at_their_bodies(recording):
-    starts, forces = Moving(recording).forces(2.0)
+    starts, forces = RecordedMotion(recording).forces(2.0)
     np.testing.assert_allclose(starts, [(1.0, 0, 0.22)], atol=1e-6)
     np.testing.assert_allclose(forces, [(0, 0, 50)])
 
@@ -154,7 +154,7 @@ def test_arrows_start_at_their_bodies(recording):
 def test_pressure_of_what_was_pressed(recording):
     view = GroundView(recording)
     view.stamps(4.0)
-    pressure = Pressure(view, Moving(recording))
+    pressure = Pressure(view, RecordedMotion(recording))
     assert pressure.range() == (0.0, pytest.approx(5.0)), "50 N on 0.01 m^2 are 5 kPa"
     cell = next(c for c in view.cells if c.level == 0 and view.patch(c).heights.min() < -made.RUT / 2)
     patch = view.patch(cell)
@@ -165,7 +165,7 @@ def test_pressure_of_what_was_pressed(recording):
 
 
 def test_cameras_look_at_the_robot(recording):
-    cameras = Cameras(Moving(recording), recording.shapes())
+    cameras = Cameras(RecordedMotion(recording), recording.shapes())
     assert cameras.main == "cart"
     for camera in set(CAMERAS) - {"driver"}:
         look = cameras.look(camera, 4.0)

@@ -69,9 +69,9 @@ def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None
         yield None
         return
     from grouser.commands.view import ViewProcess
-    from grouser.viewer.gate import refused_unless_own
+    from grouser.viewer.access_control import check_host_is_local
 
-    refused_unless_own(watched[0])
+    check_host_is_local(watched[0])
     views: list[ViewProcess] = []
 
     def watch(path: Path) -> None:

@@ -101,9 +101,9 @@ def drive(
 ) -> int:
     """Runs until the driver ends it, Ctrl-C, or `time` [s]; each new start is a recording of its own."""
     from grouser.commands.quiet_warp import start_warp
-    from grouser.viewer.gate import refused_unless_own
+    from grouser.viewer.access_control import check_host_is_local
 
-    refused_unless_own(host)
+    check_host_is_local(host)
     start_warp()
     session = DriveSession(target, options)
 

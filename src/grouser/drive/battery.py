@@ -50,7 +50,7 @@ class Battery:
 
 
 class BatteryPack:
-    """A stage between controllers and step: put it last among the controllers.
+    """Acts between controllers and step: put it last among the controllers.
 
     Reads the torques the controllers asked for, limits every motor to its voltage and current, adds up the electric
     power P = sum (K w i + R i^2) and scales all currents by one factor where the battery cannot deliver it. An empty

@@ -13,7 +13,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.recording.selection import axis_names
-from grouser.viewer.moving import BODIES
+from grouser.viewer.motion import BODIES
 
 FRAME = "world"
 BLOCK = 500  # frames read at a time

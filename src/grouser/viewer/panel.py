@@ -74,14 +74,14 @@ class Panel:
             )
             self.legend = gui.add_html(legend(scene.scale()) if scene.ground else "")
             self.texture = gui.add_slider("texture [m]", 0.0, 2.0, 0.05, 0.0, visible=scene.ground is not None)
-            self.forces = gui.add_checkbox("forces", scene.forces_shown, visible=bool(scene.moving.arrows))
-            self.ways = gui.add_dropdown("ways", WAYS, initial_value=scene.ways, visible=bool(scene.moving.arrows))
+            self.forces = gui.add_checkbox("forces", scene.forces_shown, visible=bool(scene.motion.arrows))
+            self.ways = gui.add_dropdown("ways", WAYS, initial_value=scene.ways, visible=bool(scene.motion.arrows))
         self.camera.on_update(lambda event: session.set_camera(self.camera.value) if event.client else None)
         self.wheel.on_update(lambda _: session.set_wheel(self.wheel.value))
         self.field.on_update(lambda _: session.change(lambda: scene.colour_by(self.field.value)))
         self.texture.on_update(lambda _: session.change(lambda: scene.lay_texture(self.texture.value)))
         self.forces.on_update(lambda _: session.change(lambda: setattr(scene, "forces_shown", self.forces.value)))
-        self.ways.on_update(lambda _: session.change(lambda: scene.show_ways(self.ways.value)))
+        self.ways.on_update(lambda _: session.change(lambda: scene.show_paths(self.ways.value)))
 
     def show(self) -> None:
         """What changed since the last call."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from grouser.viewer.ground import LEAF, Cell, GroundView, Patch
-from grouser.viewer.moving import BODIES, Moving
+from grouser.viewer.motion import BODIES, RecordedMotion
 
 FORCE, AREA = "soil/force", "soil/contact_area"
 PRESSED = 1e-4  # [m] a node goes down between two tiles to count as pressed
@@ -18,15 +18,15 @@ KILO = 1e-3
 
 
 class Pressure:
-    def __init__(self, ground: GroundView, moving: Moving):
-        self.ground, self.moving = ground, moving
-        names = moving.recording.names()
+    def __init__(self, ground: GroundView, motion: RecordedMotion):
+        self.ground, self.motion = ground, motion
+        names = motion.recording.names()
         self.known = FORCE in names and AREA in names
         self._kept: dict[tuple[int, int], tuple[int, np.ndarray, np.ndarray]] = {}  # count, heights, pressure
 
     def range(self) -> tuple[float, float]:
         """[kPa] 0 to the 98th percentile of two hundred frames."""
-        recording = self.moving.recording
+        recording = self.motion.recording
         if not self.known or not len(recording):
             return 0.0, 1.0
         picked = np.unique(np.linspace(0, len(recording) - 1, 200).astype(int))
@@ -35,15 +35,15 @@ class Pressure:
 
     def _bodies(self, time: float) -> tuple[np.ndarray, np.ndarray]:
         """Where the soil's bodies are in plan view [m] (n, 2) and their mean pressures [kPa] (n,)."""
-        moving, recording = self.moving, self.moving.recording
-        k, _ = moving.frame(time)
+        motion, recording = self.motion, self.motion.recording
+        k, _ = motion.frame(time)
         frame = slice(k, k + 1)
-        force = np.asarray(moving._world(recording.read(FORCE, frame))[0])
-        area = np.asarray(moving._world(recording.read(AREA, frame))[0])
+        force = np.asarray(motion._world(recording.read(FORCE, frame))[0])
+        area = np.asarray(motion._world(recording.read(AREA, frame))[0])
         labels = recording.channel_info(FORCE).labels
-        places = [moving.bodies.index(label) for label in labels if label in moving.bodies]
-        known = [k for k, label in enumerate(labels) if label in moving.bodies]
-        poses = moving.poses(BODIES, float(recording.time[k]))
+        places = [motion.bodies.index(label) for label in labels if label in motion.bodies]
+        known = [k for k, label in enumerate(labels) if label in motion.bodies]
+        poses = motion.poses(BODIES, float(recording.time[k]))
         size = np.linalg.norm(force, axis=1)
         pressure = np.where(area > 0, size / np.maximum(area, 1e-9), 0.0) * KILO
         return poses[places, :2], pressure[known]

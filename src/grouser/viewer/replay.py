@@ -12,8 +12,8 @@ import numpy as np
 
 from grouser.errors import InputError
 from grouser.recording import Recording
+from grouser.viewer.access_control import AccessControl, access_controlled
 from grouser.viewer.colours import FIELDS
-from grouser.viewer.gate import Gate, guarded
 from grouser.viewer.scene import Scene
 from grouser.viewer.server import imported
 
@@ -33,8 +33,8 @@ def replay(
     if not len(recording):
         raise InputError(f"{recording.path} has no frames: nothing to replay")
     times = picture_times(recording)
-    gate = Gate("127.0.0.1", token="closed to all")  # a server is only needed to collect messages
-    with redirect_stdout(StringIO()), guarded(gate, _nobody):
+    access = AccessControl("127.0.0.1", token="closed to all")  # a server is only needed to collect messages
+    with redirect_stdout(StringIO()), access_controlled(access, _nobody):
         server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
     try:
         server.scene.world_axes.visible = False

@@ -15,7 +15,7 @@ from grouser.viewer import glb
 from grouser.viewer.cameras import Cameras
 from grouser.viewer.colours import Scale, srgb
 from grouser.viewer.ground import Cell, GroundView, Patch
-from grouser.viewer.moving import Moving
+from grouser.viewer.motion import RecordedMotion
 from grouser.viewer.pressure import Pressure
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ class Scene:
         """`stride`: every so many nodes of the fine ground are drawn."""
         self.recording, self.api, self.stride, self.texture = recording, api, stride, texture
         self.shapes = recording.shapes()
-        self.moving = Moving(recording)
-        self.cameras = Cameras(self.moving, self.shapes)
+        self.motion = RecordedMotion(recording)
+        self.cameras = Cameras(self.motion, self.shapes)
         self.ground = GroundView(recording) if recording.has_terrain else None
-        self.pressure = Pressure(self.ground, self.moving) if self.ground else None
+        self.pressure = Pressure(self.ground, self.motion) if self.ground else None
         self.field, self.scales = "sinkage", dict[str, Scale]()
         self.forces_shown, self.ways = True, "lines"
         self._stamps: dict[Cell, tuple[Any, ...]] = {}
@@ -56,7 +56,7 @@ class Scene:
     # ---- shapes -------------------------------------------------------------------------------------
 
     def _added(self, k: int) -> Any:
-        shape, follow = self.shapes[k], self.moving.follow(self.shapes[k])
+        shape, follow = self.shapes[k], self.motion.follow(self.shapes[k])
         red, green, blue, alpha = shape.colour
         colour = (round(255 * red), round(255 * green), round(255 * blue))
         look: dict[str, Any] = {"opacity": None if alpha >= 1 else alpha, "side": "double"}
@@ -73,11 +73,11 @@ class Scene:
     def _place_shapes(self, time: float) -> None:
         rows: dict[str, np.ndarray] = {}
         for shape, node in zip(self.shapes, self._nodes, strict=True):
-            follow = self.moving.follow(shape)
+            follow = self.motion.follow(shape)
             if follow is None:
                 continue
             if follow.channel not in rows:
-                rows[follow.channel] = self.moving.poses(follow.channel, time)
+                rows[follow.channel] = self.motion.poses(follow.channel, time)
             poses = rows[follow.channel]
             if follow.place is None:
                 node.batched_positions = poses[:, :3].astype(np.float32)
@@ -102,7 +102,7 @@ class Scene:
 
     def begin(self) -> None:
         """The first frames are there: now the robot's size is known."""
-        self.cameras = Cameras(self.moving, self.shapes)
+        self.cameras = Cameras(self.motion, self.shapes)
         self.rescale()
 
     def rescale(self) -> None:
@@ -170,10 +170,10 @@ class Scene:
     def _largest_force(self) -> float:
         """[N] that is drawn a good quarter as long as the robot: the 98th percentile of a hundred frames."""
         count = len(self.recording)
-        if not self.moving.arrows or not count:
+        if not self.motion.arrows or not count:
             return 1.0
         picked = np.unique(np.linspace(0, count - 1, min(count, 100)).astype(int))
-        sizes = [np.linalg.norm(self.moving.forces(float(self.recording.time[k]))[1], axis=1).max() for k in picked]
+        sizes = [np.linalg.norm(self.motion.forces(float(self.recording.time[k]))[1], axis=1).max() for k in picked]
         return max(float(np.percentile(sizes, 98)), 1e-6)
 
     def _arrow_ends(self, starts: np.ndarray, forces: np.ndarray, size: float = 0.6) -> np.ndarray:
@@ -181,9 +181,9 @@ class Scene:
 
     def _draw_forces(self, time: float) -> None:
         """One arrow for each: moved cheaply, and drawn anew only where its force has changed enough to be seen."""
-        if not self.moving.arrows:
+        if not self.motion.arrows:
             return
-        starts, forces = self.moving.forces(time)
+        starts, forces = self.motion.forces(time)
         vectors = self._arrow_ends(np.zeros_like(starts), forces)[:, 1]
         size = self.cameras.size
         for k, (start, vector) in enumerate(zip(starts[:MOST_ARROWS], vectors[:MOST_ARROWS], strict=True)):
@@ -208,20 +208,20 @@ class Scene:
             if not node.visible:
                 node.visible = True
 
-    def show_ways(self, kind: str) -> None:
+    def show_paths(self, kind: str) -> None:
         """lines, vectors (forces along the way) or none."""
         self.ways, self._ways_until = kind, -math.inf
         for node in self._ways.values():
             node.remove()
         self._ways.clear()
 
-    def _draw_ways(self, time: float) -> None:
+    def _draw_paths(self, time: float) -> None:
         """Drawn anew each second of the recording, or where time went back."""
         if self.ways == "none" or 0 <= time - self._ways_until < 1:
             return
         self._ways_until = time
-        for k, body in enumerate(self.moving.pushed()):
-            times, points = self.moving.way(body, time)
+        for k, body in enumerate(self.motion.loaded_bodies()):
+            times, points = self.motion.path(body, time)
             if len(points) < 2:
                 if body in self._ways:
                     self._ways.pop(body).remove()
@@ -237,14 +237,14 @@ class Scene:
 
     def _draw_comb(self, body: str, times: np.ndarray, points: np.ndarray) -> None:
         """The force on a body at places of its way."""
-        rows = [a for a in self.moving.arrows if self.moving.bodies.index(body) in a.bodies]
+        rows = [a for a in self.motion.arrows if self.motion.bodies.index(body) in a.bodies]
         picked = np.unique(np.linspace(0, len(points) - 1, COMB).astype(int))
-        place = self.moving.bodies.index(body)
+        place = self.motion.bodies.index(body)
         forces = np.zeros((len(picked), 3))
         for arrows in rows:
             for n, k in enumerate(picked):
-                frame, _ = self.moving.frame(float(times[k]))
-                values = np.asarray(self.moving._world(self.recording.read(arrows.channel, slice(frame, frame + 1)))[0])
+                frame, _ = self.motion.frame(float(times[k]))
+                values = np.asarray(self.motion._world(self.recording.read(arrows.channel, slice(frame, frame + 1)))[0])
                 forces[n] += values[arrows.bodies == place, :3].sum(axis=0)
         ends = self._arrow_ends(points[picked], forces, 0.3).astype(np.float32)
         thin = 0.006 * self.cameras.size
@@ -259,7 +259,7 @@ class Scene:
         """Draw `time` [s] of the recording, with the ground or as it was; how many of its cells were sent."""
         self._place_shapes(time)
         self._draw_forces(time)
-        self._draw_ways(time)
+        self._draw_paths(time)
         return self._draw_ground(time) if ground else 0
 
 

@@ -1,4 +1,4 @@
-"""The page: a viser server behind a gate, one session for each browser that looks."""
+"""The page: a viser server with access control, one session for each browser that looks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from grouser.errors import InputError
 from grouser.recording import Recording
-from grouser.viewer.gate import Gate, guarded, refused_unless_own
+from grouser.viewer.access_control import AccessControl, access_controlled, check_host_is_local
 from grouser.viewer.session import Session
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ class View:
         viser = imported()
         self.path, self.driver, self.texture = Path(path), driver, texture
         Recording(self.path).close()  # says now what is wrong with it
-        refused_unless_own(host)
-        self.gate = Gate(host, token)
+        check_host_is_local(host)
+        self.access = AccessControl(host, token)
         self.sessions: dict[int, Session] = {}
         self.note = ""
         self._held: dict[str, set[str]] = {}
         self._lock = threading.Lock()
-        with guarded(self.gate, self._listen), redirect_stdout(StringIO()):  # viser's own greeting
+        with access_controlled(self.access, self._listen), redirect_stdout(StringIO()):  # viser's own greeting
             self.server = viser.ViserServer(host=host, port=port, verbose=False, label="Grouser")
         self.server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
         self.server.scene.world_axes.visible = False
@@ -68,7 +68,7 @@ class View:
 
     @property
     def address(self) -> str:
-        return self.gate.address(self.port)
+        return self.access.address(self.port)
 
     def _opened(self, client: viser.ClientHandle) -> None:
         try:

@@ -12,7 +12,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.viewer.cameras import CAMERAS
-from grouser.viewer.moving import BODIES
+from grouser.viewer.motion import BODIES
 from grouser.viewer.panel import Panel
 from grouser.viewer.scene import Scene
 
@@ -69,21 +69,21 @@ class Session:
             self.note = ""
         main = self.scene.cameras.main
         if main and len(recording):
-            self._way_times, points = self.scene.moving.way(main)
+            self._path_times, points = self.scene.motion.path(main)
             steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
-            self._way = np.concatenate([[0.0], np.cumsum(steps)])
+            self._path_length = np.concatenate([[0.0], np.cumsum(steps)])
         else:
-            self._way_times, self._way = np.zeros(1), np.zeros(1)
+            self._path_times, self._path_length = np.zeros(1), np.zeros(1)
 
     @property
     def length(self) -> float:
-        """[m] of the way of the main body."""
-        return float(self._way[-1])
+        """[m] path length of the main body."""
+        return float(self._path_length[-1])
 
     @property
     def travelled(self) -> float:
         """[m] up to the time shown."""
-        return float(np.interp(self.time, self._way_times, self._way))
+        return float(np.interp(self.time, self._path_times, self._path_length))
 
     # ---- what the viewer asks for -------------------------------------------------------------------
 
@@ -100,14 +100,14 @@ class Session:
 
         self.change(moved)
 
-    def go_along(self, way: float) -> None:
-        """To where the main body had gone so far [m]."""
-        first = np.concatenate([[True], np.diff(self._way) > 0])
-        self.go(float(np.interp(way, self._way[first], self._way_times[first])))
+    def go_along(self, distance: float) -> None:
+        """Go to the time at which the main body had travelled `distance` [m]."""
+        first = np.concatenate([[True], np.diff(self._path_length) > 0])
+        self.go(float(np.interp(distance, self._path_length[first], self._path_times[first])))
 
     def step(self, frames: int) -> None:
         if len(self.recording):
-            k, _ = self.scene.moving.frame(self.time + 1e-9)
+            k, _ = self.scene.motion.frame(self.time + 1e-9)
             self.playing = False
             self.go(float(self.recording.time[int(np.clip(k + frames, 0, len(self.recording) - 1))]))
 
@@ -161,15 +161,15 @@ class Session:
             return
         body = self.wheel or (scene.cameras.wheels or [scene.cameras.main])[0]
         if self.camera == "follow" and not jump:  # kept at the distance and side the viewer turned it to
-            at = scene.moving.poses(BODIES, self.time)[scene.moving.bodies.index(scene.cameras.main)][:3]
+            at = scene.motion.poses(BODIES, self.time)[scene.motion.bodies.index(scene.cameras.main)][:3]
             moved = at - self._followed
             self._followed = at
             if np.linalg.norm(moved) > 1e-6:
                 camera.position, camera.look_at = camera.position + moved, camera.look_at + moved
             return
-        if scene.moving.bodies:
-            places = scene.moving.poses(BODIES, self.time)
-            self._followed = places[scene.moving.bodies.index(scene.cameras.main)][:3]
+        if scene.motion.bodies:
+            places = scene.motion.poses(BODIES, self.time)
+            self._followed = places[scene.motion.bodies.index(scene.cameras.main)][:3]
         self._set_camera(scene.cameras.look(self.camera, self.time, body))
 
     def _set_camera(self, look: Any) -> None:

@@ -115,23 +115,23 @@ def pictures(
     """(height, width x cameras, 3) uint8 for each time [s]."""
     mujoco = _with_backend(working_backend())
 
-    from grouser.viewer.stage import Stage
+    from grouser.viewer.render_model import RenderModel
 
     (width, height), light = size, len(times) >= LONG
-    stage = Stage(recording, field, width, height, samples=0 if light else 4)
-    renderer = mujoco.Renderer(stage.model, height, width)
+    scene = RenderModel(recording, field, width, height, samples=0 if light else 4)
+    renderer = mujoco.Renderer(scene.model, height, width)
     try:
         for time in times:
-            stage.place(float(time))
-            _upload(renderer, stage, float(time))
+            scene.place(float(time))
+            _upload(renderer, scene, float(time))
             images = []
             for camera in cameras:
-                look = stage.look(camera, float(time), wheel)
-                renderer.update_scene(stage.data, _camera(look))
+                look = scene.look(camera, float(time), wheel)
+                renderer.update_scene(scene.data, _camera(look))
                 renderer.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = not light
                 renderer.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
                 if forces:
-                    stage.add_forces(renderer.scene, float(time))
+                    scene.add_forces(renderer.scene, float(time))
                 images.append(renderer.render())
             yield np.concatenate(images, axis=1)
     finally:
@@ -148,15 +148,15 @@ def _with_backend(backend: str) -> Any:
     return mujoco
 
 
-def _upload(renderer: Any, stage: Any, time: float) -> None:
+def _upload(renderer: Any, scene: Any, time: float) -> None:
     import mujoco
 
-    heights, colours = stage.draw_ground(time)
+    heights, colours = scene.draw_ground(time)
     if heights or colours:
         context = renderer._mjr_context
         renderer._gl_context.make_current()
-        mujoco.mjr_uploadHField(stage.model, context, 0)
-        mujoco.mjr_uploadTexture(stage.model, context, stage.model.texture("ground").id)
+        mujoco.mjr_uploadHField(scene.model, context, 0)
+        mujoco.mjr_uploadTexture(scene.model, context, scene.model.texture("ground").id)
 
 
 def _camera(look: Any) -> Any:

@@ -6,7 +6,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from grouser.viewer.gate import Gate, is_loopback
+from grouser.viewer.access_control import AccessControl, is_loopback
 from grouser.viewer.server import View
 from tests.viewer import made
 from tests.waiting import PATIENCE
@@ -83,19 +83,19 @@ def test_a_token_where_one_is_asked_for(strict):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "robot.lab", "::"])
 def test_another_host_always_has_a_token(host):
-    gate = Gate(host)
-    assert len(gate.token) >= 24
-    assert gate.token != Gate(host).token
-    assert gate.token in gate.address(80)
-    assert gate.refusal("/", {"Host": host}) is not None
-    assert gate.refusal(f"/?token={gate.token}", {"Host": host}) is None
+    access = AccessControl(host)
+    assert len(access.token) >= 24
+    assert access.token != AccessControl(host).token
+    assert access.token in access.address(80)
+    assert access.refusal("/", {"Host": host}) is not None
+    assert access.refusal(f"/?token={access.token}", {"Host": host}) is None
 
 
 def test_loopback_needs_none():
     for host in ("127.0.0.1", "localhost", "::1", "127.0.0.5"):
         assert is_loopback(host)
-        assert not Gate(host).token
-    assert Gate("127.0.0.1").refusal("/", LOCAL) is None
+        assert not AccessControl(host).token
+    assert AccessControl("127.0.0.1").refusal("/", LOCAL) is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Who may look: this machine only, or whoever has the token; nothing but the page and its sockets can be asked for.
+"""Access control of a view: this machine only, or a token; only the page and its sockets are served.
 
-viser's server has no door of its own, so its `serve` is called with one: every request passes `Gate.refusal` first.
+viser's server has no access control, so its `serve` is wrapped: every request passes `AccessControl.refusal` first.
 A page of another site cannot connect (Origin), nor reach 127.0.0.1 under a name of its own (Host).
 """
 
@@ -33,8 +33,8 @@ PAGE_HEADERS = {
 }
 
 
-class Gate:
-    """Decides about requests; `token` is empty on the loopback interface, where none is needed."""
+class AccessControl:
+    """Accepts or refuses requests; `token` is empty on the loopback interface, where none is needed."""
 
     def __init__(self, host: str, token: str | None = None):
         self.host, self.local = host, is_loopback(host)
@@ -79,8 +79,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def refused_unless_own(host: str) -> None:
-    """An InputError unless this machine can serve at that address; viser would try every port before it gives up."""
+def check_host_is_local(host: str) -> None:
+    """InputError unless this machine can serve at that address; viser would try every port before it gives up."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as trial:
@@ -92,8 +92,8 @@ def refused_unless_own(host: str) -> None:
 
 
 @contextmanager
-def guarded(gate: Gate, listen: Callable[[Any], Awaitable[None]]) -> Iterator[None]:
-    """While this lasts, a viser server that starts stands behind `gate`; sockets at INPUT_PATH go to `listen`."""
+def access_controlled(access: AccessControl, listen: Callable[[Any], Awaitable[None]]) -> Iterator[None]:
+    """Apply `access` to viser servers started in the block; sockets at INPUT_PATH go to `listen`."""
     from websockets.asyncio import server as sockets
     from websockets.datastructures import Headers
     from websockets.http11 import Response
@@ -111,7 +111,7 @@ def guarded(gate: Gate, listen: Callable[[Any], Awaitable[None]]) -> Iterator[No
                 await handler(connection)
 
         def answer(connection: Any, request: Any) -> Any:
-            refused = gate.refusal(request.path, request.headers)
+            refused = access.refusal(request.path, request.headers)
             if refused is not None:
                 status, words = refused
                 return Response(status, status.phrase, Headers({"Content-Type": "text/plain"}), (words + "\n").encode())
@@ -119,8 +119,8 @@ def guarded(gate: Gate, listen: Callable[[Any], Awaitable[None]]) -> Iterator[No
                 return None
             process_request(connection, request)  # for the log filter that viser adds at its first call
             headers = {**PAGE_HEADERS, "Content-Length": str(len(page))}
-            if gate.token:
-                headers["Set-Cookie"] = f"{COOKIE}={gate.token}; HttpOnly; SameSite=Strict; Path=/"
+            if access.token:
+                headers["Set-Cookie"] = f"{COOKIE}={access.token}; HttpOnly; SameSite=Strict; Path=/"
             return Response(HTTPStatus.OK, "OK", Headers(headers), page)
 
         return original(handle, *arguments, process_request=answer, **more)
@@ -130,7 +130,7 @@ def guarded(gate: Gate, listen: Callable[[Any], Awaitable[None]]) -> Iterator[No
         yield
     finally:
         sockets.serve = original  # type: ignore[assignment]
-    if not passed:  # never serve without the gate
+    if not passed:  # never serve without access control
         raise InputError("this version of viser starts its server in another way: install the one of requirements.lock")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from grouser.recording import Recording
 from grouser.viewer.cameras import Cameras, Look
 from grouser.viewer.colours import Scale, srgb
-from grouser.viewer.moving import Moving
+from grouser.viewer.motion import RecordedMotion
 
 NODES = 400  # of the height field along its longer side, at most
 BASE = 0.2  # [m] of the height field below its lowest point
@@ -20,16 +20,16 @@ FORCE_COLOUR = (0.84, 0.24, 0.16, 1.0)
 ARROW = 0.6  # length of the largest force over half the robot's size
 
 
-class Stage:
-    """Places everything for a time; `model` and `data` go to a renderer."""
+class RenderModel:
+    """Places bodies and ground for a time; `model` and `data` go to a renderer."""
 
     def __init__(self, recording: Recording, field: str, width: int, height: int, samples: int):
-        self.recording, self.moving = recording, Moving(recording)
+        self.recording, self.motion = recording, RecordedMotion(recording)
         self.shapes = [shape for shape in recording.shapes() if len(shape.triangles)]
-        self.cameras = Cameras(self.moving, self.shapes)
+        self.cameras = Cameras(self.motion, self.shapes)
         self.field = field
         fixed = [shape.vertices for shape in self.shapes if not shape.follows]
-        self.ground = _Field(recording, self.moving, fixed) if recording.has_terrain else None
+        self.ground = _Field(recording, self.motion, fixed) if recording.has_terrain else None
         self._copies: list[tuple[str, int | None, int, int]] = []  # channel, place, first mocap body, count
         spec = self._spec(width, height, samples)
         self.model: Any = spec.compile()
@@ -60,7 +60,7 @@ class Stage:
                 name=f"shape{k}", uservert=shape.vertices.astype(float).ravel().tolist(),
                 userface=shape.triangles.ravel().tolist(), inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
             )  # fmt: skip
-            follow = self.moving.follow(shape)
+            follow = self.motion.follow(shape)
             count = 1 if follow is None or follow.place is not None else self._most(follow.channel)
             bodies = [spec.worldbody] if follow is None else []
             if follow is not None:
@@ -80,21 +80,21 @@ class Stage:
         """Poses a channel has at once, at most, among a hundred frames."""
         times = self.recording.time
         picked = np.unique(np.linspace(0, len(times) - 1, min(len(times), 100)).astype(int))
-        return min(MOST_COPIES, max(1, *(len(self.moving.poses(channel, float(times[k]))) for k in picked)))
+        return min(MOST_COPIES, max(1, *(len(self.motion.poses(channel, float(times[k]))) for k in picked)))
 
     def _largest_force(self) -> float:
         times = self.recording.time
-        if not self.moving.arrows or not len(times):
+        if not self.motion.arrows or not len(times):
             return 1.0
         picked = np.unique(np.linspace(0, len(times) - 1, min(len(times), 100)).astype(int))
-        sizes = [np.linalg.norm(self.moving.forces(float(times[k]))[1], axis=1).max() for k in picked]
+        sizes = [np.linalg.norm(self.motion.forces(float(times[k]))[1], axis=1).max() for k in picked]
         return max(float(np.percentile(sizes, 98)), 1e-6)
 
     def place(self, time: float) -> None:
         rows: dict[str, np.ndarray] = {}
         for channel, place, first, count in self._copies:
             if channel not in rows:
-                rows[channel] = self.moving.poses(channel, time)
+                rows[channel] = self.motion.poses(channel, time)
             poses = rows[channel] if place is None else rows[channel][place : place + 1]
             poses = poses[:count]
             chosen = slice(first, first + len(poses))
@@ -111,7 +111,7 @@ class Stage:
         return self.ground.draw(self.model, time, self.field)
 
     def add_forces(self, scene: Any, time: float) -> None:
-        starts, forces = self.moving.forces(time)
+        starts, forces = self.motion.forces(time)
         size = self.cameras.size
         for start, force in zip(starts, forces, strict=True):
             end = start + force * (ARROW * size / self.largest)
@@ -132,9 +132,9 @@ class Stage:
 class _Field:
     """The ground where it was touched and a little around it, as a height field with a picture laid over it."""
 
-    def __init__(self, recording: Recording, moving: Moving, fixed: list[np.ndarray]):
+    def __init__(self, recording: Recording, motion: RecordedMotion, fixed: list[np.ndarray]):
         self.recording = recording
-        x0, x1, y0, y1 = self._region(moving, fixed)
+        x0, x1, y0, y1 = self._region(motion, fixed)
         x, y, heights, first = recording.surface_at(math.inf, (x0, x1, y0, y1), max_nodes=NODES * NODES)
         self.region, self.first = (float(x[0]), float(x[-1]), float(y[0]), float(y[-1])), first
         self.shape = heights.shape
@@ -151,15 +151,15 @@ class _Field:
         }
         self._shown: tuple[float, ...] = ()
 
-    def _region(self, moving: Moving, fixed: list[np.ndarray]) -> tuple[float, float, float, float]:
-        """[m] round all ways of the pushed bodies and under fixed shapes such as rocks, within the terrain."""
+    def _region(self, motion: RecordedMotion, fixed: list[np.ndarray]) -> tuple[float, float, float, float]:
+        """[m] around the paths of all loaded bodies and under fixed shapes such as rocks, within the terrain."""
         (ox, oy), spacing = self.recording.terrain_place()
         ny, nx = self.recording.terrain_shape()
         whole = np.array([ox, ox + spacing * (nx - 1), oy, oy + spacing * (ny - 1)])
-        ways = [moving.way(body)[1] for body in moving.pushed()] if len(self.recording) else []
-        if not ways:
+        paths = [motion.path(body)[1] for body in motion.loaded_bodies()] if len(self.recording) else []
+        if not paths:
             return tuple(whole)  # type: ignore[return-value]
-        points = np.concatenate(ways)
+        points = np.concatenate(paths)
         reach = 1.2 + 0.25 * float(np.ptp(points[:, :2], axis=0).max())
         low, high = points[:, :2].min(axis=0) - reach, points[:, :2].max(axis=0) + reach
         for vertices in fixed:

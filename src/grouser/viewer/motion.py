@@ -1,4 +1,4 @@
-"""Poses, forces and ways out of a recording: what moves in a view."""
+"""Poses, forces and paths of bodies, read from a recording."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from grouser.module import Shape
 
 BODIES = "body/pose"
-PATH_POINTS = 600  # of a way, at most
+PATH_POINTS = 600  # of a path, at most
 
 
 class Follow(NamedTuple):
@@ -25,7 +25,7 @@ class Follow(NamedTuple):
     place: int | None  # along the first axis; None: all poses
 
 
-class Moving:
+class RecordedMotion:
     """Poses of one world at any time; between two frames they are interpolated."""
 
     def __init__(self, recording: Recording, world: int = 0):
@@ -59,14 +59,14 @@ class Moving:
         here = np.asarray(rows[0]).reshape(-1, 7)
         if len(rows) < 2 or share == 0 or len(rows[1]) != len(rows[0]):
             return here
-        return blended(here, np.asarray(rows[1]).reshape(-1, 7), share)
+        return interpolated(here, np.asarray(rows[1]).reshape(-1, 7), share)
 
     def _world(self, rows):
         if self.recording.worlds == 1:
             return rows
         return [frame[self.world] for frame in rows]
 
-    def way(self, body: str, until: float = math.inf) -> tuple[np.ndarray, np.ndarray]:
+    def path(self, body: str, until: float = math.inf) -> tuple[np.ndarray, np.ndarray]:
         """Times [s] (n,) and positions [m] (n, 3) of a body up to `until` [s], thinned."""
         recording = self.recording
         stop = int(np.searchsorted(recording.time, until, side="right"))
@@ -113,8 +113,8 @@ class Moving:
                     starts.append(poses[arrows.bodies, :3])
         return np.concatenate(starts), np.nan_to_num(np.concatenate(forces))
 
-    def pushed(self) -> list[str]:
-        """Bodies that forces are recorded of: those whose ways are worth drawing."""
+    def loaded_bodies(self) -> list[str]:
+        """Bodies that forces are recorded of: their paths are drawn."""
         places = dict.fromkeys(int(k) for arrows in self.arrows for k in arrows.bodies)
         return [self.bodies[k] for k in places]
 
@@ -132,7 +132,7 @@ class Arrows(NamedTuple):
     point: str
 
 
-def blended(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
+def interpolated(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
     """Poses between two of each, (n, 7): straight for positions, the shorter turn for quaternions."""
     sign = np.where((a[:, 3:] * b[:, 3:]).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
     mixed = np.hstack([(1 - share) * a[:, :3] + share * b[:, :3], (1 - share) * a[:, 3:] + share * sign * b[:, 3:]])
@@ -140,7 +140,7 @@ def blended(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
     return mixed
 
 
-def matrix(quaternion: np.ndarray) -> np.ndarray:
+def rotation_matrix(quaternion: np.ndarray) -> np.ndarray:
     """(3, 3) of a quaternion x, y, z, w."""
     x, y, z, w = quaternion
     return np.array(
