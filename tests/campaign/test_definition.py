@@ -181,7 +181,7 @@ def test_soils_of_the_file_and_of_a_file_beside_it():
     assert read_sweep("there/sweep.yaml").digest != first.digest, "another soil in the same file is another sweep"
 
 
-def told(capsys, text: str) -> list[str]:
+def error_line(capsys, text: str) -> list[str]:
     """What the command says of a file that it refuses without leaving anything."""
     Path("my.yaml").write_text(text, encoding="utf-8")
     assert status(["sweep", "my.yaml", "--out", "out"]) == 2
@@ -205,7 +205,7 @@ def told(capsys, text: str) -> list[str]:
     ],
 )
 def test_a_file_that_is_no_sweep(capsys, text, said):
-    (line,) = told(capsys, text + "\n")
+    (line,) = error_line(capsys, text + "\n")
     assert line.startswith(said)
 
 
@@ -228,7 +228,7 @@ def test_a_file_that_is_no_sweep(capsys, text, said):
     ],
 )
 def test_a_parameter_of_a_grid_that_cannot_be(capsys, parameter, said):
-    (line,) = told(capsys, f"scenario: fake-rig\nparameters:\n {parameter}\n")
+    (line,) = error_line(capsys, f"scenario: fake-rig\nparameters:\n {parameter}\n")
     assert line.startswith(f"3:{said}")
 
 
@@ -255,7 +255,7 @@ def test_a_parameter_of_a_grid_that_cannot_be(capsys, parameter, said):
     ],
 )
 def test_a_distribution_that_cannot_be(capsys, parameter, said):
-    (line,) = told(capsys, f"scenario: fake-rig\nmethod: monte-carlo\nsamples: 30\nparameters:\n {parameter}\n")
+    (line,) = error_line(capsys, f"scenario: fake-rig\nmethod: monte-carlo\nsamples: 30\nparameters:\n {parameter}\n")
     assert line.startswith(f"5:{said}")
 
 
@@ -276,33 +276,33 @@ def test_a_distribution_that_cannot_be(capsys, parameter, said):
     ],
 )
 def test_other_fields_that_cannot_be(capsys, more, said):
-    (line,) = told(capsys, f"scenario: fake-rig\nparameters: {{slip: [0, 0.1, 0.2]}}\n{more}\n")
+    (line,) = error_line(capsys, f"scenario: fake-rig\nparameters: {{slip: [0, 0.1, 0.2]}}\n{more}\n")
     assert line.startswith(said)
 
 
 def test_no_parameter_at_all(capsys):
-    assert told(capsys, "scenario: fake-rig\nparameters: {}\n") == [
+    assert error_line(capsys, "scenario: fake-rig\nparameters: {}\n") == [
         "2:13: parameters: has 0 entries; allowed are at least 1"
     ]
 
 
 def test_a_distribution_without_samples(capsys):
     text = "scenario: fake-rig\nmethod: latin-hypercube\nparameters: {slip: {min: 0, max: 0.5}}\n"
-    (line,) = told(capsys, text)
+    (line,) = error_line(capsys, text)
     assert line.startswith("2:9: method = 'latin-hypercube': lacks 'samples'")
 
 
 def test_everything_that_is_wrong_with_settings_is_told_at_once(capsys):
     text = "scenario: fake-rig\nset: {frequency: fast, slip: 3}\nparameters: {wheel.radius: [1, -1]}\n"
-    assert [line.split(": ")[0] for line in told(capsys, text)] == ["2:30", "2:18", "3:32"]
+    assert [line.split(": ")[0] for line in error_line(capsys, text)] == ["2:30", "2:18", "3:32"]
     text = "scenario: fake-rig\nparameters:\n  wheel: [{radius: 1}]\n  wheel.radius: [2]\n"
-    assert told(capsys, text) == ["4:18 contradicts my.yaml:3:11"]
+    assert error_line(capsys, text) == ["4:18 contradicts my.yaml:3:11"]
 
 
 def test_a_place_that_spoils_many_cases_is_told_once(capsys):
     spread = "{distribution: normal, mean: 2 cm, deviation: 2 cm}"
     text = f"scenario: fake-rig\nmethod: monte-carlo\nsamples: 200\nparameters:\n  wheel.radius: {spread}\n"
-    (line,) = told(capsys, text)
+    (line,) = error_line(capsys, text)
     assert line.startswith("5:17: wheel.radius = -")
     count = int(line.split("(in ")[1].split(" of 200 cases)")[0])
     assert 15 < count < 50, "a sixth of a normal distribution lies below mean - deviation"

@@ -18,7 +18,7 @@ from grouser.terrain import ElevationGrid, flat, soil
 from grouser.terrain.polyhedra import hull
 
 
-def told(arguments: list[str], capsys) -> str:
+def error_line(arguments: list[str], capsys) -> str:
     """The one line on stderr of a command that must refuse."""
     assert status(arguments) == 2
     captured = capsys.readouterr()
@@ -40,7 +40,7 @@ def told(arguments: list[str], capsys) -> str:
 )  # fmt: skip
 def test_soil_constants_that_cannot_be(tmp_path, monkeypatch, capsys, scenario, option, allowed):
     monkeypatch.chdir(tmp_path)
-    line = told(["run", scenario, "--out", "out", "--set", option], capsys)
+    line = error_line(["run", scenario, "--out", "out", "--set", option], capsys)
     assert line.startswith(f"--set {option}: ")
     assert allowed in line
     assert list(tmp_path.iterdir()) == []
@@ -101,7 +101,7 @@ def test_soil_constants_that_cannot_be(tmp_path, monkeypatch, capsys, scenario, 
 )  # fmt: skip
 def test_settings_that_cannot_be(tmp_path, monkeypatch, capsys, arguments, words):
     monkeypatch.chdir(tmp_path)
-    line = told(["run", *arguments, "--out", "out"], capsys)
+    line = error_line(["run", *arguments, "--out", "out"], capsys)
     for word in words:
         assert word in line
     assert list(tmp_path.iterdir()) == []
@@ -123,7 +123,7 @@ def test_settings_that_cannot_be(tmp_path, monkeypatch, capsys, arguments, words
 def test_files_that_cannot_be_read_name_the_place(tmp_path, monkeypatch, capsys, text, words):
     monkeypatch.chdir(tmp_path)
     Path("wheel.yaml").write_text(text, encoding="utf-8")
-    line = told(["run", "wheel.yaml", "--out", "out"], capsys)
+    line = error_line(["run", "wheel.yaml", "--out", "out"], capsys)
     for word in words:
         assert word in line
     assert [file.name for file in tmp_path.iterdir()] == ["wheel.yaml"]
@@ -132,7 +132,7 @@ def test_files_that_cannot_be_read_name_the_place(tmp_path, monkeypatch, capsys,
 def test_bytes_that_are_no_text(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("wheel.yaml").write_bytes(b"\xff\xfe\x00scenario")
-    assert "wheel.yaml" in told(["run", "wheel.yaml", "--out", "out"], capsys)
+    assert "wheel.yaml" in error_line(["run", "wheel.yaml", "--out", "out"], capsys)
     assert not Path("out").exists()
 
 
@@ -140,7 +140,7 @@ def test_results_are_not_mixed_with_those_of_another_run(tmp_path, capsys):
     out = tmp_path / "out"
     out.mkdir()
     (out / "notes.txt").write_text("mine")
-    line = told(["run", "single-wheel", "--out", str(out)], capsys)
+    line = error_line(["run", "single-wheel", "--out", str(out)], capsys)
     assert line.startswith(f"--out {out}: not empty")
     assert [file.name for file in out.iterdir()] == ["notes.txt"]
 
@@ -196,7 +196,7 @@ def test_a_run_names_the_file_of_a_robot_with_a_bad_mesh(tmp_path, capsys):
     triangles = cube()
     triangles[3, 1, 2] = np.nan
     file = robot_with_mesh(tmp_path, triangles)
-    line = told(["run", "--robot", str(file), "--out", str(tmp_path / "out")], capsys)
+    line = error_line(["run", "--robot", str(file), "--out", str(tmp_path / "out")], capsys)
     assert line.startswith(f"robot '{file}': ")
     assert not (tmp_path / "out").exists()
 

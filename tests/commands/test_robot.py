@@ -20,7 +20,7 @@ def summary(out: Path) -> dict:
     return json.loads((out / "summary.json").read_text())
 
 
-def told(arguments: list[str], capsys) -> str:
+def error_line(arguments: list[str], capsys) -> str:
     """The one line on stderr of a command that must refuse."""
     assert status(arguments) == 2
     err = capsys.readouterr().err
@@ -193,7 +193,7 @@ def test_a_robot_that_leaves_its_terrain_stops_the_run_and_keeps_the_data(tmp_pa
 )
 def test_what_cannot_be_is_told_in_one_line(tmp_path, monkeypatch, capsys, arguments, words):
     monkeypatch.chdir(tmp_path)
-    line = told(["run", *(str(CART) if a == "CART" else a for a in arguments), "--out", "out"], capsys)
+    line = error_line(["run", *(str(CART) if a == "CART" else a for a in arguments), "--out", "out"], capsys)
     for word in words:
         assert word in line
     assert list(tmp_path.iterdir()) == []

@@ -27,7 +27,7 @@ def settings(*options: str) -> fake_rig.FakeSettings:
     return from_command(fake_rig.NAME, options).settings  # type: ignore[return-value]
 
 
-def complaint(target: str | Path, *options: str) -> list[str]:
+def error_lines(target: str | Path, *options: str) -> list[str]:
     with pytest.raises(InputError) as caught:
         from_command(str(target), options)
     return str(caught.value).splitlines()
@@ -112,7 +112,7 @@ def test_units_are_converted_where_a_field_declares_one():
 
 
 def test_bounds_hold_after_conversion():
-    assert complaint(fake_rig.NAME, "wheel.radius=-2 cm") == ["--set wheel.radius=-2 cm: must be greater than 0"]
+    assert error_lines(fake_rig.NAME, "wheel.radius=-2 cm") == ["--set wheel.radius=-2 cm: must be greater than 0"]
 
 
 @pytest.mark.parametrize("word", ["none", "None", "null", "~"])
@@ -142,7 +142,7 @@ def test_python_settings_may_be_nested_or_dotted():
 
 
 def test_all_wrong_options_are_told_at_once():
-    lines = complaint(
+    lines = error_lines(
         fake_rig.NAME,
         "wheel.raduis=1",
         "mode=towd",
@@ -165,18 +165,18 @@ def test_all_wrong_options_are_told_at_once():
 
 @pytest.mark.parametrize("value", ["true", "nan", ".nan", ".inf", "fast", "[1]", "null"])
 def test_only_finite_numbers_are_numbers(value):
-    (line,) = complaint(fake_rig.NAME, f"slip={value}")
+    (line,) = error_lines(fake_rig.NAME, f"slip={value}")
     assert line.startswith(f"--set slip={value}: must be a ")
 
 
 def test_a_misspelt_soil_is_offered_the_nearest():
-    (line,) = complaint(fake_rig.NAME, "soil=dri-sand")
+    (line,) = error_lines(fake_rig.NAME, "soil=dri-sand")
     assert line.startswith("--set soil=dri-sand: soil 'dri-sand' is not known, did you mean 'dry-sand'?; allowed: ")
 
 
 @pytest.mark.parametrize("name", ["fakerig", "fake_rig"])
 def test_a_misspelt_scenario_is_offered_the_nearest(name):
-    assert complaint(name) == [
+    assert error_lines(name) == [
         f"scenario {name!r} is not known, did you mean 'fake-rig'?; allowed: fake-rig, or a YAML file"
     ]
 
@@ -215,7 +215,7 @@ def test_soils_of_a_file_of_their_own_lie_beside_the_scenario(tmp_path):
     assert from_command(str(file)).settings.soil.resolve() == soil("clay").replace(name="mine", n=0.9, k_c=5)
     direct = settings(f"soil.file={tmp_path / 'soils.yaml'}", "soil.name=other").soil.resolve()
     assert direct == soil("clay").replace(name="other")
-    (line,) = complaint(fake_rig.NAME, f"soil.file={tmp_path / 'soils.yaml'}", "soil=mien")
+    (line,) = error_lines(fake_rig.NAME, f"soil.file={tmp_path / 'soils.yaml'}", "soil=mien")
     assert "did you mean 'mine'?" in line
 
 
@@ -251,7 +251,7 @@ soils:
         "--set mode=x: not known; allowed: towed, driven, forced-slip",
         "8:9: slip = 5: must be less than or equal to 1",
     ]
-    lines = complaint(file, "mode=x")
+    lines = error_lines(file, "mode=x")
     assert len(lines) == len(expected)
     for start, line in zip(expected, lines, strict=True):
         assert line.startswith(start if start.startswith("--set") else f"{file}:{start}")
@@ -282,15 +282,15 @@ soils:
 )
 def test_unreadable_files(tmp_path, text, said):
     file = written(tmp_path, text)
-    (line,) = complaint(file)
+    (line,) = error_lines(file)
     assert line.startswith(f"{file}:{said.format(file=file)}")
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    assert complaint(tmp_path / "no.yaml") == [f"{tmp_path / 'no.yaml'}: not readable: No such file or directory"]
-    assert complaint(tmp_path) == [f"{tmp_path}: not readable: Is a directory"]
+    assert error_lines(tmp_path / "no.yaml") == [f"{tmp_path / 'no.yaml'}: not readable: No such file or directory"]
+    assert error_lines(tmp_path) == [f"{tmp_path}: not readable: Is a directory"]
     (tmp_path / "bytes.yaml").write_bytes(b"a: \xff\n")
-    assert complaint(tmp_path / "bytes.yaml") == [
+    assert error_lines(tmp_path / "bytes.yaml") == [
         f"{tmp_path / 'bytes.yaml'}: not UTF-8 text: invalid start byte at byte 3"
     ]
 
@@ -334,7 +334,7 @@ def test_no_option_gets_past_the_checks(option):
 @pytest.mark.parametrize("text", ["10**10**10 m", "2 m**10**10", "9**9**9**9"])
 def test_units_are_read_and_not_calculated(text):
     """pint's own parser never comes back from these."""
-    assert complaint(fake_rig.NAME, f"wheel.radius={text}") == [
+    assert error_lines(fake_rig.NAME, f"wheel.radius={text}") == [
         f"--set wheel.radius={text}: is not a quantity: allowed is a number in m or a text such as '3 m'"
     ]
 
@@ -342,7 +342,7 @@ def test_units_are_read_and_not_calculated(text):
 @pytest.mark.parametrize("digits", [400, 5000])
 @pytest.mark.parametrize("path", ["wheel.radius", "seed", "soil.n"])
 def test_numbers_of_many_digits(path, digits):
-    (line,) = complaint(fake_rig.NAME, f"{path}={'9' * digits}")
+    (line,) = error_lines(fake_rig.NAME, f"{path}={'9' * digits}")
     assert line.startswith(f"--set {path}=999")
     assert len(line) < 400
     with pytest.raises(InputError) as caught:

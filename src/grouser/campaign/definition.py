@@ -19,11 +19,11 @@ from grouser.campaign import sampling
 from grouser.campaign.case import Case, Parameter, Sweep
 from grouser.campaign.distributions import DISTRIBUTIONS, Choice, Steps
 from grouser.errors import InputError
-from grouser.scenarios.complaints import complaints
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario, Settings
 from grouser.scenarios.settings import own_soils, scenario_of, validated
 from grouser.scenarios.source import Keys, Source, dotted, joined, overlaid, put, read_file
+from grouser.scenarios.validation_errors import error_lines
 from grouser.terrain.checks import nearest
 
 MOST_CASES = 100_000  # each is checked before the first one runs
@@ -65,7 +65,7 @@ def read_sweep(definition: str | Path | Mapping[str, Any]) -> Sweep:
     try:
         read = Definition.model_validate(tree)
     except pydantic.ValidationError as error:
-        read, lines = None, complaints(error, Definition, source, where)
+        read, lines = None, error_lines(error, Definition, source, where)
     scenario = scenario_of(Path(where), source, tree, lines)
     if read is None or scenario is None:
         raise InputError("\n".join(lines))
@@ -172,7 +172,7 @@ class _Reader:
         try:
             read: Any = model.model_validate(spec, context={"unit": setting.unit})
         except pydantic.ValidationError as error:
-            self.lines += complaints(error, model, self.source, self.where, above)
+            self.lines += error_lines(error, model, self.source, self.where, above)
             return []
         place = self.source.place(above) or self.where
         if isinstance(read, Choice):

@@ -10,14 +10,15 @@ MOST_PIECES = 10_000_000  # triangles; a box of 20 m divided down to 3 cm has 5 
 
 
 def piece_count(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float) -> float:
-    """About how many triangles there are with no edge above `longest_edge` [m]."""
+    """Estimate the number of triangles after dividing edges longer than `longest_edge` [m]."""
     a, b, c = np.asarray(vertices)[np.asarray(triangles)].transpose(1, 0, 2)
     length = np.max([np.linalg.norm(q - p, axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
     area = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2
     return float(np.maximum(1.0, np.maximum(length / longest_edge, 2 * area / longest_edge**2)).sum())
 
 
-def refused_unless_few(pieces: float, what: str, longest_edge: float) -> None:
+def check_piece_count(pieces: float, what: str, longest_edge: float) -> None:
+    """InputError for more triangles than MOST_PIECES; `what` names the mesh."""
     if pieces > MOST_PIECES:
         raise InputError(
             f"{what}: edges of at most {longest_edge:g} m make about {pieces:.2g} triangles: "

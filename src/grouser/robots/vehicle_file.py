@@ -35,7 +35,7 @@ def vehicle(name: str | Path) -> Vehicle:
 
 
 def read_vehicle(path: str | Path) -> Vehicle:
-    """The vehicle of a YAML file; a complaint names file, field, value and what is allowed."""
+    """The vehicle of a YAML file; an error names file, field, value and what is allowed."""
     file = checks.existing_file(path, "vehicle file")
     tree = read_yaml(file, f"a mapping of {', '.join(TOP)}")
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 
-def refused_unless_they_fit(radius: float, height: float, count: int, width: float) -> None:
+def check_grousers_fit(radius: float, height: float, count: int, width: float) -> None:
     """A ValueError for bars [m] that are as high as the wheel or run into each other round its rim."""
     if not (height and count):
         return

@@ -22,13 +22,13 @@ import pydantic
 from grouser.contact.soil import SoilModule, SoilOptions, Surface, wheel
 from grouser.module import Channel
 from grouser.recording import Recording
-from grouser.scenarios.grousers import refused_unless_they_fit
+from grouser.scenarios.grousers import check_grousers_fit
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario, Settings, metric
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.gridding import refused_unless_few
+from grouser.terrain.gridding import check_node_count
 from grouser.terrain.ground import Ground
 from grouser.terrain.soils import Soil
 
@@ -96,7 +96,7 @@ class MultiPass(Settings):
             raise ValueError(f"the leader would sink {self.leader_sinkage:.3g} m, to its axle at {self.radius:g} m")
         if self.wheelbase < 2 * (self.radius + self.grouser_height):
             raise ValueError(f"wheelbase {self.wheelbase:g} m: the wheels would touch")
-        refused_unless_they_fit(self.radius, self.grouser_height, self.grouser_count, self.grouser_width)
+        check_grousers_fit(self.radius, self.grouser_height, self.grouser_count, self.grouser_width)
         return self
 
     @property
@@ -162,7 +162,7 @@ def _lanes(s: MultiPass) -> ElevationGrid:
     length = reach + s.speed * duration(s) + 3 * s.radius
     columns = math.ceil(length / s.lane) + 1
     soil = np.array([0, *(SOILS.index(case.soil) for case in CASES), 0], np.int32)
-    refused_unless_few(
+    check_node_count(
         f"declination_deg = {s.declination_deg:g}: a course of {length:.3g} m", (len(soil) - 1, columns - 1)
     )
     heights = np.zeros((len(soil), columns))

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from grouser.contact.polygonal import Layer, Pair, PolygonalModule, Shape, merged, shape
 from grouser.contact.polygonal.wheel import wheel_mesh
-from grouser.contact.refinement import piece_count, refused_unless_few
+from grouser.contact.refinement import check_piece_count, piece_count
 from grouser.control import Drive, Path, PathFollower, PowerMeter, Wheels
 from grouser.control.memoryless import Memoryless
 from grouser.errors import InputError
@@ -160,7 +160,7 @@ def rock_shape(s: RockyDrive, field: RockField) -> Shape:
     rigid, longest = rigid_layer(s.tread), s.rocks.longest_edge
     if longest is not None:
         pieces = sum(piece_count(r.world_vertices, r.triangles, longest) for r in field.fixed)
-        refused_unless_few(pieces, "rocks: longest_edge", longest)
+        check_piece_count(pieces, "rocks: longest_edge", longest)
     parts = [
         shape(r.world_vertices, r.triangles, rigid, longest_edge=longest, check_intersections=False, name=r.name)
         for r in field.fixed

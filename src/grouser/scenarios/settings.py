@@ -11,10 +11,10 @@ import pydantic
 
 from grouser.errors import InputError
 from grouser.scenarios import registry
-from grouser.scenarios.complaints import complaints, model_of
 from grouser.scenarios.scenario import Scenario, Settings
 from grouser.scenarios.soil_choice import SoilChoice, SoilDefinition
 from grouser.scenarios.source import Source, overlaid, read_file, read_mapping, read_options
+from grouser.scenarios.validation_errors import error_lines, model_of
 from grouser.terrain.checks import nearest
 from grouser.terrain.soils import Soil, builtin_soils
 
@@ -106,7 +106,7 @@ def own_soils(source: Source, tree: Any, lines: list[str]) -> dict[str, Soil]:
             own[name] = SoilDefinition.model_validate(fields).soil(name, builtin_soils() | own)
             continue
         except pydantic.ValidationError as error:
-            lines += complaints(error, SoilDefinition, source, "soils", ("soils", name))
+            lines += error_lines(error, SoilDefinition, source, "soils", ("soils", name))
         except InputError as error:
             lines.append(f"{source.place(('soils', name), of_key=True)}: {error}")
         own[name] = next(iter(builtin_soils().values()))  # known by name, so that it is complained of once
@@ -126,7 +126,7 @@ def validated(
         filled = _with_defaults(model, given.tree())
         return model.model_validate(filled, context={"soils": soils or {}, "folder": folder})
     except pydantic.ValidationError as error:
-        raise InputError("\n".join(complaints(error, model, given, where))) from None
+        raise InputError("\n".join(error_lines(error, model, given, where))) from None
 
 
 def _with_defaults(model: type[pydantic.BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:

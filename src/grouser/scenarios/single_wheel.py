@@ -17,7 +17,7 @@ from grouser.contact.soil import SoilModule, SoilOptions, wheel
 from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
-from grouser.scenarios.grousers import refused_unless_they_fit
+from grouser.scenarios.grousers import check_grousers_fit
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario, Settings, metric
 from grouser.scenarios.soil_choice import SoilChoice
@@ -59,7 +59,7 @@ class WheelSettings(Settings):
             raise ValueError(f"grouser_height {self.grouser_height:g} m: give grouser_count too")
         if self.grouser_count and "grouser_height" not in given:
             raise ValueError(f"grouser_count {self.grouser_count}: give grouser_height too")
-        refused_unless_they_fit(self.radius, self.grouser_height, self.grouser_count, self.grouser_width)
+        check_grousers_fit(self.radius, self.grouser_height, self.grouser_count, self.grouser_width)
         return self
 
 

@@ -1,4 +1,4 @@
-"""What a caller hands to `on_soil`: the wrong kind of thing is told in one line, with what is allowed."""
+"""Types of the arguments of `on_soil`: a wrong one is an error of one line that says what is allowed."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.soils import Soil
 
 
-def refuse_wrong_kinds(given: Mapping[str, Any]) -> None:
-    """An InputError for the first argument, by name, that is no such thing; ranges are looked at where they matter."""
+def check_argument_types(given: Mapping[str, Any]) -> None:
+    """InputError for the first argument of a wrong type; ranges are checked where the values are used."""
     bodies, drive, terrain = given["bodies"], given["drive"], given["terrain"]
-    _only(given["robot"], "robot", (str, Path, mujoco.MjSpec), "the path of an MJCF or URDF file, or an MjSpec")
-    _only(given["soil_name"], "soil_name", (str, Soil), "the name of a soil or one of grouser.load_soils(FILE)")
-    _only(bodies, "bodies", (str, Sequence, Mapping), "a pattern, names, or surfaces by name")
+    _check_type(given["robot"], "robot", (str, Path, mujoco.MjSpec), "the path of an MJCF or URDF file, or an MjSpec")
+    _check_type(given["soil_name"], "soil_name", (str, Soil), "the name of a soil or one of grouser.load_soils(FILE)")
+    _check_type(bodies, "bodies", (str, Sequence, Mapping), "a pattern, names, or surfaces by name")
     for name, surface in bodies.items() if isinstance(bodies, Mapping) else ():
-        _only(surface, f"bodies[{name!r}]", (Surface,), "a Surface, such as grouser.contact.soil.wheel(0.12, 0.08)")
-    _only(drive, "drive", (Mapping, type(None)), 'values by pattern, such as {"motor.*": 0.4}')
+        _check_type(
+            surface, f"bodies[{name!r}]", (Surface,), "a Surface, such as grouser.contact.soil.wheel(0.12, 0.08)"
+        )
+    _check_type(drive, "drive", (Mapping, type(None)), 'values by pattern, such as {"motor.*": 0.4}')
     for pattern, value in (drive or {}).items():
         checks.number(value, f"drive[{pattern!r}]")
     remedy = f"; read it with grouser.terrain.load({str(terrain)!r})" if isinstance(terrain, str | Path) else ""
     remedy = "; make one with grouser.terrain.from_array" if isinstance(terrain, np.ndarray) else remedy
-    _only(terrain, "terrain", (ElevationGrid, type(None)), f"an ElevationGrid{remedy}")
-    _only(given["options"], "options", (SoilOptions, type(None)), "SoilOptions(…) of grouser.contact.soil")
+    _check_type(terrain, "terrain", (ElevationGrid, type(None)), f"an ElevationGrid{remedy}")
+    _check_type(given["options"], "options", (SoilOptions, type(None)), "SoilOptions(…) of grouser.contact.soil")
     for name in ("place", "merge_small_shapes"):
-        _only(given[name], name, (bool, np.bool_), "True or False")
+        _check_type(given[name], name, (bool, np.bool_), "True or False")
     for name in ("gravity", "spacing", "step"):
-        _only(given[name], name, (Real, type(None)), "a number (SI)")
+        _check_type(given[name], name, (Real, type(None)), "a number (SI)")
     checks.count(given["worlds"], "worlds", at_least=1)
 
 
-def _only(value: Any, what: str, kinds: tuple[type, ...], allowed: str) -> None:
+def _check_type(value: Any, what: str, kinds: tuple[type, ...], allowed: str) -> None:
     if not isinstance(value, kinds):
         shown = type(value).__name__ if isinstance(value, np.ndarray | Mapping) else repr(value)
         raise InputError(f"{what}: {shown} is not allowed; it must be {allowed}")

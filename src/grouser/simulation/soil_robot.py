@@ -16,7 +16,7 @@ from grouser.contact.soil.surface import LARGEST_BODY
 from grouser.engine.mujoco_cpu import compile_spec
 from grouser.errors import InputError
 from grouser.simulation import adapt, floors, placement
-from grouser.simulation.arguments import refuse_wrong_kinds
+from grouser.simulation.arguments import check_argument_types
 from grouser.simulation.robot_file import load_robot, refuse_moving_without_mass
 from grouser.simulation.shapes import Merge, body_surface
 from grouser.simulation.simulation import Simulation
@@ -62,7 +62,7 @@ def on_soil(
     `merge_small_shapes`: whether small shapes of a body that lie close together count as their hull. What is not given
     is the model's own or chosen and said in `notes`. Further arguments go to `Simulation`.
     """
-    refuse_wrong_kinds(locals())
+    check_argument_types(locals())
     brought = load_robot(robot)
     spec = brought.spec
     material = soil(soil_name) if isinstance(soil_name, str) else soil_name
@@ -89,7 +89,7 @@ def on_soil(
     if isinstance(bodies, Mapping):
         surfaces = dict(bodies)
     else:
-        refused_unless_of_a_size(model, names)
+        check_body_sizes(model, names)
         surfaces = surfaces_of(data, names, spacing, brought.notes if merge_small_shapes else None)
     h, substeps = chosen_step(brought, data, surfaces, material, step)
     controls = adapt.driven(brought, model, drive or {}, h / substeps)
@@ -104,7 +104,7 @@ def on_soil(
         placement.stand(brought, model, start, surfaces, ground)
     placement.set_keyframes(spec, start, keys)
     cell = spacing if spacing is not None else chosen_spacing(surfaces, brought.notes)
-    refused_unless_it_fits(surfaces, cell)
+    check_cells_under_bodies(surfaces, cell)
     module = SoilModule(Ground(ground, material, cell, worlds=worlds, dtype=dtype), surfaces, options)
     module.takes_floor = False  # it has been taken; what is left of the world are walls and obstacles
     brought.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
@@ -149,7 +149,7 @@ def _has_shape(model: mujoco.MjModel, body: int) -> bool:
     return any(kind not in floor for kind in model.geom_type[start : start + count])
 
 
-def refused_unless_of_a_size(model: mujoco.MjModel, names: Sequence[str]) -> None:
+def check_body_sizes(model: mujoco.MjModel, names: Sequence[str]) -> None:
     """An InputError for a body no robot has: its skin would take forever to prepare."""
     for name in names:
         body = model.body(name)
@@ -161,7 +161,7 @@ def refused_unless_of_a_size(model: mujoco.MjModel, names: Sequence[str]) -> Non
             )
 
 
-def refused_unless_it_fits(surfaces: Mapping[str, Surface], spacing: float) -> None:
+def check_cells_under_bodies(surfaces: Mapping[str, Surface], spacing: float) -> None:
     """An InputError for a grid with more cells under a body than fit into memory."""
     for name, surface in surfaces.items():
         length = float(np.ptp(surface.vertices, axis=0).max())

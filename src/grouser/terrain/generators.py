@@ -17,7 +17,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.gridding import refused_unless_few
+from grouser.terrain.gridding import check_node_count
 from grouser.terrain.soils import Soil
 
 Pair = tuple[float, float]
@@ -259,7 +259,7 @@ class _Lattice:
         lengths = checks.pair(size, f"{what}: size", above=0.0)
         self.spacing = checks.number(spacing, f"{what}: spacing", above=0.0)
         cells = [max(1, math.ceil(length / self.spacing - ROUND_OFF)) for length in lengths]
-        refused_unless_few(f"{what}: spacing = {self.spacing:g} m on size = {size}", cells)
+        check_node_count(f"{what}: spacing = {self.spacing:g} m on size = {size}", cells)
         if origin is None:
             self.origin = (-0.5 * cells[0] * self.spacing, -0.5 * cells[1] * self.spacing)
         else:

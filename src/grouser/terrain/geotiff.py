@@ -16,7 +16,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.gridding import Missing, Origin, filled, placed, refused_unless_few, square_cells
+from grouser.terrain.gridding import Missing, Origin, check_node_count, filled, placed, square_cells
 from grouser.terrain.rasters import open_picture, pixels
 
 PIXEL_SCALE, TIE_POINT, TRANSFORMATION, GEO_KEYS = 33550, 33922, 34264, 34735  # GeoTIFF 1.1 tags
@@ -189,7 +189,7 @@ def _read_rasterio(file: Path) -> _Raster:
             with rasterio.Env(**ALONE), rasterio.open(file.absolute(), driver=driver) as source:
                 if source.count != 1:
                     raise InputError(f"terrain {str(file)!r} has {source.count} bands: allowed is one")
-                refused_unless_few(f"terrain {str(file)!r}", (source.height - 1, source.width - 1))
+                check_node_count(f"terrain {str(file)!r}", (source.height - 1, source.width - 1))
                 band = source.read(1, masked=True).astype(np.float64).filled(np.nan)
                 heights = source.offsets[0] + source.scales[0] * band
                 transform, crs = source.transform, source.crs

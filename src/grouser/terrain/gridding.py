@@ -18,8 +18,8 @@ MOST_NODES = 200_000_000  # 1.6 GB of heights; finer ground is the business of t
 SQUARE = 1e-6  # relative difference of pixel sides that counts as square: coordinates in files are rounded
 
 
-def refused_unless_few(what: str, cells: Sequence[int]) -> None:
-    """An InputError for more nodes than fit into memory; `what` says of what there are that many cells."""
+def check_node_count(what: str, cells: Sequence[int]) -> None:
+    """InputError for more nodes than fit into memory; `what` names the grid of `cells`."""
     nodes = cells[0] + 1, cells[1] + 1
     if nodes[0] * nodes[1] > MOST_NODES:
         raise InputError(f"{what} gives {nodes[0]} x {nodes[1]} nodes: allowed are {MOST_NODES} in all")
@@ -63,7 +63,7 @@ def square_cells(what: str, heights: np.ndarray, step_x: float, step_y: float, s
         return heights, side
     rows, columns = heights.shape
     cells = [int(min(n * step / side, MOST_NODES)) for n, step in ((rows, step_y), (columns, step_x))]
-    refused_unless_few(f"terrain {what!r}: pixels of {step_x:g} m x {step_y:g} m made square", cells)
+    check_node_count(f"terrain {what!r}: pixels of {step_x:g} m x {step_y:g} m made square", cells)
     return _resampled(_resampled(heights, step_x / side, 1), step_y / side, 0), side
 
 

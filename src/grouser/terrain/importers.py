@@ -19,7 +19,7 @@ from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.geotiff import from_geotiff
-from grouser.terrain.gridding import MOST_NODES, Missing, Origin, filled, placed, refused_unless_few, square_cells
+from grouser.terrain.gridding import MOST_NODES, Missing, Origin, check_node_count, filled, placed, square_cells
 from grouser.terrain.mesh_file import from_mesh
 from grouser.terrain.rasters import from_esri_ascii, from_png
 
@@ -182,7 +182,7 @@ def _from_array(
     if given is None or given.dtype.kind not in "iuf":
         raise InputError(f"terrain {what!r}: heights are not an array of real numbers")
     if given.ndim == 2:
-        refused_unless_few(f"terrain {what!r}", (given.shape[0] - 1, given.shape[1] - 1))
+        check_node_count(f"terrain {what!r}", (given.shape[0] - 1, given.shape[1] - 1))
     numbers = np.ma.filled(given.astype(np.float64), np.nan)
     if first_row == "north":
         numbers = numbers[::-1]

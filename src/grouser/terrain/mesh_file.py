@@ -11,7 +11,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.gridding import Missing, filled, refused_unless_few
+from grouser.terrain.gridding import Missing, check_node_count, filled
 
 WHOLE = 1e-6  # of a cell: a mesh that ends this close to a line of nodes reaches it
 Y_UP_ENDINGS = (".glb", ".gltf")  # glTF 2.0 defines +y as up
@@ -118,7 +118,7 @@ def _nodes(
             f"allowed is at least one spacing of {step:g} m each way"
         )
     cells = [math.floor(length / step + WHOLE) for length in lengths]
-    refused_unless_few(f"terrain mesh {what!r}: spacing = {step:g} m", cells)
+    check_node_count(f"terrain mesh {what!r}: spacing = {step:g} m", cells)
     return limits[0] + step * np.arange(cells[0] + 1), limits[2] + step * np.arange(cells[1] + 1)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.gridding import Missing, Origin, filled, placed, refused_unless_few
+from grouser.terrain.gridding import Missing, Origin, check_node_count, filled, placed
 
 
 def from_png(
@@ -95,7 +95,7 @@ def _first_node(header: dict[str, float], axis: str) -> float:
 
 def _ascii_rows(what: str, lines: list[str], first: int, columns: int, rows: int) -> np.ndarray:
     """(nrows, ncols) one line of the file a row, first row north."""
-    refused_unless_few(f"terrain {what!r}", (rows - 1, columns - 1))
+    check_node_count(f"terrain {what!r}", (rows - 1, columns - 1))
     heights = np.empty((rows, columns))
     row = 0
     for number in range(first, len(lines)):
@@ -129,7 +129,7 @@ def open_picture(path: str | Path) -> Any:
 
 def pixels(path: str | Path, picture: Any) -> np.ndarray:
     """(ny, nx) float64 the values of a single-band picture."""
-    refused_unless_few(f"terrain picture {str(path)!r}", (picture.size[1] - 1, picture.size[0] - 1))
+    check_node_count(f"terrain picture {str(path)!r}", (picture.size[1] - 1, picture.size[0] - 1))
     try:
         return np.asarray(picture).astype(np.float64)
     except (OSError, SyntaxError, ValueError, TypeError) as error:

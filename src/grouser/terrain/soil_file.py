@@ -1,4 +1,4 @@
-"""A user's own soils from YAML, with file:line:column in every complaint."""
+"""A user's own soils from YAML, with file:line:column in every error."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from grouser.contact.polygonal.mesh_checks import (
     signed_volume,
     weld,
 )
-from grouser.contact.refinement import piece_count, refused_unless_few
+from grouser.contact.refinement import check_piece_count, piece_count
 from grouser.errors import InputError
 from grouser.terrain.elevation import BARE, ElevationGrid
 
@@ -127,7 +127,7 @@ def shape(
     if longest_edge is not None:
         if not longest_edge > 0:
             raise InputError(f"mesh {name!r}: longest_edge {longest_edge} m is not allowed; it must be above 0")
-        refused_unless_few(piece_count(vertices, triangles, longest_edge), f"mesh {name!r}", longest_edge)
+        check_piece_count(piece_count(vertices, triangles, longest_edge), f"mesh {name!r}", longest_edge)
         vertices, triangles, index = divide(vertices, triangles, index, longest_edge)
     order = order_in_space(vertices[triangles].mean(axis=1))
     return Shape(

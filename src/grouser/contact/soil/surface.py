@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grouser.contact.refinement import piece_count, refused_unless_few
+from grouser.contact.refinement import check_piece_count, piece_count
 from grouser.errors import InputError
 
 CHUNK = 16  # triangles or vertices that share one bounding sphere
@@ -76,7 +76,7 @@ def prepare(
         wrong = triangles.min() if triangles.min() < 0 else triangles.max()
         raise InputError(f"mesh of {name!r}: triangle index {wrong} with {len(vertices)} vertices")
     if normals is None:
-        refused_unless_few(piece_count(vertices, triangles, longest_edge), f"mesh of {name!r}", longest_edge)
+        check_piece_count(piece_count(vertices, triangles, longest_edge), f"mesh of {name!r}", longest_edge)
         vertices, triangles = divide(*weld(vertices, triangles), longest_edge)
     triangles = triangles[np.linalg.norm(face_normals(vertices, triangles), axis=1) > 0]
     if not len(triangles):

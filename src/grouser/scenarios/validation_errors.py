@@ -1,4 +1,4 @@
-"""Pydantic's errors in Grouser's words: one line each with place, field, value and what is allowed."""
+"""Validation errors of Pydantic as lines for the user: place, field, value and what is allowed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from grouser.terrain.checks import nearest, shown
 Model = type[pydantic.BaseModel]
 
 
-def complaints(error: pydantic.ValidationError, model: Model, given: Source, where: str, above: Keys = ()) -> list[str]:
+def error_lines(
+    error: pydantic.ValidationError, model: Model, given: Source, where: str, above: Keys = ()
+) -> list[str]:
     """One line for each path; `where` is for what has no place, `above` leads from `given` to the model."""
     texts: dict[Keys, dict[str, None]] = {}
     values: dict[Keys, Any] = {}
