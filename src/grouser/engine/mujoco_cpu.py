@@ -22,13 +22,13 @@ import numpy as np
 import warp as wp
 
 from grouser import device
-from grouser.compiled import compiled
 from grouser.engine import kernels
 from grouser.engine.fields import Fields
 from grouser.engine.gearbox import add_losses, gearboxes
 from grouser.engine.kernels import SpatialVelocity, Tree, World
 from grouser.errors import InputError
 from grouser.launches import Call, Launches, Loop, put_pointer
+from grouser.model_compiler import compile_model
 from grouser.module import ForceModule, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain import checks
@@ -390,7 +390,7 @@ def compile_spec(spec: mujoco.MjSpec, notes: list[str] | None = None) -> mujoco.
     """The model, or an InputError; what MuJoCo warns of goes to `notes`, once."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        model = compiled(spec)
+        model = compile_model(spec)
     for line in dict.fromkeys(f"MuJoCo warns: {' '.join(str(w.message).split())}" for w in heard):
         if notes is not None and line not in notes:
             notes.append(line)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, fields
 import mujoco
 import numpy as np
 
-from grouser.compiled import compiled
 from grouser.errors import InputError
+from grouser.model_compiler import compile_model
 from grouser.robots import olev_shapes as shapes
 from grouser.terrain import checks
 
@@ -413,7 +413,7 @@ def rotation_matrix(vector: np.ndarray) -> np.ndarray:
 
 def _place(spec: mujoco.MjSpec, p: Olev, start: InitialState) -> None:
     """The keyframe: servicer at the origin at rest, client where the initial state says."""
-    model = compiled(spec)
+    model = compile_model(spec)
     data = mujoco.MjData(model)
     for stage, share in zip(STAGES, GAUSS, strict=True):
         data.joint(stage).qpos[0] = share * start.boom_length

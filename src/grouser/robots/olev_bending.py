@@ -8,8 +8,8 @@ from functools import lru_cache
 import mujoco
 import numpy as np
 
-from grouser.compiled import compiled
 from grouser.errors import InputError
+from grouser.model_compiler import compile_model
 from grouser.robots import olev
 from grouser.robots.olev import BENDS, GAUSS, STAGES, WINGS, InitialState, Olev
 
@@ -40,7 +40,7 @@ def _model(p: Olev) -> mujoco.MjModel:
     """Both satellites in line, nothing tilted, nothing turning."""
     level = replace(p, nozzle_tilt_deg=0.0)
     still = InitialState(**{**dict.fromkeys(InitialState.__dataclass_fields__, 0.0), "boom_length": p.boom_extended})
-    return compiled(olev.build(level, still))
+    return compile_model(olev.build(level, still))
 
 
 @lru_cache(maxsize=512)

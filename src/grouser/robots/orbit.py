@@ -11,8 +11,8 @@ import math
 import numpy as np
 import warp as wp
 
-from grouser.compiled import compiled
 from grouser.errors import InputError
+from grouser.model_compiler import compile_model
 from grouser.module import Channel
 from grouser.robots.orbit_kernels import push
 
@@ -34,7 +34,7 @@ class OrbitalMotion:
 
     def declare(self, spec) -> None:
         """All bodies with mass."""
-        model = compiled(spec.copy())
+        model = compile_model(spec.copy())
         ids = [b for b in range(1, model.nbody) if model.body_mass[b] > 0 and model.body(b).name]
         self.bodies = tuple(model.body(b).name for b in ids)
         self._mass, self._centre = model.body_mass[ids].copy(), model.body_ipos[ids].copy()

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from grouser.compiled import compiled
 from grouser.contact import explicit
 from grouser.contact.convex import kernels, laws
 from grouser.contact.convex import types as t
@@ -20,6 +19,7 @@ from grouser.contact.penalty import Constants
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.launches import Launches
+from grouser.model_compiler import compile_model
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import real, vec2, vec3
 from grouser.terrain.course import Course, Seams
@@ -119,7 +119,7 @@ class ConvexContact:
 
         The lever of a body is the radius of gyration of the face, so that tilting is covered too.
         """
-        model = compiled(spec.copy())
+        model = compile_model(spec.copy())
         law = self.material.constants(self.friction)
         for a, b in self.between:
             area = min(_pressed_area(self._solids[k], self.material.spread) for k in (a, b))

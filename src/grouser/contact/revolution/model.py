@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from grouser.compiled import compiled
 from grouser.contact import explicit
 from grouser.contact.layers import contact_constants
 from grouser.contact.pairs import (
@@ -31,6 +30,7 @@ from grouser.contact.revolution.profile import Profile, check_samples
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.launches import Launches, StepLaunches
+from grouser.model_compiler import compile_model
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 
@@ -95,7 +95,7 @@ class RevolutionContact:
 
     def _find_step_limit(self, spec) -> None:
         """Largest stable step of explicit contact, from the stiffest contact and the lightest pair."""
-        model = compiled(spec.copy())
+        model = compile_model(spec.copy())
         limits = []
         for k, pair in enumerate(self.pairs):
             if not pair.moves:

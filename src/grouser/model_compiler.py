@@ -1,4 +1,4 @@
-"""MuJoCo's compiler: what it complains of is bad input, and so is a model with numbers that are not finite."""
+"""Compile a model with MuJoCo; its errors, and numbers that are not finite, become InputErrors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from grouser.errors import InputError
 
 
-def compiled(spec: Any) -> Any:
-    """The model of a spec, or an InputError that names the model."""
+def compile_model(spec: Any) -> Any:
+    """Compile a spec. Returns the model; InputError if MuJoCo refuses it or a number in it is not finite."""
     try:
         model = spec.compile()
     except ValueError as error:
