@@ -8,7 +8,7 @@ import pytest
 import warp as wp
 
 from grouser.device import at
-from grouser.engine import field_kernels, kernels
+from grouser.engine import height_field_kernels, kernels
 from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.precision import precision
 from tests.device_call import call
@@ -90,8 +90,8 @@ def dense(m, d):
     ],
 )
 def test_a_geom_is_clear_only_over_its_cell(x, path, clear):
-    f = field_kernels.Field()
+    f = height_field_kernels.Field()
     f.spacing_x = f.spacing_y = 1.0
     f.ceiling = wp.array(np.ones((2, 2)), dtype=wp.float64, device="cpu")
     f.radius = wp.array([0.2], dtype=wp.float64, device="cpu")
-    assert call(field_kernels.clear_of, f, 0, wp.vec3d(*x), wp.float64(path), returns=wp.bool) == clear
+    assert call(height_field_kernels.clear_of, f, 0, wp.vec3d(*x), wp.float64(path), returns=wp.bool) == clear

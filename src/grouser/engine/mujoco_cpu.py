@@ -23,8 +23,8 @@ import warp as wp
 
 from grouser import device
 from grouser.engine import kernels
-from grouser.engine.fields import Fields
 from grouser.engine.gearbox import add_losses, gearboxes
+from grouser.engine.height_field_filter import HeightFieldFilter
 from grouser.engine.kernels import SpatialVelocity, Tree, World
 from grouser.errors import InputError
 from grouser.launches import Call, Launches, Loop, put_pointer
@@ -46,8 +46,8 @@ ACCELERATION_SENSORS = tuple(
 )
 
 
-class Listening:
-    """Who hears a warning of MuJoCo: the notes of the engine that steps."""
+class WarningNotes:
+    """Collects MuJoCo's warnings in the notes of the engine that steps."""
 
     notes: ClassVar[list[str]] = []
 
@@ -59,7 +59,7 @@ class Listening:
 
 
 if mujoco.get_mju_user_warning() is None:  # MuJoCo's own handler leaves MUJOCO_LOG.TXT in the working directory
-    mujoco.set_mju_user_warning(Listening.note)
+    mujoco.set_mju_user_warning(WarningNotes.note)
 
 
 def _addresses(*names: str) -> dict[str, int]:
@@ -262,14 +262,14 @@ class MujocoCpu:
                 launch(k.watch_speeds, dim=1, inputs=[view, world, SPEED_LIMIT, self.alarm])
 
         self._gather, self._assemble, self._effective = Launches(gather), Launches(assemble), Launches(effective)
-        fields = Fields(self.model, self.tree, self._h)
+        fields = HeightFieldFilter(self.model, self.tree, self._h)
         self._around_search = [fields.around(view, d) for view, d in zip(self.views, self.data, strict=True)]
 
     # ---- the step -----------------------------------------------------------------------------------
 
     def kinematics(self) -> None:
         """Positions, velocities and the mass matrix at the present time; motion for the modules."""
-        Listening.notes = self.notes
+        WarningNotes.notes = self.notes
         for d in self._moving():
             mujoco.mj_step1(self.model, d)
         self._gather.run()
@@ -280,7 +280,7 @@ class MujocoCpu:
 
     def advance(self) -> None:
         """Integrate one step; then find what the bodies really got."""
-        Listening.notes = self.notes
+        WarningNotes.notes = self.notes
         for d in self._moving():
             if self.implicit:
                 mujoco.mj_factorM(self.model, d)
@@ -301,7 +301,7 @@ class MujocoCpu:
             before = [*_calls(*evaluate, self._assemble), *self._functions(*integrate), *_calls(self._effective)]
             after = [*self._functions("mj_step1", among=self._around_search), *_calls(self._gather, *commit)]
             self._loop, self._looped = Loop(before, after, self.alarm), list(launches)
-        Listening.notes = self.notes
+        WarningNotes.notes = self.notes
         return self._loop
 
     def _functions(self, *names: str, among: Sequence[tuple[list[Launches], list[Launches]]] = ()) -> list[Call]:

@@ -13,16 +13,16 @@ import mujoco
 import numpy as np
 import warp as wp
 
-from grouser.engine import field_kernels
-from grouser.engine.field_kernels import Field, SavedFilter
+from grouser.engine import height_field_kernels
+from grouser.engine.height_field_kernels import Field, SavedFilter
 from grouser.engine.kernels import Tree, World
 from grouser.launches import Launches
 
 HFIELD = int(mujoco.mjtGeom.mjGEOM_HFIELD)
 
 
-class Fields:
-    """Launches to stand before and behind `mj_step1` of each world; heights are those the model was compiled with."""
+class HeightFieldFilter:
+    """Launches before and after `mj_step1` of each world; heights are those the model was compiled with."""
 
     def __init__(self, model: mujoco.MjModel, tree: Tree, step: wp.array):
         self._tree, self._step = tree, step
@@ -33,20 +33,24 @@ class Fields:
         ]
 
     def around(self, view: World, data: mujoco.MjData) -> tuple[list[Launches], list[Launches]]:
-        """Before and behind the search for contacts of one world; nothing where there is no field."""
+        """Launches before and after the contact search of one world; none without a height field."""
         if not self.fields:
             return [], []
         place = wp.array(data.geom_xpos, dtype=wp.vec3d, copy=False, device="cpu")
 
-        def look(launch) -> None:
+        def skip_unreachable(launch) -> None:
             for field in self.fields:
-                launch(field_kernels.look, 1, [self._tree, view, field, place, self._step, *self._filters])
+                launch(
+                    height_field_kernels.skip_unreachable,
+                    1,
+                    [self._tree, view, field, place, self._step, *self._filters],
+                )
 
-        def put_back(launch) -> None:
+        def restore_filter(launch) -> None:
             for field in self.fields:
-                launch(field_kernels.put_back, 1, [field, *self._filters])
+                launch(height_field_kernels.restore_filter, 1, [field, *self._filters])
 
-        return [Launches(look)], [Launches(put_back)]
+        return [Launches(skip_unreachable)], [Launches(restore_filter)]
 
 
 def _field(m: mujoco.MjModel, geom: int) -> Field | None:

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from grouser.engine.fields import Fields, _highest
+from grouser.engine.height_field_filter import HeightFieldFilter, _highest
 from grouser.scenarios.registry import scenario
 from grouser.simulation import Simulation
 
@@ -55,7 +55,7 @@ def test_bodies_fall_on_a_field_with_the_bits_of_mujoco_s_own_search(seed):
 
 def test_it_is_left_out_in_the_air_and_put_back():
     sim = Simulation(falling(1), [], step=2e-3)
-    field = Fields(sim.model, sim.engine.tree, sim.engine._h).fields[0]
+    field = HeightFieldFilter(sim.model, sim.engine.tree, sim.engine._h).fields[0]
     before, behind = sim.engine._around_search[0]
     ground = sim.model.geom("ground").id
     for launches, seen in ((before, 0), (behind, 1)):

@@ -9,7 +9,7 @@ from grouser.device import array, array2d, struct
 from grouser.engine.kernels import Tree, World, spatial_velocity
 from grouser.precision import real
 
-MODULE = device.module("grouser.engine.fields")
+MODULE = device.module("grouser.engine.height_field_filter")
 TURNING = 1.5  # on the path of a step, as velocities change within it
 SLACK = 1e-3  # [m] on the same
 
@@ -28,7 +28,7 @@ class Field:
     """One level height field and the geoms that may touch it."""
 
     geom: int  # of the field
-    saved: array[SavedFilter]  # (1,) written by `look`, read by `put_back`
+    saved: array[SavedFilter]  # (1,) written by `skip_unreachable`, read by `restore_filter`
     x0: real  # [m] of the first node
     y0: real  # [m]
     spacing_x: real  # [m] between nodes
@@ -53,7 +53,7 @@ def clear_of(f: Field, k: int, x: wp.vec3d, path: real):
 
 
 @wp.kernel(module=MODULE)
-def look(
+def skip_unreachable(
     tree: Tree, w: World, f: Field, place: array[wp.vec3d], step: array[real],
     contype_out: array[int], conaffinity_out: array[int],
 ):  # fmt: skip
@@ -81,7 +81,7 @@ def look(
 
 
 @wp.kernel(module=MODULE)
-def put_back(f: Field, contype_out: array[int], conaffinity_out: array[int]):
+def restore_filter(f: Field, contype_out: array[int], conaffinity_out: array[int]):
     """After the contact search: the filter as it was."""
     if f.saved[0].left_out == 1:
         contype_out[f.geom] = f.saved[0].contype
