@@ -18,7 +18,7 @@ from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario, Settings, metric
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation, on_soil
-from grouser.simulation.loads import FELT
+from grouser.simulation.loads import NOTED_LOAD
 from grouser.simulation.step_choice import LONGEST_STEP
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import slope
@@ -265,7 +265,7 @@ def _floor_loads(recording: Recording, late: np.ndarray, weight: float) -> dict[
     if channel not in recording.names():
         return {"floor_bodies": [], "floor_load_max_N": [], "floor_load_mean_N": [], "floor_load_from_s": []}
     names, load = recording.channel_info(channel).labels, recording[channel]
-    stood = load > FELT * weight
+    stood = load > NOTED_LOAD * weight
     there = np.flatnonzero(stood.any(axis=0))
     return {
         "floor_bodies": [names[k] for k in there],

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from grouser.errors import InputError
-from grouser.simulation.robot_file import BroughtRobot
+from grouser.simulation.robot_file import RobotModel
 
 Base = Literal["auto", "free", "fixed"]
 STIFF_BAND = 0.01  # of the speed asked for: error at which a servo without a limit would lift the robot (assumed)
@@ -19,8 +19,8 @@ SLOWEST = 0.1  # [rad/s or m/s] speed asked for that bands are made for at least
 NO_LIFT = 1e-9  # [m] change of height per unit of a joint below which it does not lift a body
 
 
-def supported(robot: BroughtRobot) -> None:
-    """Options the implicit step cannot honour are changed and said; `Simulation` itself refuses them."""
+def replace_unsupported_options(robot: RobotModel) -> None:
+    """Replace options that the implicit step does not support, with a note; `Simulation` itself refuses them."""
     option, wanted = robot.spec.option, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     if option.integrator != wanted:
         name = mujoco.mjtIntegrator(option.integrator).name.removeprefix("mjINT_")
@@ -38,7 +38,7 @@ def supported(robot: BroughtRobot) -> None:
             option.enableflags &= ~int(flag)
 
 
-def set_gravity(robot: BroughtRobot, gravity: float | None) -> None:
+def set_gravity(robot: RobotModel, gravity: float | None) -> None:
     """Straight down [m/s^2] where it is given, else the model's own."""
     if gravity is not None:
         if not (np.isfinite(gravity) and gravity >= 0):
@@ -48,14 +48,14 @@ def set_gravity(robot: BroughtRobot, gravity: float | None) -> None:
     robot.notes.append(f"gravity {np.linalg.norm(robot.spec.option.gravity):g} m/s^2 ({whose})")
 
 
-def weigh(robot: BroughtRobot, model: mujoco.MjModel, bodies: Sequence[str]) -> None:
-    """Say what the robot weighs: every tree of bodies that holds a soil body."""
+def note_weight(robot: RobotModel, model: mujoco.MjModel, bodies: Sequence[str]) -> None:
+    """Note mass and weight of the robot: every tree of bodies with a soil body."""
     roots = np.unique([model.body_rootid[model.body(name).id] for name in bodies])
     mass = float(model.body_subtreemass[roots].sum())
     robot.notes.append(f"mass {mass:.4g} kg, weight {mass * float(np.linalg.norm(model.opt.gravity)):.4g} N")
 
 
-def name_all(robot: BroughtRobot) -> None:
+def name_all(robot: RobotModel) -> None:
     """Bodies and actuators without a name get that of their joint or shape."""
     spec = robot.spec
     bodies = [body for body in spec.bodies if not body.name]
@@ -82,7 +82,7 @@ def _unused(name: str, taken: set[str]) -> str:
 # ---- base -------------------------------------------------------------------------------------------
 
 
-def free_base(robot: BroughtRobot, model: mujoco.MjModel, bodies: Sequence[str], base: Base) -> list[str]:
+def free_base(robot: RobotModel, model: mujoco.MjModel, bodies: Sequence[str], base: Base) -> list[str]:
     """Give a free joint to what holds the soil bodies and is fixed to the world; returns the joints' names.
 
     auto: a URDF's base always, for its format has no word for it; that of an MJCF only where the soil bodies could
@@ -120,7 +120,9 @@ def _can_rise(model: mujoco.MjModel, data: mujoco.MjData, body: str) -> bool:
 # ---- drives -----------------------------------------------------------------------------------------
 
 
-def driven(robot: BroughtRobot, model: mujoco.MjModel, drive: Mapping[str, float], step: float) -> dict[str, float]:
+def controls_by_pattern(
+    robot: RobotModel, model: mujoco.MjModel, drive: Mapping[str, float], step: float
+) -> dict[str, float]:
     """Controls by actuator from patterns; a joint without an actuator gets a velocity servo."""
     spec, controls = robot.spec, {}
     for pattern, value in drive.items():
@@ -157,7 +159,7 @@ def _drivable(spec: mujoco.MjSpec) -> str:
     return " or ".join(told) or "the model's joints: it has none that can be driven"
 
 
-def _add_servo(robot: BroughtRobot, model: mujoco.MjModel, joint: Any, speed: float, step: float) -> Any:
+def _add_servo(robot: RobotModel, model: mujoco.MjModel, joint: Any, speed: float, step: float) -> Any:
     """A velocity servo that keeps the speed under any load the robot's weight can make, or up to the joint's limit.
 
     With a limit the step sees its torque as it was at the start: armature h kv keeps that from overshooting.
@@ -186,7 +188,7 @@ def _add_servo(robot: BroughtRobot, model: mujoco.MjModel, joint: Any, speed: fl
     return actuator
 
 
-def _within_range(robot: BroughtRobot, actuator: Any, value: float) -> float:
+def _within_range(robot: RobotModel, actuator: Any, value: float) -> float:
     low, high = actuator.ctrlrange
     limited = actuator.ctrllimited == mujoco.mjtLimited.mjLIMITED_TRUE or low < high
     if limited and not low <= value <= high:

@@ -8,7 +8,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from grouser.simulation.robot_file import BroughtRobot
+from grouser.simulation.robot_file import RobotModel
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import flat
 from grouser.terrain.gridding import square_cells
@@ -91,10 +91,10 @@ def _plane_heights(model: mujoco.MjModel, data: mujoco.MjData, geom: Any, x: np.
 # ---- handing over -----------------------------------------------------------------------------------
 
 
-def hand_over(
-    robot: BroughtRobot, model: mujoco.MjModel, found: Sequence[Any], bodies: Sequence[str], terrain: ElevationGrid
+def replace_floors(
+    robot: RobotModel, model: mujoco.MjModel, found: Sequence[Any], bodies: Sequence[str], terrain: ElevationGrid
 ) -> None:
-    """The soil takes the floors' place under `bodies`; what else stood on them meets the undisturbed ground, hard."""
+    """Replace floors by soil under `bodies`; other bodies stand on the undisturbed ground as a hard floor."""
     spec = robot.spec
     others = [name for name in _that_collide(spec, model) if name not in bodies]
     if not found:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from grouser.simulation.simulation import Simulation
 
 PERIOD = 0.05  # [s] between two looks
-FELT = 1e-3  # of the weight: less on the hard floor is not worth a word
+NOTED_LOAD = 1e-3  # of the weight: a smaller load on the hard floor is not noted
 CLEAR = 0.01  # [m] above the ground at the start: it does not stand on it
 FLOORS = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
 
@@ -81,7 +81,7 @@ class Loads:
             touching = d.ncon > 0 and self._floor[d.contact.geom].any()
             self.floor_load[world] = self._floor_load(world, d) if touching else 0.0
         most = self.floor_load.max(axis=0)
-        self._first[np.isnan(self._first) & (most > FELT * self.weight)] = time
+        self._first[np.isnan(self._first) & (most > NOTED_LOAD * self.weight)] = time
         known = ~np.isnan(self._first)
         self.peak = np.maximum(self.peak, most)
         self._sum[known] += most[known]

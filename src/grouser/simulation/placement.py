@@ -10,7 +10,7 @@ import numpy as np
 
 from grouser.contact.soil import Surface
 from grouser.errors import InputError
-from grouser.simulation.robot_file import BroughtRobot
+from grouser.simulation.robot_file import RobotModel
 from grouser.terrain.checks import choice
 from grouser.terrain.elevation import ElevationGrid
 
@@ -79,8 +79,8 @@ def points_of(data: mujoco.MjData, surfaces: Mapping[str, Surface]) -> dict[str,
     return {name: s.vertices @ bodies[name].xmat.reshape(3, 3).T + bodies[name].xpos for name, s in surfaces.items()}
 
 
-def stand(
-    robot: BroughtRobot, model: mujoco.MjModel, start: Key, surfaces: Mapping[str, Surface], terrain: ElevationGrid
+def place_on_ground(
+    robot: RobotModel, model: mujoco.MjModel, start: Key, surfaces: Mapping[str, Surface], terrain: ElevationGrid
 ) -> None:
     """Lift or lower each robot until its lowest soil point just clears the ground; a free one tilts with it.
 
@@ -93,12 +93,12 @@ def stand(
     each = list(dict.fromkeys(roots.values()))
     for group in [each] if model.neq else [[root] for root in each]:
         held = {name: surface for name, surface in surfaces.items() if roots[name] in group}
-        _stand_group(robot, model, data, group, held, terrain)
+        _place_group(robot, model, data, group, held, terrain)
     start["qpos"] = data.qpos.copy()
 
 
-def _stand_group(
-    robot: BroughtRobot,
+def _place_group(
+    robot: RobotModel,
     model: mujoco.MjModel,
     data: mujoco.MjData,
     roots: list[int],

@@ -21,8 +21,8 @@ SCHEMES = ("package://", "model://")
 
 
 @dataclass
-class BroughtRobot:
-    """A robot that was not written for Grouser, and what was done to it."""
+class RobotModel:
+    """The spec of a user's robot, and notes on what was changed in it."""
 
     spec: mujoco.MjSpec
     loose: bool = False  # its base is meant to be free although it has no joint: a URDF cannot say so
@@ -30,10 +30,10 @@ class BroughtRobot:
     weighed: bool = False  # masses are those of its file alone, none is made up from a volume
 
 
-def load_robot(robot: str | Path | mujoco.MjSpec) -> BroughtRobot:
+def load_robot(robot: str | Path | mujoco.MjSpec) -> RobotModel:
     """From a file, or a copy of an MjSpec."""
     if not isinstance(robot, str | Path):
-        return BroughtRobot(robot.copy())
+        return RobotModel(robot.copy())
     path = Path(robot)
     if not path.is_file():
         raise InputError(f"robot: no file {str(path)!r}; give an MJCF or URDF file")
@@ -41,7 +41,7 @@ def load_robot(robot: str | Path | mujoco.MjSpec) -> BroughtRobot:
     try:
         with _no_nan(path):
             if tree is None:
-                return BroughtRobot(mujoco.MjSpec.from_file(str(path)))
+                return RobotModel(mujoco.MjSpec.from_file(str(path)))
             return _from_urdf(path, tree)
     except ValueError as error:
         raise InputError(f"robot {str(path)!r}: {' '.join(str(error).split())}") from None
@@ -78,7 +78,7 @@ def _urdf(path: Path) -> ElementTree.Element | None:
     return root
 
 
-def _from_urdf(path: Path, root: ElementTree.Element) -> BroughtRobot:
+def _from_urdf(path: Path, root: ElementTree.Element) -> RobotModel:
     notes: list[str] = []
     for link in root.iter("link"):
         notes += _drop_visuals(path, link)
@@ -94,7 +94,7 @@ def _from_urdf(path: Path, root: ElementTree.Element) -> BroughtRobot:
     weighed = compiler.get("inertiafromgeom") == "false"
     if weighed:
         notes += _massless(spec)
-    return BroughtRobot(spec, not anchored, notes, weighed)
+    return RobotModel(spec, not anchored, notes, weighed)
 
 
 def _massless(spec: mujoco.MjSpec) -> list[str]:
@@ -108,7 +108,7 @@ def _massless(spec: mujoco.MjSpec) -> list[str]:
     return [f"no mass: {', '.join(names)} (the file gives none, and none is made up)"] if names else []
 
 
-def refuse_moving_without_mass(robot: BroughtRobot) -> None:
+def refuse_moving_without_mass(robot: RobotModel) -> None:
     """An InputError for a link that a joint moves and that neither has a mass nor carries fixed links that have one."""
     bounded = robot.spec.compiler.boundmass > 0  # the file asks MuJoCo for a least mass
     if not robot.weighed or bounded:

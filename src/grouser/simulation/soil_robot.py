@@ -63,24 +63,24 @@ def on_soil(
     is the model's own or chosen and said in `notes`. Further arguments go to `Simulation`.
     """
     check_argument_types(locals())
-    brought = load_robot(robot)
-    spec = brought.spec
+    loaded = load_robot(robot)
+    spec = loaded.spec
     material = soil(soil_name) if isinstance(soil_name, str) else soil_name
-    adapt.name_all(brought)
-    adapt.supported(brought)
-    adapt.set_gravity(brought, gravity)
+    adapt.name_all(loaded)
+    adapt.replace_unsupported_options(loaded)
+    adapt.set_gravity(loaded, gravity)
 
-    refuse_moving_without_mass(brought)
-    model = compile_spec(spec, brought.notes)
+    refuse_moving_without_mass(loaded)
+    model = compile_spec(spec, loaded.notes)
     keys, first = placement.keyframes(model, keyframe)
-    loose = brought.loose or base == "free"
+    loose = loaded.loose or base == "free"
     names = chosen_bodies(model, bodies if isinstance(bodies, str) else list(bodies), loose)
     placement.remove_keyframes(spec)  # they may no longer fit
-    freed = adapt.free_base(brought, model, names, base)
-    refuse_moving_without_mass(brought)
+    freed = adapt.free_base(loaded, model, names, base)
+    refuse_moving_without_mass(loaded)
 
     model = compile_spec(spec)
-    adapt.weigh(brought, model, names)
+    adapt.note_weight(loaded, model, names)
     placement.with_free_joints(keys, model, freed)
     start = placement.start_of(keys, first, model)
     data = mujoco.MjData(model)
@@ -90,27 +90,27 @@ def on_soil(
         surfaces = dict(bodies)
     else:
         check_body_sizes(model, names)
-        surfaces = surfaces_of(data, names, spacing, brought.notes if merge_small_shapes else None)
-    h, substeps = chosen_step(brought, data, surfaces, material, step)
-    controls = adapt.driven(brought, model, drive or {}, h / substeps)
+        surfaces = surfaces_of(data, names, spacing, loaded.notes if merge_small_shapes else None)
+    h, substeps = chosen_step(loaded, data, surfaces, material, step)
+    controls = adapt.controls_by_pattern(loaded, model, drive or {}, h / substeps)
     points = np.vstack(list(placement.points_of(data, surfaces).values()))
     found = floors.floors(spec, model, data, points)
-    ground = terrain or floors.ground_of(model, data, found, points.mean(axis=0), brought.notes)
-    floors.hand_over(brought, model, found, names, ground)
+    ground = terrain or floors.ground_of(model, data, found, points.mean(axis=0), loaded.notes)
+    floors.replace_floors(loaded, model, found, names, ground)
 
     model = compile_spec(spec)
     placement.set_controls(keys, start, model, controls)
     if place:
-        placement.stand(brought, model, start, surfaces, ground)
+        placement.place_on_ground(loaded, model, start, surfaces, ground)
     placement.set_keyframes(spec, start, keys)
-    cell = spacing if spacing is not None else chosen_spacing(surfaces, brought.notes)
+    cell = spacing if spacing is not None else chosen_spacing(surfaces, loaded.notes)
     check_cells_under_bodies(surfaces, cell)
     module = SoilModule(Ground(ground, material, cell, worlds=worlds, dtype=dtype), surfaces, options)
     module.takes_floor = False  # it has been taken; what is left of the world are walls and obstacles
-    brought.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
+    loaded.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
     sim = Simulation(
         spec, [module], ground=module.ground, step=h, substeps=substeps, worlds=worlds, dtype=dtype,
-        notes=[*notes, *brought.notes], **more,
+        notes=[*notes, *loaded.notes], **more,
     )  # fmt: skip
     sim.watch_loads()
     return sim

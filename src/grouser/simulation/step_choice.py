@@ -10,7 +10,7 @@ import mujoco
 from grouser.contact.soil import Surface
 from grouser.errors import InputError
 from grouser.simulation.blows import stable_step
-from grouser.simulation.robot_file import BroughtRobot
+from grouser.simulation.robot_file import RobotModel
 from grouser.terrain.soils import Soil
 
 LARGEST_STEP = 5e-3  # [s] chosen unasked
@@ -20,7 +20,7 @@ DIGITS = 2  # of a step that is chosen, rounded down
 
 
 def chosen_step(
-    robot: BroughtRobot, data: mujoco.MjData, surfaces: Mapping[str, Surface], soil: Soil, step: float | None
+    robot: RobotModel, data: mujoco.MjData, surfaces: Mapping[str, Surface], soil: Soil, step: float | None
 ) -> tuple[float, int]:
     """The step [s] and in how many parts it is taken, short enough that no blow on the soil gains energy.
 
