@@ -75,7 +75,7 @@ class DockingOlev(Settings):
     seed: Annotated[int, pydantic.Field(ge=0)] = 0  # of the sensors' noise
 
     @pydantic.model_validator(mode="after")
-    def _consistent(self, info: pydantic.ValidationInfo) -> DockingOlev:
+    def _check_consistent(self, info: pydantic.ValidationInfo) -> DockingOlev:
         if self.initial_file is not None:
             folder = (info.context or {}).get("folder")
             given = {name: getattr(self.initial, name) for name in self.initial.model_fields_set}

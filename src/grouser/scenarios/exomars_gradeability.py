@@ -70,7 +70,7 @@ class Gradeability(Settings):
     erosion: bool = True
 
     @pydantic.model_validator(mode="after")
-    def _consistent(self) -> Gradeability:
+    def _check_consistent(self) -> Gradeability:
         p = self.parameters
         if self.approach <= SETTLING:
             raise ValueError(f"approach {self.approach:g} s must be above the {SETTLING:g} s the rover stands")

@@ -49,7 +49,7 @@ class TerrainChoice(Settings):
 
     @pydantic.field_validator("file")
     @classmethod
-    def _there(cls, file: Path, info: pydantic.ValidationInfo) -> Path:
+    def _check_file(cls, file: Path, info: pydantic.ValidationInfo) -> Path:
         return _beside(file, info)
 
     def read(self) -> ElevationGrid:
@@ -82,7 +82,7 @@ class RobotOnSoil(Settings):
 
     @pydantic.field_validator("robot")
     @classmethod
-    def _there(cls, file: Path | None, info: pydantic.ValidationInfo) -> Path | None:
+    def _check_file(cls, file: Path | None, info: pydantic.ValidationInfo) -> Path | None:
         return file and _beside(file, info)
 
     @pydantic.field_validator("drive", mode="before")

@@ -60,7 +60,7 @@ class Rocks(Settings):
     )
 
     @pydantic.model_validator(mode="after")
-    def _is_a_law(self) -> Rocks:
+    def _check_size_law(self) -> Rocks:
         try:
             self.sizes()
         except InputError as error:
@@ -96,7 +96,7 @@ class Tread(Settings):
     friction_slip: Annotated[float, pydantic.Field(ge=0)] = 0.6
 
     @pydantic.model_validator(mode="after")
-    def _is_a_layer(self) -> Tread:
+    def _check_layer(self) -> Tread:
         if self.friction_slip > self.friction_stick:
             raise PydanticCustomError("tread", "friction_slip must not be above friction_stick")
         return self

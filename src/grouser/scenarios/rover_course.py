@@ -74,7 +74,7 @@ class RoverCourse(Settings):
 
     @pydantic.field_validator("waypoints")
     @classmethod
-    def _is_a_path(cls, value: Any) -> Any:
+    def _check_path(cls, value: Any) -> Any:
         try:
             Path(value)
         except InputError as error:

@@ -27,7 +27,7 @@ class Settings(pydantic.BaseModel):
 
     @pydantic.field_validator("*", mode="after")
     @classmethod
-    def _of_a_size(cls, value: Any) -> Any:
+    def _check_magnitude(cls, value: Any) -> Any:
         """Numbers so large or small that squares of them are none; what is sensible for a field, its own bounds say."""
         for number in value if isinstance(value, tuple | list) else (value,):
             if isinstance(number, int):
@@ -42,7 +42,7 @@ class Settings(pydantic.BaseModel):
 
     @pydantic.field_validator("*", mode="before")
     @classmethod
-    def _words(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
+    def _parse_none(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
         """`none` is nothing where nothing is allowed; true and false are not numbers."""
         allowed = _members(cls.model_fields[str(info.field_name)].annotation)
         nothing = isinstance(value, str) and value.lower() == "none"

@@ -187,24 +187,26 @@ def metrics(s: Course, expectations: dict[str, tuple[Any, Any, str]]) -> list[di
     """`expectations` by name: expected, tolerance, source."""
     order = f"one value for each vehicle: {', '.join(s.names)}" if len(s.names) > 1 else "of the vehicle"
 
-    def told(name, unit, definition):
+    def declared(name, unit, definition):
         return metric(name, unit, definition, *expectations.get(name, (None, None, None)))
 
     out = [
-        told("time_to_speed_s", "s", f"until {REACHED:.0%} of the wanted speed, never: nothing; {order}"),
-        told("energy_J", "J", "electric energy of the motors until the first vehicle rolls over or the end; " + order),
-        told("rolled_over", "1", f"whether the chassis ever stood upside down; {order}"),
-        told("rolled_over_at_s", "s", f"when, never: nothing; {order}"),
-        told("battery_current_max_A", "A", f"greatest current of the battery; {order}"),
-        told("distance_m", "m", f"at the end; {order}"),
+        declared("time_to_speed_s", "s", f"until {REACHED:.0%} of the wanted speed, never: nothing; {order}"),
+        declared(
+            "energy_J", "J", "electric energy of the motors until the first vehicle rolls over or the end; " + order
+        ),
+        declared("rolled_over", "1", f"whether the chassis ever stood upside down; {order}"),
+        declared("rolled_over_at_s", "s", f"when, never: nothing; {order}"),
+        declared("battery_current_max_A", "A", f"greatest current of the battery; {order}"),
+        declared("distance_m", "m", f"at the end; {order}"),
     ]
     if s.paired:
         out += [
-            told("cdta_time_ratio", "1", "time_to_speed_s of CDTA over that of the proportional controller, whose is "
+            declared("cdta_time_ratio", "1", "time_to_speed_s of CDTA over that of the proportional controller, whose is "
                  "the whole run where it never gets there"),
-            told("cdta_energy_ratio", "1", "energy_J of CDTA over that of the proportional controller"),
-            told("cdta_upright", "1", "whether the vehicle with CDTA never rolled over"),
-            told("proportional_rolled_over", "1", "whether the vehicle with the proportional controller rolled over"),
+            declared("cdta_energy_ratio", "1", "energy_J of CDTA over that of the proportional controller"),
+            declared("cdta_upright", "1", "whether the vehicle with CDTA never rolled over"),
+            declared("proportional_rolled_over", "1", "whether the vehicle with the proportional controller rolled over"),
         ]  # fmt: skip
     out.append(metric("real_time_factor", "1", "simulated over wall time of the loop"))
     return out
@@ -268,14 +270,14 @@ def outcomes(s: Course, rolls: bool) -> dict[str, tuple[Any, Any, str]]:
     """What the paper saw: CDTA sooner, with less energy and upright; nothing where the run is cut short."""
     if s.duration < WHOLE:
         return {}
-    told = {
+    expected = {
         "cdta_time_ratio": (None, {"max": 1.0}, f"{PAPER}, Fig. 11: sooner"),
         "cdta_energy_ratio": (None, {"max": 1.0}, f"{PAPER}, Fig. 12: less power"),
         "cdta_upright": (True, None, f"{PAPER}, section 5"),
     }
     if rolls:
-        told["proportional_rolled_over"] = (True, None, f"{PAPER}, Fig. 11: rolls over at the ramp after 8 s")
-    return told
+        expected["proportional_rolled_over"] = (True, None, f"{PAPER}, Fig. 11: rolls over at the ramp after 8 s")
+    return expected
 
 
 def course(

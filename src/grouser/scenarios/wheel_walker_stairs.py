@@ -100,7 +100,7 @@ class WheelWalkerStairs(Settings):
     step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = STEP
 
     @pydantic.model_validator(mode="after")
-    def _is_a_robot(self) -> WheelWalkerStairs:
+    def _check_robot(self) -> WheelWalkerStairs:
         try:
             _ = self.parameters
         except InputError as error:

@@ -175,7 +175,7 @@ def rock_field(
         places.take(x, y, reach)
         movable = diameter < loose_below and x_min <= x <= x_max and y_min <= y <= y_max
         share = 0.0 if movable else float(own.uniform(*shares))
-        z = _lying(vertices, x, y, ground) if movable else _buried(vertices, x, y, share, ground)
+        z = _resting_height(vertices, x, y, ground) if movable else _buried_height(vertices, x, y, share, ground)
         rocks.append(
             Rock(f"rock{len(rocks)}", diameter, np.array([x, y, z]), heading, share, movable, vertices, triangles)
         )
@@ -205,13 +205,13 @@ class _Places:
         self._taken = np.vstack([self._taken, (x, y, reach)])
 
 
-def _buried(vertices: np.ndarray, x: float, y: float, share: float, ground: ElevationGrid | None) -> float:
+def _buried_height(vertices: np.ndarray, x: float, y: float, share: float, ground: ElevationGrid | None) -> float:
     """[m] z of the frame with this share of the height below the ground under it."""
     level = 0.0 if ground is None else float(ground.height(x, y))
     return level - share * float(np.ptp(vertices[:, 2])) - float(vertices[:, 2].min())
 
 
-def _lying(vertices: np.ndarray, x: float, y: float, ground: ElevationGrid | None) -> float:
+def _resting_height(vertices: np.ndarray, x: float, y: float, ground: ElevationGrid | None) -> float:
     """[m] z of the frame such that the rock just touches the ground."""
     below = 0.0 if ground is None else ground.height(vertices[:, 0] + x, vertices[:, 1] + y)
     return float((below - vertices[:, 2]).max())

@@ -227,7 +227,7 @@ class Scene:
                     self._ways.pop(body).remove()
                 continue
             if self.ways == "vectors":
-                self._draw_comb(body, times, points)
+                self._draw_force_comb(body, times, points)
                 continue
             colour = WAY_COLOURS[k % len(WAY_COLOURS)]
             vertices, triangles = ribbon(points, 0.008 * self.cameras.size)
@@ -235,7 +235,7 @@ class Scene:
                 f"/ways/{k}", vertices, triangles, color=colour, side="double", cast_shadow=False, receive_shadow=False
             )
 
-    def _draw_comb(self, body: str, times: np.ndarray, points: np.ndarray) -> None:
+    def _draw_force_comb(self, body: str, times: np.ndarray, points: np.ndarray) -> None:
         """The force on a body at places of its way."""
         rows = [a for a in self.motion.arrows if self.motion.bodies.index(body) in a.bodies]
         picked = np.unique(np.linspace(0, len(points) - 1, COMB).astype(int))

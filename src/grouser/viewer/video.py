@@ -35,7 +35,7 @@ CODECS = {
 LONG = 50  # pictures from which on they are drawn without shadows and smooth edges: ten times as fast in software
 
 
-def draws(backend: str) -> bool:
+def backend_works(backend: str) -> bool:
     """Whether EGL or OSMesa draws here; tried in a process of its own: a driver that fails may take all with it."""
     try:
         tried = subprocess.run(
@@ -51,7 +51,7 @@ def working_backend() -> str:
     """The first of EGL and OSMesa that draws here, or the one that MUJOCO_GL asks for."""
     asked = os.environ.get("MUJOCO_GL", "").lower()
     for backend in (asked,) if asked in BACKENDS else BACKENDS:
-        if draws(backend):
+        if backend_works(backend):
             return backend
     raise GrouserError(
         "no OpenGL to draw with: install libegl1 or libosmesa6 (Debian: apt-get install libegl1)"
@@ -209,10 +209,10 @@ def _writer(path: Path, kind: str, size: tuple[int, int], rate: float) -> Iterat
             raise
         if failed:
             packer.wait()
-            raise OSError(_last_words(said, packer.returncode))
+            raise OSError(_encoder_error(said, packer.returncode))
 
 
-def _last_words(said: Any, status: int) -> str:
+def _encoder_error(said: Any, status: int) -> str:
     """Why the packer ended, in one line."""
     said.seek(0)
     lines = said.read().decode(errors="replace").split("\n")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grouser.contact.tyre import TyreModule, WheelUnit
-from grouser.contact.tyre.model import LEFT_ALONE, swell
+from grouser.contact.tyre.model import NO_BOUND, rise_bound
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import flat
 from tests.contact.tyre.test_laws import SPRING, TYRE, R, rotation_matrix
@@ -55,7 +55,7 @@ def found(terrain, centres, turns, *, look_everywhere=False, **options):
     rig.place(position=centres[:, None], rotation=turns[:, None])
     module.state()["wheels/held"].fill_(1)
     if look_everywhere:
-        module._terrain.swell.fill_(LEFT_ALONE)
+        module._terrain.rise_bound.fill_(NO_BOUND)
     rig.evaluate()
     seen = module.observe()
     return seen["travel"][:, 0].copy(), seen["angle"][:, 0].copy()
@@ -96,7 +96,7 @@ def test_it_finds_the_deepest_point_of_the_rim(kind):
 @pytest.mark.parametrize("refine", [True, False])
 @pytest.mark.parametrize("kind", ["smooth", "rough", "rocks"])
 def test_what_it_passes_over_changes_nothing(kind, refine):
-    """Slices whose rim is above the swell of the ground are not looked at: it is as if they were."""
+    """Slices whose rim is above the rise_bound of the ground are not looked at: it is as if they were."""
     terrain = ground(kind)
     for seed in range(3):
         centres, turns = places(terrain, seed)
@@ -110,7 +110,7 @@ def test_no_ground_within_reach_rises_over_its_swell(nodes):
     random = np.random.default_rng(nodes)
     x, y = np.meshgrid(np.arange(40), np.arange(30))
     for heights in (random.normal(size=x.shape), 0.01 * x * y, 0.02 * (x - y) ** 2, np.where(x > 20, 1.0, 0.0)):
-        most = swell(heights, nodes)
+        most = rise_bound(heights, nodes)
         inner = nodes + 1
         for row in range(inner, 30 - inner):
             for column in range(inner, 40 - inner):
@@ -120,10 +120,10 @@ def test_no_ground_within_reach_rises_over_its_swell(nodes):
                 slope_y = (heights[row + 1, column] - heights[row - 1, column]) / 2
                 tangent = heights[row, column] + slope_x * by_column + slope_y * by_row
                 assert (around - tangent).max() <= most[row, column] + 1e-12
-        assert most[0, 0] == LEFT_ALONE
+        assert most[0, 0] == NO_BOUND
 
 
 def test_the_swell_of_a_plane_is_nothing():
     x, y = np.meshgrid(np.arange(40), np.arange(30))
-    assert np.abs(swell(0.3 * x - 0.1 * y, 4)[6:-6, 6:-6]).max() < 1e-12
-    assert swell(flat(size=(2, 2), spacing=1.0).heights, 4).min() == LEFT_ALONE  # too small to know anything
+    assert np.abs(rise_bound(0.3 * x - 0.1 * y, 4)[6:-6, 6:-6]).max() < 1e-12
+    assert rise_bound(flat(size=(2, 2), spacing=1.0).heights, 4).min() == NO_BOUND  # too small to know anything

@@ -155,7 +155,7 @@ class ConvexContact:
         self._h = step
         self._step = wp.array([step], dtype=real, device="cpu")
         self._make_solids(rows)
-        self._make_room()
+        self._allocate()
         self._make_coal()
         self._launches: dict[str, Launches] = {}
 
@@ -219,7 +219,7 @@ class ConvexContact:
         m.law = vec2(*self.material.law)
         return m
 
-    def _make_room(self) -> None:
+    def _allocate(self) -> None:
         n, parts = self.capacity, len(self.parts)
         points = POINTS_EACH * n + 6 * MOST_CORNERS
         clipped = (2, 2 * MOST_CORNERS + 8)

@@ -184,7 +184,7 @@ def add_to_patch(patch: Patch, el: Element, m: vec3, area: Moments, load: real, 
 
 
 @wp.func(inline=True)
-def rub(
+def add_friction(
     pairs: Pairs, e: Elements, world: int, pair: int, slot: int, own: int, motion: PairMotion, el: Element,
     patch: Patch, totals: Totals,
 ):  # fmt: skip
@@ -239,7 +239,7 @@ def press_element(
     e.area[world, slot] = patch.area
     e.load[world, slot] = patch.load
     if patch.load > real(0.0):
-        totals = rub(pairs, e, world, pair, slot, own, motion, el, patch, totals)
+        totals = add_friction(pairs, e, world, pair, slot, own, motion, el, patch, totals)
     return totals
 
 

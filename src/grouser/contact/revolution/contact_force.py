@@ -108,7 +108,7 @@ def middle_on(line: Line):
 
 
 @wp.func(inline=True)
-def rub(
+def add_friction(
     pairs: Pairs, e: Elements, world: int, pair: int, element: int, F: Frame, line: Line, e_r: vec3, touch: Touch,
     totals: Totals,
 ):  # fmt: skip
@@ -190,7 +190,7 @@ def press_element(
         if touch.weight > zero:
             totals.block = add_normal(totals.block, part.point - F.centre, part.normal, touch.weight)
     if touch.load > zero:
-        totals = rub(pairs, e, world, pair, element, F, line, e_r, touch, totals)
+        totals = add_friction(pairs, e, world, pair, element, F, line, e_r, touch, totals)
     if touch.touched == 1:
         totals.touched = 1
         totals.force += touch.force

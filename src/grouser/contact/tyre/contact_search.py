@@ -116,7 +116,7 @@ def is_one_cell(t: Terrain, a: vec3, x: real, y: real):
 
 
 @wp.func
-def leap(
+def tangent_plane_crest(
     t: Terrain, ground: GroundArrays, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, turn: vec2,
     h: real,
 ):  # fmt: skip
@@ -138,7 +138,7 @@ def leap(
 
 
 @wp.func
-def creep(
+def step_uphill(
     t: Terrain, ground: GroundArrays, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, limit: real,
     start: vec2, guess: real,
 ):  # fmt: skip
@@ -167,7 +167,7 @@ def creep(
     top = Crest(turn, h, False)
     for _ in range(HALVINGS):
         h = travel_at(t, ground, world, centre, ahead, up, radius, turn, h)
-        to = leap(t, ground, world, centre, ahead, up, radius, turn, h)
+        to = tangent_plane_crest(t, ground, world, centre, ahead, up, radius, turn, h)
         aside = to.turn[0] * turn[1] - to.turn[1] * turn[0]
         if is_ground(h, turn[0], limit):
             if h > top.travel:
@@ -186,15 +186,15 @@ def creep(
 
 
 @wp.func
-def climb(
+def find_crest(
     t: Terrain, ground: GroundArrays, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, limit: real,
     start: vec2, least: real, guess: real,
 ):  # fmt: skip
-    """A crest uphill of `start` that is not below `least`: a few leaps, or creep."""
+    """A crest uphill of `start` that is not below `least`: a few steps to tangent-plane crests, or small steps."""
     turn = start
     travel = guess
     for _ in range(LEAPS):
-        to = leap(t, ground, world, centre, ahead, up, radius, turn, travel)
+        to = tangent_plane_crest(t, ground, world, centre, ahead, up, radius, turn, travel)
         settled = wp.abs(to.turn[0] - turn[0]) < length_slack and wp.abs(to.travel - travel) < length_slack * radius
         turn = to.turn
         travel = to.travel
@@ -202,14 +202,14 @@ def climb(
             if travel >= least and is_ground(travel, turn[0], limit):
                 return to
             break
-    return creep(t, ground, world, centre, ahead, up, radius, limit, start, guess)
+    return step_uphill(t, ground, world, centre, ahead, up, radius, limit, start, guess)
 
 
 @wp.func
 def tangent_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real):
     """Where the rim cannot be under the ground.
 
-    Ground near the wheel is below the tangent at the nearest node, raised by its swell.
+    Ground near the wheel is below the tangent at the nearest node, raised by its rise_bound.
     """
     column = nonnegative(wp.clamp(int((centre[0] - t.x0) * t.per_spacing + real(0.5)), 1, t.columns - 2))
     row = nonnegative(wp.clamp(int((centre[1] - t.y0) * t.per_spacing + real(0.5)), 1, t.rows - 2))
@@ -218,7 +218,7 @@ def tangent_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real)
     slope_y = (t.heights[row + 1, column] - t.heights[row - 1, column]) * half
     x = centre[0] - t.x0 - t.spacing * real(column)
     y = centre[1] - t.y0 - t.spacing * real(row)
-    over = centre[2] - t.heights[row, column] - slope_x * x - slope_y * y - t.swell[row, column]
+    over = centre[2] - t.heights[row, column] - slope_x * x - slope_y * y - t.rise_bound[row, column]
     rate = up[2] - slope_x * up[0] - slope_y * up[1]
     tilt = ahead[2] - slope_x * ahead[0] - slope_y * ahead[1]
     per_radius = real(1.0) / radius
@@ -232,7 +232,7 @@ def no_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real):
 
 
 @wp.func
-def promising(z: Sample, error: real, start: vec2, turn: vec2, ahead: vec3, up: vec3, radius: real):
+def may_hide_higher(z: Sample, error: real, start: vec2, turn: vec2, ahead: vec3, up: vec3, radius: real):
     """Whether a higher contact than the best, at `turn`, may hide beside a slice that is `error` over the ground.
 
     It may where the ground steepens from there to here, and its tangent here has a crest above the best travel.
@@ -298,7 +298,7 @@ def find_contact(
                 error = rim[2] - z.height
                 worth = error < -length_slack * radius
                 if t.refine == 1 and not worth:
-                    worth = promising(z, error, start, turn, ahead, up, radius)
+                    worth = may_hide_higher(z, error, start, turn, ahead, up, radius)
         if worth:
             h = real(NOWHERE)
             if k >= 0 or t.refine == 0:
@@ -309,7 +309,7 @@ def find_contact(
                 top = Crest(start, h, False)
                 if t.refine == 1:
                     guess = wp.max(h, level)
-                    top = climb(t, ground, world, centre, ahead, up, radius, limit, start, h, guess)
+                    top = find_crest(t, ground, world, centre, ahead, up, radius, limit, start, h, guess)
                 if top.travel > best:
                     best = top.travel
                     turn = top.turn

@@ -24,7 +24,7 @@ from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground, GroundArrays
 
-LEFT_ALONE = 1e9  # [m] swell where nothing is known: every slice is looked at
+NO_BOUND = 1e9  # [m] rise_bound where nothing is known: every slice is looked at
 COEFFICIENTS = {
     "cx": "p_Cx1", "dx1": "p_Dx1", "dx2": "p_Dx2", "ex1": "p_Ex1", "ex2": "p_Ex2", "ex3": "p_Ex3", "ex4": "p_Ex4",
     "kx1": "p_Kx1", "kx2": "p_Kx2", "kx3": "p_Kx3", "hx1": "p_Hx1", "hx2": "p_Hx2", "vx1": "p_Vx1", "vx2": "p_Vx2",
@@ -107,7 +107,7 @@ class TyreModule:
         t.spacing = ground.spacing if ground else grid.spacing
         t.rows, t.columns = (ground.arrays.rows, ground.arrays.columns) if ground else grid.heights.shape
         t.reach = max(w.suspension.travel for w in self.wheels)
-        t.swell = t.heights if ground else self._make_swell(grid, t.reach)
+        t.rise_bound = t.heights if ground else self._make_rise_bound(grid, t.reach)
         t.per_spacing = 1 / t.spacing
         t.x0, t.y0 = grid.origin
         angles = np.pi * (np.arange(self.slices + 1) / self.slices - 0.5)
@@ -120,10 +120,10 @@ class TyreModule:
         self._generation = ground.generation if ground else 0
         return t
 
-    def _make_swell(self, grid: ElevationGrid, aside: float) -> wp.array:
+    def _make_rise_bound(self, grid: ElevationGrid, aside: float) -> wp.array:
         radius = max(w.tyre.radius for w in self.wheels)
         nodes = math.ceil((radius + aside) / grid.spacing + 0.5)
-        return wp.array(swell(grid.heights, nodes), dtype=self.precision.real, device=self.device)
+        return wp.array(rise_bound(grid.heights, nodes), dtype=self.precision.real, device=self.device)
 
     # ---- the step -------------------------------------------------------------------------------------
 
@@ -210,13 +210,13 @@ class TyreModule:
         ]
 
 
-def swell(heights: np.ndarray, nodes: int) -> np.ndarray:
+def rise_bound(heights: np.ndarray, nodes: int) -> np.ndarray:
     """[m] by which no height within `nodes` rows and columns rises over the tangent plane at a node.
 
     Along a line z(j + b) <= z(j) + b (z(j + 1) - z(j - 1)) / 2 + b^2 / 2 of the largest second difference on the way,
     and slopes along x change from row to row by no more than the largest twist. Nothing is known near the border.
     """
-    out = np.full(heights.shape, LEFT_ALONE)
+    out = np.full(heights.shape, NO_BOUND)
     rows, columns = heights.shape
     if min(rows, columns) < 2 * nodes + 3:
         return out
@@ -224,14 +224,14 @@ def swell(heights: np.ndarray, nodes: int) -> np.ndarray:
     bend_x[:, 1:-1] = np.maximum(np.diff(heights, 2, axis=1), 0.0)
     bend_y[1:-1] = np.maximum(np.diff(heights, 2, axis=0), 0.0)
     twist[:-1, 1:-1] = np.abs(np.diff(heights[:, 2:] - heights[:, :-2], axis=0)) / 2
-    bend_x = _widened(_widened(bend_x, nodes).T, nodes).T
-    most = nodes**2 * (0.5 * (bend_x + _widened(bend_y, nodes)) + _widened(twist, nodes))
+    bend_x = _window_maximum(_window_maximum(bend_x, nodes).T, nodes).T
+    most = nodes**2 * (0.5 * (bend_x + _window_maximum(bend_y, nodes)) + _window_maximum(twist, nodes))
     inner = (slice(nodes + 1, rows - nodes - 1), slice(nodes + 1, columns - nodes - 1))
     out[inner] = most[inner]
     return out
 
 
-def _widened(heights: np.ndarray, nodes: int) -> np.ndarray:
+def _window_maximum(heights: np.ndarray, nodes: int) -> np.ndarray:
     """The highest of each row and `nodes` rows before and behind it."""
     out = heights.copy()
     for shift in range(1, min(nodes, len(heights) - 1) + 1):

@@ -13,14 +13,14 @@ class Terrain:
     """Heights on a grid, and the slices of a wheel. Written by the host."""
 
     heights: array2d[real]  # [m], (row, column)
-    swell: array2d[real]  # [m], (row, column) that ground around rises at most over the tangent
+    rise_bound: array2d[real]  # [m], (row, column) that ground around rises at most over the tangent
     rows: int
     columns: int
     spacing: real  # [m]
     per_spacing: real  # [1/m]
     x0: real  # [m] of column 0
     y0: real  # [m] of row 0
-    reach: real  # [m] that the suspension's travel may take a wheel aside where `swell` is to hold
+    reach: real  # [m] that the suspension's travel may take a wheel aside where `rise_bound` is to hold
     turns: array[vec2]  # (slices + 1,) sine and cosine of their angles
     half: vec2  # sine and cosine of half a slice
     slices: int  # of the lower half circle

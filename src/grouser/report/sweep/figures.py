@@ -153,7 +153,7 @@ def ticks(axes: Axes, which: str, values: Sequence[Any]) -> None:
     axes.set_xticks(places, words, rotation=35 if slanted else 0, ha="right" if slanted else "center")
 
 
-def _told_apart(table: SweepTable, path: str) -> tuple[list[str], str | None, str | None]:
+def _colour_and_dash(table: SweepTable, path: str) -> tuple[list[str], str | None, str | None]:
     """The other parameters that vary, and of these which one colours tell and which one dashes, if they suffice.
 
     Lines of a grid: the next two. Points: the first that is made of words, the same in all panels.
@@ -171,13 +171,13 @@ def _told_apart(table: SweepTable, path: str) -> tuple[list[str], str | None, st
 
 
 def _legend_lines(table: SweepTable, path: str) -> int:
-    shown = [p for p in _told_apart(table, path)[1:] if p is not None]
+    shown = [p for p in _colour_and_dash(table, path)[1:] if p is not None]
     return sum(len(table.steps[p]) + 1 for p in shown)
 
 
 def _grid_lines(axes: Axes, table: SweepTable, metric: str, axis: _Axis) -> None:
     """One line for each combination of the others; colour and dashes tell the next two parameters."""
-    others, coloured, dashed = _told_apart(table, axis.path)
+    others, coloured, dashed = _colour_and_dash(table, axis.path)
     lines: dict[tuple[Any, ...], list[Row]] = {}
     for row in table.complete:
         if is_number(row.metrics.get(metric)):
@@ -209,10 +209,12 @@ def _legend(table: SweepTable, path: str) -> list[Any]:
     from matplotlib.lines import Line2D
 
     entries = []
-    for told, name, looks in zip(_told_apart(table, path)[1:], ("color", "linestyle"), (COLOURS, DASHES), strict=True):
-        if told is not None:
-            entries.append(Line2D([], [], linestyle="none", label=table.label(told)))
-            for value, look in zip(table.steps[told], looks, strict=False):
+    for parameter, name, looks in zip(
+        _colour_and_dash(table, path)[1:], ("color", "linestyle"), (COLOURS, DASHES), strict=True
+    ):
+        if parameter is not None:
+            entries.append(Line2D([], [], linestyle="none", label=table.label(parameter)))
+            for value, look in zip(table.steps[parameter], looks, strict=False):
                 style: dict[str, Any] = {"color": FAINT} | {name: look}
                 entries.append(Line2D([], [], label=value_text(value), **style))
     return entries
@@ -221,7 +223,7 @@ def _legend(table: SweepTable, path: str) -> list[Any]:
 def _points(axes: Axes, table: SweepTable, metric: str, axis: _Axis) -> None:
     rows = [row for row in table.complete if is_number(row.metrics.get(metric))]
     x, y = [axis.place(row) for row in rows], [row.metrics[metric] for row in rows]
-    coloured = _told_apart(table, axis.path)[1]
+    coloured = _colour_and_dash(table, axis.path)[1]
     colours = [_of(table, coloured, row, COLOURS) for row in rows]
     axes.scatter(x, y, s=14, c=colours, alpha=0.75, linewidths=0)
     if axis.numeric and len(rows) >= LEAST_SAMPLES and len(set(x)) > 1 and len(set(y)) > 1:
