@@ -187,26 +187,24 @@ def metrics(s: Course, expectations: dict[str, tuple[Any, Any, str]]) -> list[di
     """`expectations` by name: expected, tolerance, source."""
     order = f"one value for each vehicle: {', '.join(s.names)}" if len(s.names) > 1 else "of the vehicle"
 
-    def declared(name, unit, definition):
+    def row(name, unit, definition):
         return metric(name, unit, definition, *expectations.get(name, (None, None, None)))
 
     out = [
-        declared("time_to_speed_s", "s", f"until {REACHED:.0%} of the wanted speed, never: nothing; {order}"),
-        declared(
-            "energy_J", "J", "electric energy of the motors until the first vehicle rolls over or the end; " + order
-        ),
-        declared("rolled_over", "1", f"whether the chassis ever stood upside down; {order}"),
-        declared("rolled_over_at_s", "s", f"when, never: nothing; {order}"),
-        declared("battery_current_max_A", "A", f"greatest current of the battery; {order}"),
-        declared("distance_m", "m", f"at the end; {order}"),
+        row("time_to_speed_s", "s", f"until {REACHED:.0%} of the wanted speed, never: nothing; {order}"),
+        row("energy_J", "J", "electric energy of the motors until the first vehicle rolls over or the end; " + order),
+        row("rolled_over", "1", f"whether the chassis ever stood upside down; {order}"),
+        row("rolled_over_at_s", "s", f"when, never: nothing; {order}"),
+        row("battery_current_max_A", "A", f"greatest current of the battery; {order}"),
+        row("distance_m", "m", f"at the end; {order}"),
     ]
     if s.paired:
         out += [
-            declared("cdta_time_ratio", "1", "time_to_speed_s of CDTA over that of the proportional controller, whose is "
+            row("cdta_time_ratio", "1", "time_to_speed_s of CDTA over that of the proportional controller, whose is "
                  "the whole run where it never gets there"),
-            declared("cdta_energy_ratio", "1", "energy_J of CDTA over that of the proportional controller"),
-            declared("cdta_upright", "1", "whether the vehicle with CDTA never rolled over"),
-            declared("proportional_rolled_over", "1", "whether the vehicle with the proportional controller rolled over"),
+            row("cdta_energy_ratio", "1", "energy_J of CDTA over that of the proportional controller"),
+            row("cdta_upright", "1", "whether the vehicle with CDTA never rolled over"),
+            row("proportional_rolled_over", "1", "whether the vehicle with the proportional controller rolled over"),
         ]  # fmt: skip
     out.append(metric("real_time_factor", "1", "simulated over wall time of the loop"))
     return out
