@@ -17,7 +17,7 @@ from grouser.contact.convex import ConvexContact, ConvexPart, Material
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.simulation import Simulation
 from grouser.terrain.course import Course
 from grouser.terrain.courses import stairs
@@ -188,15 +188,8 @@ def rest_time(time: np.ndarray, speeds: np.ndarray) -> float | None:
     return float(time[moving[-1] + 1]) if moving[-1] + 1 < len(time) else None
 
 
-SCENARIO = Scenario(
-    name="box-on-stairs",
+SCENARIO = scenario_of(
+    __name__, BoxOnStairs, rate=1 / BoxOnStairs().step,
     summary="a box tumbles down stairs: contacts of faces, edges and corners, and no energy gained",
     source=f"{PAPER}, Fig. 7",
-    settings=BoxOnStairs,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-    rate=1 / BoxOnStairs().step,
-)
+)  # fmt: skip

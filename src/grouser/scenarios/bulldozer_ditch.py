@@ -14,7 +14,7 @@ import pydantic
 from grouser.recording import Recording
 from grouser.scenarios import tracked_machine as tracked
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, metric
+from grouser.scenarios.scenario import metric, scenario_of
 from grouser.scenarios.tracked_machine import RAMP, SETTLING, MachineSettings
 from grouser.simulation import Simulation
 from grouser.terrain.generators import v_ditch
@@ -124,15 +124,8 @@ def measure(s: BulldozerDitch, recording: Recording) -> dict[str, Any]:
     }
 
 
-SCENARIO = Scenario(
-    name="bulldozer-ditch",
+SCENARIO = scenario_of(
+    __name__, BulldozerDitch, rate=25.0,
     summary="a bulldozer with 46 links a side drives through a V-shaped ditch, straight or oblique",
     source="Omar 2014, section 7, Fig. 15 and 16",
-    settings=BulldozerDitch,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-    rate=25.0,
-)
+)  # fmt: skip

@@ -15,7 +15,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios import tracked_machine as tracked
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, metric
+from grouser.scenarios.scenario import metric, scenario_of
 from grouser.scenarios.tracked_machine import RAMP, SETTLING, SIDES, MachineSettings
 from grouser.simulation import Simulation
 from grouser.track import Link, SoilValues
@@ -178,15 +178,8 @@ def _strength(recording: Recording, when: np.ndarray, link: Link, soil: SoilValu
     return sum(float(shear_strength(load, link, soil).sum(axis=1).mean()) for load in loads)
 
 
-SCENARIO = Scenario(
-    name="bulldozer-drawbar",
+SCENARIO = scenario_of(
+    __name__, BulldozerDrawbar, rate=25.0,
     summary="a bulldozer pulls until it slips through: slip against pull, mean maximum pressure",
     source="Omar 2014, section 5",
-    settings=BulldozerDrawbar,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-    rate=25.0,
-)
+)  # fmt: skip

@@ -19,7 +19,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios import tracked_machine as tracked
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, metric
+from grouser.scenarios.scenario import metric, scenario_of
 from grouser.scenarios.tracked_machine import RAMP, SETTLING, MachineSettings
 from grouser.simulation import Simulation
 
@@ -165,15 +165,8 @@ def measure(s: BulldozerTurn, recording: Recording) -> dict[str, Any]:
     }
 
 
-SCENARIO = Scenario(
-    name="bulldozer-turn",
+SCENARIO = scenario_of(
+    __name__, BulldozerTurn, rate=25.0,
     summary="a bulldozer turns, from wide to on the spot: turning moment against radius",
     source="Omar 2014, section 5",
-    settings=BulldozerTurn,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-    rate=25.0,
-)
+)  # fmt: skip

@@ -34,7 +34,7 @@ from grouser.scenarios.docking_channels import (
     system_channels,
 )
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.scenarios.source import read_file
 from grouser.simulation import Simulation
 
@@ -377,15 +377,8 @@ def momentum_drift(recording: Recording) -> float:
     return float(max(linear / own[0], angular / own[1]))
 
 
-SCENARIO = Scenario(
-    name="docking-olev",
+SCENARIO = scenario_of(
+    __name__, DockingOlev, rate=RATE,
     summary="SMART-OLEV docks to a satellite: insertion, locking, retraction, touchdown, safety spring",
     source=f"{PAPER}, section II, Fig. 9-11",
-    settings=DockingOlev,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-    rate=RATE,
-)
+)  # fmt: skip

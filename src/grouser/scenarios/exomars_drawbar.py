@@ -23,7 +23,7 @@ from grouser.robots import exomars
 from grouser.robots.exomars import ExoMars
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.rover_course import Rover
-from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.scenarios.sliding_slip import SlidingSlip
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
@@ -291,15 +291,8 @@ def greatest_drop(pull: np.ndarray) -> float:
     return float((np.maximum.accumulate(pull) - pull).max()) if len(pull) else math.nan
 
 
-SCENARIO = Scenario(
-    name="exomars-drawbar",
+SCENARIO = scenario_of(
+    __name__, ExoMarsDrawbar, rate=FRAMES,
     summary="a six-wheel rover pulls at a spring on soft soil until it digs itself in",
     source="Krenn and Hirzinger 2009, section III.E, Fig. 17, 18, 20",
-    settings=ExoMarsDrawbar,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-    rate=FRAMES,
-)
+)  # fmt: skip

@@ -26,7 +26,7 @@ from grouser.robots import exomars
 from grouser.robots.exomars import ExoMars
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.rover_course import BODIES, DRIVES, STEERS, Rover
-from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.simulation.step import settle
@@ -398,14 +398,8 @@ def measure(s: Gradeability, recording: Recording) -> dict[str, Any]:
     }
 
 
-SCENARIO = Scenario(
-    name="exomars-gradeability",
+SCENARIO = scenario_of(
+    __name__, Gradeability,
     summary="the steepest slope a six-wheel rover climbs on soil, or how it drifts along one",
     source="Krenn and Hirzinger 2009, section III.E, Fig. 19",
-    settings=Gradeability,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-)
+)  # fmt: skip

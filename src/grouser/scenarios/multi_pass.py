@@ -24,7 +24,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.grousers import check_grousers_fit
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.terrain.elevation import ElevationGrid
@@ -387,14 +387,8 @@ def ripple(
     return float(np.hypot(fitted[-2], fitted[-1]))
 
 
-SCENARIO = Scenario(
-    name="multi-pass",
+SCENARIO = scenario_of(
+    __name__, MultiPass,
     summary="wheels in line, the second in the track of the first, in four soils",
     source="Krenn et al. 2008, section 3, Fig. 12-14",
-    settings=MultiPass,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-)
+)  # fmt: skip

@@ -17,7 +17,7 @@ from grouser.control.memoryless import Memoryless
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.simulation.shapes import box
@@ -165,14 +165,8 @@ def measure(s: PlateSinkage, recording: Recording) -> dict[str, Any]:
     }
 
 
-SCENARIO = Scenario(
-    name="plate-sinkage",
+SCENARIO = scenario_of(
+    __name__, PlateSinkage,
     summary="a plate pressed into soil: pressure against sinkage (bevameter)",
     source="Krenn and Hirzinger 2009, eq. 3, Krenn et al. 2008, eq. 17",
-    settings=PlateSinkage,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-)
+)  # fmt: skip

@@ -15,7 +15,7 @@ from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation, on_soil
 from grouser.simulation.loads import NOTED_LOAD
@@ -281,14 +281,8 @@ def _mean(values: np.ndarray) -> float | None:
     return float(known.mean()) if known.size else None
 
 
-SCENARIO = Scenario(
-    name="robot",
+SCENARIO = scenario_of(
+    __name__, RobotOnSoil,
     summary="a robot of your own on soil: grouser run --robot FILE",
     source="your MJCF or URDF; without one, a four-wheel cart",
-    settings=RobotOnSoil,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-)
+)  # fmt: skip

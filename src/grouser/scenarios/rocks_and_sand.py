@@ -23,7 +23,7 @@ from grouser.scenarios import rocky_ground as rocky
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.rocky_ground import NEAR, SETTLING, Metres, RockyDrive
 from grouser.scenarios.rover_course import BODIES
-from grouser.scenarios.scenario import Scenario, metric
+from grouser.scenarios.scenario import metric, scenario_of
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
@@ -160,15 +160,8 @@ def measure(s: RocksAndSand, recording: Recording) -> dict[str, Any]:
     }
 
 
-SCENARIO = Scenario(
-    name="rocks-and-sand",
+SCENARIO = scenario_of(
+    __name__, RocksAndSand, duration=rocky.duration, rate=rocky.RATE,
     summary="a six-wheel rover on sand with rocks: soil and polygonal contact under the same wheels",
     source=f"{PICTURE}; {rocky.PAPER}, Table 1",
-    settings=RocksAndSand,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=rocky.duration,
-    measure=measure,
-    rate=rocky.RATE,
-)
+)  # fmt: skip

@@ -23,7 +23,7 @@ from grouser.recording import Recording
 from grouser.robots import exomars
 from grouser.robots.exomars import ExoMars
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.terrain.generators import slope
@@ -269,14 +269,8 @@ def measure(s: RoverCourse, recording: Recording) -> dict[str, Any]:
     }
 
 
-SCENARIO = Scenario(
-    name="rover-course",
+SCENARIO = scenario_of(
+    __name__, RoverCourse,
     summary="a six-wheel rover drives a course on soil, steered by a path controller",
     source="no paper; rover of Krenn and Hirzinger 2009, section III.E",
-    settings=RoverCourse,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-)
+)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -101,3 +102,18 @@ class Scenario(Generic[S]):
     duration: Callable[[S], float]  # [s]
     measure: Callable[[S, Recording], Mapping[str, Any]]  # metric values from the recording alone
     rate: float = 100.0  # [Hz] frames recorded per simulated second unless the user says otherwise
+
+
+FUNCTIONS = ("metrics", "figures", "build", "duration", "measure")
+
+
+def scenario_of(
+    module: str, settings: type[S], *, summary: str, source: str, rate: float = 100.0, **functions: Callable[..., Any]
+) -> Scenario[S]:
+    """The scenario that a module defines by its functions `metrics`, `figures`, `build`, `duration` and `measure`.
+
+    It is named like the module, with hyphens; `functions` replace those of the module.
+    """
+    own = {name: function for name, function in vars(sys.modules[module]).items() if name in FUNCTIONS}
+    name = module.rpartition(".")[2].replace("_", "-")
+    return Scenario(name, summary, source, settings, rate=rate, **(own | functions))

@@ -19,7 +19,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.grousers import check_grousers_fit
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.wheel_theory import rolling_wheel
 from grouser.simulation import Simulation
@@ -327,14 +327,8 @@ def steady_window(travel: np.ndarray, time: np.ndarray) -> np.ndarray:
     return time > time[-1] * 2 / 3
 
 
-SCENARIO = Scenario(
-    name="single-wheel",
+SCENARIO = scenario_of(
+    __name__, SingleWheel,
     summary="one wheel in a soil bin: towed, driven or at a forced slip",
     source="Krenn et al. 2008, section 2.2, Krenn and Hirzinger 2009, section III",
-    settings=SingleWheel,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-)
+)  # fmt: skip

@@ -16,7 +16,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios import track_results as results
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.simulation import Simulation
 from grouser.track import FlatGround, Track, TrackModule, hunting_sprocket
 from grouser.track.layouts import Layout, mount
@@ -189,15 +189,8 @@ def _impulse_error(recording: Recording, machine: float, links: float, momentum,
     return float(abs(gained - got) / ((machine + links) * gravity * span))
 
 
-SCENARIO = Scenario(
-    name="track-rig",
+SCENARIO = scenario_of(
+    __name__, TrackRig, rate=50.0,
     summary="one track on a rig, hung or pulling against a wall: tension, speed, teeth",
     source="Omar 2014, sections 4 to 6",
-    settings=TrackRig,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-    rate=50.0,
-)
+)  # fmt: skip

@@ -14,7 +14,7 @@ from grouser.robots import exomars
 from grouser.scenarios import rocky_ground as rocky
 from grouser.scenarios.rocky_ground import PAPER, RockyDrive
 from grouser.scenarios.rover_course import BODIES
-from grouser.scenarios.scenario import Scenario
+from grouser.scenarios.scenario import scenario_of
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.rock_bodies import add_rocks
@@ -57,15 +57,9 @@ def figures(s: VikingRocks) -> list[dict[str, Any]]:
     return rocky.shared_figures(rocky.rock_outlines(s, rocky.field_of(s)))
 
 
-SCENARIO = Scenario(
-    name="viking-rocks",
+SCENARIO = scenario_of(
+    __name__, VikingRocks, duration=rocky.duration, rate=rocky.RATE,
     summary="a six-wheel rover drives through the rocks of Viking I on hard ground: torque of its motors",
     source=f"{PAPER}, Table 1, section 3, Fig. 9-11",
-    settings=VikingRocks,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=rocky.duration,
     measure=lambda s, recording: rocky.shared_measures(recording),
-    rate=rocky.RATE,
-)
+)  # fmt: skip

@@ -21,7 +21,7 @@ from grouser.recording import Recording
 from grouser.robots.vehicle import Vehicle
 from grouser.robots.vehicle import build as build_vehicle
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, metric
+from grouser.scenarios.scenario import metric, scenario_of
 from grouser.scenarios.vehicle_choice import PAPER, OnWheels, add_start
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
@@ -249,14 +249,8 @@ def _worlds(recording: Recording, channel: str, count: int) -> np.ndarray:
     return values[:, None] if count == 1 else values
 
 
-SCENARIO = Scenario(
-    name="vivi-acceleration",
+SCENARIO = scenario_of(
+    __name__, ViviAcceleration,
     summary="a four-wheel vehicle accelerates under constant torques: normal forces and pitch against theory",
     source=f"{PAPER}, section 4, Fig. 8",
-    settings=ViviAcceleration,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-)
+)  # fmt: skip

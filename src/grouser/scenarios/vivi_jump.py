@@ -17,7 +17,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.robots.vehicle import build as build_vehicle
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, metric
+from grouser.scenarios.scenario import metric, scenario_of
 from grouser.scenarios.vehicle_choice import PAPER, OnWheels, add_start
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
@@ -123,15 +123,8 @@ def landing(x: np.ndarray, z: np.ndarray) -> float:
     return float(x[k] + share * (x[k + 1] - x[k]) - x[0])
 
 
-SCENARIO = Scenario(
-    name="vivi-jump",
+SCENARIO = scenario_of(
+    __name__, ViviJump, rate=1000.0,
     summary="a four-wheel vehicle jumps off a virtual ramp: where it lands, against the parabola",
     source=f"{PAPER}, section 4, Fig. 9",
-    settings=ViviJump,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-    rate=1000.0,
-)
+)  # fmt: skip

@@ -22,7 +22,7 @@ from grouser.recording import Recording
 from grouser.robots import wheel_walker
 from grouser.robots.wheel_walker import DRIVES, WheelWalker
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, Settings, metric
+from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.simulation import Simulation
 from grouser.terrain.course import Course
 from grouser.terrain.courses import stairs
@@ -380,15 +380,8 @@ def _profile(s: WheelWalkerStairs) -> dict[str, list[float]]:
     return {"x": [*x, s.goal + reach], "z": [*z, s.stairs.count * s.stairs.rise]}
 
 
-SCENARIO = Scenario(
-    name="wheel-walker-stairs",
+SCENARIO = scenario_of(
+    __name__, WheelWalkerStairs, rate=RATE,
     summary="a robot with wheel-stepping drives climbs stairs: rolling, stepping, rolling",
     source=f"{PAPER}, Fig. 8-11",
-    settings=WheelWalkerStairs,
-    metrics=metrics,
-    figures=figures,
-    build=build,
-    duration=duration,
-    measure=measure,
-    rate=RATE,
-)
+)  # fmt: skip
