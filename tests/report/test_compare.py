@@ -8,7 +8,7 @@ import pytest
 from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import RecordingWriter, build_header
-from grouser.report import compare, table, write_summary
+from grouser.report import compare, summarise, table, write_summary
 from tests.report.runs import finished
 
 ROUNDING = 1e-12  # N, float64: a straight line is interpolated exactly
@@ -98,7 +98,7 @@ def test_folders_and_summaries(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
         with finished(tmp_path / name / "recording.h5", duration=1.0) as recording:
-            write_summary(recording, tmp_path / name)
+            write_summary(summarise(recording), tmp_path / name)
     folders = compare(tmp_path / "a", tmp_path / "b")
     assert {row.kind for row in folders} == {"metric", "channel"}
     summaries = compare(tmp_path / "a" / "summary.json", tmp_path / "b")

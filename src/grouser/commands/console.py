@@ -41,18 +41,17 @@ def run(
         experiment = from_command(target, options, robot.shorthand(drive, **short))
         start_warp()
         resume()
-        duration = experiment.scenario.duration(experiment.settings)
         with (
             FigureWorkers(pin_core) as workers,
             pinned_to(pin_core),
             _watching(watched) as watch,
-            progress.progress_bar(experiment.scenario.name, duration) as show,
+            progress.progress_bar(experiment.scenario.name, experiment.duration) as show,
         ):
 
             def on_progress(now: float) -> None:
                 show(now)
                 if report:
-                    workers.start_near_end(now / duration)
+                    workers.start_near_end(now / experiment.duration)
 
             outcome = execute(
                 experiment, out=out, force=force, rate=rate, report=report, progress=on_progress, watch=watch,

@@ -81,12 +81,12 @@ def _hdf5() -> Iterator[Row]:
 
 def _gl() -> Iterator[Row]:
     """Each way to draw without a display, tried in a process of its own: a bad driver may kill it."""
-    from grouser.viewer.video import draws
+    from grouser.viewer.video import backend_works
 
     for backend, package in GL_PACKAGES.items():
         yield (
             f"GL {backend}",
-            "works" if draws(backend) else f"does not work; on Debian: apt-get install {package}",
+            "works" if backend_works(backend) else f"does not work; on Debian: apt-get install {package}",
         )
 
 

@@ -16,7 +16,7 @@ from grouser.commands.view import ViewProcess
 from grouser.control import Drive, DriverInput, PathFollower
 from grouser.errors import InputError
 from grouser.recording import Recording
-from grouser.scenarios.scenario import metric
+from grouser.scenarios.scenario import metric, soil_map
 from grouser.scenarios.settings import Experiment, from_command
 from grouser.simulation import Simulation
 
@@ -194,10 +194,5 @@ def figures(has_ground: bool) -> list[dict[str, Any]]:
         },
     ]  # fmt: skip
     if has_ground:
-        found.append(
-            {
-                "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
-                "paths": ["body/pose[chassis]"], "caption": "Height against the undisturbed surface.",
-            }
-        )  # fmt: skip
+        found.append(soil_map("Height against the undisturbed surface.", ["body/pose[chassis]"]))
     return found

@@ -113,7 +113,7 @@ def execute(
     if out is not None:
         check_output_folder(Path(out), force)
     sim = scenario.build(settings)
-    _check_duration(scenario.duration(settings), sim.step_size, rate)
+    _check_duration(experiment.duration, sim.step_size, rate)
     header = _header(experiment, sim)
     folder = Path(out) if out is not None else new_run_folder(scenario.name)
     with lock_folder(folder, force):
@@ -161,7 +161,7 @@ def _header(experiment: Experiment, sim: Simulation) -> dict[str, Any]:
         seed=getattr(settings, "seed", 0),
         dtype=getattr(settings, "dtype", "float64"),
         step=sim.step_size,
-        duration=scenario.duration(settings),
+        duration=experiment.duration,
         metrics=scenario.metrics(settings),
         figures=scenario.figures(settings),
         tiles=_tiles(sim),
@@ -256,6 +256,8 @@ class _Run:
         """Metric values by name; a run that was cut short may lack some."""
         from grouser.recording import Recording
 
+        # Opened here, as the metrics belong into the file before it is closed, and again afterwards: what HDF5 holds
+        # open in one process is one file, so the writer's close would not close it under a reader.
         factor = self.sim_s / self.wall_s if self.wall_s > 0 else None
         values = dict.fromkeys([name for name in names if name.endswith(TIMING)], factor)
         try:
@@ -276,10 +278,10 @@ class _Run:
             summary = summarise(recording)
             frames, last_time = len(recording), recording.last_time
             try:
-                write_summary(recording, self.folder)
+                write_summary(summary, self.folder)
                 if report and self.status != "interrupted":
                     figures = (draw or draw_figures)(recording, self.folder / FIGURES)
-                    write_report(recording, self.folder, figures)
+                    write_report(recording, self.folder, figures, summary=summary)
             except InputError as error:  # a figure that cannot be drawn is the scenario's fault, not bad input
                 undrawn = f"report: {error}"
             except OSError as error:

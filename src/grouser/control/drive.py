@@ -112,9 +112,7 @@ class Drive:
         }  # fmt: skip
 
     def reset(self, worlds: Sequence[int]) -> None:
-        chosen = self._worlds.check(worlds)
-        for array in self.state().values():
-            array[chosen] = 0
+        chosen = self._worlds.clear(worlds)
         self.gain[chosen], self.twist[chosen] = 1.0, self.first
 
     def channels(self) -> list[Channel]:

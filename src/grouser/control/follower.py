@@ -131,9 +131,7 @@ class PathFollower:
         }  # fmt: skip
 
     def reset(self, worlds: Sequence[int]) -> None:
-        chosen = self._worlds.check(worlds)
-        for array in self.state().values():
-            array[chosen] = 0
+        chosen = self._worlds.clear(worlds)
         self.error[chosen] = self.heading[chosen] = np.nan
 
     def channels(self) -> list[Channel]:

@@ -112,9 +112,7 @@ class Odometry:
         }  # fmt: skip
 
     def reset(self, worlds: Sequence[int]) -> None:
-        chosen = self._worlds.check(worlds)
-        for array in self.state().values():
-            array[chosen] = 0
+        chosen = self._worlds.clear(worlds)
         self.position[chosen], self.heading[chosen], self.error[chosen] = np.nan, np.nan, np.nan
 
     def channels(self) -> list[Channel]:

@@ -82,9 +82,7 @@ class PowerMeter:
         }  # fmt: skip
 
     def reset(self, worlds: Sequence[int]) -> None:
-        chosen = self._worlds.check(worlds)
-        for array in self.state().values():
-            array[chosen] = 0
+        chosen = self._worlds.clear(worlds)
         self.totals[chosen, 3] = np.nan
 
     def energy_per_metre(self) -> np.ndarray:

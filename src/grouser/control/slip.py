@@ -58,9 +58,7 @@ class WheelSlip:
         }  # fmt: skip
 
     def reset(self, worlds: Sequence[int]) -> None:
-        chosen = self._worlds.check(worlds)
-        for array in self.state().values():
-            array[chosen] = 0
+        self._worlds.clear(worlds)
 
     def channels(self) -> list[Channel]:
         names = self.wheels.names

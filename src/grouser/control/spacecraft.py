@@ -28,7 +28,18 @@ class Mode(IntEnum):
     RETREAT = 3  # pushes away from the client, attitude held
 
 
-class Thrusters:
+class _OneWorld:
+    """A controller of one world: a reset sets all of its state to zero."""
+
+    def state(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        for array in self.state().values():
+            array[:] = 0
+
+
+class Thrusters(_OneWorld):
     """Thrusters in pairs: on or off, on-times multiples of a quantum, one pulse a period.
 
     What a pulse leaves over is carried to the next. `impulse` is what they gave to the system, about the world's
@@ -102,10 +113,6 @@ class Thrusters:
             "on_time": self.on_time, "impulse": self.impulse, "burning": self.burning,
         }  # fmt: skip
 
-    def reset(self, worlds: Sequence[int]) -> None:
-        for array in self.state().values():
-            array[:] = 0
-
     def channels(self) -> list[Channel]:
         axes = ("x", "y", "z")
         return [
@@ -130,7 +137,7 @@ class AocsGains:
     retreat: float = 0.02  # [m/s] speed at which the servicer leaves
 
 
-class Aocs:
+class Aocs(_OneWorld):
     """Holds the servicer against the client by its camera, or both once mated; wheels turn, thrusters push."""
 
     def __init__(
@@ -234,10 +241,6 @@ class Aocs:
             "spin": self.spin, "looks": self.looks, "count": self.count, "since": self.since,
             "held": self.held,
         }  # fmt: skip
-
-    def reset(self, worlds: Sequence[int]) -> None:
-        for array in self.state().values():
-            array[:] = 0
 
     def channels(self) -> list[Channel]:
         axes = ("x", "y", "z")

@@ -100,7 +100,7 @@ class Worlds:
         """`found` is called once with the model, before the first act."""
         if count < 1:
             raise InputError(f"{type(owner).__name__}: worlds = {count}: allowed is 1 or more")
-        self._name, self.count, self._found = type(owner).__name__, count, found
+        self._owner, self._name, self.count, self._found = owner, type(owner).__name__, count, found
         self._seen: dict[int, tuple[int, mujoco.MjData]] = {}
 
     def index(self, data: mujoco.MjData) -> int:
@@ -117,6 +117,13 @@ class Worlds:
         if max(worlds, default=0) >= self.count:
             raise InputError(f"{self._name}: made for {self.count} world(s), the simulation has more; give worlds=")
         return list(worlds)
+
+    def clear(self, worlds: Sequence[int]) -> list[int]:
+        """Set the owner's state of these worlds to zero. Returns them as a list."""
+        chosen = self.check(worlds)
+        for array in self._owner.state().values():
+            array[chosen] = 0
+        return chosen
 
 
 def body_id(model: mujoco.MjModel, name: str) -> int:

@@ -28,13 +28,20 @@ class Badge(NamedTuple):
 
 
 def write_report(
-    recording: Recording, directory: str | Path, figures: Sequence[Path] | None = None, replay: str = ""
+    recording: Recording,
+    directory: str | Path,
+    figures: Sequence[Path] | None = None,
+    replay: str = "",
+    summary: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write report.html; draws the figures into `directory`/figures unless they are given. `replay`: a page to show."""
+    """Write report.html, with the figures drawn into `directory`/figures and the summary, unless these are given.
+
+    `replay`: a page to show.
+    """
     directory = Path(directory)
     if figures is None:
         figures = draw_figures(recording, directory / "figures")
-    return write_atomically(directory / "report.html", page(recording, figures, replay))
+    return write_atomically(directory / "report.html", page(recording, figures, replay, summary))
 
 
 @cache
@@ -52,9 +59,11 @@ def render(template: str, **values: Any) -> str:
     return _templates().get_template(template).render(values) + "\n"
 
 
-def page(recording: Recording, figures: Sequence[Path], replay: str = "") -> str:
-    """The report of a run."""
-    summary, header = summarise(recording), recording.header
+def page(
+    recording: Recording, figures: Sequence[Path], replay: str = "", summary: Mapping[str, Any] | None = None
+) -> str:
+    """The report of a run; `summary` is that of the recording, where it is at hand."""
+    summary, header = summary or summarise(recording), recording.header
     state = _state(recording)
     return render(
         "run.html",

@@ -122,8 +122,6 @@ def missed(summary: Mapping[str, Any]) -> list[str]:
     return [name for name, metric in summary["metrics"].items() if metric["pass"] is False]
 
 
-def write_summary(recording: Recording, directory: str | Path) -> dict[str, Any]:
-    """Write summary.json, whole or not at all, and return what it says."""
-    summary = summarise(recording)
+def write_summary(summary: Mapping[str, Any], directory: str | Path) -> None:
+    """Write the summary of a recording as summary.json, whole or not at all."""
     write_atomically(Path(directory) / "summary.json", json.dumps(summary, indent=2, allow_nan=False) + "\n")
-    return summary

@@ -23,7 +23,7 @@ from grouser.robots import exomars
 from grouser.robots.exomars import ExoMars
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.rover_course import Rover
-from grouser.scenarios.scenario import Settings, metric, scenario_of
+from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.sliding_slip import SlidingSlip
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
@@ -84,8 +84,7 @@ class ExoMarsDrawbar(Settings):
         return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / self.speed)
 
     def chosen_soil(self):
-        chosen = self.soil.resolve()
-        return chosen if self.compression is None else chosen.replace(compression=self.compression)
+        return self.soil.with_compression(self.compression)
 
     @property
     def looked_at(self) -> float:
@@ -238,11 +237,10 @@ def figures(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
             "name": "torque", "title": "Torque of the motors", "kind": "lines", "y": ["wheel/torque"],
             "ylabel": "torque [N m]", "caption": "At the axle of each wheel.",
         },
-        {
-            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
-            "paths": [f"body/pose[{body}]" for body in BODIES],
-            "caption": "Height against the undisturbed surface: ruts, the pits of the first drop, mounds.",
-        },
+        soil_map(
+            "Height against the undisturbed surface: ruts, the pits of the first drop, mounds.",
+            [f"body/pose[{body}]" for body in BODIES],
+        ),
     ]  # fmt: skip
 
 

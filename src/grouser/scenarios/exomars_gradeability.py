@@ -26,7 +26,7 @@ from grouser.robots import exomars
 from grouser.robots.exomars import ExoMars
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.rover_course import BODIES, DRIVES, STEERS, Rover
-from grouser.scenarios.scenario import Settings, metric, scenario_of
+from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.simulation.step import settle
@@ -119,8 +119,7 @@ class Gradeability(Settings):
         return self.parameters.mass * self.gravity * math.sin(math.radians(self.stated_slope_deg))
 
     def chosen_soil(self):
-        soil = self.soil.resolve()
-        return soil if self.compression is None else soil.replace(compression=self.compression)
+        return self.soil.with_compression(self.compression)
 
 
 def next_slope(slopes: Sequence[float], failed: Sequence[bool], step: float) -> float:
@@ -363,10 +362,7 @@ def figures(s: Gradeability) -> list[dict[str, Any]]:
             "name": "sinkage", "title": "Sinkage of the wheels", "kind": "lines", "y": ["soil/sinkage"],
             "ylabel": "sinkage [m]", "caption": "Square to the slope, one trial after the other.",
         },
-        {
-            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
-            "paths": [], "caption": "A lane for each trial, the first at the bottom.",
-        },
+        soil_map("A lane for each trial, the first at the bottom."),
     ]  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.grousers import check_grousers_fit
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Settings, metric, scenario_of
+from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.terrain.elevation import ElevationGrid
@@ -312,13 +312,8 @@ def figures(s: MultiPass) -> list[dict[str, Any]]:
             "caption": "Tracks without grousers.",
         }
     )  # fmt: skip
-    out.append(
-        {
-            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
-            "region": [-0.1, s.speed * duration(s) + 2 * s.radius, -s.lane / 2, (len(CASES) - 0.5) * s.lane],
-            "paths": [], "caption": f"Frames from below: {', '.join(c.name for c in CASES)}.",
-        }
-    )  # fmt: skip
+    region = [-0.1, s.speed * duration(s) + 2 * s.radius, -s.lane / 2, (len(CASES) - 0.5) * s.lane]
+    out.append(soil_map(f"Frames from below: {', '.join(c.name for c in CASES)}.", region=region))
     return out
 
 

@@ -17,7 +17,7 @@ from grouser.control.memoryless import Memoryless
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Settings, metric, scenario_of
+from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.simulation.shapes import box
@@ -55,8 +55,7 @@ class PlateSinkage(Settings):
     erosion: bool = True
 
     def chosen_soil(self):
-        soil = self.soil.resolve()
-        return soil if self.compression is None else soil.replace(compression=self.compression)
+        return self.soil.with_compression(self.compression)
 
     @property
     def modulus(self) -> float:
@@ -145,10 +144,7 @@ def figures(s: PlateSinkage) -> list[dict[str, Any]]:
             "y": ["plate/force", "plate/bekker"], "xlabel": "sinkage [m]", "ylabel": "force [N]",
             "caption": "Force of the soil on the plate against Bekker's law.",
         },
-        {
-            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
-            "paths": [], "caption": "Height against the undisturbed surface.",
-        },
+        soil_map("Height against the undisturbed surface."),
     ]  # fmt: skip
 
 

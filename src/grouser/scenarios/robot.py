@@ -15,7 +15,7 @@ from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Settings, metric, scenario_of
+from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation, on_soil
 from grouser.simulation.loads import NOTED_LOAD
@@ -211,11 +211,7 @@ def figures(s: RobotOnSoil) -> list[dict[str, Any]]:
             "the body. 0 where it touches no soil.",
         ),
         over_time("power", "Power of the motors", "robot/power", "power [W]", "Sum of what each joint is given."),
-        {
-            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
-            "paths": ["robot/position"],
-            "caption": "Height against the undisturbed ground, and the way of the centre of mass.",
-        },
+        soil_map("Height against the undisturbed ground, and the way of the centre of mass.", ["robot/position"]),
     ]  # fmt: skip
 
 

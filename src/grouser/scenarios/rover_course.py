@@ -23,7 +23,7 @@ from grouser.recording import Recording
 from grouser.robots import exomars
 from grouser.robots.exomars import ExoMars
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Settings, metric, scenario_of
+from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.terrain.generators import slope
@@ -96,8 +96,7 @@ class RoverCourse(Settings):
         return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / (OUTER * self.speed))
 
     def chosen_soil(self):
-        soil = self.soil.resolve()
-        return soil if self.compression is None else soil.replace(compression=self.compression)
+        return self.soil.with_compression(self.compression)
 
 
 def build(s: RoverCourse) -> Simulation:
@@ -239,11 +238,7 @@ def figures(s: RoverCourse) -> list[dict[str, Any]]:
             "ylabel": "margin [rad]", "window": driving,
             "caption": "Least angle between effective gravity and an edge of the support polygon; below 0 it tips.",
         },
-        {
-            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
-            "paths": ["body/pose[chassis]"],
-            "caption": "Height against the undisturbed surface: the tracks of six wheels.",
-        },
+        soil_map("Height against the undisturbed surface: the tracks of six wheels.", ["body/pose[chassis]"]),
     ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -83,6 +83,14 @@ def metric(
         "tolerance": tolerance,
         "source": source,
     }
+
+
+def soil_map(caption: str, paths: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+    """A figure declared as data: sinkage of the soil at the end, seen from above, with paths of bodies."""
+    return {
+        "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
+        "paths": list(paths), "caption": caption, **more,
+    }  # fmt: skip
 
 
 S = TypeVar("S", bound=Settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ class Experiment:
 
     scenario: Scenario[Any]
     settings: Settings
+
+    @cached_property
+    def duration(self) -> float:
+        """[s] of the run."""
+        return self.scenario.duration(self.settings)
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, Any]:

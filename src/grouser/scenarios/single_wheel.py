@@ -19,7 +19,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.grousers import check_grousers_fit
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Settings, metric, scenario_of
+from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.wheel_theory import rolling_wheel
 from grouser.simulation import Simulation
@@ -102,8 +102,7 @@ class SingleWheel(Settings):
         return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / self.speed)
 
     def chosen_soil(self):
-        soil = self.soil.resolve()
-        return soil if self.compression is None else soil.replace(compression=self.compression)
+        return self.soil.with_compression(self.compression)
 
 
 def build(s: SingleWheel) -> Simulation:
@@ -280,11 +279,10 @@ def figures(s: SingleWheel) -> list[dict[str, Any]]:
             "y": ["wheel/torque", "wheel/slip"], "xlabel": "travel [m]", "ylabel": "torque [N m], slip [1]",
             "caption": "Torque about the axle that the soil resists, and slip.",
         },
-        {
-            "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
-            "paths": ["body/pose[wheel]"],
-            "caption": "Height against the undisturbed surface: the rut, and what was pushed aside and ahead.",
-        },
+        soil_map(
+            "Height against the undisturbed surface: the rut, and what was pushed aside and ahead.",
+            ["body/pose[wheel]"],
+        ),
     ]  # fmt: skip
 
 

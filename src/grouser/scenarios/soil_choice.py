@@ -105,6 +105,11 @@ class SoilChoice(SoilConstants):
         _checked(self.resolve)
         return self
 
+    def with_compression(self, compression: float | None) -> Soil:
+        """The soil, with the compression [1] that a setting gives, or its own."""
+        chosen = self.resolve()
+        return chosen if compression is None else chosen.replace(compression=compression)
+
     def resolve(self) -> Soil:
         """The soil that is meant."""
         given = self.constants()

@@ -25,6 +25,11 @@ def give_inertia(body, mass: float, size, centre=(0.0, 0.0, 0.0)) -> None:
     body.inertia = [mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12]
 
 
+def _expected_if(known: bool, value: float, tolerance: dict[str, float], source: str) -> tuple[Any, Any, Any]:
+    """Expectation of a metric; none where it is not known."""
+    return (value, tolerance, source) if known else (None, None, None)
+
+
 def ground_load() -> dict[str, Any]:
     return metric(
         "ground_load_error_rel", "1", "force of the ground at rest, less what accelerates, over the weight, less 1",
@@ -35,28 +40,28 @@ def ground_load() -> dict[str, Any]:
 def speed_ratio(driven: bool) -> dict[str, Any]:
     return metric(
         "speed_ratio", "1", "chain speed against the frame over teeth x pitch x sprocket speed / (2 pi)",
-        1.0 if driven else None, {"abs": 0.003} if driven else None, "pitch polygon" if driven else None,
+        *_expected_if(driven, 1.0, {"abs": 0.003}, "pitch polygon"),
     )  # fmt: skip
 
 
 def speed_ratio_loaded(driven: bool) -> dict[str, Any]:
     return metric(
         "speed_ratio_loaded", "1", "the same over the pitch as the tension stretches it",
-        1.0 if driven else None, {"abs": 0.003} if driven else None, "pitch polygon" if driven else None,
+        *_expected_if(driven, 1.0, {"abs": 0.003}, "pitch polygon"),
     )  # fmt: skip
 
 
 def tension_idle(known: bool) -> dict[str, Any]:
     return metric(
         "tension_idle_error_rel", "1", "tension at the idler at rest over half the recoil force, less 1",
-        0.0 if known else None, {"abs": 0.03} if known else None, "balance of the idler" if known else None,
+        *_expected_if(known, 0.0, {"abs": 0.03}, "balance of the idler"),
     )  # fmt: skip
 
 
 def torque(known: bool) -> dict[str, Any]:
     return metric(
         "torque_error_rel", "1", "(tension before - after the sprocket) x radius + weight on it, over torque, less 1",
-        0.0 if known else None, {"abs": 0.05} if known else None, "balance of the sprocket" if known else None,
+        *_expected_if(known, 0.0, {"abs": 0.05}, "balance of the sprocket"),
     )  # fmt: skip
 
 
@@ -76,13 +81,9 @@ def impulse(of: str) -> dict[str, Any]:
 
 def thrown() -> dict[str, Any]:
     return metric(
-        "thrown_links",
-        "1",
-        "links whose rails left their roller line by more than the flange",
-        0,
-        {"abs": 0},
-        "a track that stays on",
-    )
+        "thrown_links", "1", "links whose rails left their roller line by more than the flange",
+        0, {"abs": 0}, "a track that stays on",
+    )  # fmt: skip
 
 
 def measure_speed_ratio(

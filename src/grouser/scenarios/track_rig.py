@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pydantic
 
+from grouser.control.memoryless import Memoryless
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios import track_results as results
@@ -90,7 +91,7 @@ def _rig(s: TrackRig, height: float, axle) -> mujoco.MjSpec:
     return spec
 
 
-class _Drive:
+class _Drive(Memoryless):
     """The sprocket's speed: rest, ramp, steady."""
 
     def __init__(self, s: TrackRig, radius: float):
@@ -98,15 +99,6 @@ class _Drive:
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         command[0] = self.top * min(max((time - SETTLING) / RAMP, 0.0), 1.0)
-
-    def state(self) -> dict[str, Any]:
-        return {}
-
-    def reset(self, worlds) -> None:
-        pass
-
-    def channels(self) -> list[Channel]:
-        return []
 
 
 def _channels(sim: Simulation, s: TrackRig) -> list[Channel]:

@@ -11,13 +11,14 @@ import numpy as np
 import pydantic
 import warp as wp
 
+from grouser.control.memoryless import Memoryless
 from grouser.module import Channel, Motion, Outputs
 from grouser.recording import Recording
 from grouser.robots import bulldozer
 from grouser.robots.bulldozer import Bulldozer
 from grouser.scenarios import track_results as results
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Settings, metric
+from grouser.scenarios.scenario import Settings, metric, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
@@ -73,7 +74,7 @@ class MachineSettings(Settings):
 Speeds = Callable[[float], tuple[float, float]]
 
 
-class TrackDrive:
+class TrackDrive(Memoryless):
     """Sprocket speeds from the speeds [m/s] asked of the left and right chain."""
 
     def __init__(self, speeds: Speeds, radius: float, period: float):
@@ -82,15 +83,6 @@ class TrackDrive:
     def act(self, time: float, sensors: Any, command: Any) -> None:
         left, right = self.speeds(time)
         command[0], command[1] = left / self.radius, right / self.radius
-
-    def state(self) -> dict[str, Any]:
-        return {}
-
-    def reset(self, worlds: Sequence[int]) -> None:
-        pass
-
-    def channels(self) -> list[Channel]:
-        return []
 
 
 class Pull:
@@ -322,8 +314,6 @@ def shared_figures(s: MachineSettings, times: Sequence[float], ground=None, side
     layout = s.machine.layout
     out = results.track_figures(sides, layout.link.pitch, [w.radius for w in layout.wheels()], times, ground)
     if s.plastic:
-        out.append({
-            "name": "ruts", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
-            "paths": ["body/pose[chassis]"], "caption": "Height against the first surface: ruts, and soil beside them.",
-        })  # fmt: skip
+        caption = "Height against the first surface: ruts, and soil beside them."
+        out.append(soil_map(caption, ["body/pose[chassis]"], name="ruts"))
     return out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,7 +29,7 @@ from grouser.contact.polygonal.pairs import EXACT, LINEAR, Pair, check_pairs
 from grouser.contact.polygonal.shape import Shape, tree_boxes, tree_depth
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
-from grouser.launches import Launches, StepLaunches
+from grouser.launches import RecordedSteps, StepLaunches
 from grouser.model_compiler import compile_model
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
@@ -53,7 +52,7 @@ REASONS = {
 }  # fmt: skip
 
 
-class PolygonalModule:
+class PolygonalModule(RecordedSteps):
     """Elastic layers on triangle meshes: any number of bodies against each other and against fixed ground."""
 
     def __init__(
@@ -247,21 +246,6 @@ class PolygonalModule:
         return q
 
     # ---- the step -------------------------------------------------------------------------------------
-
-    def evaluate(self, h: float) -> None:
-        self.launches(h)[0].run()
-
-    def commit(self, h: float) -> None:
-        self.launches(h)[1].run()
-
-    def steps_ahead(self) -> int:
-        return sys.maxsize
-
-    def launches(self, h: float) -> tuple[Launches, Launches]:
-        if h != self._h:
-            self._h = h
-            self._step.fill_(h)
-        return self._launches.recorded()
 
     def _launch_evaluate(self, launch) -> None:
         """Poses at the end of the step, contact forces, wrenches on the bodies."""

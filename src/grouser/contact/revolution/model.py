@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +28,7 @@ from grouser.contact.revolution.bodies import RevolutionBody, RevolutionPair
 from grouser.contact.revolution.profile import Profile, check_samples
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
-from grouser.launches import Launches, StepLaunches
+from grouser.launches import RecordedSteps, StepLaunches
 from grouser.model_compiler import compile_model
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
@@ -50,7 +49,7 @@ REASONS = {
 }  # fmt: skip
 
 
-class RevolutionContact:
+class RevolutionContact(RecordedSteps):
     """Elastic layers on surfaces of revolution, against each other and against surfaces fixed to the world."""
 
     def __init__(self, pairs: Sequence[RevolutionPair], name: str = "revolution"):
@@ -287,21 +286,6 @@ class RevolutionContact:
             self._launch(self._kernels["update_surfaces"], (self.worlds, len(self.surfaces)), self._sections)
 
     # ---- the step -------------------------------------------------------------------------------------
-
-    def evaluate(self, h: float) -> None:
-        self.launches(h)[0].run()
-
-    def commit(self, h: float) -> None:
-        self.launches(h)[1].run()
-
-    def steps_ahead(self) -> int:
-        return sys.maxsize
-
-    def launches(self, h: float) -> tuple[Launches, Launches]:
-        if h != self._h:
-            self._h = h
-            self._step.fill_(h)
-        return self._launches.recorded()
 
     def _launch(self, kernel, dim, *inputs) -> None:
         wp.launch(kernel, dim=dim, inputs=list(inputs), device=self.device)

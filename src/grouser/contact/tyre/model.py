@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from grouser.contact.tyre.kernels import BEYOND, TOO_FAR
 from grouser.contact.tyre.parameters import WheelUnit
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
-from grouser.launches import Launches, StepLaunches
+from grouser.launches import Launches, RecordedSteps, StepLaunches
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain import checks
@@ -37,7 +36,7 @@ COEFFICIENTS = {
 OF_LOAD = ("p_Dx2", "p_Ex2", "p_Ex3", "p_Kx2", "p_Kx3", "p_Hx2", "p_Hy2", "p_Vx2")  # F_x / N changes with N by these
 
 
-class TyreModule:
+class TyreModule(RecordedSteps):
     """Any number of wheels of one chassis, each on a suspension of its own, on a terrain."""
 
     def __init__(
@@ -127,22 +126,10 @@ class TyreModule:
 
     # ---- the step -------------------------------------------------------------------------------------
 
-    def evaluate(self, h: float) -> None:
-        self.launches(h)[0].run()
-
-    def commit(self, h: float) -> None:
-        self.launches(h)[1].run()
-
-    def steps_ahead(self) -> int:
-        return sys.maxsize
-
     def launches(self, h: float) -> tuple[Launches, Launches]:
-        if h != self._h:
-            self._h = h
-            self._step.fill_(h)
         if isinstance(self.terrain, Ground) and self.terrain.generation != self._generation:
             self._terrain = self._make_terrain()
-        return self._launches.recorded(self._generation)
+        return super().launches(h)
 
     def _launch_evaluate(self, launch) -> None:
         m, out = self.motion, self.out
