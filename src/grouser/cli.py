@@ -72,6 +72,10 @@ def _short(name: str, metavar: str, text: str) -> Any:
     return typer.Option(name, metavar=metavar, help=text)
 
 
+def _setting(example: str) -> Any:
+    return typer.Option("--set", metavar="PATH=VALUE", help=f"Change a setting, such as {example}; repeatable.")
+
+
 @app.callback(invoke_without_command=True)
 def options(
     context: typer.Context,
@@ -100,10 +104,7 @@ def run(
             metavar="NAME|FILE.yaml", help="A scenario, or a YAML file that names one.", autocompletion=_scenario_names
         ),
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Change a setting, such as soil.k_c=900; repeatable."),
-    ] = None,
+    set_: Annotated[list[str] | None, _setting("soil.k_c=900")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where results go. [default: runs/NAME-TIME]")
     ] = None,
@@ -238,10 +239,7 @@ def drive(
             metavar="NAME|FILE.yaml", help="A scenario that has wheels to drive.", autocompletion=_scenario_names
         ),
     ],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Change a setting, such as speed=0.07; repeatable."),
-    ] = None,
+    set_: Annotated[list[str] | None, _setting("speed=0.07")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where results go. [default: runs/NAME-drive-TIME]")
     ] = None,

@@ -11,7 +11,7 @@ import numpy as np
 
 from grouser.control.motion import body_twist
 from grouser.control.steering import Twist, rolling_speeds, steer_angles, wheel_velocities
-from grouser.control.wheels import Wheels, Wiring, Worlds, body_id
+from grouser.control.wheels import OnWheels, Wheels, Worlds, body_id
 from grouser.errors import InputError
 from grouser.module import Channel
 
@@ -23,7 +23,7 @@ SETTLED_WITHIN = math.radians(2)  # and at which they go on (assumed)
 PATIENCE = 10.0  # [s] after which they go on with steering that soil holds back (assumed)
 
 
-class Drive:
+class Drive(OnWheels):
     """Turns a twist into steering angles and wheel rates.
 
     `twist` [m/s, m/s, rad/s], (world, 3) in chassis axes is what shall be done: it begins as given, later set it from
@@ -66,10 +66,6 @@ class Drive:
         self.rates = np.zeros((worlds, count))  # [rad/s] commanded
         self._worlds = Worlds(self, worlds, self._wire)
         self._velocities, self._measured = np.zeros((count, 2)), np.zeros(count)
-
-    def _wire(self, model: mujoco.MjModel) -> None:
-        w = self.wheels
-        self._wiring = Wiring(model, w.drive, w.steer, w.chassis)
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         world, wires, w = self._worlds.index(sensors), self._wiring, self.wheels

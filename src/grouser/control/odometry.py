@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from grouser.control.drive import PERIOD
 from grouser.control.motion import heading, tilt, turned
-from grouser.control.wheels import Wheels, Wiring, Worlds
+from grouser.control.wheels import OnWheels, Wheels, Worlds
 from grouser.module import Channel
 
 
@@ -38,7 +37,7 @@ def chord(dx: float, dy: float, turn: float) -> tuple[float, float]:
     return along * dx - across * dy, across * dx + along * dy
 
 
-class Odometry:
+class Odometry(OnWheels):
     """Dead reckoning from encoders and steering angles; pitch and roll as an inclinometer gives them.
 
     Starts at the true pose at its first act. Each period the wheels roll r times their turn along the mean of their old
@@ -59,10 +58,6 @@ class Odometry:
         self._fit = twist_fit(wheels.positions)
         self._worlds = Worlds(self, worlds, self._wire)
         self._moved, self._angles = np.zeros((count, 2)), np.zeros(count)
-
-    def _wire(self, model: mujoco.MjModel) -> None:
-        w = self.wheels
-        self._wiring = Wiring(model, w.drive, w.steer, w.chassis)
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         world, wires = self._worlds.index(sensors), self._wiring

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import mujoco
 import numpy as np
 
-from grouser.control.wheels import Wheels, Wiring, Worlds
+from grouser.control.wheels import OnWheels, Wheels, Worlds
 from grouser.module import Channel
 
 PERIOD = 0.5  # [s] over which slip is taken (assumed: a few centimetres of a rover, several grousers)
 LEAST_WAY = 1e-3  # [m] rolled or gone in a period below which a wheel stands
 
 
-class WheelSlip:
+class WheelSlip(OnWheels):
     """Slip over the last period: driving 1 - way/rolled, braking rolled/way - 1.
 
     The way is that of the wheel's centre along its heading (the mean of those at both ends), the rolled one radius
@@ -31,10 +30,6 @@ class WheelSlip:
         self.centres = np.zeros((worlds, count, 3))  # [m] at the last act
         self.ahead = np.zeros((worlds, count, 3))  # unit vectors at the last act
         self._worlds = Worlds(self, worlds, self._wire)
-
-    def _wire(self, model: mujoco.MjModel) -> None:
-        w = self.wheels
-        self._wiring = Wiring(model, w.drive, w.steer, w.chassis)
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         world, wires = self._worlds.index(sensors), self._wiring

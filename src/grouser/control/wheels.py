@@ -93,6 +93,16 @@ class Wiring:
         self.limits[self.steered] = [_limit(model, a, j) for a, j in zip(actuators, axes, strict=True)]
 
 
+class OnWheels:
+    """Base of a controller that looks up its wheels in the model once, at its first act."""
+
+    wheels: Wheels
+
+    def _wire(self, model: mujoco.MjModel) -> None:
+        w = self.wheels
+        self._wiring = Wiring(model, w.drive, w.steer, w.chassis)
+
+
 class Worlds:
     """Which world of a batch an MjData is: the order in which a simulation shows them at the first act."""
 

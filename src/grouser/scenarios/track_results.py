@@ -25,65 +25,42 @@ def give_inertia(body, mass: float, size, centre=(0.0, 0.0, 0.0)) -> None:
     body.inertia = [mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12]
 
 
-def _expected_if(known: bool, value: float, tolerance: dict[str, float], source: str) -> tuple[Any, Any, Any]:
-    """Expectation of a metric; none where it is not known."""
-    return (value, tolerance, source) if known else (None, None, None)
-
-
-def ground_load() -> dict[str, Any]:
-    return metric(
-        "ground_load_error_rel", "1", "force of the ground at rest, less what accelerates, over the weight, less 1",
-        0.0, {"abs": 1e-4}, "weight",
-    )  # fmt: skip
-
-
-def speed_ratio(driven: bool) -> dict[str, Any]:
-    return metric(
-        "speed_ratio", "1", "chain speed against the frame over teeth x pitch x sprocket speed / (2 pi)",
-        *_expected_if(driven, 1.0, {"abs": 0.003}, "pitch polygon"),
-    )  # fmt: skip
-
-
-def speed_ratio_loaded(driven: bool) -> dict[str, Any]:
-    return metric(
-        "speed_ratio_loaded", "1", "the same over the pitch as the tension stretches it",
-        *_expected_if(driven, 1.0, {"abs": 0.003}, "pitch polygon"),
-    )  # fmt: skip
-
-
-def tension_idle(known: bool) -> dict[str, Any]:
-    return metric(
-        "tension_idle_error_rel", "1", "tension at the idler at rest over half the recoil force, less 1",
-        *_expected_if(known, 0.0, {"abs": 0.03}, "balance of the idler"),
-    )  # fmt: skip
-
-
-def torque(known: bool) -> dict[str, Any]:
-    return metric(
-        "torque_error_rel", "1", "(tension before - after the sprocket) x radius + weight on it, over torque, less 1",
-        *_expected_if(known, 0.0, {"abs": 0.05}, "balance of the sprocket"),
-    )  # fmt: skip
-
-
-def pair_wrench() -> dict[str, Any]:
-    return metric(
-        "pair_wrench_sum_rel", "1", "wrenches of links and wheels on each other, added, over their size; greatest",
+# name: definition, expected value, tolerance and what the expectation follows from
+DECLARED: dict[str, tuple[str, float, dict[str, float], str]] = {
+    "ground_load_error_rel": (
+        "force of the ground at rest, less what accelerates, over the weight, less 1", 0.0, {"abs": 1e-4}, "weight",
+    ),
+    "speed_ratio": (
+        "chain speed against the frame over teeth x pitch x sprocket speed / (2 pi)",
+        1.0, {"abs": 0.003}, "pitch polygon",
+    ),
+    "speed_ratio_loaded": (
+        "the same over the pitch as the tension stretches it", 1.0, {"abs": 0.003}, "pitch polygon",
+    ),
+    "tension_idle_error_rel": (
+        "tension at the idler at rest over half the recoil force, less 1", 0.0, {"abs": 0.03}, "balance of the idler",
+    ),
+    "torque_error_rel": (
+        "(tension before - after the sprocket) x radius + weight on it, over torque, less 1",
+        0.0, {"abs": 0.05}, "balance of the sprocket",
+    ),
+    "pair_wrench_sum_rel": (
+        "wrenches of links and wheels on each other, added, over their size; greatest",
         0.0, {"abs": 1e-12}, "action and reaction",
-    )  # fmt: skip
+    ),
+    "impulse_error_rel": (
+        "momentum gained by {of} less impulse of loads, over weight x time", 0.0, {"abs": 1e-3}, "balance of momentum",
+    ),
+    "thrown_links": (
+        "links whose rails left their roller line by more than the flange", 0, {"abs": 0}, "a track that stays on",
+    ),
+}  # fmt: skip
 
 
-def impulse(of: str) -> dict[str, Any]:
-    return metric(
-        "impulse_error_rel", "1", f"momentum gained by {of} less impulse of loads, over weight x time",
-        0.0, {"abs": 1e-3}, "balance of momentum",
-    )  # fmt: skip
-
-
-def thrown() -> dict[str, Any]:
-    return metric(
-        "thrown_links", "1", "links whose rails left their roller line by more than the flange",
-        0, {"abs": 0}, "a track that stays on",
-    )  # fmt: skip
+def track_metric(name: str, known: bool = True, **words: str) -> dict[str, Any]:
+    """A metric of tracks, with its expectation where that is known; `words` go into its definition."""
+    definition, *expectation = DECLARED[name]
+    return metric(name, "1", definition.format(**words), *(expectation if known else (None, None, None)))
 
 
 def measure_speed_ratio(

@@ -18,6 +18,7 @@ from grouser.recording import Recording
 from grouser.scenarios import track_results as results
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of
+from grouser.scenarios.track_results import track_metric
 from grouser.simulation import Simulation
 from grouser.track import FlatGround, Track, TrackModule, hunting_sprocket
 from grouser.track.layouts import Layout, mount
@@ -119,16 +120,20 @@ def duration(s: TrackRig) -> float:
 def metrics(s: TrackRig) -> list[dict[str, Any]]:
     driven = s.speed != 0 and s.time > RAMP + STEADY
     out = [
-        results.speed_ratio(driven and s.speed > 0),  # in reverse nearly all of the chain is under load and stretched
-        results.speed_ratio_loaded(driven), results.tension_idle(s.tension > 0),
-        results.pair_wrench(), results.thrown(),
+        # in reverse nearly all of the chain is under load and stretched, and ground may bear links on teeth
+        track_metric("speed_ratio", driven and s.speed > 0),
+        track_metric("speed_ratio_loaded", driven), track_metric("tension_idle_error_rel", s.tension > 0),
+        track_metric("pair_wrench_sum_rel"), track_metric("thrown_links"),
         metric("tension_max_N", "N", "greatest tension of a joint after settling"),
         metric("tooth_load_decay", "1", "load of the last loaded tooth over that of the first, round the wrap, mean"),
-        results.torque(driven and s.mode == "bollard" and s.speed > 0),  # in reverse ground may bear links on teeth
+        track_metric("torque_error_rel", driven and s.mode == "bollard" and s.speed > 0),
         metric("real_time_factor", "1", "simulated over wall time of the loop"),
     ]  # fmt: skip
     if s.mode == "bollard" and s.gravity > 0:
-        out[:0] = [results.ground_load(), results.impulse("frame and links, upwards,")]
+        out[:0] = [
+            track_metric("ground_load_error_rel"),
+            track_metric("impulse_error_rel", of="frame and links, upwards,"),
+        ]
     if s.mode == "bollard":
         out.append(metric("pull_N", "N", "horizontal force of the ground on the chain, mean while driven"))
     return out

@@ -20,6 +20,7 @@ from grouser.scenarios import track_results as results
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.track_results import track_metric
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
@@ -240,10 +241,11 @@ def ramped(stages: Sequence[tuple[float, float, float]]) -> Speeds:
 
 def shared_metrics(s: MachineSettings, driven: bool, flat: bool = True) -> list[dict[str, Any]]:
     return [
-        results.ground_load(), results.speed_ratio(driven and flat), results.speed_ratio_loaded(driven and flat),
-        results.tension_idle(s.tension > 0 and flat),
-        results.pair_wrench(),
-        results.impulse("all"), results.thrown(),
+        track_metric("ground_load_error_rel"),
+        track_metric("speed_ratio", driven and flat), track_metric("speed_ratio_loaded", driven and flat),
+        track_metric("tension_idle_error_rel", s.tension > 0 and flat),
+        track_metric("pair_wrench_sum_rel"),
+        track_metric("impulse_error_rel", of="all"), track_metric("thrown_links"),
         metric("tension_max_N", "N", "greatest tension of a joint after settling"),
         metric("tooth_load_decay", "1", "least over greatest load of loaded teeth round the wrap, mean while driven"),
         metric("real_time_factor", "1", "simulated over wall time of the loop"),

@@ -26,18 +26,6 @@ from grouser.terrain.rasters import from_esri_ascii, from_png
 HEIGHT_BYTES = 8  # of a float64
 METRES_PER_DEGREE = math.radians(1.0) * 6_371_008.8  # of latitude, on a sphere of the Earth's mean radius
 
-__all__ = [
-    "from_array",
-    "from_esri_ascii",
-    "from_geotiff",
-    "from_mesh",
-    "from_npy",
-    "from_npz",
-    "from_png",
-    "jacksboro",
-    "load",
-]
-
 
 def from_array(
     heights: Any,

@@ -11,6 +11,7 @@ import warp as wp
 
 from grouser.contact import explicit
 from grouser.contact.layers import contact_constants
+from grouser.contact.pair_module import PairModule
 from grouser.contact.pairs import (
     DEEP,
     FULL,
@@ -29,7 +30,7 @@ from grouser.contact.polygonal.pairs import EXACT, LINEAR, Pair, check_pairs
 from grouser.contact.polygonal.shape import Shape, tree_boxes, tree_depth
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
-from grouser.launches import RecordedSteps, StepLaunches
+from grouser.launches import StepLaunches
 from grouser.model_compiler import compile_model
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
@@ -40,7 +41,6 @@ CANDIDATES = 24  # a face of the elements' shape, at least LEAST_CANDIDATES: roo
 LEAST_CANDIDATES = 4096
 FLAT = 1e-3  # of both layers' thickness: rise of the other surface over a chord as long as an element (assumed)
 GPU_LANES = 128  # threads that share a pair on a GPU
-PATCH = 8  # numbers of an element in the patch channel
 REASONS = {
     KAPPA: ("its material and that of {other!r} differ: |kappa| = {kappa:.2f}, and the layer model holds for "
               "tangential contact near 0 only (Krenn et al. 2008, eq. 3)", False),
@@ -52,7 +52,7 @@ REASONS = {
 }  # fmt: skip
 
 
-class PolygonalModule(RecordedSteps):
+class PolygonalModule(PairModule):
     """Elastic layers on triangle meshes: any number of bodies against each other and against fixed ground."""
 
     def __init__(
@@ -124,18 +124,14 @@ class PolygonalModule(RecordedSteps):
     def _find_step_limit(self, spec) -> None:
         """Largest stable step of explicit contact, from the stiffest contact and the lightest pair."""
         model = compile_model(spec.copy())
-        limits = []
+        contacts = []
         for k, pair in enumerate(self.pairs):
             if not self.moves(pair):
                 continue
             give = sum(self._mobility(model, name) for name in (pair.body, pair.other))
             area = pair.largest_area or min(self.shapes[name].broadest for name in (pair.body, pair.other))
-            c, d = (max(law[key] for law in self._laws[k]) for key in ("c", "d"))
-            self._stiffest[k] = c * area
-            if give > 0:
-                limits.append((explicit.largest_step(c * area, d * area, give), pair, area))
-        if limits:
-            self.step_limit, self._tightest, self._tightest_area = min(limits, key=lambda entry: entry[0])
+            contacts.append((k, give, area))
+        self._limit_step(contacts)
 
     def _mobility(self, model, name: str) -> float:
         """[1/kg] how easily a body's own mass lets its farthest point be moved."""
@@ -171,15 +167,6 @@ class PolygonalModule(RecordedSteps):
         listed = dict.fromkeys(("face", "first", "count", "doubtful"), of_elements)
         self._lists = zeros(at(t.Lists, name), self.device, of_pairs, **listed, other=(self.worlds, sum(self._room)))
         self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
-
-    def _array(self, values, dtype, kind=None) -> wp.array:
-        return wp.array(np.ascontiguousarray(values, kind), dtype=dtype, device=self.device)
-
-    def _reals(self, values, dtype=None) -> wp.array:
-        return self._array(values, dtype or self.precision.real, self.precision.numpy)
-
-    def _indices(self, values) -> wp.array:
-        return self._array(values, wp.int32, np.int32)
 
     def _make_shapes(self):
         """Faces of all shapes in play; Warp's trees for those that elements meet."""
@@ -249,22 +236,20 @@ class PolygonalModule(RecordedSteps):
 
     def _launch_evaluate(self, launch) -> None:
         """Poses at the end of the step, contact forces, wrenches on the bodies."""
-        k, m = self._kernels, self.motion
+        k = self._kernels
         by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
-        moving = [m.position, m.rotation, m.velocity, m.spin]
         q, poses, lists, sums = self._pairs, self._poses, self._lists, self._sums
-        launch(k["poses_ahead"], by_pair, [q.bodies, *moving, poses, sums])
+        launch(k["poses_ahead"], by_pair, [q.bodies, *self._moving(), poses, sums])
         launch(k["press"], by_lane, [self._shapes, q, poses, lists, self._elements, sums])
         outputs = [self.out.wrench, self.out.implicit, self.out.status]
         launch(k["gather"], self.worlds, [q.bodies, poses, sums, *outputs])
 
     def _launch_commit(self, launch) -> None:
         """Stick points follow the motion at the end of the step; lists are made anew where a pair has moved on."""
-        k, m = self._kernels, self.motion
+        k = self._kernels
         by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
-        moving = [m.position, m.rotation, m.velocity, m.spin]
         q, poses, lists, sums = self._pairs, self._poses, self._lists, self._sums
-        launch(k["poses_now"], by_pair, [q.bodies, *moving, poses, sums])
+        launch(k["poses_now"], by_pair, [q.bodies, *self._moving(), poses, sums])
         launch(k["stick"], by_lane, [self._shapes, q, poses, lists, self._elements])
         launch(k["check_lists"], by_pair, [q, poses, lists, sums])
         launch(k["search"], by_lane, [self._shapes, q, lists])
@@ -283,13 +268,6 @@ class PolygonalModule(RecordedSteps):
     def state(self) -> dict[str, wp.array]:
         return arrays(lists=self._lists, elements=self._elements, sums=self._sums, poses=self._poses)
 
-    def reset(self, worlds: Sequence[int]) -> None:
-        chosen = list(worlds)
-        for array in self.state().values():
-            host = array.numpy()
-            host[chosen] = 0
-            array.assign(host)
-
     def tests(self) -> np.ndarray:
         """(world, pair) faces looked at, one against one, by the last search."""
         return self._lists.state.numpy()["tests"]
@@ -298,48 +276,11 @@ class PolygonalModule(RecordedSteps):
         """(world, pair) lists of candidates made since the last reset."""
         return self._lists.state.numpy()["searches"]
 
-    def patch(self, world: int = 0) -> np.ndarray:
-        """(element, 8) elements in contact, world axes: centre [m], normal out of the surface met, pressure [Pa],
-        area [m^2]."""
-        e, quiet = self._elements, self._lists.state.numpy()["quiet"][world]
-        listed = self._lists.elements.numpy()[world]
-        rotation, position = (a.numpy()[world] for a in (self._poses.world_rotation, self._poses.world_position))
-        area, load = e.area.numpy()[world], e.load.numpy()[world]
-        centre, normal = e.centre.numpy()[world], e.normal.numpy()[world]
-        parts = []
-        for k, first in enumerate(self._first_element[:-1]):
-            slots = np.arange(first, first + (0 if quiet[k] else listed[k]))
-            slots = slots[load[slots] > 0]
-            parts.append(np.column_stack([
-                centre[slots] @ rotation[k].T + position[k], normal[slots] @ rotation[k].T,
-                load[slots] / area[slots], area[slots],
-            ]))  # fmt: skip
-        return np.concatenate(parts)
-
-    def _patches(self) -> Any:
-        """The patch, or one of every world."""
-        return self.patch() if self.worlds == 1 else [self.patch(world) for world in range(self.worlds)]
+    def _in_contact(self, world: int, load: np.ndarray) -> list[Any]:
+        quiet, listed = self._lists.state.numpy()["quiet"][world], self._lists.elements.numpy()[world]
+        first = self._first_element[:-1]
+        slots = [np.arange(n, n + (0 if quiet[k] else listed[k])) for k, n in enumerate(first)]
+        return [own[load[own] > 0] for own in slots]
 
     def channels(self) -> list[Channel]:
-        count = len(self.pairs)
-        labels = tuple(f"{pair.body}/{pair.other}" for pair in self.pairs)
-        sums = self._sums
-
-        def of_pairs(name, unit, array, **more):
-            return Channel(f"{self.name}/{name}", unit, (count,), labels=labels, read=array.numpy, **more)
-
-        return [
-            Channel(
-                f"{self.name}/force", "N", (count, 3), labels=labels, read=lambda: sums.effective.numpy()[..., :3]
-            ),
-            Channel(
-                f"{self.name}/torque", "N m", (count, 3), labels=labels, read=lambda: sums.effective.numpy()[..., 3:]
-            ),
-            of_pairs("penetration", "m", sums.depth, frame=""),
-            of_pairs("contact_area", "m^2", sums.area, frame=""),
-            of_pairs("polygons", "1", sums.polygons, frame=""),
-            Channel(
-                f"{self.name}/patch", "m, 1, Pa, m^2", (PATCH,), kind="ragged",
-                read=self._patches,
-            ),
-        ]  # fmt: skip
+        return self._pair_channels(tuple(f"{pair.body}/{pair.other}" for pair in self.pairs))

@@ -11,6 +11,7 @@ import warp as wp
 
 from grouser.contact import explicit
 from grouser.contact.layers import contact_constants
+from grouser.contact.pair_module import PairModule
 from grouser.contact.pairs import (
     DEEP,
     KAPPA,
@@ -28,7 +29,7 @@ from grouser.contact.revolution.bodies import RevolutionBody, RevolutionPair
 from grouser.contact.revolution.profile import Profile, check_samples
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
-from grouser.launches import RecordedSteps, StepLaunches
+from grouser.launches import StepLaunches
 from grouser.model_compiler import compile_model
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
@@ -36,7 +37,6 @@ from grouser.precision import precision
 REACH = 2.0  # of the layers' thickness: depth up to which contact is searched
 MARGIN = 0.15  # of an element's mean length: relative motion a list of near elements lasts for
 GPU_LANES = 128  # threads that share a pair on a GPU
-PATCH = 8  # numbers of an element in the patch channel
 REASONS = {
     KAPPA: ("in pair {pair!r} its material and the other's differ: |kappa| = {kappa:.2f}, and the layer model holds "
               "for tangential contact near 0 only (Krenn et al. 2008, eq. 3)", False),
@@ -49,7 +49,7 @@ REASONS = {
 }  # fmt: skip
 
 
-class RevolutionContact(RecordedSteps):
+class RevolutionContact(PairModule):
     """Elastic layers on surfaces of revolution, against each other and against surfaces fixed to the world."""
 
     def __init__(self, pairs: Sequence[RevolutionPair], name: str = "revolution"):
@@ -95,18 +95,14 @@ class RevolutionContact(RecordedSteps):
     def _find_step_limit(self, spec) -> None:
         """Largest stable step of explicit contact, from the stiffest contact and the lightest pair."""
         model = compile_model(spec.copy())
-        limits = []
+        contacts = []
         for k, pair in enumerate(self.pairs):
             if not pair.moves:
                 continue
             give = sum(self._mobility(model, side) for side in (pair.a, pair.b))
             area = pair.largest_area or min(side.profile.surface for side in (pair.a, pair.b))
-            c, d = (max(law[key] for law in self._laws[k]) for key in ("c", "d"))
-            self._stiffest[k] = c * area
-            if give > 0:
-                limits.append((explicit.largest_step(c * area, d * area, give), pair, area))
-        if limits:
-            self.step_limit, self._tightest, self._tightest_area = min(limits, key=lambda entry: entry[0])
+            contacts.append((k, give, area))
+        self._limit_step(contacts)
 
     def _mobility(self, model, side: RevolutionBody) -> float:
         """[1/kg] how easily a body's own mass lets the farthest point of a surface on it be moved."""
@@ -145,15 +141,6 @@ class RevolutionContact(RecordedSteps):
         )  # fmt: skip
         self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
         self._put_profiles(range(self.worlds))
-
-    def _array(self, values, dtype, kind=None) -> wp.array:
-        return wp.array(np.ascontiguousarray(values, kind), dtype=dtype, device=self.device)
-
-    def _reals(self, values, dtype=None) -> wp.array:
-        return self._array(values, dtype or self.precision.real, self.precision.numpy)
-
-    def _indices(self, values) -> wp.array:
-        return self._array(values, wp.int32, np.int32)
 
     def _zeros(self, count: int, *kinds) -> list[wp.array]:
         return [wp.zeros((self.worlds, count), dtype=kind, device=self.device) for kind in kinds]
@@ -292,30 +279,28 @@ class RevolutionContact(RecordedSteps):
 
     def _launch_evaluate(self, launch) -> None:
         """Poses at the end of the step, elements against sections, sums to the bodies."""
-        k, m, where = self._kernels, self.motion, (self._sections, self._rounds, self._pairs, self._poses, self._lists)
+        k, where = self._kernels, (self._sections, self._rounds, self._pairs, self._poses, self._lists)
         e, sums = self._elements, self._sums
-        moving = (m.position, m.rotation, m.velocity, m.spin)
         outputs = (self.out.wrench, self.out.implicit, self.out.status)
         if self.fused:
-            launch(k["evaluate_world"], self.worlds, [*where, e, sums, *moving, *outputs])
+            launch(k["evaluate_world"], self.worlds, [*where, e, sums, *self._moving(), *outputs])
             return
         by_pair = (self.worlds, len(self.pairs))
         launch(k["update_surfaces"], (self.worlds, len(self.surfaces)), [self._sections])
-        launch(k["poses_ahead"], by_pair, [*where, e, sums, *moving])
+        launch(k["poses_ahead"], by_pair, [*where, e, sums, *self._moving()])
         launch(k["search_lanes"], (*by_pair, self.lanes), [*where])
         launch(k["press_lanes"], (*by_pair, self.lanes), [*where, e, sums])
         launch(k["gather_worlds"], self.worlds, [self._pairs, self._poses, sums, *outputs])
 
     def _launch_commit(self, launch) -> None:
         """Stick points go on with the motion at the end of the step."""
-        k, m, e, sums = self._kernels, self.motion, self._elements, self._sums
+        k, e, sums = self._kernels, self._elements, self._sums
         rounds, pairs, poses = self._rounds, self._pairs, self._poses
-        moving = (m.position, m.rotation, m.velocity, m.spin)
         if self.fused:
-            launch(k["commit_world"], self.worlds, [self._sections, rounds, pairs, poses, e, sums, *moving])
+            launch(k["commit_world"], self.worlds, [self._sections, rounds, pairs, poses, e, sums, *self._moving()])
             return
         by_pair = (self.worlds, len(self.pairs))
-        launch(k["poses_now"], by_pair, [rounds, pairs, poses, sums, *moving])
+        launch(k["poses_now"], by_pair, [rounds, pairs, poses, sums, *self._moving()])
         launch(k["stick_lanes"], (*by_pair, self.lanes), [self._sections, rounds, pairs, poses, e])
         launch(k["count_steps"], self.worlds, [e])
 
@@ -336,12 +321,8 @@ class RevolutionContact(RecordedSteps):
         return samples | arrays(elements=self._elements, sums=self._sums, poses=self._poses)
 
     def reset(self, worlds: Sequence[int]) -> None:
-        chosen = list(worlds)
-        for array in self.state().values():
-            host = array.numpy()
-            host[chosen] = 0
-            array.assign(host)
-        self._put_profiles(chosen)
+        super().reset(worlds)
+        self._put_profiles(list(worlds))
 
     def work(self) -> dict[str, np.ndarray]:
         """(world, pair) counts: points mapped and elements in contact in the last step; elements listed as near,
@@ -352,47 +333,12 @@ class RevolutionContact(RecordedSteps):
             "tests": state["tests"], "searches": state["searches"],
         }  # fmt: skip
 
-    def patch(self, world: int = 0) -> np.ndarray:
-        """(element, 8) elements in contact, world axes: centre [m], normal out of the surface met, pressure [Pa],
-        area [m^2]."""
-        e, active = self._elements, self._elements.active_count.numpy()[world]
-        rotation, position = (a.numpy()[world] for a in (self._poses.world_rotation, self._poses.world_position))
-        area, load = e.area.numpy()[world], e.load.numpy()[world]
-        centre, normal = e.centre.numpy()[world], e.normal.numpy()[world]
-        parts = []
-        for k, first in enumerate(self._first_element[:-1]):
-            slots = slice(int(first), int(first) + int(active[k]))
-            parts.append(np.column_stack([
-                centre[slots] @ rotation[k].T + position[k], normal[slots] @ rotation[k].T,
-                load[slots] / area[slots], area[slots],
-            ]))  # fmt: skip
-        return np.concatenate(parts)
-
-    def _patches(self) -> Any:
-        """The patch, or one of every world."""
-        return self.patch() if self.worlds == 1 else [self.patch(world) for world in range(self.worlds)]
+    def _in_contact(self, world: int, load: np.ndarray) -> list[Any]:
+        active = self._elements.active_count.numpy()[world]
+        return [slice(int(first), int(first) + int(active[k])) for k, first in enumerate(self._first_element[:-1])]
 
     def channels(self) -> list[Channel]:
-        count = len(self.pairs)
-        labels = tuple(pair.name for pair in self.pairs)
-        sums = self._sums
-
-        def of_pairs(name, unit, array):
-            return Channel(f"{self.name}/{name}", unit, (count,), labels=labels, read=array.numpy, frame="")
-
-        def of_wrench(name, unit, part):
-            return Channel(
-                f"{self.name}/{name}", unit, (count, 3), labels=labels, read=lambda: sums.effective.numpy()[..., part]
-            )
-
-        return [
-            of_wrench("force", "N", slice(0, 3)),
-            of_wrench("torque", "N m", slice(3, 6)),
-            of_pairs("penetration", "m", sums.depth),
-            of_pairs("contact_area", "m^2", sums.area),
-            of_pairs("polygons", "1", sums.polygons),
-            Channel(f"{self.name}/patch", "m, 1, Pa, m^2", (PATCH,), kind="ragged", read=self._patches),
-        ]
+        return self._pair_channels(tuple(pair.name for pair in self.pairs))
 
 
 def _angles(sectors: int, refine: int) -> np.ndarray:
