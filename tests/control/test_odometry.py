@@ -131,7 +131,7 @@ def test_straight_travel_with_slip_is_off_by_the_slip(slip):
     assert run.error == pytest.approx(1.0 * slip / (1 - slip), rel=1e-9)
 
 
-def test_it_starts_where_the_vehicle_is_and_again_after_a_reset():
+def test_odometry_starts_where_the_vehicle_is_and_again_after_a_reset():
     rig = Rolling([], start=(3.0, -2.0, 1.0))
     odometry = Odometry(wheels_of(rig.model))
     assert np.isnan(odometry.position).all()

@@ -69,7 +69,7 @@ def test_a_triangle_tips_over_its_nearest_side():
     st.permutations(range(6)),
     st.floats(0.1, 10),
 )
-def test_it_knows_no_frame_no_order_and_no_unit_of_force(turn, shift, order, scale):
+def test_the_margin_is_independent_of_frame_order_and_unit_of_force(turn, shift, order, scale):
     rotation = np.eye(3)
     for axis, angle in enumerate(turn):
         step = np.eye(3)

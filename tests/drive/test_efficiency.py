@@ -68,7 +68,7 @@ def test_the_torque_at_the_wheel(efficiency, speed, drives, implicit):
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9])
-def test_it_is_the_share_of_what_the_voltage_allows(share):
+def test_the_wheel_gets_the_efficient_share_of_what_the_voltage_allows(share):
     """Above the voltage's limit the motor gives K (U - K w) / R, and the wheel eta N of it."""
     efficiency, K, R = 0.7, MOTOR.torque_constant, MOTOR.resistance
     sim, _ = wheel(efficiency, 1e3, current_limit=1000.0)

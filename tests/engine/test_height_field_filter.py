@@ -53,7 +53,7 @@ def test_bodies_fall_on_a_field_with_the_bits_of_mujoco_s_own_search(seed):
     assert max(touched) > 0
 
 
-def test_it_is_left_out_in_the_air_and_put_back():
+def test_a_field_is_left_out_while_the_body_is_in_the_air_and_restored_near_the_ground():
     sim = Simulation(falling(1), [], step=2e-3)
     field = HeightFieldFilter(sim.model, sim.engine.tree, sim.engine._h).fields[0]
     before, behind = sim.engine._around_search[0]

@@ -74,7 +74,7 @@ def test_energy_never_grows_without_gravity():
     assert (np.diff(energies) <= 0).all()
 
 
-def test_it_converges_to_the_damped_swing_with_first_order():
+def test_the_implicit_step_converges_to_the_damped_swing_with_first_order():
     """x = x0 exp(-d t) (cos w t + d / w sin w t), d = D / 2m, w^2 = K/m - d^2."""
     K, D, time, x0 = 400.0, 6.0, 0.5, 0.01
     decay = D / (2 * MASS)

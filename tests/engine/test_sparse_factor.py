@@ -60,7 +60,7 @@ def test_trees_of_the_engine_accelerate_as_they_should():
 
 
 @pytest.mark.parametrize(("jacobian", "bodies", "said"), [(AUTO, 24, 0), (AUTO, 50, 1), (DENSE, 50, 0), (SPARSE, 5, 1)])
-def test_it_is_said_where_a_sparse_jacobian_would_be_taken(jacobian, bodies, said):
+def test_a_note_says_where_mujoco_would_take_a_sparse_jacobian(jacobian, bodies, said):
     """MuJoCo's automatic choice is sparse from 60 degrees of freedom on."""
     engine = MujocoCpu(tree(1, jacobian, bodies), [], STEP)
     assert mujoco.mj_isSparse(engine.model) == 0

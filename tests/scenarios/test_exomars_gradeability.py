@@ -131,7 +131,7 @@ def test_across_a_slope_it_drifts_down(tmp_path):
     assert metrics["cross_slope_drift"] == pytest.approx(steep)
 
 
-def test_it_goes_on_from_a_checkpoint():
+def test_trials_continue_from_a_checkpoint():
     s = eg.Gradeability(**{**SHORT, "trials": 2, "approach": 2.5, "climb": 0.5, "window": 0.5})
     sim = eg.build(s)
     sim.step(round(4.0 / s.chosen_step))

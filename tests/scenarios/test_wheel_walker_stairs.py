@@ -147,7 +147,7 @@ def start(tmp_path_factory):
         yield done, recording
 
 
-def test_it_stands_on_its_wheels(start):
+def test_the_robot_stands_on_its_wheels(start):
     _, recording = start
     standing, expected = recording.time < 0.3, WheelWalkerStairs().parameters.hub_height
     assert recording["hub/z"][standing] == pytest.approx(np.full((standing.sum(), 4), expected), abs=1e-3)
@@ -155,7 +155,7 @@ def test_it_stands_on_its_wheels(start):
         assert not recording[f"convex/force[{part}]"].any()
 
 
-def test_its_wheels_carry_its_weight():
+def test_the_wheels_carry_the_weight_of_the_robot():
     """Over every step: impacts of the corners are shorter than a frame of a recording."""
     s = WheelWalkerStairs(compare_sides=None)
     sim = stairs.build(s)
@@ -169,7 +169,7 @@ def test_its_wheels_carry_its_weight():
     assert impulse == pytest.approx(weight * 500 * s.step + gained, rel=CARRIED)
 
 
-def test_it_rolls_as_far_as_its_wheels_turn(start):
+def test_the_robot_rolls_as_far_as_its_wheels_turn(start):
     """A polygon rolls its perimeter in a turn."""
     _, recording = start
     p = WheelWalkerStairs().parameters
@@ -205,7 +205,7 @@ def test_a_checkpoint_goes_on_bit_for_bit():
 
 
 @pytest.mark.parametrize("case", ["poor-grip", "too-heavy"])
-def test_it_never_steps_without_grip_or_when_too_heavy(case, tmp_path):
+def test_the_robot_never_steps_without_grip_or_when_too_heavy(case, tmp_path):
     done = outcome(tmp_path, case=case, compare_sides=None, time=3.5)
     assert not done.missed
     with grouser.Recording(done.recording) as recording:
@@ -215,12 +215,12 @@ def test_it_never_steps_without_grip_or_when_too_heavy(case, tmp_path):
 
 
 @pytest.mark.parametrize("case", ["too-light", "too-strong", "wrong-gears"])
-def test_it_steps_on_level_ground(case, tmp_path):
+def test_the_robot_steps_on_level_ground(case, tmp_path):
     done = outcome(tmp_path, case=case, compare_sides=None, time=2.0)
     assert done.metrics["steps_on_flat"] >= 1
 
 
-def test_its_own_weight_or_a_brake_keeps_a_loaded_robot_rolling(tmp_path):
+def test_weight_or_a_brake_keeps_a_loaded_robot_rolling(tmp_path):
     """What tips the light one does not tip the other; the light one with its brakes closed rolls on."""
     load = {key: CASES["too-light"][key] for key in ("pull", "friction")}
     heavy = outcome(tmp_path / "heavy", compare_sides=None, time=2.0, **load)
@@ -231,7 +231,7 @@ def test_its_own_weight_or_a_brake_keeps_a_loaded_robot_rolling(tmp_path):
 
 
 @pytest.mark.long
-def test_it_climbs_the_stairs(tmp_path):
+def test_the_robot_climbs_the_stairs(tmp_path):
     done = grouser.run("wheel-walker-stairs", out=tmp_path / "out")
     assert not done.missed
     assert done.metrics["mode_sequence"] == ["rolling", "stepping", "rolling"]
@@ -248,7 +248,7 @@ def test_it_climbs_the_stairs(tmp_path):
 
 
 @pytest.mark.long
-def test_it_climbs_stairs_of_fifteen_centimetres(tmp_path):
+def test_the_robot_climbs_stairs_of_fifteen_centimetres(tmp_path):
     done = outcome(tmp_path, compare_sides=None, stairs={"rise": 0.15}, time=16.0)
     assert done.metrics["steps_climbed"] == WheelWalkerStairs().stairs.count
 

@@ -68,7 +68,7 @@ def test_a_vehicle_with_controllers_and_battery_has_the_bits_of_python_s(control
     assert same(one, two)
 
 
-def test_it_is_the_loop_that_runs(monkeypatch):
+def test_the_compiled_loop_is_the_one_that_runs(monkeypatch):
     sim, rounds = on_soil(), []
     monkeypatch.setattr(Loop, "run", lambda self, times, run=Loop.run: rounds.append(times) or run(self, times))
     sim.step(100)

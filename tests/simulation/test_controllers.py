@@ -53,7 +53,7 @@ def test_with_the_period_of_the_step_it_acts_in_every_step():
     assert commands == list(range(1, 51))
 
 
-def test_it_acts_every_period_and_its_command_holds_in_between():
+def test_a_controller_acts_every_period_and_its_command_holds_in_between():
     clock, commands, sim = run(5 * H, 23)
     np.testing.assert_allclose(clock.times, 5 * H * np.arange(5), atol=1e-12)
     assert commands == [1] * 5 + [2] * 5 + [3] * 5 + [4] * 5 + [5] * 3

@@ -73,7 +73,7 @@ def test_on_flat_ground_it_is_exact(body):
         np.testing.assert_allclose(one, two, atol=ROUND_OFF * np.abs(two).max())
 
 
-def test_it_is_chosen_where_the_other_surface_hardly_bends_across_an_element():
+def test_linear_contact_is_chosen_where_the_other_surface_hardly_bends_across_an_element():
     def chosen(body, other, **more):
         return on_ground(body, other, **more).module.depth_between(0)
 

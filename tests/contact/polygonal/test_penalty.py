@@ -60,7 +60,7 @@ def test_000_eq2_a_stuck_element_is_held_against_both_way_and_velocity():
     assert slips == 0
 
 
-def test_it_slips_above_the_stick_limit_with_the_slip_force():
+def test_a_body_slips_above_the_stick_limit_with_the_slip_force():
     force, way, slips = friction([0.0048, 0.0036, 0.0], [0.0, 0.0, 0.0])  # 6 N: just holds
     assert slips == 0
     force, way, slips = friction([0.00488, 0.00366, 0.0], [0.0, 0.0, 0.0])  # 6.1 N

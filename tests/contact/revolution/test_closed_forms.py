@@ -184,7 +184,7 @@ def against_polygons(build, times: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     ("build", "times"), [(sphere_in_cone, 3), (cylinder_in_tube, 1), (tool_in_nozzle, 3)]
 )  # times: how fine a mesh has to be to be within the bar of its own limit
-def test_it_agrees_with_polygonal_contact(build, times):
+def test_revolution_contact_agrees_with_polygonal_contact(build, times):
     wrench, mesh = against_polygons(build, times)
     assert np.linalg.norm(mesh[:3]) > 100
     assert np.linalg.norm(wrench[:3] - mesh[:3]) < AGREE * np.linalg.norm(mesh[:3])

@@ -59,7 +59,7 @@ def test_the_suspension_is_linear_then_stiffens(travel):
     assert SPRING.travel_under(wanted) == pytest.approx(travel, rel=ROUND_OFF)
 
 
-def test_it_never_pulls_and_is_nothing_in_the_air():
+def test_a_tyre_never_pulls_and_gives_no_force_in_the_air():
     rig = on_flat(0.02).place(velocity=[[[0, 0, 0], [0, 0, 1.0]]])
     assert np.abs(force(rig)).max() == 0.0
     rig = on_flat(-0.01).place(velocity=[[[0, 0, 0], [3.0, 0, -1.0]]])
@@ -187,7 +187,7 @@ def test_the_implicit_matrix_is_the_derivative_of_the_wrench():
     assert check.asymmetry < 1e-12
 
 
-def test_it_is_so_where_the_ground_slopes_across_the_wheel():
+def test_the_implicit_matrix_is_the_derivative_where_the_ground_slopes_across_the_wheel():
     rig = rig_of(slope(20.0, 90.0, size=(10, 10))).place(position=[[[0, 0, 0.5], [0, 0, R - 0.02]]])
     check = check_implicit(rig, length=R, body=1)
     assert abs(check.B[1, 2]) > 0.1 * check.B[2, 2]

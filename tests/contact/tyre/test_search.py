@@ -83,7 +83,7 @@ def largest_travel(terrain, centre, turn):
 
 
 @pytest.mark.parametrize("kind", ["smooth", "rough", "rocks"])
-def test_it_finds_the_deepest_point_of_the_rim(kind):
+def test_the_search_finds_the_deepest_point_of_the_rim(kind):
     terrain = ground(kind)
     centres, turns = places(terrain, seed=3)
     got, _ = found(terrain, centres, turns)

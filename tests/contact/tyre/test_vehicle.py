@@ -95,7 +95,7 @@ def test_heading_does_not_matter():
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-6)
 
 
-def test_it_climbs_a_low_step_and_is_held_by_a_wall():
+def test_a_vehicle_climbs_a_low_step_and_is_stopped_by_a_wall():
     low = steps(1, 0.05, 5.0, start=1.0, size=(12, 6), spacing=0.05, origin=(-3, -3))
     sim = simulation(low, speed=1.0, torque=4.0)
     sim.step(2500)
