@@ -31,7 +31,7 @@ def test_driving_braking_locked_backwards_and_at_rest(v, u, expected):
     assert slip((v, 0, 0), (0, u / 0.1, 0)) == pytest.approx(expected)
 
 
-def test_it_does_not_depend_on_where_the_slope_and_the_heading_are():
+def test_slip_does_not_depend_on_the_directions_of_slope_and_heading():
     """Turned with the ground, the same motion has the same slip; sideways slide and yaw do not count."""
     rng = np.random.default_rng(5)
     for _ in range(20):
