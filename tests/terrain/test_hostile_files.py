@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import zipfile
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from grouser.errors import InputError
 from grouser.terrain.checks import FARTHEST, HIGHEST
 from grouser.terrain.gridding import MOST_NODES
 
-NEEDS_RASTERIO = pytest.mark.skipif(importlib.util.find_spec("rasterio") is None, reason="rasterio is an extra")
-READERS = ["pillow", pytest.param("rasterio", marks=NEEDS_RASTERIO)]
 HEADER = "ncols {}\nnrows {}\nxllcorner 0\nyllcorner 0\ncellsize 1\n"
 
 
@@ -111,8 +108,7 @@ def test_a_picture_of_too_many_pixels(tmp_path):
     refusal(lambda: terrain.load(file, spacing=1.0, scale=1.0))
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_a_geotiff_of_too_many_pixels(tmp_path, reader):
+def test_a_geotiff_of_too_many_pixels(tmp_path):
     file = tmp_path / "a.tif"
     Image.new("F", (16, 16)).save(file)
     content = bytearray(file.read_bytes())
@@ -122,7 +118,7 @@ def test_a_geotiff_of_too_many_pixels(tmp_path, reader):
             content[entry + 2 : entry + 4] = (4).to_bytes(2, "little")
             content[entry + 8 : entry + 12] = (100_000).to_bytes(4, "little")
     file.write_bytes(content)
-    refusal(lambda: terrain.from_geotiff(file, 1.0, reader=reader))
+    refusal(lambda: terrain.from_geotiff(file, 1.0))
 
 
 def test_pixels_so_oblong_that_square_ones_are_too_many(tmp_path):
@@ -134,7 +130,7 @@ def test_pixels_so_oblong_that_square_ones_are_too_many(tmp_path):
     for tag, value in tags.items():
         info[tag], info.tagtype[tag] = value, 12
     Image.new("F", (16, 16)).save(file, tiffinfo=info)
-    assert str(MOST_NODES) in refusal(lambda: terrain.from_geotiff(file, reader="pillow"))
+    assert str(MOST_NODES) in refusal(lambda: terrain.from_geotiff(file))
 
 
 # ---- files that name other files ---------------------------------------------------------------------
@@ -152,12 +148,11 @@ VRT = (
 )
 
 
-@pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("ending", [".tif", ".img"])
-def test_a_vrt_under_another_name_opens_nothing(tmp_path, reader, ending):
+def test_a_vrt_under_another_name_opens_nothing(tmp_path, ending):
     file = tmp_path / f"a{ending}"
     file.write_text(VRT.format(plain_tiff(tmp_path / "other.tif")))
-    assert "not readable" in refusal(lambda: terrain.from_geotiff(file, 1.0, reader=reader))
+    assert "not readable" in refusal(lambda: terrain.from_geotiff(file, 1.0))
 
 
 PDS = "PDS_VERSION_ID = PDS3\nRECORD_TYPE = FIXED_LENGTH\nRECORD_BYTES = 4\nFILE_RECORDS = 68\n{}\n"
@@ -166,15 +161,13 @@ PDS += (
 )
 
 
-@NEEDS_RASTERIO
 def test_a_pds_picture_in_one_file_is_read(tmp_path):
     file = tmp_path / "a.img"
     file.write_bytes(PDS.format("^IMAGE = 129").encode().ljust(512) + bytes(range(1, 17)))
-    heights = terrain.from_geotiff(file, 1.0, reader="rasterio").heights
+    heights = terrain.from_geotiff(file, 1.0).heights
     np.testing.assert_array_equal(heights, np.arange(1.0, 17.0).reshape(4, 4)[::-1])
 
 
-@NEEDS_RASTERIO
 @pytest.mark.parametrize(
     "pointer", ['^IMAGE = "OTHER.DAT"', '^IMAGE = ("OTHER.DAT", 1)', "^IMAGE\n =\n (\n'OTHER.DAT')"]
 )
@@ -182,15 +175,14 @@ def test_a_pds_label_that_names_another_file(tmp_path, pointer):
     (tmp_path / "OTHER.DAT").write_bytes(bytes(range(1, 17)))
     file = tmp_path / "a.img"
     file.write_text(PDS.format(pointer))
-    assert "names another file" in refusal(lambda: terrain.from_geotiff(file, 1.0, reader="rasterio"))
+    assert "names another file" in refusal(lambda: terrain.from_geotiff(file, 1.0))
 
 
-@NEEDS_RASTERIO
 def test_files_beside_a_geotiff_are_not_read(tmp_path):
     file = plain_tiff(tmp_path / "a.tif")
     (tmp_path / "a.tif.aux.xml").write_text(
         '<PAMDataset><PAMRasterBand band="1"><Offset>5</Offset><Scale>7</Scale></PAMRasterBand></PAMDataset>'
     )
     (tmp_path / "a.tfw").write_text("2\n0\n0\n-2\n0\n0\n")
-    assert terrain.from_geotiff(file, 1.0, reader="rasterio").heights.max() == 1.0
-    assert "pixel size" in refusal(lambda: terrain.from_geotiff(file, reader="rasterio"))
+    assert terrain.from_geotiff(file, 1.0).heights.max() == 1.0
+    assert "pixel size" in refusal(lambda: terrain.from_geotiff(file))
