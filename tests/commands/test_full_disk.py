@@ -140,10 +140,10 @@ def test_a_sweep_stops_when_its_results_fit_no_more(tmp_path, monkeypatch, capsy
     fake_rig.install()
     out = tmp_path / "out"
 
-    def full(lane, task, order):
+    def full(process, task, order):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("grouser.campaign.worker_pool._Lane.give", full)
+    monkeypatch.setattr("grouser.campaign.worker_pool._Worker.submit", full)
     assert cli.status(["sweep", str(sweep_file(tmp_path)), "--out", str(out)]) == 3
     told = capsys.readouterr().err
     assert told == f"error: sweep stopped: {out}: No space left on device; finished cases are kept\n"

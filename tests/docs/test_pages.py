@@ -100,7 +100,7 @@ def folder(tmp_path, monkeypatch):
         raise NotRun("understood")
 
     computing = ("run.execute", "sweep.sweep", "bench.bench", "doctor.doctor")
-    showing = ("view.view", "share.export", "share.video", "share.report")
+    showing = ("view.view", "export.export", "export.video", "export.report")
     for place in (f"commands.{name}" for name in (*computing, *showing)):
         monkeypatch.setattr(f"grouser.{place}", understood)
     monkeypatch.setattr("grouser.commands.quiet_warp.start_warp", lambda: None)
