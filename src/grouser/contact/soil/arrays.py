@@ -155,6 +155,7 @@ class SoilArrays:
     displacement: Any
     slides: Any
     prediction: Any
+    energy: Any
     layout: Arrays
 
     @property
@@ -163,7 +164,7 @@ class SoilArrays:
         return {
             "g": self.ground, "o": self.options, "b": self.bodies, "shapes": self.shapes, "points": self.points,
             "place": self.placement, "win": self.window, "skin": self.skin, "verts": self.vertices,
-            "disp": self.displacement, "slides": self.slides, "pred": self.prediction,
+            "disp": self.displacement, "slides": self.slides, "pred": self.prediction, "energy": self.energy,
         }  # fmt: skip
 
     @property
@@ -192,7 +193,7 @@ def allocate(
         layout.allocate(t.Points, shape_per_width=np.tile(1 / np.array(small), (worlds, 1))),
         layout.allocate(t.Placement), layout.allocate(t.Window), layout.allocate(t.Skin), layout.allocate(t.Vertices),
         layout.allocate(t.Displacement, per_width=np.tile(1 / np.array(widths), worlds)),
-        layout.allocate(t.Slides), layout.allocate(t.Prediction), layout,
+        layout.allocate(t.Slides), layout.allocate(t.Prediction), layout.allocate(t.Energy), layout,
     )  # fmt: skip
     made.window.side, made.displacement.blocks = side, blocks
     return made

@@ -24,7 +24,7 @@ class PerWorldLauncher:
         self._commit, self._evaluate = at(commit_world, dtype, replaced), at(evaluate_world, dtype, replaced)
 
     def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
-        launch(self._commit, arrays.worlds, [*arrays.groups, motion, out.status])
+        launch(self._commit, arrays.worlds, [*arrays.groups, motion, out.effective, out.status])
 
     def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
         launch(self._evaluate, arrays.worlds, [*arrays.groups, motion, out.wrench, out.implicit])
@@ -55,7 +55,7 @@ class PerNodeLauncher:
         """Launches a kernel for one body; kernels name what they take, `given` has it by name."""
         given = {
             **arrays.by_name, "motion": motion, "body": body, "status_out": out.status, "wrench_out": out.wrench,
-            "implicit_out": out.implicit,
+            "implicit_out": out.implicit, "effective": out.effective,
         }  # fmt: skip
 
         def go(kernel: Any, dim: Any, **more: Any) -> None:
@@ -88,6 +88,8 @@ class PerNodeLauncher:
             if small:
                 go(per_node.press_shapes, worlds)
             go(per_node.mark_borders, nodes)
+            if surface.width is None:
+                go(per_node.measure_patch, worlds)
             if o.spoil:
                 go(per_node.dig, nodes)
                 go(per_node.collect_spoil, blocks)
@@ -95,6 +97,7 @@ class PerNodeLauncher:
             go(per_node.sink_nodes, nodes)
 
         return {
+            "book": lambda: go(per_node.book, worlds),
             "place": place,
             "gather": lambda: go(per_node.gather, nodes),
             "raster": rasterise,

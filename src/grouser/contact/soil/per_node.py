@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import boxes, erosion, implicit, placement, raster, sinkage, spoil, traction, window
+from grouser.contact.soil import boxes, erosion, implicit, patch, placement, raster, sinkage, spoil, traction, window
+from grouser.contact.soil import energy as work
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
@@ -16,6 +17,7 @@ from grouser.contact.soil.types import (
     BlockSums,
     Bodies,
     Displacement,
+    Energy,
     MotionArrays,
     Options,
     Placement,
@@ -73,6 +75,17 @@ def tile_of(g: Ground, win: Window, world: int, slot: int, node: int):
 def moves_soil(disp: Displacement, slot: int):
     """Whether a body displaces soil in this step: one at rest does not."""
     return disp.step_tally[slot].removed > real(0.0) or disp.contacts[slot].dug > 0
+
+
+# ---- book -------------------------------------------------------------------------------------------------
+
+
+@wp.kernel(module=MODULE)
+def book(o: Options, b: Bodies, energy: Energy, motion: MotionArrays, body: int, effective: array2d[vec6]):
+    """One thread a world."""
+    world = wp.tid()
+    m = t.body_motion(motion, world, b.rows[body])
+    work.book_work(energy, o.step[0], slot_of(b, world, body), m, effective[world, body])
 
 
 # ---- place ------------------------------------------------------------------------------------------------
@@ -226,6 +239,16 @@ def mark_borders(b: Bodies, skin: Skin, win: Window, disp: Displacement, body: i
 
 
 @wp.kernel(module=MODULE)
+def measure_patch(g: Ground, b: Bodies, verts: Vertices, win: Window, disp: Displacement, body: int):
+    """One thread a world."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    if win.frame[slot].rows > 0:
+        contacts = disp.contacts[slot]
+        patch.set_width(g, b, verts, win, disp, world, body, slot, contacts.nodes, contacts.edges)
+
+
+@wp.kernel(module=MODULE)
 def dig(
     g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, motion: MotionArrays, body: int
 ):  # fmt: skip
@@ -364,7 +387,6 @@ def finish(
     world = wp.tid()
     slot = slot_of(b, world, body)
     nodes = disp.contacts[slot].nodes
-    sinkage.width_of_patch(g, b, disp, body, slot, nodes, disp.contacts[slot].edges)
     if win.changed[slot] == 1:
         total = disp.tally[slot]
         step = disp.step_tally[slot]
@@ -441,7 +463,8 @@ def force(
 @wp.kernel(module=MODULE)
 def sum_up(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window,
-    pred: Prediction, motion: MotionArrays, body: int, wrench_out: array2d[vec6], implicit_out: array2d[mat66],
+    pred: Prediction, energy: Energy, motion: MotionArrays, body: int,
+    wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
     """One thread a world."""
     world = wp.tid()
@@ -449,15 +472,16 @@ def sum_up(
     area = real(pred.loaded[slot]) * g.spacing * g.spacing
     wrench = pred.wrench[slot]
     sums = pred.sums[slot]
+    m = t.body_motion(motion, world, b.rows[body])
     if pressing.has_shapes(shapes, body):
-        m = t.body_motion(motion, world, b.rows[body])
         part, share, more = pressing.shape_forces(g, o, shapes, place, win, points, world, body, slot, m)
         wrench += part
         sums = implicit.plus(sums, share)
         area += more
     pred.area[slot] = area
-    wrench_out[world, body] = wrench
-    implicit_out[world, body] = implicit.assemble(sums)
+    affordable = work.open_account(energy, o.step[0], slot, m, wrench)
+    wrench_out[world, body] = affordable * wrench
+    implicit_out[world, body] = affordable * implicit.assemble(sums)
 
 
 KERNELS = [value for value in list(globals().values()) if isinstance(value, wp.Kernel)]

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import boxes, erosion, implicit, placement, raster, sinkage, spoil, traction, window
+from grouser.contact.soil import (
+    boxes,
+    erosion,
+    implicit,
+    patch,
+    placement,
+    raster,
+    sinkage,
+    spoil,
+    stages,
+    traction,
+    window,
+)
+from grouser.contact.soil import energy as work
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
-from grouser.contact.soil.stages import (
-    DISPLACE,
-    ERODE,
-    EVALUATE,
-    FORCE,
-    GATHER,
-    PLACE,
-    PREDICT,
-    RASTER,
-    REFRESH,
-    SHEAR,
-    WRITE_BACK,
-)
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.types import (
     BlockSums,
@@ -32,6 +32,7 @@ from grouser.contact.soil.types import (
     BodyMotion,
     Box,
     Displacement,
+    Energy,
     Extent,
     Frame,
     MotionArrays,
@@ -51,17 +52,18 @@ from grouser.precision import mat66, real, vec2, vec3, vec6
 from grouser.terrain.ground import GroundArrays as Ground
 
 MODULE = module("grouser.contact.soil.per_world")
-EVALUATE_STAGES = len(EVALUATE)
+EVALUATE_STAGES = len(stages.EVALUATE)
 GROUPS = {
     "g": Ground, "o": Options, "b": Bodies, "shapes": SmallShapes, "points": Points, "place": Placement, "win": Window,
     "skin": Skin, "verts": Vertices, "disp": Displacement, "slides": Slides, "pred": Prediction,
+    "energy": Energy,
 }  # fmt: skip
 
 
 @wp.func_native(t.without_gaps(**GROUPS))
 def assume_packed(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window, skin: Skin,
-    verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction,
+    verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction, energy: Energy,
 ):  # fmt: skip
     """Let the compiler assume that all these arrays are without gaps."""
     ...
@@ -217,7 +219,9 @@ def list_border(win: Window, disp: Displacement, slot: int):
 
 
 @wp.func
-def measure_patch(g: Ground, b: Bodies, skin: Skin, win: Window, disp: Displacement, body: int, slot: int):
+def measure_patch(
+    g: Ground, b: Bodies, skin: Skin, win: Window, verts: Vertices, disp: Displacement, world: int, body: int, slot: int
+):  # fmt: skip
     """Take the width b of a body that has none of its own from its footprint."""
     start = nonnegative(slot * win.side * win.side)
     touched = disp.touched[slot]
@@ -227,7 +231,7 @@ def measure_patch(g: Ground, b: Bodies, skin: Skin, win: Window, disp: Displacem
             k = nonnegative(start + i * win.side + j)
             if sinkage.is_touched(skin, win, k):
                 edges += sinkage.count_edges(skin, win, k)
-    sinkage.width_of_patch(g, b, disp, body, slot, disp.contacts[slot].nodes, edges)
+    patch.set_width(g, b, verts, win, disp, world, body, slot, disp.contacts[slot].nodes, edges)
 
 
 @wp.func
@@ -314,7 +318,7 @@ def sink(o: Options, win: Window, disp: Displacement, slot: int, keeps: int):
 @wp.func
 def displace(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, place: Placement, skin: Skin, points: Points, win: Window,
-    disp: Displacement, world: int, body: int, slot: int, m: BodyMotion,
+    verts: Vertices, disp: Displacement, world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
     """Plastic sinkage of the footprint, spoil to its border."""
     removed = touch_nodes(g, o, b, place, skin, win, disp, slot)
@@ -324,7 +328,7 @@ def displace(
         return
     border = list_border(win, disp, slot)  # none where bare nodes or the window's rim are all round
     if b.from_patch[body] == 1:
-        measure_patch(g, b, skin, win, disp, body, slot)
+        measure_patch(g, b, skin, win, verts, disp, world, body, slot)
     first_node = placement.first_node(g, win, slot, m.position)
     # Soil that only compacts displaces nothing; with no border to take it, all of it is compressed.
     carries_off = o.spoil == 1 and border > 0
@@ -388,7 +392,7 @@ def predict(
 @wp.func
 def force(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window, skin: Skin,
-    verts: Vertices, disp: Displacement, pred: Prediction,
+    verts: Vertices, disp: Displacement, pred: Prediction, energy: Energy,
     world: int, body: int, slot: int, first_node: vec3, m: BodyMotion,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
@@ -417,8 +421,9 @@ def force(
         sums = implicit.plus(sums, share)
         area += more
     pred.area[slot] = area
-    wrench_out[world, body] = wrench
-    implicit_out[world, body] = implicit.assemble(sums)
+    affordable = work.open_account(energy, o.step[0], slot, m, wrench)
+    wrench_out[world, body] = affordable * wrench
+    implicit_out[world, body] = affordable * implicit.assemble(sums)
 
 
 # ---- kernels ----------------------------------------------------------------------------------------------
@@ -427,11 +432,11 @@ def force(
 @wp.kernel(module=MODULE)
 def commit_world(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window, skin: Skin,
-    verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction, motion: MotionArrays,
-    status_out: array2d[int],
+    verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction, energy: Energy,
+    motion: MotionArrays, effective: array2d[vec6], status_out: array2d[int],
 ):  # fmt: skip
     """Every body of one world in its declared order through the stages of `stages.COMMIT`."""
-    assume_packed(g, o, b, shapes, points, place, win, skin, verts, disp, slides, pred)
+    assume_packed(g, o, b, shapes, points, place, win, skin, verts, disp, slides, pred, energy)
     world = nonnegative(wp.tid())
     bodies = b.rows.shape[0]
     for body in range(bodies):
@@ -441,23 +446,25 @@ def commit_world(
         stays = bool(False)
         status = int(t.FINE)
         for stage in range(o.stages[0]):
-            if stage == PLACE:
+            if stage == stages.BOOK:
+                work.book_work(energy, o.step[0], slot, m, effective[world, body])
+            elif stage == stages.PLACE:
                 placement.begin(g, o, b, place, win, skin, disp, slides, world, body, slot, m)
                 place_vertices(g, b, place, verts, world, body, slot, m)
                 status = placement.open_window(g, o, place, win, slides, world, slot, m.position)
                 stays = is_same(before, win.frame[slot])
             elif win.frame[slot].rows > 0:  # else the body is far from the soil
-                if stage == GATHER:
+                if stage == stages.GATHER:
                     gather(g, win, skin, world, slot, stays)
-                elif stage == RASTER:
+                elif stage == stages.RASTER:
                     raster_body(g, b, place, win, verts, skin, world, body, slot, m)
-                elif stage == DISPLACE:
-                    displace(g, o, b, shapes, place, skin, points, win, disp, world, body, slot, m)
-                elif stage == SHEAR:
+                elif stage == stages.DISPLACE:
+                    displace(g, o, b, shapes, place, skin, points, win, verts, disp, world, body, slot, m)
+                elif stage == stages.SHEAR:
                     shear(g, o, b, place, skin, win, verts, world, body, slot, m)
-                elif stage == ERODE and o.sweeps > 0:
+                elif stage == stages.ERODE and o.sweeps > 0:
                     erosion.erode(g, o, skin, disp, win, slides, slot)
-                elif stage == WRITE_BACK and win.changed[slot] == 1:
+                elif stage == stages.WRITE_BACK and win.changed[slot] == 1:
                     window.write_back(g, o, win, disp, slides, world, slot)
         touching = disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0
         if win.frame[slot].rows > 0 and status == t.FINE and touching:
@@ -468,11 +475,11 @@ def commit_world(
 @wp.kernel(module=MODULE)
 def evaluate_world(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window, skin: Skin,
-    verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction, motion: MotionArrays,
-    wrench_out: array2d[vec6], implicit_out: array2d[mat66],
+    verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction, energy: Energy,
+    motion: MotionArrays, wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
     """Every body of one world through the stages of `stages.EVALUATE`; the committed ground stays as it is."""
-    assume_packed(g, o, b, shapes, points, place, win, skin, verts, disp, slides, pred)
+    assume_packed(g, o, b, shapes, points, place, win, skin, verts, disp, slides, pred, energy)
     world = nonnegative(wp.tid())
     bodies = b.rows.shape[0]
     for body in range(bodies):
@@ -480,12 +487,12 @@ def evaluate_world(
         m = t.body_motion(motion, world, nonnegative(b.rows[body]))
         first_node = placement.first_node(g, win, slot, m.position)
         for stage in range(EVALUATE_STAGES):
-            if stage == REFRESH and o.several == 1 and win.frame[slot].rows > 0:
+            if stage == stages.REFRESH and o.several == 1 and win.frame[slot].rows > 0:
                 window.refresh_window(g, win, world, slot)
-            elif stage == PREDICT and win.frame[slot].rows > 0:
+            elif stage == stages.PREDICT and win.frame[slot].rows > 0:
                 predict(g, o, place, win, skin, disp, pred, slot, first_node, m)
-            elif stage == FORCE:
+            elif stage == stages.FORCE:
                 force(
-                    g, o, b, shapes, points, place, win, skin, verts, disp, pred, world, body, slot, first_node, m,
-                    wrench_out, implicit_out,
+                    g, o, b, shapes, points, place, win, skin, verts, disp, pred, energy, world, body, slot, first_node,
+                    m, wrench_out, implicit_out,
                 )  # fmt: skip

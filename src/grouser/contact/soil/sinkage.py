@@ -108,13 +108,6 @@ def count_edges(skin: Skin, win: Window, k: int):
 
 
 @wp.func
-def width_of_patch(g: Ground, b: Bodies, disp: Displacement, body: int, slot: int, nodes: int, edges: int):
-    """Set 1/b = perimeter / (2 area) of the footprint where a body has no width of its own."""
-    if b.from_patch[body] == 1 and nodes > 0:
-        disp.per_width[slot] = real(edges) / (real(2 * nodes) * g.spacing)
-
-
-@wp.func
 def sink_node(o: Options, win: Window, disp: Displacement, k: int, keeps: int):
     """Lower a node by its plastic sinkage; `keeps` = 1 where no border node could take the spoil.
 

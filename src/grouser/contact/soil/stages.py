@@ -8,6 +8,7 @@ from __future__ import annotations
 
 # Once per accepted step, `motion` is the end of that step.
 COMMIT = (
+    "book",  # energy.py: work of the step just made
     "place",  # placement.py: where the body is, which nodes its window holds
     "gather",  # window.py: these nodes from the tiles
     "raster",  # raster.py: the body's lower surface over them
@@ -22,7 +23,7 @@ EVALUATE = (
     "predict",  # traction.py: body and soil at the end of the step
     "force",  # traction.py: wrench and implicit block
 )
-PLACE, GATHER, RASTER, DISPLACE, SHEAR, ERODE, WRITE_BACK = (
-    COMMIT.index(name) for name in ("place", "gather", "raster", "displace", "shear", "erode", "write back")
+BOOK, PLACE, GATHER, RASTER, DISPLACE, SHEAR, ERODE, WRITE_BACK = (
+    COMMIT.index(name) for name in ("book", "place", "gather", "raster", "displace", "shear", "erode", "write back")
 )
 REFRESH, PREDICT, FORCE = (EVALUATE.index(name) for name in ("refresh", "predict", "force"))

@@ -13,6 +13,7 @@ Which stage writes which group (`stages.py` has their order):
     Displacement  displace                   contact, sinkage, spoil of the step
     Slides        erode                      pairs of nodes that are too steep
     Prediction    predict, force             the end of the next step
+    Energy        force, book                work between the body and the soil
 """
 
 from __future__ import annotations
@@ -334,6 +335,16 @@ class BlockSums:
     lever2: vec6  # w r r^T
 
 
+@struct
+class Account:
+    """Work between one body and the soil, see energy.py."""
+
+    held: real  # [J] taken from the body less given back: what the soil may give at most
+    velocity: vec3  # [m/s] of the body at the start of the step
+    angular_velocity: vec3  # [rad/s]
+    status: int  # BOOKED or OPEN, see energy.py
+
+
 # ---- arrays of a step, by who writes them -----------------------------------------------------------------
 
 
@@ -439,3 +450,10 @@ class Prediction:
     loaded: array[int] = scratch(SLOT)  # how many; per-node kernels only
     wrench: array[vec6] = scratch(SLOT)  # [N], [N m] sum over them; per-node kernels only
     sums: array[BlockSums] = scratch(SLOT)  # per-node kernels only
+
+
+@laid_out
+class Energy:
+    """Written by energy.py: `held` once a step in commit, the motion in evaluate."""
+
+    account: array[Account] = kept(SLOT)

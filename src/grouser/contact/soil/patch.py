@@ -1,0 +1,78 @@
+"""Outline of a contact patch: b = 2 area / perimeter is the width of Bekker's k_c / b where a body has none given.
+
+The perimeter of a convex patch is pi times its mean width (Cauchy), whatever way it is turned on the grid.
+"""
+
+from __future__ import annotations
+
+import math
+
+import warp as wp
+
+from grouser.contact.soil.between_nodes import levels_at, node_below
+from grouser.contact.soil.surface import CHUNK
+from grouser.contact.soil.types import FAR as FAR_AWAY
+from grouser.contact.soil.types import Bodies, Displacement, Vertices, Window
+from grouser.device import nonnegative
+from grouser.precision import real, vec2
+from grouser.terrain.ground import SURFACE
+from grouser.terrain.ground import GroundArrays as Ground
+
+WIDTHS = 8  # directions in which a patch is measured: perimeters are right to 0.7 %
+ANGLES = [math.pi * (q + 0.5) / WIDTHS for q in range(WIDTHS)]
+widths = wp.types.vector(WIDTHS, real)
+COSINES = wp.constant(widths(*map(math.cos, ANGLES)))
+SINES = wp.constant(widths(*map(math.sin, ANGLES)))
+EACH = wp.constant(real(1 / WIDTHS))
+FAR = wp.constant(real(FAR_AWAY))
+PI = wp.constant(real(math.pi))
+
+
+@wp.func
+def spread(x: real, y: real):
+    """How far a place is along each of the directions."""
+    return x * COSINES + y * SINES
+
+
+@wp.func
+def mean_width(low: widths, high: widths):
+    """Of a patch that goes from `low` to `high` along the directions; far below 0 where it has no point."""
+    return wp.dot(high - low, widths(EACH))
+
+
+@wp.func
+def outline(area: real, across: real):
+    """Perimeter of a patch of that area and mean width: no patch has a shorter one than a disc."""
+    return wp.max(real(2.0) * wp.sqrt(PI * area), PI * across)
+
+
+@wp.func
+def body_across(b: Bodies, verts: Vertices, win: Window, world: int, body: int, slot: int):
+    """Mean width [cells] of the part of a body that is in the soil, from its vertices."""
+    low = widths(FAR)
+    high = widths(-FAR)
+    for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
+        if verts.near_soil[world, c] == 1:
+            first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * CHUNK
+            for v in range(first, wp.min(first + CHUNK, b.first_vertex[body + 1])):
+                spot = verts.place[world, nonnegative(v)]
+                k, inside = node_below(win, slot, vec2(spot[0], spot[1]))
+                if k >= 0:
+                    if spot[2] < levels_at(win, k, inside)[SURFACE]:
+                        out = spread(spot[0], spot[1])
+                        low = wp.min(low, out)
+                        high = wp.max(high, out)
+    return mean_width(low, high)
+
+
+@wp.func
+def set_width(
+    g: Ground, b: Bodies, verts: Vertices, win: Window, disp: Displacement, world: int, body: int, slot: int,
+    nodes: int, edges: int,
+):  # fmt: skip
+    """Set 1/b = perimeter / (2 area) of a footprint of so many nodes, whose cells have so many sides at its border."""
+    if b.from_patch[body] == 1 and nodes > 0:
+        # Sides of cells make a staircase of an edge that is turned on the grid, up to 4 / pi too long. The mean width
+        # does not, but it takes patches that lie apart for one: the lesser of both is right.
+        round = outline(real(nodes), body_across(b, verts, win, world, body, slot))
+        disp.per_width[slot] = wp.min(real(edges), round) / (real(2 * nodes) * g.spacing)
