@@ -61,6 +61,7 @@ class ManufacturedMotion:
 
     def advance(self) -> ManufacturedMotion:
         """The end of a step has been placed: the module's state moves on, then the wrench of the next step."""
+        wp.copy(self.out.effective, self.out.wrench)  # nothing was accelerated: the body got what was applied
         self.module.commit(self.step)
         return self.evaluate()
 
