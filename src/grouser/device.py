@@ -34,7 +34,7 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import warp as wp
 
@@ -45,7 +45,6 @@ Thing = TypeVar("Thing")
 if TYPE_CHECKING:
     # What device code sees, for the type checker. Warp's own classes describe the host's side: there a struct is an
     # object, not a class, and an array cannot be indexed by a thread.
-    @dataclass_transform()
     def struct(cls: type[Thing]) -> type[Thing]: ...
 
     class array(Generic[Thing]):

@@ -59,8 +59,9 @@ DECLARED: dict[str, tuple[str, float, dict[str, float], str]] = {
 
 def track_metric(name: str, known: bool = True, **words: str) -> dict[str, Any]:
     """A metric of tracks, with its expectation where that is known; `words` go into its definition."""
-    definition, *expectation = DECLARED[name]
-    return metric(name, "1", definition.format(**words), *(expectation if known else (None, None, None)))
+    definition, expected, tolerance, source = DECLARED[name]
+    definition = definition.format(**words)
+    return metric(name, "1", definition, expected, tolerance, source) if known else metric(name, "1", definition)
 
 
 def measure_speed_ratio(

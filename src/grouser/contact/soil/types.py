@@ -203,7 +203,10 @@ class MotionArrays:
 def body_motion(motion: MotionArrays, world: int, row: int):
     """Motion of one body."""
     R = wp.quat_to_matrix(motion.rotation[world, row])
-    return BodyMotion(motion.position[world, row], R, motion.velocity[world, row], motion.angular_velocity[world, row])
+    at = motion.position[world, row]
+    velocity = motion.velocity[world, row]
+    spin = motion.angular_velocity[world, row]
+    return BodyMotion(at, R, velocity, spin)  # pyright: ignore[reportCallIssue] device structs take their fields
 
 
 # ---- elements of the arrays below ------------------------------------------------------------------------

@@ -120,7 +120,8 @@ def clear_window(g: Ground, win: Window, skin: Skin, slot: int, stays: bool):
 @wp.func
 def changed_box(o: Options, win: Window, disp: Displacement, slides: Slides, slot: int):
     """Nodes of the window that a step may have changed: the footprint with its border, and what slid."""
-    whole = boxes.Box(0, win.frame[slot].rows - 1, 0, win.frame[slot].columns - 1)
+    frame = win.frame[slot]
+    whole = boxes.Box(0, frame.rows - 1, 0, frame.columns - 1)  # pyright: ignore[reportCallIssue] a device struct
     if o.node_shear == 1:  # the shear state of any node may have been forgotten
         return whole
     return boxes.common(boxes.spanning(boxes.grown(disp.near[slot], 1), slides.moving[slot]), whole)
