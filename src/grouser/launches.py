@@ -7,7 +7,6 @@ runs through; functions of MuJoCo can stand in the same list. Values to record a
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -207,33 +206,6 @@ class StepLaunches:
             self._pair = Launches(evaluate, self._device), Launches(commit, self._device)
             self._generation = generation
         return self._pair
-
-
-class RecordedSteps:
-    """Base of a module whose `evaluate` and `commit` are recorded launches and nothing else (`module.Compiled`).
-
-    The module sets `_step`, an array with the step [s], `_h`, its value, and `_launches`.
-    """
-
-    _h: float
-    _step: wp.array
-    _launches: StepLaunches
-    _generation = 0  # of the arrays, where a module replaces them
-
-    def evaluate(self, h: float) -> None:
-        self.launches(h)[0].run()
-
-    def commit(self, h: float) -> None:
-        self.launches(h)[1].run()
-
-    def steps_ahead(self) -> int:
-        return sys.maxsize
-
-    def launches(self, h: float) -> tuple[Launches, Launches]:
-        if h != self._h:
-            self._h = h
-            self._step.fill_(h)
-        return self._launches.recorded(self._generation)
 
 
 class Copies:

@@ -6,7 +6,7 @@ device the simulation runs on; on the CPU its `.numpy()` is a view, not a copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from grouser.launches import Launches
+    from grouser.terrain.elevation import ElevationGrid
 
 Array = Any  # warp.array; named so that reading a signature says "lives on the device"
 
@@ -129,6 +130,79 @@ class Compiled(Protocol):
     def launches(self, h: float) -> tuple[Launches, Launches]:
         """All that `evaluate` does, all that `commit` does; the same objects until arrays are replaced."""
         ...
+
+
+# ---- what a force module may offer besides -----------------------------------------------------------------
+
+
+@runtime_checkable
+class StandsOnTerrain(Protocol):
+    """A module whose ground is recorded and drawn."""
+
+    @property
+    def elevation(self) -> ElevationGrid | None: ...
+
+
+@runtime_checkable
+class Observable(Protocol):
+    """A module that says what its bodies feel now: `Simulation.observe`."""
+
+    def observe(self) -> dict[str, np.ndarray]:
+        """By name, (world, body, …); the same arrays at every call."""
+        ...
+
+
+@runtime_checkable
+class ShiftsBodies(Protocol):
+    """A module whose bodies stand off from where the engine has them: wheels on a suspension of its own."""
+
+    def shifts(self) -> tuple[Array, tuple[str, ...]]:
+        """[m], (world, k) vec3 by which k bodies, named, are drawn and recorded away from their frame."""
+        ...
+
+
+class Mesh(Protocol):
+    """A surface as triangles: `vertices` [m], (n, 3), `triangles` (m, 3), axes of its body."""
+
+    @property
+    def vertices(self) -> np.ndarray: ...
+
+    @property
+    def triangles(self) -> np.ndarray: ...
+
+
+@runtime_checkable
+class RoundSurface(Protocol):
+    """A surface that is made into triangles when it is drawn; several may belong to one body."""
+
+    @property
+    def body(self) -> str | None: ...
+
+    def mesh(self) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+@runtime_checkable
+class HasSurfaces(Protocol):
+    """A module with surfaces to draw where a body has no geoms of its own."""
+
+    surfaces: Mapping[str, Mesh | RoundSurface]  # by body
+
+
+@runtime_checkable
+class HasFixedShapes(Protocol):
+    """A module with shapes that stand in the world: stairs, rocks."""
+
+    fixed: Mapping[str, Mesh | RoundSurface]  # by name, world axes
+
+
+@runtime_checkable
+class Displayed(Protocol):
+    """A module that adds shapes of its own to the picture: the links of a track."""
+
+    def display(self) -> list[Shape]: ...
+
+
+# ---- controllers -------------------------------------------------------------------------------------------
 
 
 @runtime_checkable

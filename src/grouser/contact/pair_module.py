@@ -9,14 +9,13 @@ import numpy as np
 import warp as wp
 
 from grouser.contact import explicit
-from grouser.launches import RecordedSteps
+from grouser.kernel_module import KernelModule
 from grouser.module import Channel, Motion
-from grouser.precision import Precision
 
 PATCH = 8  # numbers of an element in the patch channel
 
 
-class PairModule(RecordedSteps):
+class PairModule(KernelModule):
     """Base of a module made of pairs: arrays, patches and channels of its pairs.
 
     The module sets `name`, `pairs`, `worlds`, `device`, `precision`, `motion`, `_laws`, `_stiffest`, `_elements`,
@@ -26,8 +25,6 @@ class PairModule(RecordedSteps):
     name: str
     pairs: Sequence[Any]
     worlds: int
-    device: Any
-    precision: Precision
     motion: Motion
     _elements: Any
     _poses: Any
@@ -35,9 +32,6 @@ class PairModule(RecordedSteps):
     _first_element: np.ndarray
     _laws: Any  # constants of the layers, by pair
     _stiffest: np.ndarray  # [N/m], (pair,)
-
-    def state(self) -> dict[str, wp.array]:
-        raise NotImplementedError
 
     def _in_contact(self, world: int, load: np.ndarray) -> list[Any]:
         """Indices of the elements in contact, for each pair; `load` [N], (element,)."""
@@ -66,13 +60,6 @@ class PairModule(RecordedSteps):
     def _moving(self) -> list[wp.array]:
         m = self.motion
         return [m.position, m.rotation, m.velocity, m.spin]
-
-    def reset(self, worlds: Sequence[int]) -> None:
-        chosen = list(worlds)
-        for values in self.state().values():
-            host = values.numpy()
-            host[chosen] = 0
-            values.assign(host)
 
     def patch(self, world: int = 0) -> np.ndarray:
         """(element, 8) elements in contact, world axes: centre [m], normal out of the surface met, pressure [Pa],

@@ -16,7 +16,21 @@ from grouser.engine.frame import Frame
 from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
 from grouser.engine.parameters import parameters, set_parameters
 from grouser.errors import GrouserError, InputError, RunStopped
-from grouser.module import Channel, Compiled, Controller, ForceModule, Shape
+from grouser.module import (
+    Channel,
+    Compiled,
+    Controller,
+    Displayed,
+    ForceModule,
+    HasFixedShapes,
+    HasSurfaces,
+    Mesh,
+    Observable,
+    RoundSurface,
+    Shape,
+    ShiftsBodies,
+    StandsOnTerrain,
+)
 from grouser.simulation import display
 from grouser.simulation import step as stepping
 from grouser.simulation.loads import Loads
@@ -104,9 +118,8 @@ class Simulation:
         """Of the ground, or the rigid one that a module stands on: what is recorded and drawn."""
         if self.ground:
             return self.ground.elevation
-        own = [getattr(module, "terrain", None) for module in self.modules]
-        own += [getattr(getattr(module, "ground", None), "elevation", None) for module in self.modules]
-        return next((terrain for terrain in own if isinstance(terrain, ElevationGrid)), None)
+        own = (module.elevation for module in self.modules if isinstance(module, StandsOnTerrain))
+        return next((elevation for elevation in own if elevation is not None), None)
 
     @property
     def soil(self) -> Any:
@@ -118,8 +131,8 @@ class Simulation:
 
         The arrays are the same ones at every call and are written over by the next: copy what you keep.
         """
-        sources = [(module.name, getattr(module, "observe", None)) for module in self.modules]
-        return {f"{name}/{key}": value for name, read in sources if read for key, value in read().items()}
+        observed = {module.name: module.observe() for module in self.modules if isinstance(module, Observable)}
+        return {f"{name}/{key}": value for name, values in observed.items() for key, value in values.items()}
 
     # ---- stepping -----------------------------------------------------------------------------------
 
@@ -257,7 +270,7 @@ class Simulation:
         m = self.model
         single = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]  # sliding or turning
         joints, actuators = tuple(m.joint(j).name or f"joint{j}" for j in single), actuator_outputs(m)
-        shifts = [read() for read in (getattr(module, "shifts", None) for module in self.modules) if read]
+        shifts = [module.shifts() for module in self.modules if isinstance(module, ShiftsBodies)]
         frame = Frame(self.engine, self.recorded_bodies, single, shifts)
         out = [
             Channel(
@@ -301,11 +314,15 @@ class Simulation:
     def geometry(self) -> dict[str, dict[str, np.ndarray]]:
         """Meshes of the bodies that modules push on and of their fixed shapes (world axes), for display."""
         parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        shown: list[tuple[str, Mesh | RoundSurface]] = []
         for module in self.modules:
-            shown = {**getattr(module, "surfaces", {}), **getattr(module, "fixed", {})}
-            for name, surface in shown.items():  # a surface of revolution knows its body, which may have several
-                made = surface.mesh() if hasattr(surface, "mesh") else (surface.vertices, surface.triangles)
-                parts.setdefault(getattr(surface, "body", None) or name, []).append(made)
+            shown += module.surfaces.items() if isinstance(module, HasSurfaces) else ()
+            shown += module.fixed.items() if isinstance(module, HasFixedShapes) else ()
+        for name, surface in shown:
+            if isinstance(surface, RoundSurface):
+                parts.setdefault(surface.body or name, []).append(surface.mesh())
+            else:
+                parts.setdefault(name, []).append((surface.vertices, surface.triangles))
         out = {}
         for name, meshes in parts.items():
             first = np.cumsum([0] + [len(vertices) for vertices, _ in meshes])
@@ -317,7 +334,7 @@ class Simulation:
 
     def shapes(self) -> list[Shape]:
         """All there is to draw: geoms, surfaces of modules where a body has none, what modules and scenarios add."""
-        added = [shape for module in self.modules for shape in getattr(module, "display", list)()]
+        added = [shape for module in self.modules if isinstance(module, Displayed) for shape in module.display()]
         found = display.shapes(self.model, self.recorded_bodies, self.geometry(), fields=self.terrain is None)
         found += [*added, *self._more_shapes]
         return [shape for shape in found if self._is_recorded(shape)]

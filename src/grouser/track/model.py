@@ -15,7 +15,8 @@ import warp as wp
 from grouser import device
 from grouser.device import at
 from grouser.errors import InputError
-from grouser.launches import Launches, StepLaunches
+from grouser.kernel_module import KernelModule
+from grouser.launches import Launches
 from grouser.module import Channel, Motion, Outputs, Shape
 from grouser.precision import precision
 from grouser.terrain.elevation import ElevationGrid
@@ -25,7 +26,7 @@ from grouser.track import kernels
 from grouser.track import types as t
 from grouser.track.assembly import Assembly
 from grouser.track.display import floor, shapes
-from grouser.track.ground import SoilGround, Terrain, ground_arrays
+from grouser.track.ground import GridGround, SoilGround, Terrain, ground_arrays
 from grouser.track.observation import TrackObservation
 from grouser.track.parts import Link, TrackWheel, WheelContact
 from grouser.track.worker import Worker, always_enabled
@@ -72,7 +73,7 @@ class Track:
         return len(self.assembly.position) * self.link.mass
 
 
-class TrackModule:
+class TrackModule(KernelModule):
     """Any number of tracks: links with six degrees of freedom inside, wrenches on the wheels' bodies outside."""
 
     def __init__(
@@ -121,8 +122,8 @@ class TrackModule:
         self.motion, self.out, self.device = motion, out, motion.position.device
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
         self.kernels = device.kernels(kernels, self.precision.name)
-        self.worlds, self._h = motion.position.shape[0], step
-        self._step = wp.array([step], dtype=self.precision.real, device=self.device)
+        self.worlds = motion.position.shape[0]
+        self._keep_step(step)
         self._tables = self._make_tables(rows, step)
         self._ground = ground_arrays(self.ground, self.precision, self._array, self.tracks[0].link.shoe.width)
         self._bind_soil()
@@ -132,7 +133,7 @@ class TrackModule:
         self._look = TrackObservation(
             self.precision.name, self._tables, self._committed, self._wheels, self._results, motion, offsets
         )
-        self._launches = StepLaunches(self._record_evaluate, self._record_commit, self.device)
+        self._record(self._record_evaluate, self._record_commit)
         threads = min(self.threads, len(self.tracks)) if wp.get_device(self.device).is_cpu else 1
         self._first_track = [len(self.tracks) * k // threads for k in range(threads + 1)]  # of each thread
         self._workers, self._enabled = [Worker() for _ in range(threads - 1)], always_enabled(self.device)
@@ -279,12 +280,8 @@ class TrackModule:
 
     # ---- the step -------------------------------------------------------------------------------------
 
-    def evaluate(self, h: float) -> None:
-        """Substeps of all tracks from the committed links to the trial ones, the engine's bodies carried on."""
-        self.launches(h)[0].run()
-
     def commit(self, h: float) -> None:
-        self.launches(h)[1].run()
+        super().commit(h)
         if self._spare:
             self._soil.ensure(self._spare)
 
@@ -292,15 +289,22 @@ class TrackModule:
         return self._soil.room_for(self._spare) if self._spare else sys.maxsize
 
     def launches(self, h: float) -> tuple[Launches, Launches]:
-        if h != self._h:
-            self._h = h
-            self._step.fill_(h)
         for worker in self._workers:
             worker.wake()
-        return self._launches.recorded(self._soil.generation)
+        return super().launches(h)
+
+    def arrays_generation(self) -> int:
+        return self._soil.generation
+
+    @property
+    def elevation(self) -> ElevationGrid | None:
+        return self.ground.elevation if isinstance(self.ground, GridGround) else None
 
     def _record_evaluate(self, launch) -> None:
-        """The first share of the tracks is the caller's; he also does what a worker has not begun by then."""
+        """Substeps of all tracks from the committed links to the trial ones, the engine's bodies carried on.
+
+        The calling thread takes the first share of the tracks, then what no worker has begun by then.
+        """
         for k, worker in enumerate(self._workers):
             worker.call(launch, partial(self._record_run, share=k + 1))
         self._record_run(launch, self._enabled, 0)

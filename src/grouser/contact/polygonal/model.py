@@ -30,7 +30,6 @@ from grouser.contact.polygonal.pairs import EXACT, LINEAR, Pair, check_pairs
 from grouser.contact.polygonal.shape import Shape, tree_boxes, tree_depth
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
-from grouser.launches import StepLaunches
 from grouser.model_compiler import compile_model
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
@@ -155,8 +154,7 @@ class PolygonalModule(PairModule):
         self._kernels = {kernel.key: at(kernel, name) for kernel in kernels.KERNELS}
         self.worlds = motion.position.shape[0]
         self.lanes = 1 if self.device.is_cpu else GPU_LANES
-        self._h = step
-        self._step = wp.array([step], dtype=self.precision.real, device=self.device)
+        self._keep_step(step)
         self._shapes = self._make_shapes()
         self._pairs = self._make_pairs(rows)
         of_pairs = (self.worlds, len(self.pairs))
@@ -166,7 +164,7 @@ class PolygonalModule(PairModule):
         self._elements = zeros(at(t.Elements, name), self.device, of_elements, over=(*of_elements, 3))
         listed = dict.fromkeys(("face", "first", "count", "doubtful"), of_elements)
         self._lists = zeros(at(t.Lists, name), self.device, of_pairs, **listed, other=(self.worlds, sum(self._room)))
-        self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
+        self._record(self._launch_evaluate, self._launch_commit)
 
     def _make_shapes(self):
         """Faces of all shapes in play; Warp's trees for those that elements meet."""

@@ -29,7 +29,6 @@ from grouser.contact.revolution.bodies import RevolutionBody, RevolutionPair
 from grouser.contact.revolution.profile import Profile, check_samples
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
-from grouser.launches import StepLaunches
 from grouser.model_compiler import compile_model
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
@@ -126,8 +125,7 @@ class RevolutionContact(PairModule):
         self.fused = self.device.is_cpu  # one thread a world, one launch
         self._kernels = {kernel.key: at(kernel, name) for kernel in (*kernels.ON_CPU, *kernels.ON_GPU)}
         self.lanes = 1 if self.fused else GPU_LANES
-        self._h = step
-        self._step = wp.array([step], dtype=self.precision.real, device=self.device)
+        self._keep_step(step)
         self._first_element = np.cumsum([0] + [pair.order[0].elements for pair in self.pairs])
         self._sections, self._rounds, self._pairs = self._make_sections(), self._make_rounds(), self._make_pairs(rows)
         of_pairs, of_elements = (self.worlds, len(self.pairs)), (self.worlds, int(self._first_element[-1]))
@@ -139,7 +137,7 @@ class RevolutionContact(PairModule):
             at(t.Elements, name), self.device, of_elements,
             active_count=of_pairs, mapped=of_pairs, tick=(self.worlds,),
         )  # fmt: skip
-        self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
+        self._record(self._launch_evaluate, self._launch_commit)
         self._put_profiles(range(self.worlds))
 
     def _zeros(self, count: int, *kinds) -> list[wp.array]:

@@ -20,8 +20,9 @@ from grouser.contact.soil.stages import COMMIT
 from grouser.contact.soil.surface import Surface
 from grouser.device import at
 from grouser.errors import InputError
-from grouser.launches import Launches, StepLaunches
+from grouser.kernel_module import KernelModule
 from grouser.module import Channel, Motion, Outputs
+from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import Soil
 
@@ -77,7 +78,7 @@ class SoilOptions:
             raise InputError(f"samples: {self.samples} is not allowed; 1 to 4 are")
 
 
-class SoilModule:
+class SoilModule(KernelModule):
     """Bekker pressure, Janosi-Hanamoto shear and plastic ruts under any number of bodies on one ground."""
 
     step_limit = math.inf
@@ -143,10 +144,9 @@ class SoilModule:
         self.device, self.worlds = device, motion.position.shape[0]
         if self.worlds != self.ground.worlds:
             raise InputError(f"{self.name}: ground has {self.ground.worlds} worlds, the engine {self.worlds}")
-        self._h = step
         if self.options.node_shear:
             self.ground.keep_shear()
-        self._step = wp.array([step], dtype=p.real, device=device)
+        self._keep_step(step)
         edges = [surface.longest_edge for surface in self.surfaces.values()]
         bodies = body_arrays(self._parts, edges, rows, p, device)
         self.arrays = allocate(
@@ -157,10 +157,9 @@ class SoilModule:
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
         per_world = self.options.fused if self.options.fused is not None else device == "cpu"
         launcher = (PerWorldLauncher if per_world else PerNodeLauncher)(p.name, chosen_law(self.options.pressure))
-        self._launches = StepLaunches(
+        self._record(
             lambda launch: launcher.evaluate(launch, self.arrays, moving, out),
             lambda launch: launcher.commit(launch, self.arrays, moving, out),
-            device,
         )
         self.ground.ensure(self._spare)
 
@@ -193,22 +192,20 @@ class SoilModule:
 
     # ---- the step -----------------------------------------------------------------------------------
 
-    def evaluate(self, h: float) -> None:
-        self.launches(h)[0].run()
-
     def commit(self, h: float) -> None:
-        self.launches(h)[1].run()
+        super().commit(h)
         self.ground.ensure(self._spare)
 
     def steps_ahead(self) -> int:
         """Make room for some steps, each of which may take up the tiles under all windows; returns how many."""
         return self.ground.room_for(self._spare)
 
-    def launches(self, h: float) -> tuple[Launches, Launches]:
-        if h != self._h:
-            self._h = h
-            self._step.fill_(h)
-        return self._launches.recorded(self.ground.generation)
+    def arrays_generation(self) -> int:
+        return self.ground.generation
+
+    @property
+    def elevation(self) -> ElevationGrid:
+        return self.ground.elevation
 
     # ---- state, channels ----------------------------------------------------------------------------
 

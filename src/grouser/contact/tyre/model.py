@@ -16,7 +16,8 @@ from grouser.contact.tyre.kernels import BEYOND, TOO_FAR
 from grouser.contact.tyre.parameters import WheelUnit
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
-from grouser.launches import Launches, RecordedSteps, StepLaunches
+from grouser.kernel_module import KernelModule
+from grouser.launches import Launches
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain import checks
@@ -36,7 +37,7 @@ COEFFICIENTS = {
 OF_LOAD = ("p_Dx2", "p_Ex2", "p_Ex3", "p_Kx2", "p_Kx3", "p_Hx2", "p_Hy2", "p_Vx2")  # F_x / N changes with N by these
 
 
-class TyreModule(RecordedSteps):
+class TyreModule(KernelModule):
     """Any number of wheels of one chassis, each on a suspension of its own, on a terrain."""
 
     def __init__(
@@ -58,7 +59,6 @@ class TyreModule(RecordedSteps):
         if len(set(self.bodies)) != len(self.bodies):
             raise InputError(f"{name}: bodies {', '.join(self.bodies)}: allowed is each name once")
         self.step_limit = math.inf
-        self.fixed: dict[str, Any] = {}
 
     def declare(self, spec) -> None:
         """Wheels touch nothing in MuJoCo: this module is their ground."""
@@ -77,13 +77,12 @@ class TyreModule(RecordedSteps):
             at(kernel, self.precision.name, changes) for kernel in (kernels.evaluate, kernels.commit)
         )
         self.worlds = motion.position.shape[0]
-        self._h = step
-        self._step = wp.array([step], dtype=self.precision.real, device=self.device)
+        self._keep_step(step)
         self._rows = wp.array(np.array(list(rows), np.int32), dtype=wp.int32, device=self.device)
         self._wheels = self._make_wheels()
         self._terrain = self._make_terrain()
         self.wheel_states = zeros(at(ty.WheelStates, self.precision.name), self.device, (self.worlds, len(self.wheels)))
-        self._launches = StepLaunches(self._launch_evaluate, self._launch_commit, self.device)
+        self._record(self._launch_evaluate, self._launch_commit)
 
     def _make_wheels(self) -> wp.array:
         kind = at(ty.Wheel, self.precision.name)
@@ -126,6 +125,9 @@ class TyreModule(RecordedSteps):
 
     # ---- the step -------------------------------------------------------------------------------------
 
+    def arrays_generation(self) -> int:
+        return self._generation
+
     def launches(self, h: float) -> tuple[Launches, Launches]:
         if isinstance(self.terrain, Ground) and self.terrain.generation != self._generation:
             self._terrain = self._make_terrain()
@@ -155,11 +157,9 @@ class TyreModule(RecordedSteps):
     def state(self) -> dict[str, wp.array]:
         return arrays(wheels=self.wheel_states)
 
-    def reset(self, worlds: Sequence[int]) -> None:
-        for array in self.state().values():
-            host = array.numpy()
-            host[list(worlds)] = 0
-            array.assign(host)
+    @property
+    def elevation(self) -> ElevationGrid:
+        return self.terrain.elevation if isinstance(self.terrain, Ground) else self.terrain
 
     def shifts(self) -> tuple[wp.array, tuple[str, ...]]:
         """[m], (world, k) vec3 from where k bodies are to where their wheels are: the suspension's travel."""

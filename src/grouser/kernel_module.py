@@ -1,0 +1,62 @@
+"""The skeleton of a force module made of kernels: its step is recorded launches, replayed with no Python in between."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import warp as wp
+
+from grouser.launches import Launches, Record, StepLaunches
+from grouser.precision import Precision
+
+
+class KernelModule:
+    """Base of a force module whose `evaluate` and `commit` are launches and nothing else (`module.Compiled`).
+
+    A module sets `device` and `precision`, calls `_keep_step` and `_record` in `bind`, and defines `state`. Kernels
+    read the step from `_step`, because launches are recorded once and the step may change.
+    """
+
+    device: Any
+    precision: Precision
+    _h: float  # [s] the step that `_step` holds
+    _step: wp.array  # [s], (1,)
+    _launches: StepLaunches
+
+    def state(self) -> dict[str, wp.array]:
+        raise NotImplementedError
+
+    def _keep_step(self, step: float) -> None:
+        self._h, self._step = step, wp.array([step], dtype=self.precision.real, device=self.device)
+
+    def _record(self, evaluate: Record, commit: Record) -> None:
+        self._launches = StepLaunches(evaluate, commit, self.device)
+
+    def arrays_generation(self) -> int:
+        """Changes when arrays of the launches are replaced: they are recorded anew."""
+        return 0
+
+    def steps_ahead(self) -> int:
+        """How many steps can run before arrays must grow."""
+        return sys.maxsize
+
+    def launches(self, h: float) -> tuple[Launches, Launches]:
+        if h != self._h:
+            self._h = h
+            self._step.fill_(h)
+        return self._launches.recorded(self.arrays_generation())
+
+    def evaluate(self, h: float) -> None:
+        self.launches(h)[0].run()
+
+    def commit(self, h: float) -> None:
+        self.launches(h)[1].run()
+
+    def reset(self, worlds: Sequence[int]) -> None:
+        """Put the state of some worlds back to zero."""
+        for array in self.state().values():
+            host = array.numpy()
+            host[list(worlds)] = 0
+            array.assign(host)
