@@ -136,3 +136,30 @@ def test_loads_do_not_change_the_run():
     for sim in (one, other):
         sim.step(round(0.6 / sim.step_size))
     assert np.array_equal(one.data.qpos, other.data.qpos)
+
+
+def test_what_is_said_of_loads_goes_back_with_a_checkpoint():
+    """Of a run that went on and was taken back, and in a fresh simulation."""
+
+    def build():
+        return on_soil(biped(more=PEG, floor=FLOOR), bodies="trunk|.*_foot")
+
+    def told(sim) -> tuple[list[str], list[float]]:
+        return notes(sim, "carried nothing") + notes(sim, "not on soil"), sim.loads.floor_load[0].tolist()
+
+    steps, one = round(0.55 / build().step_size), build()
+    start, before = one.checkpoint(), told(one)
+    one.step(steps)
+    middle, then = one.checkpoint(), told(one)
+    one.step(steps)
+    end = told(one)
+    assert before != then != end
+    for sim in (one, build()):
+        sim.restore(middle)
+        assert told(sim) == then
+        sim.step(steps)
+        assert told(sim) == end
+        sim.restore(start)
+        assert told(sim) == before
+        sim.step(steps)
+        assert told(sim) == then

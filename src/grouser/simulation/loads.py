@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 PERIOD = 0.05  # [s] between two looks
 NOTED_LOAD = 1e-3  # of the weight: a smaller load on the hard floor is not noted
 CLEAR = 0.01  # [m] above the ground at the start: it does not stand on it
+SEEN = ("floor_load", "peak", "_sum", "_first", "_seen", "carried", "_clear", "_due", "_looked")  # what looks leave
 FLOORS = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
 
 
@@ -51,6 +54,15 @@ class Loads:
         self._clear = self._clearance()
         self._due, self._looked = 0.0, -1.0
         self.look()
+
+    def state(self) -> dict[str, Any]:
+        """Copies of all that was seen: restoring them continues the notes of a run."""
+        return {name: copy(getattr(self, name)) for name in SEEN}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        for name, value in saved.items():
+            setattr(self, name, copy(value))
+        self._say(self._looked)
 
     def _clearance(self) -> np.ndarray:
         """Of each chosen body above the ground [m]."""

@@ -412,6 +412,7 @@ class Simulation:
             "modules": [_copies(m.state()) for m in self.modules],
             "outputs": [_copies(vars(s.out)) for s in self.engine.slots],
             "controllers": [_copies(c.state()) for c in self.controllers],
+            "loads": None if self.loads is None else self.loads.state(),
         }
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
@@ -438,6 +439,9 @@ class Simulation:
         self.engine.kinematics()
         for world in np.flatnonzero(checkpoint["frozen"]):
             self.engine.freeze(int(world))
+        if self.loads is not None:
+            seen = checkpoint.get("loads")
+            self.loads.reset() if seen is None else self.loads.restore(seen)  # None: taken before anybody looked
 
     def _refuse_another(self, checkpoint: Mapping[str, Any]) -> None:
         """An InputError for a checkpoint of something else, before anything is touched."""
