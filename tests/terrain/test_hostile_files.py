@@ -152,7 +152,9 @@ VRT = (
 def test_a_vrt_under_another_name_opens_nothing(tmp_path, ending):
     file = tmp_path / f"a{ending}"
     file.write_text(VRT.format(plain_tiff(tmp_path / "other.tif")))
-    assert "not readable" in refusal(lambda: terrain.from_geotiff(file, 1.0))
+    line = refusal(lambda: terrain.from_geotiff(file, 1.0))
+    assert "not readable" in line
+    assert "vsimem" not in line
 
 
 PDS = "PDS_VERSION_ID = PDS3\nRECORD_TYPE = FIXED_LENGTH\nRECORD_BYTES = 4\nFILE_RECORDS = 68\n{}\n"
@@ -169,13 +171,37 @@ def test_a_pds_picture_in_one_file_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "pointer", ['^IMAGE = "OTHER.DAT"', '^IMAGE = ("OTHER.DAT", 1)', "^IMAGE\n =\n (\n'OTHER.DAT')"]
+    "pointer",
+    ['^IMAGE = "OTHER.DAT"', '^IMAGE = ("OTHER.DAT", 1)', "^IMAGE\n =\n (\n'OTHER.DAT')", '^image = "OTHER.DAT"'],
 )
 def test_a_pds_label_that_names_another_file(tmp_path, pointer):
     (tmp_path / "OTHER.DAT").write_bytes(bytes(range(1, 17)))
     file = tmp_path / "a.img"
     file.write_text(PDS.format(pointer))
     assert "names another file" in refusal(lambda: terrain.from_geotiff(file, 1.0))
+
+
+def test_a_file_beside_a_pds_picture_is_not_read(tmp_path):
+    """GDAL takes the projection from a .prj where there is one: in degrees the pixels would have no size in metres."""
+    mapped = "OBJECT = IMAGE_MAP_PROJECTION\nMAP_SCALE = 2 <M/PIXEL>\nEND_OBJECT = IMAGE_MAP_PROJECTION\n^IMAGE = 129"
+    file = tmp_path / "a.img"
+    file.write_bytes(PDS.format(mapped).encode().ljust(512) + bytes(range(1, 17)))
+    (tmp_path / "a.prj").write_text(
+        'GEOGCS["x",DATUM["x",SPHEROID["x",1000000,0]],PRIMEM["x",0],UNIT["degree",0.0174]]'
+    )
+    assert terrain.from_geotiff(file).spacing == 2.0
+
+
+@pytest.mark.parametrize("pointer", ["^IMAGE = 129", "^IMAGE = 513 <BYTES>", "^image = 129"])
+def test_a_pds_picture_that_is_cut_off(tmp_path, pointer):
+    """GDAL would read what is missing as zeros, or as nothing known."""
+    whole = PDS.format(pointer).encode().ljust(512) + bytes(range(1, 17))
+    file = tmp_path / "a.img"
+    file.write_bytes(whole)
+    assert terrain.from_geotiff(file, 1.0).heights.min() == 1.0
+    file.write_bytes(whole[:-1])
+    line = refusal(lambda: terrain.from_geotiff(file, 1.0))
+    assert "is cut off: it has 527 bytes of 528" in line
 
 
 def test_files_beside_a_geotiff_are_not_read(tmp_path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.gridding import Missing, Origin, check_node_count, filled, placed, square_cells
+from grouser.terrain.gridding import MOST_NODES, Missing, Origin, check_node_count, filled, placed, square_cells
 
 # Most of GDAL's formats can name other files, or addresses in the network, that GDAL then opens.
 TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # how TIFF and BigTIFF begin; anything else is read as PDS
@@ -22,8 +24,12 @@ ALONE: dict[str, Any] = {
     "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
     "GDAL_PAM_ENABLED": "NO",
 }  # no files beside it either
+LARGEST_PDS = 8 * MOST_NODES + (1 << 20)  # bytes of all nodes that are allowed, and of a label
 PDS_LABEL = 1 << 16  # bytes at the start of a PDS file in which its label is looked for
-POINTER = re.compile(rb"(\^\w*IMAGE\w*\s*=\s*\(?\s*[\"'])|COMPRESSED_FILE")
+ELSEWHERE = re.compile(rb"(\^\w*IMAGE\w*\s*=\s*\(?\s*[\"'])|COMPRESSED_FILE", re.IGNORECASE)
+BEHIND = re.compile(rb"\^IMAGE\s*=\s*(\d+)\s*(<BYTES>)?", re.IGNORECASE)  # record or byte, from 1, of the picture
+RECORD = re.compile(rb"\bRECORD_BYTES\s*=\s*(\d+)", re.IGNORECASE)
+IN_MEMORY = re.compile(r"'/vsimem/[^']*'")  # the name of a PDS file in GDAL's messages
 
 
 def from_geotiff(
@@ -84,15 +90,39 @@ class _Raster:
         return degree * step_x * math.cos(math.radians(latitude)), degree * step_y
 
 
-def _driver(file: Path) -> str:
-    """The one format of GDAL that may read the file; a PDS label that says the picture is elsewhere is refused."""
+@contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    """The raster, read as the one format of GDAL that it may be.
+
+    A PDS label can say that the picture is elsewhere, and GDAL looks for files beside it: so it gets the bytes alone,
+    under a name in memory where nothing else is.
+    """
+    import rasterio
+
     with file.open("rb") as opened:
         start = opened.read(PDS_LABEL)
     if start.startswith(TIFF):
-        return "GTiff"
-    if POINTER.search(start):
+        with rasterio.open(file.absolute(), driver="GTiff") as source:
+            yield source
+        return
+    if ELSEWHERE.search(start):
         raise InputError(f"terrain {str(file)!r} names another file: allowed is a label with the picture behind it")
-    return "PDS"
+    if (size := file.stat().st_size) > LARGEST_PDS:
+        raise InputError(f"terrain {str(file)!r} has {size} bytes: allowed are {LARGEST_PDS} of a PDS file")
+    with rasterio.MemoryFile(file.read_bytes()) as memory, memory.open(driver="PDS") as source:
+        _check_whole(file, start, source)
+        yield source
+
+
+def _check_whole(file: Path, label: bytes, source: Any) -> None:
+    """An InputError where a PDS file ends before its picture does: GDAL makes up zeros."""
+    pointer, record = BEHIND.search(label), RECORD.search(label)
+    first = int(pointer[1]) - 1 if pointer else 0
+    if pointer and not pointer[2] and record:
+        first *= int(record[1])
+    wanted = first + source.count * source.height * source.width * np.dtype(source.dtypes[0]).itemsize
+    if (size := file.stat().st_size) < wanted:
+        raise InputError(f"terrain {str(file)!r} is cut off: it has {size} bytes of {wanted}")
 
 
 def _read(file: Path) -> _Raster:
@@ -102,11 +132,10 @@ def _read(file: Path) -> _Raster:
         import rasterio.errors
     except ImportError:
         raise InputError(f"terrain {str(file)!r} needs rasterio: pip install 'grouser[geo]'") from None
-    driver = _driver(file)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-            with rasterio.Env(**ALONE), rasterio.open(file.absolute(), driver=driver) as source:
+            with rasterio.Env(**ALONE), _opened(file) as source:
                 if source.count != 1:
                     raise InputError(f"terrain {str(file)!r} has {source.count} bands: allowed is one")
                 check_node_count(f"terrain {str(file)!r}", (source.height - 1, source.width - 1))
@@ -114,7 +143,7 @@ def _read(file: Path) -> _Raster:
                 heights = source.offsets[0] + source.scales[0] * band
                 transform, crs = source.transform, source.crs
     except rasterio.errors.RasterioError as error:
-        raise InputError(f"terrain {str(file)!r} is not readable: {error}") from None
+        raise InputError(f"terrain {str(file)!r} is not readable: {IN_MEMORY.sub('it is', str(error))}") from None
     if transform.is_identity:
         return _Raster(heights, (1.0, 1.0), (0.0, 0.0), "pixel")
     if transform.b or transform.d or transform.a <= 0.0 or transform.e >= 0.0:
