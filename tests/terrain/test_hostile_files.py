@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import struct
 import zipfile
 from pathlib import Path
 
@@ -212,3 +214,26 @@ def test_files_beside_a_geotiff_are_not_read(tmp_path):
     (tmp_path / "a.tfw").write_text("2\n0\n0\n-2\n0\n0\n")
     assert terrain.from_geotiff(file, 1.0).heights.max() == 1.0
     assert "pixel size" in refusal(lambda: terrain.from_geotiff(file))
+    assert terrain.from_geotiff(file, 1.0, reader="rasterio").heights.max() == 1.0
+    assert "pixel size" in refusal(lambda: terrain.from_geotiff(file, reader="rasterio"))
+
+
+def test_a_mesh_that_keeps_its_vertices_in_another_file(tmp_path):
+    """A GLB may name files; only its own bytes are read."""
+    corners = struct.pack("<9f", 0, 0, 0, 4, 0, 0, 0, 4, 0)
+    (tmp_path / "other.bin").write_bytes(corners)
+    parts = {
+        "asset": {"version": "2.0"},
+        "buffers": [{"byteLength": len(corners), "uri": "other.bin"}],
+        "bufferViews": [{"buffer": 0, "byteLength": len(corners)}],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
+        "nodes": [{"mesh": 0}],
+        "scenes": [{"nodes": [0]}],
+        "scene": 0,
+    }
+    text = json.dumps(parts).encode()
+    text = text.ljust(-(-len(text) // 4) * 4)
+    file = tmp_path / "a.glb"
+    file.write_bytes(b"glTF" + struct.pack("<IIII", 2, 20 + len(text), len(text), 0x4E4F534A) + text)
+    assert "not readable" in refusal(lambda: terrain.load(file, spacing=1.0, missing=0.0))

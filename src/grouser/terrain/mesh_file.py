@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -86,7 +87,8 @@ def _read_file(file: Path) -> tuple[Any, Any]:
     except ImportError:
         raise InputError(f"terrain mesh {str(file)!r}: reading it needs trimesh: pip install trimesh") from None
     try:
-        mesh = trimesh.load_mesh(file, process=False)
+        # bytes without a place: files that a mesh names, such as materials, are not opened
+        mesh = trimesh.load_mesh(BytesIO(file.read_bytes()), file_type=file.suffix.lower().lstrip("."), process=False)
     except Exception as error:  # trimesh hands on whatever its many parsers raise
         raise InputError(f"terrain mesh {str(file)!r} is not readable: {type(error).__name__}: {error}") from None
     if not hasattr(mesh, "faces"):
