@@ -1,5 +1,10 @@
 """Every error a user can meet has one root and says what, where and what is allowed."""
 
+from collections.abc import Iterable
+
+MOST_LINES = 20  # of mistakes that are told at once
+LEFT_OUT = "further mistakes are left out"
+
 
 class GrouserError(Exception):
     """Root of all errors Grouser raises on purpose."""
@@ -11,6 +16,13 @@ class InputError(GrouserError):
     """Bad input: one line naming the file or field, the value and what is allowed."""
 
     exit_status = 2
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> "InputError":
+        """Several mistakes, a line each; of many the first ones."""
+        given = [line for text in lines for line in text.splitlines()]  # some may stand for several themselves
+        told = [line for line in given if line != LEFT_OUT][:MOST_LINES]
+        return cls("\n".join([*told, LEFT_OUT] if len(told) < len(given) else told))
 
 
 class RunStopped(GrouserError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from pathlib import Path
 
 import mujoco
@@ -12,15 +13,17 @@ import pytest
 import grouser
 from grouser.cli import status
 from grouser.contact.soil.surface import prepare, wheel
-from grouser.errors import InputError
+from grouser.errors import LEFT_OUT, MOST_LINES, InputError
 from grouser.simulation import on_soil
 from grouser.terrain import ElevationGrid, flat, soil
 from grouser.terrain.polyhedra import hull
 
 
 def error_line(arguments: list[str], capsys) -> str:
-    """The one line on stderr of a command that must refuse."""
-    assert status(arguments) == 2
+    """The one line on stderr of a command that must refuse, without a warning of NumPy's beside it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert status(arguments) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith("error: ")
     assert captured.err.count("\n") == 1, captured.err
@@ -50,6 +53,14 @@ def test_soil_constants_that_cannot_be(tmp_path, monkeypatch, capsys, scenario, 
     ("arguments", "words"),
     [
         (["single-wheel", "--set", "spacing=0.4"], ["spacing: 0.4 m", "at least 4 x 4"]),
+        (["viking-rocks", "--set", "rocks.law=power", "--set", "rocks.exponent=300"], ["densities[0] = inf", "finite"]),
+        (
+            ["viking-rocks", "--set", "rocks.law=table", "--set", "rocks.table=[[0.1, 1e14], [0.2, 1]]"],
+            ["2.256e+15 rocks", "20000"],
+        ),
+        (["viking-rocks", "--set", "rocks.table=[[0.1, 1e300]]"], ["magnitude"]),
+        (["robot", "--set", "drive={'motor.*': 1e300}"], ["magnitude"]),
+        (["vivi-acceleration", "--set", "gravity=1e-6"], ["torques = 2.5 N m", "tyres"]),
         (["single-wheel", "--set", "spacing=0.15"], ["spacing: 0.15 m", "'wheel'", "0.3 m"]),
         (["single-wheel", "--set", "spacing=0.06", "--set", "wheel.width=0.05"], ["spacing: 0.06 m", "0.05 m"]),
         (["plate-sinkage", "--set", "spacing=0.5"], ["spacing: 0.5 m"]),
@@ -282,3 +293,15 @@ def test_robots_with_numbers_that_are_none(tmp_path, capfd, text):
     assert "finite" in line or "inertia" in line
     assert capfd.readouterr() == ("", "")
     assert not (tmp_path / "MUJOCO_LOG.TXT").exists()
+
+
+@pytest.mark.parametrize(("head", "entry"), [("settings:", "  k{}: 1"), ("", "k{}: 1"), ("soils:", "  k{}: {{n: x}}")])
+def test_of_many_mistakes_the_first_are_told(tmp_path, capsys, head, entry):
+    file = tmp_path / "many.yaml"
+    file.write_text("\n".join(["scenario: single-wheel", head, *(entry.format(n) for n in range(2000))]))
+    assert status(["run", str(file), "--out", str(tmp_path / "out")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"error: {file}:3:")
+    assert "k0" in lines[0]
+    assert len(lines) == MOST_LINES + 1
+    assert lines[-1] == f"error: {LEFT_OUT}"

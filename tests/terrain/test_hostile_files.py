@@ -214,8 +214,6 @@ def test_files_beside_a_geotiff_are_not_read(tmp_path):
     (tmp_path / "a.tfw").write_text("2\n0\n0\n-2\n0\n0\n")
     assert terrain.from_geotiff(file, 1.0).heights.max() == 1.0
     assert "pixel size" in refusal(lambda: terrain.from_geotiff(file))
-    assert terrain.from_geotiff(file, 1.0, reader="rasterio").heights.max() == 1.0
-    assert "pixel size" in refusal(lambda: terrain.from_geotiff(file, reader="rasterio"))
 
 
 def test_a_mesh_that_keeps_its_vertices_in_another_file(tmp_path):

@@ -68,7 +68,7 @@ def read_sweep(definition: str | Path | Mapping[str, Any]) -> Sweep:
         read, lines = None, error_lines(error, Definition, source, where)
     scenario = scenario_of(Path(where), source, tree, lines)
     if read is None or scenario is None:
-        raise InputError("\n".join(lines))
+        raise InputError.of(lines)
     reader = _Reader(source, where, folder, read, scenario, lines)
     return reader.sweep(title or f"{scenario.name}-sweep")
 
@@ -134,7 +134,7 @@ class _Reader:
 
     def _stop_if_wrong(self) -> None:
         if self.lines:
-            raise InputError("\n".join(self.lines))
+            raise InputError.of(self.lines)
 
     def _check_samples(self) -> None:
         read = self.read

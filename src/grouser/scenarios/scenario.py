@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -30,7 +30,7 @@ class Settings(pydantic.BaseModel):
     @classmethod
     def _check_magnitude(cls, value: Any) -> Any:
         """Numbers so large or small that squares of them are none; what is sensible for a field, its own bounds say."""
-        for number in value if isinstance(value, tuple | list) else (value,):
+        for number in _numbers(value):
             if isinstance(number, int):
                 allowed = "" if abs(number) <= LARGEST_INTEGER else f"must be at most {LARGEST_INTEGER}"
             elif isinstance(number, float) and number and not SMALLEST <= abs(number) <= LARGEST:
@@ -52,6 +52,15 @@ class Settings(pydantic.BaseModel):
         if isinstance(value, bool) and allowed & {int, float} and bool not in allowed:
             raise PydanticCustomError("number", "must be a number")
         return value
+
+
+def _numbers(value: Any) -> Iterator[Any]:
+    """The value itself, or what a list or a mapping holds, also in lists of lists."""
+    if isinstance(value, tuple | list | Mapping):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _numbers(part)
+    else:
+        yield value
 
 
 def _members(annotation: Any) -> set[Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pydantic
 
-from grouser.errors import InputError
+from grouser.errors import MOST_LINES, InputError
 from grouser.scenarios import registry
 from grouser.scenarios.scenario import Scenario, Settings
 from grouser.scenarios.soil_choice import SoilChoice, SoilDefinition
@@ -71,7 +72,7 @@ def _from_file(file: Path, changes: Source) -> Experiment:
     source = read_file(file)
     tree = source.tree()
     lines: list[str] = []
-    for key in tree.keys() - set(FILE_KEYS):
+    for key in islice((key for key in tree if key not in FILE_KEYS), MOST_LINES + 1):
         place, hint = source.place((key,), of_key=True), nearest(key, FILE_KEYS)
         lines.append(f"{place}: {key}: unknown field{hint}; allowed: {', '.join(FILE_KEYS)}")
     for key in ("settings", "soils"):
@@ -88,7 +89,7 @@ def _from_file(file: Path, changes: Source) -> Experiment:
         except InputError as error:
             lines.append(str(error))
     if lines or scenario is None or settings is None:
-        raise InputError("\n".join(lines))
+        raise InputError.of(lines)
     return Experiment(scenario, settings)
 
 
@@ -132,7 +133,7 @@ def validated(
         filled = _with_defaults(model, given.tree())
         return model.model_validate(filled, context={"soils": soils or {}, "folder": folder})
     except pydantic.ValidationError as error:
-        raise InputError("\n".join(error_lines(error, model, given, where))) from None
+        raise InputError.of(error_lines(error, model, given, where)) from None
 
 
 def _with_defaults(model: type[pydantic.BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def read_text(text: str, file: str) -> Source:
         if not isinstance(value, _Branch):
             source.leaves[path] = value
     if repeated:
-        raise InputError("\n".join(repeated))
+        raise InputError.of(repeated)
     return source
 
 

@@ -152,8 +152,10 @@ def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
         ])  # fmt: skip
 
     start = np.array([v.rest_height(gravity), 0.0, 0.0, *([0.0] * len(x))])
-    found = root(wrong, start, tol=1e-13)
-    if np.abs(wrong(found.x)).max() > SOLVED:
+    with np.errstate(divide="ignore", invalid="ignore"):  # wheels that lift off on the way have no stiffness
+        found = root(wrong, start, tol=1e-13)
+        solved = np.abs(wrong(found.x)).max() <= SOLVED
+    if not solved:
         raise InputError(f"torques = {torque:g} N m: more than the tyres of {v.name!r} hold at a constant acceleration")
     height, pitch, acceleration, _, spin, _, normal, _ = state(found.x)
     front = [normal[axle].mean() for axle in v.axles]

@@ -118,7 +118,8 @@ def power_law(coefficient: float, exponent: float, least: float, most: float) ->
     factor = checks.number(coefficient, "power_law: coefficient", above=0.0)
     power = checks.number(exponent, "power_law: exponent", above=0.0)
     d = _diameters("power_law", least, most)
-    return _table(d, factor * (d**-power - d[-1] ** -power))
+    with np.errstate(over="ignore", invalid="ignore"):  # the table refuses what is not finite
+        return _table(d, factor * (d**-power - d[-1] ** -power))
 
 
 def _diameters(what: str, least: float, most: float) -> np.ndarray:

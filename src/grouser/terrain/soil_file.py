@@ -43,7 +43,7 @@ def read_soils(path: str | Path) -> dict[str, Soil]:
         except InputError as error:
             problems[name] = str(error)
     if problems:
-        raise InputError("\n".join(problems.values()))
+        raise InputError.of(problems.values())
     return soils
 
 
@@ -91,7 +91,7 @@ def _soil(name: Any, fields: Any, earlier: dict[str, Soil], place: _Place) -> So
     if missing and start is None:
         problems.append(f"{place.key(name)}: soil {name!r} lacks {', '.join(missing)} (or `like: NAME`)")
     if problems:
-        raise InputError("\n".join(problems))
+        raise InputError.of(problems)
     stated = dict.fromkeys(values, place.file.name) | sources
     if start is None:
         return Soil(name=name, **values, sources=ASSUMED | stated)
