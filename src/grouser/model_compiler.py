@@ -8,6 +8,9 @@ import numpy as np
 
 from grouser.errors import InputError
 
+OPTIONS = ("gravity", "wind", "magnetic", "density", "viscosity")
+LARGEST_OPTION = 1e15  # in MuJoCo's units: squares of it are still numbers
+
 
 def compile_model(spec: Any) -> Any:
     """Compile a spec. Returns the model; InputError if MuJoCo refuses it or a number in it is not finite."""
@@ -20,6 +23,13 @@ def compile_model(spec: Any) -> Any:
         if isinstance(values, np.ndarray) and values.dtype.kind == "f" and not np.isfinite(values).all():
             row = int(np.argwhere(~np.isfinite(values))[0][0])
             raise InputError(f"model {spec.modelname!r}: {_place(model, name, row)}: allowed are finite numbers")
+    for name in OPTIONS:
+        values = np.atleast_1d(getattr(model.opt, name))
+        if not (np.abs(values) <= LARGEST_OPTION).all():
+            raise InputError(
+                f"model {spec.modelname!r}: option {name} = {' '.join(f'{value:g}' for value in values)}: "
+                f"allowed are finite numbers up to {LARGEST_OPTION:g}"
+            )
     return model
 
 

@@ -55,8 +55,8 @@ def test_soil_constants_that_cannot_be(tmp_path, monkeypatch, capsys, scenario, 
         (["single-wheel", "--set", "spacing=0.4"], ["spacing: 0.4 m", "at least 4 x 4"]),
         (["viking-rocks", "--set", "rocks.law=power", "--set", "rocks.exponent=300"], ["densities[0] = inf", "finite"]),
         (
-            ["viking-rocks", "--set", "rocks.law=table", "--set", "rocks.table=[[0.1, 1e14], [0.2, 1]]"],
-            ["2.256e+15 rocks", "20000"],
+            ["viking-rocks", "--set", "rocks.law=table", "--set", "rocks.table=[[0.1, 1e15], [0.2, 1]]"],
+            ["2.256e+16 rocks", "20000"],
         ),
         (["viking-rocks", "--set", "rocks.table=[[0.1, 1e300]]"], ["magnitude"]),
         (["robot", "--set", "drive={'motor.*': 1e300}"], ["magnitude"]),
@@ -270,6 +270,7 @@ MJCF = (
     '<mujoco><worldbody><body name="b" pos="0 0 1"><freejoint/>{}<geom name="g" size="0.1" {}/></body></worldbody>'
     "</mujoco>"
 )
+OPTION = MJCF.format("", "").replace("<worldbody>", "<option {}/><worldbody>")
 INERTIAL = '<inertial pos="0 0 0" mass="{}" diaginertia="1 1 {}"/>'
 URDF = (
     '<robot name="r"><link name="l"><inertial><mass value="{}"/><inertia ixx="1" iyy="1" izz="{}" ixy="0" ixz="0" '
@@ -283,6 +284,8 @@ URDF = (
         MJCF.format("", 'mass="nan"'), MJCF.format("", 'mass="inf"'), MJCF.format("", 'mass="1e308"'),
         MJCF.format("", 'friction="nan 0 0"'), MJCF.format("", 'pos="inf 0 0"'),
         MJCF.format(INERTIAL.format("nan", 1), ""), MJCF.format(INERTIAL.format(1, "nan"), ""),
+        OPTION.format('gravity="0 0 -inf"'), OPTION.format('gravity="0 0 -1e308"'),
+        OPTION.format('wind="1e200 0 0"'),
         MJCF.format(INERTIAL.format("inf", 1), ""), URDF.format("nan", 1), URDF.format(1, "nan"), URDF.format("inf", 1),
     ],
 )  # fmt: skip

@@ -57,9 +57,7 @@ def test_a_view_that_cannot_start_says_why(tmp_path):
         ViewProcess(tmp_path / "nothing.h5", "127.0.0.1", 0).wait()
 
 
-@pytest.mark.parametrize(
-    "host", ["203.0.113.7", "2001:db8::7", "a..b", "256.1.1.1"]
-)  # the first two: RFC 5737, RFC 3849
+@pytest.mark.parametrize("host", FOREIGN)
 def test_an_address_of_another_machine_is_refused_before_anything_is_done(tmp_path, monkeypatch, capsys, host):
     recording = made.recording(tmp_path / "recording.h5", 0.2)
     monkeypatch.setattr(registry, "NAMES", registry.NAMES)  # put back afterwards

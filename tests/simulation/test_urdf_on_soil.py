@@ -104,7 +104,9 @@ def test_a_moving_link_without_any_mass_is_refused_by_name(tmp_path, masses, lin
 def test_masses_a_urdf_asks_mujoco_for_are_made(tmp_path):
     """MuJoCo's own section says so in the file: nothing is made up behind the user's back."""
     bound = cart_with(base="12", compiler='boundmass="0.5" boundinertia="0.01"')
-    assert on_soil(urdf(tmp_path, bound), bodies="wheel").model.body("wheel").mass == 0.5
+    sim = on_soil(urdf(tmp_path, bound), bodies="wheel")
+    assert sim.model.body("wheel").mass == 0.5
+    assert notes(sim, "no mass") == ["no mass: plate, wheel, hub (the file gives none; its boundmass makes it 0.5 kg)"]
     volume = cart_with(base="12", compiler='inertiafromgeom="auto"')
     sphere = 1000 * 4 / 3 * np.pi * 0.1**3
     assert on_soil(urdf(tmp_path, volume), bodies="wheel").model.body("wheel").mass == pytest.approx(sphere)

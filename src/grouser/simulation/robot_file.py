@@ -105,7 +105,9 @@ def _massless(spec: mujoco.MjSpec) -> list[str]:
                 f"link {body.name!r} has a mass of {body.mass:g} kg: allowed is a finite number, 0 or more"
             )
     names = [b.name for b in spec.bodies if b.mass == 0 and b is not spec.worldbody and b.geoms]
-    return [f"no mass: {', '.join(names)} (the file gives none, and none is made up)"] if names else []
+    least = spec.compiler.boundmass
+    made = f"; its boundmass makes it {least:g} kg" if least > 0 else ", and none is made up"
+    return [f"no mass: {', '.join(names)} (the file gives none{made})"] if names else []
 
 
 def refuse_moving_without_mass(robot: RobotModel) -> None:

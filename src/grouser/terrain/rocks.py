@@ -157,7 +157,7 @@ def rock_field(
     expected = law.density() * lengths[0] * lengths[1]
     if not 0 <= expected <= MOST_ROCKS:
         raise InputError(
-            f"rock field: {expected:.6g} rocks are to be expected on {lengths[0]:g} m x {lengths[1]:g} m: allowed are "
+            f"rock field: {expected:.15g} rocks are to be expected on {lengths[0]:g} m x {lengths[1]:g} m: allowed are "
             f"at most {MOST_ROCKS}; take a smaller size or leave out the smallest rocks"
         )
     diameters = np.sort(law.draw(int(random.poisson(expected)), random))[::-1]
