@@ -289,6 +289,7 @@ URDF = (
         MJCF.format(INERTIAL.format("inf", 1), ""), URDF.format("nan", 1), URDF.format(1, "nan"), URDF.format("inf", 1),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_robots_with_numbers_that_are_none(tmp_path, capfd, text):
     file = tmp_path / "robot.xml"
     file.write_text(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -45,7 +46,7 @@ def set_gravity(robot: RobotModel, gravity: float | None) -> None:
             raise InputError(f"gravity: {gravity} m/s^2 is not allowed; it must be 0 or more, downwards")
         robot.spec.option.gravity = [0.0, 0.0, -gravity]
     whose = "as given" if gravity is not None else "the model's own"
-    robot.notes.append(f"gravity {np.linalg.norm(robot.spec.option.gravity):g} m/s^2 ({whose})")
+    robot.notes.append(f"gravity {math.hypot(*robot.spec.option.gravity):g} m/s^2 ({whose})")
 
 
 def note_weight(robot: RobotModel, model: mujoco.MjModel, bodies: Sequence[str]) -> None:
