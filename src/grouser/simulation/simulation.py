@@ -12,25 +12,12 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
+from grouser import module as optional
 from grouser.engine.frame import Frame
 from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
 from grouser.engine.parameters import parameters, set_parameters
 from grouser.errors import GrouserError, InputError, RunStopped
-from grouser.module import (
-    Channel,
-    Compiled,
-    Controller,
-    Displayed,
-    ForceModule,
-    HasFixedShapes,
-    HasSurfaces,
-    Mesh,
-    Observable,
-    RoundSurface,
-    Shape,
-    ShiftsBodies,
-    StandsOnTerrain,
-)
+from grouser.module import Channel, Compiled, Controller, ForceModule, Mesh, RoundSurface, Shape
 from grouser.simulation import display
 from grouser.simulation import step as stepping
 from grouser.simulation.loads import Loads
@@ -118,7 +105,7 @@ class Simulation:
         """Of the ground, or the rigid one that a module stands on: what is recorded and drawn."""
         if self.ground:
             return self.ground.elevation
-        own = (module.elevation for module in self.modules if isinstance(module, StandsOnTerrain))
+        own = (module.elevation for module in self.modules if isinstance(module, optional.StandsOnTerrain))
         return next((elevation for elevation in own if elevation is not None), None)
 
     @property
@@ -131,7 +118,7 @@ class Simulation:
 
         The arrays are the same ones at every call and are written over by the next: copy what you keep.
         """
-        observed = {module.name: module.observe() for module in self.modules if isinstance(module, Observable)}
+        observed = {module.name: module.observe() for module in self.modules if isinstance(module, optional.Observable)}
         return {f"{name}/{key}": value for name, values in observed.items() for key, value in values.items()}
 
     # ---- stepping -----------------------------------------------------------------------------------
@@ -270,7 +257,7 @@ class Simulation:
         m = self.model
         single = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]  # sliding or turning
         joints, actuators = tuple(m.joint(j).name or f"joint{j}" for j in single), actuator_outputs(m)
-        shifts = [module.shifts() for module in self.modules if isinstance(module, ShiftsBodies)]
+        shifts = [module.shifts() for module in self.modules if isinstance(module, optional.ShiftsBodies)]
         frame = Frame(self.engine, self.recorded_bodies, single, shifts)
         out = [
             Channel(
@@ -316,8 +303,8 @@ class Simulation:
         parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         shown: list[tuple[str, Mesh | RoundSurface]] = []
         for module in self.modules:
-            shown += module.surfaces.items() if isinstance(module, HasSurfaces) else ()
-            shown += module.fixed.items() if isinstance(module, HasFixedShapes) else ()
+            shown += module.surfaces.items() if isinstance(module, optional.HasSurfaces) else ()
+            shown += module.fixed.items() if isinstance(module, optional.HasFixedShapes) else ()
         for name, surface in shown:
             if isinstance(surface, RoundSurface):
                 parts.setdefault(surface.body or name, []).append(surface.mesh())
@@ -334,7 +321,9 @@ class Simulation:
 
     def shapes(self) -> list[Shape]:
         """All there is to draw: geoms, surfaces of modules where a body has none, what modules and scenarios add."""
-        added = [shape for module in self.modules if isinstance(module, Displayed) for shape in module.display()]
+        added = [
+            shape for module in self.modules if isinstance(module, optional.Displayed) for shape in module.display()
+        ]
         found = display.shapes(self.model, self.recorded_bodies, self.geometry(), fields=self.terrain is None)
         found += [*added, *self._more_shapes]
         return [shape for shape in found if self._is_recorded(shape)]
