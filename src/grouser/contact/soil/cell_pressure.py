@@ -13,6 +13,7 @@ from grouser.terrain.ground import GroundArrays as Ground
 
 ALONG = 4.0  # times steeper along one axis than along the other: the pressure of a cell varies along that axis only
 SOFT = 0.05  # cells of height over which one rule for the soil beside a node passes into another
+PER_SOFT = wp.constant(real(1.0 / SOFT))
 HALF = wp.constant(real(0.5))
 TINY = wp.constant(real(1.0e-30))
 ONE_AXIS = wp.constant(real(ALONG))
@@ -141,7 +142,7 @@ def cell_pressure(
     u_north = at_north.depth
     u_south = at_south.depth
     levels = win.levels[k]
-    per_soft = real(1.0 / SOFT) * per
+    per_soft = PER_SOFT * per
     # From 0 for virgin soil to 1 for soil that has been pressed by SOFT of a cell.
     pressed = wp.min((levels[VIRGIN] - levels[SURFACE] + wp.max(u, zero)) * per_soft, real(1.0))
     if pressed <= zero and u + HALF * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:  # no corner of the cell is in the soil

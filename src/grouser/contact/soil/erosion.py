@@ -279,7 +279,7 @@ def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, sl
             hold_node(g, skin, win, nonnegative(start + i * win.side + j))
     slides.loose[slot] = loose_nodes(win, disp, slides, slot)
     # By the weakest soil: a pair that stands by this stands in any.
-    steep = o.weakest * g.spacing * real(1.0 + laws.EROSION_BAND)
+    steep = o.weakest * g.spacing * real(laws.EROSION_START)
     stamp = int(slides.sweeps[slot])  # goes on from the last step, so that `queued` need not be cleared
     pairs = first_pairs(g, o, skin, win, slides, slot, start, steep)
     i0 = int(t.MANY)

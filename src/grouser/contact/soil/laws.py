@@ -19,6 +19,7 @@ STEADY = 1e-3  # of the speed, change in a step below which a body moves steadil
 HOLD = 0.05  # cells: soil this close below a body does not slide under it, shear ends this far above the soil
 FALLING = 2e-3  # [s] within which a body reaches soil that takes no more spoil, or the step if longer (assumed)
 EROSION_BAND = 0.005  # of the slope; half of what a slope may exceed the friction angle by
+EROSION_START = 1.0 + EROSION_BAND  # of the slope limit: where soil starts to slide
 EROSION_REST = 0.9  # of the slope, where sliding ends (assumed: sand rests some 2.5 degrees below where it starts)
 ROLLING = 0.1  # rim over travel speed above which the rim says where "ahead" is, below it the travel does
 
@@ -218,7 +219,7 @@ def erosion_flux(difference: real, limit: real):
     sand comes to rest a little below the angle at which it starts to move.
     """
     d = wp.abs(difference)
-    if d <= limit * real(1.0 + EROSION_BAND):
+    if d <= limit * real(EROSION_START):
         return real(0.0)
     return wp.sign(difference) * (d - limit * real(EROSION_REST))
 

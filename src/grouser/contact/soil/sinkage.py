@@ -13,6 +13,7 @@ from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
 ABOVE, IN_SOIL = 1, 2  # what `touch_node` finds: less than a cell above the soil, in contact
+THIRD = wp.constant(real(1.0 / 3.0))
 HOLD = wp.constant(real(laws.HOLD))
 FALLING = wp.constant(real(laws.FALLING))
 
@@ -32,7 +33,7 @@ def bow_below(win: Window, skin: Skin, k: int):
     z = skin.height[k]
     down = bow(skin.height[k + 1], skin.height[nonnegative(k - 1)], z)
     down += bow(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)
-    return real(1.0 / 3.0) * down
+    return THIRD * down
 
 
 @wp.func

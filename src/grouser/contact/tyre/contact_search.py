@@ -241,9 +241,7 @@ def may_hide_higher(z: Sample, error: real, start: vec2, turn: vec2, ahead: vec3
     tilt = ahead[2] - z.slope_x * ahead[0] - z.slope_y * ahead[1]
     steepens = (tilt * turn[1] + rate * turn[0]) * (start[0] * turn[1] - start[1] * turn[0]) < real(0.0)
     foot = error + radius * (start[1] * rate - start[0] * tilt)
-    higher = foot * foot < radius * radius * (rate * rate + tilt * tilt) * real(
-        wp.float32(1.0) - wp.float32(length_slack)
-    )
+    higher = foot * foot < radius * radius * (rate * rate + tilt * tilt) * (real(1.0) - real(length_slack))
     return steepens and higher and wp.abs(tilt) <= rate
 
 
