@@ -1,4 +1,4 @@
-"""Device arrays of the soil module: options, the bodies' surfaces, and the groups of `types.py`."""
+"""Device arrays of the soil module: surfaces of the bodies and the structs of `types.py`."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from grouser.device import at
 from grouser.module import Motion
 from grouser.precision import Precision
 
-Part = tuple[Surface, list[SmallShape]]  # of a body: what presses on nodes, and what presses with points
+Part = tuple[Surface, list[SmallShape]]  # one body: the surface that presses on nodes, the shapes with points
 
 
 def records(kind: Any, columns: dict[str, Any], device: Any) -> wp.array:
-    """An array of device structs from their fields, (element, …) each."""
+    """Make an array of device structs from columns of field values, (element, …) each."""
     host: Any = np.zeros(len(next(iter(columns.values()))), dtype=kind.numpy_dtype())
     for name, values in columns.items():
         host[name] = values
@@ -41,7 +41,7 @@ def records(kind: Any, columns: dict[str, Any], device: Any) -> wp.array:
 
 
 class _Maker:
-    """Device arrays of one float type from what the host has."""
+    """Makes device arrays of one float type from host arrays."""
 
     def __init__(self, p: Precision, device: Any):
         self._p, self._device = p, device
@@ -50,7 +50,7 @@ class _Maker:
         return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self._device)
 
     def firsts(self, arrays: Any) -> wp.array:
-        """Where each array begins among all of them, and where the last ends."""
+        """Start index of each array in their concatenation, and the end of the last."""
         return self.array(np.cumsum([0] + [len(a) for a in arrays]).astype(np.int32), wp.int32)
 
     def joined(self, arrays: Any, dtype: Any) -> wp.array:
@@ -63,7 +63,7 @@ class _Maker:
         return self.array(np.array(values, np.int32), wp.int32)
 
     def vector_and_number(self, kind: Any, arrays: Any, vector: str, number: str) -> wp.array:
-        """Structs of a vector and a number, from rows of four numbers."""
+        """Make structs of a vector field and a scalar field from rows of four numbers."""
         rows = np.concatenate(arrays)
         return records(at(kind, self._p.name), {vector: rows[:, :3], number: rows[:, 3]}, self._device)
 
@@ -71,7 +71,7 @@ class _Maker:
 def body_arrays(
     parts: Sequence[Part], edges: Sequence[float], rows: Sequence[int], p: Precision, device: Any
 ) -> tuple[Any, Any]:
-    """`types.Bodies` and `types.SmallShapes`; `edges` [m]: longest edge of each body, small shapes counted."""
+    """Make `types.Bodies` and `types.SmallShapes`. `edges` [m]: longest edge of each body, small shapes included."""
     make, b, surfaces = _Maker(p, device), at(t.Bodies, p.name)(), [surface for surface, _ in parts]
     starts = np.cumsum([0] + [len(s.vertices) for s in surfaces])
     b.rows = make.flags(rows)
@@ -101,7 +101,7 @@ def body_arrays(
 
 
 def _shape_arrays(parts: Sequence[Part], make: _Maker, p: Precision) -> Any:
-    """`types.SmallShapes`; where there are none, one row that nobody looks at."""
+    """Make `types.SmallShapes`. If no body has small shapes, the arrays have one unused row."""
     s, found, rows = at(t.SmallShapes, p.name)(), [small for _, small in parts], shape_rows(parts)
     spare = [np.zeros((int(not any(found)), 3))]
     s.first_shape = make.firsts(found)
@@ -124,12 +124,12 @@ def shape_rows(parts: Sequence[Part]) -> list[SmallShape]:
 
 
 def _shape_widths(parts: Sequence[Part]) -> list[float | None]:
-    """Width b [m] given for each small shape, that of its body."""
+    """Width b [m] of each small shape as given for its body, or None."""
     return [surface.width for surface, small in parts for _ in small] or [None]
 
 
 def motion_arrays(motion: Motion, dtype: str) -> Any:
-    """`types.MotionArrays`: views of the engine's arrays."""
+    """Make `types.MotionArrays` of views of the engine's arrays."""
     m = at(t.MotionArrays, dtype)()
     m.position, m.rotation, m.velocity, m.angular_velocity = (
         motion.position, motion.rotation, motion.velocity, motion.spin,
@@ -139,11 +139,11 @@ def motion_arrays(motion: Motion, dtype: str) -> Any:
 
 @dataclass
 class SoilArrays:
-    """All that the kernels get, and which of it is state."""
+    """All arguments of the kernels, and the arrays among them that are state."""
 
     parts: Sequence[Part]
     worlds: int
-    ground: Any  # types as in types.py, but for the float type
+    ground: Any  # this and the following: structs of types.py at the chosen float type
     options: Any
     bodies: Any
     shapes: Any
@@ -160,7 +160,7 @@ class SoilArrays:
 
     @property
     def by_name(self) -> dict[str, Any]:
-        """Groups by the names that kernels have for them, in the order of the per-world kernels."""
+        """Structs by the parameter names of the kernels, in the order of the per-world kernels."""
         return {
             "g": self.ground, "o": self.options, "b": self.bodies, "shapes": self.shapes, "points": self.points,
             "place": self.placement, "win": self.window, "skin": self.skin, "verts": self.vertices,
@@ -176,7 +176,7 @@ def allocate(
     parts: Sequence[Part], worlds: int, side: int, ground: Any, options: Any, bodies: tuple[Any, Any], p: Precision,
     device: Any,
 ) -> SoilArrays:  # fmt: skip
-    """All groups, with windows of `side` nodes along an edge; `bodies` from `body_arrays`."""
+    """Allocate all structs, with windows of `side` x `side` nodes. `bodies` comes from `body_arrays`."""
     slots, blocks, (b, shapes) = worlds * len(parts), -(-side // options.block), bodies
     sizes = {
         SLOT: slots, NODE: slots * side**2, PAIR: 2 * slots * side**2, BLOCK: slots * blocks**2,

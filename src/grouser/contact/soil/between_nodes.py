@@ -1,4 +1,4 @@
-"""The soil at a place between the nodes of a window."""
+"""Soil levels at a point between the nodes of a window."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ FAR = wp.constant(real(t.FAR))
 
 @wp.func
 def node_below(win: Window, slot: int, at: vec2):
-    """Node at the lower corner of the cell a place [cells] lies in, -1 outside the window; place in that cell."""
+    """Find the cell that holds a point `at` (column, row) [cells].
+
+    Returns the node at its lower corner, -1 outside the window, and the position inside the cell, 0 to 1.
+    """
     frame = win.frame[slot]
     x = at[0] - real(frame.column0)
     y = at[1] - real(frame.row0)
     i = int(wp.floor(y))
     j = int(wp.floor(x))
     k = int(-1)
-    # Off the rim, so that the four nodes of the cell have their neighbours in the window too.
+    # Not on the rim: the four nodes of the cell need all their neighbours in the window.
     if i >= 1 and j >= 1 and i < frame.rows - 2 and j < frame.columns - 2:
         k = (slot * win.side + i) * win.side + j
     return k, vec2(x - real(j), y - real(i))
@@ -36,24 +39,24 @@ def corner_node(win: Window, k: int, c: int):
 
 @wp.func
 def corner_weight(inside: vec2, c: int):
-    """Bilinear weight of one of the four nodes round a place."""
+    """Bilinear weight of one of the four nodes of a cell at the position `inside` it."""
     one = real(1.0)
     return wp.where(c % 2 == 0, one - inside[0], inside[0]) * wp.where(c // 2 == 0, one - inside[1], inside[1])
 
 
 @wp.func
 def nearest_node(win: Window, k: int, inside: vec2):
-    """The node whose soil a point stands on."""
+    """Nearest of the four nodes of a cell; its soil type is used at the point."""
     half = real(0.5)
     return nonnegative(k + wp.where(inside[1] < half, 0, win.side) + wp.where(inside[0] < half, 0, 1))
 
 
 @wp.func
 def levels_at(win: Window, k: int, inside: vec2):
-    """The four levels of the soil [m] at a place; nodes without soil do not count.
+    """Interpolate the four levels of the soil [m] at a point. Nodes without soil are ignored.
 
-    They are straight between nodes, but for the surface: it is as far below the virgin level as at the node that
-    has been pressed least. A print has upright walls, and the soil beside it is where it was.
+    Levels are bilinear between nodes, except the surface: it lies as far below the virgin level as at the node that has
+    been pressed least. A footprint has vertical walls, so a pressed node must not lower the soil next to it.
     """
     levels = vec4()
     weight = real(0.0)
@@ -61,7 +64,7 @@ def levels_at(win: Window, k: int, inside: vec2):
     for c in range(4):
         n = corner_node(win, k, c)
         if win.soil[n] >= 0:
-            w = corner_weight(inside, c) + real(1.0e-12)  # a place right over a bare node still has soil beside it
+            w = corner_weight(inside, c) + real(1.0e-12)  # avoids 0/0 at a point exactly over a bare node
             levels += w * win.levels[n]
             weight += w
             pressed = wp.min(pressed, win.levels[n][VIRGIN] - win.levels[n][SURFACE])
@@ -72,5 +75,5 @@ def levels_at(win: Window, k: int, inside: vec2):
 
 @wp.func
 def pressed_level(level: real, pressed: real):
-    """Level [m] of the soil below a point: that of the grid, lower where the point has pressed it."""
+    """Level [m] of the soil below a point: the grid's level, or the lower level to which the point has pressed it."""
     return wp.where(pressed < level, pressed, level)

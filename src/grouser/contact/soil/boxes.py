@@ -1,4 +1,4 @@
-"""Boxes of nodes: pure functions of `types.Box`, and one that widens a box from many threads."""
+"""Boxes of nodes: pure functions of `types.Box`, and atomic versions for many threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grouser.precision import real
 
 @wp.func
 def empty_box():
-    """A box with no nodes, which widens to anything."""
+    """An empty box. Widening it by any box gives that box."""
     return Box(t.MANY, -1, t.MANY, -1)
 
 
@@ -23,7 +23,7 @@ def is_empty(box: Box):
 
 @wp.func
 def widened(box: Box, row0: int, row1: int, column0: int, column1: int):
-    """The least box that holds `box` and these rows and columns."""
+    """The smallest box that contains `box` and the given rows and columns."""
     return Box(
         wp.min(box.row0, row0), wp.max(box.row1, row1), wp.min(box.column0, column0), wp.max(box.column1, column1)
     )
@@ -42,13 +42,13 @@ def shifted(box: Box, rows: int, columns: int):
 
 @wp.func
 def spanning(a: Box, b: Box):
-    """The least box that holds both."""
+    """The smallest box that contains both boxes."""
     return widened(a, b.row0, b.row1, b.column0, b.column1)
 
 
 @wp.func
 def common(a: Box, b: Box):
-    """Nodes in both boxes."""
+    """The nodes that lie in both boxes."""
     return Box(
         wp.max(a.row0, b.row0), wp.min(a.row1, b.row1), wp.max(a.column0, b.column0), wp.min(a.column1, b.column1)
     )
@@ -56,7 +56,7 @@ def common(a: Box, b: Box):
 
 @wp.func
 def inside_rim(rows: int, columns: int):
-    """Nodes of a window that have all four neighbours in it."""
+    """The nodes of a window that have all four neighbours in it."""
     return Box(1, rows - 2, 1, columns - 2)
 
 
@@ -66,7 +66,7 @@ def holds(box: Box, i: int, j: int):
     return i >= box.row0 and i <= box.row1 and j >= box.column0 and j <= box.column1
 
 
-# Warp has no atomic minimum of a field of a struct, hence native code.
+# Native code, because Warp has no atomic minimum for a field of a struct.
 WIDEN = """
     wp::atomic_min(&boxes.data[slot].row0, row0);
     wp::atomic_max(&boxes.data[slot].row1, row1);
@@ -77,7 +77,7 @@ WIDEN = """
 
 @wp.func_native(WIDEN)
 def widen_atomically(boxes: array[Box], slot: int, row0: int, row1: int, column0: int, column1: int):
-    """`widened` of one of an array of boxes, safe where many threads do it."""
+    """Widen one box of an array atomically; many threads may do this at once."""
     ...
 
 
@@ -91,5 +91,5 @@ SPAN = """
 
 @wp.func_native(SPAN)
 def span_atomically(extents: array[Extent], slot: int, column: real, row: real):
-    """Widen an extent to a place, safe where many threads do it."""
+    """Widen an extent atomically so that it contains a point [cells]; many threads may do this at once."""
     ...

@@ -1,4 +1,4 @@
-"""Pressure of the soil in one cell, averaged over points of the cell where it varies within it."""
+"""Soil pressure on one cell of the grid. Where it varies within the cell it is averaged over sub-cell points."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from grouser.precision import real, vec4
 from grouser.terrain.ground import SURFACE, VIRGIN
 from grouser.terrain.ground import GroundArrays as Ground
 
-ALONG = 4.0  # times steeper along one axis than along the other: the pressure of a cell varies along that axis only
-SOFT = 0.05  # cells of height over which one rule for the soil beside a node passes into another
+ALONG = 4.0  # if the depth varies this many times more along one axis, the other axis needs one point only
+SOFT = 0.05  # [cells] height over which the rules for the soil between nodes blend into each other
 PER_SOFT = wp.constant(real(1.0 / SOFT))
 HALF = wp.constant(real(0.5))
 TINY = wp.constant(real(1.0e-30))
@@ -21,7 +21,7 @@ ONE_AXIS = wp.constant(real(ALONG))
 
 @wp.func
 def slope(ahead: real, behind: real, here: real):
-    """Slope per cell [m] of the body's lower surface, one-sided where the body ends."""
+    """Rise per cell [m] of the body's lower surface along an axis, one-sided where the body ends."""
     if ahead < SEEN:
         if behind < SEEN:
             return HALF * (ahead - behind)
@@ -33,7 +33,7 @@ def slope(ahead: real, behind: real, here: real):
 
 @wp.func
 def bend(ahead: real, behind: real, here: real):
-    """Second difference [m] of the body's lower surface; zero where it ends."""
+    """Second difference [m] of the body's lower surface along an axis; zero where the body ends."""
     if ahead < SEEN and behind < SEEN:
         return ahead + behind - here - here
     return real(0.0)
@@ -41,12 +41,13 @@ def bend(ahead: real, behind: real, here: real):
 
 @wp.func
 def soil_beside(share: real, pressed: real, load: real, here: vec4, there: vec4, gap: real, per_soft: real):
-    """Change of the four levels [m] `share` of a cell away, towards a neighbour that is `gap` [m] in the body.
+    """Change of the four levels [m] from a node to a point `share` of a cell away, towards a neighbour.
 
-    Virgin soil (`pressed` 0) is level up to the body; soil that has been pressed (1) is straight between nodes. While
-    loading (`load` 1), a free neighbour that stands higher counts as a vertical wall: the side of the rut. Where the
-    body lets go (0), soil that fell in behind it is no wall. One rule passes into the other over 1 / `per_soft` [m], or
-    the force would jump while a body at rest moves by micrometres.
+    `gap` [m] is the depth of the body in the neighbour's soil, negative where the neighbour is free. Virgin soil
+    (`pressed` = 0) is level up to the body. Soil that has been pressed (`pressed` = 1) is linear between nodes. While
+    loading (`load` = 1), a higher free neighbour counts as a vertical wall: the side of the rut. While unloading
+    (`load` = 0) it does not: soil that fell in behind the body is no wall. The rules blend over 1 / `per_soft` [m].
+    Without blending the force would jump when a body at rest moves by micrometres.
     """
     zero = real(0.0)
     one = real(1.0)
@@ -61,7 +62,7 @@ def beside(
     x: real, pressed: real, load: real, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
     there_behind: bool, there_ahead: bool, per_soft: real,
 ):  # fmt: skip
-    """Change of the four levels [m] from a node to a point x cells along an axis."""
+    """Change of the four levels [m] from a node to a point x cells along an axis; zero past the end of the body."""
     if x > real(0.0) and there_ahead:
         return soil_beside(x, pressed, load, here, ahead, gap_ahead, per_soft)
     if x < real(0.0) and there_behind:
@@ -71,13 +72,13 @@ def beside(
 
 @wp.func
 def yields(node: NodeEnd):
-    """Whether a neighbour does not speak against yielding: the body ends before it, or its soil yields too."""
+    """Whether the soil of a neighbour yields too, or the body ends before it (then it does not count)."""
     return node.height > SEEN or node.yielding > real(0.0)
 
 
 @wp.func
 def change_of_depth(bow: real, depth: real, behind: NodeEnd, ahead: NodeEnd):
-    """How much [m] the depth varies along one axis of a cell; neighbours past the end of the body do not count."""
+    """Variation [m] of the depth along one axis of a cell. Neighbours past the end of the body are ignored."""
     zero = real(0.0)
     return wp.abs(bow) + wp.max(
         wp.where(ahead.height < SEEN, wp.abs(ahead.depth - depth), zero),
@@ -87,10 +88,11 @@ def change_of_depth(bow: real, depth: real, behind: NodeEnd, ahead: NodeEnd):
 
 @wp.func
 def sample_points(samples: int, steep_x: real, steep_y: real):
-    """Sub-cell points along both axes, and how far apart: 1 spread over the cell, 0 all in its middle.
+    """Number of sub-cell points along both axes, and their relative spacing: 1 evenly spread, 0 all in the middle.
 
-    Points lie along one axis only where the depth varies along that axis only. In between, the points of the other axis
-    draw together: a number of points that flips would make the force of a body at rest jump.
+    If the depth varies along one axis only, points lie along that axis only, which saves time. Near this limit the
+    points of the other axis gradually move together. Without this the force on a body at rest would jump when the
+    number of points changes.
     """
     columns = int(samples)
     rows = int(samples)
@@ -111,10 +113,11 @@ def cell_pressure(
     g: Ground, o: Options, win: Window, pred: Prediction, soil: Constants, k: int, modulus: real,
     sinking: real, left_out: real, per_unforeseen: real,
 ):  # fmt: skip
-    """Load of a cell at the end of the step: mean of the elastic trial K_e (Z - Zp), capped by the yield pressure.
+    """Load of a cell at the end of the step: mean of the elastic trial pressure K_e (Z - Zp), capped by the yield.
 
-    Where part of the cell unloads or is free the mean is taken over sub-cell points, else the node speaks for its cell.
-    `sinking` [m] is the depth that damping adds, `left_out` and `per_unforeseen` are those of `types.Travel`.
+    Where all of the cell yields, the node's value is used. Where part of it unloads or is free, the mean is taken over
+    sub-cell points. `sinking` [m] is the depth that damping adds; `left_out` and `per_unforeseen` are fields of
+    `types.Travel`.
     """
     zero = real(0.0)
     cell = g.spacing
@@ -132,7 +135,7 @@ def cell_pressure(
     south = at_south.height
     zx = slope(east, west, z) * per
     zy = slope(north, south, z) * per
-    # The whole cell yields: pressure varies slowly within it, and the node speaks for all of it.
+    # The whole cell yields: the pressure varies little within it, so the value at the node is enough.
     if here.yielding > zero and yields(at_east) and yields(at_west) and yields(at_north) and yields(at_south):
         y = here.bears
         give = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, per_unforeseen)
@@ -143,7 +146,7 @@ def cell_pressure(
     u_south = at_south.depth
     levels = win.levels[k]
     per_soft = PER_SOFT * per
-    # From 0 for virgin soil to 1 for soil that has been pressed by SOFT of a cell.
+    # Blend factor: 0 for virgin soil, 1 for soil that has been pressed by SOFT cells or more.
     pressed = wp.min((levels[VIRGIN] - levels[SURFACE] + wp.max(u, zero)) * per_soft, real(1.0))
     if pressed <= zero and u + HALF * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:  # no corner of the cell is in the soil
         return CellLoad(zero, zero, zero, zero, zero, zx, zy)
@@ -156,11 +159,11 @@ def cell_pressure(
     to_west = win.levels[nonnegative(k - 1)]
     to_north = win.levels[nonnegative(k + win.side)]
     to_south = win.levels[nonnegative(k - win.side)]
-    # How far the node is loaded: 1 where its soil yields, 0 where the body lets go of it.
+    # Degree of loading at the node: 1 where its soil yields, 0 where the body just lets go of it.
     load = zero
     if u > zero:
         load = pressed * wp.min(soil.k_e * u / wp.max(here.bears, real(1.0e-9)), real(1.0))
-    start = z + left_out  # height at which soil yields, see `laws.left_out`
+    start = z + left_out  # height at which the yield pressure is evaluated, see `laws.left_out`
     rise_x = zx * cell
     rise_y = zy * cell
     per_column = real(1.0) / real(columns)
@@ -173,11 +176,11 @@ def cell_pressure(
     stiffness = zero
     inside = int(0)
     for c in range(rows):
-        y = real(2 * c + 1 - rows) * row_step  # the middle point is 0 to the last bit
+        y = real(2 * c + 1 - rows) * row_step  # symmetric, and exactly 0 for the middle point
         row = beside(
             y, pressed, load, levels, to_south, to_north, u_south, u_north, south < SEEN, north < SEEN, per_soft
         )
-        skin = y * (rise_y + HALF * bow_y * y)  # the body is curved between nodes
+        skin = y * (rise_y + HALF * bow_y * y)  # height of the body above that at the node, to second order
         for a in range(columns):
             x = real(2 * a + 1 - columns) * column_step
             change = row + beside(
@@ -186,7 +189,7 @@ def cell_pressure(
             rise = skin + x * (rise_x + HALF * bow_x * x)
             deep = u - rise + change[SURFACE]
             if deep > zero:
-                # Each point yields by the law of a node. Damping never pulls (max) and never passes the yield (min).
+                # The law of a node, applied at the point. Damping never pulls (max) and never exceeds the yield (min).
                 cap = pressure.yield_at(o, win.soil[k], modulus, start + rise, levels + change)
                 q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                 total += q
@@ -194,7 +197,7 @@ def cell_pressure(
                 inside += 1
                 px += q * (rise_x + bow_x * x)
                 py += q * (rise_y + bow_y * y)
-    # Points that are not in the soil count as zero.
+    # Divide by all points: those outside the soil count as zero pressure.
     mean = per_row * per_column
     covered = real(inside) * mean
     return CellLoad(total * mean, stiffness * mean, px * mean * per, py * mean * per, covered, zx, zy)

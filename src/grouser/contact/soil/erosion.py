@@ -1,7 +1,7 @@
-"""Stage `erode`: slopes slide until they rest, so that no step ends with a slope steeper than the soil can stand.
+"""Stage `erode`: slopes steeper than the soil can stand slide within the step until they rest.
 
-One thread a body, in sweeps over the pairs of neighbours that are too steep. Every sweep first finds what slides
-between all pairs and then moves it: no direction comes before another. A sweep looks only beside what the last one
+One thread per body, in sweeps over the pairs of neighbouring nodes that are too steep. A sweep first computes the flow
+of all pairs and then moves the soil, so that no direction is preferred. The next sweep looks only next to nodes that
 moved, so soil at rest costs nothing.
 """
 
@@ -17,9 +17,9 @@ from grouser.precision import real
 from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
-REACH = 2  # nodes round a footprint that a step may have made steep
-GIVES, TAKES = 1, 8  # how a pair counts in `steep` for its higher and for its lower node; a node has four pairs at most
-TO_EAST, TO_NORTH = 0, 1  # where the second node of a pair lies
+REACH = 2  # [nodes] distance from a footprint within which a step may have made slopes too steep
+GIVES, TAKES = 1, 8  # added to `steep` of the higher and the lower node of a pair; a node is in at most four pairs
+TO_EAST, TO_NORTH = 0, 1  # side: where the second node of a pair lies
 HOLD = wp.constant(real(laws.HOLD))
 HALF = wp.constant(real(0.5))
 
@@ -29,25 +29,25 @@ HALF = wp.constant(real(0.5))
 
 @wp.func
 def node_code(i: int, j: int):
-    """Row and column of a node in one number."""
+    """Pack row and column of a node into one number."""
     return (i << 15) + j
 
 
 @wp.func
 def pair_code(i: int, j: int, side: int):
-    """Row and column of the first node of a pair, and where the second lies, in one number."""
+    """Pack row and column of the first node of a pair, and the side of the second, into one number."""
     return (node_code(i, j) << 1) + side
 
 
 @wp.func
 def decoded(code: int):
-    """Row, column and side of a pair."""
+    """Row, column and side of a pair, from `pair_code`."""
     return code >> 16, (code >> 1) & 0x7FFF, code & 1
 
 
 @wp.func
 def second_node(win: Window, k: int, side: int):
-    """Number of the second node of a pair whose first is k."""
+    """Index of the second node of a pair whose first node is k."""
     return nonnegative(k + wp.where(side == TO_EAST, 1, win.side))
 
 
@@ -56,7 +56,7 @@ def second_node(win: Window, k: int, side: int):
 
 @wp.func
 def hold_node(g: Ground, skin: Skin, win: Window, k: int):
-    """Mark soil just under a body: it cannot slide."""
+    """Mark a node whose soil touches the body above it, or nearly: it cannot slide."""
     if skin.height[k] < SEEN and win.mark[k] != t.BARE_NODE:
         if win.levels[k][SURFACE] > skin.height[k] - HOLD * g.spacing:
             win.mark[k] = t.HELD
@@ -64,13 +64,13 @@ def hold_node(g: Ground, skin: Skin, win: Window, k: int):
 
 @wp.func
 def may_slide(win: Window, k: int):
-    """Whether nothing holds the soil of a node."""
+    """Whether the soil of a node is free to slide: not in contact, held or bare."""
     return win.mark[k] <= t.CLOSE
 
 
 @wp.func
 def pair_limit(g: Ground, o: Options, win: Window, k: int, n: int):
-    """Difference of height [m] that two neighbours stand at; the weaker soil decides."""
+    """Largest height difference [m] at which two neighbours stand, by the weaker of their soils."""
     if o.soils.shape[0] == 1:
         return o.weakest * g.spacing
     return (
@@ -86,7 +86,7 @@ def room_below(skin: Skin, win: Window, k: int):
 
 @wp.func
 def loose_nodes(win: Window, disp: Displacement, slides: Slides, slot: int):
-    """Nodes to look at first: round the body where it is and was, and where sliding did not end last time."""
+    """Box of the nodes to check first: around the body now and a step ago, and where sliding did not end last time."""
     frame = win.frame[slot]
     loose = boxes.grown(disp.near[slot], REACH)
     if slides.restless[slot].row1 >= slides.restless[slot].row0:
@@ -102,9 +102,10 @@ def add_pair(
     g: Ground, o: Options, skin: Skin, win: Window, slides: Slides,
     slot: int, start: int, i: int, j: int, side: int, pairs: int,
 ):  # fmt: skip
-    """List a steep pair whose first node is in row i and column j; returns how many are listed.
+    """Add a steep pair, whose first node is in row i and column j, to the list. Returns the new length of the list.
 
-    Not where the body holds one of them or leaves no room, soil is missing, or one lies on the window's rim.
+    The pair is left out if the body holds one of its nodes or leaves no room above the lower one, if a node is bare, or
+    if one lies on the rim of the window.
     """
     k = nonnegative(start + i * win.side + j)
     n = second_node(win, k, side)
@@ -115,7 +116,7 @@ def add_pair(
     lower = wp.where(win.levels[n][SURFACE] > win.levels[k][SURFACE], k, n)
     if room_below(skin, win, lower) <= HOLD * g.spacing:
         return pairs
-    # Candidates were chosen by the weakest soil of all; here the two soils of the pair decide.
+    # Candidates were chosen by the weakest soil of the ground. Check again with the two soils of this pair.
     if o.soils.shape[0] > 1:
         difference = win.levels[n][SURFACE] - win.levels[k][SURFACE]
         if laws.erosion_flux(difference, pair_limit(g, o, win, k, n)) == real(0.0):
@@ -128,7 +129,7 @@ def add_pair(
 
 @wp.func
 def first_pairs(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, slot: int, start: int, steep: real):
-    """List what is too steep among the loose nodes; returns how many pairs."""
+    """List the steep pairs among the nodes of `slides.loose`. Returns their number."""
     last_column = slides.loose[slot].column1
     pairs = int(0)
     for i in range(slides.loose[slot].row0, slides.loose[slot].row1 + 1):
@@ -138,7 +139,7 @@ def first_pairs(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, 
             z = win.levels[nonnegative(k)][SURFACE]
             east = wp.abs(win.levels[nonnegative(k + 1)][SURFACE] - z)
             north = wp.abs(win.levels[nonnegative(k + win.side)][SURFACE] - z)
-            # One test for both: nearly all nodes are at rest.
+            # One test for both neighbours: nearly all nodes are at rest.
             if wp.where(east > north, east, north) > steep:
                 if east > steep:
                     pairs = add_pair(g, o, skin, win, slides, slot, start, i, j, TO_EAST, pairs)
@@ -153,7 +154,7 @@ def next_pairs(
     g: Ground, o: Options, skin: Skin, win: Window, slides: Slides,
     slot: int, start: int, moved: int, stamp: int, steep: real,
 ):  # fmt: skip
-    """List what is too steep beside nodes that have moved, each pair once; returns how many pairs."""
+    """List the steep pairs next to nodes that moved in the last sweep, each pair once. Returns their number."""
     pairs = int(0)
     q = int(0)
     while q < moved:
@@ -168,7 +169,7 @@ def next_pairs(
             pairs = add_pair(g, o, skin, win, slides, slot, start, i, j, TO_EAST, pairs)
         if wp.abs(win.levels[nonnegative(k + win.side)][SURFACE] - z) > steep:
             pairs = add_pair(g, o, skin, win, slides, slot, start, i, j, TO_NORTH, pairs)
-        # A neighbour west or south that has moved too lists the pair itself.
+        # A western or southern neighbour that moved too lists the pair itself.
         if wp.abs(win.levels[west][SURFACE] - z) > steep:
             if slides.queued[west] != stamp:
                 pairs = add_pair(g, o, skin, win, slides, slot, start, i, j - 1, TO_EAST, pairs)
@@ -184,7 +185,7 @@ def next_pairs(
 
 @wp.func
 def crowd(steep: int):
-    """Twice how many pairs a node shares its flow among: all it gives to or takes from, half of the others."""
+    """Number of pairs that share the flow of a node, times two: gives + takes + the larger of both."""
     gives = steep % TAKES
     takes = steep // TAKES
     return gives + takes + wp.max(gives, takes)
@@ -192,16 +193,17 @@ def crowd(steep: int):
 
 @wp.func
 def hand_over(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, k: int, n: int):
-    """Add what slides between two neighbours in a sweep to their flows, at most the room below a body.
+    """Add the height that slides between two neighbours in a sweep to their flows.
 
-    Krenn and Hirzinger 2009, eq. 11-12. Of the excess over the height at which sliding ends each pair takes a share
-    that leaves no node lower, or higher, than it should be, in however many pairs it is.
+    Krenn and Hirzinger 2009, eq. 11-12. A pair moves only a share of its excess height, depending on how many pairs its
+    nodes are in. Otherwise a node in several pairs would overshoot and the slope oscillate. Soil never rises into a
+    body above it.
     """
     difference = win.levels[n][SURFACE] - win.levels[k][SURFACE]
     lower = wp.where(difference > real(0.0), k, n)
     sharing = wp.max(crowd(slides.steep[k]), crowd(slides.steep[n]))
     flow = laws.erosion_flux(difference, pair_limit(g, o, win, k, n)) / (real(1.0) + HALF * real(sharing))
-    room = room_below(skin, win, lower) / real(slides.steep[lower] // TAKES)  # shared by all pairs it takes from
+    room = room_below(skin, win, lower) / real(slides.steep[lower] // TAKES)  # shared by all pairs that feed it
     flow = wp.clamp(flow, -room, room)
     slides.flow[k] = slides.flow[k] + flow
     slides.flow[n] = slides.flow[n] - flow
@@ -212,14 +214,14 @@ def settle(
     g: Ground, o: Options, skin: Skin, win: Window, slides: Slides,
     start: int, i: int, j: int, stamp: int, moved: int,
 ):  # fmt: skip
-    """Apply what slid to a node, once; returns how many have moved."""
+    """Apply the flow of a sweep to a node and list it as moved. Returns the new number of moved nodes."""
     k = nonnegative(start + i * win.side + j)
-    if slides.steep[k] == 0:  # done already, as a node of another pair
+    if slides.steep[k] == 0:  # already done as a node of another pair
         return moved
     slides.steep[k] = 0
     win.levels[k] = laws.cover(win.levels[k], slides.flow[k], o.loose)
     slides.flow[k] = real(0.0)
-    hold_node(g, skin, win, k)  # soil that has slid up to the body stops there
+    hold_node(g, skin, win, k)  # soil that has risen to the body stops there
     slides.queued[k] = stamp
     slides.moved[nonnegative(start + moved)] = node_code(i, j)
     return moved + 1
@@ -227,7 +229,7 @@ def settle(
 
 @wp.func
 def forget_pairs(win: Window, slides: Slides, start: int, pairs: int):
-    """Unmark the nodes of pairs that a bound on the sweeps leaves over."""
+    """Reset `steep` of the pairs that are left when the maximum number of sweeps is reached."""
     for q in range(pairs):
         i, j, side = decoded(slides.pairs[nonnegative(2 * start + q)])
         k = nonnegative(start + i * win.side + j)
@@ -240,9 +242,10 @@ def forget_pairs(win: Window, slides: Slides, start: int, pairs: int):
 
 @wp.func
 def kept_edge(edge: int, moved: int, spare: int):
-    """First row or column the window keeps for slides: set anew where soil moves close to it, or far from it.
+    """First row or column that the window keeps for slides.
 
-    Only then: a window that changes with every slide would be filled from the tiles in every step.
+    It changes only if soil moves close to it or far away from it. If it followed every slide, the window would have to
+    be copied from the tiles in every step.
     """
     if edge > moved - spare // 2 or edge < moved - 2 * spare:
         return moved - spare
@@ -251,7 +254,10 @@ def kept_edge(edge: int, moved: int, spare: int):
 
 @wp.func
 def remember_slides(o: Options, win: Window, disp: Displacement, slides: Slides, slot: int, ended: bool):
-    """Keep what the next step's window holds and looks at first: all that moved, if some still may."""
+    """Store the boxes for the next step: `restless`, the nodes to check first, and `slid`, the nodes the window holds.
+
+    If sliding has not ended, `restless` includes all nodes that moved.
+    """
     frame = win.frame[slot]
     moving = slides.moving[slot]
     restless = boxes.grown(disp.near[slot], REACH)
@@ -269,18 +275,18 @@ def remember_slides(o: Options, win: Window, disp: Displacement, slides: Slides,
 
 @wp.func
 def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, slides: Slides, slot: int):
-    """Sweep until nothing slides.
+    """Sweep until nothing slides any more.
 
-    What a bound on the sweeps or the window's rim leaves over slides in the next step.
+    Slopes left over because of the maximum number of sweeps or the rim of the window slide in the next step.
     """
     start = nonnegative(slot * win.side * win.side)
     for i in range(disp.near[slot].row0, disp.near[slot].row1 + 1):
         for j in range(disp.near[slot].column0, disp.near[slot].column1 + 1):
             hold_node(g, skin, win, nonnegative(start + i * win.side + j))
     slides.loose[slot] = loose_nodes(win, disp, slides, slot)
-    # By the weakest soil: a pair that stands by this stands in any.
+    # Limit of the weakest soil: a pair below it stands in any soil.
     steep = o.weakest * g.spacing * real(laws.EROSION_START)
-    stamp = int(slides.sweeps[slot])  # goes on from the last step, so that `queued` need not be cleared
+    stamp = int(slides.sweeps[slot])  # continues from the last step, so that `queued` need not be cleared
     pairs = first_pairs(g, o, skin, win, slides, slot, start, steep)
     i0 = int(t.MANY)
     i1 = int(-1)
@@ -288,7 +294,7 @@ def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, sl
     j1 = int(-1)
     sweep = int(0)
     while pairs > 0 and sweep < o.sweeps:
-        # First all flows, from levels that no pair has changed yet ...
+        # First compute all flows, from levels that no pair has changed yet ...
         q = int(0)
         while q < pairs:
             i, j, side = decoded(slides.pairs[nonnegative(2 * start + q)])
@@ -297,7 +303,7 @@ def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, sl
             q += 1
         stamp += 1
         moved = int(0)
-        # ... then all levels.
+        # ... then change all levels.
         q = int(0)
         while q < pairs:
             i, j, side = decoded(slides.pairs[nonnegative(2 * start + q)])
@@ -315,6 +321,6 @@ def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, sl
     if i1 >= 0:
         win.changed[slot] = 1
         slides.moving[slot] = Box(i0, i1, j0, j1)
-    # At the rim a slide meets nodes that cannot move in this window: the next one is larger there.
+    # A slide that reaches the rim has not ended: nodes there cannot move in this window. The next window is larger.
     at_rim = i0 <= 1 or j0 <= 1 or i1 >= win.frame[slot].rows - 2 or j1 >= win.frame[slot].columns - 2
     remember_slides(o, win, disp, slides, slot, pairs == 0 and not at_rim)

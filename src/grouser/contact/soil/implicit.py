@@ -1,7 +1,10 @@
-"""The implicit block of a body, B = sum J^T (h D + h^2 K) J about its frame origin, summed node by node.
+"""Implicit block of a body: B = sum over nodes of J^T (h D + h^2 K) J, about the frame origin.
 
-A node adds a weight c along its normal n, with the moment m = r x n, and a weight w that acts alike in all directions
-at the lever r. Six by six entries come from 31 sums, which are symmetric where the block is.
+D is damping, K stiffness and J maps the body's twist to the velocity of a node. The engine adds B to the mass matrix,
+so that stiff soil stays stable at large steps.
+
+Each node adds a weight c along its normal n, with the moment arm m = r x n, and an isotropic weight w at the lever arm
+r. The 6 x 6 block follows from 31 sums over the nodes.
 """
 
 from __future__ import annotations
@@ -14,15 +17,18 @@ from grouser.precision import mat33, mat66, real, vec3, vec6
 
 @wp.func
 def symmetric(a: vec3, b: vec3):
-    """Upper triangle of a b^T: xx, xy, xz, yy, yz, zz."""
+    """Upper triangle of the outer product a b^T, in the order xx, xy, xz, yy, yz, zz."""
     return vec6(a[0] * b[0], a[0] * b[1], a[0] * b[2], a[1] * b[1], a[1] * b[2], a[2] * b[2])
 
 
 @wp.func
 def block_sums(c: real, n: vec3, m: vec3, weight: real, r: vec3):
-    """What `assemble` needs of a weight c along n with the moment m (c n n^T, c m n^T, c m m^T) and of one that acts
-    alike in all directions at a lever r (w, w r, w r r^T)."""
-    # 31 numbers instead of 36 or more of full blocks: they are summed over all nodes, B is built once a body.
+    """Sums of one node, from which `assemble` builds the block.
+
+    The weight `c` along `n` with moment arm `m` gives c n n^T, c m n^T, c m m^T. The isotropic weight w at the lever
+    arm `r` gives w, w r, w r r^T.
+    """
+    # Sum these numbers over the nodes and build B once per body: that is cheaper than summing 6 x 6 blocks.
     p = c * n
     q = c * m
     w = weight * r
@@ -42,7 +48,7 @@ def block_sums(c: real, n: vec3, m: vec3, weight: real, r: vec3):
 
 @wp.func
 def plus(a: BlockSums, b: BlockSums):
-    """Sum of two nodes' sums."""
+    """Add two sets of sums."""
     return BlockSums(a.nn + b.nn, a.mn + b.mn, a.mm + b.mm, a.weight + b.weight, a.lever + b.lever, a.lever2 + b.lever2)
 
 
@@ -53,9 +59,9 @@ def minus(a: BlockSums, b: BlockSums):
 
 @wp.func
 def assemble(a: BlockSums):
-    """The block B from its sums.
+    """Build the 6 x 6 block B from its sums.
 
-    A weight w at the lever r adds w [1, -r~; r~, -r~ r~], with r~ the cross product matrix.
+    An isotropic weight w at the lever arm r adds w [1, -r~; r~, -r~ r~], where r~ is the cross-product matrix of r.
     """
     B = mat66()
     xx = a.lever2[0]
@@ -74,7 +80,7 @@ def assemble(a: BlockSums):
             B[3 + q, 3 + r] = moment
             B[3 + r, 3 + q] = moment
             c += 1
-    # The lower left block couples velocity and torque; B is symmetric.
+    # The lower left 3 x 3 part couples velocity and torque. Mirror it, because B is symmetric.
     turn = wp.skew(a.lever)
     for q in range(3):
         for r in range(3):

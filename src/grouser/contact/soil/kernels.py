@@ -1,4 +1,4 @@
-"""The kernel that gathers what is observed of the soil bodies: forces, sinkage, slip, volumes."""
+"""Kernel that fills the observation arrays of the soil bodies: force, sinkage, slip, volumes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MODULE = module("grouser.contact.soil.observation")
 
 @wp.func
 def volume_error(disp: Displacement, first: int, bodies: int):
-    """What the surface of a world lost less what was compressed, over what was displaced; `first` slot of the world."""
+    """Volume balance error of a world: |surface change + compressed| / displaced. `first` is the world's first slot."""
     off = real(0.0)
     removed = real(0.0)
     for slot in range(first, first + bodies):
@@ -32,7 +32,7 @@ def observe(
     area_out: array2d[wp.float64], displaced_out: array2d[wp.float64],
     error_out: array[wp.float64],
 ):  # fmt: skip
-    """Every body of every world, as it is now. One thread a body; outputs are double whatever the float type."""
+    """Write the present values of every body of every world. One thread per body; outputs are always float64."""
     world, body = wp.tid()
     slot = world * rows.shape[0] + body
     row = rows[body]
@@ -43,6 +43,7 @@ def observe(
     area_out[world, body] = wp.float64(pred.area[slot])
     cell = wp.float64(spacing)
     displaced_out[world, body] = wp.float64(disp.tally[slot].removed) * cell * cell
+    # Slip is defined only in contact. The rim speed comes from the height of the frame origin above the deepest point.
     slip = real(0.0)
     if pred.area[slot] > real(0.0):
         low = place.lowest[slot]
@@ -51,5 +52,5 @@ def observe(
         depth = wp.dot(motion.position[world, row] - lowest, n)
         slip = laws.slip(motion.velocity[world, row], motion.angular_velocity[world, row], depth, n)
     slip_out[world, body] = wp.float64(slip)
-    if body == 0:
+    if body == 0:  # the volume balance belongs to the world: one thread writes it
         error_out[world] = wp.float64(volume_error(disp, slot, rows.shape[0]))

@@ -1,4 +1,4 @@
-"""Launchers: the stages of a soil step with one thread a world, or with one thread a vertex, triangle or node.
+"""Launchers of the soil stages: one thread per world, or one thread per vertex, triangle or node.
 
 Both run the stages in the order of `stages.py`.
 """
@@ -17,10 +17,10 @@ from grouser.device import at
 
 
 class PerWorldLauncher:
-    """Launches one kernel for commit and one for evaluate."""
+    """Launches one kernel for `commit` and one for `evaluate`, with one thread per world."""
 
     def __init__(self, dtype: str, replaced: dict[Any, Any]):
-        """`replaced`: device functions to call instead of others, see `pressure.chosen_law`."""
+        """`replaced` maps device functions to the ones to call instead, see `pressure.chosen_law`."""
         self._commit, self._evaluate = at(commit_world, dtype, replaced), at(evaluate_world, dtype, replaced)
 
     def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
@@ -52,14 +52,14 @@ class PerNodeLauncher:
                 stages[name]()
 
     def _runner(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any, body: int) -> Callable[..., None]:
-        """Launches a kernel for one body; kernels name what they take, `given` has it by name."""
+        """Return a function that launches a kernel for one body. It finds the arguments by the kernel's own names."""
         given = {
             **arrays.by_name, "motion": motion, "body": body, "status_out": out.status, "wrench_out": out.wrench,
             "implicit_out": out.implicit, "effective": out.effective,
         }  # fmt: skip
 
         def go(kernel: Any, dim: Any, **more: Any) -> None:
-            if dim == arrays.worlds or dim[1] > 0:  # a body may have no creases, or nothing but small shapes
+            if dim == arrays.worlds or dim[1] > 0:  # a body may have no creases, or only small shapes: nothing to do
                 launch(self._at[kernel], dim, [{**given, **more}[arg.label] for arg in kernel.adj.args])
 
         return go

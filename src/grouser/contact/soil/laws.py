@@ -1,8 +1,8 @@
-"""Laws of soil contact: pure functions of scalars and vectors, symbols as in the papers.
+"""Laws of soil contact: pure functions of scalars and vectors, with the symbols of the papers.
 
-A node's levels are a 4-vector [m]: surface Z, virgin level of the loose cover V_l, compacted level C, virgin level of
-the compacted soil V_c (`terrain/ground.py`). Sources: Krenn et al. 2008, Krenn and Hirzinger 2009
-(`docs/references.md`).
+The levels of a node are a 4-vector [m]: surface Z, virgin level of the loose cover V_l, compacted level C, virgin level
+of the compacted soil V_c (`terrain/ground.py`). The virgin level is the height from which Bekker's depth is measured.
+Sources: Krenn et al. 2008, Krenn and Hirzinger 2009 (`docs/references.md`).
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ import warp as wp
 from grouser.precision import real, vec3, vec4
 from grouser.terrain.ground import PACKED, PACKED_VIRGIN, SURFACE, VIRGIN
 
-SHEAR_BAND = 1e-3  # [m] of soil that a slipping surface drags along (assumed: some ten grains)
-STUCK_SPEED = 1e-3  # [m/s] of slip below which soil is stuck (assumed)
-SUDDEN = 0.2  # [m/s^2] by which a step may change the acceleration of a body at rest or in steady motion (assumed)
-STEADY = 1e-3  # of the speed, change in a step below which a body moves steadily (assumed)
-HOLD = 0.05  # cells: soil this close below a body does not slide under it, shear ends this far above the soil
-FALLING = 2e-3  # [s] within which a body reaches soil that takes no more spoil, or the step if longer (assumed)
-EROSION_BAND = 0.005  # of the slope; half of what a slope may exceed the friction angle by
-EROSION_START = 1.0 + EROSION_BAND  # of the slope limit: where soil starts to slide
-EROSION_REST = 0.9  # of the slope, where sliding ends (assumed: sand rests some 2.5 degrees below where it starts)
-ROLLING = 0.1  # rim over travel speed above which the rim says where "ahead" is, below it the travel does
+SHEAR_BAND = 1e-3  # [m] thickness of the soil layer that a slipping surface drags along (assumed: some ten grains)
+STUCK_SPEED = 1e-3  # [m/s] slip speed below which soil is treated as stuck (assumed)
+SUDDEN = 0.2  # [m/s^2] largest change of acceleration in a step of a body at rest or in steady motion (assumed)
+STEADY = 1e-3  # change of speed per step over speed below which the motion is steady (assumed)
+HOLD = 0.05  # [cells] soil this close below a body does not slide; shear contact ends this far above the soil
+FALLING = 2e-3  # [s] soil that a falling body reaches within this time, or the step if longer, takes no spoil (assumed)
+EROSION_BAND = 0.005  # share of the slope limit; half of what a slope may exceed the friction angle by
+EROSION_START = 1.0 + EROSION_BAND  # share of the slope limit above which soil starts to slide
+EROSION_REST = 0.9  # share of the slope limit at which sliding ends (assumed: sand rests about 2.5 degrees lower)
+ROLLING = 0.1  # rim speed over travel speed; above it "ahead" is the direction of the rim, below it of the travel
 
 
 @wp.func
 def bekker(depth: real, k: real, n: real):
     """Pressure of virgin soil p = k z^n [Pa] at depth z [m], with k = k_c/b + k_phi.
 
-    Krenn et al. 2008, eq. 17 and 29; Krenn and Hirzinger 2009, eq. 3. Zero above the soil.
+    Zero above the soil. Krenn et al. 2008, eq. 17 and 29; Krenn and Hirzinger 2009, eq. 3.
     """
     if depth <= real(0.0):
         return real(0.0)
@@ -37,9 +37,9 @@ def bekker(depth: real, k: real, n: real):
 
 @wp.func
 def yield_pressure(loose: real, packed: real, reload: real):
-    """Pressure [Pa] at which soil gives way under a body at height z.
+    """Yield pressure [Pa] of soil under a body at height z.
 
-    The loose cover yields as virgin soil below V_l. Below C the compacted soil is reloaded elastically up to its own
+    The loose cover yields like virgin soil below V_l. Below C the compacted soil reloads elastically up to its own
     virgin curve: y(z) = max(k (V_l - z)^n, min(k (V_c - z)^n, K_e (C - z))).
     """
     return wp.max(loose, wp.min(packed, reload))
@@ -47,17 +47,18 @@ def yield_pressure(loose: real, packed: real, reload: real):
 
 @wp.func
 def unforeseen(step: real, change: real):
-    """Height [m] by which the end of a step may lie off x + h v, where the last step changed the speed by `change`."""
+    """Error bound [m] of the prediction x + h v of a step's end, if the last step changed the speed by `change`."""
     return step * (real(SUDDEN) * step + real(2.0) * wp.abs(change))
 
 
 @wp.func
 def left_out(step: real, v: real, change: real):
-    """Height [m] above the end of a step at which the yield pressure is taken.
+    """Height [m] above the predicted end of a step at which the yield pressure is evaluated.
 
-    `v` [m/s] is the vertical speed of the body (below 0: it sinks), `change` what the last step changed it by. A fall
-    leaves out the whole travel of the step: depth and speed then leapfrog, and the energy lost is right to second order
-    in h. Where the body is driven down steadily (a bevameter) nothing is left out.
+    `v` [m/s] is the vertical speed of the body (negative: it sinks), `change` [m/s] its change in the last step. For a
+    falling body this is the whole travel of the step. Depth and speed are then updated alternately (leapfrog), and the
+    energy lost in an impact is second-order accurate in h. For a body driven down at constant speed (a bevameter) it
+    is zero.
     """
     steady = real(STEADY) * v
     c = change * change
@@ -66,27 +67,27 @@ def left_out(step: real, v: real, change: real):
 
 @wp.func
 def yielding_stiffness(k_e: real, spare: real, per_off: real):
-    """Stiffness [Pa/m] of soil that a step takes `spare` [m] beyond its elastic limit.
+    """Stiffness [Pa/m] of soil that a step compresses `spare` [m] beyond its elastic limit.
 
-    The secant of min(y, K_e (u - w)) from w = 0 to 1 / `per_off` [m]: zero where soil goes on yielding, K_e where it
-    hardly yields. With K_e on yielding soil the implicit block would be an added mass.
+    This is the secant of min(y, K_e (u - w)) from w = 0 to 1 / `per_off` [m]: zero where soil keeps yielding, K_e where
+    it hardly yields. With the full K_e on yielding soil the implicit block would act like an added mass.
     """
     return k_e * wp.max(real(1.0) - wp.max(spare, real(0.0)) * per_off, real(0.0))
 
 
 @wp.func
 def sink(levels: vec4, d: real, a: real):
-    """Levels [m] after plastic sinkage d [m], of which the share a compacts (raises z_0) and the rest is carried off.
+    """Levels [m] after plastic sinkage d [m]. The share `a` of it compacts (raises z_0), the rest is carried away.
 
-    Krenn et al. 2008, eq. 29: pressure is continuous because Z falls while the virgin level stays. Soil carried away by
-    bulldozing and shear takes its virgin level with it, so a slipping wheel digs.
+    Krenn et al. 2008, eq. 29: compaction lowers Z and leaves the virgin level, so the pressure is continuous. Soil
+    carried away by bulldozing and shear takes its virgin level with it. This is why a slipping wheel digs in.
     """
     one = real(1.0)
     z = levels[SURFACE] - d
     virgin = levels[VIRGIN] - (one - a) * d
     packed = levels[PACKED]
     packed_virgin = levels[PACKED_VIRGIN]
-    if z <= packed:  # the cover is gone: what is left is one compacted soil
+    if z <= packed:  # the loose cover is pressed through: one compacted soil is left
         virgin = wp.max(virgin, packed_virgin - (one - a) * wp.min(d, packed - z))
         packed_virgin = virgin
         packed = z
@@ -95,21 +96,21 @@ def sink(levels: vec4, d: real, a: real):
 
 @wp.func
 def cover(levels: vec4, f: real, loose: int):
-    """Levels [m] after f [m] of loose soil is put on (f > 0) or slides off (f < 0).
+    """Levels [m] after f [m] of loose soil is added (f > 0) or slides off (f < 0).
 
-    loose = 1: a cover over the compacted level. loose = 0: Krenn et al. 2008, eq. 29 to the letter, z_0 = max(0, z_0 -
-    f); there soil that slides off leaves the virgin level where it is.
+    loose = 1: the soil forms a loose cover over the compacted level. loose = 0: Krenn et al. 2008, eq. 29 literally,
+    z_0 = max(0, z_0 - f); soil that slides off then leaves the virgin level unchanged.
     """
     z = levels[SURFACE] + f
     virgin = levels[VIRGIN]
     packed = levels[PACKED]
     packed_virgin = levels[PACKED_VIRGIN]
     if f > real(0.0):
-        if loose == 1 and packed >= levels[SURFACE]:  # a new cover begins: it yields from its own surface
+        if loose == 1 and packed >= levels[SURFACE]:  # there was no cover: the new one yields from its own surface
             virgin = z
         else:
             virgin = wp.max(z, virgin)
-    elif loose == 1:  # soil that slides off takes its virgin level along, below C that of the compacted soil too
+    elif loose == 1:  # soil that slides off takes its virgin level along; below C also that of the compacted soil
         virgin = virgin + f
         if z < packed:
             packed_virgin = packed_virgin + z - packed
@@ -123,9 +124,10 @@ def cover(levels: vec4, f: real, loose: int):
 
 @wp.func
 def shear_limit(p: real, covered: real, cohesion: real, tan_phi: real, mu: real):
-    """Greatest shear stress [Pa] under the pressure p [Pa], where the share `covered` of the cell is in contact.
+    """Largest shear stress [Pa] under the pressure p [Pa]; `covered` is the share of the cell in contact.
 
-    c + p tan(phi), Krenn and Hirzinger 2009, eq. 5; not above mu p where mu >= 0 is given, Krenn et al. 2008, eq. 19.
+    c + p tan(phi), Krenn and Hirzinger 2009, eq. 5. Where a friction coefficient mu >= 0 of body on soil is given, at
+    most mu p, Krenn et al. 2008, eq. 19.
     """
     tau = cohesion * covered + p * tan_phi
     if mu >= real(0.0):
@@ -135,9 +137,10 @@ def shear_limit(p: real, covered: real, cohesion: real, tan_phi: real, mu: real)
 
 @wp.func
 def advance_shear(s: vec3, v_t: vec3, step_over_k: real):
-    """Shear state after a step: ds = (v_T - s |v_T|) dt / K, implicit in s; |s| = 1 - exp(-j/K) in steady slip.
+    """Shear state s after a step of ds = (v_T - s |v_T|) dt / K, implicit in s. `step_over_k` is dt / K [s/m].
 
-    Janosi and Hanamoto 1961, as cited in Krenn and Hirzinger 2009. The stress is -tau_max s.
+    The shear stress is -tau_max s. In steady slip |s| = 1 - exp(-j/K) at the shear displacement j. Janosi and Hanamoto
+    1961, as cited in Krenn and Hirzinger 2009.
     """
     one = real(1.0)
     return (one / (one + step_over_k * wp.length(v_t))) * (s + step_over_k * v_t)
@@ -145,11 +148,11 @@ def advance_shear(s: vec3, v_t: vec3, step_over_k: real):
 
 @wp.func
 def rest_damping(s: vec3, v_t: vec3):
-    """Share of tau_max per unit velocity [s/m] that brings a body swinging on its stuck soil to rest.
+    """Damping of the shear state, as a share of tau_max per unit velocity [s/m].
 
-    The shear state is a spring with nothing to damp it. Where it unloads (v against s) this adds
-    e x / (1 + x^2)^2, x = v/v_0, with e = 10 % and v_0 = 8 mm/s (both assumed): at most 3.2 % of tau_max. Steady
-    slip, in which s lies along v, is not touched.
+    The shear state acts as an undamped spring, so a body would oscillate forever on soil that sticks to it. Where the
+    spring unloads (v against s) this adds the stress share e x / (1 + x^2)^2, x = v/v_0, with e = 10 % and v_0 = 8 mm/s
+    (both assumed): at most 3.2 % of tau_max. Steady slip, where s is along v, is not damped.
     """
     zero = real(0.0)
     one = real(1.0)
@@ -158,7 +161,7 @@ def rest_damping(s: vec3, v_t: vec3):
     against = -wp.dot(s, v_t)
     if against <= zero:
         return zero
-    # Fade in over the first per cent of opposition: a factor that jumps would make a resting body tremble.
+    # Fade in over the first percent of opposition: a factor that jumps would make a body at rest vibrate.
     weight = wp.min(one, real(100.0) * against / v)
     x = per * v
     y = one + x * x
@@ -169,8 +172,8 @@ def rest_damping(s: vec3, v_t: vec3):
 def displacement_parts(v: vec3, normal: vec3):
     """Normal part of a velocity [m/s], and the shares of sinkage and bulldozing in the displaced soil.
 
-    Krenn and Hirzinger 2009, eq. 6-8. `normal` need not have length one. The shares of sinkage, bulldozing and shear
-    sum to 1; the shear share is what the other two leave.
+    Krenn and Hirzinger 2009, eq. 6-8. `normal` need not be a unit vector. The shares of sinkage, bulldozing and shear
+    sum to 1, so the share of shear follows from the two returned.
     """
     v_n = (wp.dot(v, normal) / wp.dot(normal, normal)) * normal
     per_v_2 = real(1.0) / (wp.dot(v, v) + real(1.0e-30))
@@ -181,11 +184,12 @@ def displacement_parts(v: vec3, normal: vec3):
 
 @wp.func
 def dug_height(v_t: vec3, chi: real, step_per_cell: real):
-    """Height [m] a slipping body drags off a node with no soil coming in from behind: (1 - chi) t |v_T| dt / dx.
+    """Height [m] that slip drags off a node at the upstream edge of a footprint: (1 - chi) t |v_T| dt / dx.
 
-    A band of soil of thickness t moves with the surface; inside the footprint as much comes as goes, at its upstream
-    edge nothing comes. Over a pass this is t s / (1 - s), the form of classical slip sinkage; a wheel that spins on
-    the spot digs. t = SHEAR_BAND. Soil that is stuck does not flow: below STUCK_SPEED nothing is dragged.
+    A layer of soil of thickness t = SHEAR_BAND moves with the slipping surface. Inside the footprint as much soil
+    arrives at a node as leaves it; at the upstream edge none arrives. Over one pass at slip s this gives t s / (1 - s),
+    the form of classical slip sinkage, and a wheel that spins on the spot digs in. Below STUCK_SPEED soil does not
+    flow.
     """
     speed = wp.max(wp.length(v_t) - real(STUCK_SPEED), real(0.0))
     return (real(1.0) - chi) * real(SHEAR_BAND) * speed * step_per_cell
@@ -193,7 +197,7 @@ def dug_height(v_t: vec3, chi: real, step_per_cell: real):
 
 @wp.func
 def deposit_weight(dx: real, dy: real):
-    """Weight 1/d^2 of a border node at the distance d [cells]; a quarter cell keeps it finite.
+    """Weight 1/(d^2 + 1/4) of a border node at the distance d [cells]; the quarter keeps it finite.
 
     Krenn et al. 2008, eq. 24; Krenn and Hirzinger 2009, eq. 9.
     """
@@ -202,9 +206,10 @@ def deposit_weight(dx: real, dy: real):
 
 @wp.func
 def directed_weight(dx: real, dy: real, along_x: real, along_y: real, weight: real):
-    """`weight` times d^2 max(0, cos alpha)^2 |direction|^2, with alpha the angle between d and the direction.
+    """Weight of a border node for soil that moves along a direction; nodes behind get 0.
 
-    Krenn and Hirzinger 2009, eq. 10 with m = 2.
+    `weight` times d^2 max(0, cos alpha)^2 |direction|^2, where alpha is the angle between d and the direction. Krenn
+    and Hirzinger 2009, eq. 10 with m = 2.
     """
     c = wp.max(dx * along_x + dy * along_y, real(0.0))
     return c * c * weight
@@ -212,11 +217,11 @@ def directed_weight(dx: real, dy: real, along_x: real, along_y: real, weight: re
 
 @wp.func
 def erosion_flux(difference: real, limit: real):
-    """Height [m] that a neighbour `difference` [m] higher hands over, per unit rate; zero up to the limit dx tan(phi).
+    """Height [m] that slides from a neighbour `difference` [m] higher, per unit rate; zero up to `limit` = dx tan(phi).
 
-    Krenn and Hirzinger 2009, eq. 11-12, and Krenn et al. 2008, eq. 25-28, as a flux between pairs, so that what one
-    node gives the other gets. A slope that exceeds the limit by EROSION_BAND slides until it is EROSION_REST of it:
-    sand comes to rest a little below the angle at which it starts to move.
+    Krenn and Hirzinger 2009, eq. 11-12, and Krenn et al. 2008, eq. 25-28, written as a flux between two nodes, so that
+    one node gains what the other loses. A slope that exceeds the limit by EROSION_BAND slides until it is EROSION_REST
+    of the limit: sand comes to rest a little below the angle at which it starts to move.
     """
     d = wp.abs(difference)
     if d <= limit * real(EROSION_START):
@@ -228,9 +233,9 @@ def erosion_flux(difference: real, limit: real):
 def slip(velocity: vec3, angular_velocity: vec3, depth: real, normal: vec3):
     """Slip of a rolling body: driving 1 - v/u, braking u/v - 1.
 
-    u = depth |angular velocity x normal| is the speed of the lower rim, v that of travel along u [m/s], both along the
-    ground. `depth` [m] is how far the deepest point lies below the frame origin: for a wheel its radius. A body that
-    slides without turning has slip -1, one at rest 0.
+    u = depth |angular velocity x normal| is the speed of the lower rim and v the travel speed along u [m/s], both along
+    the ground. `depth` [m] is the distance of the deepest point below the frame origin: the radius of a wheel. A body
+    that slides without turning has slip -1, a body at rest 0.
     """
     zero = real(0.0)
     along = wp.cross(angular_velocity, normal)
@@ -240,7 +245,7 @@ def slip(velocity: vec3, angular_velocity: vec3, depth: real, normal: vec3):
     both = depth * wp.dot(along, velocity)
     u = rim
     v = both / wp.max(rim, real(1.0e-30))
-    if rim <= real(ROLLING) * travel:  # it hardly turns: the travel says where "ahead" is
+    if rim <= real(ROLLING) * travel:  # it hardly turns: measure along the travel, the rim's direction is noise
         u = both / wp.max(travel, real(1.0e-30))
         v = travel
     larger = wp.max(wp.abs(u), wp.abs(v))

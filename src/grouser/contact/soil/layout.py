@@ -1,13 +1,13 @@
-"""Arrays of a device struct, described where they are declared: how many elements, the value they start with, and
-whether they are state.
+"""Layout of the arrays of a device struct, given where they are declared: size, initial value, and whether they are
+state.
 
     @laid_out
     class Skin:
-        height: array[real] = kept(NODE, FAR)  # [m] state: checkpoints hold it, a reset sets it to FAR
-        flow: array[real] = scratch(NODE)      # written before it is read in every step
+        height: array[real] = kept(NODE, FAR)  # [m] state: saved in checkpoints, set to FAR by a reset
+        flow: array[real] = scratch(NODE)      # not state: every step writes it before reading it
 
-Allocation, `state()` and `reset()` of the soil module all follow from these lines. Arrays are world-major: the elements
-of world 0 come first, then those of world 1.
+Allocation, `state()` and `reset()` of the soil module all follow from these declarations. Arrays are world-major: the
+elements of world 0 come first, then those of world 1.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ import warp as wp
 
 from grouser.device import Struct, at, struct
 
-# How many elements an array has. A slot is one body of one world.
+# Extents: what an array has one element for. A slot is one body of one world.
 SLOT, NODE, SHEAR_NODE, PAIR, BLOCK = "slot", "node", "node that keeps a shear state", "pair of nodes", "block of nodes"
 VERTEX, CHUNK = "vertex of each world", "chunk of vertices of each world"
 SHAPE, POINT, POINT_CHUNK = "small shape of each world", "point of each world", "chunk of points of each world"
-STAGGER = 320  # [bytes] five cache lines
+STAGGER = 320  # [bytes] offset between large arrays: five cache lines, see `Arrays._zeros`
 
 Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One array of a struct."""
+    """Layout of one array of a struct."""
 
     extent: str  # SLOT, NODE, ...
     start: Any  # a number, or a tuple for vectors and structs
-    kept: bool  # state: restoring it continues the run bit for bit
+    kept: bool  # whether it is state: restoring all state continues the run bit for bit
 
 
 def kept(extent: str, start: Any = 0) -> Any:
-    """An array that is state."""
+    """Declare an array that is state."""
     return Layout(extent, start, kept=True)
 
 
 def scratch(extent: str, start: Any = 0) -> Any:
-    """An array that every step writes before it reads it, or leaves as it starts."""
+    """Declare an array that is not state: every step writes it before reading it, or leaves it at its start value."""
     return Layout(extent, start, kept=False)
 
 
@@ -58,10 +58,10 @@ if TYPE_CHECKING:
 else:
 
     def laid_out(cls):
-        """A device struct whose arrays have a `Layout` for a default value."""
+        """Make a device struct of a class whose arrays have a `Layout` as default value."""
         fields = {name: value for name, value in vars(cls).items() if isinstance(value, Layout)}
         for name in fields:
-            delattr(cls, name)  # Warp does not know default values
+            delattr(cls, name)  # Warp structs have no default values
         made = struct(cls)
         missing = [name for name, var in made.vars.items() if hasattr(var.type, "ndim") and name not in fields]
         if missing:
@@ -71,17 +71,17 @@ else:
 
 
 class Arrays:
-    """Allocates device structs as `LAYOUTS` says; keeps what of them is state."""
+    """Allocates device structs by `LAYOUTS` and holds the arrays that are state."""
 
     def __init__(self, dtype: str, device: Any, worlds: int, sizes: Mapping[str, Any]):
-        """`sizes`: shape of an array by its extent; the elements of each world follow one another."""
+        """`sizes` gives the shape of an array for each extent; elements are world-major."""
         self._dtype, self._device, self._worlds, self._sizes = dtype, device, worlds, sizes
-        self._offset = 0  # [bytes] into a page, of the last array of nodes
+        self._offset = 0  # [bytes] offset of the last large array, see `_zeros`
         self.state: dict[str, wp.array] = {}  # all arrays that are state, by name
-        self._starts: dict[str, np.ndarray] = {}  # value of each element at the start, or one for all
+        self._starts: dict[str, np.ndarray] = {}  # initial value of each element, or one value for all
 
     def allocate(self, kind: Any, **starts: np.ndarray) -> Any:
-        """An instance of a struct; `starts` gives the values of an array that do not start alike."""
+        """Allocate a struct with its arrays. `starts` gives initial values for arrays whose elements start unequal."""
         made = at(kind, self._dtype)()
         for name, layout in LAYOUTS[kind].items():
             element = made._cls.vars[name].type.dtype
@@ -99,7 +99,7 @@ class Arrays:
         return made
 
     def reset(self, worlds: Sequence[int]) -> None:
-        """Put the state of some worlds back to its start."""
+        """Set the state of some worlds back to its initial value."""
         chosen = list(worlds)
         for name, array in self.state.items():
             host, start = array.numpy(), self._starts[name]
@@ -114,8 +114,8 @@ class Arrays:
         shape = self._sizes[extent]
         if extent not in (NODE, PAIR):
             return wp.zeros(shape, dtype=element, device=self._device)
-        # Large arrays all begin at the start of a page; entries of one node would then compete for one set of the
-        # cache.
+        # Large arrays are allocated at page boundaries, so the entries of one node in different arrays would compete
+        # for the same cache set. Shift each array by some cache lines.
         self._offset += STAGGER
         offset = -(-self._offset // wp.types.type_size_in_bytes(element))
         return wp.zeros(offset + shape, dtype=element, device=self._device)[offset:]

@@ -1,4 +1,4 @@
-"""The soil as a force module: parameters, allocation, launches."""
+"""Force module of deformable soil: options, allocation of device arrays, kernel launches."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import Soil
 
-ROUGH_TRAVEL = 0.6e-3  # [m] along the ground in a step, beyond which pull and sinkage are off by percents
-ROUGH_DROP = 3.5e-3  # [m] down in a step, beyond which an impact sinks too deep
-ROUGH_BLOW = 0.015  # change of a step's downward travel over the depth: (h w)^2, fifty steps to a swing
-FINE_SPACING = 7.5e-3  # [m] below which two sub-cell points along an axis do, else three
-SWEEPS = 1000  # of erosion in a step at most; a slide ends long before
-MARGIN = 0.2  # [m] round a footprint within which soil may slide
-SPARE = 0.1  # [m] of window round what slides: a slide does not run farther in a step
+ROUGH_TRAVEL = 0.6e-3  # [m] travel along the ground per step; above it pull and sinkage are off by some percent
+ROUGH_DROP = 3.5e-3  # [m] downward travel per step; above it an impact sinks too deep
+ROUGH_BLOW = 0.015  # largest change of downward travel per step over depth: (h w)^2 at fifty steps per oscillation
+FINE_SPACING = 7.5e-3  # [m] up to this spacing two sub-cell points per axis are enough, above it three
+SWEEPS = 1000  # maximum number of erosion sweeps per step; a slide ends long before
+MARGIN = 0.2  # [m] distance from a footprint within which soil may slide
+SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
-NODE_REALS, NODE_BYTES = 31, 36  # what a node of a window takes: floats (with two tiles), bytes of whole numbers
-MEMORY_SHARE = 0.8  # of the machine's
+NODE_REALS, NODE_BYTES = 31, 36  # memory per window node: number of floats (two tiles included), bytes of integers
+MEMORY_SHARE = 0.8  # largest share of the machine's memory that windows may use
 SHEAR_LAWS = {
     "shear-displacement": t.SHEAR_DISPLACEMENT, "mohr-coulomb": t.SHEAR_LIMIT, "coulomb": t.SHEAR_LIMIT,
     "none": t.NO_SHEAR,
@@ -56,17 +56,17 @@ REASONS = {
 
 @dataclass(frozen=True)
 class SoilOptions:
-    """Choices of the model where the papers differ or are silent."""
+    """Choices of the soil model where the papers differ or say nothing."""
 
-    # or "mohr-coulomb" (Krenn and Hirzinger 2009, eq. 5), "coulomb" (Krenn et al. 2008, eq. 19), "none"
+    # Or "mohr-coulomb" (Krenn and Hirzinger 2009, eq. 5), "coulomb" (Krenn et al. 2008, eq. 19), "none".
     friction: str = "shear-displacement"
-    erosion: bool = True
-    sweeps: int | None = None  # of erosion in a step, at most
-    loose_cover: bool = True  # False: Krenn et al. 2008, eq. 29 to the letter
-    samples: int | None = None  # sub-cell points along an axis; None: by spacing
-    node_shear: bool = False  # True: the shear state stays with the soil, not with the body (pulls too much)
-    creep_speed: float = 1e-3  # [m/s] below which the pure limit laws are regularised
-    fused: bool | None = None  # True: one thread a world, False: one thread a node; None: by device, CPU or GPU
+    erosion: bool = True  # let slopes steeper than the soil can stand slide
+    sweeps: int | None = None  # maximum number of erosion sweeps per step; None: SWEEPS
+    loose_cover: bool = True  # spoil forms a loose layer on compacted soil; False: Krenn et al. 2008, eq. 29 literally
+    samples: int | None = None  # sub-cell points along an axis, 1 to 4; None: chosen by grid spacing
+    node_shear: bool = False  # True: store the shear state on soil nodes instead of on the body (gives too much pull)
+    creep_speed: float = 1e-3  # [m/s] slip speed below which "mohr-coulomb" and "coulomb" are regularised
+    fused: bool | None = None  # True: one thread per world; False: one per node; None: True on CPU, False on GPU
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
 
     def __post_init__(self):
@@ -79,10 +79,10 @@ class SoilOptions:
 
 
 class SoilModule(KernelModule):
-    """Bekker pressure, Janosi-Hanamoto shear and plastic ruts under any number of bodies on one ground."""
+    """Soil forces and ruts under any number of bodies on one ground: Bekker pressure, Janosi-Hanamoto shear."""
 
     step_limit = math.inf
-    takes_floor = True  # whether `declare` takes the floor of the world away from the bodies
+    takes_floor = True  # `declare` switches off contact between the soil bodies and the floor of the world
 
     def __init__(
         self, ground: Ground, surfaces: Mapping[str, Surface], options: SoilOptions | None = None, name: str = "soil"
@@ -96,12 +96,14 @@ class SoilModule(KernelModule):
         for body, surface in self.surfaces.items():
             refused_if_too_small(body, surface, ground.spacing)
         self._refuse_what_fits_no_memory()
-        self._parts = [split(surface, ground.spacing) for surface in self.surfaces.values()]  # on nodes, on points
+        # Per body: the surface that presses on nodes, and the small shapes that press with points.
+        self._parts = [split(surface, ground.spacing) for surface in self.surfaces.values()]
 
     def _refuse_what_fits_no_memory(self) -> None:
-        """Refuse bodies and spacings whose windows do not fit into memory.
+        """Raise an InputError where the windows of all bodies do not fit into memory.
 
-        Every body has a window as wide as the widest needs; pairs of its nodes are numbered with 31 bits.
+        All windows have the size that the largest body needs. Pairs of nodes are numbered with 31 bits, which bounds
+        the number of nodes.
         """
         spacing, count = self.ground.spacing, self.ground.worlds * len(self.bodies)
         body, reach = max(((name, s.reach) for name, s in self.surfaces.items()), key=lambda one: one[1])
@@ -115,11 +117,11 @@ class SoilModule(KernelModule):
             )
 
     def _margin(self) -> int:
-        """Nodes of soil round a footprint that may slide."""
+        """Width of the ring of nodes around a footprint in which soil may slide."""
         return max(2, round(MARGIN / self.ground.spacing)) if self.options.erosion else 2
 
     def _window_side(self) -> int:
-        """Nodes along a window: enough for the largest body whatever way it turns."""
+        """Nodes along each side of a window: enough for the largest body in any orientation."""
         reach = max(s.reach for s in self.surfaces.values())
         return 2 * math.ceil(reach / self.ground.spacing) + 2 * self._margin() + 4
 
@@ -197,7 +199,10 @@ class SoilModule(KernelModule):
         self.ground.ensure(self._spare)
 
     def steps_ahead(self) -> int:
-        """Make room for some steps, each of which may take up the tiles under all windows; returns how many."""
+        """Allocate free tiles for several steps ahead. Returns the number of steps they last for.
+
+        In the worst case a step needs new tiles under every window.
+        """
         return self.ground.room_for(self._spare)
 
     def arrays_generation(self) -> int:
@@ -221,19 +226,19 @@ class SoilModule(KernelModule):
         self.ground.reset(worlds)
 
     def volume_error(self) -> np.ndarray:
-        """(world,) what the surface lost less what was compressed, over what was displaced."""
+        """Relative error of the volume balance, (world,): |change of the surface + compressed| / displaced volume."""
         self._observation.refresh()
         return self._observation.values["volume_error"].copy()
 
     def has_pressed(self) -> np.ndarray:
-        """(world, body) whether it has pressed soil since the start."""
+        """Whether each body has displaced soil since the start, (world, body)."""
         removed = self.arrays.displacement.tally.numpy()["removed"]
         return removed.reshape(self.worlds, len(self.bodies)) > 0
 
     def observe(self) -> dict[str, np.ndarray]:
-        """Force, sinkage, slip and more of each body now, (world, body, …); see `Observation.read`.
+        """Return force, sinkage, slip and more of each body now, (world, body, …); see `Observation.read`.
 
-        The same arrays at every call: copy what you want to keep.
+        Every call returns the same arrays with new values: copy what you want to keep.
         """
         return self._observation.read()
 
@@ -258,19 +263,19 @@ class SoilModule(KernelModule):
 
 
 def _memory() -> float:
-    """Memory of the machine [bytes]; infinite where it is not known."""
+    """Memory of the machine [bytes]; infinite if unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):  # no such machine
+    except (AttributeError, ValueError, OSError):  # this system does not report it
         return math.inf
 
 
 def soil_constants(soil: Soil, friction: str) -> dict[str, float]:
-    """Constants of the kernels from a soil and the friction law chosen."""
+    """Fields of `types.Constants` for a soil and the chosen friction law."""
     tan_phi = math.tan(math.radians(soil.friction_angle_deg))
     mu = -1.0 if soil.wheel_friction is None else soil.wheel_friction
     cohesion = soil.cohesion
-    if friction == "coulomb":  # Krenn et al. 2008, eq. 19: friction of wheel on soil alone
+    if friction == "coulomb":  # Krenn et al. 2008, eq. 19: only friction between wheel and soil, no cohesion
         tan_phi, cohesion = (tan_phi if mu < 0 else mu), 0.0
     return {
         "k_c": soil.k_c, "k_phi": soil.k_phi, "n": soil.n, "cohesion": cohesion, "tan_phi": tan_phi,

@@ -1,4 +1,4 @@
-"""What is observed of the soil bodies, as arrays for controllers, recordings and learning: sinkage, slip, force."""
+"""Observed quantities of the soil bodies (force, sinkage, slip, ...) as arrays for controllers and recordings."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 
 BALANCE = ("displaced_volume", "volume_error")
-FLAT = 1e-9  # [m] by which a plane may be off
+FLAT = 1e-9  # [m] largest deviation of a terrain that counts as a plane
 
 
 class Observation:
-    """Arrays that `refresh` fills anew: the same ones every time, so keep a copy of what you want to keep."""
+    """Arrays that `refresh` overwrites with present values. Copy what you want to keep."""
 
     def __init__(
         self, ground: Ground, motion: Motion, rows: Sequence[int], out: Outputs, arrays: Any, device_motion: Any
     ):
-        """`values`: force [N], torque about the origin [N m], sinkage [m], slip [1], contact area [m^2], displaced
-        volume [m^3], each (world, body, …), and volume error [1], (world,)."""
+        """Allocate the arrays `values`.
+
+        Force [N], torque about the frame origin [N m], sinkage [m], slip [1], contact area [m^2] and displaced volume
+        [m^3], each (world, body, …), and volume error [1], (world,).
+        """
         shape = (motion.position.shape[0], len(rows))
         device, p = ground.device, ground.precision
         self._on_host = wp.get_device(device).is_cpu
@@ -62,13 +65,13 @@ class Observation:
                 self.values[name][...] = array.numpy()
 
     def read(self) -> dict[str, np.ndarray]:
-        """What is observed of each body: all but the balance of the soil since the start."""
+        """Refresh and return the values of each body, without the volume balance since the start."""
         self.refresh()
         return {name: value for name, value in self.values.items() if name not in BALANCE}
 
 
 def _only_normal(terrain: ElevationGrid) -> np.ndarray | None:
-    """The normal of a terrain that is a plane, as most are."""
+    """Normal of a terrain that is a plane, else None."""
     z = terrain.heights
     level = z[0, 0] + (z[0, 1] - z[0, 0]) * np.arange(z.shape[1]) + (z[1, 0] - z[0, 0]) * np.arange(z.shape[0])[:, None]
     return terrain.normal(*terrain.origin) if np.allclose(z, level, rtol=0, atol=FLAT) else None

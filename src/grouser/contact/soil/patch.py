@@ -1,6 +1,6 @@
-"""Outline of a contact patch: b = 2 area / perimeter is the width of Bekker's k_c / b where a body has none given.
+"""Width b of a contact patch for Bekker's k_c / b, where the body has no given width: b = 2 area / perimeter.
 
-The perimeter of a convex patch is pi times its mean width (Cauchy), whatever way it is turned on the grid.
+The perimeter of a convex patch is pi times its mean width (Cauchy), in any orientation on the grid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grouser.precision import real, vec2
 from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
-WIDTHS = 8  # directions in which a patch is measured: perimeters are right to 0.7 %
+WIDTHS = 8  # number of directions in which a patch is measured; perimeters are then right to 0.7 %
 ANGLES = [math.pi * (q + 0.5) / WIDTHS for q in range(WIDTHS)]
 widths = wp.types.vector(WIDTHS, real)
 COSINES = wp.constant(widths(*map(math.cos, ANGLES)))
@@ -30,25 +30,25 @@ PI = wp.constant(real(math.pi))
 
 @wp.func
 def spread(x: real, y: real):
-    """How far a place is along each of the directions."""
+    """Coordinate of the point (x, y) along each of the WIDTHS directions."""
     return x * COSINES + y * SINES
 
 
 @wp.func
 def mean_width(low: widths, high: widths):
-    """Of a patch that goes from `low` to `high` along the directions; far below 0 where it has no point."""
+    """Mean width of a patch that spans `low` to `high` along each direction; far below 0 for an empty patch."""
     return wp.dot(high - low, widths(EACH))
 
 
 @wp.func
 def outline(area: real, across: real):
-    """Perimeter of a patch of that area and mean width: no patch has a shorter one than a disc."""
+    """Perimeter of a patch with the given area and mean width (`across`), at least that of a disc of this area."""
     return wp.max(real(2.0) * wp.sqrt(PI * area), PI * across)
 
 
 @wp.func
 def body_across(b: Bodies, verts: Vertices, win: Window, world: int, body: int, slot: int):
-    """Mean width [cells] of the part of a body that is in the soil, from its vertices."""
+    """Mean width [cells] of the part of a body that is in the soil, from its vertices below the surface."""
     low = widths(FAR)
     high = widths(-FAR)
     for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
@@ -70,9 +70,13 @@ def set_width(
     g: Ground, b: Bodies, verts: Vertices, win: Window, disp: Displacement, world: int, body: int, slot: int,
     nodes: int, edges: int,
 ):  # fmt: skip
-    """Set 1/b = perimeter / (2 area) of a footprint of so many nodes, whose cells have so many sides at its border."""
+    """Set 1/b = perimeter / (2 area) of a footprint.
+
+    `nodes` is the number of its cells, `edges` the number of cell sides on its border.
+    """
     if b.from_patch[body] == 1 and nodes > 0:
-        # Sides of cells make a staircase of an edge that is turned on the grid, up to 4 / pi too long. The mean width
-        # does not, but it takes patches that lie apart for one: the lesser of both is right.
+        # Two estimates of the perimeter. Counting cell sides turns an oblique edge into a staircase, up to 4 / pi too
+        # long. The mean width has no such error, but it treats patches that lie apart as one large patch, which is
+        # too long as well. Take the smaller of the two.
         round = outline(real(nodes), body_across(b, verts, win, world, body, slot))
         disp.per_width[slot] = wp.min(real(edges), round) / (real(2 * nodes) * g.spacing)

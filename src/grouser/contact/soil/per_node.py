@@ -1,4 +1,4 @@
-"""Soil kernels with one thread a vertex, triangle, node or block: one launch a piece of work. For many worlds on a GPU.
+"""Soil kernels with one thread per vertex, triangle, node or block. For many worlds on a GPU.
 
 They call the same device functions in the same order as the kernels of per_world.py; on the CPU both agree bit for bit.
 """
@@ -40,32 +40,32 @@ MODULE = module("grouser.contact.soil.per_node")
 
 @wp.func
 def slot_of(b: Bodies, world: int, body: int):
-    """Number of a body of one world among all."""
+    """Index of a body of one world among the bodies of all worlds."""
     return nonnegative(world * b.rows.shape[0] + body)
 
 
 @wp.func
 def within(win: Window, slot: int, node: int, box: boxes.Box, ring: int):
-    """Whether a node of the window lies in a box, or in a ring round it."""
+    """Whether a node of the window lies in a box grown by `ring` nodes on every side."""
     return win.frame[slot].rows > 0 and boxes.holds(boxes.grown(box, ring), node // win.side, node % win.side)
 
 
 @wp.func
 def inside(win: Window, slot: int, node: int):
-    """Whether a node of the window lies inside its rim."""
+    """Whether a node of the window lies inside its rim, so that it has four neighbours."""
     rim = boxes.inside_rim(win.frame[slot].rows, win.frame[slot].columns)
     return boxes.holds(rim, node // win.side, node % win.side)
 
 
 @wp.func
 def in_frame(win: Window, slot: int, node: int):
-    """Whether a node of the window is in use."""
+    """Whether a node is in the part of the window that this step uses."""
     return node // win.side < win.frame[slot].rows and node % win.side < win.frame[slot].columns
 
 
 @wp.func
 def tile_of(g: Ground, win: Window, world: int, slot: int, node: int):
-    """Number of the tile a node of the window lies in, and the node's row and column in the grid."""
+    """Tile of a node of the window, and the node's row and column in the grid."""
     row = win.frame[slot].row0 + node // win.side
     column = win.frame[slot].column0 + node % win.side
     return g.table[world, row // TILE, column // TILE], row, column
@@ -73,7 +73,7 @@ def tile_of(g: Ground, win: Window, world: int, slot: int, node: int):
 
 @wp.func
 def moves_soil(disp: Displacement, slot: int):
-    """Whether a body displaces soil in this step: one at rest does not."""
+    """Whether a body displaces soil in this step. A body at rest does not."""
     return disp.step_tally[slot].removed > real(0.0) or disp.contacts[slot].dug > 0
 
 
@@ -82,7 +82,7 @@ def moves_soil(disp: Displacement, slot: int):
 
 @wp.kernel(module=MODULE)
 def book(o: Options, b: Bodies, energy: Energy, motion: MotionArrays, body: int, effective: array2d[vec6]):
-    """One thread a world."""
+    """Book the work of the finished step. One thread per world."""
     world = wp.tid()
     m = t.body_motion(motion, world, b.rows[body])
     work.book_work(energy, o.step[0], slot_of(b, world, body), m, effective[world, body])
@@ -96,7 +96,7 @@ def begin(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, slides: Slides,
     motion: MotionArrays, body: int,
 ):  # fmt: skip
-    """One thread a world."""
+    """Find the soil a body can reach and reset the arrays of the step. One thread per world."""
     world = wp.tid()
     slot = slot_of(b, world, body)
     m = t.body_motion(motion, world, b.rows[body])
@@ -108,7 +108,7 @@ def begin(
 
 @wp.kernel(module=MODULE)
 def place_vertices(g: Ground, b: Bodies, place: Placement, verts: Vertices, motion: MotionArrays, body: int):
-    """One thread a vertex."""
+    """Place the vertices that may reach the soil and find the area they span. One thread per vertex."""
     world, number = wp.tid()
     slot = slot_of(b, world, body)
     v = b.first_vertex[body] + number
@@ -122,7 +122,7 @@ def place_vertices(g: Ground, b: Bodies, place: Placement, verts: Vertices, moti
             boxes.span_atomically(place.extent, slot, spot[0], spot[1])
     else:
         placement.forget_vertex(verts, world, v)
-    if number % CHUNK == 0:  # one thread speaks for its chunk
+    if number % CHUNK == 0:  # one thread writes for its chunk
         verts.near_soil[world, chunk] = near
 
 
@@ -131,10 +131,11 @@ def open_window(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, verts: Vertices, slides: Slides,
     motion: MotionArrays, body: int, status_out: array2d[int],
 ):  # fmt: skip
-    """One thread a world: the deepest vertex is the first of those equally deep, as in per_world.py."""
+    """Find the deepest vertex and choose the window of the body. One thread per world."""
     world = wp.tid()
     slot = slot_of(b, world, body)
     position = motion.position[world, b.rows[body]]
+    # A serial loop: of equally deep vertices it takes the first, as per_world.py does.
     lean = placement.ground_lean(g, position)
     for v in range(b.first_vertex[body], b.first_vertex[body + 1]):
         spot = verts.place[world, v]
@@ -148,7 +149,7 @@ def open_window(
 
 @wp.kernel(module=MODULE)
 def gather(g: Ground, b: Bodies, win: Window, skin: Skin, body: int):
-    """One thread a node."""
+    """Copy the soil into the window and reset its nodes. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
     if in_frame(win, slot, node):
@@ -162,7 +163,7 @@ def gather(g: Ground, b: Bodies, win: Window, skin: Skin, body: int):
 def raster_triangles(
     g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin, body: int, mode: int
 ):  # fmt: skip
-    """One thread a triangle, twice: heights first, then the triangles that gave them."""
+    """Rasterise the body. One thread per triangle; launched twice: first heights, then the triangles they belong to."""
     world, number = wp.tid()
     slot = slot_of(b, world, body)
     if win.frame[slot].rows > 0:
@@ -172,7 +173,7 @@ def raster_triangles(
 
 @wp.kernel(module=MODULE)
 def mark_creases(g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin, body: int):
-    """One thread a crease."""
+    """Record how far the body extends past the nodes next to its sharp edges. One thread per crease."""
     world, number = wp.tid()
     slot = slot_of(b, world, body)
     if win.frame[slot].rows > 0:
@@ -183,7 +184,7 @@ def mark_creases(g: Ground, b: Bodies, place: Placement, win: Window, verts: Ver
 
 @wp.kernel(module=MODULE)
 def close_hit(b: Bodies, win: Window, skin: Skin, body: int):
-    """One thread a world."""
+    """Clip the nodes below the body to the inside of the window. One thread per world."""
     world = wp.tid()
     raster.close_hit(win, skin, slot_of(b, world, body))
 
@@ -195,7 +196,7 @@ def close_hit(b: Bodies, win: Window, skin: Skin, body: int):
 def touch_nodes(
     g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, disp: Displacement, body: int
 ):  # fmt: skip
-    """One thread a node."""
+    """Mark the nodes in contact and near contact, and find their plastic sinkage. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
     if within(win, slot, node, skin.hit[slot], 0):
@@ -216,7 +217,7 @@ def press_shapes(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, place: Placement, win: Window, points: Points,
     disp: Displacement, motion: MotionArrays, body: int,
 ):  # fmt: skip
-    """One thread a world: small shapes have few points, and several may press on one node."""
+    """Press the small shapes. One thread per world: they have few points, and several may press on one node."""
     world = wp.tid()
     slot = slot_of(b, world, body)
     if win.frame[slot].rows > 0:
@@ -227,7 +228,7 @@ def press_shapes(
 
 @wp.kernel(module=MODULE)
 def mark_borders(b: Bodies, skin: Skin, win: Window, disp: Displacement, body: int):
-    """One thread a node."""
+    """Mark the nodes next to the footprint and count the cell sides on its border. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
     if inside(win, slot, node) and disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0:
@@ -240,7 +241,7 @@ def mark_borders(b: Bodies, skin: Skin, win: Window, disp: Displacement, body: i
 
 @wp.kernel(module=MODULE)
 def measure_patch(g: Ground, b: Bodies, verts: Vertices, win: Window, disp: Displacement, body: int):
-    """One thread a world."""
+    """Find the width b of k_c/b from the footprint. One thread per world."""
     world = wp.tid()
     slot = slot_of(b, world, body)
     if win.frame[slot].rows > 0:
@@ -252,7 +253,7 @@ def measure_patch(g: Ground, b: Bodies, verts: Vertices, win: Window, disp: Disp
 def dig(
     g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, motion: MotionArrays, body: int
 ):  # fmt: skip
-    """One thread a node."""
+    """Find the height that slip drags off each node in contact. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
     k = nonnegative(slot * win.side * win.side + node)
@@ -267,7 +268,7 @@ def dig(
 def collect_spoil(
     g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, motion: MotionArrays, body: int
 ):  # fmt: skip
-    """One thread a block: its spoil, and how it is shared out over the border."""
+    """Sum the displaced soil of a block and find how the border nodes share it. One thread per block."""
     world, block = wp.tid()
     slot = slot_of(b, world, body)
     entry = slot * disp.blocks * disp.blocks + block
@@ -283,7 +284,7 @@ def collect_spoil(
             ahead = real(0.0)
             along = real(0.0)
             start = nonnegative(slot * win.side * win.side)
-            # In the order of per_world.py, so that the sums have the same bits.
+            # The same order as in per_world.py, so that the sums agree bit for bit.
             for i in range(1, win.frame[slot].rows - 1):
                 for j in range(1, win.frame[slot].columns - 1):
                     if win.mark[start + i * win.side + j] == t.BORDER:
@@ -297,7 +298,7 @@ def collect_spoil(
 
 @wp.kernel(module=MODULE)
 def pile_spoil(o: Options, b: Bodies, win: Window, disp: Displacement, body: int):
-    """One thread a node: what a border node gets from all blocks, in their order."""
+    """Put the soil that a border node receives from all blocks, in their order, on the node. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
     if inside(win, slot, node):
@@ -316,7 +317,7 @@ def pile_spoil(o: Options, b: Bodies, win: Window, disp: Displacement, body: int
 
 @wp.kernel(module=MODULE)
 def sink_nodes(o: Options, b: Bodies, win: Window, disp: Displacement, body: int):
-    """One thread a node."""
+    """Lower the nodes in contact by their sinkage. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
     if inside(win, slot, node):
@@ -335,7 +336,7 @@ def sink_nodes(o: Options, b: Bodies, win: Window, disp: Displacement, body: int
 def shear_vertices(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, verts: Vertices, motion: MotionArrays, body: int
 ):  # fmt: skip
-    """One thread a vertex."""
+    """Advance the shear state of the body's vertices. One thread per vertex."""
     world, number = wp.tid()
     slot = slot_of(b, world, body)
     v = b.first_vertex[body] + number
@@ -349,7 +350,7 @@ def shear_vertices(
 
 @wp.kernel(module=MODULE)
 def shear_nodes(g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, motion: MotionArrays, body: int):
-    """One thread a node."""
+    """Advance the shear state of the soil's nodes. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
     if within(win, slot, node, skin.hit[slot], 0):
@@ -360,7 +361,7 @@ def shear_nodes(g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, motio
 
 @wp.kernel(module=MODULE)
 def erode(g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, slides: Slides, body: int):
-    """One thread a world: most slides are short, and each sweep follows from the one before."""
+    """Let steep slopes slide. One thread per world: most slides are short, and each sweep needs the one before."""
     world = wp.tid()
     slot = slot_of(b, world, body)
     if win.frame[slot].rows > 0:
@@ -369,7 +370,7 @@ def erode(g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displ
 
 @wp.kernel(module=MODULE)
 def scatter(g: Ground, b: Bodies, win: Window, disp: Displacement, body: int):
-    """One thread a node."""
+    """Copy the window back into the tiles. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
     if win.changed[slot] == 1 and in_frame(win, slot, node):
@@ -383,7 +384,7 @@ def finish(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, disp: Displacement, slides: Slides, body: int,
     status_out: array2d[int],
 ):  # fmt: skip
-    """One thread a world: sums of the step, and what is to be said about it."""
+    """Add the sums of the step to the totals and write the status of the body. One thread per world."""
     world = wp.tid()
     slot = slot_of(b, world, body)
     nodes = disp.contacts[slot].nodes
@@ -403,7 +404,7 @@ def finish(
 
 @wp.kernel(module=MODULE)
 def refresh(g: Ground, b: Bodies, win: Window, body: int):
-    """One thread a node."""
+    """Copy the soil into the window again: another body may have changed it. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
     if in_frame(win, slot, node):
@@ -416,10 +417,10 @@ def predict(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
     motion: MotionArrays, body: int,
 ):  # fmt: skip
-    """One thread a node."""
+    """Predict body and soil at the end of the step. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
-    # One thread clears the sums; `force` is the next launch.
+    # One thread clears the sums for `force`, which is the next launch.
     if node == 0:
         pred.wrench[slot] = vec6()
         pred.sums[slot] = BlockSums()
@@ -437,7 +438,7 @@ def force(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
     pred: Prediction, motion: MotionArrays, body: int,
 ):  # fmt: skip
-    """One thread a node."""
+    """Add the force of each loaded node to the sums of its body. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
     if within(win, slot, node, disp.near[slot], 0):
@@ -449,7 +450,7 @@ def force(
             part, share = traction.node_force(
                 g, o, b, place, win, skin, verts, disp, pred, world, body, slot, i, j, first_node, m
             )
-            # `+=` on an element of an array is atomic.
+            # In Warp `+=` on an array element is atomic.
             wp.atomic_add(pred.wrench, slot, part)
             pred.sums[slot].nn += share.nn
             pred.sums[slot].mn += share.mn
@@ -466,7 +467,7 @@ def sum_up(
     pred: Prediction, energy: Energy, motion: MotionArrays, body: int,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
-    """One thread a world."""
+    """Add the small shapes, limit the energy given back, and write wrench and implicit block. One thread per world."""
     world = wp.tid()
     slot = slot_of(b, world, body)
     area = real(pred.loaded[slot]) * g.spacing * g.spacing

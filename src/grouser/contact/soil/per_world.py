@@ -1,7 +1,7 @@
-"""Soil kernels with one thread a world and the loops inside: two launches a step. For few worlds on a CPU.
+"""Soil kernels with one thread per world and the loops inside: two launches per step. For few worlds on a CPU.
 
 They call the same device functions in the same order as the kernels of per_node.py; on the CPU both agree bit for bit.
-Inner loops are `while`: a `for` of Warp carries its step along, which costs as much as a light body.
+Inner loops are `while`: a Warp `for` loop also carries its step, which costs as much time as a whole light body.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def assume_packed(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window, skin: Skin,
     verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction, energy: Energy,
 ):  # fmt: skip
-    """Let the compiler assume that all these arrays are without gaps."""
+    """Tell the compiler that these arrays are contiguous, see `types.without_gaps`."""
     ...
 
 
@@ -76,12 +76,12 @@ def assume_packed(
 def place_vertices(
     g: Ground, b: Bodies, place: Placement, verts: Vertices, world: int, body: int, slot: int, m: BodyMotion
 ):  # fmt: skip
-    """Place the vertices that may reach the soil; find what they span and the deepest of them."""
+    """Place the vertices that may reach the soil. Find the area they span and the deepest vertex."""
     cut = place.top[slot] + g.spacing
     lean = placement.ground_lean(g, m.position)
     last = b.first_vertex[body + 1]
     extent = place.extent[slot]
-    # In local variables: the compiler keeps them in registers over the loop.
+    # Local variables: the compiler keeps them in registers during the loop.
     x0 = real(extent.column0)
     x1 = real(extent.column1)
     y0 = real(extent.row0)
@@ -95,7 +95,7 @@ def place_vertices(
             v = int(first)
             while v < end:
                 spot = placement.place_vertex(g, b, verts, world, v, m)
-                # Only the low part counts for the footprint, the deepest vertex for the sinkage.
+                # The footprint comes from the low part of the body only, the sinkage from the deepest vertex.
                 if spot[2] < cut:
                     x0 = wp.where(spot[0] < x0, spot[0], x0)
                     x1 = wp.where(spot[0] > x1, spot[0], x1)
@@ -104,7 +104,7 @@ def place_vertices(
                 if placement.lies_deeper(spot, low, lean):
                     low = spot
                 v += 1
-        elif verts.near_soil[world, c] == 1:  # it has just left the soil; chunks that are far for long cost nothing
+        elif verts.near_soil[world, c] == 1:  # the chunk has just left the soil; later steps skip it at no cost
             verts.near_soil[world, c] = 0
             for v in range(first, end):
                 placement.forget_vertex(verts, world, v)
@@ -122,7 +122,7 @@ def is_same(a: Frame, b: Frame):
 
 @wp.func
 def gather(g: Ground, win: Window, skin: Skin, world: int, slot: int, stays: bool):
-    """Fill the window where it has moved or others have written to its tiles; clear what is above it."""
+    """Copy the soil into the window if it has moved or others have written to its tiles. Clear the body heights."""
     if not stays or win.writes_seen[slot] != window.writes_to_tiles(g, win, world, slot):
         window.fill_window(g, win, world, slot)
     window.clear_window(g, win, skin, slot, stays)
@@ -133,19 +133,19 @@ def raster_body(
     g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
     world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
-    """Rasterise the triangles and creases of a body that may reach the soil."""
+    """Rasterise those triangles and creases of a body that may reach the soil."""
     cut = place.top[slot] + g.spacing
     last = b.first_triangle[body + 1]
     for c in range(b.first_triangle_chunk[body], b.first_triangle_chunk[body + 1]):
         low = placement.sphere_bottom(b.triangle_spheres[c], m.position, m.R) <= cut
-        # Sixteen triangles are skipped with two tests where they are too high or all look up.
+        # Two tests skip a whole chunk whose triangles are too high or all face upwards.
         if low and not placement.faces_up(b.triangle_cones[c], m.R):
             first = b.first_triangle[body] + (c - b.first_triangle_chunk[body]) * CHUNK
             for triangle in range(first, wp.min(first + CHUNK, last)):
                 raster.raster_triangle(g, b, place, win, verts, skin, world, slot, triangle, raster.SERIAL)
     for crease in range(b.first_crease[body], b.first_crease[body + 1]):
         raster.mark_crease(g, b, place, win, verts, skin, world, slot, crease, raster.SERIAL)
-    if skin.hit[slot].row1 >= skin.hit[slot].row0:  # with the border beside it
+    if skin.hit[slot].row1 >= skin.hit[slot].row0:  # one node more on each side: border nodes get marks too
         win.dirty[slot] = boxes.spanning(win.dirty[slot], boxes.grown(skin.hit[slot], 1))
     raster.close_hit(win, skin, slot)
 
@@ -157,11 +157,11 @@ def raster_body(
 def touch_nodes(
     g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, disp: Displacement, slot: int
 ):  # fmt: skip
-    """Find the nodes in contact and near it; returns the sum of their plastic sinkage [m]."""
+    """Mark the nodes in contact and near contact. Returns the sum of the plastic sinkage of all nodes [m]."""
     start = nonnegative(slot * win.side * win.side)
     rows = win.frame[slot].rows
     columns = win.frame[slot].columns
-    # Two boxes: of the nodes in contact (i, j), and of those near it (n, m), which evaluate looks at.
+    # Two bounding boxes: nodes in contact (i, j), and nodes near contact (n, m), which `evaluate` looks at.
     contacts = int(0)
     i0 = int(rows)
     i1 = int(-1)
@@ -199,7 +199,7 @@ def touch_nodes(
 
 @wp.func
 def list_border(win: Window, disp: Displacement, slot: int):
-    """List the free nodes beside the footprint; returns how many."""
+    """List the free nodes next to the footprint, which take the displaced soil. Returns their number."""
     start = nonnegative(slot * win.side * win.side)
     near = disp.near[slot]
     rows = win.frame[slot].rows
@@ -222,7 +222,7 @@ def list_border(win: Window, disp: Displacement, slot: int):
 def measure_patch(
     g: Ground, b: Bodies, skin: Skin, win: Window, verts: Vertices, disp: Displacement, world: int, body: int, slot: int
 ):  # fmt: skip
-    """Take the width b of a body that has none of its own from its footprint."""
+    """Find the width b of k_c/b from the footprint, for a body without a given width."""
     start = nonnegative(slot * win.side * win.side)
     touched = disp.touched[slot]
     edges = int(0)
@@ -238,7 +238,7 @@ def measure_patch(
 def dig(
     g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement, slot: int, first_node: vec3, m: BodyMotion
 ):  # fmt: skip
-    """Find what slip drags off the nodes in contact; returns at how many it is any."""
+    """Find the height that slip drags off each node in contact. Returns the number of nodes that lose soil."""
     start = nonnegative(slot * win.side * win.side)
     touched = disp.touched[slot]
     dug = int(0)
@@ -254,13 +254,13 @@ def dig(
 
 @wp.func
 def spread(disp: Displacement, sums: Spoil, start: int, border: int):
-    """Share one block's spoil out over the border."""
+    """Distribute the displaced soil of one block over the border nodes."""
     deposit = spoil.deposit_of(sums)
     even = real(0.0)
     ahead = real(0.0)
     along = real(0.0)
     end = start + border
-    # Weights first: what a node gets depends on the sums of all.
+    # Compute all weights first: the share of a node depends on their sum.
     q = int(start)
     while q < end:
         spot = disp.border_place[nonnegative(q)]
@@ -283,7 +283,7 @@ def spread(disp: Displacement, sums: Spoil, start: int, border: int):
 def move_spoil(
     g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement, slot: int, first_node: vec3, m: BodyMotion
 ):  # fmt: skip
-    """Bring the displaced soil to the border, block by block."""
+    """Move the displaced soil to the border nodes, block by block."""
     start = nonnegative(slot * win.side * win.side)
     border = disp.contacts[slot].border
     for q in range(border):
@@ -292,7 +292,7 @@ def move_spoil(
         sums = spoil.gather_spoil(g, o, skin, win, disp, slot, block, first_node, m)
         if sums.volume > real(0.0):
             spread(disp, sums, start, border)
-    # After all blocks: a node that gets soil from two of them is covered once.
+    # Only after all blocks: a node that gets soil from two blocks must be covered in one go.
     for q in range(border):
         if disp.received[start + q] > real(0.0):
             spoil.pile_up(o, win, start + disp.border[start + q], disp.received[start + q])
@@ -300,7 +300,7 @@ def move_spoil(
 
 @wp.func
 def sink(o: Options, win: Window, disp: Displacement, slot: int, keeps: int):
-    """Lower the nodes in contact; returns the compressed part of their sinkage [m]."""
+    """Lower the nodes in contact. Returns the sum of the compressed part of their sinkage [m]."""
     start = nonnegative(slot * win.side * win.side)
     touched = disp.touched[slot]
     compressed = real(0.0)
@@ -320,22 +320,22 @@ def displace(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, place: Placement, skin: Skin, points: Points, win: Window,
     verts: Vertices, disp: Displacement, world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
-    """Plastic sinkage of the footprint, spoil to its border."""
+    """Sink the soil under the footprint plastically and move the displaced soil to its border."""
     removed = touch_nodes(g, o, b, place, skin, win, disp, slot)
     if pressing.has_shapes(shapes, body):
         removed += pressing.press_shapes(g, o, shapes, place, win, points, disp, world, body, slot, m)
     if disp.contacts[slot].nodes + disp.contacts[slot].pressed == 0:
         return
-    border = list_border(win, disp, slot)  # none where bare nodes or the window's rim are all round
+    border = list_border(win, disp, slot)  # 0 if the footprint is surrounded by bare nodes or the window's rim
     if b.from_patch[body] == 1:
         measure_patch(g, b, skin, win, verts, disp, world, body, slot)
     first_node = placement.first_node(g, win, slot, m.position)
-    # Soil that only compacts displaces nothing; with no border to take it, all of it is compressed.
+    # Soil that only compacts displaces no volume. Without border nodes to take the spoil, all of it is compressed.
     carries_off = o.spoil == 1 and border > 0
     dug = int(0)
     if carries_off:
         dug = dig(g, o, skin, win, disp, slot, first_node, m)
-    if removed == real(0.0) and dug == 0:  # a body at rest moves no soil
+    if removed == real(0.0) and dug == 0:  # a body at rest: no soil moves
         return
     win.changed[slot] = 1
     if carries_off:
@@ -353,7 +353,7 @@ def shear(
     g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, verts: Vertices,
     world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
-    """Advance the shear state of the body's vertices, or of the nodes below it."""
+    """Advance the shear state of the body's vertices, or of the soil nodes below it."""
     if o.node_shear == 1:
         first_node = placement.first_node(g, win, slot, m.position)
         for i in range(skin.hit[slot].row0, skin.hit[slot].row1 + 1):
@@ -365,7 +365,7 @@ def shear(
         if verts.near_soil[world, c] == 1:
             first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * CHUNK
             for v in range(first, wp.min(first + CHUNK, last)):
-                if verts.place[world, v][2] < place.top[slot]:  # else above all soil: it forgets
+                if verts.place[world, v][2] < place.top[slot]:  # else the vertex is above all soil: reset its shear
                     shearing.shear_vertex(g, o, b, win, verts, world, body, slot, v, m)
                 else:
                     verts.shear[world, v] = vec3()
@@ -379,7 +379,7 @@ def predict(
     g: Ground, o: Options, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
     slot: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Predict the end of the step at all nodes near the body and those beside them, which slopes need."""
+    """Predict the end of the step at all nodes near the body and one row around them, which slopes need."""
     near = disp.near[slot]
     frame = win.frame[slot]
     for i in range(near.row0 - 1, near.row1 + 2):
@@ -396,7 +396,7 @@ def force(
     world: int, body: int, slot: int, first_node: vec3, m: BodyMotion,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
-    """Sum the forces of all loaded nodes; a body with no window gets none."""
+    """Sum the forces of all loaded nodes and points. A body without a window gets no force."""
     wrench = vec6()
     sums = BlockSums()
     nodes = int(0)
@@ -435,14 +435,14 @@ def commit_world(
     verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction, energy: Energy,
     motion: MotionArrays, effective: array2d[vec6], status_out: array2d[int],
 ):  # fmt: skip
-    """Every body of one world in its declared order through the stages of `stages.COMMIT`."""
+    """Run the stages of `stages.COMMIT` for every body of one world, body by body. One thread per world."""
     assume_packed(g, o, b, shapes, points, place, win, skin, verts, disp, slides, pred, energy)
     world = nonnegative(wp.tid())
     bodies = b.rows.shape[0]
     for body in range(bodies):
         slot = nonnegative(world * bodies + body)
         m = t.body_motion(motion, world, nonnegative(b.rows[body]))
-        before = win.frame[slot]  # a window that stays where it was need not be filled again
+        before = win.frame[slot]  # a window that has not moved need not be filled again
         stays = bool(False)
         status = int(t.FINE)
         for stage in range(o.stages[0]):
@@ -453,7 +453,7 @@ def commit_world(
                 place_vertices(g, b, place, verts, world, body, slot, m)
                 status = placement.open_window(g, o, place, win, slides, world, slot, m.position)
                 stays = is_same(before, win.frame[slot])
-            elif win.frame[slot].rows > 0:  # else the body is far from the soil
+            elif win.frame[slot].rows > 0:  # else the body is far from the soil: skip the other stages
                 if stage == stages.GATHER:
                     gather(g, win, skin, world, slot, stays)
                 elif stage == stages.RASTER:
@@ -478,7 +478,7 @@ def evaluate_world(
     verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction, energy: Energy,
     motion: MotionArrays, wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
-    """Every body of one world through the stages of `stages.EVALUATE`; the committed ground stays as it is."""
+    """Run the stages of `stages.EVALUATE` for every body of one world. Does not change the ground."""
     assume_packed(g, o, b, shapes, points, place, win, skin, verts, disp, slides, pred, energy)
     world = nonnegative(wp.tid())
     bodies = b.rows.shape[0]

@@ -1,4 +1,4 @@
-"""Stage `place`: where a body is, what soil it can reach, and which nodes its window holds."""
+"""Stage `place`: locate a body, find the soil it can reach, and choose the nodes of its window."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from grouser.precision import mat33, real, vec2, vec3
 from grouser.terrain.ground import SURFACE, TILE, base_height, touch
 from grouser.terrain.ground import GroundArrays as Ground
 
-SHALLOW = 1e-3  # [m] the least depth an impact is measured against
+SHALLOW = 1e-3  # [m] smallest depth that the speed of an impact is compared with
 FAR = wp.constant(real(t.FAR))
 
 
@@ -37,10 +37,10 @@ FAR = wp.constant(real(t.FAR))
 
 @wp.func
 def remember_motion(o: Options, place: Placement, slot: int, velocity: vec3):
-    """Keep the velocity at the end of a step beside that at its start, and what the next step makes of them."""
+    """Store the velocities at the start and the end of the step, and what the next evaluation derives from them."""
     h = o.step[0]
     last = place.travel[slot].velocity
-    change = velocity[2] - last[2]  # tells a fall from a body that is driven down steadily
+    change = velocity[2] - last[2]  # distinguishes a fall from a body that is driven down at constant speed
     left_out = laws.left_out(h, velocity[2], change)
     per_unforeseen = real(1.0) / laws.unforeseen(h, change)
     place.travel[slot] = Travel(velocity, last, left_out, per_unforeseen)
@@ -48,14 +48,18 @@ def remember_motion(o: Options, place: Placement, slot: int, velocity: vec3):
 
 @wp.func
 def roughness(o: Options, place: Placement, slot: int):
-    """Status of a body on soil: FINE, FAST along the ground, or BLOW where it is stopped within too few steps."""
+    """Status of a body on soil: FINE, FAST if it moves too far along the ground per step, or BLOW.
+
+    BLOW means an impact that ends within so few steps that its depth is inaccurate.
+    """
     h = o.step[0]
     velocity = place.travel[slot].velocity
     if h * wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1]) > o.fast:
         return t.FAST
     deep = wp.max(place.sinkage[slot], real(SHALLOW))
     last = place.travel[slot].last_velocity
-    # (h w)^2 of the swing that a blow is: the change of a step's downward travel over the depth.
+    # An impact is half an oscillation of angular frequency w. The change of the downward travel per step over the depth
+    # estimates (h w)^2.
     if h * (velocity[2] - last[2]) > o.blow * deep or h * wp.abs(velocity[2]) > o.hard:
         return t.BLOW
     return t.FINE
@@ -66,11 +70,11 @@ def roughness(o: Options, place: Placement, slot: int):
 
 @wp.func
 def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
-    """Height [m] of the highest node of soil below the bounding box of a body, however deep it lies."""
+    """Height [m] of the highest soil node within the bounding box of a body in plan view, at any height."""
     x = (m.position[0] - g.x0) * g.per_spacing
     y = (m.position[1] - g.y0) * g.per_spacing
     R = m.R
-    # Half sides of the upright box that holds the body's own box however it is turned.
+    # Half sides [cells] of the axis-aligned box around the body's own box as it is turned now.
     half = b.half[body]
     along = (wp.abs(R[0, 0]) * half[0] + wp.abs(R[0, 1]) * half[1] + wp.abs(R[0, 2]) * half[2]) * g.per_spacing
     across = (wp.abs(R[1, 0]) * half[0] + wp.abs(R[1, 1]) * half[1] + wp.abs(R[1, 2]) * half[2]) * g.per_spacing
@@ -79,7 +83,7 @@ def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
     c0 = wp.max(int(wp.floor(x - along)), 0)
     c1 = wp.min(int(wp.ceil(x + along)), g.columns - 1) + 1
     top = real(-FAR)
-    # Tile by tile: the table is looked up once a tile, not once a node.
+    # Tile by tile: one table lookup per tile instead of one per node.
     for ti in range(r0 // TILE, (r1 - 1) // TILE + 1):
         for tj in range(c0 // TILE, (c1 - 1) // TILE + 1):
             tile = g.table[world, ti, tj]
@@ -104,10 +108,10 @@ def begin(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, slides: Slides,
     world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
-    """Begin a step of one body: find the soil it can reach, and empty all that the stages below widen."""
+    """Start the step of one body: find the soil it can reach, and reset the boxes and counts of the later stages."""
     remember_motion(o, place, slot, m.velocity)
     place.top[slot] = highest_soil(g, b, world, body, m)
-    # Far apart the wrong way round, so that the first vertex sets all.
+    # Inverted limits, so that the first vertex sets all of them.
     place.lowest[slot] = vec3(real(0.0), real(0.0), FAR)
     place.extent[slot] = Extent(FAR, -FAR, FAR, -FAR)
     win.frame[slot].rows = 0
@@ -127,7 +131,7 @@ def begin(
 
 @wp.func
 def ground_lean(g: Ground, position: vec3):
-    """Rise of the undisturbed ground under a body along columns and rows [m per cell]."""
+    """Rise of the undisturbed ground below a body per column and per row [m]."""
     row = wp.clamp(int(wp.floor((position[1] - g.y0) * g.per_spacing)), 0, g.rows - 2)
     column = wp.clamp(int(wp.floor((position[0] - g.x0) * g.per_spacing)), 0, g.columns - 2)
     z = base_height(g, row, column)
@@ -136,13 +140,13 @@ def ground_lean(g: Ground, position: vec3):
 
 @wp.func
 def lies_deeper(at: vec3, low: vec3, lean: vec2):
-    """Whether a vertex lies deeper below ground of that lean than the deepest so far."""
+    """Whether the vertex `at` lies deeper below the inclined ground than `low`, the deepest one so far."""
     return at[2] - lean[0] * at[0] - lean[1] * at[1] < low[2] - lean[0] * low[0] - lean[1] * low[1]
 
 
 @wp.func
 def ground_above(g: Ground, at: vec3):
-    """Height [m] of the undisturbed ground over a vertex, bilinear."""
+    """Height [m] of the undisturbed ground at the column and row of a vertex, bilinear."""
     row = wp.clamp(int(wp.floor(at[1])), 0, g.rows - 2)
     column = wp.clamp(int(wp.floor(at[0])), 0, g.columns - 2)
     v = at[1] - real(row)
@@ -155,14 +159,14 @@ def ground_above(g: Ground, at: vec3):
 
 @wp.func
 def sphere_bottom(sphere: Sphere, position: vec3, R: mat33):
-    """Height [m] of the lowest point of a sphere of a body."""
+    """Height [m] of the lowest point of a bounding sphere of a body."""
     c = sphere.centre
     return R[2, 0] * c[0] + R[2, 1] * c[1] + R[2, 2] * c[2] + position[2] - sphere.radius
 
 
 @wp.func
 def faces_up(cone: Cone, R: mat33):
-    """Whether no triangle of a chunk looks down more than a wall does."""
+    """Whether all triangles of a chunk face upwards or are walls, so that none of them presses on soil."""
     a = cone.axis
     return R[2, 0] * a[0] + R[2, 1] * a[1] + R[2, 2] * a[2] >= cone.limit
 
@@ -170,14 +174,15 @@ def faces_up(cone: Cone, R: mat33):
 @wp.func
 def chunk_is_near(g: Ground, b: Bodies, place: Placement, body: int, slot: int, chunk: int, m: BodyMotion):
     """Whether a chunk of vertices may hold corners of triangles that reach the soil."""
-    # A triangle reaches down by no more than its longest edge from a corner; a cell is room for what is just above.
+    # A triangle reaches at most its longest edge below a corner. One cell more, because the soil also looks at surfaces
+    # just above it.
     limit = place.top[slot] + g.spacing + b.edge[body]
     return sphere_bottom(b.vertex_spheres[chunk], m.position, m.R) <= limit
 
 
 @wp.func
 def place_vertex(g: Ground, b: Bodies, verts: Vertices, world: int, v: int, m: BodyMotion):
-    """Find and keep the column, row [cells] and height [m] of a vertex; returns them."""
+    """Compute, store and return the column, row [cells] and height [m] of a vertex."""
     r = m.R * b.vertices[v]
     per = g.per_spacing
     at = vec3((r[0] + m.position[0] - g.x0) * per, (r[1] + m.position[1] - g.y0) * per, r[2] + m.position[2])
@@ -187,7 +192,7 @@ def place_vertex(g: Ground, b: Bodies, verts: Vertices, world: int, v: int, m: B
 
 @wp.func
 def forget_vertex(verts: Vertices, world: int, v: int):
-    """A vertex far above the soil: no shear state, no place."""
+    """Reset a vertex that is far above the soil: no shear state, no place."""
     verts.shear[world, v] = vec3()
     verts.place[world, v] = vec3(real(0.0), real(0.0), FAR)
 
@@ -197,7 +202,7 @@ def forget_vertex(verts: Vertices, world: int, v: int):
 
 @wp.func
 def clip_slid(o: Options, slides: Slides, slot: int, footprint: boxes.Box):
-    """Forget soil that slid farther from the footprint than the margin; empty where none is left."""
+    """Clip the box of soil that has slid to the margin around the footprint; empty if nothing is left."""
     near = boxes.common(slides.slid[slot], boxes.grown(footprint, o.margin))
     if boxes.is_empty(near):
         near = boxes.empty_box()
@@ -208,22 +213,23 @@ def clip_slid(o: Options, slides: Slides, slot: int, footprint: boxes.Box):
 def open_window(
     g: Ground, o: Options, place: Placement, win: Window, slides: Slides, world: int, slot: int, position: vec3
 ):
-    """Choose the nodes round the footprint and make their tiles exist. Returns a status code.
+    """Choose the window of nodes around the footprint and create their tiles. Returns a status code.
 
-    The window holds the footprint with spare nodes round it, and soil beside it that has slid, so that slides go on.
+    The window contains the footprint with spare nodes around it, and soil next to it that has slid before, so that
+    slides can continue.
     """
     x = (position[0] - g.x0) * g.per_spacing
     y = (position[1] - g.y0) * g.per_spacing
     place.sinkage[slot] = real(0.0)
     if not (x == x and y == y and position[2] == position[2]):
         return t.NOT_FINITE
-    # The origin counts: a wheel half over the edge still stands on what is below it.
+    # The frame origin decides: a wheel that is half over the edge still stands on the soil below it.
     if x < real(0.0) or y < real(0.0) or x > real(g.columns - 1) or y > real(g.rows - 1):
         return t.LEFT
     status = int(t.FINE)
     extent = place.extent[slot]
     footprint = slides.restless[slot]
-    if extent.column0 > extent.column1:  # in the air; soil it has just left may still slide
+    if extent.column0 > extent.column1:  # the body is in the air, but soil it has just left may still slide
         if footprint.row1 < footprint.row0:
             return t.FINE
     else:
@@ -232,8 +238,8 @@ def open_window(
             int(wp.floor(extent.column0)), int(wp.ceil(extent.column1)),
         )  # fmt: skip
     if footprint.column0 < 1 or footprint.row0 < 1 or footprint.column1 > g.columns - 2 or footprint.row1 > g.rows - 2:
-        status = int(t.EDGE)  # goes on, but no soil carries the part beyond
-    wanted = boxes.grown(footprint, o.spare)  # spare nodes: a slide does not run farther in a step
+        status = int(t.EDGE)  # a warning only: no soil carries the part of the body beyond the edge
+    wanted = boxes.grown(footprint, o.spare)  # spare nodes: a slide runs no farther in one step
     if slides.slid[slot].row1 >= slides.slid[slot].row0:
         clip_slid(o, slides, slot, footprint)
         wanted = boxes.spanning(wanted, boxes.grown(slides.slid[slot], 1))
@@ -241,11 +247,11 @@ def open_window(
     r0 = wp.max(wanted.row0, 0)
     columns = wp.min(wanted.column1, g.columns - 1) - c0 + 1
     rows = wp.min(wanted.row1, g.rows - 1) - r0 + 1
-    if rows < 3 or columns < 3:  # no node has all its neighbours
+    if rows < 3 or columns < 3:  # no node would have all its neighbours
         return t.EDGE
     if rows > win.side or columns > win.side:
         return t.WINDOW_FULL
-    # A tile is made once and then kept. Room for all that a step may take was made before it (`Ground.ensure`).
+    # A tile is created once and then kept. `Ground.ensure` has made room for all tiles that a step may need.
     for i in range(r0 // TILE, (r0 + rows - 1) // TILE + 1):
         for j in range(c0 // TILE, (c0 + columns - 1) // TILE + 1):
             if not touch(g, world, i, j):
@@ -259,7 +265,7 @@ def open_window(
 
 @wp.func
 def first_node(g: Ground, win: Window, slot: int, position: vec3):
-    """First node of the window, at height 0, as seen from the body's frame origin [m]."""
+    """Vector [m] from the body's frame origin to the first node of the window at height 0."""
     return vec3(
         g.x0 + real(win.frame[slot].column0) * g.spacing - position[0],
         g.y0 + real(win.frame[slot].row0) * g.spacing - position[1],

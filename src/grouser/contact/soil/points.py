@@ -1,7 +1,7 @@
-"""Points of small shapes press the soil between the nodes: a part of the stages `displace` and `force`.
+"""Points of small shapes press the soil between the nodes; part of the stages `displace` and `force`.
 
-Each point keeps how deep the soil below it has been pressed, as a vertex keeps its shear: a print smaller than a cell
-has no place on the grid. The grid gets its volume, shared among the four nodes round the point.
+A footprint smaller than a cell cannot be stored on the grid. So each point stores the level to which it has pressed the
+soil below it. The displaced volume goes to the grid, shared among the four nodes around the point.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ FALLING = wp.constant(real(laws.FALLING))
 
 @wp.func
 def place_point(g: Ground, shapes: SmallShapes, e: int, m: BodyMotion):
-    """Arm [m], area [m^2] along the normal and place [cells] of a point."""
+    """Vector [m] from the frame origin to a point, area vector [m^2] and position (column, row) [cells]; world axes."""
     arm = m.R * shapes.points[nonnegative(e)]
     at = vec2((arm[0] + m.position[0] - g.x0) * g.per_spacing, (arm[1] + m.position[1] - g.y0) * g.per_spacing)
     return arm, m.R * shapes.areas[nonnegative(e)], at
@@ -57,13 +57,13 @@ def place_point(g: Ground, shapes: SmallShapes, e: int, m: BodyMotion):
 
 @wp.func
 def looks_down(area: vec3):
-    """Whether a piece of skin presses on soil: not where it looks up, nor where it is a wall."""
+    """Whether a piece of surface can press on soil: it faces down and is not a wall."""
     return area[2] < real(0.0) and area[2] * area[2] > UPRIGHT * UPRIGHT * wp.dot(area, area)
 
 
 @wp.func
 def forget_point(points: Points, world: int, e: int):
-    """A point off the soil: no print, no shear state."""
+    """Reset a point that has left the soil: no footprint, no shear state."""
     points.pressed[world, e] = FAR
     points.point_shear[world, e] = vec3()
 
@@ -73,10 +73,11 @@ def settle_point(
     g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
     world: int, slot: int, shape: int, e: int, m: BodyMotion,
 ):  # fmt: skip
-    """Find the cell a point is in (its node, -1 where it touches nothing), its place there, and its depth [m].
+    """Update the pressed level of a point. Returns its cell, its position inside the cell and its depth [m].
 
-    The depth is that in soil as it was before it gives way. A point that leaves its print upwards forgets it. One that
-    slides over the ground meets fresh soil, all of it once it has gone as far as its shape is wide.
+    The cell is given by its lower node; it is -1 if the point touches nothing. The depth is measured before the soil
+    yields in this step. A point that rises above the soil loses its footprint. A point that slides meets fresh soil:
+    its level returns to that of the grid while it slides as far as its shape is wide.
     """
     arm, area, at = place_point(g, shapes, e, m)
     z = arm[2] + m.position[2]
@@ -105,13 +106,13 @@ def settle_point(
 
 @wp.func
 def mark_nodes(win: Window, disp: Displacement, slot: int, k: int, inside: vec2, mark: int):
-    """Mark the nodes round a point; those in contact get no sinkage yet. Returns how many are new in contact."""
+    """Mark the four nodes around a point. Returns the number of nodes that are newly in contact."""
     count = int(0)
     node = k - slot * win.side * win.side
     i = node // win.side
     j = node % win.side
     disp.near[slot] = boxes.widened(disp.near[slot], i, i + 1, j, j + 1)
-    win.dirty[slot] = boxes.widened(win.dirty[slot], i - 1, i + 2, j - 1, j + 2)  # with the border beside it
+    win.dirty[slot] = boxes.widened(win.dirty[slot], i - 1, i + 2, j - 1, j + 2)  # one node more for the border
     if mark == t.CONTACT:
         disp.touched[slot] = boxes.widened(disp.touched[slot], i, i + 1, j, j + 1)
     for c in range(4):
@@ -119,7 +120,7 @@ def mark_nodes(win: Window, disp: Displacement, slot: int, k: int, inside: vec2,
         before = win.mark[n]
         if before != t.BARE_NODE and before != t.CONTACT:
             win.mark[n] = mark
-            if mark == t.CONTACT:  # points add to it one after another
+            if mark == t.CONTACT:  # start at zero: `press_point` adds the sinkage of one point after another
                 disp.sunk[n] = real(0.0)
                 count += 1
     return count
@@ -129,7 +130,7 @@ def mark_nodes(win: Window, disp: Displacement, slot: int, k: int, inside: vec2,
 def patch_per_width(
     g: Ground, shapes: SmallShapes, place: Placement, win: Window, slot: int, shape: int, m: BodyMotion, area: real
 ):  # fmt: skip
-    """1/b = perimeter / (2 area) of the patch [1/m], from the corners that are in the soil."""
+    """1/b = perimeter / (2 area) of the contact patch [1/m], from the corners of the shape that are in the soil."""
     low = widths(FAR)
     high = widths(-FAR)
     for v in range(shapes.first_rim[shape], shapes.first_rim[shape + 1]):
@@ -148,7 +149,7 @@ def patch_per_width(
 
 @wp.func
 def points_of(shapes: SmallShapes, shape: int, chunk: int):
-    """First point of a chunk and the one behind its last."""
+    """First point of a chunk, and one past its last."""
     first = shapes.first_point[shape] + (chunk - shapes.first_point_chunk[shape]) * CHUNK
     return first, wp.min(first + CHUNK, shapes.first_point[shape + 1])
 
@@ -158,7 +159,10 @@ def press_point(
     g: Ground, o: Options, shapes: SmallShapes, win: Window, points: Points, disp: Displacement,
     world: int, slot: int, shape: int, e: int, m: BodyMotion,
 ):  # fmt: skip
-    """Sink the nodes round a point by its plastic sinkage, and advance its shear; returns the sum of the former [m]."""
+    """Add the plastic sinkage of a point to the four nodes around it and advance its shear state.
+
+    Returns the sum of the sinkage over the nodes [m].
+    """
     zero = real(0.0)
     lost = zero
     pressed = points.pressed[world, e]
@@ -172,10 +176,11 @@ def press_point(
         if u > zero:
             modulus = pressure.modulus_of(soil, points.shape_per_width[world, shape])
             y = pressure.yield_at(o, material, modulus, z, levels_at(win, k, inside))
+            # Plastic sinkage: the depth beyond the elastic compression y / K_e.
             d = wp.max(u - y * soil.per_k_e, zero)
             points.pressed[world, e] = pressed - d
-            lost = -area[2] * d * g.per_spacing * g.per_spacing  # volume over the area of a cell
-            # Bare nodes take none of it: the others share it out.
+            lost = -area[2] * d * g.per_spacing * g.per_spacing  # displaced volume over the area of a cell
+            # Bare nodes have no soil to sink: the other nodes share all of it.
             whole = real(1.0e-30)
             for c in range(4):
                 if win.soil[corner_node(win, k, c)] >= 0:
@@ -184,6 +189,7 @@ def press_point(
                 n = corner_node(win, k, c)
                 if win.soil[n] >= 0:
                     disp.sunk[n] = disp.sunk[n] + corner_weight(inside, c) * lost / whole
+        # Shear goes on until a little above the soil: round-off must not reset the shear of a body at rest.
         if u > -HOLD * g.spacing:
             v = wp.transpose(m.R) * (m.velocity + wp.cross(m.angular_velocity, arm))
             n_body = wp.normalize(shapes.areas[nonnegative(e)])
@@ -203,13 +209,13 @@ def press_shape(
     g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points, disp: Displacement,
     world: int, slot: int, shape: int, m: BodyMotion,
 ):  # fmt: skip
-    """Press all points of a shape; returns the sum [m] of the sinkage of nodes."""
+    """Press all points of a shape into the soil. Returns the sum of the sinkage over the nodes [m]."""
     zero = real(0.0)
     area = zero
     cut = place.top[slot] + g.spacing
     fall = wp.max(-place.travel[slot].velocity[2], zero)
-    beside = HOLD * g.spacing + wp.max(o.step[0], FALLING) * fall  # soil this close below it takes no spoil
-    # First where all points are: the width b of the patch, which the pressure needs, comes from all of them.
+    beside = HOLD * g.spacing + wp.max(o.step[0], FALLING) * fall  # soil this close below the shape takes no spoil
+    # First pass: locate all points. The pressure needs the width b of the patch, which depends on all of them.
     for chunk in range(shapes.first_point_chunk[shape], shapes.first_point_chunk[shape + 1]):
         first, end = points_of(shapes, shape, chunk)
         if placement.sphere_bottom(shapes.point_spheres[chunk], m.position, m.R) < cut:
@@ -225,6 +231,7 @@ def press_shape(
             points.point_near[world, chunk] = 0
             for e in range(first, end):
                 forget_point(points, world, e)
+    # Second pass: press the soil with this width.
     if area > zero and shapes.from_patch[shape] == 1:
         points.shape_per_width[world, shape] = patch_per_width(g, shapes, place, win, slot, shape, m, area)
     removed = zero
@@ -241,9 +248,9 @@ def press_shapes(
     g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points, disp: Displacement,
     world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
-    """Press all small shapes of a body; returns the sum [m] of the sinkage of nodes.
+    """Press all small shapes of a body into the soil. Returns the sum of the sinkage over the nodes [m].
 
-    In one thread: they have few points, and several may press on one node.
+    One thread does this: the shapes have few points, and several of them may press on one node.
     """
     removed = real(0.0)
     for shape in range(shapes.first_shape[body], shapes.first_shape[body + 1]):
@@ -259,8 +266,10 @@ def point_force(
     g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
     world: int, slot: int, shape: int, e: int, m: BodyMotion,
 ):  # fmt: skip
-    """Wrench, sums of the implicit block and loaded area [m^2] of a point: `traction.node_force` on its own patch of
-    skin."""
+    """Wrench, sums of the implicit block and loaded area [m^2] of a point.
+
+    The same laws as in `traction.node_force`, applied to the point's own piece of surface.
+    """
     zero = real(0.0)
     one = real(1.0)
     h = o.step[0]
@@ -268,12 +277,13 @@ def point_force(
     if not looks_down(area):
         return vec6(), BlockSums(), zero
     size = wp.length(area)
-    normal = (-one / size) * area
+    normal = (-one / size) * area  # points up, into the body
+    # Height of the surface at the end of the step.
     v = m.velocity + wp.cross(m.angular_velocity, arm)
     rise = wp.dot(v, normal) / normal[2]
     z = arm[2] + m.position[2] + h * rise
     k, inside = node_below(win, slot, at)
-    if k < 0 or z > place.top[slot] + real(0.5) * g.spacing:  # spoil may lie higher than when `top` was found
+    if k < 0 or z > place.top[slot] + real(0.5) * g.spacing:  # half a cell: spoil may have raised the soil since
         return vec6(), BlockSums(), zero
     material = win.soil[nearest_node(win, k, inside)]
     if material < 0:
@@ -285,12 +295,12 @@ def point_force(
     soil = o.soils[nonnegative(material)]
     modulus = pressure.modulus_of(soil, points.shape_per_width[world, shape])
     y = pressure.yield_at(o, material, modulus, z + place.travel[slot].left_out, levels)
-    # Elastic trial with damping, capped by the yield: damping never pulls.
+    # Elastic trial pressure with damping, capped by the yield pressure. Damping never pulls (max).
     push = wp.min(soil.k_e * wp.max(u - soil.damping_time * rise, zero), y)
     stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, place.travel[slot].per_unforeseen)
     v_t = v - wp.dot(v, normal) * normal
     s = vec3()
-    grip = zero
+    grip = zero  # [s/m] growth of the shear state with velocity, for the implicit block
     if o.shear_law == t.SHEAR_DISPLACEMENT:
         s = m.R * points.point_shear[world, e]
         s = s - wp.dot(s, normal) * normal

@@ -1,8 +1,8 @@
-"""Pressure of soil at a depth: the table of pressure laws, and Bekker's law by a table of powers.
+"""Pressure-sinkage laws of soil: the table of laws to choose from, and Bekker's law with tabulated powers.
 
-A law is a device function `law(o, soil, modulus, depth)`: pressure [Pa] of virgin soil at a depth [m] below its virgin
-level, zero above it, rising with depth. `modulus` is k = k_c/b + k_phi. A law in `PRESSURE_LAWS` can be chosen with
-`SoilOptions(pressure=...)`; yield, sinkage, forces and the implicit block follow it.
+A law is a device function `law(o, soil, modulus, depth)`. It returns the pressure [Pa] of virgin soil at a depth [m]
+below its virgin level: zero above that level and increasing with depth. `modulus` is k = k_c/b + k_phi. A law in
+`PRESSURE_LAWS` is chosen with `SoilOptions(pressure=...)`; yield, sinkage, forces and the implicit block then use it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from grouser.device import nonnegative
 from grouser.precision import real, vec4
 from grouser.terrain.ground import PACKED, PACKED_VIRGIN, VIRGIN
 
-CELLS = 512
-DEEPEST = 1.0  # [m] end of the table of powers
-FIRST = 3  # cells below it are too curved to interpolate
+CELLS = 512  # intervals of the table of powers
+DEEPEST = 1.0  # [m] depth at the end of the table
+FIRST = 3  # first interval that is used; the ones before it are too curved to interpolate
 PER_CELL = wp.constant(real(CELLS / np.sqrt(DEEPEST)))
 
 
 def power_table(exponents: list[float]) -> np.ndarray:
-    """Table of x^(2 n) and its slope per cell, over x = sqrt(z): (soil, CELLS + 1, 2)."""
+    """Table of z^n = x^(2 n) and its slope per interval, at equal steps of x = sqrt(z): (soil, CELLS + 1, 2)."""
     width = np.sqrt(DEEPEST) / CELLS
     x = width * np.arange(CELLS + 1)
     out = np.zeros((len(exponents), CELLS + 1, 2))
@@ -43,16 +43,16 @@ def modulus_of(soil: Constants, per_width: real):
 
 @wp.func
 def bekker(o: Options, soil: int, modulus: real, depth: real):
-    """Pressure modulus z^n [Pa] at the depth z [m]: `laws.bekker` by table.
+    """Pressure modulus * z^n [Pa] at the depth z [m]: `laws.bekker`, interpolated in a table.
 
-    A call of pow in the middle of a kernel costs more than the rest of the node. Cubic Hermite interpolation in
-    sqrt(z); off by less than 1e-5 of the value beyond a tenth of a millimetre.
+    The table exists because one call of pow takes longer than all other work at a node. Cubic Hermite interpolation in
+    sqrt(z); the relative error is below 1e-5 for depths above a tenth of a millimetre.
     """
     if depth <= real(0.0):
         return real(0.0)
     x = wp.sqrt(depth) * PER_CELL
     i = int(x)
-    if i < FIRST or i >= CELLS:  # shallower or deeper than the table: the power itself
+    if i < FIRST or i >= CELLS:  # outside the table: compute the power
         return laws.bekker(depth, modulus, o.soils[soil].n)
     f = x - real(i)
     a = o.powers[nonnegative(soil), nonnegative(i)]
@@ -62,22 +62,22 @@ def bekker(o: Options, soil: int, modulus: real, depth: real):
     return modulus * (a[0] + f * (a[1] + f * (rise - a[1] - bend + f * bend)))
 
 
-PRESSURE_LAWS: dict[str, Any] = {"bekker": bekker}  # a new law: its function above, one line here
+PRESSURE_LAWS: dict[str, Any] = {"bekker": bekker}  # to add a law, write its function above and one entry here
 
 
 def chosen_law(name: str) -> dict[Any, Any]:
-    """Which function the kernels call in the place of `bekker`, for `device.at`."""
+    """Map from `bekker` to the device function the kernels call instead, for `device.at`; empty for Bekker's law."""
     return {} if PRESSURE_LAWS[name] is bekker else {bekker: PRESSURE_LAWS[name]}
 
 
 @wp.func
 def yield_at(o: Options, soil: int, modulus: real, z: real, levels: vec4):
-    """Pressure [Pa] at which the soil of a node gives way under a body at height z [m]; see `laws.yield_pressure`.
+    """Yield pressure [Pa] of a node's soil under a body at height z [m]; see `laws.yield_pressure`.
 
-    `bekker` here is the law that was chosen from `PRESSURE_LAWS`.
+    `bekker` stands for the law chosen from `PRESSURE_LAWS`: `chosen_law` replaces it when the kernel is built.
     """
     loose = bekker(o, soil, modulus, levels[VIRGIN] - z)
-    # Above the compacted soil, or where it is no firmer than its cover, the cover alone decides.
+    # Above the compacted soil, or if that is no firmer than its cover, only the cover matters.
     if z >= levels[PACKED] or levels[PACKED_VIRGIN] <= levels[VIRGIN]:
         return loose
     packed = bekker(o, soil, modulus, levels[PACKED_VIRGIN] - z)

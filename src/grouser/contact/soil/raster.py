@@ -1,4 +1,4 @@
-"""Stage `raster`: the lower surface of a body over the nodes of its window, triangle by triangle."""
+"""Stage `raster`: find the height of a body's lower surface over the nodes of its window, triangle by triangle."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from grouser.terrain.ground import GroundArrays as Ground
 
 SERIAL, HEIGHTS, TRIANGLES = range(
     3
-)  # in one thread; by many threads: first heights, then the triangles that gave them
+)  # SERIAL: one thread does both; else two passes of many threads: heights, then the triangles they belong to
 FAR = wp.constant(real(t.FAR))
 UPRIGHT = wp.constant(real(-UPRIGHT_COSINE))
 
 
 @wp.func
 def least(a: real, b: real):
-    """The least of a, b and 0, without the care wp.min takes of what is not a number."""
+    """Minimum of a, b and 0. Faster than wp.min, which also handles NaN."""
     c = wp.where(a < b, a, b)
     return wp.where(c < real(0.0), c, real(0.0))
 
 
 @wp.func
 def greatest(a: real, b: real):
-    """The greatest of a, b and 0, in the same way."""
+    """Maximum of a, b and 0. Faster than wp.max, which also handles NaN."""
     c = wp.where(a > b, a, b)
     return wp.where(c > real(0.0), c, real(0.0))
 
@@ -38,17 +38,17 @@ def raster_triangle(
     g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
     world: int, slot: int, triangle: int, mode: int,
 ):  # fmt: skip
-    """Lower the skin over each node inside a triangle that looks down to the height of the triangle there.
+    """Lower `skin.height` to the height of a triangle at each node inside it. Triangles that face upwards are skipped.
 
-    Not Krenn et al. 2008, eq. 9: the lowest vertex over a node is biased downhill. `mode`: SERIAL, HEIGHTS or
-    TRIANGLES.
+    Krenn et al. 2008, eq. 9 takes the lowest vertex over a node instead, which gives too low a height on slopes. `mode`
+    is SERIAL, HEIGHTS or TRIANGLES.
     """
     corners = b.triangles[nonnegative(triangle)]
     A = verts.place[world, nonnegative(corners[0])]
     B = verts.place[world, nonnegative(corners[1])]
     C = verts.place[world, nonnegative(corners[2])]
     cut = place.top[slot] + g.spacing
-    # Skip what is more than a cell above all soil, and triangles with a corner that was not placed.
+    # Skip triangles more than a cell above all soil, and those with a corner that was not placed.
     if wp.min(A[2], wp.min(B[2], C[2])) <= cut and wp.max(A[2], wp.max(B[2], C[2])) < SEEN:
         frame = win.frame[slot]
         x = A[0] - real(frame.column0)
@@ -57,14 +57,14 @@ def raster_triangle(
         yb = B[1] - A[1]
         xc = C[0] - A[0]
         yc = C[1] - A[1]
-        area = xb * yc - xc * yb  # [cells^2] twice the area in plan view, below 0 where it looks down
+        area = xb * yc - xc * yb  # [cells^2] twice the signed area in plan view, negative if it faces down
         one = real(1.0)
         if area < -flat_slack:
             bow = b.bulge[triangle]
-            down = area * g.spacing * g.spacing * bow.per_area  # vertical part of the outward normal
-            if down > UPRIGHT:  # a wall presses on nothing: its nodes would get heights from anywhere along it
+            down = area * g.spacing * g.spacing * bow.per_area  # vertical component of the unit outward normal
+            if down > UPRIGHT:  # skip walls: they do not press, and nodes would get a height from anywhere along them
                 return
-            # The slack lets neighbouring triangles both take a node on their common edge; none may fall between.
+            # With the slack both neighbours take a node on their common edge. Without it a node could fall between.
             j0 = wp.max(int(wp.ceil(x + least(xb, xc) - cell_slack)), 0)
             j1 = wp.min(int(wp.floor(x + greatest(xb, xc) + cell_slack)), frame.columns - 1)
             i0 = wp.max(int(wp.ceil(y + least(yb, yc) - cell_slack)), 0)
@@ -80,7 +80,7 @@ def raster_triangle(
             zc = C[2] - A[2]
             i = int(i0)
             j = int(j0)
-            while i <= i1:  # rows and columns in one loop with nothing to guess but its end
+            while i <= i1:  # rows and columns in one loop: its end is the only branch the processor must predict
                 # Barycentric coordinates of the node: w at A, u at B, v at C.
                 dx = real(j) - x
                 dy = real(i) - y
@@ -88,7 +88,8 @@ def raster_triangle(
                 v = (dy * xb - dx * yb) * per
                 w = one - u - v
                 z = A[2] + u * zb + v * zc
-                # A wheel is a polygon: without the bow its corners would press and its flats carry nothing.
+                # Add the curvature of a rounded surface. Without it a wheel would be a polygon: its corners would press
+                # and its flats carry nothing.
                 z += down * (bow.sag_ab * w * u + bow.sag_bc * u * v + bow.sag_ca * v * w)
                 z = wp.where(u >= -cell_slack, z, FAR)
                 z = wp.where(v >= -cell_slack, z, FAR)
@@ -102,7 +103,7 @@ def raster_triangle(
                     if mode == HEIGHTS:
                         wp.atomic_min(skin.height, k, z)
                         skin.triangle[k] = b.triangles.shape[0]
-                    elif z == skin.height[k]:  # of equal heights the first triangle, whatever thread comes first
+                    elif z == skin.height[k]:  # at equal heights take the first triangle, independent of thread order
                         wp.atomic_min(skin.triangle, k, triangle)
                 i = wp.where(j < j1, i, i + 1)
                 j = wp.where(j < j1, j + 1, j0)
@@ -110,7 +111,7 @@ def raster_triangle(
 
 @wp.func
 def extend_reach(win: Window, skin: Skin, slot: int, i: int, j: int, much: vec4, mode: int):
-    """The body goes on past a node by `much` [cells] east, west, north, south, or more."""
+    """Record that the body extends past a node by at least `much` [cells] to the east, west, north, south."""
     k = nonnegative((slot * win.side + i) * win.side + j)
     if mode == SERIAL:
         skin.reach[k] = wp.max(skin.reach[k], much)
@@ -124,9 +125,10 @@ def mark_crease(
     g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
     world: int, slot: int, crease: int, mode: int,
 ):  # fmt: skip
-    """Where a sharp edge crosses a grid line, tell both nodes beside it how far the body reaches on.
+    """Where a sharp edge crosses a grid line, record in both neighbouring nodes how far the body extends past them.
 
-    A footprint ends between two nodes; with this the force is continuous as an edge passes a row of nodes.
+    A footprint usually ends between two nodes. Without the exact end the force would jump whenever an edge passes a row
+    of nodes.
     """
     ends = b.creases[crease]
     A = verts.place[world, nonnegative(ends[0])]
@@ -161,6 +163,6 @@ def mark_crease(
 
 @wp.func
 def close_hit(win: Window, skin: Skin, slot: int):
-    """Keep the nodes below the body off the window's rim, where they have no neighbours."""
+    """Clip the box of nodes below the body to the inside of the window: nodes on its rim lack neighbours."""
     frame = win.frame[slot]
     skin.hit[slot] = boxes.common(skin.hit[slot], boxes.inside_rim(frame.rows, frame.columns))

@@ -1,4 +1,4 @@
-"""Stage `shear`: the shear state of the body's vertices, or of the soil's nodes, moves on."""
+"""Stage `shear`: advance the shear state of the body's vertices, or of the soil's nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOLD = wp.constant(real(laws.HOLD))
 
 @wp.func
 def central(ahead: real, behind: real, here: real):
-    """Half the difference of two neighbours [m], one-sided where the body ends."""
+    """Height difference per cell [m] from two neighbours; a neighbour past the end of the body counts as `here`."""
     return real(0.5) * (wp.where(ahead < SEEN, ahead, here) - wp.where(behind < SEEN, behind, here))
 
 
@@ -25,8 +25,9 @@ def central(ahead: real, behind: real, here: real):
 def is_touching(g: Ground, win: Window, slot: int, at: vec3, sheared: bool):
     """Whether a vertex is in the soil, and the node south-west of it.
 
-    It is where all four nodes round it are in contact, else where it lies below the mean height of the free ones. One
-    that is sheared lets go a little above the soil: else a body at rest would lose its hold by round-off.
+    A vertex is in the soil if all four nodes around it are in contact, or if it lies below the mean height of those
+    that are not. A vertex that already has a shear state keeps contact a little above the soil. Without this, round-off
+    would reset the shear of a body at rest and the body would lose its grip.
     """
     frame = win.frame[slot]
     x = at[0] - real(frame.column0)
@@ -40,15 +41,15 @@ def is_touching(g: Ground, win: Window, slot: int, at: vec3, sheared: bool):
         fx = x - real(j)
         fy = y - real(i)
         one = real(1.0)
-        # Mean height of the free nodes round the vertex, bilinear weights. Soil in contact is where the body is:
-        # its height would say nothing.
+        # Mean height of the nodes not in contact, with bilinear weights. A node in contact has the height of the body
+        # itself, so its height cannot tell whether the vertex is in the soil.
         weight = real(0.0)
         height = real(0.0)
         for corner in range(4):
             n = k + (corner // 2) * win.side + corner % 2
             if win.mark[n] != t.CONTACT:
                 w = wp.where(corner % 2 == 0, one - fx, fx) * wp.where(corner // 2 == 0, one - fy, fy)
-                w += real(1.0e-12)  # a vertex right over a node in contact has no weight left for the free ones
+                w += real(1.0e-12)  # avoids 0/0 for a vertex exactly over a node in contact
                 weight += w
                 height += w * win.levels[n][SURFACE]
         if weight == real(0.0):
@@ -65,17 +66,17 @@ def shear_vertex(
     g: Ground, o: Options, b: Bodies, win: Window, verts: Vertices,
     world: int, body: int, slot: int, v: int, m: BodyMotion,
 ):  # fmt: skip
-    """Advance the shear state of a vertex in the soil with the velocity at the end of the step; else it forgets."""
+    """Advance the shear state of a vertex with the velocity at the end of the step. Above the soil, reset it to 0."""
     s = verts.shear[world, v]
     sheared = s[0] != real(0.0) or s[1] != real(0.0) or s[2] != real(0.0)
     touching, k = is_touching(g, win, slot, verts.place[world, v], sheared)
     if touching:
-        # Soil shears at the tips of the grousers, in the body's frame, where the state turns with the body.
+        # Soil shears at the tips of the grousers. Work in the body frame: the shear state turns with the body.
         normal = b.normals[v]
         arm = m.R * (b.vertices[v] + b.grouser[body] * normal)
         u = wp.transpose(m.R) * (m.velocity + wp.cross(m.angular_velocity, arm))
-        u = u - wp.dot(u, normal) * normal  # at a crease the normal is zero: all of the velocity shears
-        # Over a bare node the index is below 0; any soil will do, nothing presses there.
+        u = u - wp.dot(u, normal) * normal  # at a crease the normal is zero: the whole velocity shears
+        # The soil index of a bare node is below 0. Use soil 0 then: no pressure acts there, so the value has no effect.
         soil = o.soils[wp.max(win.soil[k], 0)]
         verts.shear[world, v] = laws.advance_shear(s, u, o.step[0] / soil.shear_k)
     elif sheared:
@@ -86,15 +87,15 @@ def shear_vertex(
 def shear_node(
     g: Ground, o: Options, skin: Skin, win: Window, slot: int, i: int, j: int, first_node: vec3, m: BodyMotion
 ):  # fmt: skip
-    """Advance the shear state of a node in contact; it forgets when the body leaves it."""
+    """Advance the shear state of a node in contact. Reset it to 0 when the body has left the node."""
     k = nonnegative((slot * win.side + i) * win.side + j)
-    if win.mark[k] != t.CONTACT:  # the body has left it: loose soil remembers no shear
+    if win.mark[k] != t.CONTACT:
         win.node_shear[k] = vec3()
         return
     z = skin.height[k]
     dx = central(skin.height[k + 1], skin.height[nonnegative(k - 1)], z)
     dy = central(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)
-    n = wp.normalize(vec3(-dx, -dy, g.spacing))  # of the body's lower surface, upwards
+    n = wp.normalize(vec3(-dx, -dy, g.spacing))  # normal of the body's lower surface, pointing up
     v = m.velocity + wp.cross(m.angular_velocity, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
     step = o.step[0] / o.soils[nonnegative(win.soil[k])].shear_k
     win.node_shear[k] = laws.advance_shear(win.node_shear[k], v - wp.dot(v, n) * n, step)

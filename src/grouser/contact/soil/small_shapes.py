@@ -1,7 +1,8 @@
-"""Shapes of a body that are too small for the nodes of the grid: their skin as points that each have an area.
+"""Shapes that are too small for the grid: their surface is sampled with points that each carry an area.
 
-A node speaks for a cell. A foot of a cell or two may lie between nodes, so it presses with its own points, each with
-the soil's law at its place; volumes go to the four nodes round a point. See `points.py` for the stages.
+A node represents a whole cell, so a foot of one or two cells may fall between nodes. Such a shape presses with its own
+surface points instead. Each point follows the soil's law at its place, and the volume it displaces is shared among the
+four nodes around it. `points.py` has the device functions.
 """
 
 from __future__ import annotations
@@ -22,38 +23,38 @@ from grouser.contact.soil.surface import (
 )  # fmt: skip
 from grouser.errors import InputError
 
-SMALL = 8.0  # cells across from which on nodes carry a push within 5 %; at 4 a ball loses a third of it
-PLATE = 4.0  # the same where b of k_c / b is given, as for plates: a flat sole loses nothing there
-ALONG = 4.0  # cells at least along a wheel
-THIN = 1.0 - 1e-6  # cells through a shape below which it may stand between two rows of nodes
-TURNED = 0.97  # times smaller along its own axes than along the frame's: less is due to the facets of a round shape
-FLAT = 1e-9  # of its length: a sheet
-LEAST = 0.5  # cells: nothing smaller is allowed
-APART = 1.0  # cells between the boxes of two shapes from which on each stands alone
-POINTS_ALONG = 4  # edges of triangles across a shape, at least
-EDGES = 0.25, 1.0  # cells, shortest and longest edge of the triangles that points are laid on
-MOST_POINTS = 20_000  # of a shape: longer edges are taken before it gets more
-COARSER = 1.5  # times longer each time
+SMALL = 8.0  # [cells] at this size nodes give the force within 5 %; at 4 cells a ball loses a third of it
+PLATE = 4.0  # [cells] the same limit where b of k_c / b is given, as for plates: a flat sole loses no force there
+ALONG = 4.0  # [cells] smallest length of a wheel
+THIN = 1.0 - 1e-6  # [cells] a thinner shape may stand between two rows of nodes
+TURNED = 0.97  # use a shape's principal axes if it is smaller by this factor; facets of a round shape cause less
+FLAT = 1e-9  # thickness over length below which a shape is a sheet
+LEAST = 0.5  # [cells] smallest size allowed
+APART = 1.0  # [cells] shapes whose bounding boxes are farther apart than this are separate shapes
+POINTS_ALONG = 4  # smallest number of triangle edges across a shape
+EDGES = 0.25, 1.0  # [cells] shortest and longest edge of the triangles that carry the points
+MOST_POINTS = 20_000  # largest number of points of a shape; above it the edges are made longer
+COARSER = 1.5  # factor on the edge length each time
 THREE = (
     np.array([[4, 1, 1], [1, 4, 1], [1, 1, 4]]) / 6
-)  # points of second order in a triangle: a third of its area each
-ONE = np.array([[1, 1, 1]]) / 3  # the middle of a triangle, where there are enough of them
-ENOUGH = 4.0  # cells across a shape from which on there are
+)  # three points per triangle, second-order quadrature: a third of its area each
+ONE = np.array([[1, 1, 1]]) / 3  # one point per triangle at its centroid, for shapes with many triangles
+ENOUGH = 4.0  # [cells] size of a shape from which one point per triangle is enough
 
 
 @dataclass(frozen=True)
 class SmallShape:
-    """Points on the skin of a shape, in the body's frame."""
+    """Points on the surface of a small shape, body frame."""
 
     points: np.ndarray  # [m], (point, 3)
-    areas: np.ndarray  # [m^2], (point, 3) along the outward normal
-    rim: np.ndarray  # [m], (vertex, 3) corners of the shape: the perimeter of its patch comes from them
+    areas: np.ndarray  # [m^2], (point, 3) area vector of each point, along the outward normal
+    rim: np.ndarray  # [m], (vertex, 3) corners of the shape, from which the perimeter of its patch is found
     across: float  # [m] middle one of its three sizes
-    least: float  # [m] smallest b of k_c / b
+    least: float  # [m] lower bound of b in k_c / b
 
 
 def shapes_apart(surface: Surface, spacing: float) -> list[np.ndarray]:
-    """Triangles (numbers) of each shape that stands alone: pieces whose boxes are within a cell count as one."""
+    """Triangle indices of each separate shape. Pieces whose bounding boxes are within a cell count as one shape."""
     piece = _pieces(surface.vertices, surface.triangles)
     count = int(piece.max()) + 1
     low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
@@ -70,20 +71,20 @@ def shapes_apart(surface: Surface, spacing: float) -> list[np.ndarray]:
 
 
 def _pieces(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(triangle,) number of the connected piece each triangle belongs to."""
+    """Index of the connected piece each triangle belongs to, (triangle,)."""
     label = np.arange(len(vertices))
     while True:
         lowest = label[triangles].min(axis=1)
         before = label.copy()
         for k in range(3):
             np.minimum.at(label, triangles[:, k], lowest)
-        label = label[label]  # a label leads to another that may be lower still
+        label = label[label]  # follow labels of labels: far fewer passes on long meshes
         if np.array_equal(label, before):
             return np.unique(label[triangles[:, 0]], return_inverse=True)[1].reshape(-1)
 
 
 def sizes(vertices: np.ndarray) -> np.ndarray:
-    """Three sizes [m] of a shape in rising order: along the axes or along its own, whichever are smaller."""
+    """Three sizes [m] of a shape, smallest first: along the frame's axes or its principal axes, the smaller ones."""
     plain = np.sort(np.ptp(vertices, axis=0))
     if len(vertices) <= 3:
         return plain
@@ -92,7 +93,7 @@ def sizes(vertices: np.ndarray) -> np.ndarray:
 
 
 def refused_if_too_small(body: str, surface: Surface, spacing: float) -> None:
-    """An InputError that names the spacing that would carry the smallest of a body's shapes."""
+    """Raise an InputError if a shape of the body is too small for the grid; it names the largest allowed spacing."""
     if _needs_nodes(surface):
         return _refused_without_nodes(body, surface, spacing)
     across = least_size(surface, spacing)
@@ -104,7 +105,7 @@ def refused_if_too_small(body: str, surface: Surface, spacing: float) -> None:
 
 
 def least_size(surface: Surface, spacing: float) -> float:
-    """Smallest size [m] of any shape of a body that stands alone; a sheet has no thickness that would count."""
+    """Smallest size [m] of any separate shape of a body. The thickness of a sheet is ignored."""
     least = []
     for triangles in shapes_apart(surface, spacing):
         size = sizes(surface.vertices[np.unique(surface.triangles[triangles])])
@@ -113,12 +114,12 @@ def least_size(surface: Surface, spacing: float) -> float:
 
 
 def _needs_nodes(surface: Surface) -> bool:
-    """Slip drags soil off nodes, and points carry no grousers."""
+    """Whether a body cannot use points: digging by slip works on nodes only, and points have no grousers."""
     return surface.rolls or surface.grouser_height > 0
 
 
 def _refused_without_nodes(body: str, surface: Surface, spacing: float) -> None:
-    """A wheel needs four cells along it and one across it."""
+    """Raise an InputError if a wheel is shorter than four cells or narrower than one."""
     size = np.sort(np.ptp(surface.vertices, axis=0))
     allowed = min(float(size[0]), float(size[2]) / ALONG)
     if spacing > allowed:
@@ -129,20 +130,20 @@ def _refused_without_nodes(body: str, surface: Surface, spacing: float) -> None:
 
 
 def _rounded_down(length: float) -> float:
-    """To three digits."""
+    """Round a length down to three significant digits."""
     unit = 10.0 ** (np.floor(np.log10(length)) - 2)
     return float(unit * np.floor(length / unit * (1 + 1e-9)))
 
 
 def split(surface: Surface, spacing: float) -> tuple[Surface, list[SmallShape]]:
-    """The surface less its small shapes, and those."""
+    """Split a surface into the part that presses on nodes and its small shapes, which press with points."""
     if _needs_nodes(surface):
         return surface, []
     small, kept = [], []
     for triangles in shapes_apart(surface, spacing):
         corners = surface.vertices[np.unique(surface.triangles[triangles])]
         size = sizes(corners)
-        thick = size[0] >= THIN * spacing or size[0] <= FLAT * size[2]  # a sheet has no thickness that could matter
+        thick = size[0] >= THIN * spacing or size[0] <= FLAT * size[2]  # thickness is ignored for a sheet
         if size[1] >= (SMALL if surface.width is None else PLATE) * spacing and thick:
             kept.append(triangles)
         else:
@@ -154,7 +155,7 @@ def split(surface: Surface, spacing: float) -> tuple[Surface, list[SmallShape]]:
 
 
 def small_shape(vertices: np.ndarray, triangles: np.ndarray, spacing: float, size: np.ndarray) -> SmallShape:
-    """Lay points on a shape; those inside another piece of it carry nothing."""
+    """Place points on the surface of a shape. Points inside another piece of the same shape are left out."""
     edge = float(np.clip(size[1] / POINTS_ALONG, EDGES[0] * spacing, EDGES[1] * spacing))
     corners, faces = divide(vertices, triangles, edge)
     within = ONE if size[1] >= ENOUGH * spacing else THREE
@@ -171,15 +172,16 @@ def small_shape(vertices: np.ndarray, triangles: np.ndarray, spacing: float, siz
             others = point_piece != k
             outside[others] &= np.abs(_winding(points[others], vertices[triangles[piece == k]])) < 0.5
         points, areas = points[outside], areas[outside]
+    # Sort the points in space, so that the chunks of `points.py` have small bounding spheres.
     order = np.argsort(place_codes(points, points.min(axis=0), float(np.ptp(points, axis=0).max())), kind="stable")
     least = min(float(size[0]) or float(size[1]), spacing) / 2
     return SmallShape(points[order], areas[order], vertices[np.unique(triangles)], float(size[1]), least)
 
 
 def _winding(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """How often a closed mesh of `corners` [m], (triangle, 3, 3), goes round each point: 1 inside, 0 outside.
+    """Winding number of a closed mesh of `corners` [m], (triangle, 3, 3), at each point: 1 inside, 0 outside.
 
-    Solid angles of its triangles over 4 pi; van Oosterom and Strackee 1983 eq. 8.
+    Sum of the solid angles of the triangles over 4 pi; van Oosterom and Strackee 1983, eq. 8.
     """
     turns = np.zeros(len(points))
     for a, b, c in corners:
@@ -192,7 +194,7 @@ def _winding(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 
 def without(surface: Surface, triangles: np.ndarray) -> Surface:
-    """The surface with some of its triangles only, in the order they have; all vertices stay."""
+    """The surface reduced to the given triangles, in their order. All vertices stay."""
     if not len(triangles):
         none = np.zeros((0, 4))
         empty = {"triangle_spheres": none, "triangle_cones": none, "bulge": none}

@@ -1,7 +1,7 @@
-"""Stage `displace`, second half: soil that slip and sinkage displace goes to the border of the footprint.
+"""Stage `displace`, second half: move the soil that sinkage and slip displace (spoil) to the border of the footprint.
 
-Krenn and Hirzinger 2009, eq. 6-10. Spoil is summed over blocks of the footprint before it is shared out: a sum over all
-pairs of a node in contact and a border node would cost more than the rest of the step.
+Krenn and Hirzinger 2009, eq. 6-10. Spoil is first summed over blocks of the footprint and then distributed. Visiting
+every pair of a contact node and a border node would cost more time than the rest of the step.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ TINY = wp.constant(real(1.0e-30))
 
 @wp.func
 def node_velocity(g: Ground, skin: Skin, win: Window, k: int, i: int, j: int, first_node: vec3, m: BodyMotion):
-    """Velocity [m/s] of the body's surface over a node along its normal and its tangent, and the shares of sinkage and
-    bulldozing; Krenn and Hirzinger 2009, eq. 6-7."""
-    z = wp.where(skin.height[k] < SEEN, skin.height[k], win.levels[k][SURFACE])  # the latter below small shapes
+    """Normal and tangential velocity [m/s] of the body's surface over a node, shares of sinkage and bulldozing.
+
+    Krenn and Hirzinger 2009, eq. 6-7.
+    """
+    z = wp.where(skin.height[k] < SEEN, skin.height[k], win.levels[k][SURFACE])  # small shapes have no `skin.height`
     dx = central(skin.height[k + 1], skin.height[nonnegative(k - 1)], z)
     dy = central(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)
     v = m.velocity + wp.cross(m.angular_velocity, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
@@ -37,19 +39,20 @@ def dig_node(
     g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement,
     slot: int, i: int, j: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Find what slip drags off a node at the upstream edge of the footprint; returns 1 where it is any."""
+    """Find the height that slip drags off a node at the upstream edge of the footprint. Returns 1 if it is above 0."""
     k = nonnegative((slot * win.side + i) * win.side + j)
     disp.dug[k] = real(0.0)
-    if skin.height[k] >= SEEN:  # below points of a small shape: it covers part of the cell only
+    if skin.height[k] >= SEEN:  # only points of a small shape press here, and they cover just part of the cell
         return 0
     east = win.mark[k + 1] != t.CONTACT
     west = win.mark[nonnegative(k - 1)] != t.CONTACT
     north = win.mark[nonnegative(k + win.side)] != t.CONTACT
     south = win.mark[nonnegative(k - win.side)] != t.CONTACT
-    if not (east or west or north or south):  # inside the footprint as much comes as goes
+    if not (east or west or north or south):  # inside the footprint as much soil arrives as leaves
         return 0
     v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)
-    # Soil is dragged along v_t: it is missing where no contact lies behind the node, along the larger component.
+    # Soil is dragged along v_t. A node loses soil if there is no contact behind it that would supply it. "Behind" is
+    # taken along the larger component of v_t.
     upstream = wp.where(v_t[1] > real(0.0), south, north)
     if wp.abs(v_t[0]) > wp.abs(v_t[1]):
         upstream = wp.where(v_t[0] > real(0.0), west, east)
@@ -65,19 +68,19 @@ def dig_node(
 
 @wp.func
 def blocks_along(o: Options, first: int, last: int):
-    """Blocks that the nodes from `first` to `last` are cut into, of nearly equal width."""
+    """Number of blocks of nearly equal width that the nodes from `first` to `last` are divided into."""
     return (last - first + o.block) // o.block
 
 
 @wp.func
 def block_count(o: Options, touched: Box):
-    """Blocks that a footprint is cut into."""
+    """Number of blocks that a footprint is divided into."""
     return blocks_along(o, touched.row0, touched.row1) * blocks_along(o, touched.column0, touched.column1)
 
 
 @wp.func
 def block_start(first: int, last: int, block: int, blocks: int):
-    """First node of a block along an axis; rounded, so that a footprint and its mirror image are cut alike."""
+    """First node of a block along an axis. Rounded, so that a footprint and its mirror image are divided alike."""
     nodes = last - first + 1
     return first + (2 * nodes * block + blocks) // (2 * blocks)
 
@@ -87,7 +90,7 @@ def gather_spoil(
     g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement,
     slot: int, block: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Sum the soil that a block of the footprint displaces; also writes each node's `share` of sinkage proper."""
+    """Sum the soil that a block of the footprint displaces. Also writes each node's `share` of sinkage, eq. 6."""
     # Blocks are numbered row by row over the box of the nodes in contact.
     touched = disp.touched[slot]
     across = blocks_along(o, touched.row0, touched.row1)
@@ -120,14 +123,14 @@ def gather_spoil(
             if d + dug > real(0.0):
                 v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)
                 disp.share[k] = sinkage
-                f = (real(1.0) - o.soils[nonnegative(win.soil[k])].chi) * d  # the rest is compressed where it is
-                # Sinkage goes all round, bulldozing ahead, shear and what slip digs along the slip.
+                f = (real(1.0) - o.soils[nonnegative(win.soil[k])].chi) * d  # the rest is compressed in place
+                # The sinkage part goes to all sides, bulldozing goes ahead, shear and dug soil go along the slip.
                 push = f * bulldozing
                 drag = f * (real(1.0) - sinkage - bulldozing) + dug
-                # Directions count by what moves along them, not by how fast.
+                # Weight directions by the amount of soil that moves, not by its speed.
                 per_push = push / (wp.sqrt(v_n[0] * v_n[0] + v_n[1] * v_n[1]) + TINY)
                 per_drag = drag / (wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) + TINY)
-                # Volume, its first moments for the centroid, its three parts, their directions.
+                # Sum the volume, its first moments (for the centroid), its three parts and their directions.
                 volume = volume + f + dug
                 moment_x += (f + dug) * real(j)
                 moment_y += (f + dug) * real(i)
@@ -148,7 +151,7 @@ def gather_spoil(
 
 @wp.func
 def deposit_of(spoil: Spoil):
-    """Where a block's spoil comes from and goes to; nothing is shared out yet."""
+    """Centroid and directions of a block's spoil. `share_out` adds the heights per unit weight."""
     zero = real(0.0)
     column = spoil.moment_column / spoil.volume
     row = spoil.moment_row / spoil.volume
@@ -163,7 +166,7 @@ def border_weights(deposit: Deposit, column: real, row: real):
     """
     dx = column - deposit.column
     dy = row - deposit.row
-    w = laws.deposit_weight(dx, dy)  # near nodes get more
+    w = laws.deposit_weight(dx, dy)  # nearer nodes get more
     ahead = laws.directed_weight(dx, dy, deposit.push[0], deposit.push[1], w)
     along = laws.directed_weight(dx, dy, deposit.drag[0], deposit.drag[1], w)
     return w, ahead, along
@@ -171,13 +174,13 @@ def border_weights(deposit: Deposit, column: real, row: real):
 
 @wp.func
 def share_out(spoil: Spoil, deposit: Deposit, even: real, ahead: real, along: real):
-    """The deposit with its heights per unit weight, from the sums of the border nodes' weights.
+    """Complete a deposit with heights per unit weight, given the sums of the weights of all border nodes.
 
-    What no border node lies ahead of goes all round.
+    If no border node lies in the direction of the pushed or dragged soil, that part goes to all sides.
     """
     zero = real(0.0)
     rest = spoil.sunk
-    # Dividing by the sums of the weights makes the shares sum to one: no soil is made or lost.
+    # Divide by the sums of the weights, so that the shares sum to one and volume is conserved.
     per_ahead = zero
     per_along = zero
     if ahead > zero:
@@ -193,11 +196,11 @@ def share_out(spoil: Spoil, deposit: Deposit, even: real, ahead: real, along: re
 
 @wp.func
 def received_from(deposit: Deposit, even: real, ahead: real, along: real):
-    """Height [m] that a border node with these weights gets from one block."""
+    """Height [m] that a border node with these weights receives from one block."""
     return deposit.even * even + deposit.ahead * ahead + deposit.along * along
 
 
 @wp.func
 def pile_up(o: Options, win: Window, k: int, f: real):
-    """Put loose soil of the height f [m] on a node."""
+    """Add loose soil of the height f [m] to a node."""
     win.levels[k] = laws.cover(win.levels[k], f, o.loose)

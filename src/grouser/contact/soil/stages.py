@@ -1,27 +1,28 @@
-"""The order of a soil step, written once: both launchers run the stages of these lists from first to last.
+"""Order of the stages of a soil step. It is written here only; both launchers follow these lists.
 
-`per_world.py` runs them inside one thread a world, `per_node.py` as launches of one thread a vertex, triangle or node.
-Bodies of one world follow one another, because their ruts may overlap.
+`per_world.py` runs all stages inside one thread per world. `per_node.py` runs each stage as one or more launches with
+one thread per vertex, triangle or node. The bodies of a world are handled one after another, because their ruts may
+overlap.
 """
 
 from __future__ import annotations
 
-# Once per accepted step, `motion` is the end of that step.
+# Run once per accepted step. `motion` holds the poses and velocities at the end of that step.
 COMMIT = (
-    "book",  # energy.py: work of the step just made
-    "place",  # placement.py: where the body is, which nodes its window holds
-    "gather",  # window.py: these nodes from the tiles
-    "raster",  # raster.py: the body's lower surface over them
-    "displace",  # sinkage.py, spoil.py: plastic sinkage, spoil to the border
-    "shear",  # shear.py: the shear state moves on
-    "erode",  # erosion.py: slopes that are too steep slide
-    "write back",  # window.py: what changed into the tiles
+    "book",  # energy.py: add the work of the finished step to the energy account
+    "place",  # placement.py: locate the body and choose the nodes of its window
+    "gather",  # window.py: copy these nodes from the tiles of the ground
+    "raster",  # raster.py: find the height of the body's lower surface over them
+    "displace",  # sinkage.py, spoil.py: sink the soil plastically, put the spoil on the border
+    "shear",  # shear.py: advance the shear state
+    "erode",  # erosion.py: let slopes that are too steep slide
+    "write back",  # window.py: copy changed nodes back to the tiles
 )
-# As often as asked between two commits; changes no state of the soil.
+# Run any number of times between two commits. Does not change the state of the soil.
 EVALUATE = (
-    "refresh",  # window.py: what another body has written to the same tiles since
-    "predict",  # traction.py: body and soil at the end of the step
-    "force",  # traction.py: wrench and implicit block
+    "refresh",  # window.py: copy what other bodies have written to the same tiles since
+    "predict",  # traction.py: extrapolate body and soil to the end of the step
+    "force",  # traction.py: sum the wrench and the implicit block
 )
 BOOK, PLACE, GATHER, RASTER, DISPLACE, SHEAR, ERODE, WRITE_BACK = (
     COMMIT.index(name) for name in ("book", "place", "gather", "raster", "displace", "shear", "erode", "write back")

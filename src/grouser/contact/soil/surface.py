@@ -1,4 +1,4 @@
-"""The lower skin of a body as soil contact needs it: triangles in compact chunks, vertex normals, crease edges."""
+"""Prepare a body's mesh for soil contact: triangles in compact chunks, vertex normals, crease edges."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ import numpy as np
 from grouser.contact.refinement import check_piece_count, piece_count
 from grouser.errors import InputError
 
-CHUNK = 16  # triangles or vertices that share one bounding sphere
-CREASE_COSINE = 0.7  # edges whose faces turn by more than about 45 degrees bound the footprint
-SMOOTH_COSINE = 0.85  # faces within about 30 degrees of their vertex normals are part of a rounded surface
-UPRIGHT = 0.1  # cosine of the angle to the vertical below which a face is a wall that presses on nothing (6 degrees)
+CHUNK = 16  # number of triangles or vertices that share one bounding sphere
+CREASE_COSINE = 0.7  # an edge is a crease if its faces meet at more than about 45 degrees; creases bound the footprint
+SMOOTH_COSINE = 0.85  # a face within about 30 degrees of its vertex normals is part of a rounded surface
+UPRIGHT = 0.1  # vertical component of the normal below which a face is a wall and does not press (within 6 degrees)
 STRIP = 0.06  # [m] widest strip of a wheel's tread
-LARGEST_BODY = 20.0  # [m] a body that touches soil
-LONGEST_EDGE = 0.03  # [m] shear lives on vertices, so coarse meshes are divided down to this
+LARGEST_BODY = 20.0  # [m] largest size of a body that touches soil
+LONGEST_EDGE = 0.03  # [m] coarser meshes are divided down to this, because vertices carry the shear state
 
 
 @dataclass(frozen=True)
 class Surface:
-    """A triangle mesh in the body's frame, prepared for the soil."""
+    """A triangle mesh in the body frame, prepared for soil contact."""
 
     vertices: np.ndarray  # [m], (vertex, 3)
-    normals: np.ndarray  # (vertex, 3) outward, nil at a crease
+    normals: np.ndarray  # (vertex, 3) outward, zero at a crease
     triangles: np.ndarray  # (triangle, 3) int32, counter-clockwise from outside
     creases: np.ndarray  # (crease, 2) int32
     triangle_spheres: np.ndarray  # [m], (chunk, 4) centre and radius
-    triangle_cones: np.ndarray  # (chunk, 4) mean normal, and its least z where no face looks down
-    vertex_spheres: np.ndarray  # [m], (chunk, 4)
-    bulge: np.ndarray  # (triangle, 4) how far it bows out: 4 x sag [m] of its three edges, 1 / area [1/m^2]
-    lugs: np.ndarray  # (vertex,) share of the surface round the vertex that carries a grouser
-    grouser_height: float = 0.0  # [m] shear plane this far outside the surface
-    width: float | None = None  # [m] the b of k_c / b; None: from the patch
-    rolls: bool = False  # a wheel: it needs nodes below it, for slip digs on nodes
+    triangle_cones: np.ndarray  # (chunk, 4) mean normal; world z of it from which on no face of the chunk faces down
+    vertex_spheres: np.ndarray  # [m], (chunk, 4) centre and radius
+    bulge: np.ndarray  # (triangle, 4) 4 x sag [m] of its three edges, 1 / (2 area) [1/m^2]; see `bulges`
+    lugs: np.ndarray  # (vertex,) share of the surface around the vertex that carries a grouser
+    grouser_height: float = 0.0  # [m] distance of the shear plane outside the surface
+    width: float | None = None  # [m] b of k_c / b; None: found from the contact patch
+    rolls: bool = False  # a wheel: it always presses on nodes, because slip digs on nodes only
     name: str = "body"
 
     @property
     def radius(self) -> float:
-        """Greatest distance [m] of a vertex from the frame origin."""
+        """Largest distance [m] of a vertex from the frame origin."""
         return float(np.linalg.norm(self.vertices, axis=1).max())
 
     @property
     def reach(self) -> float:
-        """Greatest distance [m] of a vertex from the middle of them all, wherever the frame's origin is."""
+        """Largest distance [m] of a vertex from the centre of the bounding box; independent of the frame origin."""
         middle = (self.vertices.min(axis=0) + self.vertices.max(axis=0)) / 2
         return float(np.linalg.norm(self.vertices - middle, axis=1).max())
 
@@ -64,7 +64,10 @@ def prepare(
     longest_edge: float = LONGEST_EDGE,
     name: str = "body",
 ) -> Surface:
-    """Check, refine and order a mesh given in the body's frame; with `normals` it is taken as fine enough."""
+    """Check, refine and sort a mesh given in the body frame [m].
+
+    With `normals`, (vertex, 3), the mesh is used as it is: it is not welded or refined.
+    """
     vertices = np.asarray(vertices, float).reshape(-1, 3)
     triangles = np.asarray(triangles, np.int32).reshape(-1, 3)
     if len(vertices) == 0 or len(triangles) == 0:
@@ -109,7 +112,7 @@ def chunks(items: np.ndarray) -> list[np.ndarray]:
 
 
 def bounding_spheres(groups: list[np.ndarray]) -> np.ndarray:
-    """Centre of the bounding box and the radius that holds all points, for each group of points."""
+    """Bounding sphere of each group of points, (group, 4): centre of the bounding box and radius [m]."""
     out = np.zeros((len(groups), 4))
     for sphere, points in zip(out, groups, strict=True):
         sphere[:3] = (points.min(axis=0) + points.max(axis=0)) / 2
@@ -118,7 +121,11 @@ def bounding_spheres(groups: list[np.ndarray]) -> np.ndarray:
 
 
 def normal_cones(groups: list[np.ndarray]) -> np.ndarray:
-    """Mean direction and the sine of the widest angle to it (2 where that is a right angle or more)."""
+    """Cone that contains the normals of each group, (group, 4): mean direction, and the limit of `types.Cone`.
+
+    The limit is the sine of the largest angle to the mean direction, less the angle of walls. It is 2, which is never
+    reached, if that angle is 90 degrees or more.
+    """
     out = np.zeros((len(groups), 4))
     for cone, normals in zip(out, groups, strict=True):
         unit = normals / np.linalg.norm(normals, axis=1)[:, None]
@@ -131,13 +138,13 @@ def normal_cones(groups: list[np.ndarray]) -> np.ndarray:
 
 
 def face_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Normals with length twice the triangle's area, (triangle, 3)."""
+    """Normals whose length is twice the triangle's area, (triangle, 3) [m^2]."""
     a, b, c = vertices[triangles].transpose(1, 0, 2)
     return np.cross(b - a, c - a)
 
 
 def weld(vertices: np.ndarray, triangles: np.ndarray, tolerance: float = 1e-7):
-    """One vertex where several stand at the same place (mesh files often repeat them for shading)."""
+    """Merge vertices at the same place. Mesh files often repeat vertices for shading."""
     _, first, inverse = np.unique(
         np.round(vertices / tolerance).astype(np.int64), axis=0, return_index=True, return_inverse=True
     )
@@ -145,7 +152,7 @@ def weld(vertices: np.ndarray, triangles: np.ndarray, tolerance: float = 1e-7):
 
 
 def divide(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float):
-    """Halve every edge longer than `longest_edge` [m], for both its triangles at once, until none is left."""
+    """Halve every edge longer than `longest_edge` [m], in both of its triangles at once, until none is left."""
     while True:
         ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]], axis=2)  # (triangle, edge, 2)
         length = np.linalg.norm(vertices[ends[..., 0]] - vertices[ends[..., 1]], axis=2)
@@ -159,12 +166,12 @@ def divide(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float):
 
 
 def _divided(corners: list[int], number: dict[tuple[int, int], int]) -> list[tuple[int, int, int]]:
-    """A triangle cut at the middles of those of its edges that have one."""
+    """Cut a triangle at the midpoints of its edges. `number` has the vertex of each midpoint; other edges stay."""
     middle = [number.get((min(p, q), max(p, q))) for p, q in zip(corners, corners[1:] + corners[:1], strict=True)]
     cut = [m is not None for m in middle]
     if not any(cut):
         return [(corners[0], corners[1], corners[2])]
-    while not (cut[0] and (sum(cut) != 2 or cut[1])):  # turn it until the cut edges come first
+    while not (cut[0] and (sum(cut) != 2 or cut[1])):  # rotate the corners until the cut edges come first
         corners, middle, cut = corners[1:] + corners[:1], middle[1:] + middle[:1], cut[1:] + cut[:1]
     (a, b, c), (ab, bc, ca) = corners, [m if m is not None else -1 for m in middle]
     if sum(cut) == 1:
@@ -175,7 +182,7 @@ def _divided(corners: list[int], number: dict[tuple[int, int], int]) -> list[tup
 
 
 def smooth_patches(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(triangle,) number of the patch between creases each triangle belongs to."""
+    """Index of the patch between creases each triangle belongs to, (triangle,)."""
     n = face_normals(vertices, triangles)
     n /= np.linalg.norm(n, axis=1)[:, None]
     parent = list(range(len(triangles)))
@@ -193,7 +200,10 @@ def smooth_patches(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 
 def order_in_space(vertices: np.ndarray, triangles: np.ndarray, patch: np.ndarray):
-    """Neighbours in space become neighbours in memory, patch by patch: order of the vertices, new triangles."""
+    """Sort vertices and triangles so that neighbours in space are neighbours in memory; triangles patch by patch.
+
+    Chunks then have small bounding spheres and narrow cones. Returns the order of the vertices and the new triangles.
+    """
     low, length = vertices.min(axis=0), float(np.ptp(vertices, axis=0).max())
 
     def code(points):
@@ -207,7 +217,7 @@ def order_in_space(vertices: np.ndarray, triangles: np.ndarray, patch: np.ndarra
 
 
 def place_codes(points: np.ndarray, low: np.ndarray, length: float) -> np.ndarray:
-    """(point,) numbers along a curve that stays close in space (Morton's), in a cube of `length` [m] at `low`."""
+    """Morton code of each point, (point,), in a cube of side `length` [m] at `low`. Near points have near codes."""
     q = ((points - low) * (1023.0 / max(length, 1e-12))).astype(np.int64)
     z = np.zeros(len(points), np.int64)
     for bit in range(10):
@@ -225,7 +235,7 @@ def _edge_faces(triangles: np.ndarray) -> dict[tuple[int, int], list[int]]:
 
 
 def crease_edges(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Open edges, and edges whose two faces turn sharply: there a footprint ends between two nodes."""
+    """Open edges, and edges whose two faces meet at a sharp angle: there a footprint may end between two nodes."""
     n = face_normals(vertices, triangles)
     n /= np.linalg.norm(n, axis=1)[:, None]
     sharp = [e for e, t in _edge_faces(triangles).items() if len(t) != 2 or n[t[0]] @ n[t[1]] < CREASE_COSINE]
@@ -233,7 +243,7 @@ def crease_edges(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 
 def vertex_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Mean face normals; nil where faces meet at a crease, for no direction there is normal to all of them."""
+    """Mean of the face normals at each vertex; zero at a crease, where no direction is normal to all faces."""
     unit = face_normals(vertices, triangles)
     unit /= np.linalg.norm(unit, axis=1)[:, None]
     normals = np.zeros_like(vertices)
@@ -250,11 +260,11 @@ def vertex_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 
 def bulges(vertices: np.ndarray, normals: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Quadratic bow of each triangle of a rounded surface, from its vertex normals; nil where the body is sharp.
+    """Outward curvature of each triangle of a rounded surface, from its vertex normals; zero where the body is sharp.
 
-    An edge d between normals n_a and n_b of a circle sags by d.(n_b - n_a) / 8 at its middle; the bow is then
-    4 (sag_ab l_a l_b + sag_bc l_b l_c + sag_ca l_c l_a). Without it the corners of a slipping wheel's polygon
-    would press the soil and its flats carry nothing.
+    An edge d of a circle with the end normals n_a and n_b sags by d.(n_b - n_a) / 8 at its middle. At the barycentric
+    coordinates l the surface lies 4 (sag_ab l_a l_b + sag_bc l_b l_c + sag_ca l_c l_a) outside the flat triangle.
+    Without this the corners of a slipping wheel's polygon would press the soil and its flats carry nothing.
     """
     face = face_normals(vertices, triangles)
     area = np.linalg.norm(face, axis=1)
@@ -280,7 +290,10 @@ def wheel(
     grouser_width: float = 0.004,
     name: str = "wheel",
 ) -> Surface:
-    """A wheel about its y axis [m]: a smooth rim; grousers move the shear plane out and add their own pressure."""
+    """Surface of a wheel that turns about its y axis; lengths in [m].
+
+    The rim is smooth. Grousers are not meshed: they move the shear plane outwards and add pressure of their own.
+    """
     for what, value in (("radius", radius), ("width", width)):
         if not 0 < value <= LARGEST_BODY:
             raise InputError(f"wheel.{what}: {value} m is not allowed; it must be above 0 and at most {LARGEST_BODY:g}")
@@ -306,7 +319,7 @@ def wheel(
 
 
 def wheel_mesh(radius: float, width: float, facets: int, strips: int) -> tuple[np.ndarray, np.ndarray]:
-    """Tread and side discs of a wheel about the y axis: vertices [m], triangles."""
+    """Mesh of tread and side discs of a wheel about the y axis: vertices [m], triangles."""
     angle = 2 * np.pi * np.arange(facets) / facets
     y = np.linspace(-width / 2, width / 2, strips + 1)
     tread = np.zeros((facets, strips + 1, 3))
@@ -325,7 +338,10 @@ def wheel_mesh(radius: float, width: float, facets: int, strips: int) -> tuple[n
 
 
 def disc(radius: float, facets: int, edge: float = 0.025) -> tuple[np.ndarray, np.ndarray]:
-    """A disc in the (x, z) plane as rings of triangles, the `facets` rim points first: (point, 2), (triangle, 3)."""
+    """Mesh of a disc in the (x, z) plane as rings of triangles: points [m], (point, 2), and triangles, (triangle, 3).
+
+    The `facets` points on the rim come first. `edge` [m] is the length of the triangles' edges.
+    """
     count = max(1, round(radius / edge))
     radii = radius * (1 - np.arange(count) / count)
     sizes = [facets] + [max(6, round(2 * np.pi * r / edge)) for r in radii[1:]]
@@ -352,7 +368,7 @@ def _ring_angles(sizes: list[int]) -> list[np.ndarray]:
 
 
 def lug_share(angle, pitch, radius, count, width):
-    """Share of the arc of angle `pitch` round each `angle` that `count` grousers of `width` [m] cover."""
+    """Share of the arc `pitch` [rad] centred at each `angle` [rad] that `count` grousers of `width` [m] cover."""
     fine = (np.arange(64) + 0.5) / 64 - 0.5
     at = np.asarray(angle)[:, None] + pitch * fine[None, :]
     spacing = 2 * np.pi / count

@@ -1,4 +1,4 @@
-"""Stages `predict` and `force`: where body and soil are at the end of the step, and what pushes on the body."""
+"""Stages `predict` and `force`: extrapolate body and soil to the end of the step, and sum the force on the body."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from grouser.precision import real, vec3, vec6
 from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
-ALMOST = 0.99  # of the yield pressure: soil this close to it counts as yielding
-LUG_ONSET = 1e3  # [Pa] (assumed)
+ALMOST = 0.99  # share of the yield pressure from which on soil counts as yielding
+LUG_ONSET = 1e3  # [Pa] pressure of the rim over which the pressure of grousers fades in (assumed)
 FAR = wp.constant(real(t.FAR))
 HALF = wp.constant(real(0.5))
 THIRD = wp.constant(real(1.0 / 3.0))
@@ -42,11 +42,11 @@ def predict_node(
     g: Ground, o: Options, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
     slot: int, frame: Frame, i: int, j: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Find the lower surface of the body at the end of the step and the pressure that the soil bears there.
+    """Find the lower surface of the body at the end of the step, and the yield pressure of the soil there.
 
-    Zp = Zw + h (v_z - v_x dZw/dx - v_y dZw/dy): the surface moves with the body. What a falling body itself sinks in
-    the step is left out of the yield: depth and speed then leapfrog, and a fall loses the energy it should, to second
-    order in h.
+    The surface moves with the body: Zp = Zw + h (v_z - v_x dZw/dx - v_y dZw/dy). For a falling body the yield pressure
+    is evaluated without the sinkage of this step, so that an impact loses the right energy to second order in h (see
+    `laws.left_out`).
     """
     k = nonnegative((slot * win.side + i) * win.side + j)
     z = skin.height[k]
@@ -56,12 +56,13 @@ def predict_node(
     per = g.per_spacing
     zx = slope(skin.height[k + 1], skin.height[nonnegative(k - 1)], z) * per
     zy = slope(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z) * per
-    # Velocity of the surface point over the node; the surface rises with it and moves along its own slope.
+    # Velocity of the body's point over the node. The surface height changes because the body rises and because an
+    # inclined surface moves sideways.
     v = m.velocity + wp.cross(m.angular_velocity, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
     rise = v[2] - v[0] * zx - v[1] * zy
     height = z + o.step[0] * rise
     u = win.levels[k][SURFACE] - height
-    if win.soil[k] < 0:  # bare: nothing presses there
+    if win.soil[k] < 0:  # bare node: no soil, no pressure
         u = -FAR
     y = real(0.0)
     yielding = real(0.0)
@@ -69,7 +70,7 @@ def predict_node(
         soil = o.soils[nonnegative(win.soil[k])]
         modulus = pressure.modulus_of(soil, disp.per_width[slot])
         y = pressure.yield_at(o, win.soil[k], modulus, height + place.travel[slot].left_out, win.levels[k])
-        # Almost: a cell in the middle of yielding soil would else switch rules by round-off.
+        # 99 % of the yield counts as yielding. Otherwise round-off would switch cells between two rules.
         if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
             yielding = real(1.0)
     pred.end[k] = NodeEnd(height, u, yielding, y)
@@ -79,15 +80,16 @@ def predict_node(
 def loaded(pred: Prediction, side: int, k: int, cell: real):
     """Whether soil may press anywhere in a node's cell at the end of the step.
 
-    It does so below a round body before the node itself or a neighbour is in the soil: pressed soil is straight
-    between nodes and the body bows into it, (1 - 1/3) 1/3 / 2 of its second difference at a third of a cell. A
-    body in the bed it made would else lose a finite force where it lifts off by a micrometre.
+    A round body may press between nodes although neither the node nor a neighbour is in the soil: pressed soil is
+    linear between nodes, and a convex body bulges below that line. At a third of a cell the bulge is (1 - 1/3) 1/3 / 2
+    of its second difference. Without this case a body lying in its own rut would suddenly lose a finite force when it
+    lifts off by a micrometre.
     """
     zero = real(0.0)
     u = pred.end[k].depth
     if u > zero:
         return True
-    if u <= -cell:  # too far above for any bow
+    if u <= -cell:  # too high above the soil for any bulge
         return False
     at_east = pred.end[k + 1]
     at_west = pred.end[nonnegative(k - 1)]
@@ -99,7 +101,7 @@ def loaded(pred: Prediction, side: int, k: int, cell: real):
     bow = wp.max(bend(at_east.height, at_west.height, z), zero) + wp.max(
         bend(at_north.height, at_south.height, z), zero
     )
-    return u + THIRD * bow > zero  # at the corner, a third of the way to neighbours that just touch
+    return u + THIRD * bow > zero  # bound for points a third of a cell towards neighbours that just touch
 
 
 # ---- inside a triangle ------------------------------------------------------------------------------------
@@ -107,7 +109,7 @@ def loaded(pred: Prediction, side: int, k: int, cell: real):
 
 @wp.func
 def within_triangle(verts: Vertices, world: int, corners: wp.vec3i, column: real, row: real):
-    """Weights of a triangle's corners at a place inside it."""
+    """Barycentric coordinates of a point (column, row) in a triangle, in plan view."""
     A = verts.place[world, nonnegative(corners[0])]
     B = verts.place[world, nonnegative(corners[1])] - A
     C = verts.place[world, nonnegative(corners[2])] - A
@@ -121,7 +123,7 @@ def within_triangle(verts: Vertices, world: int, corners: wp.vec3i, column: real
 
 @wp.func
 def sample_shear(b: Bodies, verts: Vertices, world: int, triangle: int, column: real, row: real):
-    """Shear state (body frame) at a place inside a triangle, linear between its vertices."""
+    """Shear state (body frame) at a point inside a triangle, linear between its vertices."""
     corners = b.triangles[nonnegative(triangle)]
     w = within_triangle(verts, world, corners, column, row)
     return (
@@ -133,7 +135,7 @@ def sample_shear(b: Bodies, verts: Vertices, world: int, triangle: int, column: 
 
 @wp.func
 def carries_lugs(b: Bodies, triangle: int):
-    """Whether any grouser is on a triangle."""
+    """Whether a triangle carries any part of a grouser."""
     corners = b.triangles[nonnegative(triangle)]
     total = b.lugs[nonnegative(corners[0])] + b.lugs[nonnegative(corners[1])] + b.lugs[nonnegative(corners[2])]
     return total > real(0.0)
@@ -141,7 +143,7 @@ def carries_lugs(b: Bodies, triangle: int):
 
 @wp.func
 def lug_share(b: Bodies, verts: Vertices, world: int, triangle: int, column: real, row: real):
-    """Share of grouser at a place inside a triangle."""
+    """Share of the surface that carries a grouser at a point inside a triangle, linear between its vertices."""
     corners = b.triangles[nonnegative(triangle)]
     w = within_triangle(verts, world, corners, column, row)
     return (
@@ -155,11 +157,11 @@ def lug_share(b: Bodies, verts: Vertices, world: int, triangle: int, column: rea
 def lug_gain(
     o: Options, win: Window, pred: Prediction, k: int, modulus: real, rim: real, share: real, height: real
 ):  # fmt: skip
-    """Factor on the pressure `rim` [Pa] of the rim where a share of the cell is grouser and presses `height` [m]
-    deeper.
+    """Factor by which grousers raise the pressure `rim` [Pa] of the rim in a cell.
 
-    Grousers press as the soil yields at their tips while the rim loads it, and let go with the rim; the first
-    LUG_ONSET of the rim's pressure bring them in gently.
+    The share `share` of the cell is grouser, which presses `height` [m] deeper than the rim. Grousers press with the
+    yield pressure at their tips while the rim loads the soil, and unload together with the rim. Their pressure fades in
+    over the first LUG_ONSET of the rim's pressure.
     """
     y = pred.end[k].bears
     tip = pressure.yield_at(o, win.soil[k], modulus, pred.end[k].height - height, win.levels[k])
@@ -171,7 +173,7 @@ def lug_gain(
 
 @wp.func
 def covered_area(g: Ground, win: Window, skin: Skin, pred: Prediction, k: int):
-    """Area [m^2] of a node's cell below the body, in plan view: half a cell on each side, or up to the body's edge."""
+    """Area [m^2] of a node's cell below the body in plan view: half a cell to each side, or up to the body's edge."""
     east = pred.end[k + 1].height
     west = pred.end[nonnegative(k - 1)].height
     north = pred.end[nonnegative(k + win.side)].height
@@ -187,9 +189,9 @@ def node_force(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
     pred: Prediction, world: int, body: int, slot: int, i: int, j: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """A node's part of the body's wrench about its frame origin, and of the sums its implicit block comes from.
+    """Contribution of a node to the wrench on the body and to the sums of its implicit block.
 
-    Krenn et al. 2008, eq. 11-22. Force [N] and moment [N m], world axes.
+    The wrench is force [N] and moment about the frame origin [N m], world axes. Krenn et al. 2008, eq. 11-22.
     """
     zero = real(0.0)
     one = real(1.0)
@@ -200,7 +202,7 @@ def node_force(
     z = pred.end[k].height
     soil = o.soils[nonnegative(win.soil[k])]
     modulus = pressure.modulus_of(soil, disp.per_width[slot])
-    sinking = soil.damping_time * (skin.height[k] - z) * per_h
+    sinking = soil.damping_time * (skin.height[k] - z) * per_h  # [m] damping as an additional depth
     left_out = place.travel[slot].left_out
     load = cell_pressure(g, o, win, pred, soil, k, modulus, sinking, left_out, place.travel[slot].per_unforeseen)
     if load.covered <= zero:
@@ -210,11 +212,12 @@ def node_force(
     px = load.pressure_zx
     py = load.pressure_zy
     area = covered_area(g, win, skin, pred, k)
-    # Normal of the body's lower surface: that of the soil would lose compaction and bulldozing resistance.
+    # Use the normal of the body's lower surface. The normal of the soil would give no compaction or bulldozing
+    # resistance.
     steep = one + load.zx * load.zx + load.zy * load.zy
     inclined = wp.sqrt(steep)
     normal = (one / inclined) * vec3(-load.zx, -load.zy, one)
-    # Levers at the end of the step, from where the frame origin is now: it moves on by h v.
+    # Lever arm at the end of the step, relative to the frame origin, which moves by h v.
     arm = first_node + vec3(real(j) * cell, real(i) * cell, z) - h * m.velocity
     if b.grouser[body] > zero:
         if carries_lugs(b, skin.triangle[k]):
@@ -226,15 +229,16 @@ def node_force(
             stiffness *= gain
             px *= gain
             py *= gain
-    # Shear acts at the tips of the grousers: there soil shears on soil.
+    # Shear acts at the tips of the grousers, where soil shears on soil.
     lever = arm - b.grouser[body] * normal
     v = m.velocity + wp.cross(m.angular_velocity, lever)
     v_t = v - wp.dot(v, normal) * normal
     tau = laws.shear_limit(normal_pressure, load.covered, soil.cohesion, soil.tan_phi, soil.mu)
     s = vec3()
-    grip = zero  # [s/m] how fast the shear state grows with the velocity, for the implicit block
+    grip = zero  # [s/m] growth of the shear state with velocity, for the implicit block
     if o.shear_law == t.SHEAR_DISPLACEMENT:
-        # The state belongs to the surface point that is over the node at the end of the step: look where it comes from.
+        # The shear state belongs to the body's point that will be over the node at the end of the step. Sample it where
+        # that point is now.
         at_column = real(win.frame[slot].column0 + j) - h * v[0] * g.per_spacing
         at_row = real(win.frame[slot].row0 + i) - h * v[1] * g.per_spacing
         if o.node_shear == 1:
@@ -247,22 +251,25 @@ def node_force(
         s = laws.advance_shear(s, v_t, per_k) + viscous * v_t
         grip = per_k * (one / (one + per_k * wp.length(v_t))) + viscous
     elif o.shear_law == t.SHEAR_LIMIT:
-        # The pure limit has no direction at rest: below the creep speed it is regularised.
+        # A pure limit law has no direction at rest, so it is regularised below the creep speed.
         grip = one / (wp.length(v_t) + o.creep_speed)
         s = grip * v_t
-    # The vertical part of the pressure on an inclined face is p dx^2 exactly; shear acts on the inclined area.
+    # The vertical force of a pressure p on an inclined face is exactly p times the plan area. Shear acts on the
+    # inclined area.
     shear = area * inclined * tau
     normal_force = vec3(-area * px, -area * py, area * normal_pressure)
     shear_force = -shear * s
     force = normal_force + shear_force
     moment = wp.cross(arm, normal_force) + wp.cross(lever, shear_force)
-    # Weights of the implicit block: the tangential secant, and h D + h^2 K along the normal.
+    # Weights of the implicit block: secant of the shear force, and h D + h^2 K along the normal.
     ct = shear * grip * h
     damped = h * soil.damping_time
     cn = area * steep * (h * h + damped) * stiffness
     moment_arm = wp.cross(arm, normal)
     wrench = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
-    if b.grouser[body] == zero:  # lever and arm are one: the tangential block's n n^T part joins the normal's
+    # The tangential weight acts on 1 - n n^T. Without grousers both lever arms are equal, and the n n^T part can be
+    # subtracted from the normal weight; with grousers it is subtracted at the tips.
+    if b.grouser[body] == zero:
         return wrench, implicit.block_sums(cn - ct, normal, moment_arm, ct, lever)
     tips = implicit.block_sums(ct, normal, wp.cross(lever, normal), zero, vec3())
     return wrench, implicit.minus(implicit.block_sums(cn, normal, moment_arm, ct, lever), tips)

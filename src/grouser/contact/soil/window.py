@@ -1,4 +1,4 @@
-"""Stages `gather` and `write back`: nodes of soil from the tiles of the ground into a body's window and back."""
+"""Stages `gather` and `write back`: copy soil nodes from the tiles of the ground into a body's window and back."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ FAR = wp.constant(real(t.FAR))
 
 @wp.func
 def gather_node(g: Ground, win: Window, world: int, tile: int, row: int, column: int, k: int):
-    """Copy a node from its tile into the window; `row` and `column` in the grid."""
+    """Copy a node from its tile into the window. `row` and `column` are those of the grid."""
     win.levels[k] = g.levels[world, tile, row % TILE, column % TILE]
-    # Where no shear state is kept on nodes its array has one element.
+    # The shear array has one element if nodes keep no shear state.
     if g.shear.shape[2] > 1:
         win.node_shear[k] = g.shear[world, tile, row % TILE, column % TILE]
 
 
 @wp.func
 def clear_node(g: Ground, win: Window, skin: Skin, row: int, column: int, k: int):
-    """Nothing above a node yet, and its soil is free to move."""
+    """Reset a node: no body above it, and its soil is free to move."""
     skin.height[k] = FAR
     skin.reach[k] = vec4()
     mark = int(t.FREE)
-    # With one soil everywhere, index 0 was set at the start and stays.
+    # With one soil everywhere the index is 0 from the start: nothing to write.
     if g.base_soil.shape[0] > 1:
         soil = soil_at(g, row, column)
         win.soil[k] = soil
@@ -45,9 +45,9 @@ def clear_node(g: Ground, win: Window, skin: Skin, row: int, column: int, k: int
 
 @wp.func
 def scatter_node(g: Ground, win: Window, world: int, tile: int, row: int, column: int, k: int):
-    """Copy a node back into its tile; returns by how much its surface rose [m]."""
+    """Copy a node back into its tile. Returns the rise of its surface [m]."""
     levels = win.levels[k]
-    # The sum of these over all nodes is what the volume balance compares with the compressed soil.
+    # The volume balance compares the sum of the rises with the compressed soil.
     rise = levels[SURFACE] - g.levels[world, tile, row % TILE, column % TILE][SURFACE]
     g.levels[world, tile, row % TILE, column % TILE] = levels
     if g.shear.shape[2] > 1:
@@ -60,7 +60,7 @@ def scatter_node(g: Ground, win: Window, world: int, tile: int, row: int, column
 
 @wp.func
 def writes_to_tiles(g: Ground, win: Window, world: int, slot: int):
-    """How often the window's tiles have been written to: a sum that any write changes."""
+    """Total number of writes to the tiles under the window. Any write changes it."""
     frame = win.frame[slot]
     count = int(0)
     for i in range(frame.row0 // TILE, (frame.row0 + frame.rows - 1) // TILE + 1):
@@ -76,8 +76,8 @@ def fill_window(g: Ground, win: Window, world: int, slot: int):
     c0 = win.frame[slot].column0
     c1 = c0 + win.frame[slot].columns
     for i in range(r0, r0 + win.frame[slot].rows):
-        k0 = (slot * win.side + i - r0) * win.side - c0  # number of the node in column 0 of the grid
-        # Tile by tile along the row: the table is looked up once a tile.
+        k0 = (slot * win.side + i - r0) * win.side - c0  # such that k0 + j is the node in grid column j
+        # Tile by tile along the row: one table lookup per tile.
         for tj in range(c0 // TILE, (c1 - 1) // TILE + 1):
             tile = g.table[world, i // TILE, tj]
             for j in range(wp.max(c0, tj * TILE), wp.min(c1, tj * TILE + TILE)):
@@ -87,23 +87,26 @@ def fill_window(g: Ground, win: Window, world: int, slot: int):
 
 @wp.func
 def refresh_window(g: Ground, win: Window, world: int, slot: int):
-    """Copy the window again where another body has written to its tiles since."""
+    """Copy the window again if another body has written to its tiles since."""
     if win.writes_seen[slot] != writes_to_tiles(g, win, world, slot):
         fill_window(g, win, world, slot)
 
 
 @wp.func
 def clear_window(g: Ground, win: Window, skin: Skin, slot: int, stays: bool):
-    """Nothing above any node: clear what the last step wrote, or the whole window where soils differ from node to node
-    and the window has moved (`stays` is false)."""
+    """Reset the nodes that the last step wrote.
+
+    The whole window is reset if it has moved (`stays` is false) and the ground has several soils.
+    """
     frame = win.frame[slot]
     dirty = win.dirty[slot]
-    # Clearing costs as much as the levels: most nodes of a window have never had a body above them.
+    # Only the box that was written: clearing all nodes costs as much time as copying their levels, and most of them
+    # have never had a body above them.
     i0 = wp.max(dirty.row0, 0)
     i1 = wp.min(dirty.row1 + 1, win.side)
     j0 = wp.max(dirty.column0, 0)
     j1 = wp.min(dirty.column1 + 1, win.side)
-    if not stays and g.base_soil.shape[0] > 1:  # other nodes, other soils
+    if not stays and g.base_soil.shape[0] > 1:  # the window holds other grid nodes now: read their soils again
         i0 = 0
         i1 = frame.rows
         j0 = 0
@@ -119,17 +122,17 @@ def clear_window(g: Ground, win: Window, skin: Skin, slot: int, stays: bool):
 
 @wp.func
 def changed_box(o: Options, win: Window, disp: Displacement, slides: Slides, slot: int):
-    """Nodes of the window that a step may have changed: the footprint with its border, and what slid."""
+    """Box of the nodes that a step may have changed: the footprint with its border, and soil that slid."""
     frame = win.frame[slot]
     whole = boxes.Box(0, frame.rows - 1, 0, frame.columns - 1)  # pyright: ignore[reportCallIssue] a device struct
-    if o.node_shear == 1:  # the shear state of any node may have been forgotten
+    if o.node_shear == 1:  # the shear state of any node may have been reset
         return whole
     return boxes.common(boxes.spanning(boxes.grown(disp.near[slot], 1), slides.moving[slot]), whole)
 
 
 @wp.func
 def stamp_tiles(g: Ground, o: Options, win: Window, disp: Displacement, slides: Slides, world: int, slot: int):
-    """Count a write to the tiles that a step may have changed."""
+    """Increase the write count of the tiles that a step may have changed, so that other windows copy them again."""
     box = boxes.shifted(changed_box(o, win, disp, slides, slot), win.frame[slot].row0, win.frame[slot].column0)
     for i in range(box.row0 // TILE, box.row1 // TILE + 1):
         for j in range(box.column0 // TILE, box.column1 // TILE + 1):
@@ -139,12 +142,12 @@ def stamp_tiles(g: Ground, o: Options, win: Window, disp: Displacement, slides: 
 
 @wp.func
 def write_back(g: Ground, o: Options, win: Window, disp: Displacement, slides: Slides, world: int, slot: int):
-    """Copy what a step changed into its tiles."""
+    """Copy the nodes that a step may have changed back into their tiles."""
     r0 = win.frame[slot].row0
     c0 = win.frame[slot].column0
     box = boxes.shifted(changed_box(o, win, disp, slides, slot), r0, c0)
     moved = real(0.0)
-    # Only what may have changed: writing the whole window would make other bodies fill theirs again.
+    # Only these nodes: writing the whole window would make the windows of other bodies copy again for nothing.
     for i in range(box.row0, box.row1 + 1):
         k0 = (slot * win.side + i - r0) * win.side - c0
         for tj in range(box.column0 // TILE, box.column1 // TILE + 1):
@@ -153,5 +156,5 @@ def write_back(g: Ground, o: Options, win: Window, disp: Displacement, slides: S
                 moved += scatter_node(g, win, world, tile, i, j, k0 + j)
     disp.tally[slot].moved = disp.tally[slot].moved + moved
     stamp_tiles(g, o, win, disp, slides, world, slot)
-    # The window holds what is in the tiles now: its own writes are no reason to fill it again.
+    # The window now agrees with the tiles: its own writes need not make it copy again.
     win.writes_seen[slot] = writes_to_tiles(g, win, world, slot)
