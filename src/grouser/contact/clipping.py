@@ -1,4 +1,4 @@
-"""Convex polygons in a plane: the part on one side of a line, and integrals over it. Pure and scalar."""
+"""Convex polygons in a plane: clip them by a line, integrate over them. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import warp as wp
 from grouser.device import struct
 from grouser.precision import real
 
-MOST_CORNERS = 9  # of a triangle cut by three edges, the surface and the reach (8), and one to spare
+MOST_CORNERS = 9  # a triangle cut by three edges, the surface and the reach has at most 8 corners; one spare
 
 coordinates = wp.types.vector(MOST_CORNERS, real)  # x or y of the corners of a polygon, in order
 
 
 @struct
 class Moments:
-    """Integrals over a polygon of 1, x, y, x^2, x y, y^2."""
+    """Integrals of 1, x, y, x^2, x y, y^2 over a polygon."""
 
     area: real  # [m^2]
     x: real  # [m^3]
@@ -26,9 +26,9 @@ class Moments:
 
 @wp.func
 def cut(x: coordinates, y: coordinates, count: int, a: real, b: real, c: real):
-    """Part of a convex polygon where a x + b y + c >= 0: corners x, y and their number (Sutherland and Hodgman)."""
+    """Clip a convex polygon to a x + b y + c >= 0 (Sutherland and Hodgman). Returns corners x, y and their number."""
     zero = real(0.0)
-    # Most polygons lie on one side: leave those as they are.
+    # Most polygons lie entirely inside: return those unchanged.
     least = zero
     for k in range(count):
         least = wp.min(least, a * x[k] + b * y[k] + c)
@@ -44,7 +44,7 @@ def cut(x: coordinates, y: coordinates, count: int, a: real, b: real, c: real):
         x1 = x[k]
         y1 = y[k]
         s1 = a * x1 + b * y1 + c
-        # Round-off can turn a thin polygon into one that is not convex, with more crossings than two.
+        # Round-off can make a thin polygon slightly non-convex, with more than two crossings: guard the array bounds.
         if (s0 < zero) != (s1 < zero) and kept < MOST_CORNERS:
             share = s0 / (s0 - s1)
             new_x[kept] = x0 + share * (x1 - x0)
@@ -62,7 +62,7 @@ def cut(x: coordinates, y: coordinates, count: int, a: real, b: real, c: real):
 
 @wp.func
 def moments(x: coordinates, y: coordinates, count: int):
-    """Moments of a polygon whose corners go counter-clockwise, from triangles with the origin."""
+    """Moments of a polygon with counter-clockwise corners, summed over triangles with the origin."""
     zero = real(0.0)
     area = zero
     mx = zero
@@ -86,6 +86,6 @@ def moments(x: coordinates, y: coordinates, count: int):
         x0 = x1
         y0 = y1
     half = real(0.5)
-    sixth = half / real(3.0)  # a quotient of literals would be float32
+    sixth = half / real(3.0)  # not real(1.0 / 6.0): Warp would compute the quotient in float32
     twelfth = half * sixth
     return Moments(half * area, sixth * mx, sixth * my, twelfth * mxx, half * twelfth * mxy, twelfth * myy)

@@ -7,14 +7,15 @@ from typing import Any
 
 
 def mobility(model: Any, name: str | None, farthest: Any) -> float:
-    """[1/kg] how easily a body's own mass lets a point be moved: 1/m + r^2 / least inertia.
+    """Inverse effective mass [1/kg] of a body at its farthest point: 1/m + r^2 / smallest inertia.
 
-    `farthest` gives the distance r [m] of that point from a centre of mass in the body's frame [m], (3,).
+    `farthest(centre)` returns the distance r [m] of that point from the centre of mass [m], (3,) in the body frame.
+    Joints are ignored.
     """
     try:
         body = model.body(name)
     except KeyError:
-        return 0.0  # the engine refuses it by name
+        return 0.0  # the engine reports an unknown body by name
     mass, inertia = float(model.body_mass[body.id]), float(model.body_inertia[body.id].min())
     if mass <= 0:
         return 0.0
@@ -23,9 +24,9 @@ def mobility(model: Any, name: str | None, farthest: Any) -> float:
 
 
 def largest_step(stiffness: float, damping: float, give: float) -> float:
-    """[s] up to which the semi-implicit Euler step of a spring [N/m] and damper [N s/m] is stable.
+    """Largest stable step [s] of semi-implicit Euler for a spring k [N/m] and damper d [N s/m] between two masses.
 
-    h = 2 (sqrt(1 + z^2) - z) / w with w^2 = k g, z = d g / (2 w); `give` g = 1/m_1 + 1/m_2 [1/kg].
+    h = 2 (sqrt(1 + z^2) - z) / w with w^2 = k g and z = d g / (2 w); `give` is g = 1/m_1 + 1/m_2 [1/kg].
     """
     w = math.sqrt(stiffness * give)
     z = damping * give / (2 * w)

@@ -1,4 +1,4 @@
-"""Elastic layers on rigid cores and the constants of two in contact; shared by polygonal and revolution contact."""
+"""Elastic layers on rigid cores, and the constants of two layers in contact. For polygonal and revolution contact."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ from grouser.errors import InputError
 
 @dataclass(frozen=True)
 class Layer:
-    """An elastic layer on a rigid core with the friction of its surface.
+    """An elastic layer on a rigid core, with the friction of its surface.
 
-    Krenn et al. 2008, section 2.1; Krenn and Hirzinger 2009, eq. 1-2.
-
-    An infinite `young` is a rigid surface; one of two surfaces that touch must be elastic.
+    Krenn et al. 2008, section 2.1; Krenn and Hirzinger 2009, eq. 1-2. An infinite `young` stands for a rigid surface.
+    Of two surfaces that touch, at least one must be elastic.
     """
 
-    young: float  # [Pa]
-    poisson: float = 0.3  # below 0.45
+    young: float  # [Pa] Young's modulus
+    poisson: float = 0.3  # Poisson's ratio, below 0.45
     thickness: float = 0.01  # [m]
-    damping: float = 0.0  # [Pa s/m] d_N of a unit of area
-    transition_depth: float = 0.0  # [m] s_d0 over which the damping comes in
-    friction_stick: float = 0.6
-    friction_slip: float = 0.5
+    damping: float = 0.0  # [Pa s/m] d_N, per unit area
+    transition_depth: float = 0.0  # [m] s_d0, penetration over which the damping fades in
+    friction_stick: float = 0.6  # static friction coefficient
+    friction_slip: float = 0.5  # sliding friction coefficient
     shear_stiffness: float | None = None  # [Pa/m] c_T; None: G / thickness
-    shear_damping: float | None = None  # [Pa s/m] d_T; None: relaxes as fast as the normal part, d_N c_T / c_N
-    stick_speed: float = 1e-3  # [m/s] v_T0 below which a slipping element sticks again
+    shear_damping: float | None = None  # [Pa s/m] d_T; None: same relaxation time as the normal part, d_N c_T / c_N
+    stick_speed: float = 1e-3  # [m/s] v_T0; a slipping element sticks again below this speed
     name: str = "layer"
 
     def __post_init__(self):
@@ -60,26 +59,26 @@ class Layer:
 
     @property
     def stiffness(self) -> float:
-        """c = K / b [Pa/m]. Krenn et al. 2008, eq. 1-2."""
+        """Normal stiffness c = K / b [Pa/m], with the thickness b. Krenn et al. 2008, eq. 1-2."""
         return layer_modulus(self.young, self.poisson) / self.thickness
 
     @property
     def tangential_stiffness(self) -> float:
-        """c_T [Pa/m]."""
+        """Tangential stiffness c_T [Pa/m]."""
         return self.shear_stiffness or shear_modulus(self.young, self.poisson) / self.thickness
 
     @property
     def tangential_damping(self) -> float:
-        """d_T [Pa s/m]."""
+        """Tangential damping d_T [Pa s/m]."""
         if self.shear_damping is not None:
             return self.shear_damping
         return 0.0 if self.rigid else self.damping * self.tangential_stiffness / self.stiffness
 
 
 def contact_constants(a: Layer, b: Layer, friction: tuple[float, float] | None, where: str) -> dict[str, float]:
-    """Constants of two layers in series by the names of `penalty.Constants`; `friction` is the pair's where given.
+    """Constants of two layers in series, with the names of `penalty.Constants`. Krenn et al. 2008, eq. 1-5.
 
-    Krenn et al. 2008, eq. 1-5.
+    `friction` (stick, slip) overrides the friction of the layers. `where` names the pair in error messages.
     """
     if a.rigid and b.rigid:
         raise InputError(f"{where}: layers {a.name!r} and {b.name!r} are both rigid; one must have a finite young")

@@ -1,4 +1,4 @@
-"""The host side that modules made of pairs share: arrays, reset, patches and channels."""
+"""Host code shared by modules made of pairs: arrays, reset, patches and channels."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from grouser.contact import explicit
 from grouser.kernel_module import KernelModule
 from grouser.module import Channel, Motion
 
-PATCH = 8  # numbers of an element in the patch channel
+PATCH = 8  # numbers per element in the patch channel
 
 
 class PairModule(KernelModule):
-    """Base of a module made of pairs: arrays, patches and channels of its pairs.
+    """Base class of a module made of pairs: arrays, patches and channels of its pairs.
 
-    The module sets `name`, `pairs`, `worlds`, `device`, `precision`, `motion`, `_laws`, `_stiffest`, `_elements`,
-    `_poses`, `_sums` and `_first_element`, the first element of each pair, and defines `state` and `_in_contact`.
+    A subclass sets `name`, `pairs`, `worlds`, `device`, `precision`, `motion`, `_laws`, `_stiffest`, `_elements`,
+    `_poses`, `_sums` and `_first_element` (the first element of each pair), and defines `state` and `_in_contact`.
     """
 
     name: str
@@ -30,11 +30,11 @@ class PairModule(KernelModule):
     _poses: Any
     _sums: Any
     _first_element: np.ndarray
-    _laws: Any  # constants of the layers, by pair
-    _stiffest: np.ndarray  # [N/m], (pair,)
+    _laws: Any  # constants of the layers of each pair
+    _stiffest: np.ndarray  # [N/m], (pair,) stiffness for which the step limit was computed
 
     def _in_contact(self, world: int, load: np.ndarray) -> list[Any]:
-        """Indices of the elements in contact, for each pair; `load` [N], (element,)."""
+        """Indices of the elements in contact, for each pair. `load` [N], (element,)."""
         raise NotImplementedError
 
     def _array(self, values, dtype, kind=None) -> wp.array:
@@ -47,7 +47,7 @@ class PairModule(KernelModule):
         return self._array(values, wp.int32, np.int32)
 
     def _limit_step(self, contacts: Iterable[tuple[int, float, float]]) -> None:
-        """Set the largest stable step of explicit contact: pair, mobility [1/kg] and largest area [m^2] of each."""
+        """Set the largest stable step of explicit contact. `contacts`: pair, mobility [1/kg], largest area [m^2]."""
         limits = []
         for k, mobility, area in contacts:
             c, d = (max(law[key] for law in self._laws[k]) for key in ("c", "d"))
@@ -62,8 +62,8 @@ class PairModule(KernelModule):
         return [m.position, m.rotation, m.velocity, m.spin]
 
     def patch(self, world: int = 0) -> np.ndarray:
-        """(element, 8) elements in contact, world axes: centre [m], normal out of the surface met, pressure [Pa],
-        area [m^2]."""
+        """Elements in contact, (element, 8), world axes: centre [m], outward normal of the touched surface, pressure
+        [Pa], area [m^2]."""
         e = self._elements
         rotation, position = (a.numpy()[world] for a in (self._poses.world_rotation, self._poses.world_position))
         area, load = e.area.numpy()[world], e.load.numpy()[world]
@@ -77,7 +77,7 @@ class PairModule(KernelModule):
         ])  # fmt: skip
 
     def _patches(self) -> Any:
-        """The patch, or one of every world."""
+        """The patch of the only world, or a list with the patch of every world."""
         return self.patch() if self.worlds == 1 else [self.patch(world) for world in range(self.worlds)]
 
     def _pair_channels(self, labels: tuple[str, ...]) -> list[Channel]:

@@ -1,7 +1,7 @@
-"""Pairs of bodies that may touch: their relative pose, the friction of their elements, and the wrench each body gets.
+"""Pairs of bodies that may touch: relative pose, friction of their elements, and the wrench on each body.
 
-Shared by polygonal contact and contact between bodies of revolution. The first of a pair carries the elements, the
-second is what they touch. Quantities of a pair are in the second's axes.
+Shared by polygonal contact and contact between bodies of revolution. The first surface of a pair carries the contact
+elements, the second is what they touch. Quantities of a pair are given in the axes of the second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grouser.contact.rigid import in_world, turned, wrench_of
 from grouser.device import array, array2d, at, struct
 from grouser.precision import mat33, mat66, quat, real, vec3, vec6
 
-# kinds of status in order of severity; a status code is kind + KINDS * pair
+# Kinds of status in order of severity. A status code is kind + KINDS * pair.
 FINE, KAPPA, DEEP, STIFF, LOST, FULL = range(6)
 KINDS = 8
 
@@ -28,31 +28,31 @@ UPRIGHT = wp.constant(mat33(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
 class PairBodies:
     """The bodies of every pair. Written by the host."""
 
-    row: array2d[int]  # (pair, 2) row of `Motion`, -1 where fixed
-    out: array2d[int]  # (pair, 2) row of `Outputs`, -1 where fixed
+    row: array2d[int]  # (pair, 2) row of `Motion`, -1 if fixed
+    out: array2d[int]  # (pair, 2) row of `Outputs`, -1 if fixed
     named: array[int]  # (pair,) 0 or 1: which of the two the channels describe
-    both_move: array[int]  # (pair,) 1: two bodies, explicit; 0: a body and the ground, implicit
+    both_move: array[int]  # (pair,) 1: two moving bodies, explicit forces; 0: body and ground, implicit forces
     stick_speed: array[real]  # [m/s], (pair,) v_T0
-    stiffest: array[real]  # [N/m], (pair,) stiffness the step limit was found for
+    stiffest: array[real]  # [N/m], (pair,) stiffness for which the step limit was computed
     step: array[real]  # [s], (1,)
 
 
 @struct
 class RelativePoses:
-    """Pose and velocity of the first of every pair against the second, in the second's axes.
+    """Pose and velocity of the first surface of every pair relative to the second, in the second's axes.
 
-    Written by `set_relative_pose`, at the end of the step while a module evaluates and now while it commits.
+    Written by `set_relative_pose`: predicted for the end of the step in `evaluate`, present in `commit`.
     """
 
     position: array2d[vec3]  # [m], (world, pair)
     rotation: array2d[mat33]
     velocity: array2d[vec3]  # [m/s] of the first's origin
     angular_velocity: array2d[vec3]  # [rad/s]
-    centre: array2d[vec3]  # [m] frame origin of the body that moments are taken about
+    centre: array2d[vec3]  # [m] frame origin of the body about which moments are taken
     between: array2d[vec3]  # [m] from the second body's frame origin to that of the first, world axes
     world_position: array2d[vec3]  # [m] of the second
     world_rotation: array2d[mat33]  # of the second
-    twist: array2d[vec6]  # velocity and angular velocity of the body that is implicit, world axes, while evaluating
+    twist: array2d[vec6]  # velocity and angular velocity of the implicit body at the start of the step, world axes
 
 
 @struct
@@ -60,17 +60,17 @@ class PairSums:
     """Sums over the elements of every pair. Written by the module's force kernels, then by `sum_onto_bodies`."""
 
     wrench: array2d[vec6]  # [N, N m], (world, pair) on the first about `RelativePoses.centre`, the second's axes
-    block: array2d[mat66]  # (world, pair) B, the second's axes
-    depth: array2d[real]  # [m] greatest
-    area: array2d[real]  # [m^2]
-    stiffness: array2d[real]  # [N/m] normal
-    polygons: array2d[int]
+    block: array2d[mat66]  # (world, pair) implicit block B, the second's axes
+    depth: array2d[real]  # [m] largest penetration
+    area: array2d[real]  # [m^2] contact area
+    stiffness: array2d[real]  # [N/m] normal stiffness
+    polygons: array2d[int]  # number of contact polygons
     touched: array2d[int]  # 1: the wrench or the block is not zero
-    flags: array2d[int]  # kinds of status seen, bits
-    kappa_reported: array2d[int]  # 1: the user has been told about kappa
-    named_wrench: array2d[vec6]  # on the named body about its frame origin, world axes, as applied
-    named_block: array2d[mat66]
-    effective: array2d[vec6]  # the same, as the body really got it over the last step
+    flags: array2d[int]  # kinds of status that occurred, as bits
+    kappa_reported: array2d[int]  # 1: the warning about kappa has been given
+    named_wrench: array2d[vec6]  # applied wrench on the named body about its frame origin, world axes
+    named_block: array2d[mat66]  # its implicit block
+    effective: array2d[vec6]  # wrench the named body received over the last step, with the implicit part
 
 
 # ---- relative pose --------------------------------------------------------------------------------------
@@ -82,9 +82,10 @@ def set_relative_pose(
     mount1: vec3, turn1: mat33, mount2: vec3, turn2: mat33,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
-    """Write the relative pose `ahead` [s] from now and the relative velocity now.
+    """Write the relative pose predicted `ahead` [s] from now, and the present relative velocity.
 
-    Mounts [m] and turns are how the two surfaces sit on their bodies. Returns the twist of the body that is implicit.
+    `mount` [m] and `turn` are position and orientation of each surface on its body. Returns the twist of the implicit
+    body.
     """
     p1 = vec3()
     p2 = vec3()
@@ -94,7 +95,7 @@ def set_relative_pose(
     w2 = vec3()
     q1 = quat(real(0.0), real(0.0), real(0.0), real(1.0))
     q2 = quat(real(0.0), real(0.0), real(0.0), real(1.0))
-    # Contact between two moving bodies is explicit: it takes the pose now.
+    # Contact between two moving bodies is explicit: use the present pose.
     h = ahead
     if bodies.both_move[pair] == 1:
         h = real(0.0)
@@ -120,7 +121,7 @@ def set_relative_pose(
     poses.rotation[world, pair] = into * R1
     poses.velocity[world, pair] = into * (v1 - v2 + wp.cross(w1, arm1) - wp.cross(w2, between + arm1))
     poses.angular_velocity[world, pair] = into * (w1 - w2)
-    # Moments are about the first body's frame origin, or about the second's where the first is fixed.
+    # Moments are taken about the frame origin of the first body, or of the second if the first is fixed.
     poses.centre[world, pair] = into * (wp.where(one >= 0, between, vec3()) - arm2)
     poses.between[world, pair] = between
     poses.world_position[world, pair] = p2 + arm2
@@ -135,10 +136,10 @@ def set_relative_pose(
 
 @wp.func
 def moved_since(poses: RelativePoses, world: int, pair: int, position: vec3, rotation: mat33, radius: real):
-    """Upper bound [m] of how far a point within `radius` [m] of the first's origin has moved since an earlier pose.
+    """Upper bound [m] of the motion of a point within `radius` [m] of the first's origin since an earlier pose.
 
-    A turn by the angle f changes the rotation matrix by 2 sqrt(2) sin(f / 2) (Frobenius) and a point by
-    2 sin(f / 2) radius.
+    A rotation by the angle f changes the rotation matrix by 2 sqrt(2) sin(f / 2) (Frobenius norm), and moves a point by
+    at most 2 sin(f / 2) radius.
     """
     change = poses.rotation[world, pair] - rotation
     turn = real(0.0)
@@ -158,12 +159,12 @@ def element_friction(
 ):  # fmt: skip
     """Friction force [N] of an element and its weight [kg] in B. Krenn and Hirzinger 2009, eq. 2.
 
-    `displacement` [m] of its middle from its stick point, which a FREE element has not; `middle_velocity` and
-    `velocity` [m/s] of its middle and of the centre of its contact.
+    `displacement` [m] is that of its centroid from its stick point; a FREE element has no stick point yet.
+    `middle_velocity` and `velocity` [m/s] are those of its centroid and of the centre of its contact area.
     """
     xi = displacement
     if state == FREE:
-        xi = ahead * middle_velocity  # it begins to stick at the start of this step
+        xi = ahead * middle_velocity  # it starts to stick at the beginning of this step
     xi = xi - wp.dot(xi, normal) * normal
     v = velocity - wp.dot(velocity, normal) * normal
     speed = wp.length(v)
@@ -183,8 +184,8 @@ def next_stick_point(
 ):  # fmt: skip
     """Stick point [m] of an element after the step, and its state. Krenn and Hirzinger 2009, eq. 2, return mapping.
 
-    The point stays where the element sticks, follows it where it slips, and is set where contact begins.
-    `anchor_velocity` [m/s]: of the surface the point is on, where that changes its shape.
+    The stick point stays if the element sticks, follows it if it slips, and is set when contact begins.
+    `anchor_velocity` [m/s] is the velocity of the surface at the stick point, if the surface itself deforms.
     """
     v = velocity - wp.dot(velocity, normal) * normal
     xi = h * v
@@ -216,7 +217,7 @@ def clear_sums(sums: PairSums, world: int, pair: int):
 
 @wp.func
 def record_effective(bodies: PairBodies, poses: RelativePoses, sums: PairSums, world: int, pair: int, twist: vec6):
-    """Write the wrench the named body really got in a step that ends with `twist`: f - B (v+ - v) / h."""
+    """Write the wrench the named body received in a step that ends with `twist`: f - B (v+ - v) / h."""
     gained = (real(1.0) / bodies.step[0]) * (twist - poses.twist[world, pair])
     sums.effective[world, pair] = sums.named_wrench[world, pair] - sums.named_block[world, pair] * gained
     if (sums.flags[world, pair] & (1 << KAPPA)) != 0:
@@ -225,14 +226,14 @@ def record_effective(bodies: PairBodies, poses: RelativePoses, sums: PairSums, w
 
 @wp.func
 def raise_status(status: array2d[int], world: int, row: int, kind: int, pair: int):
-    """Keep the most severe status of a body."""
+    """Replace the status of a body if `kind` is more severe."""
     if row >= 0 and kind > status[world, row] % KINDS:
         status[world, row] = kind + KINDS * pair
 
 
 @wp.func
 def status_kind(bodies: PairBodies, sums: PairSums, world: int, pair: int):
-    """The most severe kind of status of a pair."""
+    """Most severe kind of status of a pair."""
     flags = sums.flags[world, pair]
     kind = int(FINE)
     if (flags & (1 << KAPPA)) != 0 and sums.kappa_reported[world, pair] == 0:
@@ -253,7 +254,10 @@ def sum_onto_bodies(
     bodies: PairBodies, poses: RelativePoses, sums: PairSums, world: int,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66], status_out: array2d[int],
 ):  # fmt: skip
-    """Add the sums of all pairs of one world to the bodies: opposite wrenches, blocks for pairs with the ground."""
+    """Add the sums of all pairs of one world to their bodies.
+
+    The two bodies of a pair get opposite wrenches. Only pairs with the ground add an implicit block.
+    """
     for row in range(wrench_out.shape[1]):
         wrench_out[world, row] = vec6()
         implicit_out[world, row] = mat66()
@@ -271,7 +275,7 @@ def sum_onto_bodies(
             on_first = wrench_of(force, moment)
             on_second = -on_first
             if bodies.both_move[pair] == 1:
-                # the moment of the same force about the second body's origin
+                # The same force, but its moment is about the second body's origin.
                 on_second = -wrench_of(force, moment + wp.cross(poses.between[world, pair], force))
             else:
                 block = in_world(R, sums.block[world, pair])
@@ -293,7 +297,7 @@ def sum_onto_bodies(
 
 
 def contact_table(name: str, laws, device) -> wp.array:
-    """`penalty.Constants` of float type `name`, one for each of `laws`, which are those of layers.py."""
+    """Device array of `penalty.Constants` of float type `name`, one for each of `laws` (`layers.contact_constants`)."""
     kind = at(penalty.Constants, name)
     table: Any = np.zeros(len(laws), dtype=kind.numpy_dtype())
     for k, law in enumerate(laws):

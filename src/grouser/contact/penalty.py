@@ -1,7 +1,7 @@
 """Normal force and stick-slip friction of one contact element, for polygonal, revolution and convex contact.
 
-Krenn and Hirzinger 2009, eq. 1 and 2; the elastic layers are those of Krenn, Gibbesch and Hirzinger 2008, eq. 1-5.
-Forces and stiffnesses may be those of an element [N, N/m] or of a unit of its area [Pa, Pa/m]; the laws are the same.
+Krenn and Hirzinger 2009, eq. 1 and 2; the elastic layers are those of Krenn, Gibbesch and Hirzinger 2008, eq. 1-5. The
+laws hold for a whole element [N, N/m] as well as per unit area [Pa, Pa/m].
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ import warp as wp
 from grouser.device import struct
 from grouser.precision import real, vec2, vec3
 
-POISSON_LIMIT = 0.45  # Krenn et al. 2008, after eq. 2: beyond it a layer that cannot give way sideways is too stiff
-KAPPA_LIMIT = 0.05  # of at most 1/4: beyond it materials count as far from quasi-identical (assumed)
+POISSON_LIMIT = 0.45  # Krenn et al. 2008, after eq. 2: above it a layer that cannot expand sideways is too stiff
+KAPPA_LIMIT = 0.05  # |kappa| (at most 1/4) above which two materials are not quasi-identical (assumed)
 FREE, STUCK, SLIPPING = 0, 1, 2  # states of a contact element
 
 
 @struct
 class Constants:
-    """Constants of two surfaces in contact, of a unit of area. Written by the host, see `layers.contact_constants`."""
+    """Constants of two surfaces in contact, per unit area. Written by the host, see `layers.contact_constants`."""
 
     c: real  # [Pa/m] normal stiffness
     d: real  # [Pa s/m] normal damping
     c_t: real  # [Pa/m] tangential stiffness
     d_t: real  # [Pa s/m] tangential damping
-    s_d0: real  # [m] penetration over which the damping comes in
-    mu_stick: real
-    mu_slip: real
-    thickness: real  # [m] of both layers together: the theory ends where the penetration is greater
-    far: int  # 1: kappa is far from 0, so that the layer model is doubtful for tangential contact
-    law: vec2  # numbers of a pressure law of the user's own (convex contact only)
+    s_d0: real  # [m] penetration over which the damping fades in
+    mu_stick: real  # static friction coefficient
+    mu_slip: real  # sliding friction coefficient
+    thickness: real  # [m] of both layers together; the theory does not hold for a larger penetration
+    far: int  # 1: kappa is far from 0, so the layer model is doubtful for tangential contact
+    law: vec2  # parameters of a user-defined pressure law (convex contact only)
 
 
 @struct
 class Friction:
-    """What friction of one element follows from: its springs and the forces it can bear."""
+    """Friction parameters of one element: tangential spring and damper, and the largest friction forces."""
 
     stiffness: real  # [N/m] c_T A
     damping: real  # [N s/m] d_T A
@@ -47,10 +47,10 @@ class Friction:
 
 @wp.func
 def damping_share(s: Any, s_d0: Any):
-    """Part of the damping that acts at penetration s [m]: min(1, s / s_d0). Krenn and Hirzinger 2009, eq. 1.
+    """Share of the damping that acts at penetration s [m]: min(1, s / s_d0). Krenn and Hirzinger 2009, eq. 1.
 
-    The paper's "0 > |s|" is a misprint for 0 < |s|. Without a transition depth all of the damping acts at once.
-    Of any float type: the laws of tracks call it too.
+    The paper's "0 > |s|" is a misprint for 0 < |s|. With s_d0 = 0 the full damping acts at once. Works for any float
+    type, because the laws of tracks call it too.
     """
     zero = type(s)(0.0)
     if s >= s_d0 or s_d0 <= zero:
@@ -60,7 +60,7 @@ def damping_share(s: Any, s_d0: Any):
 
 @wp.func
 def normal_force(s: real, rate: real, c: real, d: real, s_d0: real):
-    """F_N = c s + d min(1, s / s_d0) v_N, never negative. Krenn and Hirzinger 2009, eq. 1.
+    """Normal force F_N = c s + d min(1, s / s_d0) v_N, never negative. Krenn and Hirzinger 2009, eq. 1.
 
     `rate` is v_N, the rate of penetration [m/s].
     """
@@ -72,9 +72,9 @@ def normal_force(s: real, rate: real, c: real, d: real, s_d0: real):
 
 @wp.func
 def release_damping(elastic: real, damping: real, outward: real):
-    """Damping of a contact that opens, reduced so that the total force never pulls. Krenn and Hirzinger 2009, eq. 1.
+    """Damping of an opening contact, reduced so that the total force never pulls. Krenn and Hirzinger 2009, eq. 1.
 
-    The force is elastic - damping outward, with `outward` the opening speed [m/s] on the same area.
+    The force is elastic - damping * outward, where `outward` is the opening speed [m/s] on the same area.
     """
     zero = real(0.0)
     if outward <= zero or elastic >= damping * outward:
@@ -84,10 +84,10 @@ def release_damping(elastic: real, damping: real, outward: real):
 
 @wp.func
 def friction_limit(slipping: int, speed: real, v_t0: real, stick: real, slip: real):
-    """Largest friction force before an element gives way. Krenn and Hirzinger 2009, eq. 2.
+    """Largest friction force before an element slips. Krenn and Hirzinger 2009, eq. 2.
 
-    `slip` = mu_slip F_N while the element slips faster than v_T0, `stick` = mu_stick F_N otherwise. Comparisons are
-    between norms.
+    `slip` = mu_slip F_N while the element slips faster than v_T0, else `stick` = mu_stick F_N. Norms are compared, not
+    components.
     """
     if slipping == 1 and speed >= v_t0:
         return slip
@@ -96,11 +96,11 @@ def friction_limit(slipping: int, speed: real, v_t0: real, stick: real, slip: re
 
 @wp.func
 def friction(trial: vec3, limit: real, slip: real):
-    """Friction force from the trial force c_T xi + d_T v_T, and 1 where the element slips.
+    """Friction force from the trial force c_T xi + d_T v_T, and 1 if the element slips.
 
     Krenn and Hirzinger 2009, eq. 2. xi is the displacement [m] from the stick point, v_T the tangential velocity. Both
-    lines of the paper act against the motion (the stick line is printed without its minus sign). Without friction an
-    element slips even at rest, where the trial force is zero.
+    cases of the paper act against the motion (the stick case is printed without its minus sign). A frictionless element
+    always slips, even at rest where the trial force is zero.
     """
     size = wp.length(trial)
     zero = real(0.0)
@@ -113,10 +113,10 @@ def friction(trial: vec3, limit: real, slip: real):
 
 @wp.func
 def elastic_displacement(xi: vec3, trial: vec3, limit: real, slip: real, c_t: real):
-    """Displacement xi [m] the tangential spring keeps after the step, and 1 where the element slips (return mapping).
+    """Displacement xi [m] of the tangential spring after the step, and 1 if the element slips (return mapping).
 
-    Krenn and Hirzinger 2009 set r_0 = r in slip, which drops the force where an element sticks again. Here the spring
-    keeps the slip force, |c_T xi| = slip, in the direction of the trial force.
+    Krenn and Hirzinger 2009 set r_0 = r while slipping, so the force would drop to zero when an element sticks again.
+    Here the spring keeps the slip force, |c_T xi| = slip, in the direction of the trial force.
     """
     size = wp.length(trial)
     zero = real(0.0)
@@ -129,9 +129,9 @@ def elastic_displacement(xi: vec3, trial: vec3, limit: real, slip: real, c_t: re
 
 @wp.func
 def friction_impedance(stick: real, force: real, speed: real):
-    """Tangential impedance [N s/m] of the implicit step: the stick spring and damper, or the secant force / |v_T|.
+    """Tangential impedance [N s/m] of the implicit step: `stick` (spring and damper), or the secant force / |v_T|.
 
-    Never the tangent of the slip line, which is zero or negative. Zero without friction and at rest.
+    The tangent of the slip law is not used, because it is zero or negative. Returns zero for a zero friction force.
     """
     if force <= real(0.0):
         return real(0.0)
@@ -151,14 +151,14 @@ def shear_modulus(young: float, poisson: float) -> float:
 
 
 def in_series(*stiffness: float) -> float:
-    """1/c = sum of 1/c_i; a rigid one (infinite) adds nothing."""
+    """Stiffness of springs in series, 1/c = sum of 1/c_i. A rigid one (infinite) has no effect."""
     return 1 / sum(1 / c for c in stiffness)
 
 
 def damping_in_series(c: float, stiffness: tuple[float, ...], damping: tuple[float, ...]) -> float:
     """Damping of layers in series: sum of d_i (c / c_i)^2, as layer i takes the share c / c_i of the penetration.
 
-    Exact where all layers relax in the same time d_i / c_i, and for slow motion otherwise.
+    Exact if all layers have the same relaxation time d_i / c_i; otherwise for slow motion only.
     """
     return sum(d * (c / k) ** 2 for k, d in zip(stiffness, damping, strict=True) if math.isfinite(k))
 
@@ -166,7 +166,7 @@ def damping_in_series(c: float, stiffness: tuple[float, ...], damping: tuple[flo
 def kappa(young: tuple[float, float], poisson: tuple[float, float]) -> float:
     """Elastic deviation of two materials, Krenn et al. 2008, eq. 3-4: ((1 - 2 nu_1)/G_1 - (1 - 2 nu_2)/G_2) G* / 4.
 
-    The layer model holds for tangential contact near 0 only; it is at most 1/4.
+    It is at most 1/4. For tangential contact the layer model holds only if kappa is near 0.
     """
-    give = [1 / shear_modulus(e, nu) for e, nu in zip(young, poisson, strict=True)]  # 1/G [1/Pa], 0 where rigid
+    give = [1 / shear_modulus(e, nu) for e, nu in zip(young, poisson, strict=True)]  # 1/G [1/Pa], 0 if rigid
     return ((1 - 2 * poisson[0]) * give[0] - (1 - 2 * poisson[1]) * give[1]) / (4 * (give[0] + give[1]))

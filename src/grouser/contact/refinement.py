@@ -1,4 +1,4 @@
-"""How many triangles a mesh has once its long edges are divided, before that is done."""
+"""Estimate the size of a refined mesh before it is refined."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from grouser.errors import InputError
 
-MOST_PIECES = 10_000_000  # triangles; a box of 20 m divided down to 3 cm has 5 million
+MOST_PIECES = 10_000_000  # largest number of triangles; a box of 20 m divided down to 3 cm has 5 million
 
 
 def piece_count(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float) -> float:
@@ -18,7 +18,7 @@ def piece_count(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float
 
 
 def check_piece_count(pieces: float, what: str, longest_edge: float) -> None:
-    """InputError for more triangles than MOST_PIECES; `what` names the mesh."""
+    """Raise an InputError for more than MOST_PIECES triangles. `what` names the mesh."""
     if pieces > MOST_PIECES:
         raise InputError(
             f"{what}: edges of at most {longest_edge:g} m make about {pieces:.2g} triangles: "

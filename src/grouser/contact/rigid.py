@@ -1,4 +1,4 @@
-"""Device functions of rigid motion and implicit blocks that modules of contact pairs share."""
+"""Device functions for rigid motion and implicit blocks, shared by all contact modules of pairs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from grouser.precision import mat33, mat66, quat, real, vec3, vec6
 
 @struct
 class Block:
-    """The implicit matrix B of a pair in parts; B is symmetric."""
+    """The 3 x 3 parts of the implicit matrix B of a pair. B is symmetric."""
 
-    push: mat33  # [kg] force by velocity
-    mixed: mat33  # [kg m] force by angular velocity
-    turn: mat33  # [kg m^2] torque by angular velocity
+    push: mat33  # [kg] upper left: force due to velocity
+    mixed: mat33  # [kg m] upper right: force due to angular velocity
+    turn: mat33  # [kg m^2] lower right: torque due to angular velocity
 
 
 @wp.func
 def turned(q: quat, angle_vector: vec3):
-    """Orientation after a turn by a rotation vector [rad], world axes."""
+    """Orientation q rotated by a rotation vector [rad] given in world axes."""
     angle = wp.length(angle_vector)
     if angle == real(0.0):
         return q
@@ -28,13 +28,13 @@ def turned(q: quat, angle_vector: vec3):
 
 @wp.func
 def wrench_of(force: vec3, moment: vec3):
-    """Force and moment, or velocity and angular velocity, as one vector."""
+    """Join force and moment, or velocity and angular velocity, into one vector."""
     return vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
 
 
 @wp.func
 def add_normal(block: Block, arm: vec3, normal: vec3, weight: real):
-    """A point at `arm` [m] that resists motion along `normal` with `weight` [kg]."""
+    """Add a point at `arm` [m] that resists motion along `normal` with `weight` [kg]."""
     lever = wp.cross(arm, normal)
     block.push += wp.outer(weight * normal, normal)
     block.mixed += wp.outer(weight * normal, lever)
@@ -44,7 +44,7 @@ def add_normal(block: Block, arm: vec3, normal: vec3, weight: real):
 
 @wp.func
 def add_tangential(block: Block, arm: vec3, normal: vec3, weight: real):
-    """A point at `arm` [m] that resists motion across `normal` with `weight` [kg]."""
+    """Add a point at `arm` [m] that resists motion perpendicular to `normal` with `weight` [kg]."""
     tangent = wp.diag(vec3(weight, weight, weight)) - wp.outer(weight * normal, normal)
     cross = wp.skew(arm)
     block.push += tangent
@@ -55,7 +55,7 @@ def add_tangential(block: Block, arm: vec3, normal: vec3, weight: real):
 
 @wp.func
 def assemble(block: Block):
-    """B from its parts."""
+    """Build the 6 x 6 matrix B from its parts."""
     B = mat66()
     for r in range(3):
         for c in range(3):
@@ -68,7 +68,7 @@ def assemble(block: Block):
 
 @wp.func
 def in_world(R: mat33, B: mat66):
-    """B turned from the axes R stands for into the world's."""
+    """Rotate B into world axes; the columns of R are the axes in which B is given."""
     push = mat33()
     mixed = mat33()
     turn = mat33()
