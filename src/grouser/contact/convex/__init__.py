@@ -1,4 +1,4 @@
-"""Convex polyhedra: parts of machines against courses of convex pieces and against each other (Stadukhin).
+"""Contact of convex polyhedra: parts of machines against courses of convex pieces and against each other (Stadukhin).
 
 from grouser.contact.convex import ConvexContact, ConvexPart, Material
 from grouser.terrain.courses import stairs

@@ -1,4 +1,4 @@
-"""Which faces of two solids meet, the polygon in which they do, and the points that stand for it."""
+"""Choose the reference face of two solids, clip the contact polygon, and place quadrature points on it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import warp as wp
 from grouser.contact.convex.types import Contacts, Reference, Solids
 from grouser.precision import mat33, real, vec3
 
-ALIGNED = 0.7  # least cosine between coal's direction and that of a face tried instead
-PREFERENCE = 1e-3  # relative: by so much a face of the part must be nearer to be preferred to one of the other
-CLOSE = 1e-7  # [m] below this depths count as equal
-SUPPORT = 1e-5  # [m] corners this near to the farthest one are as far
+ALIGNED = 0.7  # smallest cosine between coal's direction and the normal of a face that may replace it
+PREFERENCE = 1e-3  # relative; a face of the part replaces one of the other only if its depth is smaller by this much
+CLOSE = 1e-7  # [m] depths that differ by less count as equal
+SUPPORT = 1e-5  # [m] corners this close to the farthest one count as equally far
 
 
 @wp.func
 def farthest(s: Solids, solid: int, direction: vec3):
-    """Greatest v . direction over the corners, direction in the solid's axes."""
+    """Largest v . direction over the vertices v of a solid; direction in the solid's axes."""
     best = real(-1.0e30)
     for k in range(s.first_vertex[solid], s.first_vertex[solid + 1]):
         best = wp.max(best, wp.dot(s.vertex[k], direction))
@@ -24,7 +24,11 @@ def farthest(s: Solids, solid: int, direction: vec3):
 
 @wp.func
 def may_push(s: Solids, solid: int, direction: vec3, far: real):
-    """Whether the solid can be touched along `direction`: its farthest corners are not hidden by a neighbour."""
+    """Whether a solid can push along `direction`: its farthest corners are not hidden by a neighbouring piece.
+
+    The pieces of a course share faces. A face that a neighbour covers must not push, or a part would bump against the
+    seam inside flat ground.
+    """
     cover = wp.int64(-1)
     ridge = wp.int64(-1)
     count = int(0)
@@ -34,15 +38,15 @@ def may_push(s: Solids, solid: int, direction: vec3, far: real):
             ridge = ridge & s.ridge[k]
             count += 1
     if count == 1 and ridge != wp.int64(0):
-        return True  # a peak, or a corner on a ridge
-    if count == 2:
+        return True  # a peak, or a corner on a ridge, is free
+    if count == 2:  # an edge: faces along a ridge do not hide it
         cover = cover & (ridge ^ wp.int64(-1))
     return cover == wp.int64(0)
 
 
 @wp.func
 def facing(s: Solids, solid: int, direction: vec3):
-    """The face that looks most along `direction`, covered ones left out."""
+    """The uncovered face whose normal is closest to `direction`; -1 if all faces are covered."""
     best = int(-1)
     most = real(-2.0)
     for f in range(s.first_face[solid], s.first_face[solid + 1]):
@@ -58,11 +62,11 @@ def facing(s: Solids, solid: int, direction: vec3):
 def reference(
     s: Solids, a: int, b: int, xa: vec3, Ra: mat33, xb: vec3, Rb: mat33, away: vec3, distance: real, most: real
 ):
-    """The face that the contact of part a with solid b is measured from; `away` is coal's direction out of b.
+    """Choose the reference face of the contact of part a with solid b. `away` is coal's direction out of b.
 
-    Where coal's direction is hidden by a neighbour, a face whose depth is more than `most` [m] is refused: the part
-    would be pushed through a piece it is not in. Where two edges cross the direction is coal's, and the face that looks
-    most along it stands for the reference.
+    Normally this is the face with the smallest depth, of b or of a. If coal's direction is hidden by a neighbouring
+    piece, a face with a depth above `most` [m] is rejected: the part would be pushed through a piece it is not in. If
+    two edges cross, coal's direction is kept, and the face closest to it becomes the reference.
     """
     back_b = wp.transpose(Rb)
     back_a = wp.transpose(Ra)
@@ -76,18 +80,18 @@ def reference(
     crossing = int(0)
     out = away
     depth = real(1.0e30)
-    # faces of the other: the one in which the part is least deep
+    # Faces of b: take the one with the smallest depth.
     for f in range(s.first_face[b], s.first_face[b + 1]):
         if s.covered[f] == 0:
             m = Rb * s.normal[f]
             if wp.dot(m, away) > aligned:
-                # the part's farthest corner against this face
+                # Depth of the part's farthest corner behind this face.
                 d = s.offset[f] + wp.dot(m, xb) - wp.dot(m, xa) + farthest(s, a, -(back_a * m))
                 if d < depth:
                     depth = d
                     face = f
                     out = m
-    # faces of the part, where one is clearly nearer: two that are equal must not alternate
+    # Faces of the part, but only if clearly less deep. Otherwise two equal faces could alternate from step to step.
     limit = depth - real(PREFERENCE) * wp.abs(depth) - real(CLOSE)
     for f in range(s.first_face[a], s.first_face[a + 1]):
         m = -(Ra * s.normal[f])
@@ -102,7 +106,7 @@ def reference(
                     face = f
                     of_part = 1
                     out = m
-    # coal finds less depth than any face: two edges cross
+    # If coal finds a smaller depth than any face, two edges cross.
     edges = -distance < depth - real(PREFERENCE) * wp.abs(depth) - real(CLOSE)
     if not trusted:
         if depth > most:
@@ -125,7 +129,10 @@ def reference(
 
 @wp.func
 def cut(e: Contacts, side: int, count: int, origin: vec3, inward: vec3, flag: int):
-    """Clip polygon `side` by a plane into the other side; the new edge gets `flag`."""
+    """Clip the polygon in buffer `side` by a plane and write it to the other buffer. The new edge gets `flag`.
+
+    Returns the buffer with the result and its number of corners.
+    """
     other = 1 - side
     kept = int(0)
     room = e.flag.shape[1]
@@ -157,9 +164,9 @@ def cut(e: Contacts, side: int, count: int, origin: vec3, inward: vec3, flag: in
 def clip(
     s: Solids, e: Contacts, face: int, solid: int, x: vec3, R: mat33, other: int, xo: vec3, Ro: mat33, out: vec3,
 ):  # fmt: skip
-    """The incident face of `other` within the sides of the reference face of `solid`, both seen along `out`.
+    """Clip the incident face of `other` by the edges of the reference face of `solid`, both seen along `out`.
 
-    `out` points away from `solid`.
+    `out` points away from `solid`. The incident face is the one that faces the reference most directly.
     """
     incident = facing(s, other, -(wp.transpose(Ro) * out))
     side = int(0)
@@ -182,10 +189,11 @@ def clip(
 
 @wp.func
 def quadrature(e: Contacts, side: int, count: int, first: int, normal: vec3, spread: real):
-    """Points of a polygon with their areas [m^2]: exact for what is quadratic in place, plus a strip along edges.
+    """Place quadrature points on a polygon, with areas [m^2]. Exact for integrands quadratic in position.
 
-    Beyond an edge the pressure reaches by `spread` r: a polygon of area A and outline P presses over
-    A + r P + pi r^2 (Steiner), so that edges and corners carry too. Along seams there is none of it.
+    The pressure reaches beyond edges by `spread` r. A polygon of area A and perimeter P presses over A + r P + pi r^2
+    (Steiner's formula), so that edges and corners carry load too. Edges on seams get no such strip. Returns the number
+    of points, 0 if there is no room for them.
     """
     n = int(0)
     middle = vec3()
@@ -205,6 +213,8 @@ def quadrature(e: Contacts, side: int, count: int, first: int, normal: vec3, spr
         v0 = e.polygon[side, before]
         v1 = e.polygon[side, k]
         v2 = e.polygon[side, after]
+        # Divide the polygon into triangles around its middle. Each puts a third of its area on the midpoint of each
+        # side.
         third_before = wp.abs(wp.dot(wp.cross(v0 - middle, v1 - middle), normal)) / real(6.0)
         third = wp.abs(wp.dot(wp.cross(v1 - middle, v2 - middle), normal)) / real(6.0)
         back = v1 - v0
@@ -213,6 +223,8 @@ def quadrature(e: Contacts, side: int, count: int, first: int, normal: vec3, spr
         ahead = ahead - wp.dot(ahead, normal) * normal
         length_back = wp.length(back)
         length = wp.length(ahead)
+        # Strips along edges: Simpson's rule, 1/6 at both ends and 4/6 in the middle. A sector closes the gap at a
+        # corner.
         strip = real(0.0)
         corner = real(0.0)
         if e.flag[side, k] == 0:

@@ -1,4 +1,4 @@
-"""Forces at the points of a contact and their sums; the stick spring of a contact after the step."""
+"""Forces at the points of a contact and their sums, and the stick spring of a contact after the step."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from grouser.contact.rigid import wrench_of
 from grouser.device import array2d
 from grouser.precision import mat33, mat66, real, vec3, vec6
 
-ALIKE = 0.99  # cosine between normals of contacts of one part that share their stick state
-SAME = 0.5  # cosine between the normals of a contact in two steps, at least
-A_POINT = 1.0e-12  # [m^2] mean square of the levers below which a patch is a point, which does not turn
-LEVEL = 1.0e-9  # of the moments: keeps a plane through pressures level across a line
+ALIKE = 0.99  # smallest cosine between normals of contacts of one part that share their friction state
+SAME = 0.5  # smallest cosine between the normals of the same contact in two successive steps
+A_POINT = 1.0e-12  # [m^2] mean square lever arm below which a patch is a point and cannot twist
+LEVEL = 1.0e-9  # relative; makes the fit of a plane to the pressures well-posed if all points lie on a line
 
 
 # ---- a step's start -------------------------------------------------------------------------------------
@@ -34,20 +34,22 @@ LEVEL = 1.0e-9  # of the moments: keeps a plane through pressures level across a
 
 @wp.func
 def stick_of(s: Solids, sticks: Sticks, q: Overlap, centre: vec3, area: real):
-    """Friction state a contact begins the step with, at `centre`: its own, or that of a contact across a seam.
+    """Friction state of a contact at the start of the step, at `centre`.
 
-    Pressure is taken from the broadest of them, and no more load than it bore.
+    It is the contact's own state, or that of a contact with the neighbouring course piece: a part that crosses a seam
+    must not lose its grip. Pressure and displacement come from the contact with the largest area, scaled so that the
+    load does not grow.
     """
     own = int(-1)
     broad = int(-1)
     most = real(0.0)
     for j in range(sticks.count[0]):
-        least = real(2.0)  # a cosine that cannot be
+        least = real(2.0)  # a cosine that cannot be reached
         if sticks.pair[j, 0] == q.a:
             if sticks.pair[j, 1] == q.b:
                 least = real(SAME)
             elif q.b >= s.parts and sticks.pair[j, 1] >= s.parts:
-                least = real(ALIKE)  # the part goes from one course piece to the next
+                least = real(ALIKE)  # the part moves from one course piece to the next
         if wp.dot(sticks.normal[j], q.n) > least:
             if sticks.pair[j, 1] == q.b:
                 own = j
@@ -59,7 +61,8 @@ def stick_of(s: Solids, sticks: Sticks, q: Overlap, centre: vec3, area: real):
     stick = Stick()
     stick.state = FREE
     if own >= 0:
-        # the load and the stick force are kept where a patch grows, pressure and displacement across a seam
+        # A patch that has grown keeps its load and stick force, so pressure and displacement are scaled down. Across a
+        # seam pressure and displacement stay the same.
         stick.state = sticks.state[own]
         share = wp.min(real(1.0), sticks.area[broad] / area)
         shift = centre - q.xa - q.Ra * sticks.centre[broad]
@@ -92,7 +95,7 @@ def block_add(B: mat66, arm: vec3, K: mat33):
 
 @wp.func(inline=True)
 def add_pressure(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3):
-    """Normal forces at the points of a contact; writes the load that friction of every point rests on."""
+    """Sum the normal forces at the points of a contact. Writes the load of every point, which limits its friction."""
     zero = real(0.0)
     h = s.step[0]
     n = q.n
@@ -104,13 +107,14 @@ def add_pressure(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3)
         outward = wp.dot(velocity_at(q, x), n)
         e.load[i] = real(-1.0)
         e.dip[i] = depth
-        # a point that leaves is held as long as it is in contact now
+        # Skip points out of contact. A point that is leaving still counts if it is in contact now.
         if w <= zero or (depth <= zero and depth + q.now * outward <= zero):
             continue
         pressure, stiffness, damping = laws.penalty_pressure(depth, s.material)
         damping = penalty.release_damping(pressure, damping, outward)
         N = w * (pressure - damping * outward)
-        # The load at the end of the step is a guess in an impact: friction rests on that of the last step.
+        # In an impact the predicted load at the end of the step is unreliable, so friction uses the load of the last
+        # step.
         held = w * wp.max(stick.pressure + wp.dot(stick.slope, x - centre), zero)
         if q.ground:
             weight = h * w * (h * stiffness + damping)
@@ -132,7 +136,10 @@ def add_pressure(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3)
 
 @wp.func(inline=True)
 def add_friction(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3, totals: Totals):
-    """Friction at the points of a contact, spread as the load is, so that a patch that shifts slips all at once."""
+    """Add the friction at the points of a contact.
+
+    Stiffness is distributed like the load, so that all points of a sliding patch start to slip together.
+    """
     m = s.material
     h = s.step[0]
     n = q.n
@@ -167,7 +174,7 @@ def press_pair(
     s: Solids, poses: Poses, found: Candidates, old: Sticks, fresh: Sticks, e: Contacts, k: int, slot: int,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
-    """Forces of one pair that coal finds touching, added to its bodies; returns whether it became a contact."""
+    """Compute the forces of one pair and add them to its bodies. Returns whether the pair is in contact."""
     zero = real(0.0)
     q = overlap_of(s, poses, found.pair[k, 0], found.pair[k, 1])
     q.first = e.first_point[slot]
@@ -220,9 +227,9 @@ def press_pair(
 
 @wp.func
 def end_loads(s: Solids, poses: Poses, fresh: Sticks, e: Contacts, slot: int, v: vec3, w: vec3, x: vec3):
-    """Loads of a contact's points at the end of the step: the law at the depth and rate the step led to.
+    """Set the loads of a contact's points at the end of the step, from the depth and velocity reached in the step.
 
-    v [m/s] at x and w [rad/s]: motion against the other; `poses` still has that of the step's start.
+    v [m/s] at x and w [rad/s] are the part's velocities at the end of the step; `poses` has those at its start.
     """
     h = s.step[0]
     n = fresh.normal[slot]
@@ -242,7 +249,7 @@ def end_loads(s: Solids, poses: Poses, fresh: Sticks, e: Contacts, slot: int, v:
 def record_contact(
     s: Solids, poses: Poses, fresh: Sticks, e: Contacts, step: StepContacts, slot: int, v: vec3, w: vec3
 ):
-    """Write a contact with the force the part really got, f - B a; v and w at the end of the step."""
+    """Record a contact with the force the part received, f - B a. v and w are those at the end of the step."""
     a = fresh.pair[slot, 0]
     change = wrench_of(v - poses.velocity[a], w - poses.angular_velocity[a])
     pull = (e.block[slot] * change) / s.step[0]
@@ -259,10 +266,11 @@ def stick_contact(
     s: Solids, poses: Poses, old: Sticks, fresh: Sticks, e: Contacts, slot: int, count: int,
     xa: vec3, va: vec3, wa: vec3, xb: vec3, vb: vec3, wb: vec3,
 ):  # fmt: skip
-    """Write the stick spring and the pressure of a contact after the step; returns how many have been written.
+    """Write the stick spring and the pressure of a contact after the step. Returns the number written so far.
 
-    Every point's spring takes the velocity at the end of the step; what slips keeps the slip force (return mapping).
-    The displacements are then fitted by one shift and one turn of the patch, the pressures by a plane.
+    The spring of every point is stretched by the velocity at the end of the step; a slipping point keeps the slip force
+    (return mapping). The displacements of all points are then fitted by one translation and one rotation of the patch,
+    the pressures by a plane.
     """
     zero = real(0.0)
     m = s.material
@@ -271,7 +279,7 @@ def stick_contact(
     b = fresh.pair[slot, 1]
     n = fresh.normal[slot]
     centre = fresh.centre[slot]
-    xi = fresh.xi[slot] + h * wp.cross(wb, fresh.xi[slot])  # it turns with the other
+    xi = fresh.xi[slot] + h * wp.cross(wb, fresh.xi[slot])  # the spring turns with the other body
     slipping = wp.where(fresh.state[slot] == SLIPPING, 1, 0)
     area = zero
     load = zero
@@ -309,16 +317,16 @@ def stick_contact(
             trial = w * area * (m.c_t * drawn + m.d_t * v)
             kept, slips = penalty.elastic_displacement(drawn, trial, limit, slip, w * area * m.c_t)
             if wp.length_sq(kept) > wp.length_sq(drawn):
-                kept = drawn  # the damper slipped, not the spring: it is no longer than it was drawn out
+                kept = drawn  # only the damper made it slip: the spring must not get longer than it is stretched
             if slips == 1:
                 slid += w
-            # shift and turn about the centre of the load
+            # Translation and rotation about the centre of the load.
             lever = x - middle
             lever = lever - wp.dot(lever, n) * n
             shift += w * kept
             twist += w * wp.dot(wp.cross(lever, kept), n)
             spread += w * wp.dot(lever, lever)
-            # plane through the pressures about the centre of the area
+            # Plane through the pressures, about the centre of the area.
             lever = x - broad_middle
             lever = lever - wp.dot(lever, n) * n
             tilt += N * lever
@@ -327,7 +335,7 @@ def stick_contact(
     old.pair[count, 0] = a
     old.pair[count, 1] = b
     old.normal[count] = n
-    xp, Rp = pose_of(s, poses, a, b >= s.parts)  # where the points were found
+    xp, Rp = pose_of(s, poses, a, b >= s.parts)  # the pose at which the points were found
     old.centre[count] = wp.transpose(Rp) * (middle - xp)
     old.xi[count] = shift
     old.phi[count] = zero
@@ -337,7 +345,7 @@ def stick_contact(
     if spread > real(A_POINT):
         old.phi[count] = twist / spread
     if broad > real(A_POINT) * area:
-        # across a line, and along n, the plane is level
+        # Along n, and across a line of points, the slope is undetermined: these terms make it zero.
         level = real(LEVEL) * broad
         moments += wp.diag(vec3(level, level, level)) + wp.outer(broad * n, n)
         old.slope[count] = wp.inverse(moments) * tilt

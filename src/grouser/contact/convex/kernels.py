@@ -1,4 +1,4 @@
-"""Kernels of convex contact, one thread each: candidates, forces of pairs that touch, stick springs after the step."""
+"""Kernels of convex contact, one thread each: find candidates, compute forces, update stick springs after the step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def search(
     s: Solids, poses: Poses, found: Candidates, sticks: Sticks,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
-    """Poses now and ahead, boxes, candidates."""
+    """Find poses now and at the end of the step, bounding boxes, and pairs that may touch."""
     for part in range(s.parts):
         pose_and_box(s, poses, part, position, rotation, velocity, angular_velocity)
     find_candidates(s, poses, found)
@@ -30,7 +30,7 @@ def press(
     s: Solids, poses: Poses, found: Candidates, old: Sticks, fresh: Sticks, e: Contacts,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66], status_out: array2d[int],
 ):  # fmt: skip
-    """All pairs that touch, in their order: forces, and sums on the bodies."""
+    """Compute the forces of all pairs that touch, in order, and sum them on the bodies."""
     for row in range(wrench_out.shape[1]):
         wrench_out[0, row] = vec6()
         implicit_out[0, row] = mat66()
@@ -58,11 +58,12 @@ def stick(
     s: Solids, poses: Poses, old: Sticks, fresh: Sticks, e: Contacts, step: StepContacts,
     position: array2d[vec3], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
-    """Friction states after the step, and the forces the parts really got."""
+    """Update the friction states after the step, and record the forces the parts received."""
     count = int(0)
     for slot in range(fresh.count[0]):
         a = s.row[fresh.pair[slot, 0]]
         b = fresh.pair[slot, 1]
+        # The course stands still: position and velocity of the other solid stay zero.
         xb = vec3()
         vb = vec3()
         wb = vec3()

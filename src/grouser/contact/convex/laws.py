@@ -1,7 +1,7 @@
-"""Pressure laws of convex contact for one point; friction and damping are in contact/penalty.py.
+"""Pressure laws of convex contact at one point. Friction and damping are in contact/penalty.py.
 
-A law takes the depth s [m] of a point and the constants of the material, and gives pressure [Pa], stiffness [Pa/m] and
-damping [Pa s/m] of a unit of area. Any `wp.func` with these arguments can stand in its place: Stadukhin asks for richer
+A law takes the depth s [m] of a point and the constants of the material, and returns pressure [Pa], stiffness [Pa/m]
+and damping [Pa s/m] per unit area. Any `wp.func` with these arguments can be used instead: Stadukhin asks for richer
 laws at each point, such as Bekker's.
 """
 
@@ -16,16 +16,16 @@ from grouser.precision import real
 
 @wp.func
 def penalty_pressure(s: real, m: Constants):
-    """Spring c s of an elastic layer, with the damping d min(1, s / s_d0). Krenn and Hirzinger 2009, eq. 1."""
+    """Elastic layer: pressure c s, damping d min(1, s / s_d0). Krenn and Hirzinger 2009, eq. 1."""
     return m.c * s, m.c, m.d * penalty.damping_share(s, m.s_d0)
 
 
 @wp.func
 def bekker_pressure(s: real, m: Constants):
-    """Bekker's p = k s^n with k = k_c / b + k_phi, and a damper; k and n are the law's own two numbers.
+    """Bekker's p = k s^n with k = k_c / b + k_phi, and a damper. k and n are the two parameters of `Constants.law`.
 
-    It is elastic: what the soil module has beyond it (ruts, shear) is not here. Out of the ground, s <= 0, it goes on
-    as a straight line of the stiffness at a tenth of a millimetre, since that of the power is zero or infinite there.
+    The law is elastic: it has no ruts and no shear as the soil module has. Below a depth of a tenth of a millimetre,
+    and out of the ground, the pressure is linear, because the slope of the power is zero or infinite at s = 0.
     """
     least = real(1.0e-4)
     at = wp.max(s, least)

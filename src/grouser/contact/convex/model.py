@@ -1,4 +1,4 @@
-"""Convex contact as a force module: candidates, coal's calls, launches."""
+"""Force module of convex contact: allocation, calls of coal, kernel launches."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from grouser.precision import real, vec2, vec3
 from grouser.terrain.course import Course, Seams
 from grouser.terrain.polyhedra import MOST_CORNERS, Polyhedron
 
-POINTS_EACH = 24  # contact points a contact has room for, on average
-TOLERANCE = 1e-10  # [m] of coal's GJK and EPA; with its 1e-6 a face that rests can pass for a crossing of edges
+POINTS_EACH = 24  # room for this many points per contact, on average
+TOLERANCE = 1e-10  # [m] of coal's GJK and EPA; with its default 1e-6 a resting face may look like crossing edges
 KINDS = ("face", "edge", "vertex")
 
 
 class ConvexContact:
-    """Convex parts of machines against the pieces of a course, and against parts of other bodies.
+    """Contact of convex parts of machines with the pieces of a course, and with parts of other bodies.
 
-    coal finds direction and depth of two solids (GJK, EPA) from the direction of the last step; contact points are
-    clipped and every one has its own depth. Against the course the step is implicit; between two bodies forces are
-    explicit, exactly opposite, and `step_limit` says how large a step they bear.
+    coal finds direction and depth of two solids (GJK, EPA), starting from the direction of the last step. The contact
+    polygon is then clipped, and every contact point has its own depth. Forces against the course are implicit. Forces
+    between two bodies are explicit and exactly opposite; they are stable up to `step_limit`.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class ConvexContact:
         capacity: int = 256,
         name: str = "convex",
     ):
-        """`friction`: stick and slip, or one for both. `between`: names of parts of two bodies that may touch.
+        """`friction`: stick and slip, or one value for both. `between`: pairs of names of parts that may touch.
 
-        `law`: pressure at a point, see laws.py. `capacity`: candidates and contacts there is room for.
+        `law`: pressure law at a point, see laws.py. `capacity`: largest number of candidates and of contacts.
         """
         self.name, self.parts, self.material = name, tuple(parts), material or Material()
         self.friction = friction if isinstance(friction, tuple) else (friction, friction)
@@ -68,7 +68,7 @@ class ConvexContact:
         self.fixed = {self.course.name: self.course} if self.course else {}
 
     def _check(self, between: Sequence[tuple[str, str]]) -> None:
-        """Refuse by name what cannot be."""
+        """Raise an InputError for invalid parts, pairs or settings."""
         labels = [part.label for part in self.parts]
         twice = [label for k, label in enumerate(labels) if label in labels[:k]]
         if not self.parts:
@@ -94,7 +94,7 @@ class ConvexContact:
             raise InputError(f"{self.name}: capacity {self.capacity} is not allowed; 1 to {1 << 20} are")
 
     def _shown(self, body: str) -> Any:
-        """All parts of a body as one mesh, for display."""
+        """Join all parts of a body into one mesh for display."""
         own = [solid for part, solid in zip(self.parts, self._solids, strict=True) if part.body == body]
         first = np.cumsum([0] + [len(solid.vertices) for solid in own])
         return SimpleNamespace(
@@ -105,7 +105,7 @@ class ConvexContact:
     # ---- step limit -----------------------------------------------------------------------------------
 
     def declare(self, spec) -> None:
-        """Take these contacts away from MuJoCo; find the step limit of parts of two bodies."""
+        """Exclude these contacts from MuJoCo's, and find the step limit of pairs of parts."""
         pairs = [("world", body) for body in self.bodies] if self.course else []
         pairs += [(self.parts[a].body, self.parts[b].body) for a, b in self.between]
         for names in dict.fromkeys(pairs):
@@ -115,9 +115,9 @@ class ConvexContact:
             self._find_step_limit(spec)
 
     def _find_step_limit(self, spec) -> None:
-        """Largest stable step of explicit contact over the broadest face of the smaller part.
+        """Find the largest stable step of explicit contact, with the broadest face of the smaller part in contact.
 
-        The lever of a body is the radius of gyration of the face, so that tilting is covered too.
+        The lever arm of a body is half the size of its part, so that tilting is covered too.
         """
         model = compile_model(spec.copy())
         law = self.material.constants(self.friction)
@@ -130,7 +130,7 @@ class ConvexContact:
                     self.step_limit, self._tightest = limit, (self.labels[a], self.labels[b])
 
     def _mobility(self, model, part: int) -> float:
-        """[1/kg] how easily a part's body lets a corner of its broadest face be moved."""
+        """Inverse effective mass [1/kg] of a part's body at the edge of the part, see `explicit.mobility`."""
         return explicit.mobility(model, self.parts[part].body, lambda centre: self._solids[part].size / 2)
 
     # ---- allocation -----------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class ConvexContact:
         return wp.array(np.ascontiguousarray(values, float), dtype=dtype or real, device="cpu")
 
     def _make_solids(self, rows: Sequence[int]) -> None:
-        """Parts, then course pieces, one after another."""
+        """Make `types.Solids`: parts, then course pieces."""
         s: Any = t.Solids()
         pieces = list(self.course.pieces) if self.course else []
         solids = [*self._solids, *pieces]
@@ -201,7 +201,7 @@ class ConvexContact:
         self._device_solids = s
 
     def _make_tree(self, pieces: list[Polyhedron]):
-        """Warp's tree over the boxes of the course, float32 and padded by its round-off."""
+        """Build Warp's tree over the boxes of the course. It is float32, so the boxes are padded by its round-off."""
         if not pieces:
             return None
         low = np.array([piece.vertices.min(0) for piece in pieces])
@@ -232,11 +232,11 @@ class ConvexContact:
             polygon=clipped, flag=clipped,
         )  # fmt: skip
         self._last = zeros(t.StepContacts, "cpu", (n,), pair=(n, 2), count=(1,))
-        o = self.out  # forces now, for channels, beside those of the step
+        o = self.out  # second set of outputs: present forces for channels, without changing those of the step
         self._now = Outputs(*(wp.zeros_like(x) for x in (o.wrench, o.implicit, o.effective, o.status)))
 
     def _make_coal(self) -> None:
-        """coal's shapes and poses; what joins two of them is made when they first come near each other."""
+        """Set up coal. Shapes and pair objects are made later, when two solids first come near each other."""
         try:
             coal: Any = importlib.import_module("coal")
         except ImportError:
@@ -262,7 +262,7 @@ class ConvexContact:
         }  # fmt: skip
 
     def _shape(self, solid: int):
-        """coal's convex of a solid, made once."""
+        """coal's convex shape of a solid, made once."""
         if solid not in self._shapes:
             parts = len(self.parts)
             source = self._solids[solid] if solid < parts else self._pieces[solid - parts]
@@ -273,7 +273,7 @@ class ConvexContact:
         return self._shapes[solid]
 
     def _join(self, a: int, b: int):
-        """coal's functor of a pair with the two poses it is called with."""
+        """Make coal's collision functor of a pair, with the two poses it is called with."""
         ground = b >= len(self.parts)
         functor = self._coal.ComputeCollision(self._shape(a), self._shape(b))
         poses = (self._ahead[a], self._still) if ground else (self._present[a], self._present[b])
@@ -298,7 +298,7 @@ class ConvexContact:
             self._step.fill_(h)
 
     def _collide(self) -> None:
-        """Asks coal about every candidate; all that is done in Python in a step."""
+        """Call coal for every candidate. This is the only loop of a step that runs in Python."""
         host, request, result, pairs = self._host, self._request, self._result, self._pairs
         count = int(host["counts"]["candidates"][0])
         if not count:
@@ -358,7 +358,7 @@ class ConvexContact:
         launch(self._kernels["stick"], 1, inputs)
 
     def look(self) -> None:
-        """Contact as it is now, for channels: the state stays, and so do the outputs."""
+        """Evaluate the present contact for channels. Changes neither the state nor the outputs of the step."""
         before = self._h
         self._set_step(0.0)
         self._run("search", self._launch_search)
@@ -380,18 +380,21 @@ class ConvexContact:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Of the last evaluation: pairs the search compared, candidates coal was asked about, contacts, points."""
+        """Counts of the last evaluation: pairs compared, candidates passed to coal, contacts, points."""
         c = self._host["counts"]
         return {name: int(c[name][0]) for name in ("seen", "candidates", "contacts", "points")}
 
     def contacts(self) -> np.ndarray:
-        """(contact, 10) of the last evaluation: centre of pressure [m], force on the part [N], depth [m], kind
-        (0 face, 1 edge, 2 vertex), part, piece (below 0: another part, -1 - number)."""
+        """Contacts of the last evaluation, (contact, 10).
+
+        Columns: centre of pressure [m], force on the part [N], depth [m], kind (0 face, 1 edge, 2 vertex), part, piece
+        (negative: another part, -1 - its index).
+        """
         e = self._contacts
         return self._table(self.counts["contacts"], self._trial.pair, e.pressed, e.force, e.deepest, e.kind)
 
     def step_contacts(self) -> np.ndarray:
-        """(contact, 10) of the last step, columns as in `contacts`; the force is what the part really got."""
+        """Contacts of the last step, (contact, 10), columns as in `contacts`. The force is what the part received."""
         d = self._last
         return self._table(int(d.count.numpy()[0]), d.pair, d.place, d.force, d.deepest, d.kind)
 
@@ -403,7 +406,7 @@ class ConvexContact:
         return np.column_stack(columns).astype(float).reshape(n, 10)
 
     def points(self) -> np.ndarray:
-        """(point, 5) of the last evaluation: clipped corners [m], their own depth [m], number of the contact."""
+        """Clipped corners of the last evaluation, (point, 5): position [m], depth [m], index of the contact."""
         n, e = self.counts["contacts"], self._contacts
         first = e.first_corner.numpy()[: n + 1]
         total = int(first[-1]) if n else 0
@@ -411,11 +414,11 @@ class ConvexContact:
         return np.column_stack([e.corner.numpy()[:total], e.depth.numpy()[:total], owner]).astype(float).reshape(-1, 5)
 
     def normals(self) -> np.ndarray:
-        """(contact, 3) of the last evaluation: direction that pushes the part out."""
+        """Directions that push the part out in the last evaluation, (contact, 3)."""
         return self._trial.normal.numpy()[: self.counts["contacts"]].astype(float)
 
     def stored(self) -> float:
-        """[J] in the springs at the last evaluation; exact for the penalty law."""
+        """Energy [J] in the springs at the last evaluation. Exact for the penalty law."""
         return float(self._contacts.stored.numpy()[0])
 
     def _seen_now(self, read):
@@ -445,13 +448,13 @@ class ConvexContact:
 
 
 def _open(solid: Polyhedron) -> Seams:
-    """A part has no neighbours."""
+    """Seams of a part: it has no neighbours, so no face is covered and no edge lies on a seam."""
     zeros = np.zeros(len(solid.vertices), np.int64)
     return Seams(np.zeros(len(solid.faces), bool), zeros, zeros, tuple(np.zeros(len(f), bool) for f in solid.faces))
 
 
 def _pressed_area(solid: Polyhedron, spread: float) -> float:
-    """[m^2] A + r P + pi r^2 of the broadest face."""
+    """Area A + r P + pi r^2 [m^2] over which the largest face presses; r is `spread`, P the perimeter."""
     return max(_area(solid.vertices[list(f)], spread) for f in solid.faces)
 
 

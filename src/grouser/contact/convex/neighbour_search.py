@@ -1,4 +1,4 @@
-"""Which pairs of solids may touch in this step: course pieces near a part, parts of other bodies near it."""
+"""Find the pairs of solids that may touch in this step: parts with course pieces, and parts with each other."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from grouser.contact.convex.types import Candidates, Poses, Solids, Sticks
 from grouser.device import array2d
 from grouser.precision import quat, real, vec3
 
-FAR = 1.0e30  # [m]
-CLOSE = 1.0e-6  # [m] by which boxes are grown
+FAR = 1.0e30  # [m] larger than any coordinate
+CLOSE = 1.0e-6  # [m] padding of bounding boxes
 
 
 @wp.func
 def moves_by(s: Solids, poses: Poses, part: int):
-    """How far [m] a point of a part may move in this step."""
+    """Upper bound [m] of the motion of any point of a part in this step."""
     return s.step[0] * (wp.length(poses.velocity[part]) + s.radius[part] * wp.length(poses.angular_velocity[part]))
 
 
@@ -23,7 +23,7 @@ def pose_and_box(
     s: Solids, poses: Poses, part: int,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
-    """Write the pose of a part now and at the end of the step, and a box round it that holds it over the step."""
+    """Write the pose of a part now and at the end of the step, and its bounding box over the whole step."""
     h = s.step[0]
     row = s.row[part]
     x = position[0, row]
@@ -55,7 +55,7 @@ def pose_and_box(
 
 @wp.func
 def add_candidate(found: Candidates, count: int, a: int, b: int, reach: real):
-    """Write a candidate if there is room, and return how many there would be."""
+    """Write a candidate if there is room. Returns the number of candidates, including those without room."""
     if count < found.reach.shape[0]:
         found.pair[count, 0] = a
         found.pair[count, 1] = b
@@ -65,7 +65,7 @@ def add_candidate(found: Candidates, count: int, a: int, b: int, reach: real):
 
 @wp.func
 def are_apart(poses: Poses, a: int, b: int):
-    """Whether the boxes of two parts are apart."""
+    """Whether the bounding boxes of two parts do not overlap."""
     for i in range(3):
         if poses.low[a][i] > poses.high[b][i] or poses.low[b][i] > poses.high[a][i]:
             return True
@@ -74,13 +74,13 @@ def are_apart(poses: Poses, a: int, b: int):
 
 @wp.func
 def find_candidates(s: Solids, poses: Poses, found: Candidates):
-    """List all pairs whose boxes overlap."""
+    """List all pairs whose bounding boxes overlap."""
     count = int(0)
     seen = int(0)
     for part in range(s.parts):
         reach = moves_by(s, poses, part)
         if s.bvh != wp.uint64(0):
-            # the tree has float32 boxes, padded when it was made
+            # The boxes of the tree are float32; they were padded when it was built.
             query = wp.bvh_query_aabb(s.bvh, wp.vec3(poses.low[part]), wp.vec3(poses.high[part]))
             piece = wp.int32(0)
             while wp.bvh_query_next(query, piece):
@@ -98,7 +98,7 @@ def find_candidates(s: Solids, poses: Poses, found: Candidates):
 
 @wp.func
 def guess_directions(found: Candidates, sticks: Sticks):
-    """Give coal the direction of the last step, where the pair touched in it: it then needs fewer iterations."""
+    """Give coal the contact direction of the last step as a first guess, which saves iterations."""
     for k in range(found.counts[0].candidates):
         guess = vec3(real(1.0), real(0.0), real(0.0))
         for j in range(sticks.count[0]):

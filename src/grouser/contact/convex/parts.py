@@ -1,4 +1,4 @@
-"""What touches: convex parts of a machine, and the material between them and what they meet."""
+"""Convex parts of a machine, and the material of their contacts."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from grouser.terrain.polyhedra import Polyhedron, hull
 class ConvexPart:
     """A convex part of a body: a wheel, the hull, a foot. One body may have several.
 
-    `shape` is a `Polyhedron` (`box`, `prism`, `hull` of grouser.terrain.polyhedra) or an array of corners [m], (n, 3);
-    `position` [m] and `orientation` (quaternion xyzw) place it in the axes of the body.
+    `shape` is a `Polyhedron` (`box`, `prism`, `hull` of grouser.terrain.polyhedra) or an array of corners [m], (n, 3).
+    `position` [m] and `orientation` (quaternion xyzw) place it in the body frame.
     """
 
     body: str  # name of the MuJoCo body
     shape: Any
     position: Sequence[float] = (0.0, 0.0, 0.0)
     orientation: Sequence[float] = (0.0, 0.0, 0.0, 1.0)
-    name: str = ""  # default: the body's
+    name: str = ""  # default: the name of the body
 
     @property
     def label(self) -> str:
         return self.name or self.body
 
     def solid(self) -> Polyhedron:
-        """The part in the axes of its body."""
+        """The part as a polyhedron in the body frame."""
         from scipy.spatial.transform import Rotation
 
         quaternion = np.asarray(self.orientation, float)
@@ -46,20 +46,20 @@ class ConvexPart:
 
 @dataclass(frozen=True)
 class Material:
-    """Both surfaces together, of a unit of area; the laws and symbols of contact/penalty.py.
+    """Material of a contact: both surfaces together, per unit area, with the symbols of contact/penalty.py.
 
-    Values are assumed: Stadukhin gives none. `spread` is how far the pressure reaches beyond an edge, about as far as
-    an elastic layer is thick; through it edges and corners carry.
+    The values are assumed: Stadukhin gives none. `spread` is how far the pressure reaches beyond an edge, about the
+    thickness of an elastic layer. Without it edges and corners, which have no area, would carry no load.
     """
 
     stiffness: float = 1e9  # [Pa/m] c
-    damping: float | None = None  # [Pa s/m] d; None: relaxes in 2 ms, d = c x 2 ms
+    damping: float | None = None  # [Pa s/m] d; None: relaxation time of 2 ms, d = c x 2 ms
     spread: float = 0.02  # [m]
     shear_stiffness: float | None = None  # [Pa/m] c_T; None: half of c
-    shear_damping: float | None = None  # [Pa s/m] d_T; None: relaxes as fast as the normal part
-    transition_depth: float = 0.0  # [m] s_d0 over which the damping comes in
-    stick_speed: float = 1e-3  # [m/s] v_T0
-    law: tuple[float, float] = (0.0, 0.0)  # numbers of a point law of its own, (k, n) of Bekker's
+    shear_damping: float | None = None  # [Pa s/m] d_T; None: same relaxation time as the normal part
+    transition_depth: float = 0.0  # [m] s_d0, penetration over which the damping fades in
+    stick_speed: float = 1e-3  # [m/s] v_T0; a slipping contact sticks again below this speed
+    law: tuple[float, float] = (0.0, 0.0)  # parameters of a user-defined point law, such as (k, n) of Bekker's
 
     def __post_init__(self):
         for field, value in vars(self).items():
@@ -72,7 +72,7 @@ class Material:
                 )
 
     def constants(self, friction: tuple[float, float]) -> dict[str, Any]:
-        """By the names of `penalty.Constants`."""
+        """Constants with the names of `penalty.Constants`. `friction`: stick, slip."""
         c = self.stiffness
         d = 2e-3 * c if self.damping is None else self.damping
         c_t = 0.5 * c if self.shear_stiffness is None else self.shear_stiffness

@@ -1,7 +1,7 @@
-"""The contact patch of two solids: clipped corners and points with their depths.
+"""Contact patch of two solids: clipped corners, and points with their depths.
 
-coal says whether two solids touch and along which direction. The reference face, the clipped points and their depths
-are found here, since coal's patch lies in one plane with one depth.
+coal finds whether two solids touch, and in which direction. Its own contact patch lies in one plane and has a single
+depth, so the reference face, the clipped points and their individual depths are found here.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from grouser.contact.convex.clipping import clip, cut, quadrature, reference
 from grouser.contact.convex.types import EDGE, FACE, VERTEX, Candidates, Contacts, Overlap, Poses, Solids, Sticks
 from grouser.precision import real, vec3
 
-SHALLOW = 1e-5  # [m] by which a contact may be deeper than the part has moved
+SHALLOW = 1e-5  # [m] tolerance: a contact may be deeper than the part has moved by this much
 
 
 @wp.func
 def pose_of(s: Solids, poses: Poses, solid: int, ahead: bool):
-    """Pose of a solid: the course stands, parts that meet it are ahead."""
+    """Pose of a solid, for a part either at the end of the step (`ahead`) or now. The course stands still."""
     if solid >= s.parts:
         return vec3(), wp.identity(n=3, dtype=real)
     if ahead:
@@ -27,7 +27,7 @@ def pose_of(s: Solids, poses: Poses, solid: int, ahead: bool):
 
 @wp.func
 def overlap_of(s: Solids, poses: Poses, a: int, b: int):
-    """Poses and velocities of two solids: at the end of the step against the course, now against a part."""
+    """Poses and velocities of two solids: at the end of the step against the course, now between two parts."""
     q = Overlap()
     q.a = a
     q.b = b
@@ -50,13 +50,16 @@ def overlap_of(s: Solids, poses: Poses, a: int, b: int):
 
 @wp.func
 def velocity_at(q: Overlap, x: vec3):
-    """Velocity of a against b at a place."""
+    """Velocity of a relative to b at the point x."""
     return q.va + wp.cross(q.wa, x - q.xa) - q.vb - wp.cross(q.wb, x - q.xb)
 
 
 @wp.func
 def clipped(s: Solids, e: Contacts, q: Overlap, face: int, of_part: int):
-    """The polygon of a contact in its room, and the plane depths are measured from."""
+    """Clip the contact polygon, and set the plane from which depths are measured.
+
+    Returns the overlap, the polygon's buffer in `Contacts.polygon`, and its number of corners.
+    """
     side = int(0)
     count = int(0)
     if of_part == 1:
@@ -74,9 +77,13 @@ def clipped(s: Solids, e: Contacts, q: Overlap, face: int, of_part: int):
 
 @wp.func
 def patch(s: Solids, found: Candidates, old: Sticks, e: Contacts, q: Overlap, k: int, slot: int):
-    """Reference face, clipped corners with their depths, points with their areas; no points: no contact."""
+    """Find the reference face, the clipped corners with their depths, and the points with their areas.
+
+    If the result has no points, there is no contact.
+    """
     zero = real(0.0)
-    most = found.reach[k] + real(SHALLOW)  # a part goes no deeper in a step than it moves
+    # In one step a contact gets no deeper than the part moves. A deeper face belongs to a piece the part is not in.
+    most = found.reach[k] + real(SHALLOW)
     for j in range(old.count[0]):
         if old.pair[j, 0] == q.a:
             most = wp.max(most, old.deepest[j] + found.reach[k] + real(SHALLOW))
@@ -97,7 +104,9 @@ def patch(s: Solids, found: Candidates, old: Sticks, e: Contacts, q: Overlap, k:
             e.corner[first_corner + corners] = x
             e.depth[first_corner + corners] = depth
             corners += 1
-    held_on = zero  # [s] back to the depth that bounds the contact: what leaves is held as long as it is in now
+    # [s] A contact that opens during the step still counts if the solids overlap now: bound it by the present depth
+    # instead of that at the end of the step.
+    held_on = zero
     if corners == 0 and deepest <= zero:
         held_on = q.now
     q.kind = FACE
@@ -107,7 +116,7 @@ def patch(s: Solids, found: Candidates, old: Sticks, e: Contacts, q: Overlap, k:
         q.kind = VERTEX
     points = int(0)
     if count >= 3:
-        # what is out of the other is cut off, by the depth that bounds the contact: linear in place
+        # Cut off the part of the polygon that is outside the other solid. The bounding depth is linear in position.
         gradient = q.steep + held_on * wp.cross(n, q.wa - q.wb)
         level = held_on * wp.dot(velocity_at(q, vec3()), n) - wp.dot(q.origin, q.steep)
         size2 = wp.dot(gradient, gradient)
@@ -117,7 +126,7 @@ def patch(s: Solids, found: Candidates, old: Sticks, e: Contacts, q: Overlap, k:
             if points == 0:
                 found.counts[0].overflow = 1
                 return q
-    if points == 0:  # corners or edges that only just meet
+    if points == 0:  # corners or edges that barely touch leave no polygon: use coal's contact point
         x = found.point[k]
         bound = deepest + held_on * wp.dot(velocity_at(q, x), n)
         if bound <= zero or found.distance[k] > zero or q.first >= e.area.shape[0]:

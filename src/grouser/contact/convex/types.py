@@ -9,33 +9,33 @@ from grouser.device import array, array2d, struct
 from grouser.precision import mat33, mat66, real, vec3
 
 FACE, EDGE, VERTEX = 0, 1, 2  # kinds of contact
-FULL = 1  # status
+FULL = 1  # status: more contacts than there is room for
 
 
 @struct
 class Solids:
-    """Convex solids: parts, in the axes of their bodies, then course pieces, in the world's. Written by the host."""
+    """All convex solids: first parts, in body axes, then course pieces, in world axes. Written by the host."""
 
     parts: int  # number of parts
     first_vertex: array[int]  # (solid + 1,)
     vertex: array[vec3]  # [m]
-    cover: array[wp.int64]  # (vertex,) bits of covered faces, see terrain/course.py
-    ridge: array[wp.int64]  # (vertex,) bits of faces along ridges, see terrain/course.py
+    cover: array[wp.int64]  # (vertex,) covered faces at the vertex as bits, see terrain/course.py
+    ridge: array[wp.int64]  # (vertex,) faces along ridges at the vertex as bits, see terrain/course.py
     first_face: array[int]  # (solid + 1,)
     normal: array[vec3]  # (face,) outward
     offset: array[real]  # [m], (face,)
-    covered: array[int]  # (face,) 1: a neighbour covers it
+    covered: array[int]  # (face,) 1: a neighbouring piece covers it
     first_corner: array[int]  # (face + 1,)
-    corner: array[int]  # (corner,) its vertex
-    seam: array[int]  # (corner,) 1: the edge from it on runs along a seam
-    row: array[int]  # (part,) in motion
-    out: array[int]  # (part,) output row
-    radius: array[real]  # [m], (part,) about the body's origin
-    between: array2d[int]  # (pair, 2) parts of bodies that both move
-    bvh: wp.uint64  # tree over the course, 0: none
-    material: Constants  # of all contacts
+    corner: array[int]  # (corner,) vertex of each corner of a face
+    seam: array[int]  # (corner,) 1: the edge that starts here lies on a seam between two pieces
+    row: array[int]  # (part,) row in `Motion`
+    out: array[int]  # (part,) row in `Outputs`
+    radius: array[real]  # [m], (part,) largest distance of a vertex from the body's origin
+    between: array2d[int]  # (pair, 2) pairs of parts of two moving bodies
+    bvh: wp.uint64  # tree over the course, 0: no course
+    material: Constants  # the same for all contacts
     stick_speed: real  # [m/s] v_T0
-    spread: real  # [m] by which the pressure reaches beyond edges
+    spread: real  # [m] distance by which the pressure reaches beyond edges
     step: array[real]  # [s], (1,)
 
 
@@ -49,16 +49,16 @@ class Poses:
     ahead_rotation: array[mat33]
     velocity: array[vec3]  # [m/s]
     angular_velocity: array[vec3]  # [rad/s]
-    low: array[vec3]  # [m] box round the part over the step
+    low: array[vec3]  # [m] bounding box of the part over the whole step
     high: array[vec3]
 
 
 @struct
 class Counts:
-    """Of the last evaluation."""
+    """Counts of the last evaluation."""
 
-    seen: int  # pairs the search compared
-    candidates: int  # pairs coal was asked about
+    seen: int  # pairs whose boxes were compared
+    candidates: int  # pairs passed to coal
     contacts: int
     points: int
     corners: int
@@ -67,37 +67,37 @@ class Counts:
 
 @struct
 class Candidates:
-    """Pairs that may touch, written by the search, and what coal says about them, written by the host."""
+    """Pairs that may touch, written by the search, and coal's results for them, written by the host."""
 
     pair: array2d[int]  # (candidate, 2) part, solid
-    guess: array[vec3]  # (candidate,) direction of the last step, from the part to the other
-    reach: array[real]  # [m], (candidate,) distance up to which it matters
-    touch: array[int]  # (candidate,) 1: coal says that they touch
+    guess: array[vec3]  # (candidate,) direction in the last step, from the part to the other
+    reach: array[real]  # [m], (candidate,) distance up to which the pair counts as touching
+    touch: array[int]  # (candidate,) 1: coal finds that they touch
     normal: array[vec3]  # (candidate,) from the part to the other
-    distance: array[real]  # [m], (candidate,) below 0 where they overlap
-    point: array[vec3]  # [m], (candidate,)
+    distance: array[real]  # [m], (candidate,) negative if they overlap
+    point: array[vec3]  # [m], (candidate,) coal's contact point
     counts: array[Counts]  # (1,)
 
 
 @struct
 class Sticks:
-    """Friction state of every contact: stick spring and pressure. Written by `stick`, a trial of it by `press`.
+    """Friction state of every contact: stick spring and pressure. Written by `stick`; `press` writes a trial state.
 
-    The displacement of the stick spring at x is xi + phi n x (x - centre). The pressure at the end of the step, on
-    which friction of the next step rests, is pressure + slope . (x - centre).
+    The displacement of the stick spring at x is xi + phi n x (x - centre). The pressure at the end of the step is
+    pressure + slope . (x - centre). It limits the friction of the next step.
     """
 
     count: array[int]  # (1,)
     pair: array2d[int]  # (contact, 2) part, solid
     state: array[int]  # (contact,) FREE, STUCK or SLIPPING
-    normal: array[vec3]  # pushes the part out
-    centre: array[vec3]  # [m], axes of the part's body: the patch goes along with it
-    xi: array[vec3]  # [m]
-    phi: array[real]  # [rad]
-    pressure: array[real]  # [Pa]
-    slope: array[vec3]  # [Pa/m]
+    normal: array[vec3]  # direction that pushes the part out
+    centre: array[vec3]  # [m], axes of the part's body: the patch moves with the part
+    xi: array[vec3]  # [m] displacement of the stick spring at the centre
+    phi: array[real]  # [rad] rotation of the stick spring about the normal
+    pressure: array[real]  # [Pa] at the centre
+    slope: array[vec3]  # [Pa/m] gradient of the pressure
     area: array[real]  # [m^2]
-    deepest: array[real]  # [m]
+    deepest: array[real]  # [m] largest depth
 
 
 @struct
@@ -105,26 +105,26 @@ class Contacts:
     """Results of the last evaluation. Written by `press`."""
 
     kind: array[int]  # (contact,) FACE, EDGE, VERTEX
-    deepest: array[real]  # [m] at the end of the step
+    deepest: array[real]  # [m] largest depth at the end of the step
     force: array[vec3]  # [N] on the part
-    block: array[mat66]  # its share of B
+    block: array[mat66]  # contribution to the implicit block B
     pressed: array[vec3]  # [m] centre of pressure
     first_point: array[int]  # (contact + 1,)
     first_corner: array[int]
-    at: array[vec3]  # [m], (point,)
-    area: array[real]  # [m^2]
-    load: array[real]  # [N], (point,) below 0: not in contact
+    at: array[vec3]  # [m], (point,) contact points
+    area: array[real]  # [m^2], (point,)
+    load: array[real]  # [N], (point,) negative: not in contact
     dip: array[real]  # [m], (point,) depth
-    corner: array[vec3]  # [m], (corner,) of the clipped polygon
+    corner: array[vec3]  # [m], (corner,) corners of the clipped polygon
     depth: array[real]  # [m], (corner,)
-    stored: array[real]  # [J], (1,) in all springs
-    polygon: array2d[vec3]  # [m], (2, corner) two polygons, for clipping one into the other
-    flag: array2d[int]  # (2, corner) 1: no pressure reaches beyond the edge from this corner on
+    stored: array[real]  # [J], (1,) energy in all springs
+    polygon: array2d[vec3]  # [m], (2, corner) two buffers: clipping reads one and writes the other
+    flag: array2d[int]  # (2, corner) 1: no pressure beyond the edge that starts at this corner
 
 
 @struct
 class StepContacts:
-    """Contacts of the last step with the forces the parts really got, for channels. Written by `stick`."""
+    """Contacts of the last step with the forces the parts received, for channels. Written by `stick`."""
 
     count: array[int]  # (1,)
     pair: array2d[int]  # (contact, 2) part, solid
@@ -139,12 +139,12 @@ class StepContacts:
 
 @struct
 class Overlap:
-    """Two solids that touch: where they are, how they move, and the patch between them."""
+    """Two solids that touch: their poses and velocities, and the contact patch between them."""
 
     a: int  # part
     b: int  # course piece or other part
-    ground: bool  # whether b is of the course
-    now: real  # [s] from the end of the step, where the patch is found, back to now
+    ground: bool  # whether b is a course piece
+    now: real  # [s] time from the pose of the patch (end of the step) back to now; 0 between two parts
     xa: vec3  # [m] pose and motion of a
     Ra: mat33
     va: vec3  # [m/s]
@@ -153,30 +153,30 @@ class Overlap:
     Rb: mat33
     vb: vec3
     wb: vec3
-    n: vec3  # pushes a out of b
-    deepest: real  # [m]
-    origin: vec3  # [m] depth of a place x along n: steep . (x - origin)
+    n: vec3  # direction that pushes a out of b
+    deepest: real  # [m] largest depth
+    origin: vec3  # [m] the depth at x, measured along n, is steep . (x - origin)
     steep: vec3
     kind: int  # FACE, EDGE or VERTEX
-    first: int  # of its points
+    first: int  # index of its first point
     points: int
     corners: int
 
 
 @struct
 class Reference:
-    """The face that a contact is measured from."""
+    """Reference face of a contact: depths are measured from it."""
 
-    face: int  # -1: none is there that may push
-    of_part: int  # 1: of the part, 0: of the other
-    crossing: int  # 1: two edges cross, and the face only stands for the direction
+    face: int  # -1: there is no face that may push
+    of_part: int  # 1: a face of the part, 0: of the other solid
+    crossing: int  # 1: two edges cross, and the face is only the one closest to the direction
     out: vec3  # direction that pushes the part out
     depth: real  # [m] along it
 
 
 @struct
 class Stick:
-    """Friction state a contact begins the step with."""
+    """Friction state of a contact at the start of the step; fields as in `Sticks`."""
 
     state: int
     xi: vec3  # [m]
@@ -192,7 +192,7 @@ class Totals:
     force: vec3  # [N] on the part
     moment: vec3  # [N m] about its body's origin
     block: mat66  # B
-    load: real  # [N] that friction rests on
-    pressed: vec3  # [N m] load times place
-    area: real  # [m^2] of the points that bear load
-    stored: real  # [J]
+    load: real  # [N] normal load that limits friction
+    pressed: vec3  # [N m] load times position
+    area: real  # [m^2] of the points that carry load
+    stored: real  # [J] energy in the springs

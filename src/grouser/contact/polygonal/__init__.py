@@ -1,5 +1,6 @@
-"""Polygonal contact: triangle meshes with elastic layers (Krenn et al. 2008, section 2.1, Krenn and Hirzinger 2009,
-eq. 1-2).
+"""Polygonal contact: triangle meshes with elastic layers.
+
+Krenn et al. 2008, section 2.1; Krenn and Hirzinger 2009, eq. 1-2.
 """
 
 from grouser.contact.layers import Layer

@@ -1,4 +1,4 @@
-"""Forces of contact polygons and friction of elements, summed over a pair."""
+"""Normal forces of contact polygons and friction of elements, summed over a pair."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from grouser.contact.polygonal.types import (
 from grouser.contact.rigid import add_tangential
 from grouser.precision import area_slack, real, vec3
 
-MEASURED = 0.5  # g from which a polygon's depth counts for the greatest: the corner of a cube has 0.58
-NEARLY_LOST = 0.95  # of the reach: deeper than this and the next step may find no face
+MEASURED = 0.5  # from this g on a polygon counts for the largest depth; the corner of a cube has 0.58
+NEARLY_LOST = 0.95  # share of the reach; deeper than this the next step may find no face
 
 
 @wp.func(inline=True)
 def pair_motion(pairs: Pairs, poses: RelativePoses, world: int, pair: int):
-    """Where the first shape of a pair is at the end of the step, and how it moves."""
+    """Pose of the first shape of a pair at the end of the step, and its velocity."""
     m = PairMotion()
     m.h = pairs.bodies.step[0]
     m.position = poses.position[world, pair]
@@ -49,7 +49,7 @@ def pair_motion(pairs: Pairs, poses: RelativePoses, world: int, pair: int):
     m.now = real(0.0)
     m.reach = pairs.reach[pair]
     if m.implicit:
-        # what is in contact now may be farther in at the end of the step
+        # Elements in contact now may be deeper at the end of the step: search that much farther.
         m.now = m.h
         m.reach = m.reach + m.h * (wp.length(m.velocity) + pairs.radius[pair] * wp.length(m.angular_velocity))
     return m
@@ -57,7 +57,7 @@ def pair_motion(pairs: Pairs, poses: RelativePoses, world: int, pair: int):
 
 @wp.func(inline=True)
 def add_normal_block(totals: Totals, el: Element, arm: vec3, m: vec3, area: Moments, weight: real):
-    """Share of a polygon in B: weight [kg/m^2] times the integral of J^T J, J being the speed along m."""
+    """Add a polygon to B: `weight` [kg/m^2] times the integral of J^T J, where J maps a twist to the speed along m."""
     j0 = wp.cross(arm, m)
     jx = wp.cross(el.e1, m)
     jy = wp.cross(el.e2, m)
@@ -74,11 +74,11 @@ def press_face(
     s: Shapes, pairs: Pairs, lists: Lists, world: int, pair: int, face: int, other: int, first: int, last: int,
     doubtful: bool, motion: PairMotion, el: Element, plane: Plane, totals: Totals, patch: Patch,
 ):  # fmt: skip
-    """Normal force of the polygon in which an element lies behind a face, or behind the plane over its corners.
+    """Add the normal force of the part of an element that lies behind a face, or behind the plane over its corners.
 
-    Against the ground the polygon is that at the end of the step, while what moves away is held for as long as it is
-    in contact now: the step then finds the force that is left, which may be none. Friction rests on the smaller of the
-    load now and at the end of the step, since the second is a guess in an impact.
+    Against the ground the polygon is taken at the end of the step. A polygon that moves away still counts if it is in
+    contact now: the implicit step then finds the remaining force, which may be zero. Friction uses the smaller of the
+    loads now and at the end of the step, because the latter is unreliable in an impact.
     """
     zero = real(0.0)
     one_plane = plane.face >= 0
@@ -86,19 +86,20 @@ def press_face(
     if one_plane:
         m = -(plane.g * el.n + plane.dx * el.e1 + plane.dy * el.e2)
     g = -wp.dot(el.n, m)
-    if g <= zero:  # it looks away
+    if g <= zero:  # the face points away
         return totals, patch
     A = s.corners[other, 0]
     arm = el.corner - motion.centre
     velocity = motion.velocity + wp.cross(motion.angular_velocity, el.corner - motion.position)
-    # depth d + dx x + dy y and speed away from the face, out + out_x x + out_y y
+    # Linear in the element's plane: depth d + dx x + dy y, speed away from the face out + out_x x + out_y y.
     d = wp.where(one_plane, plane.d, wp.dot(A - el.corner, m))
     dx = -wp.dot(el.e1, m)
     dy = -wp.dot(el.e2, m)
     out = wp.dot(velocity, m)
     out_x = wp.dot(wp.cross(motion.angular_velocity, el.e1), m)
     out_y = wp.dot(wp.cross(motion.angular_velocity, el.e2), m)
-    # The contact is bounded by the greater of the depths now and at the end of the step.
+    # The polygon is bounded by the larger of the depths now and at the end of the step: if the element moves away on
+    # average, by the depth now.
     ahead = zero
     if motion.implicit and out + (out_x * (el.L + el.a) + out_y * el.b) / real(3.0) > zero:
         ahead = motion.h
@@ -130,7 +131,7 @@ def press_face(
         if hidden:
             return totals, patch
         share = laws.facing_share(g, depth, nearest)
-    # pressure: elastic layers in series and their damping, on the area the face sees
+    # Pressure of the elastic layers in series and their damping, on the projected area.
     stiff = law.c * share
     elastic = stiff * depth * M
     outward = out * M + out_x * area.x + out_y * area.y
@@ -140,7 +141,7 @@ def press_face(
     if N <= zero and not motion.implicit:
         return totals, patch
     totals.touched = 1
-    # The pressure q0 + qx x + qy y acts at its own centre, not at that of the polygon.
+    # The pressure q0 + qx x + qy y acts at its own centre, not at the centroid of the polygon.
     q0 = g * (stiff * d - damping * out)
     qx = g * (stiff * dx - damping * out_x)
     qy = g * (stiff * dy - damping * out_y)
@@ -148,7 +149,7 @@ def press_face(
     along_y = q0 * area.y + qx * area.xy + qy * area.yy
     totals.force += N * m
     totals.moment += wp.cross(N * arm + along_x * el.e1 + along_y * el.e2, m)
-    held = wp.min(N, N + g * stiff * motion.now * outward)  # the load now, if that is smaller
+    held = wp.min(N, N + g * stiff * motion.now * outward)  # the present load, if it is smaller
     if motion.implicit:
         totals = add_normal_block(totals, el, arm, m, area, g * motion.h * (motion.h * stiff + damping))
     if held <= zero:
@@ -171,7 +172,7 @@ def press_face(
 
 @wp.func(inline=True)
 def add_to_patch(patch: Patch, el: Element, m: vec3, area: Moments, load: real, law: Constants):
-    """Add a polygon to what friction of its element needs."""
+    """Add a polygon to the friction sums of its element."""
     patch.load += load
     patch.pressed += load * m
     patch.area += area.area
@@ -188,7 +189,7 @@ def add_friction(
     pairs: Pairs, e: Elements, world: int, pair: int, slot: int, own: int, motion: PairMotion, el: Element,
     patch: Patch, totals: Totals,
 ):  # fmt: skip
-    """Friction of an element, at the centre of its contact; writes what `stick` needs at the end of the step."""
+    """Add the friction of an element, at the centre of its contact area. Also writes what `stick` needs in `commit`."""
     point = patch.middle / patch.area
     normal = wp.normalize(patch.pressed)
     middle = el.corner + ((el.L + el.a) * el.e1 + el.b * el.e2) / real(3.0)
@@ -215,10 +216,10 @@ def press_element(
     s: Shapes, pairs: Pairs, lists: Lists, e: Elements, world: int, pair: int, slot: int, motion: PairMotion,
     totals: Totals,
 ):  # fmt: skip
-    """Normal force and friction of one listed element."""
+    """Add normal force and friction of one listed element."""
     base = pairs.first_element[pair]
     face = lists.face[world, slot]
-    own = base + face - s.first_face[pairs.shape[pair, 0]]  # where its state is kept from list to list
+    own = base + face - s.first_face[pairs.shape[pair, 0]]  # index of its state, which does not depend on the list
     el = element_of(s, face, motion.position, motion.rotation)
     first = lists.first[world, slot]
     last = first + lists.count[world, slot]
@@ -228,7 +229,7 @@ def press_element(
     plane.face = -1
     if pairs.linear[pair] == 1 and not doubtful:
         plane = corner_plane_of(s, lists, e, world, own, first, last, el, motion.reach)
-    if plane.face >= 0:
+    if plane.face >= 0:  # the plane replaces all candidates: one pass
         last = first + 1
     for c in range(first, last):
         f = lists.other[world, c]
@@ -247,7 +248,7 @@ def press_element(
 def stick_element(
     s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements, world: int, pair: int, slot: int
 ):
-    """Stick point and state of one listed element after the step."""
+    """Update the stick point and state of one listed element after the step."""
     face = lists.face[world, slot]
     own = pairs.first_element[pair] + face - s.first_face[pairs.shape[pair, 0]]
     if e.load[world, slot] <= real(0.0):

@@ -1,4 +1,4 @@
-"""Triangles that pass through each other, found with Warp's tree; used once, when a mesh is read."""
+"""Find triangles of a mesh that intersect each other, with Warp's tree. Used once, when a mesh is read."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def find_crossings(
     corners: array2d[wp.vec3d], triangles: array[wp.vec3i], touch: wp.float64,
     found_out: array[int], pairs_out: array[wp.vec2i],
 ):  # fmt: skip
-    """Pairs of faces without a common vertex, an edge of one of which pierces the other."""
+    """Find pairs of faces without a common vertex where an edge of one pierces the other. One thread per face."""
     f = wp.tid()
     mine = triangles[f]
     query = wp.bvh_query_aabb(tree, low[f], high[f])
     g = wp.int32(0)
     while wp.bvh_query_next(query, g):
-        if g > f:
+        if g > f:  # report each pair once
             theirs = triangles[g]
             common = int(0)
             for i in range(3):

@@ -1,4 +1,4 @@
-"""Kernels of polygonal contact: relative poses, contact forces, wrenches on bodies; then stick points and lists."""
+"""Kernels of polygonal contact: poses, forces and wrenches in `evaluate`; stick points and lists in `commit`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def poses_ahead(
     bodies: PairBodies, position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3],
     angular_velocity: array2d[vec3], poses: RelativePoses, sums: PairSums,
 ):  # fmt: skip
-    """Relative poses at the end of the step; sums start at zero. One thread a world and pair."""
+    """Predict the relative poses at the end of the step, and clear the sums. One thread per world and pair."""
     world, pair = wp.tid()
     poses.twist[world, pair] = set_relative_pose(
         bodies, poses, world, pair, bodies.step[0], vec3(), UPRIGHT, vec3(), UPRIGHT,
@@ -41,7 +41,7 @@ def poses_ahead(
 
 @wp.kernel(module=polygonal)
 def press(s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements, sums: PairSums):
-    """Normal forces and friction of all listed elements, implicit block of the pair. Lanes of a pair share them."""
+    """Sum normal forces, friction and implicit block of all listed elements. Several threads (lanes) share a pair."""
     world, pair, lane = wp.tid()
     if lists.state[world, pair].overflow == 1:
         wp.atomic_or(sums.flags, world, pair, 1 << FULL)
@@ -68,7 +68,7 @@ def gather(
     bodies: PairBodies, poses: RelativePoses, sums: PairSums,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66], status_out: array2d[int],
 ):  # fmt: skip
-    """Sums of pairs to wrenches on bodies. One thread a world."""
+    """Add the sums of all pairs to the wrenches on the bodies. One thread per world."""
     sum_onto_bodies(bodies, poses, sums, wp.tid(), wrench_out, implicit_out, status_out)
 
 
@@ -77,7 +77,7 @@ def poses_now(
     bodies: PairBodies, position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3],
     angular_velocity: array2d[vec3], poses: RelativePoses, sums: PairSums,
 ):  # fmt: skip
-    """Relative poses after the step, and the wrench it gave the named body. One thread a world and pair."""
+    """Compute the poses after the step, and the wrench each named body received. One thread per world and pair."""
     world, pair = wp.tid()
     twist = set_relative_pose(
         bodies, poses, world, pair, real(0.0), vec3(), UPRIGHT, vec3(), UPRIGHT,
@@ -88,7 +88,7 @@ def poses_now(
 
 @wp.kernel(module=polygonal)
 def stick(s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements):
-    """Stick points and states of all listed elements after the step."""
+    """Update the stick points and states of all listed elements after the step. Several lanes share a pair."""
     world, pair, lane = wp.tid()
     if lists.state[world, pair].quiet == 1:
         return
@@ -99,14 +99,14 @@ def stick(s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elemen
 
 @wp.kernel(module=polygonal)
 def check_lists(pairs: Pairs, poses: RelativePoses, lists: Lists, sums: PairSums):
-    """Which lists have to be made anew. One thread a world and pair."""
+    """Mark the lists that must be rebuilt. One thread per world and pair."""
     world, pair = wp.tid()
     check_list(pairs, poses, lists, sums, world, pair)
 
 
 @wp.kernel(module=polygonal)
 def search(s: Shapes, pairs: Pairs, lists: Lists):
-    """New lists of all pairs whose list is stale; lanes of a pair share the walk."""
+    """Rebuild the lists that are stale. Several lanes share a pair."""
     world, pair, lane = wp.tid()
     if lists.state[world, pair].stale == 1:
         search_pair(s, pairs, lists, world, pair, lane)

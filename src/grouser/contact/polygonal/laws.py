@@ -1,12 +1,12 @@
-"""Geometry and pressure of one contact polygon, pure and scalar.
+"""Geometry and pressure of one contact polygon: pure functions.
 
-An element is a triangle of one surface, with corners (0, 0), (L, 0), (a, b) in its own plane and outward normal n.
-A point of it lies the depth d below a face of the other surface, whose outward normal is m; d is linear in the
-plane. The polygon is where the element lies behind that face, seen along n.
+An element is a triangle of one surface, with corners (0, 0), (L, 0), (a, b) in its own plane and outward normal n. A
+point of it lies at the depth d below a face of the other surface, whose outward normal is m; d is linear in the plane.
+The contact polygon is the part of the element that lies behind that face, seen along n.
 
-Krenn et al. 2008, eq. 1-5, with the depth measured along m, on the area g dA that the face sees, g = -m.n: on smooth
-bodies m = -n up to the square root of depth over radius. Measured along n, a wall of a box that is tilted a little
-would press with depth / sin(tilt).
+Krenn et al. 2008, eq. 1-5, but the depth is measured along m, and acts on the projected area g dA with g = -m.n. On
+smooth bodies m = -n, with an error of the order of the square root of depth over radius. If the depth were measured
+along n, the side wall of a slightly tilted box would press with depth / sin(tilt).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import warp as wp
 from grouser.contact.clipping import coordinates
 from grouser.precision import real, vec3
 
-FACING = 0.95  # g from which a face counts as looking straight at an element
-SLANT = 0.15  # range of g below FACING over which a face passes to one seen at a slant
-SLOPE = 0.34  # tangent of the angle whose cosine is FACING, and a little more
+FACING = 0.95  # from this g on a face counts as directly facing the element
+SLANT = 0.15  # range of g below FACING over which the rule for oblique faces fades in
+SLOPE = 0.34  # tangent of the angle whose cosine is FACING, rounded up
 
 
 @wp.func
 def deepest(x: coordinates, y: coordinates, count: int, d0: real, dx: real, dy: real):
-    """Greatest depth [m] of a polygon, the depth being d0 + dx x + dy y."""
+    """Largest depth [m] of a polygon, where the depth is d0 + dx x + dy y."""
     most = d0 + dx * x[0] + dy * y[0]
     for k in range(1, count):
         most = wp.max(most, d0 + dx * x[k] + dy * y[k])
@@ -32,11 +32,11 @@ def deepest(x: coordinates, y: coordinates, count: int, d0: real, dx: real, dy: 
 
 @wp.func
 def facing_share(g: real, depth: real, nearest: real):
-    """Part of a polygon's depth that counts: all of it on a face that looks straight at the element (g towards 1).
+    """Share of a polygon's depth that counts: 1 on a face that directly faces the element (g near 1).
 
-    On a face seen at a slant the depth is limited to the distance to the nearest surface: at the rim of a wheel the
-    side wall lies deep behind the flank of a stone that has entered the tread by a little. In between it is
-    interpolated linearly.
+    On an oblique face the depth is limited to the distance to the nearest surface. Without this a stone that has
+    entered the tread of a wheel by a little would press with its large depth behind the wheel's side wall. Between the
+    two cases the share is interpolated linearly.
     """
     zero = real(0.0)
     one = real(1.0)
@@ -48,17 +48,17 @@ def facing_share(g: real, depth: real, nearest: real):
 
 @wp.func
 def corner_lift(L: real, a: real, b: real):
-    """Largest distance [m] of a corner in front of a surface that faces the element and touches another point of it."""
+    """Largest distance [m] of a corner in front of a facing surface that touches another point of the element."""
     longest = wp.max(L * L, wp.max(a * a, (L - a) * (L - a)) + b * b)
     return real(SLOPE) * wp.sqrt(longest)
 
 
 @wp.func
 def corner_plane(L: real, a: real, b: real, u0: real, u1: real, u2: real):
-    """Plane through the points that lie u0, u1, u2 [m] behind an element's corners, along its normal n.
+    """Plane through the points that lie u0, u1, u2 [m] behind an element's corners along its normal n.
 
-    Returns g = -m.n of its outward normal m, and d, dx, dy of the depth below it, d + dx x + dy y;
-    m = -g n - dx e1 - dy e2.
+    Returns g = -m.n, where m = -g n - dx e1 - dy e2 is the outward normal of the plane, and the coefficients d, dx, dy
+    of the depth below it, d + dx x + dy y.
     """
     one = real(1.0)
     slope_x = (u1 - u0) / L
@@ -69,7 +69,7 @@ def corner_plane(L: real, a: real, b: real, u0: real, u1: real, u2: real):
 
 @wp.func
 def segment_distance(x: vec3, A: vec3, B: vec3):
-    """Distance [m] of a point from the segment A B."""
+    """Distance [m] of a point x from the segment A B."""
     way = B - A
     along = wp.clamp(wp.dot(x - A, way) / wp.dot(way, way), real(0.0), real(1.0))
     return wp.length(x - A - along * way)
@@ -77,7 +77,7 @@ def segment_distance(x: vec3, A: vec3, B: vec3):
 
 @wp.func
 def triangle_distance(x: vec3, A: vec3, B: vec3, C: vec3, m: vec3):
-    """Distance [m] of a point from a triangle with normal m."""
+    """Distance [m] of a point x from the triangle A B C with normal m."""
     a = wp.dot(wp.cross(B - A, x - A), m)
     b = wp.dot(wp.cross(C - B, x - B), m)
     c = wp.dot(wp.cross(A - C, x - C), m)

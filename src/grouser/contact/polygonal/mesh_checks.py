@@ -1,4 +1,4 @@
-"""What a triangle mesh is: closed, wound alike, free of crossings."""
+"""Checks of a triangle mesh: is it closed, consistently wound, free of self-intersections?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warp as wp
 
 from grouser.contact.polygonal.crossing import find_crossings
 
-TOUCH = 1e-9  # of the mesh's size: triangles that come closer than this but do not pass through do not cross
+TOUCH = 1e-9  # share of the mesh's size; triangles that overlap by less only touch and do not intersect
 
 
 def double_area(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
@@ -16,7 +16,7 @@ def double_area(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 
 def weld(vertices: np.ndarray, triangles: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    """One vertex where several stand at the same place; vertices that no triangle uses are dropped."""
+    """Merge vertices at the same place, and drop vertices that no triangle uses."""
     used, corner = np.unique(triangles, return_inverse=True)
     points = vertices[used]
     keys = np.round((points - points.min(axis=0)) / max(tolerance, 1e-300)).astype(np.int64)
@@ -25,7 +25,7 @@ def weld(vertices: np.ndarray, triangles: np.ndarray, tolerance: float) -> tuple
 
 
 def edge_table(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number of each directed edge's undirected one (face, 3), its direction (face, 3) bool, faces per edge."""
+    """Undirected edge of each side of a face, (face, 3); its direction, (face, 3) bool; number of faces per edge."""
     ends = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2)
     ordered = np.sort(ends, axis=2).reshape(-1, 2)
     _, number, count = np.unique(ordered, axis=0, return_inverse=True, return_counts=True)
@@ -33,30 +33,32 @@ def edge_table(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def neighbours(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The two faces of every edge that has two."""
+    """The two faces of every edge that has exactly two."""
     ends = np.sort(
         np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2).astype(np.int64), axis=1
     )
-    key = ends[:, 0] * (1 + int(triangles.max())) + ends[:, 1]  # far faster to sort than rows are
+    key = ends[:, 0] * (1 + int(triangles.max())) + ends[:, 1]  # one number per edge: much faster to sort than rows
     order = np.argsort(key, kind="stable")
     twin = np.flatnonzero(np.diff(key[order]) == 0)
     return order[twin] // 3, order[twin + 1] // 3
 
 
 def count_pieces(triangles: np.ndarray) -> int:
-    """Number of parts that no edge joins."""
+    """Number of connected pieces; faces with a common edge belong together."""
     return int(_pieces(len(triangles), *neighbours(triangles)).max()) + 1
 
 
 def is_closed(triangles: np.ndarray) -> bool:
-    """Whether every edge has two faces."""
+    """Whether every edge has exactly two faces."""
     return bool((edge_table(triangles)[2] == 2).all())
 
 
 def oriented(triangles: np.ndarray) -> tuple[np.ndarray, int, np.ndarray, str]:
-    """Triangles wound alike, how many were turned, the piece of each, and what stands in the way ("" if nothing).
+    """Make the winding of all triangles consistent.
 
-    Of two ways to wind a piece the one that turns fewer triangles is taken.
+    Returns the triangles, the number of triangles that were reversed, the piece of each triangle, and the reason why it
+    is impossible ("" if it is possible). Of the two possible windings of a piece, the one that reverses fewer triangles
+    is taken.
     """
     number, forward, count = edge_table(triangles)
     faces = len(triangles)
@@ -65,7 +67,7 @@ def oriented(triangles: np.ndarray) -> tuple[np.ndarray, int, np.ndarray, str]:
     shared = np.argsort(number.reshape(-1), kind="stable")
     sorted_number = number.reshape(-1)[shared]
     twin = np.flatnonzero(sorted_number[1:] == sorted_number[:-1])
-    one, two = shared[twin], shared[twin + 1]  # directed edges face * 3 + k that meet
+    one, two = shared[twin], shared[twin + 1]  # two directed edges, face * 3 + k, of the same undirected edge
     against = forward.reshape(-1)[one] == forward.reshape(-1)[two]
     a, b = one // 3, two // 3
     piece, turn = np.arange(faces), np.zeros(faces, bool)
@@ -81,7 +83,7 @@ def oriented(triangles: np.ndarray) -> tuple[np.ndarray, int, np.ndarray, str]:
 
 
 def _pieces(faces: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(face,) number of the connected piece."""
+    """Index of the connected piece of each face, (face,)."""
     label = np.arange(faces)
     while True:
         low = np.minimum(label[a], label[b])
@@ -95,7 +97,7 @@ def _pieces(faces: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _two_coloured(faces: int, a: np.ndarray, b: np.ndarray, against: np.ndarray):
-    """Pieces, which faces to turn so that no neighbours are wound against each other, and whether that fails."""
+    """Pieces, the faces to reverse so that the winding of neighbours agrees, and whether that is impossible."""
     piece = _pieces(faces, a, b)
     neighbours: list[list[tuple[int, bool]]] = [[] for _ in range(faces)]
     for i, j, flip in zip(a.tolist(), b.tolist(), against.tolist(), strict=True):
@@ -123,13 +125,13 @@ def _two_coloured(faces: int, a: np.ndarray, b: np.ndarray, against: np.ndarray)
 
 
 def signed_volume(vertices: np.ndarray, triangles: np.ndarray, piece: np.ndarray) -> np.ndarray:
-    """[m^3], (piece,) volume inside, negative where faces look inward."""
+    """Enclosed volume [m^3] of each piece, (piece,); negative if its faces point inward."""
     a, b, c = (vertices - vertices.mean(axis=0))[triangles].transpose(1, 0, 2)
     return np.bincount(piece, np.einsum("fi,fi->f", a, np.cross(b, c)) / 6)
 
 
 def self_intersections(vertices: np.ndarray, triangles: np.ndarray, most: int = 1000) -> np.ndarray:
-    """(n, 2) pairs of triangles without a common vertex that pass through each other, at most `most` of them."""
+    """Pairs of triangles without a common vertex that intersect, (n, 2). At most `most` pairs are returned."""
     corners = vertices[triangles]
     middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     size = float(np.ptp(vertices, axis=0).max())

@@ -1,4 +1,4 @@
-"""Polygonal contact as a force module: pairs, allocation, launches."""
+"""Force module of polygonal contact: pairs, allocation, kernel launches."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from grouser.model_compiler import compile_model
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 
-REACH = 2.0  # of the layers' thickness: depth up to which faces are looked for
-MARGIN = 0.25  # of an element's edge: relative motion a list of candidates lasts for
-CANDIDATES = 24  # a face of the elements' shape, at least LEAST_CANDIDATES: room on a list
-LEAST_CANDIDATES = 4096
-FLAT = 1e-3  # of both layers' thickness: rise of the other surface over a chord as long as an element (assumed)
-GPU_LANES = 128  # threads that share a pair on a GPU
+REACH = 2.0  # depth up to which faces are searched, over the thickness of both layers
+MARGIN = 0.25  # relative motion for which a list stays valid, over the mean edge of the elements
+CANDIDATES = 24  # room on a list per face of the elements' shape
+LEAST_CANDIDATES = 4096  # smallest room on a list
+FLAT = 1e-3  # largest curvature for linear depth: rise over a chord of an element's length, over both layers (assumed)
+GPU_LANES = 128  # number of threads that share a pair on a GPU
 REASONS = {
     KAPPA: ("its material and that of {other!r} differ: |kappa| = {kappa:.2f}, and the layer model holds for "
               "tangential contact near 0 only (Krenn et al. 2008, eq. 3)", False),
@@ -52,7 +52,7 @@ REASONS = {
 
 
 class PolygonalModule(PairModule):
-    """Elastic layers on triangle meshes: any number of bodies against each other and against fixed ground."""
+    """Contact of triangle meshes with elastic layers: bodies against each other and against fixed ground."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class PolygonalModule(PairModule):
         pairs: Sequence[Pair | tuple[str, str]] | None = None,
         name: str = "polygonal",
     ):
-        """`pairs` default: every body against every fixed shape."""
+        """By default `pairs` is every body with every fixed shape."""
         self.name, self.surfaces, self.fixed = name, dict(bodies), dict(fixed or {})
         self.shapes = {**self.surfaces, **self.fixed}
         if pairs is None:
@@ -77,14 +77,14 @@ class PolygonalModule(PairModule):
         self._stiffest = np.full(len(self.pairs), math.inf)
 
     def _elements_first(self, pair: Pair) -> tuple[str, str]:
-        """The shape that carries the elements, then the other."""
+        """Names of a pair: the shape that carries the elements first, then the other."""
         one, two = pair.body, pair.other
         spread = {n: float(np.ptp(self.shapes[n].vertices, axis=0).max()) for n in (one, two)}
         first = pair.elements or (two if spread[two] < spread[one] else one)
         return (first, two if first == one else one)
 
     def _pair_laws(self, pair: Pair, order: tuple[str, str]) -> list[dict[str, float]]:
-        """Constants of every combination of layers, those of the elements' shape in the outer loop."""
+        """Contact constants of every combination of layers; layers of the elements' shape in the outer loop."""
         return [
             contact_constants(a, b, pair.friction, f"{self.name}: {pair}")
             for a in self.shapes[order[0]].layers
@@ -92,9 +92,9 @@ class PolygonalModule(PairModule):
         ]
 
     def depth_between(self, k: int) -> str:
-        """How depth is found in pair k: linear where the other surface hardly bends across an element.
+        """How the depth is found in pair k: LINEAR if the other surface is nearly flat across an element, else EXACT.
 
-        An open one must be in one piece: between two the surface is not known.
+        For LINEAR an open surface must be in one piece: between two pieces there is no surface to interpolate.
         """
         chosen = self.pairs[k].depth
         if chosen:
@@ -106,13 +106,13 @@ class PolygonalModule(PairModule):
         return LINEAR if other.closed or other.pieces == 1 else EXACT
 
     def moves(self, pair: Pair) -> bool:
-        """Whether both of a pair are bodies."""
+        """Whether both shapes of a pair are moving bodies."""
         return pair.other in self.surfaces
 
     # ---- step limit -----------------------------------------------------------------------------------
 
     def declare(self, spec) -> None:
-        """Take these contacts away from MuJoCo; find the step limit of pairs of two bodies."""
+        """Exclude these contacts from MuJoCo's, and find the step limit of pairs of moving bodies."""
         for pair in self.pairs:
             names = ("world" if pair.other in self.fixed else pair.other, pair.body)
             if not any({e.bodyname1, e.bodyname2} == set(names) for e in spec.excludes):
@@ -121,7 +121,7 @@ class PolygonalModule(PairModule):
             self._find_step_limit(spec)
 
     def _find_step_limit(self, spec) -> None:
-        """Largest stable step of explicit contact, from the stiffest contact and the lightest pair."""
+        """Find the largest stable step of explicit contact over all pairs of moving bodies."""
         model = compile_model(spec.copy())
         contacts = []
         for k, pair in enumerate(self.pairs):
@@ -133,7 +133,7 @@ class PolygonalModule(PairModule):
         self._limit_step(contacts)
 
     def _mobility(self, model, name: str) -> float:
-        """[1/kg] how easily a body's own mass lets its farthest point be moved."""
+        """Inverse effective mass [1/kg] of a body at its farthest point, see `explicit.mobility`."""
         return explicit.mobility(
             model, name, lambda centre: np.linalg.norm(self.shapes[name].vertices - centre, axis=1).max()
         )
@@ -167,7 +167,7 @@ class PolygonalModule(PairModule):
         self._record(self._launch_evaluate, self._launch_commit)
 
     def _make_shapes(self):
-        """Faces of all shapes in play; Warp's trees for those that elements meet."""
+        """Make `types.Shapes`: faces of all shapes used, and Warp's trees of the shapes that elements touch."""
         s, p = at(t.Shapes, self.precision.name)(), self.precision
         self._names = list(dict.fromkeys(name for order in self._order for name in order))
         shapes = [self.shapes[name] for name in self._names]
@@ -182,7 +182,7 @@ class PolygonalModule(PairModule):
         return s
 
     def _tree(self, corners: np.ndarray) -> wp.Bvh:
-        pad = 1e-6 * np.abs(corners).max()  # float32
+        pad = 1e-6 * np.abs(corners).max()  # Warp's tree is float32
         low, high = corners.min(axis=1) - pad, corners.max(axis=1) + pad
         return wp.Bvh(self._array(low, wp.vec3, np.float32), self._array(high, wp.vec3, np.float32))
 
@@ -233,7 +233,7 @@ class PolygonalModule(PairModule):
     # ---- the step -------------------------------------------------------------------------------------
 
     def _launch_evaluate(self, launch) -> None:
-        """Poses at the end of the step, contact forces, wrenches on the bodies."""
+        """Launch the kernels of `evaluate`: poses at the end of the step, contact forces, wrenches on the bodies."""
         k = self._kernels
         by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
         q, poses, lists, sums = self._pairs, self._poses, self._lists, self._sums
@@ -243,7 +243,7 @@ class PolygonalModule(PairModule):
         launch(k["gather"], self.worlds, [q.bodies, poses, sums, *outputs])
 
     def _launch_commit(self, launch) -> None:
-        """Stick points follow the motion at the end of the step; lists are made anew where a pair has moved on."""
+        """Launch the kernels of `commit`: stick points after the step, new lists for pairs that have moved on."""
         k = self._kernels
         by_pair, by_lane = (self.worlds, len(self.pairs)), (self.worlds, len(self.pairs), self.lanes)
         q, poses, lists, sums = self._pairs, self._poses, self._lists, self._sums
@@ -267,11 +267,11 @@ class PolygonalModule(PairModule):
         return arrays(lists=self._lists, elements=self._elements, sums=self._sums, poses=self._poses)
 
     def tests(self) -> np.ndarray:
-        """(world, pair) faces looked at, one against one, by the last search."""
+        """Number of pairs of faces compared by the last search, (world, pair)."""
         return self._lists.state.numpy()["tests"]
 
     def searches(self) -> np.ndarray:
-        """(world, pair) lists of candidates made since the last reset."""
+        """Number of searches since the last reset, (world, pair)."""
         return self._lists.state.numpy()["searches"]
 
     def _in_contact(self, world: int, load: np.ndarray) -> list[Any]:

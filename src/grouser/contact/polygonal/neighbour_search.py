@@ -1,7 +1,7 @@
-"""Which faces may touch: lists of neighbours that last while a pair moves little.
+"""Neighbour lists: which faces may touch while a pair moves little.
 
-Elements come from a walk down the first shape's tree; every box of it asks Warp's tree over the second shape. Lists are
-made with some slack and kept until the relative motion has used it up.
+The search walks down the tree of the first shape and queries Warp's tree of the second shape with each box. Lists are
+built with some slack and stay valid until the relative motion has used it up.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from grouser.contact.polygonal.types import Element, Lists, Pairs, Shapes
 from grouser.device import nonnegative
 from grouser.precision import mat33, real, vec3
 
-# what a face can become to an element while the list lasts
-NOTHING = 0
-BEHIND = 1  # the element may lie behind it
-EITHER = 2  # behind it, or it may look away and hide others
-REVERSED = 3  # it looks away and may hide others
-BEYOND = 4  # only corners of the element may lie in front of it, for the plane over them
-BOX_ROUND_OFF = wp.constant(real(1e-6))  # of a box's coordinates: Warp's trees are float32
+# Relation of a face to an element while the list is valid.
+NOTHING = 0  # they cannot interact
+BEHIND = 1  # the element may lie behind the face
+EITHER = 2  # the element may lie behind it, or the face may turn away and hide other faces
+REVERSED = 3  # the face points away and may hide other faces
+BEYOND = 4  # the element lies in front of it; it is needed for the plane over the element's corners only
+BOX_ROUND_OFF = wp.constant(real(1e-6))  # relative round-off of a box's coordinates: Warp's trees are float32
 
 
 @wp.func
 def check_list(pairs: Pairs, poses: RelativePoses, lists: Lists, sums: PairSums, world: int, pair: int):
-    """Mark the list of a pair stale, and empty it, where the pair may move further in this step than it allows.
+    """Mark the list of a pair as stale, and empty it, if the pair may move farther in this step than it allows.
 
-    A pair that did not touch and cannot have closed its gap since is quiet: forces need not look at its list.
+    A pair that did not touch and cannot close its gap in this step is marked quiet: the force kernel skips it.
     """
     radius = pairs.radius[pair]
     moved = moved_since(poses, world, pair, lists.position[world, pair], lists.rotation[world, pair], radius)
@@ -57,7 +57,7 @@ def check_list(pairs: Pairs, poses: RelativePoses, lists: Lists, sums: PairSums,
 
 @wp.func
 def is_beside(xa: real, ya: real, xb: real, yb: real, el: Element, wide: real):
-    """Whether an element lies left of a face's edge, which is its outside there, by more than `wide` [m]."""
+    """Whether an element lies outside a face's edge (on its left, in the element's plane) by more than `wide` [m]."""
     a = yb - ya
     b = xa - xb
     c = xb * ya - xa * yb
@@ -67,9 +67,9 @@ def is_beside(xa: real, ya: real, xb: real, yb: real, el: Element, wide: real):
 
 @wp.func
 def may_touch(el: Element, A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reach: real, turn: real, lift: real):
-    """What a face can become to an element within `slack` [m] of motion and `turn` [rad], and its depth behind it.
+    """Relation of a face to an element within `slack` [m] of motion and `turn` [rad], and the element's depth behind.
 
-    With a `lift` [m] also BEYOND, a face that the element lies in front of by up to that much: its corners may.
+    With a `lift` [m], faces that the element lies in front of by up to this much count as BEYOND.
     """
     facing = wp.dot(el.n, m)
     depths = at_corners(el, wp.dot(A - el.corner, m), -wp.dot(el.e1, m), -wp.dot(el.e2, m))
@@ -77,7 +77,7 @@ def may_touch(el: Element, A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reac
     front = deep < -slack
     if front and (lift <= real(0.0) or facing > -turn) and facing < turn:
         return NOTHING, deep
-    # along the element's normal: in front of it, or deeper than is searched
+    # Along the element's normal: reject faces in front of it, or deeper than `reach`.
     a = A - el.corner
     b = B - el.corner
     c = C - el.corner
@@ -89,7 +89,7 @@ def may_touch(el: Element, A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reac
         return NOTHING, deep
     if farthest < -slack and facing > -turn:
         return NOTHING, deep
-    # in the element's plane: boxes apart
+    # In the element's plane: reject faces whose bounding boxes do not overlap the element's.
     wide = slack + turn * reach
     ya = wp.dot(a, el.e2)
     yb = wp.dot(b, el.e2)
@@ -107,7 +107,7 @@ def may_touch(el: Element, A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reac
         return REVERSED, deep
     if facing > -turn:
         return EITHER, slack
-    # in the element's plane: an edge of the face between the two
+    # In the element's plane: reject faces with an edge that separates the two.
     if is_beside(xa, ya, xb, yb, el, wide) or is_beside(xb, yb, xc, yc, el, wide):
         return NOTHING, deep
     if is_beside(xc, yc, xa, ya, el, wide):
@@ -119,7 +119,7 @@ def may_touch(el: Element, A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reac
 
 @wp.func
 def listed(kind: int, face: int):
-    """How a candidate is written: a face that may look away is marked by its sign."""
+    """Entry of a candidate in `Lists.other`: a face that may face away is marked by its sign."""
     return wp.where(kind == BEHIND or kind == BEYOND, face, -1 - face)
 
 
@@ -128,14 +128,14 @@ def listed(kind: int, face: int):
 
 @wp.func
 def single(v: vec3, outward: real):
-    """A corner of a box for Warp's float32 tree, moved outward by round-off."""
+    """Corner of a box in float32 for Warp's tree, moved outward by the round-off."""
     size = BOX_ROUND_OFF * wp.max(wp.abs(v[0]), wp.max(wp.abs(v[1]), wp.abs(v[2]))) * outward
     return wp.vec3(wp.float32(v[0] + size), wp.float32(v[1] + size), wp.float32(v[2] + size))
 
 
 @wp.func
 def box_is_near(pairs: Pairs, bvh: wp.uint64, node: int, position: vec3, R: mat33, grow: real):
-    """Whether a box of the first shape's tree, grown, overlaps any face of the second."""
+    """Whether a box of the first shape's tree, grown by `grow` [m], overlaps the box of any face of the second."""
     c = position + R * pairs.box[node]
     half = pairs.half[node]
     e = vec3()
@@ -150,10 +150,10 @@ def box_is_near(pairs: Pairs, bvh: wp.uint64, node: int, position: vec3, R: mat3
 def search_face(
     s: Shapes, pairs: Pairs, lists: Lists, world: int, pair: int, face: int, other: int, position: vec3, R: mat33,
 ):  # fmt: skip
-    """Put a face on the list with all faces it may touch, its candidates side by side.
+    """Add a face to the list, with all faces it may touch next to each other.
 
-    One thread alone writes candidates as it finds them. Of several threads each counts its own first, to know where
-    they go, and searches once more to write them.
+    A single thread writes candidates as it finds them. If several threads share the pair, each one first counts its
+    candidates to reserve room, then searches again to write them.
     """
     slack = lists.slack[world, pair]
     reach = pairs.reach[pair]
@@ -162,7 +162,7 @@ def search_face(
     lift = real(0.0)
     if pairs.linear[pair] == 1:
         lift = laws.corner_lift(el.L, el.a, el.b)
-    # a box round the element, drawn `reach` inward and `lift` outward, grown by the slack
+    # Bounding box of the element, extended by `reach` inward and `lift` outward and grown by the slack.
     b = el.corner + el.L * el.e1
     c = el.corner + el.a * el.e1 + el.b * el.e2
     low = wp.min(el.corner, wp.min(b, c))
@@ -229,7 +229,7 @@ def search_face(
 
 @wp.func
 def search_pair(s: Shapes, pairs: Pairs, lists: Lists, world: int, pair: int, lane: int):
-    """Walk down the first shape's tree and list its faces near the second shape; each lane takes some branches."""
+    """Walk down the first shape's tree and list its faces near the second shape. Each lane handles some branches."""
     one = pairs.shape[pair, 0]
     other = pairs.shape[pair, 1]
     bvh = s.bvh[other]
@@ -239,7 +239,7 @@ def search_pair(s: Shapes, pairs: Pairs, lists: Lists, world: int, pair: int, la
     depth = pairs.depth[pair]
     first = pairs.first_node[pair]
     faces = wp.int64(s.first_face[one + 1] - s.first_face[one])
-    # the level of the tree with a branch for every lane
+    # Level of the tree that has at least one branch for every lane.
     split = int(0)
     while (1 << split) < pairs.lanes and split < depth:
         split += 1
@@ -260,7 +260,7 @@ def search_pair(s: Shapes, pairs: Pairs, lists: Lists, world: int, pair: int, la
                     end = int((faces * (leaf + wp.int64(1))) >> wp.int64(depth))
                     for face in range(start, end):
                         search_face(s, pairs, lists, world, pair, s.first_face[one] + face, other, position, R)
-                # up as long as this is a second child, then on to the sibling
+                # Go up while this is a second child, then to the sibling. A stack is not needed: the tree is a heap.
                 while node != top and (node & 1) == 0:
                     node = (node - 1) / 2
                     level -= 1

@@ -1,4 +1,4 @@
-"""Where an element overlaps the other surface: the part of it behind a face, the plane over its corners, occlusion."""
+"""Overlap of an element with the other surface: its part behind a face, the plane over its corners, occlusion."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from grouser.contact.polygonal.types import Element, Elements, Lists, Plane, Sha
 from grouser.device import array2d
 from grouser.precision import area_slack, mat33, real, vec3
 
-MISSED = wp.constant(real(1e30))  # [m] distance to a face that a line does not meet
+MISSED = wp.constant(real(1e30))  # [m] distance to a face that a line does not hit
 
 
 @wp.func
 def element_of(s: Shapes, face: int, position: vec3, R: mat33):
-    """A face of the first shape in the second's axes."""
+    """A face of the first shape as an element in the second's axes."""
     A = s.corners[face, 0]
     B = s.corners[face, 1] - A
     C = s.corners[face, 2] - A
@@ -37,7 +37,10 @@ def at_corners(el: Element, value: real, slope_x: real, slope_y: real):
 
 @wp.func
 def behind_plane(el: Element, d: real, dx: real, dy: real, limit: real):
-    """Part of an element whose depth d + dx x + dy y is between 0 and `limit`: corners in its plane, their number."""
+    """Clip an element to where its depth d + dx x + dy y is between 0 and `limit` [m].
+
+    Returns the corners in the plane of the element and their number.
+    """
     x = clipping.coordinates()
     y = clipping.coordinates()
     x[1] = el.L
@@ -52,7 +55,7 @@ def behind_plane(el: Element, d: real, dx: real, dy: real, limit: real):
 
 @wp.func
 def behind_face(el: Element, A: vec3, B: vec3, C: vec3, d: real, dx: real, dy: real, limit: real):
-    """The same, of what lies behind the triangle A B C, seen along the element's normal."""
+    """Clip an element as `behind_plane` does, and to the triangle A B C seen along the element's normal."""
     x = clipping.coordinates()
     y = clipping.coordinates()
     x[1] = el.L
@@ -68,14 +71,14 @@ def behind_face(el: Element, A: vec3, B: vec3, C: vec3, d: real, dx: real, dy: r
     ya = wp.dot(a, el.e2)
     yb = wp.dot(b, el.e2)
     yc = wp.dot(c, el.e2)
-    # Most listed faces lie beside the element: their boxes show it without cutting.
+    # Most listed faces lie next to the element. A test of bounding boxes shows it without clipping.
     if wp.max(ya, wp.max(yb, yc)) <= real(0.0) or wp.min(ya, wp.min(yb, yc)) >= el.b:
         return x, y, 0
     if wp.max(xa, wp.max(xb, xc)) <= wp.min(real(0.0), el.a):
         return x, y, 0
     if wp.min(xa, wp.min(xb, xc)) >= wp.max(el.L, el.a):
         return x, y, 0
-    # The two look at each other, so the face is clockwise in the element's plane: its inside is right of every edge.
+    # The two face each other, so the face is clockwise in the element's plane: its inside is right of every edge.
     x, y, count = clipping.cut(x, y, count, yb - ya, xa - xb, xb * ya - xa * yb)
     if count > 2:
         x, y, count = clipping.cut(x, y, count, yc - yb, xb - xc, xc * yb - xb * yc)
@@ -93,7 +96,7 @@ def behind_face(el: Element, A: vec3, B: vec3, C: vec3, d: real, dx: real, dy: r
 
 @wp.func
 def leads_in(s: Shapes, face: int, x: vec3, n: vec3, distance: real):
-    """Whether the ray from x against n leaves the second shape through this face within `distance` [m]."""
+    """Whether the ray from x along -n passes through this face, which faces away, within `distance` [m]."""
     A = s.corners[face, 0]
     B = s.corners[face, 1]
     C = s.corners[face, 2]
@@ -116,10 +119,10 @@ def leads_in(s: Shapes, face: int, x: vec3, n: vec3, distance: real):
 def nearest_and_hidden(
     s: Shapes, other: array2d[int], world: int, first: int, last: int, x: vec3, n: vec3, depth: real, g: real
 ):
-    """Distance [m] of a polygon's middle x from the nearest listed face, and whether its own face is hidden.
+    """Distance [m] of a polygon's centroid x from the nearest listed face, and whether the polygon's face is hidden.
 
-    Ignore faces that another part of the second shape occludes: the way from x to the face then leads out of that
-    part first. The distance matters, and is found, only where the face is seen at a slant.
+    A face is hidden if another part of the second shape lies between it and x: the ray from x to the face then first
+    leaves that part. Hidden faces must not push. The distance is needed, and computed, for oblique faces only.
     """
     nearest = depth
     for c in range(first, last):
@@ -139,7 +142,7 @@ def nearest_and_hidden(
 
 @wp.func
 def distance_to(s: Shapes, face: int, x: vec3, n: vec3, lift: real, reach: real):
-    """Distance [m] from x against n to a face that looks there, between -lift and reach; else MISSED."""
+    """Distance [m] from x along -n to a facing face, if it is between -lift and reach; else MISSED."""
     A = s.corners[face, 0]
     B = s.corners[face, 1]
     C = s.corners[face, 2]
@@ -152,7 +155,7 @@ def distance_to(s: Shapes, face: int, x: vec3, n: vec3, lift: real, reach: real)
     a = wp.dot(wp.cross(B - A, y - A), m)
     b = wp.dot(wp.cross(C - B, y - B), m)
     c = wp.dot(wp.cross(A - C, y - C), m)
-    # A line through a common edge must meet one of the two faces in spite of round-off.
+    # Some slack, so that a line through a common edge hits at least one of the two faces in spite of round-off.
     beside = -area_slack * (a + b + c)
     if wp.min(a, wp.min(b, c)) < beside or u < -lift or u > reach:
         return MISSED
@@ -164,7 +167,10 @@ def corner_distance(
     s: Shapes, lists: Lists, e: Elements, world: int, own: int, corner: int, first: int, last: int,
     x: vec3, n: vec3, lift: real, reach: real,
 ):  # fmt: skip
-    """Distance [m] from a corner at x to the face over it, and that face: the one of the last step, or a listed one."""
+    """Distance [m] from a corner at x to the face over it, and that face.
+
+    The face of the last step is tried first, because it is usually still the right one.
+    """
     face = e.over[world, own, corner] - 1
     if face >= 0:
         u = distance_to(s, face, x, n, lift, reach)
@@ -184,10 +190,10 @@ def corner_distance(
 def corner_plane_of(
     s: Shapes, lists: Lists, e: Elements, world: int, own: int, first: int, last: int, el: Element, reach: real,
 ):  # fmt: skip
-    """The plane through the other surface over an element's corners.
+    """Plane through the points of the other surface over an element's corners.
 
-    There is none where a corner meets no face or another layer, and where the plane lies at a slant: exact polygons
-    are cut there instead.
+    There is no plane (face = -1) if a corner finds no face, if the faces have different layers, or if the plane is
+    oblique to the element. Exact polygons are clipped in these cases.
     """
     plane = Plane()
     plane.face = -1

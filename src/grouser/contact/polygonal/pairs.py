@@ -1,4 +1,4 @@
-"""Who may touch whom."""
+"""Pairs of shapes that may touch."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class Pair:
 
     body: str
     other: str
-    friction: tuple[float, float] | None = None  # stick, slip; None: the smaller of the two surfaces (assumed)
-    reach: float | None = None  # [m] depth up to which faces are looked for; None: twice both layers
-    margin: float | None = None  # [m] of motion a list of candidates lasts for
-    largest_area: float | None = None  # [m^2] of contact between two bodies, for the step limit
-    capacity: int | None = None  # candidates on a list
-    elements: str | None = None  # which of the two carries the elements; None: the smaller one
-    depth: str | None = None  # "linear" between an element's corners or "exact"; None: linear where both are smooth
+    friction: tuple[float, float] | None = None  # stick, slip; None: the smaller values of the two surfaces (assumed)
+    reach: float | None = None  # [m] depth up to which faces are searched; None: twice the thickness of both layers
+    margin: float | None = None  # [m] relative motion after which the list of candidates is rebuilt
+    largest_area: float | None = None  # [m^2] largest contact area of two bodies, for the step limit
+    capacity: int | None = None  # largest number of candidates on a list
+    elements: str | None = None  # the shape that carries the elements; None: the smaller one
+    depth: str | None = None  # "linear" between an element's corners or "exact"; None: linear if both are smooth
 
     def __str__(self) -> str:
         return f"pair ({self.body!r}, {self.other!r})"
 
 
 def check_pairs(name: str, pairs: Sequence[Pair], bodies: Mapping[str, Shape], fixed: Mapping[str, Shape]) -> None:
-    """Refuse by name what cannot be."""
+    """Raise an InputError for pairs that are invalid or given twice."""
     both = set(bodies) & set(fixed)
     if both:
         raise InputError(f"{name}: {sorted(both)[0]!r} is both a body and fixed; a name stands for one shape")

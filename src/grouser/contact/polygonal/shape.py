@@ -1,4 +1,4 @@
-"""Surfaces that touch: triangle meshes with elastic layers, checked, repaired where that is safe, and ordered."""
+"""Surfaces for contact: triangle meshes with elastic layers, checked, repaired where that is safe, and sorted."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ from grouser.contact.refinement import check_piece_count, piece_count
 from grouser.errors import InputError
 from grouser.terrain.elevation import BARE, ElevationGrid
 
-LEAF = 4  # faces of a leaf of the tree at most
-MORTON_BITS = 20  # an axis
+LEAF = 4  # largest number of faces in a leaf of the tree
+MORTON_BITS = 20  # per axis
 MORTON_CELLS = (1 << MORTON_BITS) - 1
-SLIVER = 1e-12  # of the longest edge squared: a triangle of less area is degenerate
+SLIVER = 1e-12  # twice the area over the longest edge squared below which a triangle is degenerate
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A surface ready for contact, in the axes of its body or, where it is fixed, of the world."""
+    """A surface ready for contact, in body axes or, if it is fixed, in world axes."""
 
     vertices: np.ndarray  # [m], (vertex, 3)
-    triangles: np.ndarray  # (face, 3) int32, counter-clockwise from outside, neighbours in space side by side
+    triangles: np.ndarray  # (face, 3) int32, counter-clockwise from outside, sorted by position
     layers: tuple[Layer, ...]
-    face_layer: np.ndarray  # (face,) int32
+    face_layer: np.ndarray  # (face,) int32, index into `layers`
     closed: bool
     name: str = "shape"
     notes: tuple[str, ...] = ()  # what was repaired
 
     @property
     def corners(self) -> np.ndarray:
-        """[m], (face, 3, 3)."""
+        """Corners of all faces [m], (face, 3, 3)."""
         return self.vertices[self.triangles]
 
     @cached_property
     def normals(self) -> np.ndarray:
-        """(face, 3) outward, of length 1."""
+        """Outward unit normals, (face, 3)."""
         a, b, c = self.corners.transpose(1, 0, 2)
         normal = np.cross(b - a, c - a)
         return normal / np.linalg.norm(normal, axis=1)[:, None]
 
     @property
     def radius(self) -> float:
-        """Greatest distance [m] of a vertex from the frame origin."""
+        """Largest distance [m] of a vertex from the frame origin."""
         return float(np.linalg.norm(self.vertices, axis=1).max())
 
     @cached_property
@@ -73,19 +73,19 @@ class Shape:
 
     @cached_property
     def sharpest(self) -> float:
-        """Greatest angle [rad] between the normals of two neighbouring faces."""
+        """Largest angle [rad] between the normals of two neighbouring faces."""
         one, two = neighbours(self.triangles)
         cosine = np.einsum("ij,ij->i", self.normals[one], self.normals[two])
         return float(np.arccos(np.clip(cosine, -1, 1)).max(initial=0.0))
 
     @cached_property
     def pieces(self) -> int:
-        """Number of parts that no edge joins."""
+        """Number of connected pieces."""
         return count_pieces(self.triangles)
 
     @property
     def broadest(self) -> float:
-        """[m^2] largest side of the box round the shape."""
+        """Area [m^2] of the largest side of the bounding box."""
         sides = np.sort(np.ptp(self.vertices, axis=0))
         return float(sides[1] * sides[2])
 
@@ -100,12 +100,12 @@ def shape(
     check_intersections: bool = True,
     name: str = "shape",
 ) -> Shape:
-    """Check a mesh, repair what is safe to repair, divide edges above `longest_edge` [m], put it in order.
+    """Make a `Shape`: check a mesh, repair it where that is safe, divide edges above `longest_edge` [m], and sort it.
 
-    `face_layer` is the index into the layers of every triangle. Repaired with a note: repeated vertices, triangles
-    without area, mixed winding, a closed mesh inside out. Refused: no triangles, coordinates that are no numbers,
-    edges of more than two faces, one-sided strips, meshes that cross themselves. Open meshes are fine: their faces
-    act on the side they look to.
+    `face_layer` is the index of each triangle's layer. These faults are repaired, with a note: repeated vertices,
+    triangles without area, mixed winding, a closed mesh turned inside out. These raise an InputError: no triangles,
+    coordinates that are not finite, edges with more than two faces, one-sided surfaces, self-intersections. Open meshes
+    are allowed: their faces act on the side their normals point to.
     """
     layers = (layer,) if isinstance(layer, Layer) else tuple(layer)
     if not layers or not all(isinstance(entry, Layer) for entry in layers):
@@ -137,9 +137,10 @@ def shape(
 
 
 def hard_ground(grid: ElevationGrid, layer: Layer, *, bare_only: bool = False, name: str = "ground") -> Shape:
-    """An elevation grid as a fixed surface, two triangles a cell; `bare_only`: cells whose four nodes carry no soil.
+    """Make a fixed surface of an elevation grid, two triangles per cell.
 
-    Where a cell is twisted its two triangles lie up to a quarter of the twist away from the bilinear surface.
+    `bare_only`: use only cells whose four nodes carry no soil. In a twisted cell the two triangles deviate from the
+    bilinear surface by up to a quarter of the twist.
     """
     rows, columns = grid.heights.shape
     x, y = np.meshgrid(grid.x, grid.y)
@@ -159,7 +160,7 @@ def hard_ground(grid: ElevationGrid, layer: Layer, *, bare_only: bool = False, n
 
 
 def merged(shapes: Sequence[Shape], name: str = "shapes") -> Shape:
-    """Several shapes as one, such as the stones of a field: one tree, one pair for each body that may touch them."""
+    """Join several shapes into one, such as the stones of a field. They then need only one pair per body."""
     if not shapes:
         raise InputError(f"mesh {name!r}: no shape is given to merge")
     layers = tuple(dict.fromkeys(layer for s in shapes for layer in s.layers))
@@ -212,7 +213,7 @@ def _face_layer(given, faces: int, layers: int, name: str) -> np.ndarray:
 
 
 def _clean(vertices, triangles, index, name: str, notes: list[str]):
-    """One vertex at a place, no triangle without area."""
+    """Merge repeated vertices and drop triangles without area; adds to `notes`."""
     size = float(np.ptp(vertices[np.unique(triangles)], axis=0).max())
     count = len(vertices)
     vertices, triangles = weld(vertices, triangles, 1e-9 * size)
@@ -230,7 +231,7 @@ def _clean(vertices, triangles, index, name: str, notes: list[str]):
 
 
 def _wound(vertices, triangles, closed: bool, name: str, notes: list[str]) -> np.ndarray:
-    """All faces of a piece wound alike, closed pieces outward."""
+    """Make the winding of each piece consistent, and that of closed pieces outward; adds to `notes`."""
     triangles, turned, piece, fault = oriented(triangles)
     if fault:
         raise InputError(f"mesh {name!r}: {fault}; a surface with two sides and at most two faces an edge is needed")
@@ -251,7 +252,8 @@ def _wound(vertices, triangles, closed: bool, name: str, notes: list[str]) -> np
 def divide(vertices, triangles, index, longest_edge: float):
     """Halve the longest edge of every triangle until none is above `longest_edge` [m].
 
-    Neighbours are not cut along: halves lie in the plane of their triangle, so no gap opens.
+    The neighbour of a divided edge need not be divided too: both halves stay in the plane of their triangle, so no gap
+    opens.
     """
     corners, layer = vertices[triangles], index
     while True:
@@ -272,12 +274,12 @@ def divide(vertices, triangles, index, longest_edge: float):
 
 
 def tree_depth(faces: int) -> int:
-    """Levels below the root of a tree whose leaves hold at most LEAF faces."""
+    """Number of levels below the root of a tree whose leaves hold at most LEAF faces."""
     return max(0, math.ceil(math.log2(max(faces, 1) / LEAF)))
 
 
 def order_in_space(centres: np.ndarray) -> np.ndarray:
-    """Order of the faces along a Morton curve: every branch of the tree is a run of neighbours."""
+    """Order of the faces along a Morton curve, so that every branch of the tree holds neighbouring faces."""
     low = centres.min(axis=0)
     cells = ((centres - low) * (MORTON_CELLS / max(float(np.ptp(centres, axis=0).max()), 1e-300))).astype(np.int64)
     code = np.zeros(len(centres), np.int64)
@@ -288,7 +290,10 @@ def order_in_space(centres: np.ndarray) -> np.ndarray:
 
 
 def tree_boxes(surface: Shape, inward: float) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and half sides [m], (node, 3) each, of the heap of boxes over faces drawn `inward` [m]."""
+    """Centres and half sides [m], (node, 3) each, of the tree of boxes over the faces, extended by `inward` [m].
+
+    The tree is a heap, see `types.Pairs`.
+    """
     count, depth = len(surface.triangles), tree_depth(len(surface.triangles))
     leaves = 1 << depth
     starts = np.array([count * k // leaves for k in range(leaves)])

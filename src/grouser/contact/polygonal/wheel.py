@@ -1,4 +1,4 @@
-"""A wheel as rocks and hard ground meet it: a closed mesh without sharp edges."""
+"""Mesh of a wheel for contact with rocks and hard ground: closed, without sharp edges."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import numpy as np
 
 from grouser.errors import InputError
 
-FACETS = 120  # round a wheel: 7.5 mm each at a radius of 0.14 m
-STRIP = 0.0125  # [m] width of the faces across the tread, about
+FACETS = 120  # number of facets around a wheel: 7.5 mm each at a radius of 0.14 m
+STRIP = 0.0125  # [m] approximate width of the faces across the tread
 
 
 def wheel_mesh(
     radius: float, width: float, shoulder: float, *, facets: int = FACETS, strip: float = STRIP
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A closed wheel about the y axis with round shoulders [m]: vertices (vertex, 3), triangles.
+    """Closed mesh of a wheel about the y axis with round shoulders; lengths in [m]. Returns vertices and triangles.
 
-    A sharp edge that grazes a rock would have slivers of its side deep in the rock, seen along the side's normal.
+    The shoulders are round for a reason: with a sharp edge that grazes a rock, slivers of the wheel's side would lie
+    deep in the rock, measured along the side's normal.
     """
     for what, value in (("radius", radius), ("width", width), ("shoulder", shoulder), ("strip", strip)):
         if not 0 < value < math.inf:
@@ -41,7 +42,7 @@ def wheel_mesh(
 
 
 def revolved(r: np.ndarray, y: np.ndarray, facets: int) -> tuple[np.ndarray, np.ndarray]:
-    """A profile r over y [m] from one side to the other, turned about the y axis and closed by a point on it."""
+    """Mesh of a profile r(y) [m] rotated about the y axis, closed by a point on the axis at both ends."""
     angle = 2 * math.pi * np.arange(facets) / facets
     circle = np.column_stack([np.sin(angle), np.zeros(facets), np.cos(angle)])
     rings = r[:, None, None] * circle + np.array([0.0, 1.0, 0.0]) * y[:, None, None]
