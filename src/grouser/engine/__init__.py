@@ -1,1 +1,1 @@
-"""Engines: the only code that steps MuJoCo."""
+"""The engine: the only code that steps MuJoCo."""

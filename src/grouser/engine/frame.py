@@ -1,4 +1,4 @@
-"""What is recorded of bodies, joints and actuators, filled by one call."""
+"""Recorded quantities of bodies, joints and actuators, updated by one call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grouser.pose import Pose, pose_values
 
 
 class Frame:
-    """Arrays with a leading world axis, as they were when `refresh` was last called."""
+    """Arrays with a leading world axis. `refresh` updates them to the present values."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class Frame:
         joints: Sequence[int],
         shifts: Sequence[tuple[Array, Sequence[str]]] = (),
     ):
-        """`joints` have one degree of freedom; `shifts` [m]: (world, k) vec3 by which k bodies, named, stand off."""
+        """`joints` must have one degree of freedom. `shifts`: vectors [m], (world, k), added to poses of k bodies."""
         m, k = engine.model, engine.kernels
 
         def zeros(count: int, dtype):

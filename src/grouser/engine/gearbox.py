@@ -1,7 +1,7 @@
-"""What gearboxes of motors take: MuJoCo's `dcmotor` turns the wheel without loss.
+"""Losses of gearboxes, which MuJoCo's `dcmotor` does not model.
 
-The loss is a force on the wheel's joint, added with the other passive forces between `mj_step1` and `mj_step2`.
-MuJoCo's arrays are double whatever the float type of the force modules, so that all types here are spelled out.
+The loss is a force on the wheel's joint, added to the passive forces between `mj_step1` and `mj_step2`. MuJoCo's arrays
+are always float64, so the types here are written out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grouser.device import array, struct
 from grouser.drive.motor import gear_data
 
 MODULE = device.module("grouser.engine.gearbox")
-# [rad/s] of the motor within which the loss turns from driving to back-driven; assumed
+# [rad/s] motor speed over which the loss changes from driving to back-driven; assumed
 BAND = wp.constant(wp.float64(1.0))
 
 
@@ -25,20 +25,20 @@ BAND = wp.constant(wp.float64(1.0))
 class Gearbox:
     """A motor behind a gearbox with loss."""
 
-    control: int  # where its control stands
-    dof: int  # of the wheel
-    diagonal: int  # of the wheel in M
-    gear: wp.float64  # turns of the motor for one of the wheel
+    control: int  # index of its control
+    dof: int  # degree of freedom of the wheel
+    diagonal: int  # index of the wheel's diagonal entry in M
+    gear: wp.float64  # gear ratio: turns of the motor per turn of the wheel
     constant: wp.float64  # [N m/A], [V s/rad] K
     resistance: wp.float64  # [ohm] R
-    voltage: wp.float64  # [V] at most
-    torque: wp.float64  # [N m] of the motor at most
+    voltage: wp.float64  # [V] largest voltage
+    torque: wp.float64  # [N m] largest torque of the motor
     efficiency: wp.float64
 
 
 @wp.func
 def motor_torque(g: Gearbox, asked: wp.float64, rate: wp.float64):
-    """[N m] of the motor as `dcmotor` gives it: what is asked for, within the voltage; `rate` [rad/s] of the motor."""
+    """Torque [N m] of the motor as in `dcmotor`: as requested, within the voltage. `rate` [rad/s]: motor speed."""
     wanted = wp.clamp(asked, -g.torque, g.torque) * g.resistance / g.constant + g.constant * rate
     return g.constant * (wp.clamp(wanted, -g.voltage, g.voltage) - g.constant * rate) / g.resistance
 
@@ -48,10 +48,11 @@ def add_losses(
     gearboxes: array[Gearbox], control: array[wp.float64], speed: array[wp.float64], implicit: int,
     h: array[wp.float64], passive: array[wp.float64], mass: array[wp.float64],
 ):  # fmt: skip
-    """Add what each gearbox takes to `passive` [N m], (dof,), and its slope with the speed to `mass`, MuJoCo's M.
+    """Add the loss of each gearbox to `passive` [N m], (dof,), and its slope with speed to `mass`, MuJoCo's M.
 
-    A motor that drives or stands gives the wheel T = eta N tau, a back-driven one T = N tau / eta (assumed). So the
-    power of the wheel is eta that of the motor, and when it brakes the motor gets eta of the wheel's. One thread.
+    A motor that drives or stands still gives the wheel the torque T = eta N tau, a back-driven one T = N tau / eta
+    (assumed). So the wheel gets the share eta of the motor's power, and the braking motor the share eta of the wheel's.
+    One thread.
     """
     zero = wp.float64(0.0)
     one = wp.float64(1.0)
@@ -62,7 +63,7 @@ def add_losses(
         factor = g.efficiency
         back = wp.where(torque > zero, -rate, rate)  # [rad/s] at which the wheel turns the motor against its torque
         if torque != zero and back > zero:
-            # Within the band the factor changes straight with the rate: a jump would make a wheel at rest tremble.
+            # Within the band the factor is linear in the rate: a jump would make a wheel at rest vibrate.
             change = one / g.efficiency - g.efficiency
             factor += change * wp.min(back / BAND, one)
             if implicit == 1 and back < BAND:
@@ -71,7 +72,7 @@ def add_losses(
 
 
 def gearboxes(model: mujoco.MjModel) -> wp.array | None:
-    """Those of a model's motors that take something; None where there is none."""
+    """Gearboxes with loss of a model's motors; None if there are none."""
     found = gear_data(model)
     if not found:
         return None

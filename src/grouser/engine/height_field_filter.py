@@ -1,7 +1,7 @@
-"""Height fields of MuJoCo, searched for contacts only while something can touch them.
+"""Skip MuJoCo's contact search on height fields while nothing can touch them.
 
-MuJoCo bounds a height field by one box, from its lowest to its highest node: a vehicle on waves is always inside, and
-every geom is tested against the field. Here each geom is first compared with the highest node near it.
+MuJoCo bounds a height field by one box, from its lowest to its highest node. A vehicle on wavy ground is always inside
+this box, and every geom is tested against the field. Here each geom is first compared with the highest node near it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HFIELD = int(mujoco.mjtGeom.mjGEOM_HFIELD)
 
 
 class HeightFieldFilter:
-    """Launches before and after `mj_step1` of each world; heights are those the model was compiled with."""
+    """Makes launches before and after `mj_step1` of each world. Uses the heights the model was compiled with."""
 
     def __init__(self, model: mujoco.MjModel, tree: Tree, step: wp.array):
         self._tree, self._step = tree, step
@@ -70,7 +70,7 @@ def _field(m: mujoco.MjModel, geom: int) -> Field | None:
     f.spacing_x, f.spacing_y = 2 * half_x / (columns - 1), 2 * half_y / (rows - 1)
     nodes = z + height * m.hfield_data[start : start + rows * columns].reshape(rows, columns).astype(float)
     bounds = m.geom_rbound[touching] + m.geom_margin[touching] + m.geom_margin[geom]
-    reach = float(bounds.max())  # and one cell for the path of a step
+    reach = float(bounds.max())  # one cell is added below for the path of a step
     highest = _highest(_highest(nodes, math.ceil(reach / f.spacing_y) + 1).T, math.ceil(reach / f.spacing_x) + 1).T
     f.ceiling = wp.array(np.ascontiguousarray(highest), dtype=wp.float64, device="cpu")
     f.geoms = wp.array(np.array(touching, np.int32), dtype=wp.int32, device="cpu")
@@ -80,14 +80,14 @@ def _field(m: mujoco.MjModel, geom: int) -> Field | None:
 
 
 def _touching(m: mujoco.MjModel, geom: int) -> list[int]:
-    """Geoms on bodies that move which MuJoCo would test against this one."""
+    """Geoms on moving bodies that MuJoCo would test against this one."""
     meets = (m.geom_contype & m.geom_conaffinity[geom]) | (m.geom_conaffinity & m.geom_contype[geom])
     moves = m.body_weldid[m.geom_bodyid] != 0
     return np.flatnonzero((meets != 0) & moves & (m.geom_rbound > 0)).tolist()
 
 
 def _highest(nodes: np.ndarray, count: int) -> np.ndarray:
-    """(n - 1, …) the highest of rows k - count to k + 1 + count, for the cell between rows k and k + 1."""
+    """Maximum over rows k - count to k + 1 + count for the cell between rows k and k + 1, (n - 1, …)."""
     padded = np.pad(nodes, [(count, count), *[(0, 0)] * (nodes.ndim - 1)], constant_values=-np.inf)
     length = len(nodes) - 1
     return np.max([padded[k : k + length] for k in range(2 * count + 2)], axis=0)

@@ -1,4 +1,4 @@
-"""Kernels that take a height field out of MuJoCo's contact search while nothing can touch it."""
+"""Kernels that exclude a height field from MuJoCo's contact search while nothing can touch it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from grouser.engine.kernels import Tree, World, spatial_velocity
 from grouser.precision import real
 
 MODULE = device.module("grouser.engine.height_field_filter")
-TURNING = 1.5  # on the path of a step, as velocities change within it
-SLACK = 1e-3  # [m] on the same
+TURNING = 1.5  # safety factor on the path of a step, because velocities change within it
+SLACK = 1e-3  # [m] safety margin on the path of a step
 
 
 @struct
 class SavedFilter:
-    """Collision filter of a height field while it is left out."""
+    """Collision filter of a height field, saved while the field is excluded."""
 
-    left_out: int  # 1: it is left out now
+    left_out: int  # 1: it is excluded now
     contype: int
     conaffinity: int
 
@@ -41,9 +41,9 @@ class Field:
 
 @wp.func
 def clear_of(f: Field, k: int, x: wp.vec3d, path: real):
-    """Whether geom k at x [m] cannot touch the field however it moves along `path` [m].
+    """Whether geom k at x [m] cannot touch the field if it moves by up to `path` [m] in any direction.
 
-    Outside the grid, or where a step spans more than a cell, the ceiling says nothing: not clear.
+    False outside the grid, or if a step spans more than a cell: `ceiling` does not cover these cases.
     """
     column = int(wp.floor((x[0] - f.x0) / f.spacing_x))
     row = int(wp.floor((x[1] - f.y0) / f.spacing_y))
@@ -57,7 +57,7 @@ def skip_unreachable(
     tree: Tree, w: World, f: Field, place: array[wp.vec3d], step: array[real],
     contype_out: array[int], conaffinity_out: array[int],
 ):  # fmt: skip
-    """Before the contact search: leave out a field that no geom can reach within the step."""
+    """Before the contact search: exclude a field that no geom can reach within the step."""
     clear = int(0)
     last = int(-1)
     speed = real(0.0)
@@ -82,7 +82,7 @@ def skip_unreachable(
 
 @wp.kernel(module=MODULE)
 def restore_filter(f: Field, contype_out: array[int], conaffinity_out: array[int]):
-    """After the contact search: the filter as it was."""
+    """After the contact search: restore the collision filter."""
     if f.saved[0].left_out == 1:
         contype_out[f.geom] = f.saved[0].contype
         conaffinity_out[f.geom] = f.saved[0].conaffinity

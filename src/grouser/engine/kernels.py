@@ -1,10 +1,10 @@
-"""Kernels between MuJoCo's conventions and Grouser's: motion in, wrenches and implicit blocks out.
+"""Kernels that convert between MuJoCo's conventions and Grouser's: motion in, wrenches and implicit blocks out.
 
-MuJoCo: `cvel` and `cdof` hold the angular part first and are about the tree's centre of mass, forces are generalised,
-quaternions are wxyz, `M` is the lower triangle in compressed rows. All of that ends here.
+MuJoCo's conventions: `cvel` and `cdof` have the angular part first and refer to the tree's centre of mass, forces are
+generalised, quaternions are wxyz, `M` is the lower triangle in compressed rows. No other code needs to know them.
 
-MuJoCo's arrays are double in every float type, so their types are spelled out (`wp.float64`, `wp.vec3d`); `real` and
-`vec3` are the float type of the force modules. Spatial vectors of double are `wp.spatial_vectord`, linear part first.
+MuJoCo's arrays are always float64, so their types are written out (`wp.float64`, `wp.vec3d`); `real` and `vec3` are the
+float type of the force modules. Spatial vectors in float64 are `wp.spatial_vectord`, linear part first.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ FINE, STATUS_ALARM, DIVERGED = 0, 1, 2  # values of the alarm: go on, a module r
 
 @struct
 class SpatialVelocity:
-    """MuJoCo's order: angular before linear."""
+    """Spatial velocity in MuJoCo's order: angular before linear."""
 
-    angular: wp.vec3d  # [rad/s], or a turning axis
+    angular: wp.vec3d  # [rad/s], or a rotation axis
     linear: wp.vec3d  # [m/s] at the tree's centre of mass
 
 
 @struct
 class Tree:
-    """Constant structure of the model, one for all worlds; written by the engine once."""
+    """Constant structure of the model, the same for all worlds. Written once by the engine."""
 
     body: array[int]  # (motion row,) MuJoCo body
     root: array[int]  # (body,) root body of its tree
-    last_dof: array[int]  # (body,) last degree of freedom that moves it, -1 where fixed
-    parent_dof: array[int]  # (dof,) next degree of freedom towards the root, -1 at its end
+    last_dof: array[int]  # (body,) last degree of freedom that moves it, -1 if fixed
+    parent_dof: array[int]  # (dof,) next degree of freedom towards the root, -1 at the end
     row_start: array[int]  # (dof,) first entry of a row of M
     row_count: array[int]  # (dof,) entries of a row of M; the diagonal is the last
     column: array[int]  # (entry of M,) its column
@@ -43,7 +43,7 @@ class Tree:
 
 @struct
 class World:
-    """Views of one world's MjData, nothing is copied, and room for kernels."""
+    """Views of one world's MjData (nothing is copied), and workspace of the kernels."""
 
     position: array[wp.vec3d]  # [m], (body,) xpos
     rotation: array[wp.vec4d]  # (body,) xquat, wxyz
@@ -52,14 +52,14 @@ class World:
     dof_axis: array[SpatialVelocity]  # (dof,) cdof: velocity per unit speed of a degree of freedom
     speed: array[wp.float64]  # [m/s or rad/s], (dof,) qvel
     mass: array[wp.float64]  # (entry of M,) M; `add_forces` adds the implicit blocks
-    passive: array[wp.float64]  # [N or N m], (dof,) qfrc_passive, made anew by mj_step1; `add_forces` adds wrenches
+    passive: array[wp.float64]  # [N or N m], (dof,) qfrc_passive, reset by mj_step1; `add_forces` adds wrenches
     speed_before: array[wp.float64]  # [m/s or rad/s], (dof,) at the start of the step; written by `start_step`
-    jacobian: array[wp.spatial_vectord]  # (dof,) columns of the Jacobian of one body; room of `add_forces`
+    jacobian: array[wp.spatial_vectord]  # (dof,) columns of the Jacobian of one body; workspace of `add_forces`
 
 
 @wp.func
 def arm_from_tree_centre(w: World, tree: Tree, body: int):
-    """[m] from the point MuJoCo's spatial velocities are about to the body's frame origin."""
+    """Vector [m] from the reference point of MuJoCo's spatial velocities to the body's frame origin."""
     return w.position[body] - w.tree_centre[tree.root[body]]
 
 
@@ -91,7 +91,7 @@ def spatial_velocity(w: World, tree: Tree, body: int):
 
 @wp.func
 def row_times(B: mat66, r: int, c: wp.spatial_vectord):
-    """Row r of B times c, in double."""
+    """Row r of B times c, in float64."""
     return (
         wp.float64(B[r, 0]) * c[0] + wp.float64(B[r, 1]) * c[1] + wp.float64(B[r, 2]) * c[2]
         + wp.float64(B[r, 3]) * c[3] + wp.float64(B[r, 4]) * c[4] + wp.float64(B[r, 5]) * c[5]
@@ -100,7 +100,7 @@ def row_times(B: mat66, r: int, c: wp.spatial_vectord):
 
 @wp.func
 def times(B: mat66, c: wp.spatial_vectord):
-    """B c in double: MuJoCo's mass matrix is double, and float32 products would cost it its symmetry."""
+    """B c in float64. MuJoCo's mass matrix is float64, and float32 products would make it unsymmetric."""
     return wp.spatial_vectord(
         row_times(B, 0, c), row_times(B, 1, c), row_times(B, 2, c),
         row_times(B, 3, c), row_times(B, 4, c), row_times(B, 5, c),
@@ -116,7 +116,7 @@ def in_double(f: vec6):
 
 @wp.func
 def add_wrench(w: World, tree: Tree, body: int, f: wp.spatial_vectord):
-    """J^T f into the passive forces; keeps the columns of J for `add_block`."""
+    """Add J^T f to the passive forces. Stores the columns of J for `add_block`."""
     i = tree.last_dof[body]
     while i >= 0:
         column = jacobian_column(w, tree, body, i)
@@ -127,14 +127,14 @@ def add_wrench(w: World, tree: Tree, body: int, f: wp.spatial_vectord):
 
 @wp.func
 def add_block(w: World, tree: Tree, body: int, B: mat66):
-    """J^T B J into the mass matrix, columns of J as `add_wrench` left them."""
+    """Add J^T B J to the mass matrix, with the columns of J that `add_wrench` has stored."""
     i = tree.last_dof[body]
     while i >= 0:
         b = times(B, w.jacobian[i])
         j = i
         entry = tree.row_start[i] + tree.row_count[i] - 1
         while j >= 0:
-            # Ancestors of i are columns of its row in the same order, with others in between.
+            # The ancestors of i appear in the columns of its row in the same order, with other columns in between.
             while tree.column[entry] != j:
                 entry -= 1
             w.mass[entry] = w.mass[entry] + wp.dot(b, w.jacobian[j])
@@ -159,7 +159,7 @@ def gather_motion(
     position_out: array2d[vec3], rotation_out: array2d[quat],
     velocity_out: array2d[vec3], angular_velocity_out: array2d[vec3],
 ):  # fmt: skip
-    """Motion of the bodies in play for the force modules."""
+    """Copy the motion of the bodies that force modules use. One thread per world."""
     for row in range(tree.body.shape[0]):
         body = tree.body[row]
         x = w.position[body]
@@ -174,7 +174,7 @@ def gather_motion(
 
 @wp.kernel(module=MODULE)
 def start_step(w: World):
-    """Remember the speeds: accelerations of the step are taken against them."""
+    """Store the speeds at the start of the step, from which its accelerations are computed."""
     for dof in range(w.speed.shape[0]):
         w.speed_before[dof] = w.speed[dof]
 
@@ -183,7 +183,7 @@ def start_step(w: World):
 def add_forces(
     tree: Tree, w: World, world: int, rows: array[int], implicit: int, wrench: array2d[vec6], block: array2d[mat66],
 ):  # fmt: skip
-    """Wrenches of one module into the passive forces, J^T B J into the mass matrix."""
+    """Add the wrenches of one module to the passive forces and J^T B J to the mass matrix."""
     for k in range(rows.shape[0]):
         body = tree.body[rows[k]]
         add_wrench(w, tree, body, in_double(wrench[world, k]))
@@ -197,7 +197,10 @@ def effective_wrench(
     wrench: array2d[vec6], block: array2d[mat66], status: array2d[int], explained: array2d[int],
     effective_out: array2d[vec6], alarm_out: array[int],
 ):  # fmt: skip
-    """What bodies really got over the step: f - h K v - B a, a = J (v+ - v) / h; alarms of the module."""
+    """Compute the wrench that bodies received over the step, f - B a with a = J (v+ - v) / h, and raise alarms.
+
+    f is evaluated at the predicted pose, so it already contains the term -h K v.
+    """
     for k in range(rows.shape[0]):
         f = wrench[world, k]
         if implicit == 1:
@@ -212,7 +215,7 @@ def effective_wrench(
 
 @wp.kernel(module=MODULE)
 def watch_speeds(w: World, world: int, limit: wp.float64, alarm_out: array[int]):
-    """Raise the alarm where a speed is not finite or beyond all reason."""
+    """Raise the alarm if a speed is not finite or above `limit`."""
     for dof in range(w.speed.shape[0]):
         if not (wp.abs(w.speed[dof]) < limit):  # also true of NaN
             alarm_out[world] = DIVERGED
@@ -225,7 +228,7 @@ def show(
     pose_out: array2d[Pose], position_out: array2d[wp.float64], speed_out: array2d[wp.float64],
     force_out: array2d[wp.float64],
 ):  # fmt: skip
-    """What is recorded of bodies, joints (`places` in qpos, `dofs` in qvel) and actuators."""
+    """Copy the recorded values of bodies, joints (`places` in qpos, `dofs` in qvel) and actuators."""
     for k in range(bodies.shape[0]):
         q = w.rotation[bodies[k]]
         pose_out[world, k] = Pose(w.position[bodies[k]], wp.quatd(q[1], q[2], q[3], q[0]))
@@ -238,7 +241,7 @@ def show(
 
 @wp.kernel(module=MODULE)
 def show_shifted(rows: array[int], shift: array2d[vec3], pose_out: array2d[Pose]):
-    """Move the recorded pose of a wheel to where its suspension has it."""
+    """Add the suspension travel to the recorded pose of a wheel."""
     world = wp.tid()
     for k in range(rows.shape[0]):
         if rows[k] >= 0:

@@ -1,8 +1,8 @@
 """MuJoCo on the CPU: one MjData per world, forces from modules, the linearly implicit step.
 
-Each module gives a wrench f at the predicted geometry and a block B = sum J^T (h D + h^2 K) J. J^T B J is added
-to the mass matrix between `mj_step1` and `mj_step2`, so stiff ground needs no small steps; what a body really
-gets is f - B a, and only that is recorded.
+Each module gives a wrench f at the predicted geometry and a block B = sum J^T (h D + h^2 K) J. J^T B J is added to the
+mass matrix between `mj_step1` and `mj_step2`, so stiff ground needs no small steps. A body receives the wrench f - B a,
+and this is what is recorded.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from grouser.module import ForceModule, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain import checks
 
-SHORTEST_STEP = 1e-7  # [s] ten million steps a second are no use to a machine that moves
-SPEED_LIMIT = 1e6  # [m/s or rad/s] beyond which a run counts as diverged
+SHORTEST_STEP = 1e-7  # [s] smaller steps make no sense for a vehicle
+SPEED_LIMIT = 1e6  # [m/s or rad/s] speed above which a run has diverged
 WRONG_SPARSE_FACTOR = ("4.0.0",)  # versions of MuJoCo; tests/engine/test_sparse_factor.py says when to drop this
 DENSE_NOTE = (
     f"Jacobian of the constraints set to dense: with a sparse one MuJoCo {mujoco.__version__} computes wrong "
@@ -63,8 +63,8 @@ if mujoco.get_mju_user_warning() is None:  # MuJoCo's own handler leaves MUJOCO_
 
 
 def _addresses(*names: str) -> dict[str, int]:
-    """Where functions of MuJoCo's library are, to call them without Python; empty where it does not show them."""
-    library = ctypes.CDLL(mujoco._functions.__file__)  # what it was linked with is found through it
+    """Addresses of functions of MuJoCo's library, to call them without Python; empty if it does not export them."""
+    library = ctypes.CDLL(mujoco._functions.__file__)  # the library it is linked to is found through it
     try:
         found = {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names}
         for name in ("mju_user_error", "mjcb_time"):
@@ -76,7 +76,10 @@ def _addresses(*names: str) -> dict[str, int]:
 
 @ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 def _end(text: bytes) -> None:
-    """MuJoCo cannot go on and there is no way back to Python: say so and end; a recording keeps what was flushed."""
+    """Handle a fatal MuJoCo error during compiled steps: print it and end the process. Python cannot be reached.
+
+    A recording keeps what was flushed before.
+    """
     sys.stderr.write(f"stopped: mujoco: {' '.join(text.decode(errors='replace').split())}\n")
     sys.stderr.flush()
     os._exit(3)
@@ -87,7 +90,7 @@ FUNCTIONS = _addresses("mj_step1", "mj_factorM", "mj_step2")
 
 @cache
 def _without_python(begins: bool) -> Launches:
-    """Before and after a row of MuJoCo's functions: errors go to `_end`, and nobody reads its timers."""
+    """Launches around direct calls of MuJoCo's functions: errors go to `_end`, and MuJoCo's timers are off."""
     error, timer = FUNCTIONS["mju_user_error"], FUNCTIONS["mjcb_time"]
     clock = ctypes.c_uint64.from_address(timer).value
     values = (ctypes.cast(_end, ctypes.c_void_p).value, 0) if begins else (0, clock)
@@ -101,18 +104,18 @@ def _without_python(begins: bool) -> Launches:
 
 @dataclass
 class ModuleSlot:
-    """A module with its place in the engine."""
+    """A module with its rows and outputs in the engine."""
 
     module: ForceModule
     rows: list[int]
     row_array: wp.array
     out: Outputs
-    explained: wp.array  # (world, row) status that has been said and can be borne: no alarm
+    explained: wp.array  # (world, row) status that has been reported and is not fatal: it raises no alarm again
 
 
 @dataclass
 class MujocoCpu:
-    """A compiled model with its worlds; knows MuJoCo's conventions so that nobody else has to."""
+    """A compiled model with its worlds. Hides MuJoCo's conventions from all other code."""
 
     spec: mujoco.MjSpec
     modules: Sequence[ForceModule]
@@ -148,7 +151,7 @@ class MujocoCpu:
     # ---- set-up -------------------------------------------------------------------------------------
 
     def _check_options(self) -> None:
-        """Refuse by name what the step cannot honour; say what is changed."""
+        """Raise an InputError for options that the step does not support, and note those that are changed."""
         option, enum = self.spec.option, mujoco
         refused = {
             "integrator RK4": option.integrator == enum.mjtIntegrator.mjINT_RK4,
@@ -171,7 +174,7 @@ class MujocoCpu:
         option.disableflags |= enum.mjtDisableBit.mjDSBL_AUTORESET
 
     def _keep_full_mass_matrix(self) -> None:
-        """MuJoCo stores only the diagonal of M for simple bodies; J^T B J needs the block."""
+        """Make MuJoCo store full blocks of M, which J^T B J needs. For simple bodies it stores the diagonal only."""
         for name in self.body_names():
             body = self.spec.body(name)
             if body is None:
@@ -180,7 +183,7 @@ class MujocoCpu:
             body.simple = 0
 
     def body_names(self) -> list[str]:
-        """Bodies in play, each once, in the order modules name them."""
+        """Bodies used by force modules, each once, in the order in which modules name them."""
         return list(dict.fromkeys(name for module in self.modules for name in module.bodies))
 
     def _allocate(self) -> None:
@@ -234,7 +237,7 @@ class MujocoCpu:
         return w
 
     def _record(self) -> None:
-        """The launches between modules and MuJoCo."""
+        """Record the launches that exchange data between modules and MuJoCo."""
         k, m, implicit, boxes = self.kernels, self.motion, int(self.implicit), gearboxes(self.model)
 
         def gather(launch) -> None:
@@ -268,18 +271,18 @@ class MujocoCpu:
     # ---- the step -----------------------------------------------------------------------------------
 
     def kinematics(self) -> None:
-        """Positions, velocities and the mass matrix at the present time; motion for the modules."""
+        """Compute positions, velocities and the mass matrix at the present time, and the motion for the modules."""
         WarningNotes.notes = self.notes
         for d in self._moving():
             mujoco.mj_step1(self.model, d)
         self._gather.run()
 
     def assemble(self) -> None:
-        """Wrenches and implicit blocks of all modules into MuJoCo."""
+        """Add wrenches and implicit blocks of all modules to MuJoCo's arrays."""
         self._assemble.run()
 
     def advance(self) -> None:
-        """Integrate one step; then find what the bodies really got."""
+        """Integrate one step, then compute the wrenches that the bodies received."""
         WarningNotes.notes = self.notes
         for d in self._moving():
             if self.implicit:
@@ -291,8 +294,11 @@ class MujocoCpu:
                 self._sense(int(world))
 
     def loop(self, launches: Sequence[tuple[Launches, Launches]]) -> Loop | None:
-        """Whole steps without Python, from what modules launch to evaluate and to commit: one round is what
-        `step.advance` does, its second part `step.settle`. None where Python must see every step."""
+        """Whole steps without Python, from the modules' launches for `evaluate` and `commit`.
+
+        One round does the same as `step.advance`; its second part is `step.settle`. Returns None if Python must see
+        every step.
+        """
         if not FUNCTIONS or self._senses_acceleration:
             return None
         if self._loop is None or self._looped != launches:
@@ -305,8 +311,10 @@ class MujocoCpu:
         return self._loop
 
     def _functions(self, *names: str, among: Sequence[tuple[list[Launches], list[Launches]]] = ()) -> list[Call]:
-        """Functions of MuJoCo on every world that moves, `among` what stands before and behind in each; its errors
-        end the program meanwhile, see `_end`."""
+        """Calls of MuJoCo's functions on every world that moves, with the launches `among` before and after them.
+
+        An error of MuJoCo in these calls ends the program, see `_end`.
+        """
         calls: list[Call] = []
         for world, d in enumerate(self.data):
             if not self.frozen[world]:
@@ -316,7 +324,7 @@ class MujocoCpu:
         return [*_calls(_without_python(begins=True)), *calls, *_calls(_without_python(begins=False))]
 
     def _moving(self) -> list[mujoco.MjData]:
-        """The worlds that go on; a bad one of a batch stands still."""
+        """Data of the worlds that are not frozen. A world that failed is frozen while the others go on."""
         if self._any_frozen:
             return [d for d, still in zip(self.data, self.frozen, strict=True) if not still]
         return self.data
@@ -340,7 +348,7 @@ class MujocoCpu:
         self._alarm[:] = 0
 
     def _sense(self, world: int) -> None:
-        """Force and acceleration sensors from the effective wrenches and (v+ - v) / h."""
+        """Recompute force and acceleration sensors from the effective wrenches and (v+ - v) / h."""
         m, d, view = self.model, self.data[world], self.views[world]
         applied, after = d.xfrc_applied.copy(), d.qvel.copy()
         before = view.speed_before.numpy()
@@ -377,7 +385,7 @@ class MujocoCpu:
                 mujoco.mj_resetData(self.model, d)
 
     def clear_outputs(self, worlds: Sequence[int]) -> None:
-        """Nothing pushes yet: no wrench, block or status is left over from before."""
+        """Set all wrenches, blocks and status codes of some worlds to zero."""
         for slot in self.slots:
             for array in vars(slot.out).values():
                 array.numpy()[list(worlds)] = 0
@@ -387,7 +395,7 @@ class MujocoCpu:
 
 
 def compile_spec(spec: mujoco.MjSpec, notes: list[str] | None = None) -> mujoco.MjModel:
-    """The model, or an InputError; what MuJoCo warns of goes to `notes`, once."""
+    """Compile a model, or raise an InputError. Warnings of MuJoCo are added to `notes`, each once."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         model = compile_model(spec)
@@ -399,7 +407,7 @@ def compile_spec(spec: mujoco.MjSpec, notes: list[str] | None = None) -> mujoco.
 
 
 def _avoid_sparse_factor(model: mujoco.MjModel, notes: list[str] | None) -> None:
-    """Take the dense Jacobian where this MuJoCo would factor the Newton solver's matrix wrongly (its issue 3767)."""
+    """Use the dense Jacobian if this MuJoCo would factor the Newton solver's matrix wrongly (its issue 3767)."""
     if mujoco.__version__ not in WRONG_SPARSE_FACTOR or not mujoco.mj_isSparse(model):
         return
     model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
@@ -416,7 +424,7 @@ def _array(values) -> wp.array:
 
 
 def _spatial(values: np.ndarray) -> np.ndarray:
-    """The same memory, (n, 6) numbers as n spatial velocities."""
+    """View (n, 6) numbers as n spatial velocities, without a copy."""
     return values.view(device.numpy_dtype(SpatialVelocity)).reshape(-1)
 
 

@@ -1,6 +1,6 @@
-"""The numbers of a compiled model that a controller may change during a run, such as gravity or a joint's stiffness.
+"""Parameters of a compiled model that a controller may change during a run, such as gravity or joint stiffness.
 
-MuJoCo keeps them in MjModel, so they are not part of the state it saves; a checkpoint needs them too.
+MuJoCo keeps them in MjModel, so they are not part of the state it saves. A checkpoint must save them too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ OPTIONS = ("gravity", "wind", "magnetic", "density", "viscosity")
 
 
 def parameters(model: mujoco.MjModel) -> dict[str, np.ndarray]:
-    """Copies of them by name; meshes, height fields and what is only drawn are left out."""
+    """Copies of the parameters by name. Meshes, height fields and display properties are left out."""
     fields = {name: getattr(model, name) for name in dir(model) if name.startswith(KINDS)}
     found = {name: field for name, field in fields.items() if _is_real(field) and field.size}
     return {name: np.array(field) for name, field in found.items()} | {
@@ -24,7 +24,7 @@ def parameters(model: mujoco.MjModel) -> dict[str, np.ndarray]:
 
 
 def set_parameters(model: mujoco.MjModel, saved: dict[str, np.ndarray]) -> None:
-    """Write what `parameters` gave into the model or one compiled alike."""
+    """Write the result of `parameters` into the same model, or one compiled from the same spec."""
     for name, values in saved.items():
         owner, field = (model.opt, name.removeprefix("opt.")) if name.startswith("opt.") else (model, name)
         if values.ndim:

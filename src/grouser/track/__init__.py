@@ -1,4 +1,4 @@
-"""The track super-component: chains of links round the wheels of any machine, as one force module."""
+"""Tracks: chains of links around the wheels of any machine, as one force module."""
 
 from grouser.track.assembly import Assembly, assemble
 from grouser.track.ground import FlatGround, GridGround, MeshGround, SoilGround

@@ -1,4 +1,5 @@
-"""A chain put round its wheels: belt of tangents and arcs, pins stepped along it, idler moved until it closes."""
+"""Assemble a chain around its wheels: find the belt of tangents and arcs, place pins along it, move the idler until
+the chain closes."""
 
 from __future__ import annotations
 
@@ -12,36 +13,36 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.track.parts import Link, TrackWheel
 
-EXACT = 1e-15  # [m] to which roots are found
-CLOSED = 1e-12  # [m] by which the last pin may miss the first
-SPAN = 2880  # directions in which the outermost wheel is looked for
+EXACT = 1e-15  # [m] tolerance of roots
+CLOSED = 1e-12  # [m] largest distance of the last pin from the first
+SPAN = 2880  # number of directions in which the outermost wheel is searched
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """Links in place, in the frame of the assembly: x forward, z up; the lower run goes forward, z of a link inward."""
+    """Assembled links in the assembly's frame: x forward, z up. The lower run goes forward; z of a link is inward."""
 
     position: np.ndarray  # [m], (link, 3)
     pitch_angle: np.ndarray  # [rad], (link,) of x above the horizontal
-    idler_shift: float  # [m] along the idler's way from where it was given
+    idler_shift: float  # [m] motion of the idler along its path from the given position
     tension: float  # [N]
-    first_gap: dict[str, float]  # [rad] of each sprocket: direction of a seated bushing above the horizontal
-    gap: float  # [m] left where the chain closes
+    first_gap: dict[str, float]  # [rad] of each sprocket: angle of a seated bushing above the horizontal
+    gap: float  # [m] remaining gap where the chain closes
 
     def rotation(self) -> np.ndarray:
-        """(link, 4) quaternions xyzw."""
+        """Orientations of the links, (link, 4) quaternions xyzw."""
         half = -self.pitch_angle / 2
         return np.stack([0 * half, np.sin(half), 0 * half, np.cos(half)], axis=1)
 
 
 @dataclass(frozen=True)
 class Belt:
-    """A closed path: arcs round circles and tangents between them, counter-clockwise in x, z."""
+    """A closed path of arcs around circles and tangents between them, counter-clockwise in x, z."""
 
     pieces: list[tuple]  # ("arc", centre, radius, angle, sweep) or ("line", from, to)
     lengths: np.ndarray
     wheels: list[int]  # in order
-    turns: dict[int, float]  # [rad] that the belt turns round each
+    turns: dict[int, float]  # [rad] wrap angle of the belt around each wheel
 
     def point(self, s: float) -> np.ndarray:
         s = s % self.lengths.sum()
@@ -57,7 +58,7 @@ class Belt:
 
 
 def belt(centres: np.ndarray, radii: np.ndarray) -> Belt:
-    """The convex belt round circles (n, 2) [m]: those inside it are left out."""
+    """Convex belt around circles, centres (n, 2) [m]. Circles inside it are left out."""
     angles = np.linspace(-math.pi, math.pi, SPAN, endpoint=False)
     reach = np.cos(angles)[:, None] * centres[:, 0] + np.sin(angles)[:, None] * centres[:, 1] + radii
     outer = reach.argmax(axis=1)
@@ -86,7 +87,7 @@ def belt(centres: np.ndarray, radii: np.ndarray) -> Belt:
 def pin_belt(
     wheels: Sequence[TrackWheel], link: Link, idler_shift: float, idler: int, way: np.ndarray, step: float
 ) -> Belt:
-    """The path of the pins: far enough out that the rails of straight links do not cut the wheels they turn round."""
+    """Path of the pins, far enough outside that the rails of straight links do not cut into the wheels."""
     centres = np.array([wheel.centre for wheel in wheels], float)
     centres[idler] += idler_shift * way
     bare = np.array([w.radius if w.sprocket else w.radius + link.rail.height for w in wheels])
@@ -115,10 +116,10 @@ def assemble(
     travel: tuple[float, float] = (-0.15, 0.15),
     way: tuple[float, float] = (1.0, 0.0),
 ) -> Assembly:
-    """The chain round `wheels`; the idler moves along `way` within `travel` [m] until it closes.
+    """Assemble the chain around `wheels`. The idler moves along `way` within `travel` [m] until the chain closes.
 
-    `links` None: the number that closes nearest to where the idler was given. The chain is stretched by `tension` [N]:
-    each bushing stands off its pin by T / K.
+    With `links` None, the number of links is chosen that closes nearest to the idler's given position. The chain is
+    stretched by `tension` [N]: each bushing is displaced from its pin by T / K.
     """
     moving = [k for k, wheel in enumerate(wheels) if wheel.kind == "idler"]
     if not moving or not any(wheel.kind == "sprocket" for wheel in wheels):
@@ -135,7 +136,7 @@ def assemble(
         return laid(shift, count)[1]
 
     def fitting(shift: float) -> float:
-        """How many links, parts of one too, the path takes."""
+        """Number of links that fit on the path, as a real number."""
         path = pin_belt(wheels, link, shift, idler, direction, step)
         return path.lengths.sum() / step
 
@@ -164,7 +165,7 @@ def _cannot(idler: TrackWheel, links: int | None, travel: tuple[float, float], f
 
 
 def _seat(path: Belt, wheels: Sequence[TrackWheel]) -> float:
-    """Where the first pin sits: in the middle of the arc of the first sprocket."""
+    """Position [m] of the first pin along the path: the middle of the arc of the first sprocket."""
     s = 0.0
     for n, k in enumerate(path.wheels):
         if wheels[k].kind == "sprocket":
@@ -174,7 +175,7 @@ def _seat(path: Belt, wheels: Sequence[TrackWheel]) -> float:
 
 
 def _step_along(path: Belt, start: float, step: float, count: int) -> tuple[np.ndarray, float]:
-    """Pins (count, 2) [m], each a straight `step` from the one before, and how far beyond the first the last one is."""
+    """Place pins (count, 2) [m] at straight distances `step`. Returns them and the overshoot past the first pin [m]."""
     pins, s = [path.point(start)], start
     for _ in range(count):
         last = pins[-1]
@@ -188,9 +189,9 @@ def _close(excess, links: int, low: float, high: float) -> float:
 
 
 def _root(function, low: float, high: float) -> float:
-    """Where a function of one number is nil, to round-off, between two places where its signs differ.
+    """Root of a function between two points where its signs differ, to round-off.
 
-    Inverse quadratic interpolation where that is safe, else halving (Chandrupatla 1997).
+    Inverse quadratic interpolation where that is safe, else bisection (Chandrupatla 1997).
     """
     a, b = low, high
     at_a, at_b = function(a), function(b)

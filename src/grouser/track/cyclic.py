@@ -1,6 +1,7 @@
-"""Solver of the implicit chain: symmetric positive definite, block tridiagonal with 6 x 6 blocks, closed to a ring.
+"""Solver of the implicit chain: symmetric positive definite, cyclic block tridiagonal system with 6 x 6 blocks.
 
-Blocks are rows of 8 numbers: 6, the right-hand side where there is one, and nothing; a row fills whole registers.
+Blocks are stored with rows of 8 numbers: 6 entries, the right-hand side if there is one, and one unused. A row then
+fills whole SIMD registers.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def with_side(m: mat68, b: vec6):
 
 @wp.func
 def solve_upper(d: mat68, u: mat68, z: mat68, after: vec6, end: vec6):
-    """x of d x + u after + z end = b with d upper triangular and b the right-hand side of z: back substitution."""
+    """Solve d x + u after + z end = b by back substitution; d is upper triangular, b the right-hand side in z."""
     x = vec6()
     for back in range(6):
         r = 5 - back
@@ -57,11 +58,11 @@ def solve_ring(
     world: int, first: int, count: int,
     D: array2d[mat68], U: array2d[mat68], Z: array2d[mat68], x: array2d[vec6],
 ):  # fmt: skip
-    """x <- A^-1 x for rows `first` to `first + count - 1` of the arrays, (world, row).
+    """Replace x by A^-1 x for the rows `first` to `first + count - 1` of the arrays, (world, row).
 
-    D are the diagonal blocks, U[i] = A[i, i + 1] (the last: A[last, first]); D, U and Z are overwritten.
-    Gaussian elimination from the first block on. The ring couples every block to the last one: z is that coupling, and
-    it carries the right-hand side along.
+    D are the diagonal blocks, U[i] = A[i, i + 1] (the last one: A[last, first]). D, U and Z are overwritten. Gaussian
+    elimination starts at the first block. Because the chain is closed, every block becomes coupled to the last one: z
+    is that coupling, and it also carries the right-hand side.
     """
     n = int(6)  # a variable: loops over it are not unrolled
     last = first + count - 1
@@ -70,7 +71,7 @@ def solve_ring(
     d = D[world, first]
     for i in range(first, last):
         u = U[world, i]
-        if i == last - 1:  # the next block is the last one: both couplings are the same
+        if i == last - 1:  # the next block is the last one: its two couplings are one and the same
             z = z + u
             u = mat68()
         # Make d upper triangular, with the same row operations on u and z.
@@ -85,7 +86,7 @@ def solve_ring(
         D[world, i] = d
         U[world, i] = u
         Z[world, i] = z
-        # Subtract u^T d^-1 u and the like from the blocks that are left.
+        # Subtract u^T d^-1 u and the like from the remaining blocks.
         following = D[world, i + 1]
         carried = with_side(mat68(), x[world, i + 1])
         for k in range(n):

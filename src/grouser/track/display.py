@@ -1,4 +1,4 @@
-"""What a track looks like: a link with rails and grousers at every pose of the chain, wheels on their bodies."""
+"""Meshes of tracks for display: links with rails and grousers, wheels on their bodies."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from grouser.track.model import Track
 
 STEEL, DARK = (0.42, 0.41, 0.39, 1.0), (0.26, 0.26, 0.27, 1.0)
-PLATE = 0.02  # [m] of a shoe, for the eye only; so are the widths below
-GAP = 0.98  # of the pitch that a link fills
+PLATE = 0.02  # [m] thickness of a shoe, for display only, as the widths below
+GAP = 0.98  # share of the pitch that a link fills
 TOOTH_WIDTH = 0.09  # [m]
 SIDES = 32
-FLOOR, EARTH = 20.0, (0.66, 0.56, 0.42, 1.0)  # [m] half a side of what stands for a plane without end
+FLOOR, EARTH = 20.0, (0.66, 0.56, 0.42, 1.0)  # [m] half side of the square that shows an infinite plane; its colour
 
 Mesh = tuple[np.ndarray, np.ndarray]
 
 
 def shapes(track: Track, poses: str) -> list[Shape]:
-    """Of one track; `poses` is the channel of its links."""
+    """Shapes of one track. `poses` is the channel of its links' poses."""
     return [Shape(f"{track.name}/link", *link_mesh(track.link), poses, STEEL)] + [
         Shape(f"{track.name}/{wheel.name}", *wheel_mesh(wheel), f"body/pose[{wheel.body}]", DARK)
         for wheel in track.wheels
@@ -33,7 +33,7 @@ def shapes(track: Track, poses: str) -> list[Shape]:
 
 
 def floor(ground: object) -> list[Shape]:
-    """Flat ground and meshes; grids are terrain and drawn as such."""
+    """Shapes of flat ground and mesh ground. Grids are drawn as terrain."""
     if isinstance(ground, FlatGround):
         corners = np.array([(-FLOOR, -FLOOR, 0), (FLOOR, -FLOOR, 0), (FLOOR, FLOOR, 0), (-FLOOR, FLOOR, 0)], float)
         return [Shape("floor", corners + np.array([0, 0, ground.height]), np.array([(0, 1, 2), (0, 2, 3)]), "", EARTH)]
@@ -43,7 +43,7 @@ def floor(ground: object) -> list[Shape]:
 
 
 def link_mesh(link: Link) -> Mesh:
-    """In the link's frame: pins at z = 0, the ground below."""
+    """Mesh of a link in its own frame: pins at z = 0, the shoe below."""
     shoe, half = link.shoe, GAP * link.pitch / 2
     tips = (np.arange(shoe.grousers) + 0.5) / max(shoe.grousers, 1) * link.pitch - link.pitch / 2
     y = [abs(place) for section in link.rail.sections for place, _ in section]
@@ -59,7 +59,7 @@ def link_mesh(link: Link) -> Mesh:
 
 
 def wheel_mesh(wheel: TrackWheel) -> Mesh:
-    """In its body's frame; a sprocket with its teeth, any other wheel as its profile turned about the axle."""
+    """Mesh of a wheel in its body's frame: a sprocket with teeth, any other wheel as its profile revolved."""
     if wheel.sprocket is not None:
         gap = np.array(wheel.sprocket.gap)  # across, outwards
         turns = 2 * math.pi * np.arange(wheel.sprocket.teeth) / wheel.sprocket.teeth
@@ -77,7 +77,7 @@ def wheel_mesh(wheel: TrackWheel) -> Mesh:
 
 
 def closed(rings: list[tuple[float, np.ndarray]]) -> Mesh:
-    """Outlines (n, 2) in x and z at places along y, joined to a body with flat ends."""
+    """Join outlines (n, 2) in x and z, given at positions along y, to a closed mesh with flat ends."""
     sides, count = len(rings[0][1]), len(rings)
     vertices = [np.column_stack([ring[:, 0], np.full(sides, y), ring[:, 1]]) for y, ring in rings]
     ends = np.array([[0.0, rings[0][0], 0.0], [0.0, rings[-1][0], 0.0]])
@@ -93,7 +93,7 @@ def closed(rings: list[tuple[float, np.ndarray]]) -> Mesh:
 
 
 def _to_axis(axis: tuple[float, float, float]) -> np.ndarray:
-    """(3, 3) that turns y on to an axis."""
+    """Rotation matrix (3, 3) that maps y to an axis."""
     y = np.array(axis) / np.linalg.norm(axis)
     x = np.cross(y, (0.0, 0.0, 1.0))
     x = np.array([1.0, 0.0, 0.0]) if np.linalg.norm(x) < 1e-9 else x / np.linalg.norm(x)

@@ -1,4 +1,4 @@
-"""The ground under shoes: a plane, an elevation grid, or a triangle mesh with soil values at its vertices."""
+"""Ground under shoes: a plane, an elevation grid, a triangle mesh with soil values, or deformable soil."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grouser.track.parts import SoilValues
 
 @dataclass(frozen=True)
 class FlatGround:
-    """A level plane without end."""
+    """An infinite horizontal plane."""
 
     height: float = 0.0  # [m]
     soil: SoilValues = field(default_factory=SoilValues)
@@ -39,7 +39,7 @@ class MeshGround:
     vertices: np.ndarray  # [m], (vertex, 3)
     triangles: np.ndarray  # (triangle, 3)
     soil: SoilValues | tuple[SoilValues, ...] = field(default_factory=SoilValues)
-    lists: bool = True  # false: every triangle is tried
+    lists: bool = True  # False: every triangle is tested
 
     def __post_init__(self):
         corners = np.asarray(self.vertices, float)[np.asarray(self.triangles)]
@@ -58,10 +58,10 @@ class MeshGround:
 
 @dataclass(frozen=True, eq=False)
 class SoilGround:
-    """The project's deformable grid: pressure after Bekker, ruts that stay.
+    """The deformable grid of `terrain.ground`: Bekker pressure and lasting ruts.
 
-    Shoes compact the soil; what does not vanish (1 - `compression`) lies beside them. It does not slide (the soil
-    module's does). One soil for all of it.
+    Shoes compact the soil. The share 1 - `compression` of the volume is put beside them. Unlike in the soil module, it
+    does not slide. There is one soil for the whole ground.
     """
 
     ground: Ground
@@ -82,9 +82,9 @@ Terrain = FlatGround | GridGround | MeshGround | SoilGround
 
 
 def ground_arrays(ground: Terrain | None, p: Precision, make, width: float) -> object:
-    """The device struct of a ground; `make(values, dtype)` puts an array on the device.
+    """Make the device struct of a ground. `make(values, dtype)` puts an array on the device.
 
-    `width` [m] of a shoe is the b of Bekker's law. No ground: nothing to stand on.
+    `width` [m] of a shoe is b in Bekker's law. Without a ground (None) there is nothing to stand on.
     """
     g = at(t.Ground, p.name)()
     soil = ground.soil if ground is not None else SoilValues()
@@ -119,7 +119,7 @@ def _soil_table(soils: list[SoilValues], kind) -> np.ndarray:
 
 
 def _fill_mesh(g, ground: MeshGround, soils: list[SoilValues], p: Precision, make) -> list[SoilValues]:
-    """Fill in the triangles, all counter-clockwise from above; returns a soil for each vertex."""
+    """Fill in the triangles, all counter-clockwise from above. Returns a soil for each vertex."""
     vertices, triangles = np.asarray(ground.vertices, float), np.array(ground.triangles, np.int32)
     e = vertices[triangles[:, 1]] - vertices[triangles[:, 0]]
     f = vertices[triangles[:, 2]] - vertices[triangles[:, 0]]
@@ -133,7 +133,7 @@ def _fill_mesh(g, ground: MeshGround, soils: list[SoilValues], p: Precision, mak
 
 
 def buckets(vertices: np.ndarray, triangles: np.ndarray, lists: bool = True):
-    """Square buckets over the plan with the triangles whose bounding box meets each, in their own order."""
+    """Square buckets in plan view, each with the triangles whose bounding box overlaps it, in order."""
     corners = vertices[triangles][:, :, :2]
     low, high = corners.min(axis=1), corners.max(axis=1)
     origin, end = low.min(axis=0), high.max(axis=0)

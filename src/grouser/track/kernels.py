@@ -1,8 +1,8 @@
-"""Kernels of tracks: one thread a track runs all its substeps, one stage after another.
+"""Kernels of tracks: one thread per track runs all its substeps, one stage after another.
 
-A substep: carriers and wheels move on; joints, wheels and ground push on the links; the links get their change of
-velocity (explicit, or all of them together); wheels get the opposite of what the links got; links move.
-Warp passes structs by value; stages that run for every link are inlined, which saves the copies.
+A substep: place the wheels; sum the forces of joints, wheels and ground on the links; compute the change of velocity of
+the links (explicitly, or implicitly for all of them together); apply the opposite of the received forces to the wheels;
+move links and carriers. Warp passes structs by value, so stages that run for every link are inlined to save the copies.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def run_tracks(
     enabled: array[int], first: int, step: array[real],
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
-    """Move the trial state s from the committed one through all substeps of a step; tracks from `first` on.
+    """Advance the trial state s from the committed state through all substeps of a step, for tracks from `first` on.
 
     `position` to `angular_velocity` are the motion of the engine's bodies.
     """
     world, k = wp.tid()
-    if enabled[0] == 0:  # nobody asked for it, or another thread does it: worker.py
+    if enabled[0] == 0:  # not requested, or done by another thread, see worker.py
         return
     which = first + k
     tr = c.track[which]
@@ -59,7 +59,7 @@ def run_tracks(
     for substep in range(tr.substeps):
         wheel_stage.place_wheels(world, tr, c, s, carriers, wheels)
         link_stage.begin_links(world, which, tr, s, links, contacts, substep)
-        # Everything that pushes on the links.
+        # Sum all forces on the links.
         for i in range(tr.first_link, tr.first_link + tr.links):
             pins.joint_forces(world, tr, s, links, i, h, ahead)
         for m in range(tr.first_wheel, tr.first_wheel + tr.wheels):
@@ -73,7 +73,7 @@ def run_tracks(
         for q in range(tr.first_link, tr.first_link + contacts.low_count[world, which]):
             i = contacts.low_links[world, q]
             shoes.shoe_contacts(world, which, tr, c, g, tiles, s, links, contacts, results, i, h, ahead)
-        # Velocities, reactions, positions.
+        # Change velocities, apply the reactions to wheels and carriers, then move everything.
         link_stage.change_velocities(world, tr, links, h)
         last = int(0)
         if substep == tr.substeps - 1:
@@ -89,7 +89,7 @@ def run_tracks(
 def push_bodies(
     c: Tables, carriers: Carriers, results: Results, wrench_out: array2d[vec6], status_out: array2d[int]
 ):  # fmt: skip
-    """Wrenches on the engine's bodies: sums over the tracks that share one."""
+    """Sum the wrenches on the engine's bodies; several tracks may share a body. One thread per world."""
     world = wp.tid()
     for row in range(wrench_out.shape[1]):
         wrench_out[world, row] = vec6()
@@ -108,9 +108,9 @@ def commit_tracks(
     c: Tables, g: Ground, tiles: GroundArrays, committed: State, s: State, contacts: Contacts,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
-    """Make the trial state the state, and leave ruts; at the start put the links where they were assembled.
+    """Make the trial state the committed one, and leave ruts. At the start, place the links as assembled.
 
-    The links then move as one with the body they were assembled on.
+    The assembled links start with the motion of the body they were assembled on.
     """
     world, which = wp.tid()
     tr = c.track[which]

@@ -1,9 +1,9 @@
 """Laws of tracks as pure functions: pin in its bushing, back-bend stop, tooth, rail, shoe.
 
-Omar 2014, equations by their numbers there; errata in docs/theory/track.md. Axes of a link: x along the chain, y along
-the pin, z towards the inside of the loop. `ahead` [s] is how far positions are extrapolated with their rates: the
-substep in the implicit scheme, 0 in the explicit one. An impedance [N s/m] is what a force loses for each m/s the link
-gains over the substep: K ahead + C.
+Equation numbers are those of Omar 2014; errata are in docs/theory/track.md. Axes of a link: x along the chain, y along
+the pin, z towards the inside of the loop. `ahead` [s] is the time by which positions are extrapolated with their
+rates: the substep in the implicit scheme, 0 in the explicit one. An impedance [N s/m] is the loss of force for each m/s
+that the link gains over the substep: K ahead + C.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def bushing_force(
 
 @wp.func
 def tilt(leaning: vec3, pin: vec3, turning: vec3, stiffness: real, damping: real, ahead: real):
-    """Torque [N m] on the bushing link against one tilt of its pin axis, the direction it acts about, its impedance.
+    """Torque [N m] on the bushing link against one tilt of its pin axis, the axis it acts about, and its impedance.
 
-    The tilt is s = leaning . pin, `leaning` an axis of the pin link at right angles to its pin: the torque is the
-    gradient of 1/2 K s^2 at any angle, where eq. 25 with theta u is not.
+    The tilt is s = leaning . pin, where `leaning` is an axis of the pin link perpendicular to its pin. The torque is
+    the gradient of 1/2 K s^2 at any angle, which eq. 25 with theta u is not.
     """
     about = wp.cross(pin, leaning)
     rate = wp.dot(turning, about)
@@ -43,9 +43,9 @@ def tilt(leaning: vec3, pin: vec3, turning: vec3, stiffness: real, damping: real
 
 @wp.func
 def back_bend(fold: real, rate: real, limit: real, stiffness: real, damping: real, ahead: real):
-    """Torque [N m] that folds two links again once they are bent back by more than `limit` [rad], and its impedance.
+    """Torque [N m] of the back-bend stop, once two links are bent back by more than `limit` [rad], and its impedance.
 
-    `fold` [rad] is positive round a wheel. The paper names the stop and gives no formula.
+    `fold` [rad] is positive around a wheel. The paper names the stop but gives no formula.
     """
     zero = real(0.0)
     beyond = -fold - limit
@@ -59,9 +59,9 @@ def back_bend(fold: real, rate: real, limit: real, stiffness: real, damping: rea
 
 @wp.func
 def press(depth: real, approach: real, stiffness: real, damping: real, full: real, ahead: real):
-    """Linear contact: normal force [N], elastic force [N], impedance. Eq. 34; damping grows up to depth `full` [m].
+    """Linear contact: normal force [N], elastic force [N], impedance. Eq. 34; damping fades in up to depth `full` [m].
 
-    Never negative: a contact that parts is let go, not held back.
+    Never negative: an opening contact does not pull.
     """
     zero = real(0.0)
     if depth <= zero:
@@ -101,9 +101,9 @@ def friction_impedance(sliding: real, most: real, full_speed: real):
 
 @wp.func
 def taper(s: real, half_pitch: real, length: real):
-    """Share of a roller that the rail bears at s [m] from the middle of the link; kappa of eq. 44 at the ends.
+    """Share of a roller's load that the rail carries at s [m] from the middle of the link; kappa of eq. 44 at the ends.
 
-    Rails overlap by `length` either way of the pins: on a straight chain the shares of two neighbours add up to 1.
+    Rails overlap by `length` [m] on both sides of the pins. On a straight chain the shares of two neighbours sum to 1.
     """
     zero = real(0.0)
     one = real(1.0)
@@ -113,7 +113,7 @@ def taper(s: real, half_pitch: real, length: real):
 
 @wp.func
 def shear_strength(pressure: real, cohesion: real, tan_phi: real):
-    """[Pa] c + p tan(phi), or [N] with what an area bears. Eq. 49."""
+    """Shear strength c + p tan(phi) [Pa], or [N] if both arguments are multiplied by an area. Eq. 49."""
     return cohesion + pressure * tan_phi
 
 
@@ -132,8 +132,8 @@ def passive_force(depth: real, width: real, cohesion: real, tan_phi: real, weigh
 def shear(slip: real, strength: real, rate: real):
     """Shear force over slip [N/m]: T tanh(k_T s) / s. Eq. 52.
 
-    Up to k_T s = 3 tanh(x) / x is Lambert's continued fraction to the twelfth term, right to 5e-15: the library's tanh
-    took a tenth of a track's time, and no slip would be a case of its own.
+    Up to k_T s = 3, tanh(x) / x is computed by Lambert's continued fraction to the twelfth term, right to 5e-15. The
+    library's tanh took a tenth of a track's time, and zero slip would need a case of its own.
     """
     x = rate * slip
     if x > real(3.0):
@@ -155,7 +155,7 @@ def shear(slip: real, strength: real, rate: real):
 
 @wp.func
 def slip_damping(speed: real, strength_left: real, damping: real, full_speed: real):
-    """Damping force over slip speed [N s/m]: C (1 - exp(-v / v_s)), at most what is left of the strength. Eq. 55."""
+    """Damping force over slip speed [N s/m]: C (1 - exp(-v / v_s)), limited by the remaining strength. Eq. 55."""
     c = damping * (real(1.0) - wp.exp(-speed / full_speed))
     if c * speed > strength_left:
         return wp.max(strength_left, real(0.0)) / speed
@@ -164,9 +164,10 @@ def slip_damping(speed: real, strength_left: real, damping: real, full_speed: re
 
 @wp.func
 def rebound(sinkage: real, elastic: real, modulus: real, n: real):
-    """How far [m] soil springs back from a plate `sinkage` [m] below the virgin surface, and the slope of its pressure.
+    """Elastic rebound e [m] of soil below a plate `sinkage` h [m] below the virgin surface, and the pressure's slope.
 
-    e with K_e e = k (h - e)^n: below the plate stands what Bekker's law leaves of the surface, pressed in elastically.
+    Solves K_e e = k (h - e)^n by Newton's method: the soil has a plastic sinkage h - e by Bekker's law, and an elastic
+    compression e on top of it.
     """
     zero = real(0.0)
     if sinkage <= zero:
@@ -183,9 +184,9 @@ def rebound(sinkage: real, elastic: real, modulus: real, n: real):
 
 @wp.func
 def kept_slip(path: vec3, most: real):
-    """The part of the path [m] from the anchor that is kept, and its length, at most `most` [m].
+    """Path [m] from the anchor, shortened to at most `most` [m], and its length.
 
-    A longer path drags the anchor along, so that the force turns round at once when the slip reverses.
+    A longer path drags the anchor along, so that the force reverses at once when the slip reverses.
     """
     size = wp.length(path)
     if size <= most:
@@ -195,7 +196,7 @@ def kept_slip(path: vec3, most: real):
 
 @wp.func
 def barycentric(x: real, y: real, a: vec3, b: vec3, c: vec3):
-    """Weights of the vertices a, b, c of a triangle at (x, y); eq. 47, whose "facets" are vertices."""
+    """Barycentric coordinates of (x, y) in the triangle a, b, c; eq. 47, where "facets" means vertices."""
     double_area = (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])
     v = ((x - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (y - a[1])) / double_area
     w = ((b[0] - a[0]) * (y - a[1]) - (x - a[0]) * (b[1] - a[1])) / double_area

@@ -1,7 +1,7 @@
 """Layouts of wheels in the plane of a track: oval, and triangular with the sprocket on top.
 
-x forward, z up, the pins of the lower run at z = 0 where rollers bear on it. Dimensions are assumed, of a bulldozer of
-the 20 t class; a smaller machine scales them.
+x is forward, z up, and the pins of the lower run under the rollers are at z = 0. Dimensions are assumed values of a
+bulldozer of the 20 t class; scale them for a smaller machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grouser.track.parts import Link, Sprocket, TrackWheel, collared, flanged, h
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the wheels of one side stand, what they are and which of the engine's bodies carry them."""
+    """Positions and kinds of the wheels of one track, and the bodies that carry them."""
 
     shape: Literal["oval", "triangular"] = "oval"
     link: Link = field(default_factory=Link)
@@ -43,7 +43,7 @@ class Layout:
     flange: float = 0.02  # [m] height of flanges and collar
 
     def wheels(self, bodies: dict[str, str] | None = None) -> list[TrackWheel]:
-        """All wheels, sprocket first; `bodies`: kind -> body. Places are in the assembly's frame until mounted."""
+        """All wheels, sprocket first. `bodies` maps kinds to bodies. Places: assembly frame, see `mount`."""
         names = {"sprocket": "sprocket", "idler": "front_frame", "roller": "frame", "carrier": "frame"} | (bodies or {})
         link, sprocket = self.link, self.sprocket or hunting_sprocket(25, self.link.pitch, self.link.bushing_radius)
         height, pins = link.rail.height, float(np.hypot(self.idler_radius + link.rail.height, link.pitch / 2))
@@ -73,7 +73,7 @@ class Layout:
         return wheels
 
     def _carriers(self, wheels: list[TrackWheel], names: dict[str, str]) -> list[TrackWheel]:
-        """Carriers just below the rails of the straight upper run."""
+        """Carrier rollers just below the rails of the straight upper run."""
         path = pin_belt(wheels, self.link, 0.0, len(wheels) - 1, np.array([1.0, 0.0]), self.link.pitch)
         upper = max((p for p in path.pieces if p[0] == "line"), key=lambda p: p[1][1] + p[2][1])
         out = []
@@ -91,7 +91,7 @@ class Layout:
         self, bodies: dict[str, str] | None = None, *, links: int | None = 46, tension: float = 0.0,
         travel: tuple[float, float] = (-0.15, 0.15),
     ) -> tuple[list[TrackWheel], Assembly]:  # fmt: skip
-        """Wheels with the idler where the chain closes, and the chain."""
+        """Assemble the chain. Returns the wheels, with the idler moved to where the chain closes, and the chain."""
         wheels = self.wheels(bodies)
         chain = assemble(wheels, self.link, links=links, tension=tension, travel=travel)
         k = max((k for k, w in enumerate(wheels) if w.kind == "idler"), key=lambda k: wheels[k].centre[0])
@@ -105,7 +105,7 @@ def _wheel(name: str, kind, names: dict[str, str], at: tuple[float, float], **mo
 
 
 def mount(wheels: list[TrackWheel], origins: dict[str, tuple[float, float, float]]) -> tuple[TrackWheel, ...]:
-    """The wheels with their places in the frames of their bodies, whose origins [m] stand in the assembly's frame."""
+    """The wheels with places in the frames of their bodies. `origins` [m] are the bodies' in the assembly's frame."""
     return tuple(
         replace(w, place=(w.centre[0] - origins[w.body][0], -origins[w.body][1], w.centre[1] - origins[w.body][2]))
         for w in wheels

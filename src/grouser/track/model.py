@@ -1,4 +1,4 @@
-"""Tracks as one force module: tables, allocation, launches, channels."""
+"""Force module of tracks: tables, allocation, kernel launches, channels."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from grouser.track.observation import TrackObservation
 from grouser.track.parts import Link, TrackWheel, WheelContact
 from grouser.track.worker import Worker, always_enabled
 
-LARGEST_STEP = 2e-3  # [s] between two exchanges with the engine: wheels are carried on with constant velocity
-STABLE_SHARE = 0.8  # of the explicit limit of the bushings: wheels and ground are stiff too
-IMPLICIT_STEP = 1e-3  # [s] up to which the implicit scheme is accurate
-CONTACTS = 16  # room for contacts of a link
+LARGEST_STEP = 2e-3  # [s] largest step of the engine: during it wheels are extrapolated with constant velocity
+STABLE_SHARE = 0.8  # share of the explicit limit of the bushings that is used: wheels and ground are stiff too
+IMPLICIT_STEP = 1e-3  # [s] largest substep at which the implicit scheme is accurate
+CONTACTS = 16  # room for contacts per link
 OF_JOINT = (
     "radial_stiffness", "axial_stiffness", "radial_damping", "axial_damping", "roll_stiffness", "yaw_stiffness",
     "tilt_damping", "pin_damping", "back_bend_angle", "back_bend_stiffness", "back_bend_damping",
-)  # fmt: skip  # constants of a track that its joint has under the same name
+)  # fmt: skip  # fields of `types.Track` that are copied from `PinBushing`
 OF_CONTACT = (
     "tooth_stiffness", "tooth_damping", "side_gap", "side_stiffness", "side_damping", "roller_stiffness",
     "roller_damping", "friction", "full_friction_speed", "full_damping_depth",
-)  # fmt: skip  # and its contact with wheels
-WEAR = ("link", "wheel", "normal_force", "sliding_speed", "x", "z")  # of a contact in the wear channel
+)  # fmt: skip  # and from `WheelContact`
+WEAR = ("link", "wheel", "normal_force", "sliding_speed", "x", "z")  # columns of the wear channel
 REASONS = {
     t.BROKEN: ("the chain broke up: links move faster than 1 km/s; smaller substeps are needed", True),
     t.FULL: ("more contacts than there is room for: raise `contacts`", True),
@@ -53,19 +53,19 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Track:
-    """One chain round its wheels."""
+    """One chain around its wheels."""
 
     name: str
     link: Link
     wheels: tuple[TrackWheel, ...]
     assembly: Assembly
-    frame: str  # body on whose frame the assembly stands
-    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)  # [m] of the assembly's origin in that frame
+    frame: str  # body in whose frame the assembly is given
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)  # [m] origin of the assembly in that frame
     contact: WheelContact = field(default_factory=WheelContact)
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """The frame, then whatever else carries wheels."""
+        """The frame, then all other bodies that carry wheels."""
         return tuple(dict.fromkeys((self.frame, *(wheel.body for wheel in self.wheels))))
 
     @property
@@ -74,7 +74,7 @@ class Track:
 
 
 class TrackModule(KernelModule):
-    """Any number of tracks: links with six degrees of freedom inside, wrenches on the wheels' bodies outside."""
+    """Any number of tracks. Links have six degrees of freedom inside the module; it gives wrenches on wheel bodies."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class TrackModule(KernelModule):
         contacts: int = CONTACTS,
         name: str = "track",
     ):
-        """`substeps` of a step, default: by the stability bound; `gravity` [m/s^2] downwards, or a vector."""
+        """`substeps` per step (default: by the stability bound); `gravity` [m/s^2] downwards, or a vector."""
         if not tracks:
             raise InputError(f"{name}: no tracks given")
         if scheme not in ("implicit", "explicit"):
@@ -101,10 +101,10 @@ class TrackModule(KernelModule):
         self.gravity = np.array(gravity if isinstance(gravity, tuple) else (0.0, 0.0, -gravity))
 
     def declare(self, spec) -> None:
-        """Nothing is taken over: links are not bodies of the engine."""
+        """Do nothing: links are not bodies of the engine."""
 
     def substeps(self, track: Track, step: float) -> int:
-        """Of a step, given or from the stability bound."""
+        """Number of substeps per step: as given, or from the stability bound."""
         largest = IMPLICIT_STEP if self.scheme == "implicit" else STABLE_SHARE * track.link.largest_step
         if self._given is not None:
             if self.scheme == "explicit" and step / self._given > track.link.largest_step:
@@ -139,7 +139,7 @@ class TrackModule(KernelModule):
         self._workers, self._enabled = [Worker() for _ in range(threads - 1)], always_enabled(self.device)
 
     def _bind_soil(self) -> None:
-        """The deformable grid: that of the simulation, or one that is never touched."""
+        """Set the deformable grid: that of the simulation, or an unused dummy for other kinds of ground."""
         if isinstance(self.ground, SoilGround):
             self._soil = self.ground.ground
             if self._soil.worlds != self.worlds:
@@ -158,7 +158,7 @@ class TrackModule(KernelModule):
         self._soil.ensure(self._spare)
 
     def _tiles_under(self, track: Track) -> int:
-        """Tiles that a track and the soil beside it may newly touch within a step, askew."""
+        """Largest number of new tiles that a track and the soil beside it may touch within a step, in any direction."""
         tile = TILE * self._soil.spacing
         length, width = len(track.assembly.position) / 2 * track.link.pitch, 3 * track.link.shoe.width
         return math.ceil(1.5 * (length / tile + 2) * (width / tile + 2))
@@ -170,7 +170,7 @@ class TrackModule(KernelModule):
         return wp.array(values, dtype=dtype, device=self.device)
 
     def _kind(self, struct: Any) -> Any:
-        """A device struct in the float type of this module."""
+        """A device struct at the float type of this module."""
         return at(struct, self.precision.name)
 
     def _make_tables(self, rows: Sequence[int], step: float):
@@ -216,7 +216,7 @@ class TrackModule(KernelModule):
 
     @staticmethod
     def _first_gap(track: Track, wheel: TrackWheel) -> tuple[float, float, float]:
-        """Direction of a gap in the frame of the sprocket's body, which must stand as the frame does at the start."""
+        """Direction of a gap in the frame of the sprocket's body, which must be aligned with the frame at the start."""
         angle = track.assembly.first_gap.get(wheel.name, 0.0)
         return (math.cos(angle), 0.0, math.sin(angle))
 
@@ -261,7 +261,7 @@ class TrackModule(KernelModule):
         return wp.array(table, dtype=self._kind(t.Track), device=self.device)
 
     def _allocate(self) -> None:
-        """State and what a step works with, as the structs declare it."""
+        """Allocate the state and the working arrays, as declared by the structs."""
         shape = {"anchor": "grip", "gripped": "grip", "wheel_rate": "wheel", "impulse": "track", "placed": "track"}
         self._committed, self._trial = (self._make(t.State, "link", shape) for _ in range(2))
         self._carriers = self._make(t.Carriers, "carrier", {})
@@ -271,7 +271,7 @@ class TrackModule(KernelModule):
         self._results = self._make(t.Results, "track", {"tension": "link", "tooth_load": "link", "shoe_load": "link"})
 
     def _make(self, struct: Any, rows: str, others: dict[str, str]) -> Any:
-        """A struct of zeros, (world, row): `rows` says what its rows are, `others` where a field differs."""
+        """A struct of zero arrays, (world, row). `rows` names what a row is, `others` the fields that differ."""
         made, kind = self._kind(struct)(), self._kind(struct)
         for name, field_type in device.fields(kind).items():
             shape = (self.worlds, max(self._totals[others.get(name, rows)], 1))
@@ -301,9 +301,9 @@ class TrackModule(KernelModule):
         return self.ground.elevation if isinstance(self.ground, GridGround) else None
 
     def _record_evaluate(self, launch) -> None:
-        """Substeps of all tracks from the committed links to the trial ones, the engine's bodies carried on.
+        """Record the substeps of all tracks, from the committed to the trial state, with extrapolated engine bodies.
 
-        The calling thread takes the first share of the tracks, then what no worker has begun by then.
+        The calling thread runs the first share of the tracks, then any share that no worker has begun by then.
         """
         for k, worker in enumerate(self._workers):
             worker.call(launch, partial(self._record_run, share=k + 1))
@@ -339,7 +339,7 @@ class TrackModule(KernelModule):
         return {name: getattr(self._committed, name) for name in device.fields(t.State)}
 
     def reset(self, worlds: Sequence[int]) -> None:
-        """The links go back to their wheels at the next commit."""
+        """Reset some worlds. The links are placed on their wheels at the next commit."""
         for state in (self._committed, self._trial):
             for name in ("placed", "gripped", "wheel_rate", "impulse"):
                 array = getattr(state, name)
@@ -356,7 +356,7 @@ class TrackModule(KernelModule):
         return slice(int(self._first_wheel[track]), int(self._first_wheel[track + 1]))
 
     def momentum(self) -> np.ndarray:
-        """(world, track, 6) linear momentum [N s] of the links and angular one [N m s] about the world's origin."""
+        """Linear [N s] and angular momentum about the world's origin [N m s] of the links, (world, track, 6)."""
         s, out = self._committed, []
         x, v, w, q = (
             getattr(s, n).numpy().astype(float) for n in ("position", "velocity", "angular_velocity", "rotation")
@@ -371,23 +371,24 @@ class TrackModule(KernelModule):
         return np.stack(out, axis=1)
 
     def pair_wrench_sum(self) -> np.ndarray:
-        """(world, track) wrenches of links and wheels on each other added, over the larger: 0 where opposite."""
+        """Sum of the wrenches of links and wheels on each other over the larger one, (world, track): 0 if opposite."""
         return self._look.read("pair_wrench_sum")
 
     def ground_force(self) -> np.ndarray:
-        """(world, track, 3) [N] of the ground on each chain, mean over the last step."""
+        """Force [N] of the ground on each chain, (world, track, 3), mean over the last step."""
         return self._results.ground_force.numpy()
 
     def chain_speed(self) -> np.ndarray:
-        """(world, track) [m/s] mean speed along the chain, against the frame, of links on straight runs."""
+        """Speed [m/s] of the chain relative to the frame, (world, track): mean of links on straight runs."""
         return self._look.read("chain_speed")
 
     def lateral(self, k: int) -> np.ndarray:
-        """(world, link) [m] of the links off the plane of their wheels, to the left."""
+        """Lateral offset [m] of the links from the plane of their wheels, to the left, (world, link)."""
         return self._look.read("lateral")[:, self.links_of(k)]
 
     def wear(self, k: int, world: int = 0) -> np.ndarray:
-        """(contact, 6) link, wheel (-1: ground), normal force [N], sliding speed [m/s], x and z [m] on the link."""
+        """Contacts of a track, (contact, 6): link, wheel (-1: ground), normal force [N], sliding speed [m/s], x and z
+        [m] on the link."""
         first = int(self._tables.track.numpy()["first_contact"][k])
         count = int(self._contacts.found.numpy()["count"][world, k])
         c = self._contacts.contact.numpy()[world, first : first + count]
@@ -400,11 +401,11 @@ class TrackModule(KernelModule):
         ])  # fmt: skip
 
     def _wear(self, k: int) -> Any:
-        """Of the one world, or of each."""
+        """Contacts of the only world, or a list with those of each."""
         return self.wear(k) if self.worlds == 1 else [self.wear(k, n) for n in range(self.worlds)]
 
     def display(self) -> list[Shape]:
-        """Links and wheels, to be drawn."""
+        """Shapes of links, wheels and ground for display."""
         chains = [shape for track in self.tracks for shape in shapes(track, f"{self.name}/{track.name}/pose")]
         return [*chains, *floor(self.ground)]
 
@@ -432,7 +433,7 @@ class TrackModule(KernelModule):
             return Channel(name(what), unit, shape, source=values, refresh=self._look.refresh, **more)
 
         def held(what: str, unit: str, array: wp.array, rows, *shape: int, **more: Any) -> Channel:
-            """What is at hand as it is."""
+            """Channel of an array that is stored."""
             if self.device.is_cpu:
                 return Channel(name(what), unit, shape, source=array.numpy()[:, rows], **more)
             return Channel(name(what), unit, shape, read=lambda: array.numpy()[:, rows], **more)
@@ -459,7 +460,7 @@ class TrackModule(KernelModule):
 
 
 def _segments(profile: Sequence[tuple[float, float]], dtype: Any) -> Any:
-    """(point,) the segment that begins at each point of a profile; the last: none."""
+    """Segment that starts at each point of a profile, (point,); empty for the last."""
     step = np.diff(np.array(profile, float), axis=0)
     length = np.linalg.norm(step, axis=1)
     table: Any = np.zeros(len(profile), dtype)
@@ -469,18 +470,18 @@ def _segments(profile: Sequence[tuple[float, float]], dtype: Any) -> Any:
 
 
 def _per_station(stations: Sequence[float]) -> np.ndarray:
-    """(station,) one over the distance [m] to the next; 0 at the last."""
+    """One over the distance to the next station [1/m], (station,); 0 at the last."""
     return np.append(1 / np.diff(np.array(stations, float)), 0.0)
 
 
 def _padded(values: np.ndarray, points: int) -> np.ndarray:
-    """Second axis filled up to `points`."""
+    """Pad the second axis with zeros up to `points`."""
     room = [(0, 0), (0, points - values.shape[1])] + [(0, 0)] * (values.ndim - 2)
     return np.pad(values, room)
 
 
 def _matrices(q: np.ndarray) -> np.ndarray:
-    """(…, 3, 3) rotation matrices of quaternions xyzw."""
+    """Rotation matrices (…, 3, 3) of quaternions xyzw."""
     x, y, z, w = np.moveaxis(q, -1, 0)
     return np.stack([
         np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),

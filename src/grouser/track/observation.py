@@ -1,4 +1,4 @@
-"""What tracks show, as arrays for recordings and controllers: poses, loads, speeds, balances."""
+"""Observed quantities of tracks as arrays for recordings and controllers: poses, loads, speeds, balances."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ STRAIGHT = math.radians(3)  # fold up to which a joint counts as straight
 
 
 class TrackObservation:
-    """Arrays that `refresh` fills anew: the same ones every time, so keep a copy of what you want to keep.
+    """Arrays that `refresh` overwrites with present values. Copy what you want to keep.
 
-    `values`, by link: pose [m, 1], lateral [m] off the plane of the wheels to the left, shoe_pressure and shoe_shear
-    [Pa]; by wheel: wheel_force and wheel_load [N], wheel_torque [N m] and wheel_spin [rad/s] about the axle; by track:
-    momentum of the links [N s], chain_speed [m/s] along the chain against the frame, mean of links on straight runs
-    (round a wheel the middle of a link is slower), pair_wrench_sum [1] of wrenches of links and wheels on each other.
+    `values` by link: pose [m, 1], lateral offset [m] from the plane of the wheels to the left, shoe_pressure and
+    shoe_shear [Pa]. By wheel: wheel_force and wheel_load [N], wheel_torque [N m] and wheel_spin [rad/s] about the axle.
+    By track: momentum of the links [N s]; chain_speed [m/s] relative to the frame, mean of links on straight runs
+    (around a wheel the middle of a link is slower); pair_wrench_sum [1], the sum of the wrenches of links and wheels on
+    each other over the larger one.
     """
 
     def __init__(
         self, name: str, tables: Any, state: Any, wheels: Any, results: Any, motion: Motion, offsets: wp.array
     ):
-        """`offsets` [m], (track,) to the left of the frames; `name` of the float type."""
+        """`offsets` [m], (track,): lateral positions of the tracks on their frames. `name`: the float type."""
         device, (worlds, links) = motion.position.device, state.position.shape
         count, tracks = wheels.centre.shape[1], offsets.shape[0]
         observed = Observed()

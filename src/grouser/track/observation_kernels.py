@@ -1,4 +1,4 @@
-"""What is recorded of tracks and is not at hand as it is, as a kernel."""
+"""Kernel that computes the recorded quantities of tracks that are not stored in the state."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MODULE = device.module("grouser.track.observation")
 
 @struct
 class Observed:
-    """Channels of tracks, double in every float type; written by `look`."""
+    """Channels of tracks, always float64. Written by `look`."""
 
     pose: array2d[Pose]  # (world, link)
-    lateral: array2d[wp.float64]  # [m], (world, link) off the plane of the wheels, to the left
+    lateral: array2d[wp.float64]  # [m], (world, link) offset from the plane of the wheels, to the left
     shoe_pressure: array2d[wp.float64]  # [Pa], (world, link)
     shoe_shear: array2d[wp.float64]  # [Pa], (world, link)
     wheel_force: array2d[wp.vec3d]  # [N], (world, wheel)
@@ -56,7 +56,7 @@ def look(
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
     out: Observed,
 ):  # fmt: skip
-    """Fill `out` for one track; `offset` [m] is to the left of its frame, `straight` the cosine of a straight fold."""
+    """Fill `out`. One thread per track. `offset` [m]: lateral position on the frame; `straight`: cosine of STRAIGHT."""
     world, which = wp.tid()
     zero, one = real(0.0), real(1.0)
     tr = c.track[which]
@@ -85,7 +85,7 @@ def look(
         out.shoe_pressure[world, i] = wp.float64(load[2] / area)
         out.shoe_shear[world, i] = wp.float64(wp.sqrt(load[0] * load[0] + load[1] * load[1]) / area)
         velocity_sum = velocity_sum + v
-        # Only links on straight runs give the speed of the chain: round a wheel the middle of a link is slower.
+        # Only links on straight runs give the speed of the chain: around a wheel the middle of a link is slower.
         if wp.dot(before, here) > straight and wp.dot(here, after) > straight:
             against = v - velocity[world, row] - wp.cross(angular_velocity[world, row], x - position[world, row])
             speed = speed + wp.dot(against, here)

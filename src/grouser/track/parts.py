@@ -1,7 +1,6 @@
-"""What a track is made of: links with bushings, rails and shoes; wheels with profiles; the ground's values.
+"""Parts of a track: links with bushings, rails and shoes; wheels with profiles; soil values.
 
-Numbers that stand as defaults are those of a bulldozer of the 20 t class: engineering values, assumed, as Omar 2014
-gives none.
+Default numbers are assumed engineering values of a bulldozer of the 20 t class, because Omar 2014 gives none.
 """
 
 from __future__ import annotations
@@ -27,23 +26,24 @@ class PinBushing:
     radial_damping: float = 4e4  # [N s/m]
     axial_damping: float = 2e4  # [N s/m]
     roll_stiffness: float = 5e5  # [N m/rad] about the link's long axis
-    yaw_stiffness: float = 5e5  # [N m/rad] about its upright axis
+    yaw_stiffness: float = 5e5  # [N m/rad] about its vertical axis
     tilt_damping: float = 300.0  # [N m s/rad]
     pin_damping: float = 20.0  # [N m s/rad]
     back_bend: Literal["angle", "shoes"] = "angle"  # what stops bending back: an angle, or the edges of the shoes
     back_bend_angle: float = math.radians(5)  # [rad]
     back_bend_stiffness: float = 5e5  # [N m/rad]
     back_bend_damping: float = 500.0  # [N m s/rad]
-    edge_gap: float = 0.005  # [m] between the shoes of a straight chain: they meet at 5 degrees too
+    edge_gap: float = 0.005  # [m] between the shoes of a straight chain: they also meet at 5 degrees
     edge_stiffness: float = 1e8  # [N/m]
     edge_damping: float = 2e4  # [N s/m]
 
 
 @dataclass(frozen=True)
 class Rail:
-    """Both rails of a link by the section of the left one: y outward and z up from the pins [m].
+    """Both rails of a link, given by sections of the left one: y outward and z up from the pins [m].
 
-    Sections are given at `stations` [m] along the link; in between they are interpolated, outside the last holds.
+    Sections are given at `stations` [m] along the link. Between stations they are interpolated; beyond the last one
+    they stay constant.
     """
 
     height: float = 0.052  # [m] nominal, of the tread above the pins
@@ -54,7 +54,7 @@ class Rail:
         ((0.064, 0.036), (0.066, 0.052), (0.104, 0.052), (0.106, 0.036)),
         ((0.072, 0.036), (0.074, 0.052), (0.102, 0.052), (0.104, 0.036)),
     )
-    overlap: float = 0.02  # [m] either way of the pins over which neighbours share a roller
+    overlap: float = 0.02  # [m] on both sides of the pins, where neighbours share a roller
 
     def __post_init__(self):
         if len(self.stations) != len(self.sections) or not self.stations:
@@ -68,11 +68,11 @@ class Rail:
 
     @property
     def widths(self) -> np.ndarray:
-        """[m], (station,)"""
+        """Width of the section [m], (station,)."""
         return np.array([max(y for y, _ in section) - min(y for y, _ in section) for section in self.sections])
 
     def shares(self) -> np.ndarray:
-        """(station, point) of a roller's stiffness, by width of the section over both treads; Omar 2014, eq. 44."""
+        """Shares of a roller's stiffness, (station, point), by the width of the section; Omar 2014, eq. 44."""
         treads = [sum(z >= self.height - 1e-9 for _, z in section) or len(section) for section in self.sections]
         relative = self.widths / max(self.widths.max(), 1e-12)
         return np.array([
@@ -83,7 +83,7 @@ class Rail:
 
 @dataclass(frozen=True)
 class Shoe:
-    """A plate with straight grousers across, met by the ground at markers."""
+    """A plate with straight grousers across it. The ground acts at marker points."""
 
     width: float = 0.61  # [m]
     depth: float = 0.058  # [m] of the plate's underside below the pins
@@ -99,7 +99,7 @@ class Shoe:
             raise InputError(f"shoe: markers: {self.markers} is not allowed; 4 or more are needed, such as (2, 2)")
 
     def marker_table(self, pitch: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(marker, 3) places [m] in the link's frame, (marker,) areas [m^2], (marker,) widths of grousers [m]."""
+        """Positions [m] in the link's frame, (marker, 3), areas [m^2] and grouser widths [m], (marker,) each."""
         along, across = self.markers
         x = (np.arange(along) + 0.5) / along * pitch - pitch / 2
         y = (np.arange(across) + 0.5) / across * self.width - self.width / 2
@@ -132,9 +132,10 @@ class Link:
 
     @property
     def largest_step(self) -> float:
-        """[s] at which the explicit scheme is stable: (2/w)(sqrt(1 + z^2) - z) of links pitching against each other.
+        """Largest stable step [s] of the explicit scheme: the smallest (2/w)(sqrt(1 + z^2) - z) of several modes.
 
-        w^2 = 4 K (p/2)^2 / I, 2 z w = 4 C (p/2)^2 / I, or of links pulled along the chain, w^2 = 4 K / m.
+        Links that pitch against each other: w^2 = 4 K (p/2)^2 / I, 2 z w = 4 C (p/2)^2 / I. Links that move along the
+        chain: w^2 = 4 K / m. Roll and yaw likewise.
         """
         limits = []
         for mass in (self.inertia[1] / (self.pitch / 2) ** 2, self.mass):
@@ -153,7 +154,7 @@ class Link:
 
 @dataclass(frozen=True)
 class WheelContact:
-    """How links meet wheels: teeth, rollers, friction (Omar 2014, eq. 34, 35, 44)."""
+    """Contact of links with wheels: teeth, rollers, friction (Omar 2014, eq. 34, 35, 44)."""
 
     tooth_stiffness: float = 1e8  # [N/m]
     tooth_damping: float = 4e4  # [N s/m]
@@ -169,12 +170,12 @@ class WheelContact:
 
 @dataclass(frozen=True)
 class Sprocket:
-    """Teeth that drive the bushings: the outline of one gap, across (ascending) and from the axle outwards [m]."""
+    """A sprocket, given by the outline of one gap between teeth: across (ascending) and radially outwards [m]."""
 
     teeth: int
     pitch_radius: float  # [m] of the bushings' centres when seated
     gap: Points  # six points or more
-    groups: tuple[int, ...]  # (segment,) segments of equal number give one contact together
+    groups: tuple[int, ...]  # (segment,) segments with the same number give one contact together
 
     @property
     def reach(self) -> float:
@@ -191,12 +192,12 @@ def hunting_sprocket(
     flank_angle: float = math.radians(25),
     tooth_height: float = 0.055,
 ) -> Sprocket:
-    """A sprocket of straight flanks: six points, tip, flank, root, flank, tip (Omar 2014, Fig. 6)."""
+    """Sprocket with straight flanks: six points along tip, flank, root, flank, tip (Omar 2014, Fig. 6)."""
     radius = pitch / (2 * math.sin(math.pi * teeth_per_pitch / teeth))
     root = radius - bushing_radius
 
     def half_width(above: float) -> float:
-        """Of the gap, so that a seated bushing has `clearance` to either flank."""
+        """Half width [m] of the gap that gives a seated bushing `clearance` to both flanks."""
         return (bushing_radius + clearance + math.sin(flank_angle) * (above - bushing_radius)) / math.cos(flank_angle)
 
     low, high, top = half_width(0.0), half_width(tooth_height), root + tooth_height
@@ -211,9 +212,9 @@ def hunting_sprocket(
 
 
 def spline_sprocket(teeth: int, pitch_radius: float, knots: Points, count: int = 24) -> Sprocket:
-    """A gap by a cubic spline through knots (across, outwards), cut into `count` segments of equal length.
+    """Sprocket whose gap is a cubic spline through knots (across, outwards), divided into `count` equal segments.
 
-    Segments that turn by less than 45 degrees in all touch a bushing once, where it is deepest.
+    Consecutive segments that turn by less than 45 degrees in total give one contact, where the bushing is deepest.
     """
     from scipy.interpolate import CubicSpline
 
@@ -236,7 +237,7 @@ def spline_sprocket(teeth: int, pitch_radius: float, knots: Points, count: int =
 
 
 def flanged(radius: float, tread: float = 0.111, width: float = 0.13, flange: float = 0.02) -> Points:
-    """Profile (along the axle, radius) [m] of a roller with flanges outside the rails, `tread` either way."""
+    """Profile (along the axle, radius) [m] of a roller with flanges outside the rails, at `tread` on both sides."""
     lip = 0.001
     return (
         (-width, radius + flange), (-tread - lip, radius + flange), (-tread, radius),
@@ -245,7 +246,7 @@ def flanged(radius: float, tread: float = 0.111, width: float = 0.13, flange: fl
 
 
 def collared(radius: float, collar: float = 0.058, width: float = 0.13, height: float = 0.02) -> Points:
-    """Profile (along the axle, radius) [m] of an idler with a collar between the rails, `collar` either way."""
+    """Profile (along the axle, radius) [m] of an idler with a collar between the rails, `collar` to both sides."""
     lip = 0.001
     return (
         (-width, radius), (-collar - lip, radius), (-collar, radius + height),
@@ -255,10 +256,10 @@ def collared(radius: float, collar: float = 0.058, width: float = 0.13, height: 
 
 @dataclass(frozen=True)
 class TrackWheel:
-    """A wheel the chain runs round or over, and the engine's body that carries it.
+    """A wheel of the track, and the engine's body that carries it.
 
-    A wheel with `turns_with_body` is fast on its body (a sprocket); others turn on it, and their spin is the track's
-    own: light wheels held by stiff friction would need tiny steps in the engine.
+    A wheel with `turns_with_body`, such as a sprocket, is fixed to its body. Other wheels turn on it, and the track
+    module integrates their rotation itself: light wheels held by stiff friction would need tiny steps in the engine.
     """
 
     name: str
@@ -281,7 +282,7 @@ class TrackWheel:
 
     @property
     def radius(self) -> float:
-        """[m] of the tread, or of the bushings' circle of a sprocket."""
+        """Radius [m] of the tread, or pitch radius of a sprocket."""
         return self.sprocket.pitch_radius if self.sprocket else min(r for _, r in self.profile)
 
     @property
@@ -291,7 +292,7 @@ class TrackWheel:
 
 @dataclass(frozen=True)
 class SoilValues:
-    """What the ground does to a shoe (Omar 2014, eq. 48 to 55)."""
+    """Soil values for shoes (Omar 2014, eq. 48 to 55)."""
 
     stiffness: float = 5e6  # [N/m^3] K_y
     damping: float = 1e5  # [N s/m^3]

@@ -1,7 +1,8 @@
-"""Device structs of tracks: constants and tables, state, what a step works with, ground.
+"""Device structs of tracks: constants and tables, state, working arrays of a step, ground.
 
 Axes of a link: x along the chain, y along the pin, z towards the inside of the loop. All other vectors are in world
-axes unless said otherwise. Indices of links, wheels, carriers and contacts count through all tracks of a module.
+axes unless noted. Indices of links, wheels, carriers and contacts run through all tracks of a module. A carrier is a
+body of the engine that carries wheels.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ FLAT, GRID, MESH, SOIL = 0, 1, 2, 3  # kinds of ground
 FREE, FIXED = 0, 1  # a wheel that turns on its carrier, a wheel that turns with its body
 FINE, BROKEN, FULL, OUTSIDE = range(4)  # kinds of status
 GROUND = -1  # wheel number of a contact with the ground
-CACHE_LINE = 16  # integers: what two threads count does not share one
+CACHE_LINE = 16  # integers per cache line; counters of two threads must not share one
 
 padding = wp.types.vector(CACHE_LINE - 1, int)
 # 6 x 6 blocks of the equations of motion, in rows of 8: a row fills whole registers, and its seventh number is free for
@@ -26,7 +27,7 @@ mat68 = wp.types.matrix((6, 8), real)
 
 @struct
 class Track:
-    """Constants of one track, and where its rows begin in the tables and states; written by the host."""
+    """Constants of one track, and its first rows (`first_*`) in tables and states. Written by the host."""
 
     first_link: int
     links: int
@@ -35,7 +36,7 @@ class Track:
     first_carrier: int  # bodies that carry wheels
     carriers: int
     first_contact: int
-    contacts: int  # room for them
+    contacts: int  # room for contacts
     first_candidate: int
     first_marker: int
     markers: int  # of a link
@@ -43,7 +44,7 @@ class Track:
     first_station: int
     stations: int  # of a rail
     section_points: int  # of a rail's section
-    frame: int  # carrier the links are assembled on
+    frame: int  # carrier on whose frame the links are assembled
     substeps: int
     implicit: int  # 1: linearly implicit links, 0: explicit ones
     neighbour_lists: int  # 0: all links against all wheels
@@ -55,7 +56,7 @@ class Track:
     bushing_radius: real  # [m]
     rail_height: real  # [m] nominal, above the pins
     rail_overlap: real  # [m] of the rails of two neighbours, either side of a pin
-    ground_reach: real  # [m] above the ground below which a link's shoe may touch it
+    ground_reach: real  # [m] height of a link above the ground below which its shoe may touch it
     radial_stiffness: real  # [N/m] of a pin in its bushing
     axial_stiffness: real  # [N/m]
     radial_damping: real  # [N s/m]
@@ -68,7 +69,7 @@ class Track:
     back_bend_stiffness: real  # [N m/rad]
     back_bend_damping: real  # [N m s/rad]
     edge_x: real  # [m] of a shoe's front edge
-    edge_y: real  # [m] where its two points of contact lie
+    edge_y: real  # [m] lateral position of its two contact points
     edge_z: real  # [m] of its underside
     shoe_width: real  # [m]
     edge_stiffness: real  # [N/m] of one of the two points
@@ -88,7 +89,7 @@ class Track:
 
 @struct
 class Segment:
-    """A straight piece of a profile; it begins at the point of its own number."""
+    """A straight piece of a profile. Segment k starts at point k."""
 
     direction: vec2
     length: real  # [m]
@@ -97,24 +98,24 @@ class Segment:
 
 @struct
 class Tables:
-    """Geometry of links and wheels; written by the host."""
+    """Geometry of links and wheels. Written by the host."""
 
     track: array[Track]
-    row: array[int]  # (carrier,) in motion
-    out: array[int]  # (carrier,) output row
-    carrier: array[int]  # (wheel,) carrier of its track
+    row: array[int]  # (carrier,) row in `Motion`
+    out: array[int]  # (carrier,) row in `Outputs`
+    carrier: array[int]  # (wheel,) index of its carrier within its track
     turns: array[int]  # (wheel,) FREE or FIXED
     place: array[vec3]  # [m], (wheel,) centre in the carrier's frame
     axis: array[vec3]  # (wheel,) axle in the carrier's frame
     start: array[vec3]  # (wheel,) direction of the first gap of a sprocket in the carrier's frame
     inertia: array[real]  # [kg m^2], (wheel,) about the axle
     drag: array[real]  # [N m s], (wheel,) of the bearing
-    reach: array[real]  # [m], (wheel,) greatest radius
-    teeth: array[int]  # (wheel,) 0: no sprocket
+    reach: array[real]  # [m], (wheel,) largest radius
+    teeth: array[int]  # (wheel,) number of teeth; 0: no sprocket
     first_point: array[int]  # (wheel + 1,) in profile
     profile: array[vec2]  # [m], (point,) tooth gap: across and radial; others: along the axle and radius
     segment: array[Segment]  # (point,)
-    group: array[int]  # (point,) segments of a tooth that give one contact together
+    group: array[int]  # (point,) segments of the same group give one contact together
     station: array[real]  # [m], (station,) x along the link
     per_station: array[real]  # [1/m], (station,) over the distance to the next, 0 at the last
     section: array2d[vec2]  # [m], (station, point) y, z of the left rail; the right one mirrors it
@@ -128,13 +129,13 @@ class Tables:
 
 @struct
 class State:
-    """Links, and what shoes and wheels remember. A step moves the trial state; `commit_tracks` makes it the state."""
+    """State of links, shoes and wheels. A step advances the trial state; `commit_tracks` makes it the committed one."""
 
     position: array2d[vec3]  # [m], (world, link) of the centre of mass
     rotation: array2d[quat]  # (world, link)
     velocity: array2d[vec3]  # [m/s], (world, link)
     angular_velocity: array2d[vec3]  # [rad/s], (world, link)
-    anchor: array2d[vec3]  # [m], (world, link x marker) where shear began
+    anchor: array2d[vec3]  # [m], (world, link x marker) point where shear began
     gripped: array2d[int]  # (world, link x marker) 1: in the ground
     wheel_rate: array2d[real]  # [rad/s], (world, wheel) of wheels that turn on their carriers, against them
     impulse: array2d[vec3]  # [N s], (world, track) of ground and gravity on the links since the start
@@ -143,7 +144,7 @@ class State:
 
 @struct
 class Carriers:
-    """Bodies of the engine that carry wheels, moved on with constant velocity through the substeps."""
+    """Bodies of the engine that carry wheels, extrapolated with constant velocity through the substeps."""
 
     position: array2d[vec3]  # [m], (world, carrier)
     rotation: array2d[quat]  # (world, carrier)
@@ -154,7 +155,7 @@ class Carriers:
 
 @struct
 class Wheels:
-    """Wheels in a substep, and the links near them; (world, wheel) unless said otherwise."""
+    """Wheels in a substep, and the links near them; (world, wheel) unless noted."""
 
     centre: array2d[vec3]  # [m]
     axle: array2d[vec3]
@@ -163,17 +164,17 @@ class Wheels:
     angular_velocity: array2d[vec3]  # [rad/s]
     wrench: array2d[vec6]  # [N, N m] of the links in this substep, about the centre
     mean_wrench: array2d[vec6]  # [N, N m] mean over the substeps, torque about the axle included
-    axle_damping: array2d[real]  # [N m s] of friction about the axle: what a faster wheel loses of its torque
+    axle_damping: array2d[real]  # [N m s] friction about the axle: loss of torque per unit of angular velocity
     near_links: array2d[int]  # (world, wheel x link) links near each wheel, for all substeps of a step
-    near_count: array2d[int]  # how many
+    near_count: array2d[int]  # their number
 
 
 @struct
 class Links:
     """Equations of motion of the links in a substep; (world, link).
 
-    Implicit: (M + sum J^T (h C + h^2 K) J) dv = h f. The part of the diagonal blocks that is the same in all directions
-    is summed in three small arrays, which is cheaper than whole blocks; `solve_velocities` puts them together.
+    Implicit scheme: (M + sum J^T (h C + h^2 K) J) dv = h f. The isotropic part of the diagonal blocks is summed in
+    three small arrays, which is cheaper than summing whole blocks; `finish_diagonal` adds it to the blocks.
     """
 
     axes: array2d[mat33]  # rotation matrix: columns are x, y, z of the link
@@ -184,28 +185,28 @@ class Links:
     effective_inertia: array2d[mat33]  # [kg m^2] inertia + h x impedances at their arms
     diagonal: array2d[mat68]  # block of a link with itself
     coupling: array2d[mat68]  # block of a link with the next one
-    fill: array2d[mat68]  # room of the solver, see cyclic.py
+    fill: array2d[mat68]  # workspace of the solver, see cyclic.py
     velocity_change: array2d[vec6]  # [m/s, rad/s] of a substep
 
 
 @struct
 class Contact:
-    """One point where a link meets a wheel or the ground."""
+    """One contact point of a link with a wheel or the ground."""
 
     link: int
-    wheel: int  # GROUND where it is the ground
+    wheel: int  # index of the wheel, or GROUND
     arm: vec3  # [m] from the link's centre of mass
     wheel_arm: vec3  # [m] from the wheel's centre
     normal: vec3  # out of the wheel or the ground
-    force: vec3  # [N] on the link, as evaluated, then as it got it
-    normal_impedance: real  # [N s/m] force lost for each m/s that the link gains along the normal
-    tangential_impedance: real  # [N s/m] and at right angles to it
+    force: vec3  # [N] on the link: first as evaluated, after the last substep as received
+    normal_impedance: real  # [N s/m] loss of force for each m/s that the link gains along the normal
+    tangential_impedance: real  # [N s/m] the same perpendicular to the normal
     sliding_speed: real  # [m/s]
 
 
 @struct
 class Counter:
-    """A count in a cache line of its own: threads that count for two tracks do not slow each other down."""
+    """A count in its own cache line, so that threads counting for two tracks do not slow each other down."""
 
     count: int
     unused: padding
@@ -223,7 +224,7 @@ class Contacts:
 
 @struct
 class Results:
-    """What a step found out, for recordings and for the engine."""
+    """Results of a step, for recordings and for the engine."""
 
     tension: array2d[real]  # [N], (world, link) of the joint at its pin
     tooth_load: array2d[real]  # [N], (world, link) of the sprocket on its bushing, last substep
@@ -236,7 +237,7 @@ class Results:
 
 @struct
 class ShoeSoil:
-    """What the ground does to a shoe; Omar 2014, eq. 48 to 55."""
+    """Soil constants for shoes; Omar 2014, eq. 48 to 55."""
 
     stiffness: real  # [N/m^3] K_y
     damping: real  # [N s/m^3] C_y
@@ -250,7 +251,7 @@ class ShoeSoil:
 
 @struct
 class Ground:
-    """The ground under shoes; written by the host. Soil that ruts is in the deformable grid besides."""
+    """The ground under shoes. Written by the host. Heights of deformable soil are in `GroundArrays` instead."""
 
     kind: int  # FLAT, GRID, MESH or SOIL
     height: real  # [m] of flat ground
@@ -261,7 +262,7 @@ class Ground:
     soil: array[ShoeSoil]  # one, or one for each vertex of a mesh
     modulus: real  # [N/m^(n+2)] k_c/b + k_phi of plastic soil
     exponent: real  # n
-    displaced: real  # share of the rut that goes aside, 1 - chi
+    displaced: real  # share of the rut's volume that is pushed to the sides, 1 - chi
     vertex: array[vec3]  # [m], (vertex,)
     triangle: array[wp.vec3i]  # (triangle,) counter-clockwise from above
     first: array2d[int]  # (row, column) of the first triangle in the bucket's list

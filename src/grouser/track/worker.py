@@ -1,8 +1,8 @@
-"""A thread that runs a part of the tracks beside the caller's: both in compiled code, without the interpreter's lock.
+"""A worker thread that runs some of the tracks in parallel, in compiled code without Python's interpreter lock.
 
-Waking a thread that sleeps takes as long as a step of a track, and so does a fight over the interpreter's lock. So the
-worker stays in compiled code for many steps and polls a counter in memory between them; it sleeps if no request comes.
-Whoever comes first does the work: a caller who has finished his own share does the worker's if it has not begun.
+Waking a sleeping thread takes as long as a step of a track, and so does waiting for the interpreter lock. So the worker
+stays in compiled code for many steps and polls a counter in memory between them; it sleeps if no request comes. The
+work is done by whoever is free first: a caller who has finished its own share does the worker's if that has not begun.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from grouser.launches import Launches, Loop
 from grouser.track.types import CACHE_LINE
 
 MODULE = device.module("grouser.track.standby")
-POLLS = 20_000  # looks at the requests before the worker gives up: half a millisecond, some steps of an engine
-ROUNDS = 1000  # requests that are served before the worker comes back to the interpreter
+POLLS = 20_000  # polls before the worker gives up: half a millisecond, some steps of an engine
+ROUNDS = 1000  # requests that the worker serves before it returns to the interpreter
 
 
 @struct
 class Requests:
-    """Numbers of requests, each in a cache line of its own; the CPU's two threads read and write them atomically."""
+    """Counters of requests, each in its own cache line; both threads read and write them atomically."""
 
     made: array[int]  # (CACHE_LINE,) number of the last request; written by the caller
-    taken: array[int]  # number of the last request that somebody began
+    taken: array[int]  # number of the last request that a thread has begun
     finished: array[int]  # number of the last request that is done
 
 
-# Written by two threads, so no compiler may keep these in a register or change their order: acquire and release.
+# Two threads access these, so the compiler must not keep them in registers or reorder them: acquire and release.
 
 
 @wp.func_native("return __atomic_load_n(number.data, __ATOMIC_ACQUIRE);")
@@ -64,7 +64,7 @@ def pause(): ...
 
 @wp.func
 def take(requests: Requests):
-    """1 where there is a request that nobody has taken, and it is ours now; else 0."""
+    """Take a request that no thread has begun. Returns 1 if there was one, else 0."""
     request = read(requests.made)
     if request == read(requests.taken):
         return 0
@@ -73,19 +73,19 @@ def take(requests: Requests):
 
 @wp.kernel(module=MODULE)
 def make_request(requests: Requests):
-    """The caller asks for a share of the work."""
+    """Make a request to the worker. Runs in the caller."""
     write(requests.made, read(requests.made) + 1)
 
 
 @wp.kernel(module=MODULE)
 def take_request(requests: Requests, enabled_out: array[int]):
-    """The caller takes his own request back where the worker has not begun."""
+    """Take the request back if the worker has not begun. Runs in the caller."""
     enabled_out[0] = take(requests)
 
 
 @wp.kernel(module=MODULE)
 def poll_requests(requests: Requests, enabled_out: array[int], idle_out: array[int]):
-    """The worker waits for a request; idle where none came for a while."""
+    """Wait for a request; idle if none came for a while. Runs in the worker."""
     polls = int(0)
     mine = take(requests)
     while mine == 0 and polls < POLLS:
@@ -98,7 +98,7 @@ def poll_requests(requests: Requests, enabled_out: array[int], idle_out: array[i
 
 @wp.kernel(module=MODULE)
 def finish_request(requests: Requests, enabled: array[int]):
-    """Say that the work is done, where it was done here."""
+    """Mark the request as finished, if this thread did the work."""
     if enabled[0] == 1:
         write(requests.finished, read(requests.made))
 
@@ -110,20 +110,20 @@ def wait_until_finished(requests: Requests):
 
 
 def always_enabled(device: Any = "cpu") -> wp.array:
-    """A flag for launches that are always done."""
+    """An `enabled` flag that is always 1."""
     return wp.array(np.ones(1, np.int32), dtype=wp.int32, device=device)
 
 
-Work = Callable[[Any, wp.array], None]  # launches with the function it is given; they do nothing where the flag is 0
+Work = Callable[[Any, wp.array], None]  # (launch, enabled): records launches that do nothing if `enabled` is 0
 
 
 def _counter() -> wp.array:
-    """One number in a cache line of its own."""
+    """A counter in its own cache line."""
     return wp.zeros(CACHE_LINE, dtype=wp.int32, device="cpu")
 
 
 class Worker:
-    """One thread, kept between steps."""
+    """One worker thread, kept alive between steps."""
 
     def __init__(self) -> None:
         self._thread = _Thread()
@@ -131,7 +131,7 @@ class Worker:
         weakref.finalize(self, self._thread.close)
 
     def call(self, launch: Any, work: Work) -> None:
-        """Record a request to do `work`. The counters are new: who still polls old ones holds old arrays."""
+        """Record a request to do `work`. Counters are new: a thread that still polls old ones has the old arrays."""
         requests: Any = Requests()
         enabled, idle = _counter(), _counter()
         requests.made, requests.taken, requests.finished = _counter(), _counter(), _counter()
@@ -147,7 +147,7 @@ class Worker:
         launch(make_request, 1, [requests])
 
     def wait(self, launch: Any) -> None:
-        """Record that the work is done here if the worker has not begun, and else the wait until it is done."""
+        """Record launches that do the work here if the worker has not begun, or else wait until it is done."""
         enabled = wp.zeros(1, dtype=wp.int32, device="cpu")
         launch(take_request, 1, [self._requests, enabled])
         self._work(launch, enabled)
@@ -155,12 +155,12 @@ class Worker:
         launch(wait_until_finished, 1, [self._requests])
 
     def wake(self) -> None:
-        """Before steps: a worker that sleeps sees no requests."""
+        """Wake the worker. Call this before steps, because a sleeping worker sees no requests."""
         self._thread.wake()
 
 
 def leave_core_of(thread: int, cores: set[int]) -> None:
-    """Leave the core on which another thread runs, where that can be known: two that never sleep may else share it."""
+    """Move this thread off the core of another thread, if known. Two threads that never sleep may else share a core."""
     try:
         said = Path(f"/proc/self/task/{thread}/stat").read_text(encoding="ascii")
         core = int(said.rpartition(")")[2].split()[36])
@@ -172,7 +172,7 @@ def leave_core_of(thread: int, cores: set[int]) -> None:
 
 @dataclass(frozen=True)
 class _Work:
-    """What the thread repeats; the launches hold their arrays."""
+    """Launches that the thread repeats. They hold their arrays."""
 
     launches: Launches
     loop: Loop
@@ -180,7 +180,7 @@ class _Work:
 
 
 class _Thread:
-    """What the thread knows; it must not hold the Worker, or that would never be finalised."""
+    """State of the thread. It must not refer to the Worker, or the Worker would never be finalised."""
 
     def __init__(self) -> None:
         self._owner = threading.get_native_id()
@@ -197,7 +197,7 @@ class _Thread:
         self._awake.set()
 
     def serve(self) -> None:
-        """Poll and serve for many rounds; sleep where no request came."""
+        """Poll and serve requests for many rounds; sleep if none came."""
         while not self._closed:
             leave_core_of(self._owner, self._cores)
             work = self.work

@@ -1,5 +1,6 @@
-"""Contact between bodies of revolution: elements of one surface against the section of the other (Krenn and Hirzinger
-2009, section II.B).
+"""Contact between bodies of revolution: elements of one surface against the section of the other.
+
+Krenn and Hirzinger 2009, section II.B.
 
     wire = Layer(young=2e9, thickness=5e-4)                       # grouser.contact.layers
     nozzle = RevolutionBody("client", Profile.cone((0, 0.2), (0.008, 0.122), inner=True), steel, "nozzle",
@@ -13,12 +14,13 @@
 - `Profile(z, r, inner=False)`: a curve in the half plane (r, z), see its docstring; `cone`, `cylinder`, `disk`, `arc`,
   `sphere`, `ring` (torus), `from_points`, `from_function` (sampled finer where it curves), `joined`.
 - `RevolutionBody(body, profile, material, name, position, axis | quaternion, sectors, refine)`: a surface on a MuJoCo
-  body, or fixed to the world where `body` is None. Several may sit on one body. `mesh()` is for display.
-- `RevolutionPair(name, a, b, friction, reach, largest_area, elements)`: channels speak of the wrench on the body of `a`
-  (of `b` where `a` is fixed). `elements` names the surface that is cut into elements, else the one with less area; the
-  finer, more curved one is the right choice.
-- `RevolutionContact(pairs, name="revolution")`: the force module. A body against the world is implicit; two moving
-  bodies get exactly opposite wrenches and are explicit: `step_limit` after `declare(spec)`, from `largest_area`.
+  body, or fixed to the world if `body` is None. A body may have several. `mesh()` is for display.
+- `RevolutionPair(name, a, b, friction, reach, largest_area, elements)`: channels give the wrench on the body of `a`
+  (of `b` if `a` is fixed). `elements` names the surface that is divided into elements; default: the one with less
+  area. Choose the finer, more curved one.
+- `RevolutionContact(pairs, name="revolution")`: the force module. Forces between a body and the world are implicit.
+  Forces between two moving bodies are explicit and exactly opposite; `declare(spec)` finds their `step_limit` from
+  `largest_area`.
 - Channels NAME/force, /torque, /penetration, /contact_area, /polygons (pair), /patch (elements in contact).
 """
 

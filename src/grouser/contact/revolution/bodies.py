@@ -1,4 +1,4 @@
-"""Surfaces of revolution on bodies, and who may touch whom."""
+"""Surfaces of revolution on bodies, and pairs of surfaces that may touch."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from grouser.contact.layers import Layer
 from grouser.contact.revolution.profile import Profile
 from grouser.errors import InputError
 
-SECTORS, REFINE = 64, 3  # elements round the axis; parts of a side of an element at the border of the contact
+SECTORS, REFINE = 64, 3  # elements around the axis; divisions of each side of an element at the border of a contact
 MOST_REFINE = 16
 
 
 @dataclass(frozen=True, eq=False)
 class RevolutionBody:
-    """A surface of revolution with an elastic layer, fixed to a MuJoCo body or, where `body` is None, to the world."""
+    """A surface of revolution with an elastic layer, fixed to a MuJoCo body or, if `body` is None, to the world."""
 
     body: str | None
     profile: Profile
@@ -26,10 +26,10 @@ class RevolutionBody:
     name: str
     position: Sequence[float] = (0.0, 0.0, 0.0)  # [m] origin of the profile in the body's axes
     axis: Sequence[float] = (0.0, 0.0, 1.0)  # direction of z in the body's axes
-    quaternion: Sequence[float] | None = None  # wxyz, in place of `axis`: where sectors begin matters too
+    quaternion: Sequence[float] | None = None  # wxyz, instead of `axis`: also sets where the sectors start
     sectors: int = SECTORS
     refine: int = REFINE
-    line_material: Sequence[int] | None = None  # (sample - 1,) which of several materials each line has
+    line_material: Sequence[int] | None = None  # (sample - 1,) index of the material of each line, if there are several
 
     def __post_init__(self):
         where = f"surface {self.name!r}"
@@ -71,17 +71,17 @@ class RevolutionBody:
 
     @property
     def edge(self) -> float:
-        """[m] mean side of its elements."""
+        """Mean side length [m] of its elements."""
         return math.sqrt(self.profile.surface / self.elements)
 
     @property
     def radius(self) -> float:
-        """[m] greatest distance of its surface from its origin."""
+        """Largest distance [m] of its surface from its origin."""
         return float(np.hypot(self.profile.r, self.profile.z).max())
 
     @property
     def rotation(self) -> np.ndarray:
-        """(3, 3) axes of the profile in the body's; x is square to z, towards the body's x where it can be."""
+        """Axes of the profile in the body's axes, (3, 3); x is perpendicular to z and close to the body's x."""
         if self.quaternion is not None:
             w, x, y, z = np.asarray(self.quaternion, float) / np.linalg.norm(self.quaternion)
             return np.array([
@@ -96,7 +96,7 @@ class RevolutionBody:
         return np.column_stack([x, np.cross(along, x), along])
 
     def mesh(self, sectors: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Vertices [m] in the body's axes and triangles, counter-clockwise from outside: for display."""
+        """Mesh for display: vertices [m] in body axes, and triangles, counter-clockwise from outside."""
         count = sectors or int(self.sectors)
         angle = 2 * np.pi * np.arange(count) / count
         r, z = self.profile.r, self.profile.z
@@ -116,16 +116,16 @@ class RevolutionBody:
 
 @dataclass(frozen=True, eq=False)
 class RevolutionPair:
-    """Two surfaces that may touch. Channels speak of the wrench on the body of `a` (of `b` where `a` is fixed)."""
+    """Two surfaces that may touch. Channels give the wrench on the body of `a` (of `b` if `a` is fixed)."""
 
     name: str
     a: RevolutionBody
     b: RevolutionBody
-    friction: tuple[float, float] | None = None  # stick, slip; None: the smaller of the two surfaces (assumed)
-    reach: float | None = None  # [m] depth up to which contact is looked for; None: twice both layers
-    largest_area: float | None = None  # [m^2] of contact between two moving bodies, for the step limit
+    friction: tuple[float, float] | None = None  # stick, slip; None: the smaller values of the two surfaces (assumed)
+    reach: float | None = None  # [m] depth up to which contact is searched; None: twice the thickness of both layers
+    largest_area: float | None = None  # [m^2] largest contact area of two moving bodies, for the step limit
     elements: str | None = None  # name of the surface that carries the elements; None: the one with less area
-    order: tuple[RevolutionBody, RevolutionBody] = field(init=False)  # elements, reference
+    order: tuple[RevolutionBody, RevolutionBody] = field(init=False)  # surface with the elements, the other one
 
     def __post_init__(self):
         where = f"pair {self.name!r}"
@@ -150,5 +150,5 @@ class RevolutionPair:
 
     @property
     def moves(self) -> bool:
-        """Whether both surfaces are on bodies."""
+        """Whether both surfaces are on moving bodies."""
         return self.a.body is not None and self.b.body is not None

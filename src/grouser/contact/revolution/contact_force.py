@@ -1,4 +1,4 @@
-"""Normal force and friction of elements, summed over a pair; stick points after a step."""
+"""Normal force and friction of elements, summed over a pair, and stick points after a step."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from grouser.contact.rigid import Block, add_normal, add_tangential, assemble, w
 from grouser.device import array, array2d, nonnegative
 from grouser.precision import real, vec2, vec3
 
-NEARLY_LOST = 0.95  # of the reach: deeper than this and the next step may find nothing
+NEARLY_LOST = 0.95  # share of the reach; deeper than this the next step may find no contact
 
 
 @wp.func(inline=True)
 def press_part(law: Constants, centre: vec3, ahead: real, reach: real, part: Part, touch: Touch):
-    """Normal force of a part of an element, and its weight in B. Krenn and Hirzinger 2009, eq. 1.
+    """Add the normal force of a part of an element, and set its weight in B. Krenn and Hirzinger 2009, eq. 1.
 
-    Against the ground a part that moves away is held for as long as it is in contact now: the step then finds the
-    force that is left, which may be none. Friction rests on the smaller of the load now and at the end of the step.
+    Against the ground a part that moves away still counts if it is in contact now: the implicit step then finds the
+    remaining force, which may be zero. Friction uses the smaller of the loads now and at the end of the step.
     """
     zero = real(0.0)
     out = wp.dot(part.velocity, part.normal)
@@ -81,7 +81,7 @@ def press_parts(
     lines: array2d[Line], angles: array[vec2], contacts: array[Constants], world: int, F: Frame, line: Line, near: Near,
     table: int, count: int, share: real, touch: Touch, block: Block,
 ):  # fmt: skip
-    """An element in count x count parts, for the `share` of it that goes this way."""
+    """Add an element as count x count parts. `share` is the weight of this refined evaluation, 0 to 1."""
     half = real(0.5)
     part = Part()
     for i in range(count):
@@ -112,7 +112,7 @@ def add_friction(
     pairs: Pairs, e: Elements, world: int, pair: int, element: int, F: Frame, line: Line, e_r: vec3, touch: Touch,
     totals: Totals,
 ):  # fmt: skip
-    """Friction of an element, at the centre of its contact; writes what `stick` needs at the end of the step."""
+    """Add the friction of an element, at the centre of its contact area. Also writes what `stick` needs in `commit`."""
     base = pairs.first_element[pair]
     own = nonnegative(base + element)
     # An element that was not in contact in the last step has no stick point.
@@ -151,10 +151,10 @@ def press_element(
     s: Sections, rounds: Rounds, pairs: Pairs, lists: Lists, e: Elements, world: int, pair: int, slot: int, F: Frame,
     totals: Totals,
 ):  # fmt: skip
-    """Normal force and friction of one listed element: as a whole where it lies inside, in parts at the border."""
+    """Add normal force and friction of one listed element: as a whole inside the contact, in parts at its border."""
     zero = real(0.0)
     gap = lists.gap[world, slot] - lists.moved[world, pair]
-    if gap > F.slack:  # it cannot have come near since it was listed
+    if gap > F.slack:  # it cannot have come close enough since the list was built
         totals.clear = wp.min(totals.clear, gap)
         return totals
     sectors = rounds.sectors[F.one]
@@ -208,7 +208,7 @@ def press(
     s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements, sums: PairSums,
     world: int, pair: int, lane: int,
 ):  # fmt: skip
-    """Normal forces and friction of all listed elements of a pair, and its implicit block; lanes share them."""
+    """Sum normal forces, friction and implicit block of all listed elements of a pair. Several lanes share a pair."""
     if lists.state[world, pair].asleep == 1:
         return
     F = frame_of(s, rounds, pairs, poses, world, pair)
@@ -235,7 +235,7 @@ def press(
 def stick(
     s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, e: Elements, world: int, pair: int, lane: int
 ):
-    """Stick points and states of all elements in contact after the step; lanes share them."""
+    """Update stick points and states of all elements in contact after the step. Several lanes share a pair."""
     h = pairs.bodies.step[0]
     at = poses.position[world, pair]
     R = poses.rotation[world, pair]

@@ -1,6 +1,7 @@
-"""Kernels of contact between bodies of revolution: elements of one surface mapped to the section of the other.
+"""Kernels of contact between bodies of revolution: map elements of one surface to the section of the other.
 
-On a CPU one thread does a whole step of a world. On a GPU lanes share a pair, with the same functions.
+On a CPU one thread does the whole step of a world. On a GPU several threads (lanes) share a pair. Both use the same
+functions.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from grouser.device import array2d, module
 from grouser.precision import mat66, quat, vec3, vec6
 
 fused = module("grouser.contact.revolution.kernels")
-lanes = module("grouser.contact.revolution.kernels.lanes")  # a CPU need not compile them
+lanes = module("grouser.contact.revolution.kernels.lanes")  # a module of its own: a CPU need not compile it
 
-# ---- one thread a world ---------------------------------------------------------------------------------
+# ---- one thread per world -------------------------------------------------------------------------------
 
 
 @wp.kernel(module=fused)
 def update_world(s: Sections):
+    """Update the lines of all sections whose samples have changed."""
     world = wp.tid()
     for surface in range(s.sign.shape[0]):
         update_section(s, world, surface)
@@ -35,6 +37,7 @@ def evaluate_world(
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
     wrench_out: array2d[vec6], implicit_out: array2d[mat66], status_out: array2d[int],
 ):  # fmt: skip
+    """Compute contact forces at the end of the step and sum them on the bodies."""
     world = wp.tid()
     for surface in range(s.sign.shape[0]):
         update_section(s, world, surface)
@@ -50,6 +53,7 @@ def commit_world(
     s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, e: Elements, sums: PairSums,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
+    """Update stick points after the step and record the wrenches the bodies received."""
     world = wp.tid()
     for pair in range(pairs.bodies.named.shape[0]):
         pose_now(rounds, pairs, poses, sums, world, pair, position, rotation, velocity, angular_velocity)
@@ -57,7 +61,7 @@ def commit_world(
     e.tick[world] = e.tick[world] + 1
 
 
-# ---- lanes of a pair, for a GPU -------------------------------------------------------------------------
+# ---- several lanes per pair, for a GPU ------------------------------------------------------------------
 
 
 @wp.kernel(module=lanes)

@@ -1,9 +1,9 @@
-"""Geometry of sections in the (radial, axial) half plane and of elements on surfaces of revolution; pure, scalar.
+"""Geometry of sections in the (radial, axial) half plane, and of elements on surfaces of revolution: pure functions.
 
-A point in space lies as far from a surface of revolution as its image (r, z) from the section: the nearest point is in
-the same half plane through the axis. So the gap found in the plane is normal to the surface, and no slope has to be
-taken out of it (Krenn and Hirzinger 2009 compare radii). The image of a ball lies in a disk of the same radius,
-which is what the tests of whole patches rest on.
+The distance of a point from a surface of revolution equals the distance of its image (r, z) from the section, because
+the nearest point lies in the same half plane through the axis. So the gap found in the plane is normal to the surface
+and needs no correction for its slope (Krenn and Hirzinger 2009 compare radii instead). The image of a ball lies in a
+disk of the same radius; tests of whole patches use this.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warp as wp
 from grouser.contact.revolution.types import Box
 from grouser.precision import real, vec2, vec3
 
-PASSAGE = 0.25  # of the spread of an element's depth: over which it passes from the border to the inside
+PASSAGE = 0.25  # share of the variation of an element's depth over which it changes from border to inside
 
 
 @wp.func
@@ -27,7 +27,7 @@ def box_gap2(p: vec2, box: Box):
 
 @wp.func
 def boxes_gap(a: Box, b: Box):
-    """Lower bound [m] of the distance between two boxes; below 0 where they overlap."""
+    """Lower bound [m] of the distance between two boxes; negative if they overlap."""
     return wp.max(
         wp.max(a.low[0] - b.high[0], b.low[0] - a.high[0]), wp.max(a.low[1] - b.high[1], b.low[1] - a.high[1])
     )
@@ -35,41 +35,41 @@ def boxes_gap(a: Box, b: Box):
 
 @wp.func
 def outward(along: vec2, sign: real):
-    """Normal (r, z) of a line of the section: right of its direction where sign is 1, left where it is -1."""
+    """Normal (r, z) of a line of the section: to the right of its direction if sign is 1, to the left if -1."""
     return vec2(sign * along[1], -sign * along[0])
 
 
 @wp.func
 def blend(a: vec2, b: vec2, t: real):
-    """Direction between a (t = 0) and b (t = 1), of length 1."""
+    """Unit vector interpolated between a (t = 0) and b (t = 1)."""
     return wp.normalize(a + t * (b - a))
 
 
 @wp.func
 def mirrored(n: vec2, about: vec2):
-    """Normal at one end of an arc from that at the other end and that of its chord."""
+    """Normal at one end of an arc, from the normal n at the other end and the normal `about` of its chord."""
     return (wp.dot(n, about) + wp.dot(n, about)) * about - n
 
 
 @wp.func
 def rise(n: vec2, along: vec2, straight: vec2):
-    """Slope of a curve against its chord where its normal is n; the chord has the normal `straight`."""
+    """Slope of a curve relative to its chord at a point with normal n. The chord has the normal `straight`."""
     return -wp.dot(n, along) / wp.dot(n, straight)
 
 
 @wp.func
 def bulge(tilt: vec2, t: real):
-    """Height [m] of the curve over its chord at the share t: cubic with the slopes tilt / length at both ends."""
+    """Height [m] of the curve over its chord at the share t of its length: a cubic with end slopes tilt / length."""
     one = real(1.0)
     return t * (one - t) * (tilt[0] * (one - t) - tilt[1] * t)
 
 
 @wp.func
 def ring_box(at: vec3, axis: vec3, box: Box):
-    """Where a band of one body, r and z within a box, can lie in the half plane of the other: a box.
+    """Bounding box, in the half plane of the other body, of a band of one body with r and z within `box`.
 
-    `at` is its origin and `axis` its axis in the other's axes. A point is at + z axis + r e with e normal to the axis:
-    e has an axial part of at most sin(tilt) and a radial part of at least cos(tilt).
+    `at` is the band's origin and `axis` its axis, in the other's axes. A point of it is at + z axis + r e, where e is
+    normal to the axis. The axial part of e is at most sin(tilt), its radial part at least cos(tilt).
     """
     zero = real(0.0)
     one = real(1.0)
@@ -87,10 +87,10 @@ def ring_box(at: vec3, axis: vec3, box: Box):
 
 @wp.func
 def inner_share(depth: real, spread: real):
-    """How far an element counts as inside: 0 where the border may cut it, 1 where it lies deep, linear in between.
+    """Degree to which an element lies inside: 0 if the border may cut it, 1 if it lies deep, linear in between.
 
-    `spread` [m] is how much less the depth may be at its rim than in its middle. Passing over by degrees keeps the
-    force free of jumps when an element is no longer refined.
+    `spread` [m] is how much smaller the depth may be at the rim of the element than in its middle. The transition is
+    gradual: otherwise the force would jump when an element is no longer refined.
     """
     zero = real(0.0)
     one = real(1.0)
@@ -101,7 +101,7 @@ def inner_share(depth: real, spread: real):
 
 @wp.func
 def climb(slope: real, curvature: real, half_side: real):
-    """Greatest value of g x - k x^2 / 2 between -l and l [m]."""
+    """Largest value [m] of g x - k x^2 / 2 for x between -l and l: slope g, curvature k, half side l."""
     zero = real(0.0)
     x = half_side
     if curvature * half_side > wp.abs(slope):

@@ -1,4 +1,4 @@
-"""Elements of one surface mapped into the (radial, axial) plane of the other: which can touch, how deep they are."""
+"""Map elements of one surface into the (radial, axial) half plane of the other: whether they touch, and how deep."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from grouser.device import array2d, nonnegative
 from grouser.precision import area_slack, real, vec2, vec3, vec4
 
 TURN = 2 * math.pi
-MARGIN = 1.5  # on the curvature of an element's depth, which is taken from its middle
-WIDER = 1.000001  # round-off of a bound
+MARGIN = 1.5  # safety factor on the curvature of an element's depth, which is known at its middle only
+WIDER = 1.000001  # factor on a bound that covers round-off
 
 
 @wp.func
 def frame_of(s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, world: int, pair: int):
-    """Pose and motion of the first surface of a pair, and how far contact is searched."""
+    """Pose and motion of the first surface of a pair, and the distance up to which contact is searched."""
     F = Frame()
     R = poses.rotation[world, pair]
     F.at = poses.position[world, pair]
@@ -45,13 +45,13 @@ def frame_of(s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, wo
 
 @wp.func
 def in_plane(x: vec3):
-    """A point in the half plane (r, z)."""
+    """Image (r, z) of a point in the half plane."""
     return vec2(wp.sqrt(x[0] * x[0] + x[1] * x[1]), x[2])
 
 
 @wp.func
 def radial(x: vec3, r: real):
-    """Direction from the axis to the point x of radius r."""
+    """Unit vector from the axis to the point x at radius r."""
     if r > real(0.0):
         w = real(1.0) / r
         return vec3(w * x[0], w * x[1], real(0.0))
@@ -60,13 +60,13 @@ def radial(x: vec3, r: real):
 
 @wp.func
 def in_space(m: vec2, e: vec3):
-    """A direction (r, z) where e points from the axis."""
+    """A direction (r, z) of the half plane in space; e is the radial unit vector."""
     return vec3(m[0] * e[0], m[0] * e[1], m[1])
 
 
 @wp.func
 def ring_is_near(boxes: array2d[Box], world: int, block: int, first_block: int, last_block: int, F: Frame):
-    """Whether a block of lines, turned round its axis, can come near the other section."""
+    """Whether the whole ring of a block of lines can come near the other section."""
     ring = laws.ring_box(F.at, F.Rz, boxes[world, block])
     grow = F.reach + F.slack
     for b in range(first_block, last_block):
@@ -80,9 +80,9 @@ def patch_is_near(
     lines: array2d[Line], boxes: array2d[Box], world: int, first: int, last: int, first_block: int, block: int, a: vec2,
     sectors: real, F: Frame,
 ):  # fmt: skip
-    """Whether sectors of a block of lines can touch the other section: by the ball round them.
+    """Whether some sectors of a block of lines can touch the other section, from a ball that contains them.
 
-    a: cos and sin of the angle they are within `sectors` of.
+    `a` is cos and sin of their middle angle; all lie within `sectors` sectors of it.
     """
     half = real(0.5)
     box = boxes[world, nonnegative(block)]
@@ -102,7 +102,7 @@ def patch_is_near(
 
 @wp.func
 def middle_of(line: Line, step_angle: real):
-    """Middle (r, z) of the elements on a line, half their length and half their greatest width."""
+    """Middle (r, z) of the elements on a line, half their length and half their largest width [m]."""
     half = real(0.5)
     middle = line.point + half * line.chord + laws.bulge(line.tilt, half) * line.normal
     w = half * step_angle * (middle[0] + half * wp.abs(line.chord[0]))
@@ -114,7 +114,7 @@ def search_element(
     lines: array2d[Line], boxes: array2d[Box], world: int, first: int, last: int, first_block: int, F: Frame,
     line: Line, e_r: vec3, e_p: vec3,
 ):  # fmt: skip
-    """Whether an element can come to touch within the slack, and which lines its points can then be nearest to."""
+    """Whether an element can touch within the slack, and which lines can then be nearest to its points."""
     near = Near()
     middle, l, w = middle_of(line, F.step_angle)
     size = wp.sqrt(l * l + w * w) + F.slack
@@ -135,18 +135,19 @@ def search_element(
 
 @wp.func
 def surface_velocity(lines: array2d[Line], world: int, k: int, x: real, e: vec3):
-    """Velocity [m/s] at which the other section's shape itself moves, x along its line k."""
+    """Velocity [m/s] of the other section's shape itself, at x [m] along its line k."""
     share = wp.clamp(x / lines[world, k].length, real(0.0), real(1.0))
     return in_space(lines[world, k].speed + share * lines[world, k].more_speed, e)
 
 
 @wp.func
 def map_middle(lines: array2d[Line], world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3):
-    """Whether an element touches and how far it lies inside; all of it as one part, for one that does.
+    """Map the middle of an element: whether it touches, how far it lies inside, and the whole element as one part.
 
-    Its depth is d + g x - k x^2 / 2 in both directions, k being the curvature of the gap (of one surface against
-    the other): on average d - k l^2 / 6, with the centre of pressure g l^2 / (3 d) off the middle. Near corners and
-    edges of the section, and where it curves more beside the nearest line, less of this is trusted.
+    The depth is d + g x - k x^2 / 2 in both directions, where k is the curvature of the gap between the surfaces. Its
+    mean is d - k l^2 / 6, and the centre of pressure lies g l^2 / (3 d) off the middle. Near corners and edges of the
+    section, and where neighbouring lines are more curved, this expansion is not reliable: there `near.deep` is lower
+    and the element is evaluated in parts.
     """
     part = Part()
     zero = real(0.0)
@@ -175,21 +176,22 @@ def map_middle(lines: array2d[Line], world: int, F: Frame, line: Line, near: Nea
     part.velocity = (
         F.velocity + wp.cross(F.angular_velocity, x - F.at) + grow[0] * e_r + grow[1] * F.Rz - part.surface_velocity
     )
-    bound = depth  # that decides on what is in contact: now, where the two part
+    # Depth that decides what is in contact: the larger of the depths now and at the end of the step.
+    bound = depth
     if F.ahead > zero:
         bound += F.ahead * wp.max(wp.dot(part.velocity, m), zero)
-    rough = zero  # curvature of the section near the element, beyond that of the nearest line
+    rough = zero  # additional curvature of the section near the element, beyond that of the nearest line
     corner = zero
     if near.last > near.first:
         most, corner = section.roughness(lines, world, near.first, near.last, q, wp.sqrt(gap2) + real(2.0) * size, size)
         rough = wp.max(most - wp.abs(lines[world, k].bend), zero)
     across = vec3(-e[1], e[0], zero)
-    round_axis = m2[0] / wp.max(q[0], size)  # of the surface through x that is parallel to the other
+    round_axis = m2[0] / wp.max(q[0], size)  # curvature around the axis of the surface through x parallel to the other
     tall = lines[world, k].bend
     tall = tall / wp.max(real(1.0) - tall * depth, half)
     own = n[0] / wp.max(middle[0], w)
     curl = size * wp.max(wp.max(wp.abs(line.bend), wp.abs(own)), wp.max(wp.abs(round_axis), wp.abs(tall) + rough))
-    corner = wp.max(corner, wp.clamp(real(2.0) * curl - real(1.0), zero, real(1.0)))  # too large for curvature
+    corner = wp.max(corner, wp.clamp(real(2.0) * curl - real(1.0), zero, real(1.0)))  # element is too large
     c_u = wp.dot(u, across)
     c_p = wp.dot(e_p, across)
     k_s = line.bend + tall + (round_axis - tall) * c_u * c_u
@@ -207,7 +209,7 @@ def map_middle(lines: array2d[Line], world: int, F: Frame, line: Line, near: Nea
         third = real(1.0) / real(3.0)
         w = half * F.step_angle * middle[0]
         part.peak = depth + laws.climb(gx, k_s, l) + laws.climb(gy, k_p, w)
-        x0 = third * half * l * line.chord[0] / middle[0]  # centroid of the trapezium
+        x0 = third * half * l * line.chord[0] / middle[0]  # centroid of the trapezoid
         depth += gx * x0 - half * third * (k_s * l * l + k_p * w * w)
         part.facing = -(n[0] * wp.dot(e_r, m) + n[1] * wp.dot(F.Rz, m))
         part.area = real(4.0) * l * w
@@ -223,8 +225,10 @@ def map_middle(lines: array2d[Line], world: int, F: Frame, line: Line, near: Nea
 
 @wp.func
 def cut_element(l: real, w0: real, w1: real, d: real, dx: real, dy: real):
-    """Part of a trapezium, sides 2 l along the section and 2 w0, 2 w1 across, where d + dx x + dy y is above 0:
-    area and centroid. As `clipping`, without keeping the corners."""
+    """Clip a trapezoid, 2 l long and 2 w0 to 2 w1 wide, to d + dx x + dy y > 0. Returns area and centroid.
+
+    The same as `clipping.cut` and `clipping.moments`, but faster because the corners are not stored.
+    """
     xs = vec4(-l, l, l, -l)
     ys = vec4(-w0, -w1, w1, w0)
     area = real(0.0)
@@ -242,7 +246,7 @@ def cut_element(l: real, w0: real, w1: real, d: real, dx: real, dy: real):
         yj = ys[(i + 1) % 4]
         si = d + dx * xi + dy * yi
         sj = d + dx * xj + dy * yj
-        for crossing in range(2):  # the corner itself, then where the line is crossed on the way to the next
+        for crossing in range(2):  # first the corner itself, then the crossing on the side to the next corner
             keep = si >= real(0.0)
             if crossing == 1:
                 keep = (si < real(0.0)) != (sj < real(0.0))
@@ -276,7 +280,7 @@ def cut_element(l: real, w0: real, w1: real, d: real, dx: real, dy: real):
 
 @wp.func
 def cut_twice(l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: real, past_x: real, past_y: real):
-    """The same within the edge of the other surface: where past + past_x x + past_y y is below 0."""
+    """As `cut_element`, and clip to the edge of the other surface: past + past_x x + past_y y < 0."""
     px = clipping.coordinates()
     py = clipping.coordinates()
     px[0] = -l
@@ -303,8 +307,10 @@ def cut_twice(l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: re
 def map_part(
     lines: array2d[Line], world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3, f: real, count: int
 ):
-    """One of count x count parts of an element, at the share f of its line, with the tangent plane of its depth:
-    what of it lies inside."""
+    """Map one of count x count parts of an element, at the share f of its line, and clip it to what is in contact.
+
+    The depth is linear in the part.
+    """
     part = Part()
     zero = real(0.0)
     half = real(0.5)
@@ -347,7 +353,7 @@ def map_part(
         u2 = lines[world, k].along
         if along < half * lines[world, k].length:
             u2 = -u2
-        out = in_space(u2, e)  # past the edge
+        out = in_space(u2, e)  # direction past the edge
         left = cut_twice(l, w - dw, w + dw, bound, dx, dy, past, wp.dot(out, u), wp.dot(out, e_p))
     elif bound >= most:
         left = Cut(real(4.0) * l * w, l * dw / (real(3.0) * w), zero)

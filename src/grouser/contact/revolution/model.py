@@ -1,4 +1,4 @@
-"""Contact between bodies of revolution as a force module: pairs, allocation, launches."""
+"""Force module of contact between bodies of revolution: pairs, allocation, kernel launches."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from grouser.model_compiler import compile_model
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import precision
 
-REACH = 2.0  # of the layers' thickness: depth up to which contact is searched
-MARGIN = 0.15  # of an element's mean length: relative motion a list of near elements lasts for
-GPU_LANES = 128  # threads that share a pair on a GPU
+REACH = 2.0  # depth up to which contact is searched, over the thickness of both layers
+MARGIN = 0.15  # relative motion for which a list stays valid, over the mean side of an element
+GPU_LANES = 128  # number of threads that share a pair on a GPU
 REASONS = {
     KAPPA: ("in pair {pair!r} its material and the other's differ: |kappa| = {kappa:.2f}, and the layer model holds "
               "for tangential contact near 0 only (Krenn et al. 2008, eq. 3)", False),
@@ -49,7 +49,7 @@ REASONS = {
 
 
 class RevolutionContact(PairModule):
-    """Elastic layers on surfaces of revolution, against each other and against surfaces fixed to the world."""
+    """Contact of surfaces of revolution with elastic layers, with each other and with surfaces fixed to the world."""
 
     def __init__(self, pairs: Sequence[RevolutionPair], name: str = "revolution"):
         self.name, self.pairs = name, tuple(pairs)
@@ -83,7 +83,7 @@ class RevolutionContact(PairModule):
     # ---- step limit -----------------------------------------------------------------------------------
 
     def declare(self, spec) -> None:
-        """Take these contacts away from MuJoCo; find the step limit of pairs of two bodies."""
+        """Exclude these contacts from MuJoCo's, and find the step limit of pairs of moving bodies."""
         for pair in self.pairs:
             names = [side.body or "world" for side in (pair.a, pair.b)]
             if not any({e.bodyname1, e.bodyname2} == set(names) for e in spec.excludes):
@@ -92,7 +92,7 @@ class RevolutionContact(PairModule):
             self._find_step_limit(spec)
 
     def _find_step_limit(self, spec) -> None:
-        """Largest stable step of explicit contact, from the stiffest contact and the lightest pair."""
+        """Find the largest stable step of explicit contact over all pairs of moving bodies."""
         model = compile_model(spec.copy())
         contacts = []
         for k, pair in enumerate(self.pairs):
@@ -104,7 +104,7 @@ class RevolutionContact(PairModule):
         self._limit_step(contacts)
 
     def _mobility(self, model, side: RevolutionBody) -> float:
-        """[1/kg] how easily a body's own mass lets the farthest point of a surface on it be moved."""
+        """Inverse effective mass [1/kg] of a body at the farthest point of a surface on it, see `explicit.mobility`."""
         return explicit.mobility(
             model, side.body, lambda centre: np.linalg.norm(np.asarray(side.position, float) - centre) + side.radius
         )
@@ -122,7 +122,7 @@ class RevolutionContact(PairModule):
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
         name = self.precision.name
         self.worlds = motion.position.shape[0]
-        self.fused = self.device.is_cpu  # one thread a world, one launch
+        self.fused = self.device.is_cpu  # one launch with one thread per world
         self._kernels = {kernel.key: at(kernel, name) for kernel in (*kernels.ON_CPU, *kernels.ON_GPU)}
         self.lanes = 1 if self.fused else GPU_LANES
         self._keep_step(step)
@@ -177,7 +177,7 @@ class RevolutionContact(PairModule):
         return a
 
     def _mirror(self, array: wp.array) -> tuple[wp.array, np.ndarray]:
-        """A device array on the host, to be written without allocating: itself on a CPU."""
+        """Host copy of a device array, so that writing it allocates nothing. On a CPU it is the array itself."""
         host = array if self.device.is_cpu else wp.zeros_like(array, device="cpu", pinned=True)
         return host, host.numpy()
 
@@ -210,11 +210,11 @@ class RevolutionContact(PairModule):
     # ---- shapes that change ---------------------------------------------------------------------------
 
     def set_profile(self, name: str, samples, speed=0.0, worlds: Sequence[int] | slice = slice(None)) -> None:
-        """New samples of a surface's profile, as many as it has: a Profile or (sample, 2) r, z [m] in its order.
+        """Set new samples of a surface's profile: a Profile, or (r, z) [m], (sample, 2). Their number must not change.
 
-        `speed` [m/s], (sample, 2), (2,) or 0: how fast the shape itself moves (r, z) until the next call; it adds
-        to the velocity of contact points, and so to damping and friction. Between steps; nothing is allocated on the
-        device.
+        `speed` [m/s], (sample, 2), (2,) or 0, is the velocity (r, z) of the shape itself until the next call. It adds
+        to the velocity of contact points, and so to damping and friction. Call this between steps. Nothing is allocated
+        on the device.
         """
         first, last = self._range(name)
         new = samples.samples if isinstance(samples, Profile) else np.asarray(samples, float)
@@ -230,7 +230,7 @@ class RevolutionContact(PairModule):
         self._write(first, last, new, speed, worlds)
 
     def spread(self, name: str, way: float, speed: float = 0.0, worlds: Sequence[int] | slice = slice(None)) -> None:
-        """Widen a surface: its first profile with `way` [m] added to every r, moving at `speed` [m/s] radially."""
+        """Widen a surface: add `way` [m] to every r of its initial profile. It moves at `speed` [m/s] radially."""
         first, last = self._range(name)
         new = self.surfaces[name].profile.samples
         new[:, 0] += way
@@ -250,7 +250,7 @@ class RevolutionContact(PairModule):
         return int(self._first[k]), int(self._first[k + 1])
 
     def _write(self, first: int, last: int, samples, speed, worlds) -> None:
-        if not self.device.is_cpu:  # what a checkpoint may have put there
+        if not self.device.is_cpu:  # read first: a checkpoint may have changed the device arrays
             for name, (host, _) in self._host.items():
                 wp.copy(host, getattr(self._sections, name))
             wp.synchronize_device(self.device)
@@ -261,7 +261,7 @@ class RevolutionContact(PairModule):
                 wp.copy(getattr(self._sections, name), host)
 
     def _put_profiles(self, worlds: Sequence[int]) -> None:
-        """The first profile of every surface."""
+        """Set the initial profile of every surface in some worlds."""
         for name, side in self.surfaces.items():
             first, last = self._range(name)
             self._write(first, last, side.profile.samples, 0.0, list(worlds))
@@ -276,7 +276,7 @@ class RevolutionContact(PairModule):
         wp.launch(kernel, dim=dim, inputs=list(inputs), device=self.device)
 
     def _launch_evaluate(self, launch) -> None:
-        """Poses at the end of the step, elements against sections, sums to the bodies."""
+        """Launch the kernels of `evaluate`: poses at the end of the step, contact forces, wrenches on the bodies."""
         k, where = self._kernels, (self._sections, self._rounds, self._pairs, self._poses, self._lists)
         e, sums = self._elements, self._sums
         outputs = (self.out.wrench, self.out.implicit, self.out.status)
@@ -291,7 +291,7 @@ class RevolutionContact(PairModule):
         launch(k["gather_worlds"], self.worlds, [self._pairs, self._poses, sums, *outputs])
 
     def _launch_commit(self, launch) -> None:
-        """Stick points go on with the motion at the end of the step."""
+        """Launch the kernels of `commit`: stick points after the step."""
         k, e, sums = self._kernels, self._elements, self._sums
         rounds, pairs, poses = self._rounds, self._pairs, self._poses
         if self.fused:
@@ -314,7 +314,7 @@ class RevolutionContact(PairModule):
         ), fatal  # fmt: skip
 
     def state(self) -> dict[str, wp.array]:
-        """Lines follow from the samples, and the result of a step does not depend on lists: neither is state."""
+        """Complete state. Lines follow from samples, and results do not depend on lists, so neither is included."""
         samples = {"sections/point": self._sections.point, "sections/speed": self._sections.speed}
         return samples | arrays(elements=self._elements, sums=self._sums, poses=self._poses)
 
@@ -323,8 +323,11 @@ class RevolutionContact(PairModule):
         self._put_profiles(list(worlds))
 
     def work(self) -> dict[str, np.ndarray]:
-        """(world, pair) counts: points mapped and elements in contact in the last step; elements listed as near,
-        patches and elements looked at by the last search; searches since the start."""
+        """Counts of the work done, (world, pair) each.
+
+        `mapped` points and `active` elements in contact in the last step; `listed` near elements; `tests` of patches
+        and elements in the last search; `searches` since the start.
+        """
         e, lists, state = self._elements, self._lists, self._lists.state.numpy()
         return {
             "mapped": e.mapped.numpy(), "active": e.active_count.numpy(), "listed": lists.listed.numpy(),
@@ -340,7 +343,7 @@ class RevolutionContact(PairModule):
 
 
 def _angles(sectors: int, refine: int) -> np.ndarray:
-    """(angle, 2) cos, sin: of every sector its middle and the middles of its parts."""
+    """cos and sin, (angle, 2), of the middle of every sector, each followed by those of the middles of its parts."""
     offset = np.concatenate([[0.0], (np.arange(refine) + 0.5) / refine - 0.5])
     angle = 2 * np.pi * (np.arange(sectors)[:, None] + 0.5 + offset) / sectors
     return np.stack([np.cos(angle), np.sin(angle)], -1).reshape(-1, 2)

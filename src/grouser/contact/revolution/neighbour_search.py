@@ -1,4 +1,4 @@
-"""Which elements of a surface can come to touch the other: lists that last while a pair moves little."""
+"""Neighbour lists: elements of a surface that may touch the other while a pair moves little."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from grouser.precision import real
 def search(
     s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, lists: Lists, world: int, pair: int, lane: int
 ):
-    """Make the list of a pair anew where it is stale.
+    """Rebuild the list of a pair if it is stale.
 
-    Blocks of lines, patches of sectors and elements that cannot come to touch while it lasts are passed over. Lanes
-    share the patches.
+    Blocks of lines, patches of sectors and single elements that cannot touch while the list is valid are skipped.
+    Several lanes share the patches.
     """
     if lists.state[world, pair].stale == 0:
         return
     F = frame_of(s, rounds, pairs, poses, world, pair)
-    F.slack += real(2.0) * pairs.margin[pair]  # of motion, and of turning about an element's middle
+    F.slack += real(2.0) * pairs.margin[pair]  # once for motion, once for rotation about an element's middle
     start = s.first[F.one]
     end = s.first[F.one + 1] - 1
     start_block = s.first_block[F.one]
@@ -42,13 +42,13 @@ def search(
     near_ring = bool(False)
     for patch in range(lane, (s.first_block[F.one + 1] - start_block) * arcs, pairs.lanes):
         block = start_block + patch / arcs
-        # the whole ring of a block of lines
+        # Coarsest test: the whole ring of a block of lines.
         if block != looked_at:
             looked_at = block
             near_ring = ring_is_near(s.box, world, block, first_block, s.first_block[F.two + 1], F)
         if not near_ring:
             continue
-        # ARCS patches together
+        # Then ARCS patches together.
         from_sector = (patch % arcs) * group
         tests += 1
         a = rounds.angle[nonnegative(table + ((from_sector + group / 2) % sectors) * stride)]
@@ -58,7 +58,7 @@ def search(
         close = bool(False)
         from_line = start + (block - start_block) * t.BLOCK
         for sector in range(from_sector, wp.min(from_sector + group, sectors)):
-            # one patch
+            # Then a single patch.
             if sector % t.ARC == 0:
                 tests += 1
                 a = rounds.angle[nonnegative(table + ((sector + t.ARC / 2) % sectors) * stride)]

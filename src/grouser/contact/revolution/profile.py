@@ -1,4 +1,4 @@
-"""Longitudinal sections of bodies of revolution: checked, and sampled finer where they curve more.
+"""Longitudinal sections of bodies of revolution, checked and sampled more finely where they are more curved.
 
 Krenn and Hirzinger 2009, section II.B.1: surfaces are given by their discrete section, radius over axial coordinate.
 """
@@ -14,18 +14,18 @@ import numpy as np
 
 from grouser.errors import InputError
 
-DENSE = 2001  # points at which a curve is looked at before it is sampled
-ON_AXIS = 1e-9  # of the section's size: an end this near the axis closes the surface there
+DENSE = 2001  # points at which a curve is evaluated before it is sampled
+ON_AXIS = 1e-9  # share of the section's size; an end this close to the axis closes the surface
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A section r(z): samples one after another along a curve in the half plane (r, z), r >= 0.
+    """A section r(z): consecutive samples along a curve in the half plane (r, z), r >= 0.
 
-    The outside lies to the right of the way through the samples (r to the right, z up), so at greater radius where z
-    grows; `inner`: to the left, as of a nozzle. Samples that lead from high to low z are turned round. The first
-    sample may be the last one too: a closed ring. An end on the axis closes the surface, any other is an edge.
-    Lines are straight; where they are `curved` the surface is the cubic through the samples that is smooth there.
+    With r to the right and z up, the outside lies to the right of the curve, that is at larger radius where z
+    increases. With `inner` it lies to the left, as for the inside of a nozzle. Samples from high to low z are reversed.
+    If the first sample equals the last one, the section is a closed ring. An end on the axis closes the surface, any
+    other end is an edge. Samples are joined by straight lines, or by a smooth cubic where `curved` is set.
     """
 
     z: np.ndarray  # [m], (sample,) along the axis
@@ -56,7 +56,7 @@ class Profile:
 
     @property
     def samples(self) -> np.ndarray:
-        """[m], (sample, 2): r, z."""
+        """Samples (r, z) [m], (sample, 2)."""
         return np.column_stack([self.r, self.z])
 
     @property
@@ -65,7 +65,7 @@ class Profile:
 
     @property
     def size(self) -> float:
-        """[m] longest side of the section."""
+        """Larger of the section's length and radius [m]."""
         return float(max(np.ptp(self.z), self.r.max()))
 
     @property
@@ -80,13 +80,13 @@ class Profile:
 
     @property
     def area_inside(self) -> float:
-        """[m^2] enclosed by a closed section, above 0 where the outside lies to the right of the way."""
+        """Area [m^2] enclosed by a closed section; positive if the outside lies to the right of the curve."""
         r, z = self.r, self.z
         return float(np.sum(r[:-1] * z[1:] - r[1:] * z[:-1]) / 2)
 
     @property
     def surface(self) -> float:
-        """[m^2] of the surface of revolution."""
+        """Area [m^2] of the surface of revolution."""
         return float(np.sum(np.pi * (self.r[1:] + self.r[:-1]) * np.hypot(np.diff(self.r), np.diff(self.z))))
 
     # ---- sampled curves -----------------------------------------------------------------------------
@@ -102,7 +102,8 @@ class Profile:
         inner: bool = False,
         name: str = "profile",
     ) -> Profile:
-        """r = radius(z) between two z [m]; chords stay within `tolerance` [m] and below `longest` [m]."""
+        """Sample r = radius(z) between two z [m]. Chords deviate by at most `tolerance` [m] and are at most `longest`
+        [m] long."""
         along = np.linspace(*z, DENSE)
         curve = np.column_stack([np.broadcast_to(np.asarray(radius(along), float), along.shape), along])
         r, z_new = sampled(curve, tolerance, longest, name).T
@@ -119,7 +120,7 @@ class Profile:
         inner: bool = False,
         name: str = "profile",
     ) -> Profile:
-        """Straight lines through points, or with a `tolerance` [m] a smooth curve (Catmull and Rom's spline)."""
+        """Straight lines through points, or with a `tolerance` [m] a smooth curve (Catmull-Rom spline)."""
         points = cls(z, r, inner, name).samples
         if tolerance is None:
             samples = divided(points, longest, name)
@@ -132,7 +133,7 @@ class Profile:
         cls, z: tuple[float, float], r: tuple[float, float], *, longest: float = math.inf, inner: bool = False,
         name: str = "cone",
     ) -> Profile:  # fmt: skip
-        """A straight line between two z [m] with the radii r [m]."""
+        """Cone between two z [m] with the radii r [m]."""
         return cls.from_points(z, r, longest=longest, inner=inner, name=name)
 
     @classmethod
@@ -140,7 +141,7 @@ class Profile:
         cls, radius: float, z: tuple[float, float], *, caps: bool = False, longest: float = math.inf,
         inner: bool = False, name: str = "cylinder",
     ) -> Profile:  # fmt: skip
-        """Of one radius [m] between two z [m], with or without its flat ends."""
+        """Cylinder of one radius [m] between two z [m]; with `caps` its flat ends are included."""
         low, high = min(z), max(z)
         points = [(low, 0.0), (low, radius), (high, radius), (high, 0.0)] if caps else [(low, radius), (high, radius)]
         along, radii = zip(*points, strict=True)
@@ -148,7 +149,7 @@ class Profile:
 
     @classmethod
     def disk(cls, radius: float, z: float = 0.0, *, up: bool = True, longest: float = math.inf, name: str = "disk"):
-        """A flat disk that looks along the axis, or against it."""
+        """Flat disk whose normal points along the axis (`up`) or against it."""
         return cls.from_points([z, z], [0.0, radius], longest=longest, inner=up, name=name)
 
     @classmethod
@@ -156,7 +157,7 @@ class Profile:
         cls, radius: float, centre: tuple[float, float], angles: tuple[float, float], *, tolerance: float,
         longest: float = math.inf, inner: bool = False, name: str = "arc",
     ) -> Profile:  # fmt: skip
-        """A circle's arc about `centre` (z, r) [m]; angles [rad] from the direction of r towards z."""
+        """Circular arc about `centre` (z, r) [m]; angles [rad] are measured from r towards z."""
         angle = np.linspace(*angles, DENSE)
         curve = np.column_stack([centre[1] + radius * np.cos(angle), centre[0] + radius * np.sin(angle)])
         curve[np.abs(curve[:, 0]) < ON_AXIS * radius, 0] = 0.0
@@ -168,7 +169,7 @@ class Profile:
         cls, radius: float, z: float = 0.0, *, tolerance: float | None = None, longest: float = math.inf,
         inner: bool = False, name: str = "sphere",
     ) -> Profile:  # fmt: skip
-        """A sphere about z [m] on the axis."""
+        """Sphere centred at z [m] on the axis."""
         tolerance = 1e-4 * radius if tolerance is None else tolerance
         angles = (-math.pi / 2, math.pi / 2)
         return cls.arc(radius, (z, 0.0), angles, tolerance=tolerance, longest=longest, inner=inner, name=name)
@@ -178,7 +179,7 @@ class Profile:
         cls, radius: float, wire: float, z: float = 0.0, *, tolerance: float | None = None, longest: float = math.inf,
         name: str = "ring",
     ) -> Profile:  # fmt: skip
-        """A torus: a wire of radius `wire` [m] bent to a ring of `radius` [m]."""
+        """Torus: a wire of radius `wire` [m] bent to a ring of `radius` [m]."""
         if not 0 < wire < radius:
             raise InputError(f"profile {name!r}: wire {wire} m is not allowed; above 0 and below the ring's {radius} m")
         tolerance = 1e-3 * wire if tolerance is None else tolerance
@@ -190,7 +191,7 @@ class Profile:
 
     @classmethod
     def joined(cls, *parts: Profile, name: str = "profile") -> Profile:
-        """Profiles end to end, in the order of their way; ends that coincide become one sample."""
+        """Join profiles end to end, in order. Ends that coincide become one sample."""
         if not parts or any(part.inner != parts[0].inner for part in parts):
             raise InputError(f"profile {name!r}: parts to join must be at least one, all inner or all outer")
         samples, curved = [parts[0].samples], [parts[0].curved]
@@ -204,7 +205,7 @@ class Profile:
 
 
 def check_samples(samples: np.ndarray, name: str) -> None:
-    """Refuse samples (r, z) that are no surface of revolution."""
+    """Raise an InputError for samples (r, z) that do not describe a surface of revolution."""
     if not np.isfinite(samples).all():
         raise InputError(f"profile {name!r}: sample {int(np.argmin(np.isfinite(samples).all(axis=1)))} is no number")
     if samples[:, 0].min() < 0:
@@ -223,7 +224,7 @@ def check_samples(samples: np.ndarray, name: str) -> None:
 
 
 def first_crossing(samples: np.ndarray) -> tuple[int, int] | None:
-    """Two lines of a section that cross, if any do."""
+    """Indices of two lines of a section that cross, or None."""
     a, b = samples[:-1], samples[1:]
 
     def side(p, q, x):  # (line, line)
@@ -237,10 +238,10 @@ def first_crossing(samples: np.ndarray) -> tuple[int, int] | None:
 
 
 def sampled(curve: np.ndarray, tolerance: float, longest: float, name: str) -> np.ndarray:
-    """Samples of a smooth dense curve (r, z), closer where it curves: chords leave it by `tolerance` [m] at most.
+    """Sample a smooth dense curve (r, z) so that its chords deviate by at most `tolerance` [m].
 
-    A chord of length s lies s^2 k / 8 away from a curve of curvature k: as many samples as the integral of
-    max(sqrt(k / (8 tolerance)), 1 / longest) along it.
+    A chord of length s deviates by s^2 k / 8 from a curve of curvature k. So the number of chords is the integral of
+    max(sqrt(k / (8 tolerance)), 1 / longest) along the curve.
     """
     if not (tolerance > 0 and longest > 0):
         raise InputError(f"profile {name!r}: tolerance {tolerance} m, longest {longest} m; both must be above 0")
@@ -258,7 +259,7 @@ def sampled(curve: np.ndarray, tolerance: float, longest: float, name: str) -> n
 
 
 def divided(points: np.ndarray, longest: float, name: str) -> np.ndarray:
-    """Points (r, z) with more of them on lines above `longest` [m]."""
+    """Add points (r, z) on lines longer than `longest` [m]."""
     if not longest > 0:
         raise InputError(f"profile {name!r}: longest {longest} m is not allowed; it must be above 0")
     parts = [points[:1]]
@@ -269,7 +270,7 @@ def divided(points: np.ndarray, longest: float, name: str) -> np.ndarray:
 
 
 def smooth_curve(points: np.ndarray) -> np.ndarray:
-    """A dense curve (r, z) through points: cubic, its slope at each that of the parabola through the neighbours."""
+    """Dense cubic curve (r, z) through points. The slope at a point is that of the parabola through its neighbours."""
     if len(points) < 3:
         return points
     at = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])

@@ -1,4 +1,4 @@
-"""Relative poses and velocities of pairs, and whether what was found near before is still valid."""
+"""Relative poses and velocities of pairs, and the check whether their lists of near elements are still valid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def set_surface_pose(
     rounds: Rounds, pairs: Pairs, poses: RelativePoses, world: int, pair: int, ahead: real,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
-    """Relative pose of the two surfaces, each as it sits on its body."""
+    """Write the relative pose of the two surfaces of a pair. Returns the twist of the implicit body."""
     first = pairs.surface[pair, 0]
     second = pairs.surface[pair, 1]
     return set_relative_pose(
@@ -30,9 +30,9 @@ def set_surface_pose(
 def check_list(
     s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, lists: Lists, world: int, pair: int,
 ):  # fmt: skip
-    """Whether a pair that was apart still must be, and whether its list of near elements must be made anew.
+    """Mark a pair as asleep if it still cannot touch, and its list as stale if it must be rebuilt.
 
-    Relative motion of the pair and change of its shapes count.
+    Both the relative motion of the pair and the change of its shapes count.
     """
     lists.state[world, pair].stale = 0
     position = poses.position[world, pair]
@@ -45,7 +45,7 @@ def check_list(
     lists.state[world, pair].asleep = wp.where(moved < lists.clear[world, pair], 1, 0)
     if moved < lists.clear[world, pair]:
         return
-    # the force stage may make the clearance smaller
+    # Start a new clearance from here. The force stage may reduce it.
     lists.clear[world, pair] = pairs.margin[pair]
     lists.clear_position[world, pair] = position
     lists.clear_rotation[world, pair] = rotation
@@ -70,7 +70,7 @@ def pose_ahead(
     world: int, pair: int,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
-    """Relative pose at the end of the step; sums start at zero."""
+    """Predict the relative pose at the end of the step, clear the sums, and check the list."""
     poses.twist[world, pair] = set_surface_pose(
         rounds, pairs, poses, world, pair, pairs.bodies.step[0], position, rotation, velocity, angular_velocity
     )
@@ -85,7 +85,7 @@ def pose_now(
     rounds: Rounds, pairs: Pairs, poses: RelativePoses, sums: PairSums, world: int, pair: int,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
-    """Relative pose after the step, and the wrench it gave the named body."""
+    """Compute the relative pose after the step, and the wrench the named body received."""
     twist = set_surface_pose(
         rounds, pairs, poses, world, pair, real(0.0), position, rotation, velocity, angular_velocity
     )

@@ -1,7 +1,7 @@
-"""Device functions on sections: lines and curves through samples, and the point of a section nearest to another.
+"""Device functions on sections: lines and curves through samples, and the nearest point of a section.
 
-Arrays are handed over one by one: Warp passes a struct by value, and copying one with many arrays costs more than the
-work done here.
+Arrays are passed one by one, not as a struct: Warp passes structs by value, and copying a struct with many arrays costs
+more time than the work done here.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from grouser.contact.revolution.types import Box, Line, Sections
 from grouser.device import array2d, nonnegative
 from grouser.precision import real, vec2
 
-SHARP = math.cos(0.35)  # cosine of the turn [rad] from which a sample is a corner, not part of a curve (assumed)
-MOST_BULGE = 4.0 / 27.0  # greatest t (1 - t)^2
-WITHIN = -1e30  # [m] "past" where no edge is near
-FAR = 1e30  # [m^2] no line found yet
+SHARP = math.cos(0.35)  # a sample where the normal turns by more than this angle [rad] is a corner (assumed)
+MOST_BULGE = 4.0 / 27.0  # maximum of t (1 - t)^2
+WITHIN = -1e30  # [m] value of `past` if no edge is near
+FAR = 1e30  # [m^2] squared distance that means "no line found yet"
 
 
 @wp.func
 def has_changed(s: Sections, world: int, first: int, last: int):
-    """Whether samples or their speeds differ from those the lines were found for, and by how much [m]."""
+    """Whether samples or their velocities have changed since the lines were computed, and the largest motion [m]."""
     moved = real(0.0)
     changed = int(0)
     for k in range(first, last + 1):
@@ -40,7 +40,7 @@ def has_changed(s: Sections, world: int, first: int, last: int):
 
 @wp.func
 def find_corners(s: Sections, world: int, surface: int, first: int, last: int):
-    """Normals at samples: on a curve that of the parabola through three of them."""
+    """Find the kind of each sample and the normal there: on a curve that of the parabola through three samples."""
     sign = s.sign[surface]
     ring = s.edge[surface, 0] < 0
     for k in range(first, last + 1):
@@ -54,7 +54,7 @@ def find_corners(s: Sections, world: int, surface: int, first: int, last: int):
         smooth = s.curved[i] == 1 and s.curved[j] == 1
         if k == first and not ring:
             smooth = smooth and s.edge[surface, 0] == 0
-            before = wp.where(smooth, vec2(-after[0], after[1]), after)  # the other side of the axis
+            before = wp.where(smooth, vec2(-after[0], after[1]), after)  # mirror image on the other side of the axis
         if k == last and not ring:
             smooth = smooth and s.edge[surface, 1] == 0
             after = wp.where(smooth, vec2(-before[0], before[1]), before)
@@ -63,7 +63,7 @@ def find_corners(s: Sections, world: int, surface: int, first: int, last: int):
             s.kind[world, k] = int(t.HARD)
         weight = s.line[world, j].length
         weight_after = s.line[world, i].length
-        if s.curved[i] != s.curved[j]:  # a curve that goes on straight
+        if s.curved[i] != s.curved[j]:  # a curve that continues as a straight line takes the line's normal
             weight = real(1 - s.curved[i])
             weight_after = real(1 - s.curved[j])
         s.corner[world, k] = wp.normalize(weight * before + weight_after * after)
@@ -71,7 +71,7 @@ def find_corners(s: Sections, world: int, surface: int, first: int, last: int):
 
 @wp.func
 def find_curve(s: Sections, world: int, surface: int, first: int, last: int, k: int):
-    """The cubic over a line with the normals of its ends; returns how far it may be from the line [m]."""
+    """Find the cubic over a line from the normals at its ends. Returns a bound of its distance from the line [m]."""
     line = s.line[world, k]
     n = line.normal
     a = n
@@ -103,7 +103,7 @@ def find_curve(s: Sections, world: int, surface: int, first: int, last: int, k: 
 
 @wp.func
 def update_section(s: Sections, world: int, surface: int):
-    """Find lines, curves over them and boxes of a section anew where its samples have changed."""
+    """Recompute lines, curves and bounding boxes of a section if its samples have changed."""
     first = s.first[surface]
     last = s.first[surface + 1] - 1
     changed, moved = has_changed(s, world, first, last)
@@ -139,7 +139,7 @@ def update_section(s: Sections, world: int, surface: int):
 
 @wp.func
 def line_gap2(lines: array2d[Line], world: int, i: int, q: vec2):
-    """Square of the distance [m^2] of a point from a line, and how far along the line it lies [m]."""
+    """Squared distance [m^2] of a point from a line, and the point's coordinate along the line [m]."""
     u = lines[world, i].along
     a = q - lines[world, i].point
     x = wp.dot(a, u)
@@ -152,7 +152,7 @@ def line_gap2(lines: array2d[Line], world: int, i: int, q: vec2):
 def nearest(
     lines: array2d[Line], boxes: array2d[Box], world: int, first: int, last: int, first_block: int, q: vec2, bound: real
 ):
-    """Line nearest to a point and within `bound` [m] of it, -1 if none is; how far along it; distance squared."""
+    """Line nearest to a point within `bound` [m], -1 if there is none; coordinate along it [m]; squared distance."""
     best = bound * bound
     line = int(-1)
     along = real(0.0)
@@ -174,7 +174,7 @@ def nearest(
 def window(
     lines: array2d[Line], boxes: array2d[Box], world: int, first: int, last: int, first_block: int, q: vec2, bound: real
 ):
-    """First and last line that come within `bound` [m] of a point."""
+    """First and last line within `bound` [m] of a point."""
     low = int(last)
     high = int(-1)
     block = int(first_block)
@@ -191,8 +191,10 @@ def window(
 
 @wp.func
 def roughness(lines: array2d[Line], world: int, low: int, high: int, q: vec2, bound: real, size: real):
-    """Greatest curvature [1/m] among lines from `low` to `high` that come within `bound` [m] of a point, and how
-    far a corner does, from 0 to 1; lines and corners count by degrees over the last `size` [m]."""
+    """Largest curvature [1/m] of the lines from `low` to `high` within `bound` [m] of a point, nearness of a corner.
+
+    The nearness is 0 to 1. Both fade in over the last `size` [m] of the distance, so that the force has no jumps.
+    """
     bend = real(0.0)
     corner = real(0.0)
     for k in range(low, high + 1):
@@ -208,7 +210,7 @@ def roughness(lines: array2d[Line], world: int, low: int, high: int, q: vec2, bo
 
 @wp.func
 def nearest_of(lines: array2d[Line], world: int, low: int, high: int, q: vec2):
-    """Line nearest to a point of those from `low` to `high`, how far along it, distance squared."""
+    """Nearest of the lines from `low` to `high` to a point, coordinate along it [m], squared distance."""
     best = real(FAR)
     line = nonnegative(low)
     along = real(0.0)
@@ -224,10 +226,10 @@ def nearest_of(lines: array2d[Line], world: int, low: int, high: int, q: vec2):
 
 @wp.func
 def depth_below(lines: array2d[Line], world: int, q: vec2, i: int, x: real):
-    """Depth [m] of a point below the section at its nearest line, the normal there, and how far past an edge it lies.
+    """Depth [m] of a point below the section at its nearest line, the normal there, and the distance past an edge [m].
 
-    WITHIN where no edge is near; past an edge the line goes on. Depth and normal are those of the smooth curve that was
-    sampled, where there is one.
+    The last is WITHIN if no edge is near. Past an edge the line is extended. On a curved line, depth and normal are
+    those of the smooth curve.
     """
     zero = real(0.0)
     size = lines[world, i].length
@@ -240,14 +242,14 @@ def depth_below(lines: array2d[Line], world: int, q: vec2, i: int, x: real):
         past = wp.max(past, x - size)
     depth = -wp.dot(away, n)
     m = n
-    # over the line itself, or past an edge
+    # The point projects onto the line itself, or lies past an edge.
     if (x > zero and x < size) or past > zero:
         if lines[world, i].bend != zero:
             share = wp.clamp(x / size, zero, real(1.0))
             depth += laws.bulge(lines[world, i].tilt, share)
             m = laws.blend(lines[world, i].start, lines[world, i].end, share)
         return depth, m, past
-    # nearest to a sample: the normal there, or the direction to the point where it is a corner
+    # The point is nearest to a sample: use the normal there, or at a corner the direction to the point.
     hard = lines[world, i].hard
     m = lines[world, i].corner
     if x > zero:

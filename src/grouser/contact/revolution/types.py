@@ -8,10 +8,10 @@ from grouser.contact.rigid import Block
 from grouser.device import array, array2d, struct
 from grouser.precision import mat33, real, vec2, vec3
 
-BLOCK = 4  # lines of a section that share a box
-ARC = 4  # sectors that make a patch with a block
-ARCS = 4  # such patches that are looked at together first
-SMOOTH, JOINT, HARD = 0, 1, 2  # a sample: of a smooth curve, where lines meet nearly straight, a corner
+BLOCK = 4  # number of lines of a section that share a bounding box
+ARC = 4  # number of sectors that form a patch with a block of lines
+ARCS = 4  # number of such patches that are tested together first
+SMOOTH, JOINT, HARD = 0, 1, 2  # kinds of samples: on a smooth curve; lines meet nearly straight; a corner
 
 
 @struct
@@ -22,15 +22,15 @@ class Line:
     chord: vec2  # [m] from there to its end
     along: vec2  # its direction
     normal: vec2  # outward
-    start: vec2  # normal of the curve at its start and end
-    end: vec2
-    tilt: vec2  # [m] slope of the curve against the line at its two ends, times the length
-    corner: vec2  # normal at its first sample, for points that are nearest to it
+    start: vec2  # normal of the curve at its start
+    end: vec2  # normal of the curve at its end
+    tilt: vec2  # [m] slope of the curve relative to the line at its two ends, times the length
+    corner: vec2  # normal at its first sample, used for points that are nearest to that sample
     far_corner: vec2  # the same at its last sample
-    speed: vec2  # [m/s] r, z of the shape itself at its first sample
-    more_speed: vec2  # [m/s] by which that at its last sample differs
+    speed: vec2  # [m/s] velocity (r, z) of the shape itself at its first sample
+    more_speed: vec2  # [m/s] the same at its last sample, minus `speed`
     length: real  # [m]
-    bend: real  # [1/m] curvature, above 0 where it is convex
+    bend: real  # [1/m] curvature, positive if convex
     sign: real  # 1 outer, -1 inner
     hard: int  # 1: its first sample is a corner
     far_hard: int  # 1: its last sample is a corner
@@ -43,15 +43,16 @@ class Line:
 class Box:
     """A box in the half plane (r, z)."""
 
-    low: vec2  # [m] least r and z
-    high: vec2  # [m] greatest r and z
+    low: vec2  # [m] smallest r and z
+    high: vec2  # [m] largest r and z
 
 
 @struct
 class Sections:
-    """Profiles one after another, each in the half plane (r, z) of its own axis. Line k leads from sample k on.
+    """Sections of all surfaces, one after another, each in the half plane (r, z) of its axis.
 
-    The host writes what is the same in all worlds, and `point` and `speed`; `update_section` writes the rest.
+    Line k starts at sample k. The host writes the arrays that are the same in all worlds, and `point` and `speed`.
+    `update_section` writes the rest.
     """
 
     first: array[int]  # (surface + 1,) in samples
@@ -61,11 +62,11 @@ class Sections:
     layer: array[int]  # (sample,) of the line that begins there
     curved: array[int]  # (sample,) 1: the line that begins there is the chord of a curve
     point: array2d[vec2]  # [m], (world, sample) r, z
-    speed: array2d[vec2]  # [m/s], (world, sample) of the shape itself
-    before: array2d[vec2]  # [m], (world, sample) samples for which all that follows was found
-    before_speed: array2d[vec2]  # [m/s]
-    path: array2d[real]  # [m], (world, surface) path its samples have covered since the start, at most
-    height: array2d[real]  # [m], (world, surface) how far its curves are from their lines at most
+    speed: array2d[vec2]  # [m/s], (world, sample) velocity of the shape itself
+    before: array2d[vec2]  # [m], (world, sample) samples for which the following fields were computed
+    before_speed: array2d[vec2]  # [m/s] and their velocities
+    path: array2d[real]  # [m], (world, surface) upper bound of the path length of its samples since the start
+    height: array2d[real]  # [m], (world, surface) upper bound of the distance of its curves from their lines
     corner: array2d[vec2]  # (world, sample) normal
     kind: array2d[int]  # (world, sample) SMOOTH, JOINT or HARD
     line: array2d[Line]  # (world, sample)
@@ -74,12 +75,12 @@ class Sections:
 
 @struct
 class Rounds:
-    """How surfaces sit on their bodies and are divided round their axes. Written by the host."""
+    """Position of surfaces on their bodies, and their division around the axis. Written by the host."""
 
-    sectors: array[int]  # (surface,)
-    refine: array[int]  # (surface,) parts of a side of an element at the border
-    first_angle: array[int]  # (surface,)
-    angle: array[vec2]  # cos, sin; of every sector its middle, then those of its `refine` parts
+    sectors: array[int]  # (surface,) number of sectors
+    refine: array[int]  # (surface,) an element at the border is divided into refine x refine parts
+    first_angle: array[int]  # (surface,) first entry in `angle`
+    angle: array[vec2]  # cos, sin of the middle of every sector, each followed by those of its `refine` parts
     mount: array[vec3]  # [m], (surface,) origin in the body's axes
     mount_turn: array[mat33]  # (surface,) its axes in the body's
 
@@ -90,66 +91,66 @@ class Pairs:
 
     bodies: PairBodies
     surface: array2d[int]  # (pair, 2)
-    radius: array[real]  # [m], (pair,) of the first surface about its origin
-    margin: array[real]  # [m], (pair,) of motion a list of near elements lasts for
+    radius: array[real]  # [m], (pair,) largest distance of the first surface from its origin
+    margin: array[real]  # [m], (pair,) relative motion for which a list stays valid
     reach: array[real]  # [m], (pair,) depth up to which contact is searched
-    first_contact: array[int]  # (pair,) in contacts: layer of the first x layer of the second
+    first_contact: array[int]  # (pair,) first entry in `contacts`: layers of the first x layers of the second
     layers: array[int]  # (pair,) number of layers of the second surface
     contacts: array[Constants]
     first_element: array[int]  # (pair + 1,)
-    lanes: int  # threads that share a pair
+    lanes: int  # number of threads that share a pair
 
 
 @struct
 class ListState:
-    """What is known about one pair's list."""
+    """State of one pair's list."""
 
-    stale: int  # 1: it is made anew in this step
+    stale: int  # 1: it must be rebuilt in this step
     asleep: int  # 1: the pair cannot touch in this step
-    tests: int  # patches and elements looked at by the last search
-    searches: int  # lists made since the start
+    tests: int  # patches and elements tested by the last search
+    searches: int  # number of searches since the start
 
 
 @struct
 class Lists:
-    """Elements near the other surface, found anew when a pair has moved on. Written by `check_list` and the search.
+    """Neighbour lists: elements near the other surface. Written by `check_list` and the search.
 
-    The result of a step does not depend on when a list was made. Element = line x sectors + sector.
+    The result of a step does not depend on when a list was built. Element = line x sectors + sector.
     """
 
     state: array2d[ListState]  # (world, pair)
     listed: array2d[int]  # (world, pair) elements on the list
-    position: array2d[vec3]  # [m], (world, pair) relative pose for which the list was made
+    position: array2d[vec3]  # [m], (world, pair) relative pose for which the list was built
     rotation: array2d[mat33]
-    path: array2d[real]  # [m], (world, pair) of both sections then
-    moved: array2d[real]  # [m], (world, pair) at most, since
-    clear: array2d[real]  # [m], (world, pair) of motion in which nothing can come to touch
-    clear_position: array2d[vec3]  # [m], (world, pair) from this pose on
+    path: array2d[real]  # [m], (world, pair) `Sections.path` of both surfaces at that time
+    moved: array2d[real]  # [m], (world, pair) upper bound of the motion since
+    clear: array2d[real]  # [m], (world, pair) relative motion during which nothing can touch
+    clear_position: array2d[vec3]  # [m], (world, pair) pose from which `clear` is measured
     clear_rotation: array2d[mat33]
-    clear_path: array2d[real]  # [m]
+    clear_path: array2d[real]  # [m] and path length from which it is measured
     element: array2d[int]  # (world, slot)
-    first: array2d[int]  # (world, slot) first line of the other section it can be nearest to
-    last: array2d[int]  # (world, slot) last of them
-    gap: array2d[real]  # [m], (world, slot) it was at least this far apart when the list was made
+    first: array2d[int]  # (world, slot) first line of the other section that can be nearest to it
+    last: array2d[int]  # (world, slot) last such line
+    gap: array2d[real]  # [m], (world, slot) smallest possible distance when the list was built
 
 
 @struct
 class Elements:
-    """Elements in contact, side by side, and the stick points of all. Written by the force and stick stages."""
+    """Elements in contact, in consecutive slots, and stick points of all. Written by the force and stick stages."""
 
     active_count: array2d[int]  # (world, pair) elements in contact
     mapped: array2d[int]  # (world, pair) points mapped in the last step
     tick: array[int]  # (world,) steps committed
     active: array2d[int]  # (world, slot) element
-    area: array2d[real]  # [m^2], (world, slot) in contact
-    load: array2d[real]  # [N], (world, slot) normal
+    area: array2d[real]  # [m^2], (world, slot) area in contact
+    load: array2d[real]  # [N], (world, slot) normal force
     normal: array2d[vec3]  # (world, slot) outward from the second surface, its axes
     centre: array2d[vec3]  # [m], (world, slot) of the area in contact, second's axes
-    surface_velocity: array2d[vec3]  # [m/s], (world, slot) at which the second's shape moves there
+    surface_velocity: array2d[vec3]  # [m/s], (world, slot) velocity of the second's shape itself there
     friction: array2d[Friction]  # (world, slot)
     state: array2d[int]  # (world, element) FREE, STUCK or SLIPPING, as of `seen`
-    seen: array2d[int]  # (world, element) tick at which it was in contact last
-    anchor: array2d[vec3]  # [m], (world, element) where its middle sticks, second's axes
+    seen: array2d[int]  # (world, element) tick at which it was last in contact
+    anchor: array2d[vec3]  # [m], (world, element) stick point of its middle, second's axes
 
 
 # ---- values of one thread -------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ class Elements:
 
 @struct
 class Frame:
-    """One pair in this step, in the second surface's axes: pose and motion of the first, and what follows from them."""
+    """Pose and motion of the first surface of a pair in this step, in the second's axes, and constants of the pair."""
 
     at: vec3  # [m] its origin
     Rx: vec3  # its axes
@@ -165,11 +166,11 @@ class Frame:
     Rz: vec3  # axis of revolution
     velocity: vec3  # [m/s] of its origin
     angular_velocity: vec3  # [rad/s]
-    centre: vec3  # [m] moments are about
+    centre: vec3  # [m] point about which moments are taken
     reach: real  # [m] depth up to which contact is searched
-    slack: real  # [m] how much nearer things may be than lines and poses say
-    ahead: real  # [s] the step where it is implicit, else 0
-    step_angle: real  # [rad] of a sector
+    slack: real  # [m] how much closer the surfaces may be than chords and predicted poses show
+    ahead: real  # [s] the step if the contact is implicit, else 0
+    step_angle: real  # [rad] angle of a sector
     one: int  # first surface
     two: int  # second surface
     first_contact: int  # see Pairs
@@ -178,13 +179,13 @@ class Frame:
 
 @struct
 class Near:
-    """An element that can touch: which lines its points can be nearest to, and how it lies."""
+    """Relation of an element to the other section: lines that can be nearest to it, and its distance."""
 
     first: int  # first line
     last: int  # last line
     touches: int  # 1: it can touch
-    gap: real  # [m] at least this far apart; below 0 where it may touch
-    deep: real  # 0 where it may be cut by the border, 1 where it lies inside
+    gap: real  # [m] lower bound of the distance; negative if it may touch
+    deep: real  # 0 if the border of the contact may cut it, 1 if it lies inside
 
 
 @struct
@@ -193,14 +194,14 @@ class Part:
 
     area: real  # [m^2]
     point: vec3  # [m] centroid
-    depth: real  # [m] there
-    peak: real  # [m] greatest depth
+    depth: real  # [m] depth at the centroid
+    peak: real  # [m] largest depth
     normal: vec3  # outward from the second surface
     facing: real  # cosine between the two surfaces
-    velocity: vec3  # [m/s] against the second surface
+    velocity: vec3  # [m/s] relative to the second surface
     surface_velocity: vec3  # [m/s] of the second surface's shape itself
-    layer: int  # of the second surface
-    counts: int  # 1: it is a contact polygon of its own
+    layer: int  # layer of the second surface
+    counts: int  # 1: it counts as a contact polygon
 
 
 @struct
@@ -210,26 +211,26 @@ class Touch:
     touched: int  # 1: the wrench or the block is not zero
     force: vec3  # [N] on the first surface
     moment: vec3  # [N m] about Frame.centre
-    weight: real  # [kg] of the last part, in B
+    weight: real  # [kg] weight of the last part in B
     area: real  # [m^2]
     middle: vec3  # [m^3] area times centroid
-    load: real  # [N] normal
-    pressed: vec3  # [N] load times normal
-    carried: vec3  # [N m/s] load times surface velocity
+    load: real  # [N] normal force
+    pressed: vec3  # [N] normal force times normal
+    carried: vec3  # [N m/s] normal force times surface velocity
     friction: Friction
-    stiffness: real  # [N/m] normal
-    deepest: real  # [m]
-    polygons: int
-    flags: int  # kinds of status, bits
+    stiffness: real  # [N/m] normal stiffness
+    deepest: real  # [m] largest depth
+    polygons: int  # number of contact polygons
+    flags: int  # kinds of status that occurred, as bits
 
 
 @struct
 class Cut:
-    """What is left of an element: area and centroid in its own plane."""
+    """Clipped part of an element: area, and centroid in the element's plane."""
 
     area: real  # [m^2]
     x: real  # [m] along the section
-    y: real  # [m] round the axis
+    y: real  # [m] around the axis
 
 
 @struct
@@ -239,11 +240,11 @@ class Totals:
     force: vec3  # [N] on the first surface
     moment: vec3  # [N m] about Frame.centre
     block: Block
-    area: real  # [m^2]
-    stiffness: real  # [N/m] normal
-    depth: real  # [m] greatest
-    polygons: int
+    area: real  # [m^2] contact area
+    stiffness: real  # [N/m] normal stiffness
+    depth: real  # [m] largest depth
+    polygons: int  # number of contact polygons
     touched: int  # 1: force or block is not zero
-    flags: int  # kinds of status, bits
-    mapped: int  # points mapped
-    clear: real  # [m] of motion in which nothing that is apart can come to touch
+    flags: int  # kinds of status that occurred, as bits
+    mapped: int  # number of points mapped
+    clear: real  # [m] relative motion during which no element that is apart can touch

@@ -1,4 +1,4 @@
-"""Tyres: wheels on suspensions with the Magic Formula (Morrot et al., sections 2.2-2.3)."""
+"""Wheels on suspensions, with tyres by the Magic Formula (Morrot et al., sections 2.2-2.3)."""
 
 from grouser.contact.tyre.model import TyreModule
 from grouser.contact.tyre.parameters import Suspension, Tyre, WheelUnit

@@ -1,4 +1,4 @@
-"""Forces of the ground and of walls on a wheel: suspension, Magic Formula, tread, and their implicit blocks."""
+"""Forces of ground and walls on a wheel (suspension, Magic Formula, tread), and their implicit blocks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from grouser.contact.tyre.types import GroundContact, Slip, WallContact, Wheel, 
 from grouser.device import array2d
 from grouser.precision import mat66, quat, real, vec2, vec3, vec6
 
-NORMAL_STEPS, NORMAL_CLOSE = 4, 1e-9  # of the iteration of N and F_x: at most, and how nearly
-WALL_SPEED = 0.05  # [m/s] of slip at which friction on a wall is fully there (assumed)
+NORMAL_STEPS, NORMAL_CLOSE = 4, 1e-9  # iteration of N and F_x: largest number of steps, relative tolerance
+WALL_SPEED = 0.05  # [m/s] slip speed from which on friction on a wall has its full size (assumed)
 
 
 @wp.func
 def y_axis(q: quat):
-    """The y axis that q turns to."""
+    """The y axis of a frame with orientation q."""
     one = real(1.0)
     two = real(2.0)
     x = two * (q[0] * q[1] - q[2] * q[3])
@@ -26,7 +26,7 @@ def y_axis(q: quat):
 
 @wp.func
 def z_axis(q: quat):
-    """The z axis that q turns to."""
+    """The z axis of a frame with orientation q."""
     one = real(1.0)
     two = real(2.0)
     x = two * (q[0] * q[2] + q[1] * q[3])
@@ -36,13 +36,13 @@ def z_axis(q: quat):
 
 @wp.func
 def grip_along(w: Wheel, excess: real):
-    """Peak D over load."""
+    """Peak longitudinal force D over load."""
     return wp.max(w.dx1 + w.dx2 * excess, real(0.0))
 
 
 @wp.func
 def slip_of(w: Wheel, excess: real, kappa: real, tangent: real, moving: real):
-    """Slip along and across with the shifts S_H (Morrot et al., eq. 13), and their resultant."""
+    """Longitudinal and lateral slip with the shifts S_H (Morrot et al., eq. 13), and their resultant."""
     x = kappa + (w.hx1 + w.hx2 * excess) * moving
     y = tangent + (w.hy1 + w.hy2 * excess) * moving
     return Slip(x, y, wp.max(wp.sqrt(x * x + y * y), real(1.0e-9)))
@@ -50,7 +50,7 @@ def slip_of(w: Wheel, excess: real, kappa: real, tangent: real, moving: real):
 
 @wp.func
 def secant_along(w: Wheel, excess: real, s: Slip):
-    """F_x over slip and load. Pacejka 2006 eq. 4.E9-4.E18, camber nil, at the resultant slip (section 4.3)."""
+    """F_x over slip and load. Pacejka 2006, eq. 4.E9-4.E18, without camber, at the resultant slip (section 4.3)."""
     D = grip_along(w, excess)
     E = (w.ex1 + w.ex2 * excess + w.ex3 * excess * excess) * (real(1.0) - w.ex4 * wp.sign(s.along))
     K = w.kx1 + w.kx2 * excess
@@ -61,7 +61,7 @@ def secant_along(w: Wheel, excess: real, s: Slip):
 
 @wp.func
 def secant_across(w: Wheel, excess: real, s: Slip):
-    """F_y over slip and load. Pacejka 2006 eq. 4.E19-4.E30, camber nil; sin(2 atan(r)) = 2 r / (1 + r^2) in K_y."""
+    """F_y over slip and load. Pacejka 2006, eq. 4.E19-4.E30, no camber; sin(2 atan(r)) = 2 r / (1 + r^2) in K_y."""
     D = wp.max(w.dy1 + w.dy2 * excess, real(0.0))
     E = wp.min(w.ey1 + w.ey2 * excess, real(1.0))
     ratio = (real(1.0) + excess) / w.ky2
@@ -71,7 +71,7 @@ def secant_across(w: Wheel, excess: real, s: Slip):
 
 @wp.func
 def block(sn: real, sx: real, sy: real, n: vec3, x: vec3, y: vec3, arm: vec3):
-    """sum size J^T J of the speeds along n, x, y of the rim's point at `arm`."""
+    """Implicit block: sum of size J^T J for the velocities along n, x, y of the rim's point at `arm`, by component."""
     r = wp.cross(arm, n)
     u = wp.cross(arm, x)
     v = wp.cross(arm, y)
@@ -111,10 +111,11 @@ def ground_force(
     w: Wheel, g: WheelPose, found: GroundContact, lean: real, h: real, world: int, k: int, state: WheelStates,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
-    """Force [N] of the ground on a wheel whose suspension carries it; writes what it does and feels.
+    """Force [N] of the ground on a wheel. Also writes its state, wrench and implicit block.
 
-    N lies in the wheel's plane (Morrot et al., eq. 9, 10). Where the ground slopes across it by `lean`, sideways
-    motion lifts the wheel too and the ground pushes aside with N lean; else that lift would come from nothing.
+    N lies in the wheel's plane (Morrot et al., eq. 9, 10). If the ground slopes sideways by `lean`, sideways motion
+    lifts the wheel, so the ground also pushes sideways with N lean. Without this force the lift would be energy from
+    nothing.
     """
     zero = real(0.0)
     one = real(1.0)
@@ -127,10 +128,13 @@ def ground_force(
     rim_velocity = g.velocity + wp.cross(g.angular_velocity, arm)
     vx = wp.dot(rim_velocity, along)
     vy = wp.dot(rim_velocity, across)
+    # Rate of compression [m/s] of the suspension. The spring is evaluated at the end of the step.
     rate = -(wp.dot(normal, g.velocity) + lean * vy) / cosine
     damping = wp.where(rate > zero, w.compression, w.rebound)
     spring, slope = spring_force(found.travel + h * rate, w.stiffness, w.saturation, w.progression)
     suspension = wp.max(spring + damping * rate, zero)
+    # Slip at the end of the step from the deflection of the tread. At a standstill the tread is a spring that needs
+    # damping, and the shifts S_H and S_V fade out.
     travelling = wp.dot(g.velocity, along)
     slow = low_speed(travelling, w.slow)
     moving = one - slow
@@ -152,7 +156,7 @@ def ground_force(
     s = Slip()
     secant_x = zero
     traction = zero
-    for _ in range(NORMAL_STEPS):  # N and F_x depend on each other
+    for _ in range(NORMAL_STEPS):  # fixed-point iteration: N and F_x depend on each other
         load = wp.max(N, real(1.0e-6))
         excess = load / w.load - one
         s = slip_of(w, excess, kappa, tangent, moving)
@@ -166,10 +170,12 @@ def ground_force(
     Fy = N * (secant_y * s.across + (w.vy1 + w.vy2 * excess) * moving)
     pressing = normal + lean * across
     push = N * pressing + N * traction * along + Fy * across
+    # Rolling resistance as a torque about the axle, smooth around zero speed.
     rim_speed = wp.dot(g.angular_velocity - g.chassis_angular_velocity, across) * w.radius
     resist = -w.rolling * N * w.radius * rim_speed / (wp.abs(rim_speed) + real(0.01))
     turn = wp.cross(arm, push) + resist * across
     wrench_out[world, k + 1] = wrench_of(push, turn)
+    # Weights of the implicit block: suspension along the normal, secant of the tread forces along and across.
     lag_x = h / (one + h * wp.abs(travelling) / w.length_x) + standing
     lag_y = h / (one + h * wp.abs(travelling) / w.length_y) + standing
     size_n = h * (damping + h * slope) / (cosine * cosine)
@@ -184,7 +190,7 @@ def wall_force(
     w: Wheel, g: WheelPose, wall: WallContact, h: real, world: int, k: int, state: WheelStates,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
-    """Force [N] of a wall on a wheel: spring, damper and friction of the tyre, added to what the ground does."""
+    """Force [N] of a wall on a wheel: spring, damper and friction of the tyre. Adds to wrench and implicit block."""
     zero = real(0.0)
     normal = wall.cosine * g.up - wall.sine * g.ahead
     along = wall.cosine * g.ahead + wall.sine * g.up

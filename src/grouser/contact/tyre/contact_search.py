@@ -1,4 +1,4 @@
-"""Where a wheel touches the ground: the largest suspension travel over the rim, and walls it cannot be lifted over."""
+"""Find the contact of a wheel with the ground (largest suspension travel over the rim) and with walls."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from grouser.device import nonnegative
 from grouser.precision import length_slack, real, vec2, vec3
 from grouser.terrain.ground import GroundArrays, surface_at
 
-STEEPEST = 1.2217304763960306  # [rad] 70 deg: contact farther from the suspension's axis is with a wall (assumed)
-FLATTEST = 0.7853981633974483  # [rad] 45 deg: nearer to it never, however far the suspension must go (assumed)
+# Angles [rad] from the suspension's axis (assumed): beyond 70 degrees a contact is always with a wall; within 45
+# degrees never, however far the suspension must travel.
+STEEPEST = 1.2217304763960306
+FLATTEST = 0.7853981633974483
 STEEPEST_SINE = wp.constant(real(math.sin(STEEPEST)))
 FLATTEST_SINE = wp.constant(real(math.sin(FLATTEST)))
-STEEPEST_SIDE = 2.0  # slope across a wheel above which a tyre's shoulder would meet it (assumed)
-CLOSER_STEPS, WALL_STEPS = 8, 24  # Newton steps on eq. 8 at most; bisections at a wall
-LEAPS, HALVINGS = 5, 40  # towards a crest at most; bisections where they do not lead there
-NOWHERE = -1.0e9  # [m]
+STEEPEST_SIDE = 2.0  # largest sideways slope that counts; steeper ground would meet the tyre's shoulder (assumed)
+CLOSER_STEPS, WALL_STEPS = 8, 24  # largest number of Newton steps on eq. 8; number of bisections at a wall
+LEAPS, HALVINGS = 5, 40  # largest number of tangent-plane steps to a crest; of bisections if these fail
+NOWHERE = -1.0e9  # [m] travel that means "no contact"
 PI = math.pi
 
 
@@ -30,15 +32,15 @@ def node_height(t: Terrain, ground: GroundArrays, world: int, row: int, column: 
 
 @wp.func
 def changing_node_height(t: Terrain, ground: GroundArrays, world: int, row: int, column: int):
-    """The same of ground that bodies change; stands in the place of `node_height`."""
+    """Height [m] of a node of ground that bodies change. It replaces `node_height`, see ON_CHANGING_GROUND."""
     return surface_at(ground, world, row, column)
 
 
 @wp.func
 def sample(t: Terrain, ground: GroundArrays, world: int, x: real, y: real):
-    """Bilinear height, gradient and twist (Morrot et al., eq. 3-5); outside those of the nearest point of the border.
+    """Bilinear height, gradient and twist of the ground (Morrot et al., eq. 3-5). Outside: nearest point of the border.
 
-    The twist is by how much the gradient changes over the cell: nothing where it is a plane.
+    The twist is the change of the gradient over the cell; it is zero if the cell is a plane.
     """
     fx = wp.clamp((x - t.x0) * t.per_spacing, real(0.0), real(t.columns - 1))
     fy = wp.clamp((y - t.y0) * t.per_spacing, real(0.0), real(t.rows - 1))
@@ -63,14 +65,14 @@ def travel_at(
     t: Terrain, ground: GroundArrays, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, turn: vec2,
     guess: real,
 ):  # fmt: skip
-    """Suspension travel h that puts the rim's point at an angle (`turn`: its sine and cosine) on the ground.
+    """Suspension travel h [m] that puts the rim's point at an angle (`turn`: its sine and cosine) on the ground.
 
-    Morrot et al., eq. 6-8, by Newton's method inside a bracket.
+    Morrot et al., eq. 6-8, solved by Newton's method inside a bracket.
     """
     rim = centre + radius * (turn[0] * ahead - turn[1] * up)
     h = guess
     near = length_slack * radius
-    low = real(-1.0e9)  # at this travel the point is under the ground, at `high` over it
+    low = real(-1.0e9)  # bracket: at `low` the point is below the ground, at `high` above it
     high = real(1.0e9)
     for _ in range(CLOSER_STEPS):
         z = sample(t, ground, world, rim[0] + h * up[0], rim[1] + h * up[1])
@@ -91,14 +93,14 @@ def travel_at(
 
 @wp.func
 def is_ground(h: real, sine: real, limit: real):
-    """Whether the suspension carries a contact; else it is a wall's."""
+    """Whether the suspension carries a contact with travel h; otherwise it is a contact with a wall."""
     size = wp.abs(sine)
     return size <= FLATTEST_SINE or (h <= limit and size <= STEEPEST_SINE)
 
 
 @wp.func
 def halfway(a: vec2, b: vec2):
-    """Sine and cosine of the angle midway."""
+    """Sine and cosine of the angle midway between a and b."""
     s = a + b
     return s / wp.sqrt(s[0] * s[0] + s[1] * s[1])
 
@@ -120,8 +122,9 @@ def tangent_plane_crest(
     t: Terrain, ground: GroundArrays, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, turn: vec2,
     h: real,
 ):  # fmt: skip
-    """Crest of the ground's tangent plane at a point of the rim. At a crest the rim lies along the ground:
-    tan(gamma) = -(ahead . n) / (up . n), n the ground's normal.
+    """Crest on the tangent plane of the ground at a point of the rim.
+
+    At a crest the rim is tangent to the ground: tan(gamma) = -(ahead . n) / (up . n), where n is the ground's normal.
     """
     rim = centre + radius * (turn[0] * ahead - turn[1] * up) + h * up
     z = sample(t, ground, world, rim[0], rim[1])
@@ -142,9 +145,9 @@ def step_uphill(
     t: Terrain, ground: GroundArrays, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, limit: real,
     start: vec2, guess: real,
 ):  # fmt: skip
-    """Highest ground uphill of `start` by small steps: for edges, and ground before walls.
+    """Find the crest uphill of `start` in small steps. For edges, and for ground in front of walls.
 
-    In halves of slices as long as travel rises, then bisection of the angles between which it rises and falls.
+    Steps of half a slice as long as the travel rises, then bisection between the angles where it rises and falls.
     """
     turn = start
     h = travel_at(t, ground, world, centre, ahead, up, radius, start, guess)
@@ -190,7 +193,11 @@ def find_crest(
     t: Terrain, ground: GroundArrays, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, limit: real,
     start: vec2, least: real, guess: real,
 ):  # fmt: skip
-    """A crest uphill of `start` that is not below `least`: a few steps to tangent-plane crests, or small steps."""
+    """Find a crest uphill of `start` that is not below `least` [m].
+
+    A few steps to crests of tangent planes are tried first, because they converge fast on smooth ground. If they fail,
+    `step_uphill` is used.
+    """
     turn = start
     travel = guess
     for _ in range(LEAPS):
@@ -207,9 +214,9 @@ def find_crest(
 
 @wp.func
 def tangent_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real):
-    """Where the rim cannot be under the ground.
+    """Bound on the angles at which the rim can be below the ground.
 
-    Ground near the wheel is below the tangent at the nearest node, raised by its rise_bound.
+    The ground near the wheel lies below the tangent plane at the nearest node, raised by its `rise_bound`.
     """
     column = nonnegative(wp.clamp(int((centre[0] - t.x0) * t.per_spacing + real(0.5)), 1, t.columns - 2))
     row = nonnegative(wp.clamp(int((centre[1] - t.y0) * t.per_spacing + real(0.5)), 1, t.rows - 2))
@@ -227,15 +234,16 @@ def tangent_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real)
 
 @wp.func
 def no_bound(t: Terrain, centre: vec3, ahead: vec3, up: vec3, radius: real):
-    """The same of ground that changes, of which nothing is known: every slice is looked at."""
+    """A bound that excludes nothing, for ground that changes: every slice is examined. Replaces `tangent_bound`."""
     return Bound(real(0.0), real(0.0), real(-1.0), real(0.0))
 
 
 @wp.func
 def may_hide_higher(z: Sample, error: real, start: vec2, turn: vec2, ahead: vec3, up: vec3, radius: real):
-    """Whether a higher contact than the best, at `turn`, may hide beside a slice that is `error` over the ground.
+    """Whether there may be a higher contact than the best one, at `turn`, next to a slice `error` [m] above the ground.
 
-    It may where the ground steepens from there to here, and its tangent here has a crest above the best travel.
+    This is possible if the ground gets steeper from the best contact to this slice, and the tangent plane here has a
+    crest above the best travel.
     """
     rate = up[2] - z.slope_x * up[0] - z.slope_y * up[1]
     tilt = ahead[2] - z.slope_x * ahead[0] - z.slope_y * ahead[1]
@@ -247,13 +255,13 @@ def may_hide_higher(z: Sample, error: real, start: vec2, turn: vec2, ahead: vec3
 
 @wp.func
 def is_near(turn: vec2, bound: Bound, level: real):
-    """Whether the rim may be under the ground there at travel `level` [m]."""
+    """Whether the rim may be below the ground at an angle, at travel `level` [m]."""
     return turn[0] * bound.a + turn[1] * bound.b > bound.c + level * bound.d
 
 
 @wp.func
 def slices_near(t: Terrain, bound: Bound, level: real):
-    """First and last slice where that may be: they lie round the one that is deepest in the bound."""
+    """First and last slice in which the rim may be below the ground. They lie around the deepest one of the bound."""
     across = real(t.slices) * (wp.atan2(bound.a, bound.b) / real(PI) + real(0.5))
     deepest = wp.clamp(int(across + real(0.5)), 0, t.slices)
     first = int(deepest)
@@ -273,10 +281,11 @@ def slices_near(t: Terrain, bound: Bound, level: real):
 def find_contact(
     t: Terrain, ground: GroundArrays, world: int, centre: vec3, ahead: vec3, up: vec3, radius: real, limit: real,
 ):  # fmt: skip
-    """Contact of a wheel with the ground: the largest travel over the lower half circle.
+    """Find the contact of a wheel with the ground: the largest travel over the lower half circle.
 
-    Slices alone: the best of them (Morrot et al., section 2.2.4). Refined: the crest uphill of the lowest point, unless
-    the rim so lifted is under the ground in some slice, or nearly: then the best of the crests uphill of these.
+    Without refinement this is the best slice (Morrot et al., section 2.2.4). With refinement it is the crest uphill of
+    the lowest point. If the wheel lifted to that crest is below the ground in some slice, or nearly, the best of the
+    crests uphill of these slices is taken.
     """
     best = real(NOWHERE)
     wall = real(NOWHERE)
@@ -284,7 +293,7 @@ def find_contact(
     level = real(0.0)
     bound = tangent_bound(t, centre, ahead, up, radius)
     slant = wp.sqrt(up[0] * up[0] + up[1] * up[1])
-    k = int(-1)  # the lowest point comes first
+    k = int(-1)  # -1 stands for the lowest point, which comes first
     last = int(-1)
     while k <= last:
         start = t.turns[nonnegative(wp.where(k < 0, t.slices / 2, k))]
@@ -327,7 +336,7 @@ def find_wall(
     t: Terrain, ground: GroundArrays, world: int, axle: vec3, centre: vec3, ahead: vec3, up: vec3, radius: real,
     limit: real,
 ):  # fmt: skip
-    """Contact with a wall: the deepest place of the rim out of which the suspension cannot lift it."""
+    """Find the contact with a wall: the deepest point of the rim that the suspension cannot lift out of the ground."""
     depth = real(0.0)
     found = vec2(real(0.0), real(1.0))
     for k in range(t.slices + 1):
@@ -338,7 +347,7 @@ def find_wall(
         if rim[2] < z.height:
             h = travel_at(t, ground, world, centre, ahead, up, radius, turn, real(0.0))
             if not is_ground(h, turn[0], limit):
-                outer = real(0.0)  # under the ground
+                outer = real(0.0)  # bisection along the radius: `outer` is below the ground, `inner` above it
                 inner = radius
                 for _ in range(WALL_STEPS):
                     middle = real(0.5) * (outer + inner)
@@ -356,7 +365,7 @@ def find_wall(
 
 @wp.func
 def side_slope(t: Terrain, ground: GroundArrays, world: int, at: vec3, across: vec3):
-    """n . across over the length of n in the wheel's plane, n the ground's normal: how it leans to a side."""
+    """Sideways slope of the ground: n . across over the length of n in the wheel's plane, where n is its normal."""
     z = sample(t, ground, world, at[0], at[1])
     lean = across[2] - z.slope_x * across[0] - z.slope_y * across[1]
     upright = real(1.0) + z.slope_x * z.slope_x + z.slope_y * z.slope_y - lean * lean
@@ -366,11 +375,11 @@ def side_slope(t: Terrain, ground: GroundArrays, world: int, at: vec3, across: v
 
 @wp.func
 def is_beyond(t: Terrain, at: vec3):
-    """Whether a point is beyond the terrain's border."""
+    """Whether a point is outside the terrain."""
     x = (at[0] - t.x0) * t.per_spacing
     y = (at[1] - t.y0) * t.per_spacing
     return x < real(0.0) or y < real(0.0) or x > real(t.columns - 1) or y > real(t.rows - 1)
 
 
-# On ground that bodies change: `at(kernel, name, ON_CHANGING_GROUND)`.
+# Replacements for ground that bodies change, used as `at(kernel, name, ON_CHANGING_GROUND)`.
 ON_CHANGING_GROUND = {node_height: changing_node_height, tangent_bound: no_bound}

@@ -1,4 +1,4 @@
-"""Kernels of tyres, one thread for the vehicle of a world: forces on its wheels, then the state of their treads."""
+"""Kernels of tyres, one thread per world (one vehicle): forces on the wheels, then the state of their treads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from grouser.precision import mat66, quat, real, vec2, vec3, vec6
 from grouser.terrain.ground import GroundArrays
 
 LEAST_UPRIGHT = 0.5  # cosine between suspension and vertical below which wheels find no ground (assumed)
-BURIED = 2.0  # of its travel: where the ground asks a suspension for more, the chassis lies on it (assumed)
-SHALLOW = 0.25  # of the radius: a wall that is met deeper at once was met from inside (assumed)
-BEYOND, TOO_FAR = 1, 2  # status: the wheel is beyond the terrain, its suspension beyond its travel
+BURIED = 2.0  # multiple of the suspension's travel above which the chassis itself lies on the ground (assumed)
+SHALLOW = 0.25  # share of the radius; a first contact with a wall deeper than this comes from inside it (assumed)
+BEYOND, TOO_FAR = 1, 2  # status: the wheel is outside the terrain; its suspension is compressed beyond its travel
 
 tyre = module("grouser.contact.tyre.kernels")
-tyre.options["max_unroll"] = 0  # loops over slices stay loops
+tyre.options["max_unroll"] = 0  # do not unroll the loops over slices
 
 
 @wp.kernel(module=tyre)
@@ -31,7 +31,7 @@ def evaluate(
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
     status_out: array2d[int],
 ):  # fmt: skip
-    """Contact of every wheel at the present pose, forces at the end of the step, implicit blocks."""
+    """Find the contact of every wheel at the present pose, forces at the end of the step, and implicit blocks."""
     world = wp.tid()
     h = step[0]
     zero = real(0.0)
@@ -50,7 +50,8 @@ def evaluate(
         if g.up[2] > real(LEAST_UPRIGHT):
             found = contact_search.find_contact(t, ground, world, centre, g.ahead, g.up, w.radius, w.travel)
         before = state.held[world, k]
-        # A wheel that is pushed under the ground, or comes up from there after a roll, is not shot out of it.
+        # Ignore a contact that would need more travel than this. Otherwise a wheel that is pushed under the ground, or
+        # comes up from below after a rollover, would be shot out.
         most = wp.where((before & ON_GROUND) == 0, w.travel, real(BURIED) * w.travel)
         travel = wp.where(found.travel > most, zero, wp.max(found.travel, zero))
         shift = travel * g.up
@@ -89,7 +90,7 @@ def commit(
     velocity: array2d[vec3], angular_velocity: array2d[vec3], effective: array2d[vec6],
     state: WheelStates,
 ):  # fmt: skip
-    """The tread's deflection goes on with the velocity at the end of the step; what wheels really got."""
+    """Advance the tread deflection with the velocity at the end of the step, and record the forces received."""
     world = wp.tid()
     h = step[0]
     for k in range(wheels.shape[0]):
@@ -110,7 +111,7 @@ def commit(
             u = state.deflection[world, k]
             kappa = deflected(u[0], vx, travelling, w.length_x, h) / w.length_x
             tangent = deflected(u[1], vy, travelling, w.length_y, h) / w.length_y
-            # Beyond the peak the tread slides: it winds up no farther than steady slip would wind it.
+            # Beyond the peak the tread slides: limit its deflection to that of steady slip.
             steady = wp.sqrt(vx * vx + vy * vy) / wp.max(wp.abs(travelling), w.slow)
             share = held(kappa, tangent, wp.max(w.peak, steady))
             state.deflection[world, k] = vec2(kappa * share * w.length_x, tangent * share * w.length_y)

@@ -1,4 +1,4 @@
-"""Wheels on suspensions as a force module: allocation and launches."""
+"""Force module of wheels on suspensions: allocation and kernel launches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground, GroundArrays
 
-NO_BOUND = 1e9  # [m] rise_bound where nothing is known: every slice is looked at
+NO_BOUND = 1e9  # [m] rise_bound where the ground is not known: every slice is examined
 COEFFICIENTS = {
     "cx": "p_Cx1", "dx1": "p_Dx1", "dx2": "p_Dx2", "ex1": "p_Ex1", "ex2": "p_Ex2", "ex3": "p_Ex3", "ex4": "p_Ex4",
     "kx1": "p_Kx1", "kx2": "p_Kx2", "kx3": "p_Kx3", "hx1": "p_Hx1", "hx2": "p_Hx2", "vx1": "p_Vx1", "vx2": "p_Vx2",
@@ -34,11 +34,11 @@ COEFFICIENTS = {
     "slow": "standstill_speed", "rolling": "rolling_resistance", "radius": "radius", "load": "load",
     "radial_stiffness": "radial_stiffness", "radial_damping": "radial_damping", "peak": "peak_slip",
 }  # fmt: skip
-OF_LOAD = ("p_Dx2", "p_Ex2", "p_Ex3", "p_Kx2", "p_Kx3", "p_Hx2", "p_Hy2", "p_Vx2")  # F_x / N changes with N by these
+OF_LOAD = ("p_Dx2", "p_Ex2", "p_Ex3", "p_Kx2", "p_Kx3", "p_Hx2", "p_Hy2", "p_Vx2")  # these make F_x / N depend on N
 
 
 class TyreModule(KernelModule):
-    """Any number of wheels of one chassis, each on a suspension of its own, on a terrain."""
+    """Any number of wheels of one chassis on a terrain, each with its own suspension."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class TyreModule(KernelModule):
         refine: bool = True,
         name: str = "tyre",
     ):
-        """`slices` of the lower half circle are looked at for the contact; `refine` then looks round the best one."""
+        """`slices`: number of angles of the lower half circle at which contact is searched. `refine`: refine it."""
         if not wheels:
             raise InputError(f"{name}: no wheels given; allowed is 1 or more")
         self.name, self.terrain, self.wheels, self.chassis = name, terrain, tuple(wheels), chassis
@@ -61,7 +61,7 @@ class TyreModule(KernelModule):
         self.step_limit = math.inf
 
     def declare(self, spec) -> None:
-        """Wheels touch nothing in MuJoCo: this module is their ground."""
+        """Switch off MuJoCo's contacts of the wheels: this module computes their contact."""
         for wheel in self.wheels:
             body = spec.body(wheel.body)
             for geom in body.geoms if body is not None else ():
@@ -162,11 +162,11 @@ class TyreModule(KernelModule):
         return self.terrain.elevation if isinstance(self.terrain, Ground) else self.terrain
 
     def shifts(self) -> tuple[wp.array, tuple[str, ...]]:
-        """[m], (world, k) vec3 from where k bodies are to where their wheels are: the suspension's travel."""
+        """Vectors [m], (world, wheel), from the wheel bodies to the displayed wheels (suspension travel), and names."""
         return self.wheel_states.shift, self.bodies[1:]
 
     def observe(self) -> dict[str, np.ndarray]:
-        """What sensors on the wheels would tell, (world, wheel, …)."""
+        """Return force, travel, contact angle, contact and slip of the wheels, (world, wheel, …)."""
         t = self.wheel_states
         return {
             "force": t.force.numpy(), "travel": t.travel.numpy(), "angle": t.angle.numpy(),
@@ -198,10 +198,10 @@ class TyreModule(KernelModule):
 
 
 def rise_bound(heights: np.ndarray, nodes: int) -> np.ndarray:
-    """[m] by which no height within `nodes` rows and columns rises over the tangent plane at a node.
+    """Upper bound [m] of the rise of all heights within `nodes` rows and columns above the tangent plane at a node.
 
-    Along a line z(j + b) <= z(j) + b (z(j + 1) - z(j - 1)) / 2 + b^2 / 2 of the largest second difference on the way,
-    and slopes along x change from row to row by no more than the largest twist. Nothing is known near the border.
+    Along a line z(j + b) <= z(j) + b (z(j + 1) - z(j - 1)) / 2 + b^2 / 2 times the largest second difference in
+    between, and slopes along x change from row to row by at most the largest twist. Near the border it is NO_BOUND.
     """
     out = np.full(heights.shape, NO_BOUND)
     rows, columns = heights.shape
@@ -219,7 +219,7 @@ def rise_bound(heights: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def _window_maximum(heights: np.ndarray, nodes: int) -> np.ndarray:
-    """The highest of each row and `nodes` rows before and behind it."""
+    """Maximum over each row and `nodes` rows before and after it."""
     out = heights.copy()
     for shift in range(1, min(nodes, len(heights) - 1) + 1):
         np.maximum(out[shift:], heights[:-shift], out=out[shift:])

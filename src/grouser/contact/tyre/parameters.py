@@ -1,4 +1,4 @@
-"""Tyres and suspensions as data."""
+"""Parameters of tyres and suspensions."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain import checks
 
-PROPORTIONAL = 1e3  # p_Ky2 at which cornering stiffness is in proportion to load
+PROPORTIONAL = 1e3  # value of p_Ky2 so large that the cornering stiffness is proportional to the load
 
 
 @dataclass(frozen=True)
 class Tyre:
-    """Coefficients of the Magic Formula in the notation of Pacejka 2006 (eq. 4.E9-4.E30), camber nil.
+    """Coefficients of the Magic Formula in the notation of Pacejka 2006 (eq. 4.E9-4.E30), without camber.
 
-    Defaults: those widely quoted from the appendix of that book for a passenger car tyre 205/60R15 at 220 kPa (the book
-    itself was not at hand), without shifts, so that a tyre pulls to no side. Radius and load are those of the vehicle.
+    The defaults are widely quoted from the appendix of that book for a passenger car tyre 205/60R15 at 220 kPa (the
+    book itself was not at hand). Shifts are zero, so that a tyre does not pull to one side. Set radius and load to
+    those of the vehicle.
     """
 
     radius: float = 0.3135  # [m]
-    width: float = 0.205  # [m], for display
-    load: float = 4000.0  # [N] nominal, F_z0
+    width: float = 0.205  # [m], for display only
+    load: float = 4000.0  # [N] nominal load F_z0
     p_Cx1: float = 1.685
     p_Dx1: float = 1.210
     p_Dx2: float = -0.037
@@ -49,13 +50,13 @@ class Tyre:
     p_Hy2: float = 0.0
     p_Vy1: float = 0.0
     p_Vy2: float = 0.0
-    relaxation_x: float = 0.1  # [m] assumed
-    relaxation_y: float = 0.1  # [m] assumed
-    standstill_damping: float = 0.02  # [s] of the tread where it does not roll; assumed
-    standstill_speed: float = 0.3  # [m/s] below which it counts as standing; assumed
-    rolling_resistance: float = 0.0  # over load
+    relaxation_x: float = 0.1  # [m] longitudinal relaxation length; assumed
+    relaxation_y: float = 0.1  # [m] lateral relaxation length; assumed
+    standstill_damping: float = 0.02  # [s] damping of the tread at a standstill; assumed
+    standstill_speed: float = 0.3  # [m/s] speed below which the wheel counts as standing; assumed
+    rolling_resistance: float = 0.0  # resistance over load
     radial_stiffness: float = 2e5  # [N/m], against walls; assumed, about that of a car tyre
-    radial_damping: float = 500.0  # [N s/m]; assumed
+    radial_damping: float = 500.0  # [N s/m], against walls; assumed
 
     def __post_init__(self):
         positive = ("radius", "width", "load", "p_Cx1", "p_Dx1", "p_Kx1", "p_Cy1", "p_Dy1", "p_Ky1", "p_Ky2",
@@ -73,7 +74,7 @@ class Tyre:
 
     @classmethod
     def simple(cls, radius: float, load: float, *, B: float, C: float, mu: float, E: float, **more: float) -> Tyre:
-        """The plain formula of Morrot et al., eq. 11, the same along and across, D = mu N."""
+        """Tyre with the plain formula of Morrot et al., eq. 11, the same in both directions, D = mu N."""
         stiffness = B * C * mu
         plain = dict.fromkeys([f.name for f in fields(cls) if f.name.startswith("p_")], 0.0)
         plain |= {"p_Cx1": C, "p_Dx1": mu, "p_Ex1": E, "p_Kx1": stiffness, "p_Cy1": C, "p_Dy1": mu, "p_Ey1": E}
@@ -81,13 +82,13 @@ class Tyre:
         return cls(radius=radius, load=load, **{**plain, **more})
 
     def scaled(self, radius: float, load: float) -> Tyre:
-        """The same rubber on another wheel: coefficients are without dimension, lengths go with the radius."""
+        """The same tyre for another wheel: dimensionless coefficients stay, lengths scale with the radius."""
         ratio = radius / self.radius
         lengths = {name: getattr(self, name) * ratio for name in ("width", "relaxation_x", "relaxation_y")}
         return replace(self, radius=radius, load=load, **lengths)
 
     def longitudinal(self, kappa, load: float | None = None) -> np.ndarray:
-        """[N] F_x of pure slip at `load` [N] (default: nominal)."""
+        """Longitudinal force F_x [N] of pure slip at `load` [N] (default: nominal)."""
         N = self.load if load is None else load
         excess = (N - self.load) / self.load
         D = max(self.p_Dx1 + self.p_Dx2 * excess, 0.0) * N
@@ -97,7 +98,7 @@ class Tyre:
         return _formula(x, K / (self.p_Cx1 * D), self.p_Cx1, D, E) + N * (self.p_Vx1 + self.p_Vx2 * excess)
 
     def lateral(self, tangent, load: float | None = None) -> np.ndarray:
-        """[N] F_y of pure slip, `tangent` = tan(alpha), at `load` [N] (default: nominal)."""
+        """Lateral force F_y [N] of pure slip, `tangent` = tan(alpha), at `load` [N] (default: nominal)."""
         N = self.load if load is None else load
         excess = (N - self.load) / self.load
         D = max(self.p_Dy1 + self.p_Dy2 * excess, 0.0) * N
@@ -108,12 +109,12 @@ class Tyre:
 
     @property
     def peak_slip(self) -> float:
-        """Slip of the greatest force, the larger of the two directions."""
+        """Slip at the largest force; the larger value of the two directions."""
         slips = np.linspace(1e-3, 1.0, 1000)
         return float(max(slips[np.argmax(self.longitudinal(slips))], slips[np.argmax(self.lateral(slips))]))
 
     def peak_force(self, load: float) -> float:
-        """[N] D of eq. 11 along the wheel."""
+        """Largest longitudinal force D [N] at `load` [N]; Morrot et al., eq. 11."""
         return max(self.p_Dx1 + self.p_Dx2 * (load - self.load) / self.load, 0.0) * load
 
 
@@ -124,14 +125,14 @@ def _formula(x, B, C, D, E):
 
 @dataclass(frozen=True)
 class Suspension:
-    """Spring and damper of one wheel along the chassis' own vertical; it never pulls."""
+    """Spring and damper of one wheel along the chassis' own vertical axis. It never pulls."""
 
     stiffness: float  # [N/m]
-    compression: float  # [N s/m] damping inwards
-    rebound: float | None = None  # [N s/m] outwards; None: as inwards
-    saturation: float = 0.1  # [m] H_sat, up to which the spring is linear
-    progression: float = 1e6  # [N/m^2] of the square beyond
-    travel: float = 0.2  # [m] a steep obstacle that asks for more is a wall
+    compression: float  # [N s/m] damping in compression
+    rebound: float | None = None  # [N s/m] damping in rebound; None: the same
+    saturation: float = 0.1  # [m] H_sat; the spring is linear up to this travel
+    progression: float = 1e6  # [N/m^2] coefficient of the square beyond H_sat
+    travel: float = 0.2  # [m] largest travel; a steep obstacle that would need more is a wall
 
     def __post_init__(self):
         for field in fields(self):
@@ -146,12 +147,12 @@ class Suspension:
             )
 
     def force(self, travel: float) -> float:
-        """[N] at rest."""
+        """Static force [N] at `travel` [m]."""
         over = max(travel - self.saturation, 0.0)
         return self.stiffness * max(travel, 0.0) + self.progression * over**2
 
     def travel_under(self, force: float) -> float:
-        """[m] at rest under `force` [N]."""
+        """Static travel [m] under `force` [N]."""
         linear = force / self.stiffness
         if linear <= self.saturation or self.progression == 0:
             return max(linear, 0.0)
@@ -162,7 +163,7 @@ class Suspension:
 
 @dataclass(frozen=True)
 class WheelUnit:
-    """A wheel with its suspension and tyre; `body` turns about its own y axis on a hinge, its frame at the axle."""
+    """A wheel with its suspension and tyre. `body` turns on a hinge about its own y axis; its frame is at the axle."""
 
     body: str
     tyre: Tyre

@@ -1,4 +1,4 @@
-"""Tyre property files (.tir, TNO MF-Tyre 5.2 and 6.x): the sections that apply to this tyre."""
+"""Read tyre property files (.tir, TNO MF-Tyre 5.2 and 6.x): the coefficients that this tyre model uses."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ LINE = re.compile(r"^\s*([A-Za-z0-9_]+)\s*=\s*([^$!]*)")
 
 
 def read_tir(path: str | Path) -> Tyre:
-    """Pure slip coefficients with load, radius, stiffness and relaxation; camber and the aligning torque are left out.
+    """Read the coefficients of pure slip with load, radius, stiffness and relaxation. Camber and aligning torque are
+    ignored.
 
-    A negative cornering stiffness (the file's own sign of slip) is turned round with its peak.
+    Files with the opposite sign of slip have a negative cornering stiffness or peak: these are made positive.
     """
     file = checks.existing_file(path, "tyre file")
     values = _numbers(file)
@@ -42,9 +43,9 @@ def read_tir(path: str | Path) -> Tyre:
         given["p_Dy1"], given["p_Dy2"] = -given["p_Dy1"], -given["p_Dy2"]
     given["rolling_resistance"] = abs(given.get("rolling_resistance", 0.0))
     radius = values["UNLOADED_RADIUS"]
-    if values.get("PTX1", 0.0) > 0:  # as MF-Tyre has it, at the nominal load
+    if values.get("PTX1", 0.0) > 0:  # formula of MF-Tyre at the nominal load
         given["relaxation_x"] = values["PTX1"] * radius
-    if values.get("PTY1", 0.0) > 0 and values.get("PTY2", 0.0) > 0:  # likewise
+    if values.get("PTY1", 0.0) > 0 and values.get("PTY2", 0.0) > 0:  # the same
         given["relaxation_y"] = values["PTY1"] * math.sin(2 * math.atan(1 / values["PTY2"])) * radius
     try:
         return Tyre(**given)

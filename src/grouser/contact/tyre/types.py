@@ -1,4 +1,4 @@
-"""Device structs of tyres: terrain, wheels, what they are doing, and values of one thread."""
+"""Device structs of tyres: terrain, wheels, states of the wheels, and values of one thread."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ class Terrain:
     """Heights on a grid, and the slices of a wheel. Written by the host."""
 
     heights: array2d[real]  # [m], (row, column)
-    rise_bound: array2d[real]  # [m], (row, column) that ground around rises at most over the tangent
+    rise_bound: array2d[real]  # [m], (row, column) most that the ground nearby rises above the tangent plane
     rows: int
     columns: int
     spacing: real  # [m]
     per_spacing: real  # [1/m]
     x0: real  # [m] of column 0
     y0: real  # [m] of row 0
-    reach: real  # [m] that the suspension's travel may take a wheel aside where `rise_bound` is to hold
-    turns: array[vec2]  # (slices + 1,) sine and cosine of their angles
+    reach: real  # [m] sideways motion of a wheel by its suspension up to which `rise_bound` holds
+    turns: array[vec2]  # (slices + 1,) sine and cosine of the angles of the slices
     half: vec2  # sine and cosine of half a slice
-    slices: int  # of the lower half circle
-    refine: int  # 1: look round the best slice for the crest
+    slices: int  # number of slices of the lower half circle
+    refine: int  # 1: search for the exact contact near the best slice
 
 
 @struct
 class Wheel:
-    """One wheel: its size, suspension and tyre (coefficients as in Pacejka 2006, chapter 4). Written by the host."""
+    """One wheel: size, suspension and tyre (coefficients as in Pacejka 2006, chapter 4). Written by the host."""
 
     radius: real  # [m]
     stiffness: real  # [N/m] of the suspension
     saturation: real  # [m] H_sat
     progression: real  # [N/m^2]
-    travel: real  # [m] beyond which it is a wall
-    compression: real  # [N s/m] damping
-    rebound: real  # [N s/m]
+    travel: real  # [m] largest travel; steep ground that needs more is a wall
+    compression: real  # [N s/m] damping in compression
+    rebound: real  # [N s/m] damping in rebound
     radial_stiffness: real  # [N/m] of the tyre, against walls
     radial_damping: real  # [N s/m]
-    load: real  # [N] nominal, F_z0
+    load: real  # [N] nominal load F_z0
     cx: real
     dx1: real
     dx2: real
@@ -66,42 +66,42 @@ class Wheel:
     hy2: real
     vy1: real
     vy2: real
-    length_x: real  # [m] relaxation
+    length_x: real  # [m] relaxation length
     length_y: real  # [m]
-    peak: real  # slip at the peak
-    damping: real  # [s] of the tread at a standstill
-    slow: real  # [m/s] below which it counts as one
-    rolling: real  # resistance over load
+    peak: real  # slip at the largest force
+    damping: real  # [s] damping of the tread at a standstill
+    slow: real  # [m/s] speed below which the wheel counts as standing
+    rolling: real  # rolling resistance over load
     load_free: int  # 1: F_x over load does not depend on the load
 
 
 @struct
 class WheelStates:
-    """What the wheels are doing, (world, wheel). Written by `evaluate`; deflection, force and held by `commit`."""
+    """States of the wheels, (world, wheel). Written by `evaluate`; deflection, force and held by `commit`."""
 
-    deflection: array2d[vec2]  # [m] of the tread along and across
-    travel: array2d[real]  # [m] of the suspension
-    angle: array2d[real]  # [rad] gamma
-    arm: array2d[vec3]  # [m] axle to contact
+    deflection: array2d[vec2]  # [m] deflection of the tread, longitudinal and lateral
+    travel: array2d[real]  # [m] travel of the suspension
+    angle: array2d[real]  # [rad] contact angle gamma from the suspension's axis
+    arm: array2d[vec3]  # [m] from axle to contact
     along: array2d[vec3]  # direction of F_x
     across: array2d[vec3]  # direction of F_y
     normal: array2d[vec3]  # direction of N
-    shift: array2d[vec3]  # [m] h b: from where the body is to where the wheel is
+    shift: array2d[vec3]  # [m] h b: from the position of the MuJoCo body to that of the lifted wheel
     slip: array2d[vec2]  # kappa, tan(alpha)
-    force: array2d[vec3]  # [N] F_x, F_y, N really got, at the suspension's contact
-    point: array2d[vec3]  # [m] contact, world
-    wall: array2d[real]  # [N] of a wall
+    force: array2d[vec3]  # [N] received forces F_x, F_y, N at the contact with the ground
+    point: array2d[vec3]  # [m] contact point, world axes
+    wall: array2d[real]  # [N] normal force of a wall
     touching: array2d[int]  # ON_GROUND + ON_WALL
-    held: array2d[int]  # the same at the last commit
+    held: array2d[int]  # `touching` at the last commit
 
 
 @struct
 class WheelPose:
-    """One wheel where its suspension has it; world axes."""
+    """Pose and motion of one wheel, lifted by its suspension; world axes."""
 
-    up: vec3  # along the suspension
-    ahead: vec3  # where it rolls
-    across: vec3  # along its axle
+    up: vec3  # direction of the suspension
+    ahead: vec3  # rolling direction
+    across: vec3  # direction of the axle
     axle: vec3  # [m]
     velocity: vec3  # [m/s] of the suspension's end
     angular_velocity: vec3  # [rad/s]
@@ -110,26 +110,26 @@ class WheelPose:
 
 @struct
 class Sample:
-    """The ground at a place."""
+    """Ground at one point."""
 
     height: real  # [m]
     slope_x: real
     slope_y: real
-    twist: real  # change of the gradient over a cell: 0 where it is a plane
+    twist: real  # change of the gradient over a cell: 0 if the cell is a plane
 
 
 @struct
 class Crest:
-    """A place of the rim where the ground asks for the greatest travel."""
+    """A point of the rim where the travel has a local maximum."""
 
     turn: vec2  # sine and cosine of its angle from the suspension's axis
-    travel: real  # [m] of the suspension
-    is_plane: bool  # whether the ground from where it was found to there is one plane
+    travel: real  # [m] travel of the suspension that puts this point on the ground
+    is_plane: bool  # whether the ground between the starting point and the crest is one plane
 
 
 @struct
 class Bound:
-    """At travel h the rim is over all ground where a sin + b cos <= c + d h."""
+    """Bound on the ground: at travel h the rim is above it at all angles with a sin + b cos <= c + d h."""
 
     a: real
     b: real
@@ -139,26 +139,26 @@ class Bound:
 
 @struct
 class GroundContact:
-    """Where the suspension carries a wheel."""
+    """Contact of a wheel with the ground, carried by the suspension."""
 
     travel: real  # [m]
     sine: real  # of the contact's angle from the suspension's axis
     cosine: real
-    wall_travel: real  # [m] greatest that a wall would ask for
+    wall_travel: real  # [m] largest travel that a wall would need
 
 
 @struct
 class WallContact:
-    """Where a wall pushes a wheel."""
+    """Contact of a wheel with a wall."""
 
-    depth: real  # [m] of the rim, along its radius; 0: none
+    depth: real  # [m] depth of the rim in the wall, along its radius; 0: no contact
     sine: real  # of the contact's angle from the suspension's axis
     cosine: real
 
 
 @struct
 class Slip:
-    """Slip of the tread with the shifts S_H."""
+    """Slip of the tread, including the shifts S_H."""
 
     along: real
     across: real

@@ -1,1 +1,1 @@
-"""Stages of a substep of a track, device code: each file is one thing that acts on links; `kernels.py` runs them."""
+"""Stages of a substep of a track: device functions, one file per kind of force or motion. `kernels.py` runs them."""

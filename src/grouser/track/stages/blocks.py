@@ -1,6 +1,6 @@
-"""Blocks of the implicit equations of motion: what springs and dampers at points of two links add to them.
+"""Blocks of the implicit equations of motion, added by springs and dampers between points of two links.
 
-J of a point at an arm a from the centre of mass: J (v, w) = v + w x a.
+J of a point at the arm a from the centre of mass: J (v, w) = v + w x a.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from grouser.track.types import mat68, row8
 
 @wp.func
 def wrench(force: vec3, torque: vec3):
-    """Force [N] and torque [N m] in one vector."""
+    """Join force [N] and torque [N m] into one vector."""
     return vec6(force[0], force[1], force[2], torque[0], torque[1], torque[2])
 
 
 @wp.func
 def linear(twist: vec6):
-    """Velocity [m/s] of a velocity and angular velocity in one vector."""
+    """Linear part [m/s] of a twist."""
     return vec3(twist[0], twist[1], twist[2])
 
 
 @wp.func
 def angular(twist: vec6):
-    """Angular velocity [rad/s] of the same."""
+    """Angular part [rad/s] of a twist."""
     return vec3(twist[3], twist[4], twist[5])
 
 
 @wp.func
 def isotropic_block(size: real, a: vec3, b: vec3, rotation: mat33):
-    """Sum of size J_a^T J_b: what resists alike in all directions.
+    """Sum of size J_a^T J_b: impedances that act equally in all directions.
 
-    a and b are the sums of size x arm, `rotation` is the sum of size x `rotation_block`.
+    a and b are the sums of size times arm, `rotation` is the sum of size times `rotation_block`.
     """
     zero = real(0.0)
     return mat68(
@@ -54,7 +54,7 @@ def rotation_block(a: vec3, b: vec3):
 
 @wp.func
 def directed_block(n: vec3, a: vec3, b: vec3, size: real):
-    """size (J_a^T n) (J_b^T n)^T: what resists along n alone."""
+    """size (J_a^T n) (J_b^T n)^T: an impedance that acts along n only."""
     zero = real(0.0)
     f = wp.cross(a, n)
     g = wp.cross(b, n)

@@ -1,4 +1,4 @@
-"""What all contacts of links share: friction, the list of contacts, action and reaction."""
+"""Functions shared by all contacts of links: friction, the list of contacts, action and reaction."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from grouser.track.types import Contact, Contacts, Counter, Links, Results, Stat
 
 @wp.func
 def add_friction(u: vec3, n: vec3, size: real, most: real, full_speed: real):
-    """Force [N] on the link from a normal force `size` [N] with friction up to `most` [N] (Omar 2014, eq. 35).
+    """Force [N] on the link from a normal force `size` [N] and friction up to `most` [N] (Omar 2014, eq. 35).
 
-    Also the tangential impedance and the sliding speed; u [m/s] is the velocity of the link over the other body.
+    Also returns the tangential impedance and the sliding speed. u [m/s] is the velocity of the link relative to the
+    other body.
     """
     tangential = u - wp.dot(u, n) * n
     sliding = wp.length(tangential)
@@ -31,9 +32,9 @@ def add_contact(
     force: array2d[vec3], torque: array2d[vec3], diagonal: array2d[mat68],
     mass: array2d[real], moment: array2d[vec3], inertia: array2d[mat33],
 ):  # fmt: skip
-    """List a contact of track `which` and add it to the equations of motion of its link.
+    """Add a contact of track `which` to the list and to the equations of motion of its link.
 
-    Warp passes structs by value. This runs for every contact, so it gets the few arrays it writes and not the structs.
+    This runs for every contact. Warp passes structs by value, so it takes the few arrays it writes instead of structs.
     """
     count = found[world, which].count
     if count >= room:
@@ -53,7 +54,7 @@ def add_contact_blocks(
     world: int, h: real, one: Contact,
     diagonal: array2d[mat68], mass: array2d[real], moment: array2d[vec3], inertia: array2d[mat33],
 ):  # fmt: skip
-    """Implicit blocks of a contact: its tangential impedance in all directions, the difference along the normal."""
+    """Add the implicit blocks of a contact: tangential impedance in all directions, the difference along the normal."""
     i = one.link
     a = one.arm
     across = h * one.tangential_impedance
@@ -69,10 +70,10 @@ def share_contacts(
     world: int, which: int, tr: Track, c: Tables, s: State, links: Links, wheels: Wheels, contacts: Contacts,
     results: Results, h: real, last: int,
 ):  # fmt: skip
-    """Give wheels the opposite of what the links really got from each contact; `last`: 1 in the last substep.
+    """Apply to the wheels the opposite of the force that the links received from each contact. `last`: last substep.
 
-    A link that was accelerated within the substep got less than was evaluated: the difference is its change of velocity
-    at the contact times the impedance. Action and reaction are then equal to round-off.
+    In the implicit scheme the received force differs from the evaluated one by the impedance times the change of
+    velocity at the contact. With this correction action and reaction are equal to round-off.
     """
     ground = vec3()
     links_wrench = vec6()

@@ -1,4 +1,4 @@
-"""Links through a substep: forces begin with gravity, velocities change, links move."""
+"""Motion of the links in a substep: start the sums of forces with gravity, change velocities, move the links."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from grouser.track import types as t
 from grouser.track.stages import blocks
 from grouser.track.types import Contacts, Links, Results, State, Track, mat68
 
-FASTEST_SQUARED = wp.constant(real(1.0e6))  # [m^2/s^2] beyond which a chain counts as broken: 1 km/s
+FASTEST_SQUARED = wp.constant(real(1.0e6))  # [m^2/s^2] squared speed above which a chain is broken: 1 km/s
 
 
 @wp.func
 def rotate(q: quat, angular_velocity: vec3, h: real):
     """Orientation after h [s] with a constant angular velocity [rad/s].
 
-    The whole quaternion is normalised; Omar 2014, eq. 18 to 20 correct a part of it only.
+    The whole quaternion is normalised; Omar 2014, eq. 18 to 20 correct only a part of it.
     """
     w = quat(angular_velocity[0], angular_velocity[1], angular_velocity[2], real(0.0))
     return wp.normalize(q + real(0.5) * h * (w * q))
@@ -28,7 +28,7 @@ def begin_links(world: int, which: int, tr: Track, s: State, links: Links, conta
     """Start the sums of a substep: weight, inertia, no contacts."""
     weight = tr.mass * tr.gravity
     for i in range(tr.first_link, tr.first_link + tr.links):
-        if substep == 0:  # later ones are left by `move_links`
+        if substep == 0:  # in later substeps `move_links` has written the axes
             links.axes[world, i] = wp.quat_to_matrix(s.rotation[world, i])
         links.force[world, i] = weight
         links.torque[world, i] = vec3()
@@ -43,7 +43,7 @@ def begin_links(world: int, which: int, tr: Track, s: State, links: Links, conta
 
 @wp.func
 def finish_diagonal(world: int, links: Links, i: int):
-    """Add the part of a diagonal block that is the same in all directions."""
+    """Add the isotropic part to a diagonal block."""
     a = links.effective_moment[world, i]
     links.diagonal[world, i] = links.diagonal[world, i] + blocks.isotropic_block(
         links.effective_mass[world, i], a, a, links.effective_inertia[world, i]
@@ -52,7 +52,7 @@ def finish_diagonal(world: int, links: Links, i: int):
 
 @wp.func
 def change_velocities(world: int, tr: Track, links: Links, h: real):
-    """Change of velocity of every link over the substep h [s]: all of them together where implicit."""
+    """Compute the change of velocity of the links over the substep h [s]: one by one, or all together if implicit."""
     for i in range(tr.first_link, tr.first_link + tr.links):
         force = links.force[world, i]
         torque = links.torque[world, i]
@@ -71,9 +71,9 @@ def change_velocities(world: int, tr: Track, links: Links, h: real):
 
 @wp.func
 def move_links(world: int, which: int, tr: Track, s: State, links: Links, results: Results, h: real, last: int):
-    """Move the links with their new velocities; `last`: 1 in the last substep.
+    """Move the links with their new velocities. `last`: 1 in the last substep.
 
-    The angular velocity after the rotation follows from the angular momentum, which a rotation does not change.
+    The rotation keeps the angular momentum, from which the new angular velocity follows.
     """
     for i in range(tr.first_link, tr.first_link + tr.links):
         change = links.velocity_change[world, i]
@@ -87,7 +87,7 @@ def move_links(world: int, which: int, tr: Track, s: State, links: Links, result
         s.position[world, i] = s.position[world, i] + h * v
         s.rotation[world, i] = q
         s.angular_velocity[world, i] = R * wp.cw_mul(wp.transpose(R) * momentum, tr.per_inertia)
-        if last == 0:  # the contacts of the last substep are read with the axes they were found with
+        if last == 0:  # keep the axes with which the contacts of the last substep were found: outputs need them
             links.axes[world, i] = R
         if not (wp.length_sq(v) < FASTEST_SQUARED):  # also true of NaN
             results.status[world, which] = t.BROKEN

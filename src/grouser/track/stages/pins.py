@@ -1,4 +1,4 @@
-"""Pins in bushings and back-bend stops: what neighbours of a chain do to each other; Omar 2014, eq. 21 to 25."""
+"""Forces between neighbouring links: pins in bushings and back-bend stops; Omar 2014, eq. 21 to 25."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def next_link(first: int, count: int, i: int):
 
 @wp.func(inline=True)
 def joint_forces(world: int, tr: Track, s: State, links: Links, i: int, h: real, ahead: real):
-    """Pin of link i in the bushing of the next; Omar 2014, eq. 21 to 25 as corrected in laws.py."""
+    """Add the force of the pin of link i in the bushing of the next; Omar 2014, eq. 21 to 25, corrected in laws.py."""
     half = real(0.5)
     j = next_link(tr.first_link, tr.links, i)
     Ri = links.axes[world, i]
@@ -32,7 +32,7 @@ def joint_forces(world: int, tr: Track, s: State, links: Links, i: int, h: real,
     xj = vec3(Rj[0, 0], Rj[1, 0], Rj[2, 0])
     yj = vec3(Rj[0, 1], Rj[1, 1], Rj[2, 1])
 
-    # Both forces act at the bushing of the next link: then they have no moment together.
+    # Both forces act at the same point, the bushing of the next link, so that their moments cancel.
     arm_j = -half * tr.pitch * xj
     arm_i = s.position[world, j] + arm_j - s.position[world, i]
     d = arm_i - half * tr.pitch * x
@@ -49,7 +49,7 @@ def joint_forces(world: int, tr: Track, s: State, links: Links, i: int, h: real,
     k_pin = tr.pin_damping
     if tr.back_bend_by_shoes == 0:
         leaning = wp.dot(xj, z)
-        if leaning < -half * tr.back_bend_angle:  # well before the stop: spares the arctangent of the others
+        if leaning < -half * tr.back_bend_angle:  # half way to the stop; saves the arctangent for all other links
             fold = wp.atan2(leaning, wp.dot(xj, x))
             stop, k_stop = laws.back_bend(
                 fold, -wp.dot(turning, y), tr.back_bend_angle, tr.back_bend_stiffness, tr.back_bend_damping, ahead
@@ -68,7 +68,7 @@ def joint_forces(world: int, tr: Track, s: State, links: Links, i: int, h: real,
         )
         joint_blocks(world, tr, links, i, j, arm_i, arm_j, y, tilts, h, ahead)
     if tr.back_bend_by_shoes == 1:
-        sides = int(2)  # a variable: the loop is not unrolled, so what it calls is inlined once
+        sides = int(2)  # a variable, so that the loop is not unrolled and its body is inlined only once
         for side in range(sides):
             shoe_edges(world, tr, s, links, i, j, x, real(2 * side - 1), h, ahead)
 
@@ -78,11 +78,12 @@ def joint_blocks(
     world: int, tr: Track, links: Links, i: int, j: int, arm_i: vec3, arm_j: vec3, y: vec3, tilts: mat33,
     h: real, ahead: real,
 ):  # fmt: skip
-    """Implicit blocks of one joint; y is its pin, `tilts` [kg m^2] are the impedances of its torques times h.
+    """Add the implicit blocks of one joint. y is its pin, `tilts` [kg m^2] are the impedances of its torques times h.
 
-    A function of its own: Warp clears the matrices of a function where it begins, and explicit links need none.
+    This is a separate function because Warp clears all matrices at the start of a function, and the explicit scheme
+    needs none of these.
     """
-    # Radial impedance in all directions, the difference of the axial one along the pin, and the tilts.
+    # Radial impedance in all directions, the difference between axial and radial along the pin, and the tilts.
     across = h * (tr.radial_stiffness * ahead + tr.radial_damping)
     along = h * (tr.axial_stiffness * ahead + tr.axial_damping) - across
     links.effective_mass[world, i] = links.effective_mass[world, i] + across
@@ -106,7 +107,7 @@ def joint_blocks(
 def shoe_edges(
     world: int, tr: Track, s: State, links: Links, i: int, j: int, x: vec3, side: real, h: real, ahead: real
 ):
-    """Rear edge of the next shoe against the front face of this one: the back-bend stop by geometry."""
+    """Add the contact of the next shoe's rear edge with this shoe's front face: the back-bend stop by geometry."""
     arm_j = links.axes[world, j] * vec3(-tr.edge_x, side * tr.edge_y, tr.edge_z)
     arm_i = s.position[world, j] + arm_j - s.position[world, i]
     depth = tr.edge_x - wp.dot(arm_i, x)
@@ -131,7 +132,7 @@ def shoe_edges(
 
 @wp.func
 def measure_tensions(world: int, tr: Track, s: State, results: Results):
-    """Tension [N] of every joint along its link, from the links as they stand after the step."""
+    """Tension [N] of every joint along its link, from the positions of the links after the step."""
     zero, one, half = real(0.0), real(1.0), real(0.5)
     for i in range(tr.first_link, tr.first_link + tr.links):
         j = next_link(tr.first_link, tr.links, i)

@@ -1,6 +1,6 @@
-"""Rails on rollers, carrier rollers and idlers: surfaces of revolution touched by the points of a rail's section.
+"""Contact of rails with rollers, carrier rollers and idlers: points of a rail's section on a surface of revolution.
 
-Omar 2014, eq. 38 to 46. The profile of a wheel is a line of segments: distance along the axle and radius.
+Omar 2014, eq. 38 to 46. The profile of a wheel is a polyline with the coordinates along the axle and radius.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from grouser.track import laws
 from grouser.track.stages.contacts import add_contact, add_friction
 from grouser.track.types import Contact, Contacts, Links, Results, State, Tables, Track, Wheels
 
-FAR = wp.constant(real(0.6))  # of the pitch: farther from its middle a link has no rail
+FAR = wp.constant(real(0.6))  # share of the pitch; a rail reaches no farther from the middle of its link
 
 
 @wp.func
 def segment_at(c: Tables, first: int, last: int, along: real):
-    """Segment of a profile at a place [m] along the axle."""
+    """Segment of a profile at the position `along` [m] of the axle."""
     k = first
     while k < last - 1 and along > c.profile[k + 1][0]:
         k += 1
@@ -28,7 +28,7 @@ def segment_at(c: Tables, first: int, last: int, along: real):
 def depth_in_profile(c: Tables, first: int, last: int, segment: int, along: real, radius: real, below: real):
     """Depth [m] of a point (along the axle, radius) in a profile, and the direction out of it.
 
-    The point is `below` [m] the surface straight over it, on `segment`: the nearest segment is no farther.
+    The point is `below` [m] under the surface of `segment` in radial direction, so the nearest segment is no farther.
     """
     zero = real(0.0)
     depth = below
@@ -37,7 +37,7 @@ def depth_in_profile(c: Tables, first: int, last: int, segment: int, along: real
         a = c.profile[j]
         q = c.segment[j]
         f = along - a[0]
-        if j == segment or (f > -depth and f < q.length * q.direction[0] + depth):  # else it is farther off
+        if j == segment or (f > -depth and f < q.length * q.direction[0] + depth):  # else it is farther
             g = radius - a[1]
             s = f * q.direction[0] + g * q.direction[1]
             near = wp.clamp(s, zero, q.length)
@@ -55,7 +55,10 @@ def rail_contacts(
     world: int, which: int, tr: Track, c: Tables, s: State, links: Links, wheels: Wheels, contacts: Contacts,
     results: Results, k: int, i: int, h: real, ahead: real,
 ):  # fmt: skip
-    """Rails of link i against wheel k: the place on each rail nearest to the axle, and there the section's points."""
+    """Add the contacts of the rails of link i with wheel k.
+
+    Each rail is tested where it is nearest to the axle, with all points of its section there.
+    """
     zero, one, half = real(0.0), real(1.0), real(0.5)
     axle = wheels.axle[world, k]
     to_link = s.position[world, i] - wheels.centre[world, k]
@@ -69,7 +72,7 @@ def rail_contacts(
     x = vec3(R[0, 0], R[1, 0], R[2, 0])
     y = vec3(R[0, 1], R[1, 1], R[2, 1])
     z = vec3(R[0, 2], R[1, 2], R[2, 2])
-    # In the plane of the wheel a rail is a line along e; the foot of the perpendicular from the axle lies at `place`.
+    # In the plane of the wheel a rail is a line along e. Its point nearest to the axle is at `place` [m].
     e = x - wp.dot(x, axle) * axle
     middle = wp.dot(to_link + tr.rail_height * z, e)
     aside = c.section[tr.first_station, 0][0] * wp.dot(y, e)
@@ -80,14 +83,14 @@ def rail_contacts(
     wheel_omega = wheels.angular_velocity[world, k]
     first = c.first_point[k]
     last = c.first_point[k + 1] - 1
-    least = half * tr.rail_height  # [m] of radius: a point this near to the axle has come through the wheel
-    sides = int(2)  # a variable: the loop is not unrolled, what it calls has one place and is inlined
+    least = half * tr.rail_height  # [m] radius; a point closer to the axle has passed through the wheel: ignore it
+    sides = int(2)  # a variable, so that the loop is not unrolled and its body is inlined only once
     for side in range(sides):
         sign = real(1 - 2 * side)
         place = -(middle + sign * aside) * per_ee
         share = laws.taper(place, half * tr.pitch, tr.rail_overlap)
         if share > zero:
-            # The section there, between two stations of the rail.
+            # Interpolate the section between two stations of the rail.
             m = tr.first_station
             end = tr.first_station + tr.stations - 1
             while m < end - 1 and place > c.station[m + 1]:

@@ -1,4 +1,4 @@
-"""Ruts that shoes leave in soil: nodes below a plate go down, and a part of the soil goes to its sides."""
+"""Ruts of shoes in deformable soil: lower the nodes below a plate, and put part of the soil beside it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from grouser.track import laws
 from grouser.track.stages.surface import node_levels
 from grouser.track.types import Ground, State, Track
 
-LEAST_SLOPE = wp.constant(real(0.1))  # of heaps of soil without friction; assumed
-LOWEST, WEIGH, LAY_DOWN = range(3)  # rounds over the nodes beside a plate
+LEAST_SLOPE = wp.constant(real(0.1))  # slope of heaps of frictionless soil; assumed
+LOWEST, WEIGH, LAY_DOWN = range(3)  # passes over the nodes beside a plate
 
 
 @wp.func
 def nodes_of(tiles: GroundArrays, middle: real, reach: real, begin: real, count: int):
-    """First and last of `count` rows or columns, the first at `begin` [m], within `reach` [m] of `middle` [m]."""
+    """First and last row (or column) within `reach` [m] of `middle` [m]; row 0 is at `begin` [m], there are `count`."""
     first = int(wp.ceil((middle - reach - begin) * tiles.per_spacing))
     last = int(wp.floor((middle + reach - begin) * tiles.per_spacing))
     return wp.max(first, 0), wp.min(last, count - 1)
@@ -24,7 +24,7 @@ def nodes_of(tiles: GroundArrays, middle: real, reach: real, begin: real, count:
 
 @wp.func
 def on_plate(tr: Track, tiles: GroundArrays, R: mat33, x: vec3, row: int, column: int):
-    """Height [m] of the plate's plane at a node, and the node's place [m] along and across the link.
+    """Height [m] of the plate's plane at a node, and the node's position [m] along and across the link.
 
     R and x are the link's axes and its centre of mass.
     """
@@ -44,7 +44,7 @@ def touched_levels(tiles: GroundArrays, world: int, row: int, column: int):
 
 @wp.func
 def set_levels(tiles: GroundArrays, world: int, row: int, column: int, now: vec4):
-    """Write the four levels [m] of a node whose tile exists, and say that the tile was written."""
+    """Write the four levels [m] of a node whose tile exists, and count the write."""
     tile = tiles.table[world, row / TILE, column / TILE]
     tiles.levels[world, tile, row % TILE, column % TILE] = now
     tiles.stamp[world, tile] = tiles.stamp[world, tile] + 1
@@ -52,11 +52,11 @@ def set_levels(tiles: GroundArrays, world: int, row: int, column: int, now: vec4
 
 @wp.func
 def leave_rut(world: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, i: int):
-    """Lower the nodes below the plate of link i to where the soil springs back to; part of it goes aside."""
+    """Lower the nodes below the plate of link i to the level after elastic rebound, and push part of the soil aside."""
     zero, half = real(0.0), real(0.5)
     R = wp.quat_to_matrix(s.rotation[world, i])
     x = s.position[world, i]
-    if R[2, 2] < half:  # a link that turns round a wheel stands upright: its plate has no plan
+    if R[2, 2] < half:  # a link on its way around a wheel is too steep to leave a rut
         return
     wide = half * tr.shoe_width
     reach_x = wp.abs(R[0, 0]) * half * tr.pitch + wp.abs(R[0, 1]) * wide
@@ -73,7 +73,7 @@ def leave_rut(world: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, i
                 pressed = levels[SURFACE] - plate
                 if pressed > zero:
                     bears = g.modulus * wp.pow(wp.max(levels[VIRGIN] - levels[SURFACE], zero), g.exponent)
-                    if stiffness * pressed > bears:  # it yields
+                    if stiffness * pressed > bears:  # the soil yields
                         spring, slope = laws.rebound(levels[VIRGIN] - plate, stiffness, g.modulus, g.exponent)
                         if pressed > spring and touch(tiles, world, row / TILE, column / TILE):
                             old = touched_levels(tiles, world, row, column)
@@ -87,10 +87,10 @@ def leave_rut(world: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, i
 
 @wp.func
 def push_aside(world: int, tr: Track, g: Ground, tiles: GroundArrays, R: mat33, x: vec3, dug: real):
-    """Lay soil from below a plate down beside it, where a heap at the angle of friction is lowest.
+    """Put soil from below a plate beside it, where a heap at the friction angle is lowest.
 
-    `dug` [m] is the sum of heights of nodes; what is laid down adds up to it. It is loose: never pressed yet.
-    The heap is as wide as the plate at most (assumed), on either side.
+    `dug` [m] is the sum of node heights; the soil put down sums to the same. It is loose soil that has not been pressed
+    yet. The heap on each side is at most as wide as the plate (assumed).
     """
     zero, half = real(0.0), real(0.5)
     wide = half * tr.shoe_width
@@ -101,7 +101,7 @@ def push_aside(world: int, tr: Track, g: Ground, tiles: GroundArrays, R: mat33, 
     steep = wp.max(g.soil[0].tan_friction, LEAST_SLOPE)
     lowest = real(1.0e9)
     weights = real(0.0)
-    rounds = int(3)  # LOWEST, WEIGH, LAY_DOWN; a variable: the loop is not unrolled
+    rounds = int(3)  # LOWEST, WEIGH, LAY_DOWN; a variable, so that the loop is not unrolled
     for turn in range(rounds):
         for row in range(i0, i1 + 1):
             for column in range(j0, j1 + 1):
@@ -110,7 +110,7 @@ def push_aside(world: int, tr: Track, g: Ground, tiles: GroundArrays, R: mat33, 
                 if wp.abs(along) <= half * tr.pitch and beside > zero and beside < tr.shoe_width:
                     if touch(tiles, world, row / TILE, column / TILE):
                         old = touched_levels(tiles, world, row, column)
-                        level = old[SURFACE] + steep * beside  # the same all over a heap
+                        level = old[SURFACE] + steep * beside  # constant on the slope of a heap
                         weight = wp.max(lowest + steep * wide - level, zero)
                         if turn == LOWEST:
                             lowest = wp.min(lowest, level)

@@ -1,4 +1,4 @@
-"""Shoes on the ground, marker by marker: pressure, shear and grousers; Omar 2014, eq. 47 to 56."""
+"""Contact of shoes with the ground, marker by marker: pressure, shear, grousers; Omar 2014, eq. 47 to 56."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from grouser.track.stages.contacts import add_contact
 from grouser.track.stages.surface import ground_at, soil_levels
 from grouser.track.types import Contact, Contacts, Ground, Links, Results, State, Tables, Track
 
-SLIP_KEPT = wp.constant(real(3.0))  # over k_T: longer paths drag the anchor along; tanh(3) = 0.995
+SLIP_KEPT = wp.constant(real(3.0))  # k_T times path above which the anchor is dragged along; tanh(3) = 0.995
 
 
 @wp.func
 def list_low_links(
     world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, contacts: Contacts
 ):  # fmt: skip
-    """List the links whose shoes may touch the ground in this step; the others let go of it."""
+    """List the links whose shoes may touch the ground in this step. Reset the grip of the others."""
     count = int(0)
     for i in range(tr.first_link, tr.first_link + tr.links):
         x = s.position[world, i]
@@ -31,7 +31,7 @@ def list_low_links(
             height = levels[VIRGIN]
         else:
             there, height, n, soil = ground_at(g, x[0], x[1])
-        # A link beyond the ground's border stays listed: its shoes may still reach it, or the step must say so.
+        # A link beyond the ground's border stays listed: its shoe may still touch the ground, or must be reported.
         if (
             tr.neighbour_lists == 0 or (there and x[2] - height < tr.ground_reach) or (not there and g.kind != t.FLAT)
         ):  # fmt: skip
@@ -49,7 +49,7 @@ def shoe_contacts(
     world: int, which: int, tr: Track, c: Tables, g: Ground, tiles: GroundArrays, s: State, links: Links,
     contacts: Contacts, results: Results, i: int, h: real, ahead: real,
 ):  # fmt: skip
-    """Shoe of link i on the ground, marker by marker, with the slip anchored where a marker first touched."""
+    """Add the contacts of the shoe of link i with the ground. Slip is measured from where a marker first touched."""
     zero = real(0.0)
     R = links.axes[world, i]
     x = vec3(R[0, 0], R[1, 0], R[2, 0])
@@ -84,7 +84,7 @@ def shoe_contacts(
             un = wp.dot(u, n)
             area = c.area[q]
 
-            # Pressure. Soil that yields bears only what it springs back from, and is softer than its elastic stiffness.
+            # Pressure. Yielding soil carries only the pressure of its elastic rebound, and is softer than K_e.
             stiff = soil.stiffness
             pressed = depth
             if g.kind == t.SOIL:
@@ -98,8 +98,8 @@ def shoe_contacts(
             if size == zero:
                 along = real(0.0)
 
-            # Shear grows with the slip from the anchor up to the soil's strength; a grouser adds its passive force as
-            # far as it is dragged along the chain.
+            # Shear grows with the slip from the anchor up to the soil's strength. A grouser adds its passive earth
+            # force, in proportion to how far the slip is along the chain.
             path = at - s.anchor[world, row + m]
             path, slip = laws.kept_slip(path - wp.dot(path, n) * n, SLIP_KEPT / soil.shear_rate)
             s.anchor[world, row + m] = at - path

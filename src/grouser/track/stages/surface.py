@@ -1,4 +1,4 @@
-"""The surface under a shoe: a plane, a grid of heights, triangles, or soil that ruts; Omar 2014, eq. 47 and 48."""
+"""Surface under a shoe: a plane, a grid of heights, triangles, or deformable soil; Omar 2014, eq. 47 and 48."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def weights_in_triangle(g: Ground, k: int, x: real, y: real):
     """Whether (x, y) lies over a triangle, and the weights of its vertices there."""
     v = g.triangle[k]
     a, b, c = laws.barycentric(x, y, g.vertex[v[0]], g.vertex[v[1]], g.vertex[v[2]])
-    slack = real(-1.0e-9)  # a point on an edge is in one of both triangles whatever the round-off
+    slack = real(-1.0e-9)  # so that a point on an edge is in at least one triangle in spite of round-off
     return a >= slack and b >= slack and c >= slack, vec3(a, b, c)
 
 
@@ -37,7 +37,7 @@ def mix_soils(w: vec3, a: ShoeSoil, b: ShoeSoil, c: ShoeSoil):
 
 @wp.func
 def ground_at(g: Ground, x: real, y: real):
-    """Whether there is ground at (x, y), its height [m], normal and soil; not for soil that ruts."""
+    """Whether there is ground at (x, y), its height [m], normal and soil. Not for deformable soil."""
     zero, one = real(0.0), real(1.0)
     up = vec3(zero, zero, one)
     if g.kind == t.FLAT:
@@ -58,7 +58,7 @@ def ground_at(g: Ground, x: real, y: real):
         gx = near + v * (g.heights[i + 1, j + 1] - g.heights[i + 1, j] - near)
         n = wp.normalize(vec3(-gx * g.per_spacing, -(high - low) * g.per_spacing, one))
         return True, low + v * (high - low), n, g.soil[0]
-    # A mesh: the triangles of the bucket over the point are tried in order.
+    # A mesh: test the triangles of the bucket at the point, in order.
     if i >= 0 and j >= 0 and i < g.first.shape[0] and j < g.first.shape[1]:
         for entry in range(g.first[i, j], g.first[i, j] + g.count[i, j]):
             k = g.listed[entry]
@@ -76,7 +76,7 @@ def ground_at(g: Ground, x: real, y: real):
 
 @wp.func
 def node_levels(tiles: GroundArrays, world: int, row: int, column: int):
-    """Surface and virgin level [m] of a node of soil that ruts, whether it was touched or not."""
+    """Surface and virgin level [m] of a node of deformable soil, touched or untouched."""
     tile = tiles.table[world, row / TILE, column / TILE]
     if tile >= 0:
         levels = tiles.levels[world, tile, row % TILE, column % TILE]

@@ -1,6 +1,6 @@
-"""Bushings in the teeth of a sprocket: both flanks, the root, and along the axle; Omar 2014, eq. 26 to 37.
+"""Contact of bushings with the teeth of a sprocket: flanks, root, and sides; Omar 2014, eq. 26 to 37.
 
-The profile is one gap between two teeth, as a line of segments: across the gap and radial.
+The profile is one gap between two teeth, as a polyline with the coordinates across the gap and radial.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ TAU = wp.constant(real(6.283185307179586))
 
 @wp.func
 def tooth_depth(c: Tables, j: int, last: int, at: vec2, radius: real):
-    """Depth [m] of the bushing's circle about `at` in segment j of the profile, or in the corner it ends in.
+    """Depth [m] of the bushing's circle centred at `at` in segment j of the profile, or in the corner at its end.
 
-    Also the direction out of the tooth there. The depth is -1 where the circle does not meet the segment.
+    Also returns the direction out of the tooth. The depth is -1 if the circle does not touch the segment.
     """
     zero = real(0.0)
     q = c.segment[j]
@@ -30,8 +30,8 @@ def tooth_depth(c: Tables, j: int, last: int, at: vec2, radius: real):
         depth = radius - wp.dot(f, n)
         if depth < radius:
             return depth, n
-        return real(-1.0), n  # the centre is behind the segment: it belongs to another one
-    if s > q.length and j + 1 < last:  # only a corner that bulges: in a hollow one the segments touch first
+        return real(-1.0), n  # the centre is behind the segment: another segment is in contact
+    if s > q.length and j + 1 < last:  # convex corners only: in a concave one the segments touch first
         q2 = c.segment[j + 1]
         if q.direction[0] * q2.direction[1] - q.direction[1] * q2.direction[0] < zero:
             g = at - c.profile[j + 1]
@@ -46,7 +46,7 @@ def tooth_contacts(
     world: int, which: int, tr: Track, c: Tables, s: State, links: Links, wheels: Wheels, contacts: Contacts,
     results: Results, k: int, i: int, h: real, ahead: real,
 ):  # fmt: skip
-    """Bushing of link i in the nearest gap of sprocket k."""
+    """Add the contacts of the bushing of link i in the nearest gap of sprocket k."""
     zero, one, half = real(0.0), real(1.0), real(0.5)
     R = links.axes[world, i]
     axle = wheels.axle[world, k]
@@ -58,7 +58,7 @@ def tooth_contacts(
     if wp.length_sq(b) > far * far:
         return
 
-    # The nearest gap, and the bushing's place in its axes.
+    # Find the nearest gap, and the position of the bushing in its axes.
     start = wheels.first_gap[world, k]
     across = wp.cross(start, axle)
     pitch_angle = TAU / real(c.teeth[k])
@@ -77,8 +77,8 @@ def tooth_contacts(
     last = c.first_point[k + 1] - 1
     deepest = zero
     out = vec2(zero, one)
-    # Each group of segments (a flank, the root) gives one contact, where it is deepest. The turn after the last segment
-    # is for the sides of the sprocket: one loop has one place for what it calls, which is then inlined.
+    # Each group of segments (a flank, the root) gives one contact, where it is deepest. The extra pass after the last
+    # segment handles the sides of the sprocket. It is in the same loop so that the called functions are inlined once.
     for j in range(first, last + 1):
         n = axle
         wheel_arm = b

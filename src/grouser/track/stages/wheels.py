@@ -1,4 +1,4 @@
-"""Wheels and the bodies that carry them: where they are through the substeps, which links are near, what they get."""
+"""Wheels and the bodies that carry them: positions during the substeps, links near them, forces on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grouser.track.stages.blocks import wrench
 from grouser.track.stages.links import rotate
 from grouser.track.types import Carriers, Results, State, Tables, Track, Wheels
 
-LIST_MARGIN = wp.constant(real(0.05))  # [m] links may come nearer within a step than when the lists were made
+LIST_MARGIN = wp.constant(real(0.05))  # [m] how much closer a link may come during a step after lists are built
 
 
 @wp.func
@@ -19,7 +19,7 @@ def read_carriers(
     world: int, tr: Track, c: Tables, carriers: Carriers, wheels: Wheels,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
-    """Take the motion of the engine's bodies at the start of a step; nothing acts on them yet."""
+    """Read the motion of the engine's bodies at the start of a step, and clear their wrenches."""
     for k in range(tr.first_carrier, tr.first_carrier + tr.carriers):
         row = c.row[k]
         carriers.position[world, k] = position[world, row]
@@ -33,7 +33,7 @@ def read_carriers(
 
 @wp.func
 def place_wheels(world: int, tr: Track, c: Tables, s: State, carriers: Carriers, wheels: Wheels):
-    """Wheels where their carriers are in this substep; nothing acts on them yet."""
+    """Place the wheels on their carriers in this substep, and clear their wrenches."""
     for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
         b = tr.first_carrier + c.carrier[k]
         q = carriers.rotation[world, b]
@@ -54,7 +54,7 @@ def place_wheels(world: int, tr: Track, c: Tables, s: State, carriers: Carriers,
 
 @wp.func
 def move_carriers(world: int, tr: Track, carriers: Carriers, h: real):
-    """Extrapolate the engine's bodies by a substep: it moves them only after the step."""
+    """Extrapolate the engine's bodies by a substep: the engine itself moves them only after the step."""
     for k in range(tr.first_carrier, tr.first_carrier + tr.carriers):
         carriers.position[world, k] = carriers.position[world, k] + h * carriers.velocity[world, k]
         carriers.rotation[world, k] = rotate(carriers.rotation[world, k], carriers.angular_velocity[world, k], h)
@@ -80,10 +80,10 @@ def push_carriers(
     world: int, which: int, tr: Track, c: Tables, s: State, carriers: Carriers, wheels: Wheels, results: Results,
     h: real,
 ):  # fmt: skip
-    """Turn the wheels by what acts about their axles; all else goes through the bearings to the carriers.
+    """Accelerate the wheels by the torques about their axles. All other forces go through the bearings to the carriers.
 
-    A wheel that speeds up slides less: its own impedance about the axle makes the change of its rate implicit. The
-    torque that turns it does not reach the carrier; the bearing's drag does.
+    A wheel that speeds up slides less, so its change of rate is implicit in the friction about the axle. The torque
+    that turns a wheel does not reach the carrier; the drag of the bearing does.
     """
     total = vec6()
     for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
