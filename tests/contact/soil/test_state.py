@@ -74,6 +74,7 @@ def test_a_restored_state_continues_bit_for_bit(case):
         fresh.module.state()[name].assign(saved.numpy().copy())
     fresh.place(going.position, going.rotation, going.velocity, going.spin)
     fresh.out.status.assign(going.out.status.numpy().copy())  # evaluate leaves it
+    fresh.out.effective.assign(going.out.effective.numpy().copy())  # the engine's, which keeps it in checkpoints
     poison(fresh.module)
     for made in (going, fresh):
         made.evaluate()

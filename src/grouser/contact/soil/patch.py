@@ -47,22 +47,34 @@ def outline(area: real, across: real):
 
 
 @wp.func
-def body_across(b: Bodies, verts: Vertices, win: Window, world: int, body: int, slot: int):
-    """Mean width [cells] of the part of a body that is in the soil, from its vertices below the surface."""
+def staircase(b: Bodies, verts: Vertices, win: Window, world: int, body: int, slot: int):
+    """Perimeter of the part of a body that is in the soil over that of its outline in sides of cells, at most 1.
+
+    Sides of cells turn an oblique edge into a staircase: the outline of a convex patch becomes its bounding box, up to
+    4 / pi too long. Both perimeters are those of the body's vertices below the surface.
+    """
     low = widths(FAR)
     high = widths(-FAR)
+    first_corner = vec2(FAR, FAR)
+    last_corner = vec2(-FAR, -FAR)
     for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
         if verts.near_soil[world, c] == 1:
             first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * CHUNK
             for v in range(first, wp.min(first + CHUNK, b.first_vertex[body + 1])):
                 spot = verts.place[world, nonnegative(v)]
-                k, inside = node_below(win, slot, vec2(spot[0], spot[1]))
+                at = vec2(spot[0], spot[1])
+                k, inside = node_below(win, slot, at)
                 if k >= 0:
                     if spot[2] < levels_at(win, k, inside)[SURFACE]:
                         out = spread(spot[0], spot[1])
                         low = wp.min(low, out)
                         high = wp.max(high, out)
-    return mean_width(low, high)
+                        first_corner = wp.min(first_corner, at)
+                        last_corner = wp.max(last_corner, at)
+    box = last_corner - first_corner
+    if box[0] + box[1] <= real(0.0):  # one vertex or none: nothing is known of the outline
+        return real(1.0)
+    return wp.min(PI * mean_width(low, high) / (real(2.0) * (box[0] + box[1])), real(1.0))
 
 
 @wp.func
@@ -75,8 +87,7 @@ def set_width(
     `nodes` is the number of its cells, `edges` the number of cell sides on its border.
     """
     if b.from_patch[body] == 1 and nodes > 0:
-        # Two estimates of the perimeter. Counting cell sides turns an oblique edge into a staircase, up to 4 / pi too
-        # long. The mean width has no such error, but it treats patches that lie apart as one large patch, which is
-        # too long as well. Take the smaller of the two.
-        round = outline(real(nodes), body_across(b, verts, win, world, body, slot))
-        disp.per_width[slot] = wp.min(real(edges), round) / (real(2 * nodes) * g.spacing)
+        # Cells are counted for area and perimeter alike: what they add at the rim is in both and cancels.
+        perimeter = real(edges) * staircase(b, verts, win, world, body, slot)
+        perimeter = wp.max(perimeter, outline(real(nodes), real(0.0)))
+        disp.per_width[slot] = perimeter / (real(2 * nodes) * g.spacing)
