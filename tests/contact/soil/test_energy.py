@@ -17,6 +17,9 @@ from tests.simulation.robots import G
 DROP = Drop("cylinder", (0.1, 0.05), 300.0, "sandy-loam", 0.2, quat=(0.9, 0.3, 0.3, 0.0), spin=(3.0, 0.0, 1.0))
 
 
+SETTLED = 1.0  # [s] a body of this size is at rest long before
+STILL = 1e-3  # of the weight: what is left of the motion by then
+
 P = precision("float64")
 
 
@@ -55,3 +58,21 @@ def test_the_account_holds_what_a_falling_body_has_lost(fused):
         held = float(sim.soil.arrays.energy.account.numpy()["held"][0])
         assert held == pytest.approx(start - energy(sim), abs=step)
     assert held > 0.9 * blow > 20 * step  # the test saw the blow
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("deep", [2e-3, 5e-3])
+def test_a_body_that_starts_deeper_than_it_would_sink_comes_to_rest(fused, deep):
+    """The soil gives back what it took to press the body there: else every second step would carry nothing."""
+    box = Drop("box", (0.1, 0.1, 0.05), 1000.0, "clay", 0.0)  # sinks 0.12 mm by its own weight
+    sim = on_soil(box.spec(), box.soil, options=SoilOptions(fused=fused))
+    sim.step(5)
+    sim.reset()  # the account of the run before is closed
+    sim.data.qpos[2] -= deep
+    sim.engine.kinematics()
+    sim.soil.commit(sim.engine.step)
+    sim.step(round(SETTLED / sim.step_size))
+    weight = float(sim.model.body_mass[1]) * G
+    for _ in range(20):
+        sim.step()
+        assert sim.soil.out.effective.numpy()[0, 0, 2] == pytest.approx(weight, rel=STILL)

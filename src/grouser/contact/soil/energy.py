@@ -5,7 +5,7 @@ could gain energy at any step size. The account prevents this. A force that woul
 is scaled down, as in a passivity controller (Hannaford and Ryu 2002, time-domain passivity).
 
 A robot that drives, stands or walks has put in far more work than it gets back, so its forces are not changed. A body
-that starts inside the soil has put in nothing yet: it is supported, but not thrown upwards.
+that starts inside the soil counts as pressed there: its account begins with the work that takes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import warp as wp
 from grouser.contact.soil.types import Account, BodyMotion, Energy
 from grouser.precision import real, vec3, vec6
 
-# Account.status. BOOKED: `held` includes all work so far. OPEN: a step has been evaluated but not yet committed.
-BOOKED, OPEN = range(2)
+# Account.status. NEW: nothing was evaluated since the start or a reset. BOOKED: `held` includes all work so far.
+# OPEN: a step has been evaluated but not yet committed.
+NEW, BOOKED, OPEN = range(3)
 
 
 @wp.func
@@ -36,9 +37,19 @@ def allowed_share(held: real, given: real):
 
 
 @wp.func
-def open_account(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6):
+def work_of_pressing(upward: real, sinkage: real):
+    """Work [J] of pressing a body in by `sinkage` [m] where the soil carries `upward` [N], growing with the depth."""
+    return real(0.5) * wp.max(upward, real(0.0)) * wp.max(sinkage, real(0.0))
+
+
+@wp.func
+def open_account(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6, sinkage: real):
     """Store the motion at the start of a step. Returns the factor on the wrench, see `allowed_share`."""
     held = energy.account[slot].held
+    if energy.account[slot].status == NEW:
+        # Without this a body deeper than its weight presses it would be in debt for good: it would rise a little, and
+        # from then on every second step would carry nothing.
+        held = work_of_pressing(wrench[2], sinkage)
     energy.account[slot] = Account(held, m.velocity, m.angular_velocity, OPEN)
     return allowed_share(held, h * power(wrench, m.velocity, m.angular_velocity))
 

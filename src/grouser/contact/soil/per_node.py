@@ -480,7 +480,7 @@ def sum_up(
         sums = implicit.plus(sums, share)
         area += more
     pred.area[slot] = area
-    affordable = work.open_account(energy, o.step[0], slot, m, wrench)
+    affordable = work.open_account(energy, o.step[0], slot, m, wrench, place.sinkage[slot])
     wrench_out[world, body] = affordable * wrench
     implicit_out[world, body] = affordable * implicit.assemble(sums)
 

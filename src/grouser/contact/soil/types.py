@@ -346,7 +346,7 @@ class Account:
     held: real  # [J] work received from the body minus work returned: the most that the soil may return
     velocity: vec3  # [m/s] of the body at the start of the step
     angular_velocity: vec3  # [rad/s]
-    status: int  # BOOKED or OPEN, see energy.py
+    status: int  # NEW, BOOKED or OPEN, see energy.py
 
 
 # ---- arrays of a step, by who writes them -----------------------------------------------------------------
