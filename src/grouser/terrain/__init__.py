@@ -1,4 +1,4 @@
-"""What the ground is: elevation grid, soils, generators and importers."""
+"""The ground: elevation grids, soils, rocks, courses, terrain generators and file importers."""
 
 from grouser.terrain.elevation import BARE, ElevationGrid
 from grouser.terrain.generators import (

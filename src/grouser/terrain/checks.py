@@ -1,4 +1,4 @@
-"""Checks of what a user hands in: each returns the clean value or raises one clear InputError line."""
+"""Checks of user input. Each function returns the checked value or raises an InputError of one line."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 
 from grouser.errors import InputError
 
-HIGHEST = 1e7  # [m] of the ground, up or down: maps of planets may give heights above their centres
-FARTHEST = 1e9  # [m] of the ground's first node from the world's origin; a float64 is still good to 0.1 um
-FINEST, COARSEST = 1e-6, 1e6  # [m] between nodes
-LONGEST_SHOWN = 200  # characters of a value in a message
+HIGHEST = 1e7  # [m] largest height or depth of the ground; maps of planets may give the distance from the centre
+FARTHEST = 1e9  # [m] largest distance of the grid's first node from the world origin; float64 still resolves 0.1 um
+FINEST, COARSEST = 1e-6, 1e6  # [m] smallest and largest distance between nodes
+LONGEST_SHOWN = 200  # [characters] longest value that is printed in full in a message
 
 
 def number(
@@ -28,7 +28,7 @@ def number(
     below: float | None = None,
     at_most: float | None = None,
 ) -> float:
-    """`value` as a float inside the stated range; `what` names it in the message."""
+    """Return `value` as a float after checking its range. `what` names it in the message."""
     bounds = [
         (above, "above", lambda v, bound: v > bound),
         (at_least, "at least", lambda v, bound: v >= bound),
@@ -44,11 +44,11 @@ def number(
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in a message, its middle left out where it is long."""
+    """Text of a value for a message. The middle of a long text is left out."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     try:
         return shortened(str(value) if is_number else repr(value))
-    except ValueError:  # Python writes no integer of more than 4300 digits
+    except ValueError:  # Python does not print integers of more than 4300 digits
         return "an integer of thousands of digits"
 
 
@@ -72,7 +72,10 @@ def fields_in_range(
     may_be_zero: Collection[str] = (),
     at_most: Mapping[str, float] = MappingProxyType({}),
 ) -> None:
-    """Every number of a dataclass is above 0, but for those named; of a tuple each one. `at_most`: of magnitudes."""
+    """Check that every number of a dataclass, and of tuples in it, is positive, except the fields named.
+
+    `at_most`: largest magnitude allowed for some fields.
+    """
     for field in fields(data):
         value, name = getattr(data, field.name), f"{what}: {field.name}"
         for one in value if isinstance(value, tuple) else (value,):
@@ -86,20 +89,20 @@ def fields_in_range(
 
 
 def spacing(value: Any, what: str) -> float:
-    """`value` as a distance of nodes [m]."""
+    """Return `value` as a distance between nodes [m] after checking its range."""
     number(value, what, above=0.0)
     return number(value, what, at_least=FINEST, at_most=COARSEST)
 
 
 def count(value: Any, what: str, *, at_least: int) -> int:
-    """`value` as an int of at least `at_least`."""
+    """Return `value` as an int after checking that it is at least `at_least`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < at_least:
         raise InputError(f"{what} = {shown(value)}: allowed is a whole number of at least {at_least}")
     return int(value)
 
 
 def pair(value: Any, what: str, **bounds: float) -> tuple[float, float]:
-    """Two numbers, each inside the bounds that `number` takes."""
+    """Return two numbers after checking each as `number` does."""
     try:
         first, second = value
     except (TypeError, ValueError):
@@ -108,7 +111,7 @@ def pair(value: Any, what: str, **bounds: float) -> tuple[float, float]:
 
 
 def choice(value: Any, what: str, allowed: Iterable[str]) -> str:
-    """`value` if it is one of the allowed words; the nearest one is offered otherwise."""
+    """Return `value` if it is one of the allowed words. The error message suggests the nearest one."""
     words = list(allowed)
     if value not in words:
         raise InputError(f"{what} {shown(value)} is not known{nearest(value, words)}; allowed: {', '.join(words)}")
@@ -116,13 +119,13 @@ def choice(value: Any, what: str, allowed: Iterable[str]) -> str:
 
 
 def nearest(word: Any, words: Iterable[str], most: int = 1) -> str:
-    """`, did you mean 'x'?` for a misspelt word, at most so many of them, or nothing."""
+    """Text `, did you mean 'x'?` with up to `most` similar words, or an empty text."""
     close = [repr(found) for found in difflib.get_close_matches(shown(word).strip("'"), list(words), n=most)]
     return f", did you mean {' or '.join(close)}?" if close else ""
 
 
 def existing_file(path: str | Path, what: str) -> Path:
-    """`path` if a file is there."""
+    """Return `path` if it is an existing file."""
     file = Path(path)
     if not file.is_file():
         reason = "is a folder, not a file" if file.is_dir() else "does not exist"

@@ -1,7 +1,8 @@
-"""Splitting into convex solids before a run: patches of a faceted course, any closed mesh, an elevation grid.
+"""Split a faceted course, a closed mesh or an elevation grid into convex solids before a run.
 
-Stadukhin 2016 grows a piece over neighbouring triangles while they stay convex and looks at neighbours only;
-its pieces are open shells. Here the whole piece is looked at, and each gets a body behind its faces.
+Stadukhin 2016 grows a piece over neighbouring triangles as long as each new triangle is convex with its neighbours; the
+pieces are open shells. Here convexity is checked for the whole piece, and each piece becomes a solid with some
+thickness behind its faces.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.mesh_file import _read as read_mesh
 from grouser.terrain.polyhedra import Polyhedron, hull
 
-CONVEX = 1e-6  # of the size: how far a corner may stand out of a face's plane
-FACING = 0.1  # least cosine between a face and the mean direction of its patch: the body behind must stay behind
+CONVEX = 1e-6  # [patch size] largest distance of a corner in front of a face's plane
+FACING = 0.1  # least cosine between a face normal and the mean of its patch, so that the solid stays behind the face
 METHODS = ("coacd", "patches")
 
 
 def split_mesh(source, method: str, thickness: float, threshold: float, cache: str | Path | None) -> list[Polyhedron]:
-    """Convex pieces of a mesh; the same mesh and options are split once and then read from disk."""
+    """Split a mesh into convex pieces. The result is cached on disk under the content of mesh and options."""
     what, vertices, triangles = read_mesh(source)
     checks.choice(method, f"{what}: method", METHODS)
     checks.number(thickness, f"{what}: thickness", above=0.0)
@@ -51,7 +52,7 @@ def _coacd(vertices: np.ndarray, triangles: np.ndarray, threshold: float) -> lis
 
 
 def grow_patches(vertices: np.ndarray, triangles: np.ndarray, thickness: float) -> list[np.ndarray]:
-    """Corners of a solid for each convex patch; triangles are counter-clockwise from outside."""
+    """Corners of a solid for each convex patch. Triangles are counter-clockwise seen from outside."""
     vertices, triangles = np.asarray(vertices, float), np.asarray(triangles, np.int64)
     vertices, place = np.unique(vertices.round(9), axis=0, return_inverse=True)
     triangles = place.reshape(-1)[triangles]
@@ -85,7 +86,7 @@ def grow_patches(vertices: np.ndarray, triangles: np.ndarray, thickness: float) 
 
 
 def _neighbours(triangles: np.ndarray) -> list[list[int]]:
-    """Triangles across each edge."""
+    """For each triangle, the triangles that share an edge with it."""
     at: dict[tuple[int, int], list[int]] = {}
     for t, corners in enumerate(triangles.tolist()):
         for i in range(3):
@@ -103,7 +104,11 @@ def _mean(normals: np.ndarray, area: np.ndarray) -> np.ndarray:
 
 
 def _stays_convex(patch, vertices, triangles, normals, area, tolerance: float) -> bool:
-    """The whole patch: no corner outside any face, all faces look one way, and seen from there no bay or hole."""
+    """Check that a whole patch is convex.
+
+    No corner lies in front of any face, all faces point to the same side, and the outline seen from there is convex
+    and without holes.
+    """
     mean = (normals[patch] * area[patch, None]).sum(0)
     size = np.linalg.norm(mean)
     if size <= 0 or (normals[patch] @ mean).min() < FACING * size:
@@ -118,7 +123,7 @@ def _stays_convex(patch, vertices, triangles, normals, area, tolerance: float) -
 
 
 def _outline_area(corners: np.ndarray, direction: np.ndarray) -> float:
-    """[m^2] of the convex outline of corners seen along `direction`."""
+    """Area [m^2] of the convex hull of corners seen along `direction`."""
     from scipy.spatial import ConvexHull
 
     helper = np.eye(3)[np.argmin(np.abs(direction))]
@@ -128,7 +133,10 @@ def _outline_area(corners: np.ndarray, direction: np.ndarray) -> float:
 
 
 def grid_prisms(elevation: ElevationGrid, depth: float) -> list[Polyhedron]:
-    """Two prisms under every cell, from the surface to one level below; cells split where that is flatter."""
+    """Two triangular prisms under every cell, from the surface down to one common level.
+
+    Each cell is split along the diagonal whose ends differ less in height.
+    """
     z, x, y = elevation.heights, elevation.x, elevation.y
     level = float(z.min()) - depth
     rows, columns = z.shape
@@ -147,7 +155,7 @@ _PRISM = ((0, 1, 2), (5, 4, 3), (0, 3, 4, 1), (1, 4, 5, 2), (2, 5, 3, 0))
 
 
 def _prism(top: np.ndarray, level: float) -> Polyhedron:
-    """The prism under a triangle that is counter-clockwise from above."""
+    """The prism under a triangle, which is counter-clockwise seen from above."""
     bottom = top.copy()
     bottom[:, 2] = level
     vertices = np.vstack([top, bottom])

@@ -1,4 +1,4 @@
-"""A course: fixed convex pieces, and where they adjoin, so that a body sliding across a seam does not feel it."""
+"""A course: fixed convex pieces and the seams between them. A body must slide across a seam without a bump."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from grouser.errors import InputError
 from grouser.terrain.course_cache import cache_folder, content_name, read_arrays, write_arrays
 from grouser.terrain.polyhedra import Polyhedron
 
-STEP_OUT = 1e-3  # of a piece's size: how far outside a face a neighbour is looked for
-SHRINK = 0.98  # samples of a face keep off its border by the rest
-RIDGE = 0.02  # [rad] beyond this a seam is a real, convex edge
-KEPT = 500  # pieces from which on seams are kept on disk: finding them takes about a millisecond a piece
-BITS = 63  # covered faces of a piece that are told apart
+STEP_OUT = 1e-3  # [piece size] distance outside a face at which a neighbour is searched
+SHRINK = 0.98  # sample points of a face are scaled by this towards its middle, to stay off its border
+RIDGE = 0.02  # [rad] a seam that bends down by more than this is a real convex edge
+KEPT = 500  # least number of pieces for which seams are cached on disk: finding them takes about 1 ms per piece
+BITS = 63  # largest number of covered faces of a piece that have a bit of their own
 
 
 @dataclass(frozen=True, eq=False)
 class Seams:
-    """Which faces of a piece adjoin others; no contact may push through them."""
+    """Faces of a piece that are covered by other pieces. Contact must not push through them."""
 
-    covered: np.ndarray  # (face,) bool: no part of it can be touched
-    cover: np.ndarray  # (vertex,) int64: bit k of a corner of the k-th covered face
-    ridge: np.ndarray  # (vertex,) int64: bit k where the corner lies on a convex edge of that face
-    edges: tuple[np.ndarray, ...]  # for every face (corner,) bool: the edge from that corner on runs along a seam
+    covered: np.ndarray  # (face,) bool: the whole face is covered, so it cannot be touched
+    cover: np.ndarray  # (vertex,) int64: bit k is set at the corners of the k-th covered face
+    ridge: np.ndarray  # (vertex,) int64: bit k is set where the corner lies on a convex edge of that face
+    edges: tuple[np.ndarray, ...]  # for every face (corner,) bool: the edge from this corner to the next is a seam
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Course:
 
     pieces: tuple[Polyhedron, ...]
     name: str = "course"
-    seams: tuple[Seams, ...] = field(default=(), repr=False)  # found where not given
+    seams: tuple[Seams, ...] = field(default=(), repr=False)  # computed if not given
 
     def __post_init__(self):
         if not self.pieces:
@@ -53,25 +53,25 @@ class Course:
 
     @property
     def vertices(self) -> np.ndarray:
-        """[m], (vertex, 3) of all pieces, for display."""
+        """Vertices [m], (vertex, 3) of all pieces, for display."""
         return np.concatenate([piece.vertices for piece in self.pieces])
 
     @property
     def triangles(self) -> np.ndarray:
-        """(triangle, 3) int32, for display."""
+        """Triangles (triangle, 3) int32 of all pieces, for display."""
         first = np.cumsum([0] + [len(piece.vertices) for piece in self.pieces])
         return np.concatenate([p.triangles + k for p, k in zip(self.pieces, first, strict=False)]).astype(np.int32)
 
 
 @dataclass(frozen=True)
 class Walls:
-    """Half spaces of pieces, filled up to the same number of faces."""
+    """Pieces as intersections of half spaces, padded to the same number of faces."""
 
     normals: np.ndarray  # (piece, face, 3)
-    offsets: np.ndarray  # [m], (piece, face); infinite where there is no face
+    offsets: np.ndarray  # [m], (piece, face); infinite for padding
 
     def hold(self, points: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
-        """(point,) whether points lie in any of the pieces."""
+        """Whether each point lies in any of the pieces, (point,) bool."""
         if not len(self.normals):
             return np.zeros(len(points), bool)
         depth = np.einsum("pi,mfi->pmf", points, self.normals)
@@ -82,7 +82,7 @@ class Walls:
 
 
 def _kept_seams(pieces: Sequence[Polyhedron]) -> tuple[Seams, ...]:
-    """Seams found now, or read from disk where these pieces, many of them, were seen before."""
+    """Seams of the pieces. For many pieces they are cached on disk."""
     if len(pieces) < KEPT:
         return find_seams(pieces)
     corners = [np.array([i for f in p.faces for i in f]) for p in pieces]
@@ -104,7 +104,7 @@ def _kept_seams(pieces: Sequence[Polyhedron]) -> tuple[Seams, ...]:
 
 
 def find_seams(pieces: Sequence[Polyhedron]) -> tuple[Seams, ...]:
-    """Seams of every piece with its neighbours."""
+    """Find the seams of every piece with its neighbours."""
     low = np.array([p.vertices.min(0) for p in pieces])
     high = np.array([p.vertices.max(0) for p in pieces])
     most = max(len(p.faces) for p in pieces)
@@ -132,7 +132,7 @@ def _seams_of(piece: Polyhedron, others: Walls) -> Seams:
         cover[list(face)] |= mark
         for i, a in enumerate(face):
             b = face[(i + 1) % len(face)]
-            other, place = sides[b, a]  # the face across this edge has it the other way round
+            other, place = sides[b, a]  # the neighbouring face has this edge in the opposite direction
             if not covered[other]:
                 asked.append((a, b, k, other, place, mark))
     if asked:
@@ -147,7 +147,7 @@ def _seams_of(piece: Polyhedron, others: Walls) -> Seams:
 
 
 def _covered(piece: Polyhedron, others: Walls, out: float) -> np.ndarray:
-    """(face,) whether samples just outside a face, all over it, lie in other pieces."""
+    """Whether each face is covered, (face,) bool: all sample points just outside it lie in other pieces."""
     samples = []
     for face, normal in zip(piece.faces, piece.normals, strict=True):
         ring = piece.vertices[list(face)]
@@ -160,9 +160,9 @@ def _covered(piece: Polyhedron, others: Walls, out: float) -> np.ndarray:
 
 
 def _beyond(piece: Polyhedron, a: int, b: int, face: int, other: int, out: float) -> np.ndarray:
-    """Three places beyond the edge a-b of a covered face, on the surface `other` or a little below it.
+    """Three points beyond the edge a-b of a covered face, slightly below the plane of the face `other`.
 
-    Where they lie in a neighbour the surface goes on, flat or rising; else the edge is a ridge.
+    If they lie in a neighbour, the surface continues flat or rising. Otherwise the edge is a ridge.
     """
     one, two, normal = piece.vertices[a], piece.vertices[b], piece.normals[other]
     along = two - one

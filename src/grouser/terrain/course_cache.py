@@ -1,4 +1,4 @@
-"""What splitting a course found, kept on disk under a name made of its content."""
+"""Disk cache for the pieces and seams of courses. File names are hashes of the content."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
-VERSION = 1  # of what is kept; another one is not found
+VERSION = 1  # of the cached format; files of another version are ignored
 
 
 def cache_folder() -> Path:
-    """$GROUSER_CACHE, else grouser in the user's cache folder; courses below it."""
+    """Folder for cached courses, in $GROUSER_CACHE or in `grouser` of the user's cache folder."""
     root = os.environ.get("GROUSER_CACHE")
     base = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "grouser"
     return base / "courses"
 
 
 def content_name(words: str, arrays: Iterable[np.ndarray]) -> str:
-    """A file name for options and arrays."""
+    """File name made from a hash of options and arrays."""
     key = hashlib.sha256(f"{VERSION} {words}".encode())
     for array in arrays:
         key.update(np.ascontiguousarray(array).tobytes())
@@ -29,7 +29,7 @@ def content_name(words: str, arrays: Iterable[np.ndarray]) -> str:
 
 
 def read_arrays(file: Path) -> dict[str, np.ndarray] | None:
-    """The arrays of a file, or None where there is none or it is damaged."""
+    """Read the arrays of a file. Returns None if the file is missing or damaged."""
     try:
         with np.load(file) as kept:
             return {name: kept[name] for name in kept.files}
@@ -38,7 +38,7 @@ def read_arrays(file: Path) -> dict[str, np.ndarray] | None:
 
 
 def write_arrays(file: Path, **arrays: np.ndarray) -> None:
-    """In one move, so that two runs may write the same; a folder that cannot be written keeps nothing."""
+    """Write arrays atomically, so that two runs may write the same file. Does nothing if the folder is not writable."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         part = file.with_name(f"{file.stem}.{os.getpid()}.npz")

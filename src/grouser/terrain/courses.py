@@ -4,8 +4,8 @@
     course = from_mesh("wreck.obj")                            # coacd; method="patches" for faceted courses
     course = from_grid(elevation)                              # a prism under every triangle
 
-A course is fixed in the world and goes into `grouser.contact.convex.ConvexContact`. Splitting is
-kept on disk by content.
+A course is fixed in the world and is passed to `grouser.contact.convex.ConvexContact`. The result of
+splitting is cached on disk.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ def stairs(
     overhang: float = 0.0,
     depth: float = 0.5,
 ) -> Course:
-    """Steps up along +x from a floor at z = 0; the first riser stands at x = 0, the stairs lie about y = 0.
+    """Stairs that climb along +x from a floor at z = 0. The first riser is at x = 0; the stairs are centred on y = 0.
 
-    `approach` and `landing` [m] are level ground before and after, `overhang` [m] is how far each riser leans forward
-    (a negative slope), `depth` [m] how deep the floor goes. Each piece is the layer of one rise.
+    `approach` and `landing` [m]: length of level ground before and after. `overhang` [m]: horizontal distance by which
+    the top of each riser overhangs its foot. `depth` [m]: thickness of the floor. Each piece is one layer of height
+    `rise`.
     """
     _lengths("stairs", rise=rise, run=run, width=width, approach=approach, landing=landing, depth=depth)
     if count < 1 or not 0 <= overhang < run:
@@ -56,7 +57,7 @@ def kerb(
     height: float = 0.12, width: float = 2.0, *, approach: float = 2.0, length: float = 2.0, bevel: float = 0.0,
     depth: float = 0.5,
 ) -> Course:  # fmt: skip
-    """Road up to x = 0, then a kerb of `height` [m]; its edge is broken by `bevel` [m]."""
+    """A road up to x = 0, then a kerb of `height` [m] whose edge is bevelled by `bevel` [m]."""
     _lengths("kerb", height=height, width=width, approach=approach, length=length, depth=depth)
     if not 0 <= bevel < min(height, length):
         raise InputError(f"kerb: bevel {bevel} m is not allowed; 0 to below height and length are")
@@ -74,7 +75,7 @@ def ditch(
     approach: float = 2.0,
     beyond: float = 2.0,
 ) -> Course:
-    """A ditch across the way from x = 0 to `opening` [m]; walls at `wall_deg`, overhanging above 90."""
+    """A ditch across the path from x = 0 to `opening` [m]. Its walls stand at `wall_deg`; above 90 they overhang."""
     _lengths("ditch", opening=opening, depth=depth, width=width, approach=approach, beyond=beyond)
     lean = depth / math.tan(math.radians(wall_deg)) if wall_deg != 90 else 0.0
     if not 0 < wall_deg < 180 or opening - 2 * lean <= 0 or min(approach, beyond) + lean <= 0:
@@ -96,7 +97,7 @@ def blocks(
     tilt_deg: float = 10.0,
     depth: float = 0.5,
 ) -> Course:
-    """Boxes at random on level ground about the origin: sides in `size` [m], any heading, tilts up to `tilt_deg`."""
+    """Random boxes on level ground round the origin: sides within `size` [m], any heading, tilt up to `tilt_deg`."""
     _lengths("blocks", length=area[0], width=area[1], least=size[0], most=size[1], depth=depth)
     if count < 1 or size[0] > size[1]:
         raise InputError(f"blocks: count {count}, size {size} are not allowed; 1 or more and (least, most) are")
@@ -119,17 +120,17 @@ def from_mesh(
     threshold: float = 0.05,
     cache: str | Path | None = None,
 ) -> Course:
-    """A mesh, a file or (vertices [m], triangles), split into convex pieces.
+    """Split a mesh, given as a file or as (vertices [m], triangles), into convex pieces.
 
-    `coacd` takes closed meshes of any shape; `threshold` is its allowed concavity, relative. `patches` grows convex
-    patches over faceted courses (Stadukhin 2016, "Разбиение трассы") and gives each a body of `thickness` [m] behind
-    its faces; it takes open meshes too.
+    Method `coacd` takes closed meshes of any shape; `threshold` is the relative concavity it allows. Method `patches`
+    grows convex patches over faceted courses (Stadukhin 2016, "Разбиение трассы") and makes each a solid of `thickness`
+    [m] behind its faces; it takes open meshes too.
     """
     return Course(*_named(split_mesh(source, method, thickness, threshold, cache), "mesh"))
 
 
 def from_grid(elevation: ElevationGrid, *, depth: float = 0.5) -> Course:
-    """An elevation grid: under every triangle of its cells a prism down to `depth` [m] below the lowest node."""
+    """Split an elevation grid into prisms, one under each triangle, down to `depth` [m] below the lowest node."""
     _lengths("grid", depth=depth)
     return Course(*_named(grid_prisms(elevation, depth), "grid"))
 
@@ -145,6 +146,6 @@ def _lengths(where: str, **values: float) -> None:
 
 
 def _profile(corners: Sequence[tuple[float, float]], width: float, name: str) -> Polyhedron:
-    """A convex outline in x, z drawn out to `width` [m] about y = 0."""
+    """Extrude a convex outline in the x-z plane to `width` [m], centred on y = 0."""
     points = [(x, y, z) for x, z in corners for y in (-width / 2, width / 2)]
     return hull(points, name)

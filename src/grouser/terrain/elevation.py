@@ -1,4 +1,4 @@
-"""The undeformed ground: heights on a square grid, bilinear in between, with the soil of every node."""
+"""The undeformed ground: heights on a square grid with bilinear interpolation, and the soil of every node."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class ElevationGrid:
     """Heights z(x, y) of the ground, z up, world axes.
 
     Between nodes the surface is bilinear. Outside the grid `height`, `normal`, `gradient` and
-    `soil_index_at` answer for the nearest point of its border; `contains` tells the two apart. A query
-    that is NaN gives NaN and is not contained. Arrays are kept read only.
+    `soil_index_at` return the values of the nearest point of the border; `contains` tells whether a point
+    is on the grid. Heights and slopes at a NaN coordinate are NaN, and `contains` is false. Arrays are read only.
     """
 
     heights: np.ndarray  # [m], (ny, nx) float64, row = y, column = x
     spacing: float  # [m] between neighbouring nodes, the same along x and y
     origin: tuple[float, float]  # [m] world x, y of node (row 0, column 0)
     soil_index: np.ndarray | None = None  # (ny, nx) int32 into `soils`; -1: bare, no soil; None: all 0
-    soils: tuple[Soil, ...] = ()  # may be empty: the soil is then given elsewhere
+    soils: tuple[Soil, ...] = ()  # empty: the soil is given elsewhere
 
     def __post_init__(self):
         store = object.__setattr__
@@ -43,35 +43,35 @@ class ElevationGrid:
 
     @property
     def x(self) -> np.ndarray:
-        """[m], (nx,) world x of the columns."""
+        """World x [m], (nx,) of the columns."""
         return self.origin[0] + self.spacing * np.arange(self.heights.shape[1])
 
     @property
     def y(self) -> np.ndarray:
-        """[m], (ny,) world y of the rows."""
+        """World y [m], (ny,) of the rows."""
         return self.origin[1] + self.spacing * np.arange(self.heights.shape[0])
 
     @property
     def size(self) -> tuple[float, float]:
-        """[m] extents along x and y, from the first to the last node."""
+        """Extent [m] along x and y, from the first to the last node."""
         rows, columns = self.heights.shape
         return self.spacing * (columns - 1), self.spacing * (rows - 1)
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """[m] x_min, x_max, y_min, y_max."""
+        """Bounds x_min, x_max, y_min, y_max [m]."""
         (x, y), (length, breadth) = self.origin, self.size
         return x, x + length, y, y + breadth
 
     def contains(self, x: Any, y: Any) -> Any:
-        """Whether points lie on the grid, its border included; bool, or an array of bool."""
+        """Whether points lie on the grid or its border; bool, or an array of bool."""
         x_min, x_max, y_min, y_max = self.bounds
         x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
         inside = (x >= x_min) & (x <= x_max) & (y >= y_min) & (y <= y_max)
         return bool(inside) if inside.ndim == 0 else inside
 
     def height(self, x: Any, y: Any) -> Any:
-        """[m] bilinear height; a float, or an array of the broadcast shape of x and y."""
+        """Bilinear height [m]; a float, or an array of the broadcast shape of x and y."""
         row, column, v, u = self._cell(x, y)
         z = self.heights
         low = (1.0 - u) * z[row, column] + u * z[row, column + 1]
@@ -80,7 +80,7 @@ class ElevationGrid:
         return float(height) if height.ndim == 0 else height
 
     def gradient(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """dz/dx, dz/dy of the bilinear surface; on a line of nodes that of the cell at larger x, y."""
+        """Slopes dz/dx, dz/dy of the bilinear surface. On a grid line, those of the cell at larger x or y."""
         row, column, v, u = self._cell(x, y)
         z = self.heights
         z00, z01 = z[row, column], z[row, column + 1]
@@ -105,11 +105,11 @@ class ElevationGrid:
         return int(index) if index.ndim == 0 else index
 
     def with_soil(self, soil_or_name: Soil | str) -> ElevationGrid:
-        """The same ground, all of one soil."""
+        """The same ground with one soil everywhere."""
         return dataclasses.replace(self, soil_index=None, soils=(soil_or_name,))
 
     def with_soils(self, index: Any, soils: Sequence[Soil | str]) -> ElevationGrid:
-        """The same ground with a soil per node; `index` (ny, nx) points into `soils`, -1: bare."""
+        """The same ground with a soil at each node. `index` (ny, nx): index into `soils`, -1 for bare ground."""
         return dataclasses.replace(self, soil_index=index, soils=tuple(soils))
 
     def moved(self, x: float = 0.0, y: float = 0.0, z: float = 0.0) -> ElevationGrid:
@@ -120,7 +120,7 @@ class ElevationGrid:
         return dataclasses.replace(self, heights=heights, origin=origin)
 
     def _cell(self, x: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Cell (row, column) under each point and where in it the point is: v along y, u along x, 0 to 1."""
+        """Cell (row, column) of each point and the position in the cell: v along y, u along x, 0 to 1."""
         rows, columns = self.heights.shape
         x, y = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
         column, u = _along(x, self.origin[0], self.spacing, columns)
@@ -129,14 +129,14 @@ class ElevationGrid:
 
 
 def _along(x: np.ndarray, origin: float, spacing: float, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cell and place in the cell along one axis, held inside the grid; NaN stays in the place."""
+    """Cell index and position in the cell along one axis, clamped to the grid. NaN remains in the position."""
     position = np.clip((x - origin) / spacing, 0.0, nodes - 1.0)
     cell = np.clip(np.nan_to_num(np.floor(position)), 0, nodes - 2).astype(np.intp)
     return cell, position - cell
 
 
 def _heights(given: Any) -> np.ndarray:
-    """(ny, nx) float64, finite, read only; a float64 array that is read only already is taken as it is."""
+    """Heights as a finite, read-only float64 array (ny, nx). An array that is one already is not copied."""
     try:
         heights = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -154,7 +154,7 @@ def _heights(given: Any) -> np.ndarray:
 
 
 def _soil_index(given: Any, shape: tuple[int, ...], soil_count: int) -> np.ndarray:
-    """(ny, nx) int32, read only, every value -1 (bare) or the number of a soil."""
+    """Soil indices as a read-only int32 array (ny, nx); every value is -1 (bare) or the index of a soil."""
     index = np.asarray(given)
     if index.shape != shape or index.dtype.kind not in "iu":
         raise InputError(f"elevation grid: soil_index is {index.dtype} {index.shape}: allowed are integers {shape}")
@@ -171,7 +171,7 @@ def _soil_index(given: Any, shape: tuple[int, ...], soil_count: int) -> np.ndarr
 
 
 def _soils(given: Any) -> tuple[Soil, ...]:
-    """A tuple of soils; built-in ones may be named."""
+    """A tuple of soils. Built-in soils may be given by name."""
     if isinstance(given, Soil | str):
         given = (given,)
     soils = tuple(soil(entry) if isinstance(entry, str) else entry for entry in given)
@@ -182,7 +182,7 @@ def _soils(given: Any) -> tuple[Soil, ...]:
 
 
 def _read_only(array: np.ndarray, given: Any) -> np.ndarray:
-    """`array` read only, copied where the caller could still write to it."""
+    """Make `array` read only. It is copied if the caller could still write to it."""
     if array.flags.writeable and isinstance(given, np.ndarray) and np.shares_memory(array, given):
         array = array.copy()
     array.flags.writeable = False

@@ -1,9 +1,9 @@
-"""Grounds with a closed form, and seeded random ones.
+"""Terrain generators: shapes with a closed form, and seeded random ones.
 
-All take the layout last: `size` [m] along x and y (rounded up to whole cells), `spacing` [m], `origin` [m]
-of the first node (default: the grid is centred on the world's origin) and `soil` (a Soil or a built-in name).
-Where a ground varies along one direction, s = x cos(direction) + y sin(direction).
-A sum of grounds: `from_function(lambda x, y: a.height(x, y) + b.height(x, y))`.
+The last arguments are the same for all: `size` [m] along x and y (rounded up to whole cells), `spacing` [m],
+`origin` [m] of the first node (default: the grid is centred on the world origin) and `soil` (a Soil or the name
+of a built-in one). Shapes that vary along one direction use s = x cos(direction) + y sin(direction).
+To add two grounds: `from_function(lambda x, y: a.height(x, y) + b.height(x, y))`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from grouser.terrain.gridding import check_node_count
 from grouser.terrain.soils import Soil
 
 Pair = tuple[float, float]
-ROUND_OFF = 1e-9  # of a cell or a tread: a size or position that misses a whole number by this much is whole
+ROUND_OFF = 1e-9  # [cells or treads] a size or position this close to a whole number counts as whole
 STEEPEST_DEG = 89.0
-FRESH_DEPTH, FRESH_RIM = 0.2, 0.036  # of the diameter, lunar craters below 15 km (Pike 1977)
+FRESH_DEPTH, FRESH_RIM = 0.2, 0.036  # [diameters] lunar craters below 15 km (Pike 1977)
 
 
 def flat(
@@ -34,7 +34,7 @@ def flat(
     origin: Pair | None = None,
     soil: Soil | str | None = None,
 ) -> ElevationGrid:
-    """A level plane; `spacing` defaults to the shorter side, as a plane needs no more nodes."""
+    """A level plane. `spacing` defaults to the shorter side, because a plane needs no more nodes."""
     z = checks.number(height, "flat: height")
     lattice = _Lattice("flat", size, _plane_spacing("flat", size, spacing), origin)
     return lattice.grid(z, soil)
@@ -49,7 +49,7 @@ def slope(
     origin: Pair | None = None,
     soil: Soil | str | None = None,
 ) -> ElevationGrid:
-    """A plane z = s tan(angle) through the world's origin, rising along `direction_deg`."""
+    """A plane z = s tan(angle) through the world origin that rises along `direction_deg`."""
     steepness = math.tan(math.radians(_angle("slope: angle_deg", angle_deg)))
     lattice = _Lattice("slope", size, _plane_spacing("slope", size, spacing), origin)
     return lattice.grid(steepness * lattice.along(direction_deg), soil)
@@ -66,7 +66,7 @@ def ramp(
     origin: Pair | None = None,
     soil: Soil | str | None = None,
 ) -> ElevationGrid:
-    """Level at 0 up to s = start, then a plane of `angle_deg` up (or down, height < 0) to level `height`."""
+    """Level ground at 0 up to s = start, then a slope of `angle_deg` up (or down if height < 0) to level `height`."""
     rise = checks.number(height, "ramp: height")
     angle = checks.number(angle_deg, "ramp: angle_deg", above=0.0, at_most=STEEPEST_DEG)
     begin = checks.number(start, "ramp: start")
@@ -106,9 +106,9 @@ def steps(
     origin: Pair | None = None,
     soil: Soil | str | None = None,
 ) -> ElevationGrid:
-    """Stairs: z = height at s = start, one more `height` every `depth` [m]; below 0 they descend.
+    """Stairs: z = height at s = start, and one more `height` every `depth` [m]. A negative height descends.
 
-    A grid has no vertical face: each riser leans over the cell before its edge.
+    A grid cannot have a vertical face: each riser is a slope across the cell before its edge.
     """
     treads = checks.count(step_count, "steps: step_count", at_least=1)
     rise = checks.number(height, "steps: height")
@@ -151,9 +151,9 @@ def fractal(
 ) -> ElevationGrid:
     """Self-affine ground of rms height `roughness` [m] by spectral synthesis (Saupe 1988).
 
-    Waves of wave vector q get complex Gaussian amplitudes of variance |q|^-(2H + 2), from the size of the
-    grid down to the wavelength `shortest` [m] (default: what the spacing resolves). The surface repeats with
-    the period `size`. The same seed, size and shortest give the same surface at any spacing.
+    Waves with wave vector q have complex Gaussian amplitudes of variance |q|^-(2H + 2). Wavelengths go from the
+    size of the grid down to `shortest` [m] (default: the shortest that the spacing resolves). The surface is
+    periodic with period `size`. The same seed, size and shortest give the same surface at any spacing.
     """
     rms = checks.number(roughness, "fractal: roughness", at_least=0.0)
     exponent = checks.number(hurst, "fractal: hurst", above=0.0, at_most=1.0)
@@ -185,9 +185,9 @@ def crater(
 ) -> ElevationGrid:
     """A bowl-shaped crater in level ground.
 
-    Inside the rim radius R: z = rim - depth (1 - (r/R)^2); outside: z = rim (r/R)^-3, the ejecta blanket
-    (McGetchin et al. 1973). `depth` is from rim crest to floor. Defaults are those of fresh lunar craters
-    below 15 km: depth 0.2 diameters, rim 0.036 diameters (Pike 1977).
+    Inside the rim radius R: z = rim - depth (1 - (r/R)^2). Outside: z = rim (r/R)^-3, the ejecta blanket
+    (McGetchin et al. 1973). `depth` is measured from rim crest to floor. Defaults are those of fresh lunar
+    craters below 15 km: depth 0.2 diameters, rim 0.036 diameters (Pike 1977).
     """
     across = checks.number(diameter, "crater: diameter", above=0.0)
     deep = checks.number(FRESH_DEPTH * across if depth is None else depth, "crater: depth", at_least=0.0)
@@ -209,10 +209,10 @@ def craters(
     origin: Pair | None = None,
     soil: Soil | str | None = None,
 ) -> ElevationGrid:
-    """Many fresh craters, centres uniform over the grid, shapes added.
+    """Many fresh craters with centres spread uniformly over the grid. Their heights are added.
 
-    Diameters lie between the two given, with cumulative number N(>D) ~ D^-slope_exponent. Each crater has
-    the default depth and rim of `crater`.
+    Diameters lie between the two in `diameters`, with cumulative number N(>D) ~ D^-slope_exponent. Each crater
+    has the default depth and rim of `crater`.
     """
     total = checks.count(crater_count, "craters: crater_count", at_least=0)
     least, most = checks.pair(diameters, "craters: diameters", above=0.0)
@@ -239,7 +239,7 @@ def from_function(
     origin: Pair | None = None,
     soil: Soil | str | None = None,
 ) -> ElevationGrid:
-    """z = function(x, y), called once with arrays x, y [m] of shape (ny, nx)."""
+    """Ground z = function(x, y). The function is called once with arrays x, y [m] of shape (ny, nx)."""
     lattice = _Lattice("from_function", size, spacing, origin)
     x, y = np.meshgrid(lattice.x, lattice.y)
     name = getattr(function, "__name__", repr(function))
@@ -253,7 +253,7 @@ def from_function(
 
 
 class _Lattice:
-    """The nodes of a grid to be: checked size, spacing and origin."""
+    """Nodes of the grid to be made, from the checked size, spacing and origin."""
 
     def __init__(self, what: str, size: Pair, spacing: float, origin: Pair | None):
         lengths = checks.pair(size, f"{what}: size", above=0.0)
@@ -269,14 +269,14 @@ class _Lattice:
         self.y = self.origin[1] + self.spacing * np.arange(cells[1] + 1)  # [m], (ny,)
 
     def along(self, direction_deg: float) -> np.ndarray:
-        """[m], (ny, nx) s = x cos(direction) + y sin(direction), without round-off along the axes."""
+        """s = x cos(direction) + y sin(direction) [m], (ny, nx); exact for directions along the axes."""
         angle = checks.number(direction_deg, f"{self.what}: direction_deg") % 360.0
         axes = {0.0: (1.0, 0.0), 90.0: (0.0, 1.0), 180.0: (-1.0, 0.0), 270.0: (0.0, -1.0)}
         cosine, sine = axes.get(angle, (math.cos(math.radians(angle)), math.sin(math.radians(angle))))
         return cosine * self.x[None, :] + sine * self.y[:, None]
 
     def grid(self, heights: Any, soil: Soil | str | None) -> ElevationGrid:
-        """The elevation grid with these heights, one number for all or (ny, nx)."""
+        """Make the elevation grid from `heights` [m]: one number for all nodes, or (ny, nx)."""
         shape = (len(self.y), len(self.x))
         whole = np.array(np.broadcast_to(heights, shape), dtype=np.float64)
         whole.flags.writeable = False
@@ -297,13 +297,13 @@ def _generator(what: str, seed: int) -> np.random.Generator:
 
 
 def _bowl(lattice: _Lattice, diameter: float, depth: float, rim: float, x: float, y: float) -> np.ndarray:
-    """[m], (ny, nx) the shape of one crater, see `crater`."""
+    """Height [m], (ny, nx) of one crater, see `crater`."""
     away = np.hypot(lattice.x[None, :] - x, lattice.y[:, None] - y) / (0.5 * diameter)
     return np.where(away <= 1.0, rim - depth * (1.0 - away**2), rim * np.maximum(away, 1.0) ** -3)
 
 
 def _waves(lattice: _Lattice, hurst: float, random: np.random.Generator, shortest: float) -> np.ndarray:
-    """(ny - 1, nx - 1) sum of random waves on one period of the lattice, not scaled yet."""
+    """Sum of random waves, (ny - 1, nx - 1), on one period of the lattice, before scaling."""
     nx, ny = len(lattice.x) - 1, len(lattice.y) - 1
     length, breadth = nx * lattice.spacing, ny * lattice.spacing
     most_x = int(length / shortest + ROUND_OFF)
@@ -315,7 +315,7 @@ def _waves(lattice: _Lattice, hurst: float, random: np.random.Generator, shortes
     resolved = (wave_number > 0.0) & (wave_number < (1.0 - ROUND_OFF) / shortest)
     amplitude = np.zeros(wave_number.shape)
     amplitude[resolved] = wave_number[resolved] ** -(hurst + 1.0)
-    amplitude[:, 0] *= math.sqrt(2.0)  # the transform counts waves along y once, all others twice
+    amplitude[:, 0] *= math.sqrt(2.0)  # the real inverse FFT counts waves along y once and all others twice
     spectrum = np.zeros((ny, nx // 2 + 1), dtype=np.complex128)
     spectrum[number_y[:, 0] % ny, : most_x + 1] = amplitude * (parts[0] + 1j * parts[1])
     return np.fft.irfft2(spectrum, s=(ny, nx), norm="forward")

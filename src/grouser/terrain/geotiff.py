@@ -1,4 +1,4 @@
-"""Grounds from GeoTIFF and PDS, read by rasterio."""
+"""Terrain from GeoTIFF and PDS files, read with rasterio."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.gridding import MOST_NODES, Missing, Origin, check_node_count, filled, placed, square_cells
 
-# Most of GDAL's formats can name other files, or addresses in the network, that GDAL then opens.
-TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # how TIFF and BigTIFF begin; anything else is read as PDS
+# Only these formats are allowed: in most others a file can name further files or network addresses, which GDAL opens.
+TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # first bytes of TIFF and BigTIFF; anything else is read as PDS
 ALONE: dict[str, Any] = {
     "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
     "GDAL_PAM_ENABLED": "NO",
-}  # no files beside it either
-LARGEST_PDS = 8 * MOST_NODES + (1 << 20)  # bytes of all nodes that are allowed, and of a label
-PDS_LABEL = 1 << 16  # bytes at the start of a PDS file in which its label is looked for
+}  # do not look for sidecar files either
+LARGEST_PDS = 8 * MOST_NODES + (1 << 20)  # [bytes] largest number of nodes allowed, plus a label
+PDS_LABEL = 1 << 16  # [bytes] at the start of a PDS file that are searched for its label
 ELSEWHERE = re.compile(rb"(\^\w*IMAGE\w*\s*=\s*\(?\s*[\"'])|COMPRESSED_FILE", re.IGNORECASE)
-BEHIND = re.compile(rb"\^IMAGE\s*=\s*(\d+)\s*(<BYTES>)?", re.IGNORECASE)  # record or byte, from 1, of the picture
+BEHIND = re.compile(rb"\^IMAGE\s*=\s*(\d+)\s*(<BYTES>)?", re.IGNORECASE)  # record or byte of the image, from 1
 RECORD = re.compile(rb"\bRECORD_BYTES\s*=\s*(\d+)", re.IGNORECASE)
-IN_MEMORY = re.compile(r"'/vsimem/[^']*'")  # the name of a PDS file in GDAL's messages
+IN_MEMORY = re.compile(r"'/vsimem/[^']*'")  # name of the in-memory copy of a PDS file in GDAL's messages
 
 
 def from_geotiff(
@@ -42,11 +42,11 @@ def from_geotiff(
     missing: Missing = "error",
     body_radius: float | None = None,
 ) -> ElevationGrid:
-    """A single-band elevation raster; the file's own scale, offset and nodata are applied first.
+    """Read a single-band elevation raster. The file's own scale, offset and nodata value are applied first.
 
-    GeoTIFF, or PDS with label and picture in one file; needs rasterio (extra `geo`). No other file is opened. Pixels
-    that are not square are resampled bilinearly to the smaller side. Pixels in degrees become metres at the middle
-    latitude of a sphere of `body_radius` [m]. `spacing` [m] replaces the file's pixel size.
+    Reads GeoTIFF, or PDS with label and image in one file; needs rasterio (extra `geo`). No other file is opened.
+    Pixels that are not square are resampled bilinearly to the smaller side. Pixel sizes in degrees are converted to
+    metres on a sphere of `body_radius` [m] at the middle latitude. `spacing` [m] replaces the file's pixel size.
     """
     what = str(path)
     file = checks.existing_file(path, "terrain file")
@@ -64,15 +64,15 @@ def from_geotiff(
 
 @dataclass(frozen=True)
 class _Raster:
-    """What a raster file says, first row north."""
+    """Contents of a raster file; the first row is the northern one."""
 
     heights: np.ndarray  # (ny, nx) float64, NaN where missing
     pixel: tuple[float, float]  # along x and y, in `unit`
     south_west: tuple[float, float]  # centre of the lower left pixel, in `unit`
-    unit: str  # "metre", "degree", "pixel" (not georeferenced) or the name of another
+    unit: str  # "metre", "degree", "pixel" (not georeferenced) or the name of another unit
 
     def pixel_metres(self, what: str, body_radius: float | None) -> tuple[float, float]:
-        """[m] pixel sides along x and y."""
+        """Pixel sides [m] along x and y."""
         step_x, step_y = self.pixel
         if self.unit == "metre":
             return step_x, step_y
@@ -92,10 +92,10 @@ class _Raster:
 
 @contextmanager
 def _opened(file: Path) -> Iterator[Any]:
-    """The raster, read as the one format of GDAL that it may be.
+    """Open the raster with the one GDAL driver that fits its first bytes.
 
-    A PDS label can say that the picture is elsewhere, and GDAL looks for files beside it: so it gets the bytes alone,
-    under a name in memory where nothing else is.
+    A PDS label can name another file for the image, and GDAL looks for sidecar files. Therefore GDAL gets the bytes
+    only, as a file in memory with no other file beside it.
     """
     import rasterio
 
@@ -115,7 +115,7 @@ def _opened(file: Path) -> Iterator[Any]:
 
 
 def _check_whole(file: Path, label: bytes, source: Any) -> None:
-    """An InputError where a PDS file ends before its picture does: GDAL makes up zeros."""
+    """Raise an InputError if a PDS file is too short for its image; GDAL would fill in zeros."""
     pointer, record = BEHIND.search(label), RECORD.search(label)
     first = int(pointer[1]) - 1 if pointer else 0
     if pointer and not pointer[2] and record:
@@ -126,7 +126,7 @@ def _check_whole(file: Path, label: bytes, source: Any) -> None:
 
 
 def _read(file: Path) -> _Raster:
-    """GeoTIFF or PDS, north up; nothing but the file itself is opened."""
+    """Read a GeoTIFF or PDS file with north up. No other file is opened."""
     try:
         import rasterio
         import rasterio.errors

@@ -1,4 +1,4 @@
-"""From an array of heights with holes and oblong cells to an elevation grid."""
+"""Make an elevation grid from an array of heights that may have missing values and cells that are not square."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from grouser.terrain.elevation import ElevationGrid
 Origin = tuple[float, float] | Literal["file"] | None
 Missing = float | Literal["error", "nearest"]
 
-MOST_NODES = 200_000_000  # 1.6 GB of heights; finer ground is the business of the deformable grid
-SQUARE = 1e-6  # relative difference of pixel sides that counts as square: coordinates in files are rounded
+MOST_NODES = 200_000_000  # 1.6 GB of heights; use the deformable grid (`Ground`) for finer ground
+SQUARE = 1e-6  # relative difference of pixel sides that still counts as square: coordinates in files are rounded
 
 
 def check_node_count(what: str, cells: Sequence[int]) -> None:
-    """InputError for more nodes than fit into memory; `what` names the grid of `cells`."""
+    """Raise an InputError if a grid of `cells` has too many nodes. `what` names it in the message."""
     nodes = cells[0] + 1, cells[1] + 1
     if nodes[0] * nodes[1] > MOST_NODES:
         raise InputError(f"{what} gives {nodes[0]} x {nodes[1]} nodes: allowed are {MOST_NODES} in all")
 
 
 def placed(what: str, heights: np.ndarray, spacing: float, origin: Origin) -> ElevationGrid:
-    """The elevation grid, centred on the world's origin where no origin is given; errors name `what`."""
+    """Make the elevation grid. Without an origin it is centred on the world origin. `what` names it in errors."""
     try:
         step = checks.spacing(spacing, "spacing")
         if origin == "file":
@@ -41,7 +41,7 @@ def placed(what: str, heights: np.ndarray, spacing: float, origin: Origin) -> El
 
 
 def filled(what: str, heights: np.ndarray, missing: Missing) -> np.ndarray:
-    """Heights without NaN: refused, replaced by the nearest known height, or by the number given."""
+    """Treat missing heights (NaN): raise an error, use the nearest known height, or use a given number."""
     holes = np.isnan(heights)
     if not holes.any():
         return heights
@@ -58,7 +58,7 @@ def filled(what: str, heights: np.ndarray, missing: Missing) -> np.ndarray:
 
 
 def square_cells(what: str, heights: np.ndarray, step_x: float, step_y: float, side: float) -> tuple[np.ndarray, float]:
-    """Heights on nodes `side` apart along both axes, linear between the given ones; row and column 0 stay."""
+    """Resample heights linearly to nodes `side` apart along both axes. Row 0 and column 0 keep their position."""
     if abs(step_x - step_y) <= SQUARE * step_y and abs(side - step_y) <= SQUARE * step_y:
         return heights, side
     rows, columns = heights.shape
@@ -68,7 +68,7 @@ def square_cells(what: str, heights: np.ndarray, step_x: float, step_y: float, s
 
 
 def _resampled(heights: np.ndarray, stretch: float, axis: int) -> np.ndarray:
-    """Linear interpolation at whole multiples of 1/stretch of the old node distance along one axis."""
+    """Interpolate linearly along one axis at multiples of 1/stretch of the old node distance."""
     last = heights.shape[axis] - 1
     position = np.arange(int(last * stretch + SQUARE) + 1) / stretch
     cell = np.clip(position.astype(np.intp), 0, max(last - 1, 0))

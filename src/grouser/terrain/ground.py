@@ -1,11 +1,11 @@
-"""The ground that robots deform: a fine grid in tiles, filled from an elevation grid where something touches it.
+"""The deformable ground: a fine grid in tiles, which are filled from an elevation grid when a body comes near.
 
-Only tiles that a body has come near exist. A step therefore costs what the footprint costs, and untouched ground costs
-one integer per tile. Each node has four levels [m], which describe loose cover over compacted soil:
+Only tiles that a body has come near are allocated. The cost of a step therefore depends on the footprint, and untouched
+ground costs one integer per tile. Each node has four levels [m], which describe loose soil over compacted soil:
 
-    levels[SURFACE]        Z    what one sees
-    levels[VIRGIN]         V_l  where the surface of the loose cover would be had it never been pressed
-    levels[PACKED]         C    top of the compacted soil below the cover
+    levels[SURFACE]        Z    visible surface
+    levels[VIRGIN]         V_l  level the loose surface would have if it had never been pressed
+    levels[PACKED]         C    top of the compacted soil below the loose soil
     levels[PACKED_VIRGIN]  V_c  virgin level of that compacted soil
 """
 
@@ -26,7 +26,7 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.soils import Soil
 
 TILE = 32  # nodes along a tile's side
-MOST_TILES = 2**28  # of all worlds together, 1 GiB of table: at 1 cm 27 square kilometres
+MOST_TILES = 2**28  # of all worlds together: 1 GiB of table, or 27 km^2 at a spacing of 1 cm
 SURFACE, VIRGIN, PACKED, PACKED_VIRGIN = 0, 1, 2, 3  # components of a node's levels
 
 
@@ -35,7 +35,7 @@ class GroundArrays:
     """The deformable grid of all worlds. `tile` counts the tiles of a world in the order they were touched."""
 
     base: array2d[real]  # [m], (base row, base column) heights of the elevation grid
-    base_soil: array2d[int]  # (row, column) soil index, or one element where uniform
+    base_soil: array2d[int]  # (row, column) soil index, or one element if uniform
     table: array3d[int]  # (world, tile row, tile column) number of the tile, -1 where untouched
     used: array[int]  # (world,) tiles in use
     owner: array2d[wp.vec2i]  # (world, tile) tile row and column
@@ -56,7 +56,7 @@ def base_height(g: GroundArrays, row: int, column: int):
     """Height [m] of the elevation grid under a node of the fine grid, bilinear."""
     y = real(row) * g.ratio
     x = real(column) * g.ratio
-    # The last row and column of the elevation grid end a cell, they do not begin one.
+    # No cell begins at the last row or column of the elevation grid.
     i = wp.clamp(int(wp.floor(y)), 0, g.base.shape[0] - 2)
     j = wp.clamp(int(wp.floor(x)), 0, g.base.shape[1] - 2)
     v = y - real(i)
@@ -77,7 +77,7 @@ def soil_at(g: GroundArrays, row: int, column: int):
 
 @wp.func
 def surface_at(g: GroundArrays, world: int, row: int, column: int):
-    """Height [m] of the surface at a node, whether its tile exists or not."""
+    """Height [m] of the surface at a node, also where its tile is not allocated."""
     tile = g.table[world, row // TILE, column // TILE]
     if tile >= 0:
         return g.levels[world, tile, row % TILE, column % TILE][SURFACE]
@@ -86,9 +86,9 @@ def surface_at(g: GroundArrays, world: int, row: int, column: int):
 
 @wp.func
 def touch(g: GroundArrays, world: int, tile_row: int, tile_column: int):
-    """Make a tile exist. Returns False where the pool of tiles is full.
+    """Allocate a tile if it does not exist. Returns False if the pool of tiles is full.
 
-    One thread a world may call this: it takes the next free tile without an atomic operation.
+    Only one thread per world may call this, because it takes the next free tile without an atomic operation.
     """
     if g.table[world, tile_row, tile_column] >= 0:
         return True
@@ -99,7 +99,7 @@ def touch(g: GroundArrays, world: int, tile_row: int, tile_column: int):
     g.table[world, tile_row, tile_column] = tile
     g.owner[world, tile] = wp.vec2i(tile_row, tile_column)
     g.stamp[world, tile] = 0
-    # Untouched soil: all four levels are the surface. A tile may hold what a reset world left in it, so all is set.
+    # Untouched soil: all four levels equal the surface. Set every value: tiles of a reset world still hold old data.
     for i in range(TILE):
         for j in range(TILE):
             z = base_height(g, tile_row * TILE + i, tile_column * TILE + j)
@@ -110,7 +110,7 @@ def touch(g: GroundArrays, world: int, tile_row: int, tile_column: int):
 
 
 class Ground:
-    """Owner of the deformable grid; soil and track modules hold views of its arrays."""
+    """Owns the deformable grid. Soil and track modules hold views of its arrays."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Ground:
         device: str = "cpu",
         capacity: int = 64,
     ):
-        """`spacing` [m] of the fine grid (default: the elevation grid's); `capacity` tiles to begin with."""
+        """`spacing` [m] of the fine grid (default: that of the elevation grid). `capacity`: initial number of tiles."""
         self.elevation = elevation
         self.soils = (soils,) if isinstance(soils, Soil) else tuple(soils) or elevation.soils
         if not self.soils:
@@ -146,11 +146,11 @@ class Ground:
                 f"spacing: {self.spacing:g} m makes {self.rows} x {self.columns} nodes of a terrain of {length:g} m x "
                 f"{breadth:g} m, more than fit into memory: allowed is a larger spacing or a smaller terrain"
             )
-        self.keeps_shear = False  # a shear state on the nodes, where a module asks for it
+        self.keeps_shear = False  # whether nodes have a shear state; a module may ask for it
         self.arrays = self._allocate(capacity)
         self._viewed = -1  # generation of the views below
         self._views: tuple[np.ndarray, ...] = ()  # stamp, owner, levels
-        self.generation = 0  # counts reallocations: whoever captured a launch must capture it again
+        self.generation = 0  # number of reallocations; launches must be recorded again after each
 
     def _allocate(self, capacity: int):
         p: Precision = self.precision
@@ -184,12 +184,15 @@ class Ground:
 
     @property
     def capacity(self) -> int:
-        """Tiles there is room for in each world."""
+        """Number of tiles allocated for each world."""
         return self._capacity
 
     def ensure(self, spare: int) -> bool:
-        """Keep `spare` free tiles in every world, twice as many in a single one; true when arrays were replaced."""
-        steps = 2 if self.worlds == 1 else 1  # one after the other without a look here
+        """Keep `spare` free tiles in every world, or twice as many if there is only one world.
+
+        Returns true if arrays were reallocated.
+        """
+        steps = 2 if self.worlds == 1 else 1  # steps that may run before the next call
         wanted = min(self._most_used() + steps * spare, self._tiles)
         if wanted <= self._capacity:
             return False
@@ -197,7 +200,7 @@ class Ground:
         return True
 
     def room_for(self, spare: int) -> int:
-        """How many times `spare` tiles can be taken up, at least once; any number where there is room for all."""
+        """How many times `spare` more tiles fit, after making room for at least one; `sys.maxsize` if all tiles fit."""
         if self._capacity < self._tiles:
             self.ensure(spare)
         if self._capacity >= self._tiles:
@@ -205,12 +208,15 @@ class Ground:
         return (self._capacity - self._most_used()) // spare
 
     def _most_used(self) -> int:
-        """Tiles of the world that has most."""
+        """Largest number of tiles in use in any world."""
         used = self._used if self.device == "cpu" else self.arrays.used.numpy()
         return int(used[0]) if self.worlds == 1 else int(used.max())
 
     def written(self, world: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Stamps (slot,), owners (slot, 2) and levels [m], (slot, row, column, 4), of tiles in use; not to be kept."""
+        """Stamps (slot,), owners (slot, 2) and levels [m], (slot, row, column, 4) of the tiles in use.
+
+        On the CPU these are views that later steps overwrite: copy what you keep.
+        """
         if self._viewed != self.generation or self.device != "cpu":
             a = self.arrays
             self._views, self._viewed = tuple(array.numpy() for array in (a.stamp, a.owner, a.levels)), self.generation
@@ -230,7 +236,7 @@ class Ground:
         self.generation += 1
 
     def keep_shear(self) -> None:
-        """Keep a shear state on every touched node from now on."""
+        """Allocate a shear state for every node."""
         if not self.keeps_shear:
             self.keeps_shear = True
             nodes = self.arrays.levels.shape
@@ -250,22 +256,22 @@ class Ground:
             values.assign(state[name])
 
     def reset(self, worlds: Sequence[int]) -> None:
-        """Virgin ground again in some worlds."""
+        """Put the ground of some worlds back to its untouched state."""
         for values, start in ((self.arrays.table, -1), (self.arrays.used, 0)):
             host = values.numpy()
             host[list(worlds)] = start
             values.assign(host)
 
     def memory(self) -> int:
-        """Bytes the deformable grid takes, the elevation grid not counted."""
+        """Memory [bytes] of the deformable grid, without the elevation grid."""
         return sum(array.capacity for array in self.state().values())
 
     def heights(self, world: int = 0, region: tuple[float, float, float, float] | None = None) -> np.ndarray:
-        """Surface [m], (row, column), of the nodes inside x0, x1, y0, y1 (default: everything)."""
+        """Surface heights [m], (row, column) of the nodes inside `region` x0, x1, y0, y1 [m] (default: all nodes)."""
         return self.level(0, world, region)
 
     def level(self, which: int, world: int = 0, region: tuple[float, float, float, float] | None = None) -> np.ndarray:
-        """One of the four levels [m] on the nodes of a region."""
+        """One of the four levels [m], (row, column) of the nodes inside `region` x0, x1, y0, y1 [m]."""
         r0, r1, c0, c1 = self._node_range(region)
         x = self.elevation.origin[0] + self.spacing * np.arange(c0, c1)
         y = self.elevation.origin[1] + self.spacing * np.arange(r0, r1)

@@ -1,8 +1,8 @@
-"""Grounds from arrays and files: NumPy here, rasters and meshes in their own files, `load` picks by ending.
+"""Terrain from arrays and files. NumPy files are read here, rasters and meshes in modules of their own.
 
-Row 0 of an elevation grid is the smallest y; pictures and rasters, whose first row is the northern one, are
-turned accordingly. `origin` is the world position [m] of the first node: None centres the ground on the
-world's origin, "file" keeps the coordinates of a georeferenced file.
+`load` chooses the reader by the file name extension. Row 0 of an elevation grid has the smallest y; pictures and
+rasters, whose first row is the northern one, are flipped. `origin` is the world position [m] of the first node:
+None centres the ground on the world origin, "file" keeps the coordinates of a georeferenced file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from grouser.terrain.mesh_file import from_mesh
 from grouser.terrain.rasters import from_esri_ascii, from_png
 
 HEIGHT_BYTES = 8  # of a float64
-METRES_PER_DEGREE = math.radians(1.0) * 6_371_008.8  # of latitude, on a sphere of the Earth's mean radius
+METRES_PER_DEGREE = math.radians(1.0) * 6_371_008.8  # [m] of latitude, on a sphere of the Earth's mean radius
 
 
 def from_array(
@@ -37,7 +37,7 @@ def from_array(
     offset: float = 0.0,
     missing: Missing = "error",
 ) -> ElevationGrid:
-    """z = offset + scale * heights, an array (ny, nx); NaN or a masked entry is a missing height."""
+    """Ground z = offset + scale * heights from an array (ny, nx). NaN and masked entries are missing heights."""
     return _from_array("array", heights, spacing, origin, first_row, scale, offset, missing)
 
 
@@ -51,7 +51,7 @@ def from_npy(
     offset: float = 0.0,
     missing: Missing = "error",
 ) -> ElevationGrid:
-    """An array (ny, nx) saved with `np.save`; options as in `from_array`."""
+    """Ground from an array (ny, nx) saved with `np.save`; options as in `from_array`."""
     heights = _numpy_file(path)
     if not isinstance(heights, np.ndarray):
         raise InputError(f"terrain file {str(path)!r} holds several arrays: read it as .npz")
@@ -69,7 +69,7 @@ def from_npz(
     offset: float = 0.0,
     missing: Missing = "error",
 ) -> ElevationGrid:
-    """The array `key` of an .npz file, which may also hold `spacing`, `origin` and `soil_index`."""
+    """Ground from the array `key` of an .npz file, which may also contain `spacing`, `origin` and `soil_index`."""
     arrays = _numpy_file(path)
     if isinstance(arrays, np.ndarray):
         raise InputError(f"terrain file {str(path)!r} holds one array: read it as .npy")
@@ -97,11 +97,11 @@ def jacksboro(
 ) -> ElevationGrid:
     """The Jacksboro fault in Tennessee, a real elevation model of 30 km x 32 km that ships with matplotlib.
 
-    Its nodes are 3 arc seconds apart: 92.7 m north-south (111.2 km a degree of latitude) and, at 36.6 deg
-    north, 74 m east-west; the rows are resampled to square cells of 92.7 m. `spacing` [m] sets the nodes
-    closer or wider instead, a model of the landscape in which heights shrink alike, so that slopes stay
-    (`scale` sets the factor of the heights, 1: as measured). `rows`, `columns` (first, last + 1) cut a part
-    out; row 0 is the southern border. Heights are above sea level, times the factor.
+    Its nodes are 3 arc seconds apart: 92.7 m north-south (111.2 km per degree of latitude) and, at 36.6 deg
+    north, 74 m east-west; the rows are resampled to square cells of 92.7 m. `spacing` [m] sets another
+    distance between nodes. This makes a scale model: heights are scaled by the same factor, so slopes stay
+    the same (`scale` sets the factor of the heights, 1: as measured). `rows`, `columns` (first, last + 1)
+    select a part; row 0 is the southern border. Heights are above sea level, times the factor.
     """
     try:
         from matplotlib.cbook import get_sample_data
@@ -121,7 +121,7 @@ def jacksboro(
 
 
 def load(path: str | Path, **options: Any) -> ElevationGrid:
-    """A terrain file by its ending; options are those of the importer of that kind."""
+    """Load a terrain file. The extension selects the importer, and options are passed to it."""
     importers = {
         ".npy": from_npy,
         ".npz": from_npz,
@@ -178,7 +178,7 @@ def _from_array(
 
 
 def _numpy_file(path: str | Path) -> np.ndarray | dict[str, np.ndarray]:
-    """What `np.save` or `np.savez` wrote."""
+    """Read a file written by `np.save` or `np.savez`."""
     file = checks.existing_file(path, "terrain file")
     try:
         if zipfile.is_zipfile(file):
@@ -189,13 +189,13 @@ def _numpy_file(path: str | Path) -> np.ndarray | dict[str, np.ndarray]:
         return content if isinstance(content, np.ndarray) else {name: content[name] for name in content.files}
     except InputError:
         raise
-    except Exception as error:  # NumPy hands on whatever its parsers of headers and archives raise
+    except Exception as error:  # NumPy's parsers of headers and archives raise many unrelated types
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"terrain file {str(path)!r} is not readable as NumPy data: {reason}") from None
 
 
 def _refuse_large_archive(file: Path) -> None:
-    """Nothing is unpacked that does not fit; an archive gives no more than its directory says."""
+    """Raise an InputError if an archive is too large, by the sizes in its directory, before unpacking it."""
     with zipfile.ZipFile(file) as archive:
         size = sum(member.file_size for member in archive.infolist())
     if size > HEIGHT_BYTES * MOST_NODES:
@@ -219,7 +219,7 @@ def _scalar(path: str | Path, array: np.ndarray) -> float:
 
 
 def _part(what: str, limits: tuple[int, int] | None, length: int) -> slice:
-    """The slice first to last + 1 of an axis, at least two nodes."""
+    """The slice (first, last + 1) of an axis, with at least two nodes."""
     if limits is None:
         return slice(None)
     try:

@@ -1,4 +1,4 @@
-"""Rays straight down onto a triangle mesh."""
+"""Kernel that casts rays straight down onto a triangle mesh."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warp as wp
 
 from grouser.device import array, array2d
 
-ATTEMPTS = 5  # straight down, then from the four corners round the node
+ATTEMPTS = 5  # at the node, then at four points round it
 
 
 @wp.kernel
@@ -15,9 +15,9 @@ def cast_down(
     top: wp.float32, reach: wp.float32, nudge: wp.float32,
     face_out: array2d[int],
 ):  # fmt: skip
-    """Find the first triangle below each node (row = y, column = x); -1 where there is none.
+    """Find the topmost triangle at each node (row = y, column = x); -1 if there is none.
 
-    A ray can slip between two triangles or past the border by its round-off: it is tried again from four points a
+    Round-off can let a ray pass between two triangles or miss the border. It is then cast again from four points
     `nudge` [m] aside.
     """
     row, column = wp.tid()

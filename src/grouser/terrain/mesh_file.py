@@ -1,4 +1,4 @@
-"""A triangle mesh becomes an elevation grid by looking down on it."""
+"""Make an elevation grid from a triangle mesh seen from above."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.gridding import Missing, check_node_count, filled
 
-WHOLE = 1e-6  # of a cell: a mesh that ends this close to a line of nodes reaches it
+WHOLE = 1e-6  # [cells] a mesh that ends this close to a grid line counts as reaching it
 Y_UP_ENDINGS = (".glb", ".gltf")  # glTF 2.0 defines +y as up
 
 
@@ -28,11 +28,11 @@ def from_mesh(
     origin: tuple[float, float] | None = None,
     missing: Missing = "error",
 ) -> ElevationGrid:
-    """The topmost surface of a mesh file (OBJ, STL, PLY, GLB) or of (vertices, triangles).
+    """Ground from the topmost surface of a mesh file (OBJ, STL, PLY, GLB) or of (vertices, triangles).
 
-    `scale` is metres a unit of the file. `up` defaults to z, for GLB to y. `bounds` [m] (x_min, x_max, y_min,
-    y_max) cuts a part out of the scaled, upright mesh. The mesh keeps its place in the world unless `origin`
-    says where the first node goes. What lies below an overhang is not seen; a node over a hole is missing.
+    `scale`: metres per unit of the file. `up` defaults to z, for GLB to y. `bounds` [m] (x_min, x_max, y_min,
+    y_max) select a part of the mesh after scaling and rotation. The mesh keeps its position in the world unless
+    `origin` gives that of the first node. Surfaces below an overhang are ignored; a node over a hole is missing.
     """
     what, vertices, triangles = _read(source)
     step = checks.number(spacing, f"{what}: spacing", above=0.0)
@@ -51,7 +51,7 @@ def from_mesh(
 
 
 def _read(source: str | Path | tuple[Any, Any]) -> tuple[str, np.ndarray, np.ndarray]:
-    """Name, vertices (n, 3) float64 and triangles (m, 3) int32, checked."""
+    """Read and check a mesh. Returns its name, vertices (n, 3) float64 and triangles (m, 3) int32."""
     if isinstance(source, str | Path):
         what = str(source)
         vertices, triangles = _read_file(checks.existing_file(source, "terrain mesh"))
@@ -87,9 +87,9 @@ def _read_file(file: Path) -> tuple[Any, Any]:
     except ImportError:
         raise InputError(f"terrain mesh {str(file)!r}: reading it needs trimesh: pip install trimesh") from None
     try:
-        # bytes without a place: files that a mesh names, such as materials, are not opened
+        # Pass bytes without a path, so that files named in the mesh, such as materials, are not opened.
         mesh = trimesh.load_mesh(BytesIO(file.read_bytes()), file_type=file.suffix.lower().lstrip("."), process=False)
-    except Exception as error:  # trimesh hands on whatever its many parsers raise
+    except Exception as error:  # trimesh's parsers raise many unrelated types
         raise InputError(f"terrain mesh {str(file)!r} is not readable: {type(error).__name__}: {error}") from None
     if not hasattr(mesh, "faces"):
         raise InputError(f"terrain mesh {str(file)!r} holds no triangles")
@@ -103,7 +103,7 @@ def _nodes(
     step: float,
     bounds: tuple[float, float, float, float] | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """[m] x (nx,) and y (ny,) of the nodes that fit into the mesh or the part of it asked for."""
+    """x (nx,) and y (ny,) [m] of the nodes inside the mesh or the part of it given by `bounds`."""
     used = vertices[np.unique(triangles)]
     limits = (*_range(used[:, 0]), *_range(used[:, 1]))
     if bounds is not None:

@@ -7,15 +7,15 @@ import warp as wp
 
 from grouser.terrain.kernels import cast_down
 
-NUDGE = 1e-4  # of the node distance: how far a ray that slips past the mesh's own border is moved to find it
-RAY_ROUND_OFF = 4.0 * float(np.finfo(np.float32).eps)  # of the mesh's size: a smaller move is none in float32
+NUDGE = 1e-4  # [node distances] shift of a ray that has missed the border of the mesh
+RAY_ROUND_OFF = 4.0 * float(np.finfo(np.float32).eps)  # [mesh size] smaller shifts vanish in float32
 
 
 def heights_from_above(vertices: np.ndarray, triangles: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """[m], (ny, nx) height of the topmost triangle at every node, NaN where there is none.
+    """Height [m], (ny, nx) of the topmost triangle at every node, NaN where there is none.
 
-    Rays run in float32 about the middle of the mesh; the height is then that of the hit triangle's plane in
-    float64, held between its lowest and highest corner.
+    Rays are cast in float32, relative to the middle of the mesh. The height is then computed in float64 from the plane
+    of the triangle that was hit, and clamped to its lowest and highest corner.
     """
     middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     points = wp.array((vertices - middle).astype(np.float32), dtype=wp.vec3, device="cpu")
@@ -44,7 +44,7 @@ def heights_from_above(vertices: np.ndarray, triangles: np.ndarray, x: np.ndarra
 def _plane_heights(
     vertices: np.ndarray, triangles: np.ndarray, faces: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
-    """Height of each node's triangle there; NaN where the face is -1."""
+    """Height [m], (ny, nx) of the plane of each node's triangle at the node; NaN where the face is -1."""
     corners = vertices[triangles[np.maximum(faces, 0)]]  # (ny, nx, corner, 3)
     low, high = corners[..., 2].min(axis=-1), corners[..., 2].max(axis=-1)
     first = corners[..., 0, :]

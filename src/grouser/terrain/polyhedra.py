@@ -1,9 +1,9 @@
 """Convex polyhedra: the pieces of a course and the parts of a machine (Stadukhin 2016).
 
-box((0.4, 0.3, 0.2))                      # about its centre
-prism(radius=0.1, width=0.05, sides=10)   # axis along y, a wheel
-hull(points)                              # of any points
-piece.placed((1, 0, 0), rotation_vector)  # moved
+box((0.4, 0.3, 0.2))                      # centred on the origin
+prism(radius=0.1, width=0.05, sides=10)   # a wheel with its axis along y
+hull(points)                              # convex hull of any points
+piece.placed((1, 0, 0), rotation_vector)  # turned and moved
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ import numpy as np
 
 from grouser.errors import InputError
 
-FLAT = 1e-6  # of the size: corners nearer to a plane than this lie in it
-MOST_CORNERS = 128  # of one face
+FLAT = 1e-6  # [size] corners closer to a plane than this count as lying in it
+MOST_CORNERS = 128  # largest number of corners of a face
 MOST_FACES = 512
 
 
 @dataclass(frozen=True, eq=False)
 class Polyhedron:
-    """A convex solid: corners and flat faces, in the axes of its body or, where it is fixed, of the world."""
+    """A convex solid with corners and flat faces, in body axes, or in world axes if it is fixed."""
 
     vertices: np.ndarray  # [m], (vertex, 3)
-    faces: tuple[tuple[int, ...], ...]  # corners of every face, counter-clockwise from outside
-    normals: np.ndarray = field(repr=False)  # (face, 3) outward, of length 1
+    faces: tuple[tuple[int, ...], ...]  # corners of every face, counter-clockwise seen from outside
+    normals: np.ndarray = field(repr=False)  # (face, 3) outward unit normals
     name: str = "piece"
 
     @property
     def offsets(self) -> np.ndarray:
-        """[m], (face,) distance of the faces from the origin along their normals."""
+        """Distance [m], (face,) of the faces from the origin along their normals."""
         return np.array(
             [normal @ self.vertices[list(f)].mean(0) for normal, f in zip(self.normals, self.faces, strict=True)]
         )
 
     @property
     def size(self) -> float:
-        """[m] longest side of the box around it."""
+        """Longest side [m] of the bounding box."""
         return float(np.ptp(self.vertices, axis=0).max())
 
     @property
     def triangles(self) -> np.ndarray:
-        """(triangle, 3) int32, for display."""
+        """Triangles (triangle, 3) int32, for display."""
         return np.array([(f[0], f[k], f[k + 1]) for f in self.faces for k in range(1, len(f) - 1)], np.int32)
 
     @property
     def volume(self) -> float:
-        """[m^3]."""
+        """Volume [m^3]."""
         a, b, c = (self.vertices[self.triangles[:, k]] - self.vertices[0] for k in range(3))
         return float(np.einsum("ij,ij->", np.cross(a, b), c) / 6)
 
     def placed(self, position: Sequence[float] = (0, 0, 0), rotation: Sequence[float] = (0, 0, 0)) -> Polyhedron:
-        """Turned by a rotation vector [rad], then shifted [m]."""
+        """The same solid turned by a rotation vector [rad], then shifted by `position` [m]."""
         from scipy.spatial.transform import Rotation
 
         turn = Rotation.from_rotvec(np.asarray(rotation, float)).as_matrix()
@@ -64,7 +64,7 @@ class Polyhedron:
 
 
 def hull(points: Any, name: str = "piece") -> Polyhedron:
-    """The convex hull of points [m]; triangles in one plane become one face."""
+    """Convex hull of points [m]. Triangles that lie in one plane are merged into one face."""
     from scipy.spatial import ConvexHull, QhullError
 
     points = np.unique(np.asarray(points, float).reshape(-1, 3), axis=0)
@@ -99,7 +99,7 @@ def hull(points: Any, name: str = "piece") -> Polyhedron:
 
 
 def _planes(equations: np.ndarray, points: np.ndarray, tolerance: float) -> list[tuple[np.ndarray, float]]:
-    """Planes of the hull's triangles, each once: the later of two that hold the same corners is dropped."""
+    """Distinct planes of the hull's triangles. Of two planes through the same corners the first is kept."""
     out: list[tuple[np.ndarray, float]] = []
     seen: list[frozenset[int]] = []
     for *normal, offset in equations:
@@ -116,7 +116,7 @@ def _planes(equations: np.ndarray, points: np.ndarray, tolerance: float) -> list
 
 
 def _loop(points: np.ndarray, normal: np.ndarray, offset: float, tolerance: float) -> tuple[int, ...]:
-    """Corners in a plane, counter-clockwise about its normal; those between two others on a line are left out."""
+    """Corners in a plane, counter-clockwise about its normal. Corners on the line between two others are left out."""
     inside = np.flatnonzero(np.abs(points @ normal - offset) <= tolerance)
     flat = points[inside] - points[inside].mean(0)
     first = flat[np.argmax((flat**2).sum(1))]
@@ -145,7 +145,7 @@ def box(size: Sequence[float], centre: Sequence[float] = (0, 0, 0), name: str = 
 
 
 def prism(radius: float, width: float, sides: int, name: str = "prism") -> Polyhedron:
-    """A regular prism about the y axis with corners at `radius` [m]: a wheel of flat sides, one of them below."""
+    """A regular prism about the y axis with corners at `radius` [m]: a wheel with flat sides, standing on one."""
     if not (radius > 0 and width > 0 and 3 <= sides <= MOST_CORNERS):
         raise InputError(
             f"{name}: radius {radius}, width {width}, sides {sides} are not allowed; lengths above 0 m and 3 to "

@@ -1,4 +1,4 @@
-"""Grounds from grey pictures and ESRI ASCII grids."""
+"""Terrain from greyscale images and ESRI ASCII grids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def from_png(
     offset: float = 0.0,
     origin: tuple[float, float] | None = None,
 ) -> ElevationGrid:
-    """A grey picture of 8 or 16 bit, its top north: z = offset + scale * grey level."""
+    """Ground from a greyscale image of 8 or 16 bit, with north at the top: z = offset + scale * grey level."""
     what = str(path)
     factor, shift = checks.number(scale, f"{what}: scale"), checks.number(offset, f"{what}: offset")
     with open_picture(path) as picture:
@@ -40,7 +40,7 @@ def from_esri_ascii(
     origin: Origin = None,
     missing: Missing = "error",
 ) -> ElevationGrid:
-    """An ESRI ASCII grid; `spacing` [m] replaces its cellsize, for files in other units than metres."""
+    """Ground from an ESRI ASCII grid. `spacing` [m] replaces its cellsize, for files in units other than metres."""
     what = str(path)
     file = checks.existing_file(path, "terrain file")
     try:
@@ -60,7 +60,7 @@ def from_esri_ascii(
 
 
 def _ascii_header(what: str, lines: list[str]) -> tuple[dict[str, float], int]:
-    """Header entries in lower case and the number of the first line of data."""
+    """Header entries, with names in lower case, and the index of the first line of data."""
     header: dict[str, float] = {}
     for number, line in enumerate(lines):
         words = line.split()
@@ -87,14 +87,14 @@ def _ascii_header(what: str, lines: list[str]) -> tuple[dict[str, float], int]:
 
 
 def _first_node(header: dict[str, float], axis: str) -> float:
-    """Position of the lower left cell's centre along an axis."""
+    """Coordinate of the centre of the lower left cell along an axis."""
     if f"{axis}llcenter" in header:
         return header[f"{axis}llcenter"]
     return header[f"{axis}llcorner"] + 0.5 * header["cellsize"]
 
 
 def _ascii_rows(what: str, lines: list[str], first: int, columns: int, rows: int) -> np.ndarray:
-    """(nrows, ncols) one line of the file a row, first row north."""
+    """Heights (nrows, ncols), one row per line of the file; the first row is the northern one."""
     check_node_count(f"terrain {what!r}", (rows - 1, columns - 1))
     heights = np.empty((rows, columns))
     row = 0
@@ -117,7 +117,7 @@ def _ascii_rows(what: str, lines: list[str], first: int, columns: int, rows: int
 
 
 def open_picture(path: str | Path) -> Any:
-    """An opened picture file."""
+    """Open an image file."""
     file = checks.existing_file(path, "terrain picture")
     from PIL import Image
 
@@ -128,7 +128,7 @@ def open_picture(path: str | Path) -> Any:
 
 
 def pixels(path: str | Path, picture: Any) -> np.ndarray:
-    """(ny, nx) float64 the values of a single-band picture."""
+    """Pixel values (ny, nx) float64 of a single-band image."""
     check_node_count(f"terrain picture {str(path)!r}", (picture.size[1] - 1, picture.size[0] - 1))
     try:
         return np.asarray(picture).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Rocks in a MuJoCo model: fixed ones as shapes of the world, movable ones as free bodies."""
+"""Add rocks to a MuJoCo model: fixed ones as geoms of the world, movable ones as free bodies."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ COLOUR = (0.48, 0.36, 0.29, 1.0)
 
 
 def add_rocks(spec: Any, field: RockField, *, density: float = DENSITY, colour=COLOUR) -> tuple[str, ...]:
-    """Put the rocks of a field into an MjSpec; returns the names of the movable bodies.
+    """Add the rocks of a field to an MjSpec. Returns the names of the movable bodies.
 
-    Rocks meet rocks by MuJoCo's own contact of their convex hulls, where some are movable; what robots and soil do
-    with them is for force modules, whose bodies they can be. `density` [kg/m^3].
+    If some rocks are movable, MuJoCo computes the contact between rocks with their convex hulls. Contact with robots
+    and soil is left to force modules, which can take the rocks as bodies. `density` [kg/m^3].
     """
     checks.number(density, "rocks: density", above=0.0)
     spec.add_material(name="rock", rgba=colour, specular=0.1, shininess=0.1)
@@ -40,7 +40,7 @@ def _add_mesh(spec: Any, rock: Rock) -> None:
 
 
 def _add_geom(body: Any, rock: Rock, solid: bool, **place: Any) -> None:
-    import mujoco  # a field alone needs NumPy only
+    import mujoco  # imported here, because a field without a model needs NumPy only
 
     body.add_geom(
         name=rock.name, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=rock.name, material="rock", group=2,

@@ -1,4 +1,4 @@
-"""Irregular rocks as closed triangle meshes, and what follows from a mesh: volume, centre of mass, inertia."""
+"""Irregular rocks as closed triangle meshes, and the volume, centre of mass and inertia of a mesh."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from functools import cache
 import numpy as np
 
 DIVISIONS = 2  # of an icosahedron: 162 vertices, 320 triangles
-PLANES = 14  # that cut a rock's faces (assumed, as all shares below: rocks on pictures of Mars look about like this)
-DISTANCE = (0.72, 1.0)  # of the planes from the middle, nearest and farthest
-SHARPNESS = 9.0  # of the edges between faces: larger is sharper
+PLANES = 14  # number of planes that shape a rock (this and the ratios below are assumed after pictures of Mars)
+DISTANCE = (0.72, 1.0)  # smallest and largest distance of the planes from the middle
+SHARPNESS = 9.0  # exponent p: larger values give sharper edges
 WIDTH = (0.65, 0.95)  # over length
 HEIGHT = (0.5, 0.75)  # over length
-ROUGHNESS = 0.025  # of the radius, standard deviation of the bumps
+ROUGHNESS = 0.025  # [radius] standard deviation of the bumps
 
 
 def rock_mesh(diameter: float, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices [m], (162, 3) and outward triangles (320, 3) of a rock whose frame is at its centre of mass.
+    """Vertices [m], (162, 3) and outward triangles (320, 3) of a random rock with its centre of mass at the origin.
 
-    The mean of its length and width seen from above is `diameter` [m]. It is a rounded polyhedron, the unit ball of
-    the gauge (sum_j max(0, d.n_j / h_j)^p)^(1/p), pressed flat and made rough; every ray from its middle leaves it
-    once, so it is closed and does not cross itself.
+    The mean of its length and width seen from above is `diameter` [m]. The shape is a rounded polyhedron, the unit ball
+    of the gauge (sum_j max(0, d.n_j / h_j)^p)^(1/p), which is then flattened and roughened. Every ray from its middle
+    crosses the surface once, so the mesh is closed and does not intersect itself.
     """
     directions, triangles = icosphere(DIVISIONS)
     facing = np.maximum(directions @ _spread_directions(PLANES, random).T, 0.0) / random.uniform(*DISTANCE, PLANES)
@@ -49,7 +49,7 @@ def mass_properties(vertices: np.ndarray, triangles: np.ndarray) -> tuple[float,
 
 @cache
 def icosphere(divisions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors (vertex, 3) and outward triangles of an icosahedron, each triangle cut into four some times."""
+    """Unit vectors (vertex, 3) and outward triangles of an icosahedron whose triangles are split in four repeatedly."""
     g = (1 + 5**0.5) / 2
     vertices = np.array(
         [(-1, g, 0), (1, g, 0), (-1, -g, 0), (1, -g, 0), (0, -1, g), (0, 1, g),
@@ -74,7 +74,7 @@ def icosphere(divisions: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _spread_directions(count: int, random: np.random.Generator) -> np.ndarray:
-    """(count, 3) unit vectors all round, none far from an even spread (a spiral), jittered and turned at random."""
+    """Unit vectors (count, 3) in nearly evenly spread directions: points of a spiral, jittered and randomly rotated."""
     k = np.arange(count) + 0.5
     z, angle = 1 - 2 * k / count, np.pi * (1 + 5**0.5) * k
     even = np.column_stack([np.sqrt(1 - z**2) * np.cos(angle), np.sqrt(1 - z**2) * np.sin(angle), z])
@@ -84,7 +84,7 @@ def _spread_directions(count: int, random: np.random.Generator) -> np.ndarray:
 
 
 def _bumps(directions: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """(direction,) smooth noise of about unit deviation: waves of two to five lobes round the rock."""
+    """Smooth noise (direction,) of about unit standard deviation: waves with two to five periods round the rock."""
     waves = random.normal(size=(12, 3))
     waves *= (random.uniform(2, 5, 12) / np.linalg.norm(waves, axis=1))[:, None]
     noise = np.cos(directions @ waves.T + random.uniform(0, 2 * np.pi, 12)).sum(axis=1)

@@ -1,4 +1,4 @@
-"""How many rocks of which size lie on a square metre: size-frequency laws as data."""
+"""Size-frequency laws of rocks: the number of rocks of each size per square metre."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain import checks
 
-FINE = 256  # points of a law's table: neighbours differ by about a hundredth in diameter
+FINE = 256  # number of diameters in the table of a law; neighbours differ by about 1 %
 
 
 class SizeLaw(Protocol):
-    """What a rock field needs to know about sizes."""
+    """Interface of a size law, as `rock_field` uses it."""
 
     def density(self, diameter: float = 0.0) -> float:
-        """[1/m^2] rocks of this diameter [m] or larger."""
+        """Number of rocks per area [1/m^2] of this diameter [m] or larger."""
         ...
 
     def draw(self, count: int, random: np.random.Generator) -> np.ndarray:
-        """[m], (count,) diameters."""
+        """Draw random diameters [m], (count,)."""
         ...
 
     @property
     def area_fraction(self) -> float:
-        """Expected share of the ground that rocks cover, pi D^2 / 4 each."""
+        """Expected fraction of the ground that rocks cover, at pi D^2 / 4 each."""
         ...
 
 
 @dataclass(frozen=True)
 class SizeClasses:
-    """Some diameters, each with its own number of rocks for a square metre."""
+    """A few diameters, each with its own number of rocks per square metre."""
 
     diameters: tuple[float, ...]  # [m]
-    densities: tuple[float, ...]  # [1/m^2], one each
+    densities: tuple[float, ...]  # [1/m^2], one per diameter
 
     def __post_init__(self):
         diameters, densities = _columns("size classes", self.diameters, self.densities)
@@ -62,13 +62,13 @@ class SizeClasses:
 
 @dataclass(frozen=True)
 class SizeTable:
-    """Cumulative numbers: densities[k] rocks for a square metre are of diameters[k] or larger.
+    """Cumulative numbers: densities[k] is the number of rocks per square metre of diameters[k] or larger.
 
-    Between two diameters rocks are spread evenly in log D; those of the last entry all have its diameter.
+    Between two diameters, rocks are distributed uniformly in log D. Those of the last entry all have its diameter.
     """
 
-    diameters: tuple[float, ...]  # [m], rising
-    densities: tuple[float, ...]  # [1/m^2], falling, the last may be 0
+    diameters: tuple[float, ...]  # [m], increasing
+    densities: tuple[float, ...]  # [1/m^2], decreasing; the last may be 0
 
     def __post_init__(self):
         diameters, densities = _columns("size table", self.diameters, self.densities)
@@ -86,27 +86,27 @@ class SizeTable:
         return float(np.interp(logarithm, np.log(self.diameters), self.densities))
 
     def draw(self, count: int, random: np.random.Generator) -> np.ndarray:
-        above = random.uniform(0.0, self.densities[0], size=count)  # [1/m^2] of the larger ones
+        above = random.uniform(0.0, self.densities[0], size=count)  # [1/m^2] density of larger rocks
         return np.exp(np.interp(above, self.densities[::-1], np.log(self.diameters)[::-1]))
 
     @property
     def area_fraction(self) -> float:
         d, n = np.array(self.diameters), np.array(self.densities)
-        square = np.diff(d**2) / (2 * np.diff(np.log(d)))  # mean of D^2 where log D is spread evenly
+        square = np.diff(d**2) / (2 * np.diff(np.log(d)))  # mean of D^2 for a uniform distribution of log D
         return float(math.pi / 4 * ((n[:-1] - n[1:]) @ square + n[-1] * d[-1] ** 2))
 
 
 def golombek_rapp(abundance: float, least: float = 0.03, most: float = 1.0) -> SizeTable:
-    """Rocks from `least` to `most` [m] of the exponential law for Mars: F(D) = k exp(-q D), q = 1.79 + 0.152/k.
+    """Exponential law for Mars, F(D) = k exp(-q D) with q = 1.79 + 0.152/k, for rocks from `least` to `most` [m].
 
-    F is the share of the ground covered by rocks of diameter D or larger, k = `abundance` that of all rocks. Golombek
-    and Rapp 1997 (Krenn et al. 2008's reference 1), the constants of q as in Golombek et al. 2003 (NTRS 20030111177).
-    N(D) is the integral of 4/(pi D^2) over -dF.
+    F is the fraction of the ground covered by rocks of diameter D or larger; k = `abundance` is that of all rocks.
+    Golombek and Rapp 1997 (reference 1 of Krenn et al. 2008); constants of q from Golombek et al. 2003 (NTRS
+    20030111177). N(D) is the integral of 4/(pi D^2) over -dF.
     """
     k = checks.number(abundance, "golombek_rapp: abundance", above=0.0, below=1.0)
     d = _diameters("golombek_rapp", least, most)
     q = 1.79 + 0.152 / k  # [1/m]
-    # Simpson's rule over log D from each point of the table to the next.
+    # Simpson's rule over log D between neighbouring points of the table.
     middle = np.sqrt(d[:-1] * d[1:])
     ends, centre = ((4 * k * q / np.pi) * np.exp(-q * x) / x for x in (d, middle))  # D dN/dD
     steps = np.diff(np.log(d)) * (ends[:-1] + 4 * centre + ends[1:]) / 6
@@ -114,11 +114,11 @@ def golombek_rapp(abundance: float, least: float = 0.03, most: float = 1.0) -> S
 
 
 def power_law(coefficient: float, exponent: float, least: float, most: float) -> SizeTable:
-    """N(D) = coefficient D^-exponent [1/m^2], of which the rocks from `least` to `most` [m] are made."""
+    """Power law N(D) = coefficient D^-exponent [1/m^2], for rocks from `least` to `most` [m]."""
     factor = checks.number(coefficient, "power_law: coefficient", above=0.0)
     power = checks.number(exponent, "power_law: exponent", above=0.0)
     d = _diameters("power_law", least, most)
-    with np.errstate(over="ignore", invalid="ignore"):  # the table refuses what is not finite
+    with np.errstate(over="ignore", invalid="ignore"):  # SizeTable rejects values that are not finite
         return _table(d, factor * (d**-power - d[-1] ** -power))
 
 
@@ -132,7 +132,7 @@ def _table(diameters: np.ndarray, densities: np.ndarray) -> SizeTable:
 
 
 def _columns(what: str, diameters: Any, densities: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Two columns of equal length, diameters above 0."""
+    """Check two columns of equal length with positive diameters."""
     if not (isinstance(diameters, Sequence | np.ndarray) and isinstance(densities, Sequence | np.ndarray)):
         raise InputError(f"{what}: diameters and densities must be two rows of numbers")
     if len(diameters) != len(densities) or len(diameters) == 0:

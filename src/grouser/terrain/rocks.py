@@ -1,4 +1,4 @@
-"""Rock fields: seeded, irregular rocks on or in the ground, with the sizes of a size-frequency law."""
+"""Rock fields: irregular rocks on or in the ground, seeded, with sizes from a size-frequency law."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ from grouser.terrain.rock_sizes import VIKING_1, SizeClasses, SizeLaw, SizeTable
 
 __all__ = ["VIKING_1", "Rock", "RockField", "SizeClasses", "SizeTable", "golombek_rapp", "power_law", "rock_field"]
 
-BURIAL = (0.2, 0.5)  # share of a rock's height below ground, least and most (assumed)
+BURIAL = (0.2, 0.5)  # smallest and largest fraction of a rock's height below ground (assumed)
 DENSITY = 2700.0  # [kg/m^3] basalt (assumed)
-THROWS = 1000  # places tried for a rock before the field counts as full
+THROWS = 1000  # positions tried for a rock before the field counts as full
 MOST_ROCKS = 20_000
-ROUND_OFF = 1e-12  # of a triangle seen from above: a node on its edge is under it
+ROUND_OFF = 1e-12  # [triangle size] a node this close to the edge of a triangle, seen from above, counts as inside
 
 
 @dataclass(frozen=True, eq=False)
 class Rock:
-    """One rock; its frame lies at its centre of mass, axes along those of the world as it was placed."""
+    """One rock. Its frame is at its centre of mass, with axes parallel to the world axes at placement."""
 
     name: str
     diameter: float  # [m] mean of length and width seen from above
     position: np.ndarray  # [m], (3,) of the frame, world
-    heading: float  # [rad] of its length
-    burial: float  # share of its height below the ground; 0 where it is movable
+    heading: float  # [rad] of its long axis
+    burial: float  # fraction of its height below the ground; 0 if it is movable
     movable: bool
     vertices: np.ndarray  # [m], (vertex, 3) own frame
     triangles: np.ndarray  # (triangle, 3) int32, counter-clockwise from outside
 
     @property
     def world_vertices(self) -> np.ndarray:
-        """[m], (vertex, 3) as it was placed."""
+        """Vertices [m], (vertex, 3) in world axes at placement."""
         return self.vertices + self.position
 
     @property
     def height(self) -> float:
-        """[m] from its lowest to its highest point."""
+        """Height [m] from the lowest to the highest point."""
         return float(np.ptp(self.vertices[:, 2]))
 
     @property
     def reach(self) -> float:
-        """[m] radius of the circle round `position` that holds it, seen from above."""
+        """Radius [m] of the circle round `position` that contains the rock, seen from above."""
         return _reach(self.vertices)
 
     @property
     def volume(self) -> float:
-        """[m^3]."""
+        """Volume [m^3]."""
         return mass_properties(self.vertices, self.triangles)[0]
 
     def top(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """[m] height of its upper side over points of the ground, -inf beside it."""
+        """World z [m] of the upper surface at points x, y [m]; -inf beside the rock."""
         corners = self.world_vertices[self.triangles]
         a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
         upward = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
@@ -73,12 +73,12 @@ class Rock:
 
 @dataclass(frozen=True, eq=False)
 class RockField:
-    """Rocks on a rectangle of ground; their middles lie inside it and no two overlap, seen from above."""
+    """Rocks on a rectangle of ground. Their centres lie inside it, and no two overlap seen from above."""
 
-    rocks: tuple[Rock, ...]  # large ones first
+    rocks: tuple[Rock, ...]  # largest first
     size: tuple[float, float]  # [m] along x and y
-    origin: tuple[float, float]  # [m] corner at least x and y
-    left_out: int = 0  # rocks that fell into a keep-out circle
+    origin: tuple[float, float]  # [m] corner with the smallest x and y
+    left_out: int = 0  # rocks that were dropped because they reach into a keep-out circle
 
     @property
     def fixed(self) -> tuple[Rock, ...]:
@@ -90,16 +90,16 @@ class RockField:
 
     @property
     def diameters(self) -> np.ndarray:
-        """[m], (rock,)."""
+        """Diameters [m], (rock,)."""
         return np.array([rock.diameter for rock in self.rocks])
 
     @property
     def area_fraction(self) -> float:
-        """Share of the rectangle that the rocks cover, pi D^2 / 4 each."""
+        """Fraction of the rectangle that the rocks cover, at pi D^2 / 4 each."""
         return float(np.pi / 4 * (self.diameters**2).sum() / (self.size[0] * self.size[1]))
 
     def mesh(self) -> tuple[np.ndarray, np.ndarray]:
-        """All fixed rocks as one: vertices [m], (vertex, 3) world, triangles (triangle, 3)."""
+        """All fixed rocks as one mesh: vertices [m], (vertex, 3) in world axes, and triangles (triangle, 3)."""
         if not self.fixed:
             return np.zeros((0, 3)), np.zeros((0, 3), np.int32)
         starts = np.cumsum([0] + [len(rock.vertices) for rock in self.fixed])
@@ -107,7 +107,7 @@ class RockField:
         return np.vstack([rock.world_vertices for rock in self.fixed]), np.vstack(triangles).astype(np.int32)
 
     def cover(self, ground: ElevationGrid) -> np.ndarray:
-        """(ny, nx) bool: nodes of the grid over which a fixed rock stands out of the ground."""
+        """Nodes of the grid at which a fixed rock stands above the ground, (ny, nx) bool."""
         covered = np.zeros(ground.heights.shape, bool)
         for rock in self.fixed:
             low, high = rock.world_vertices.min(axis=0), rock.world_vertices.max(axis=0)
@@ -119,7 +119,10 @@ class RockField:
         return covered
 
     def masked(self, ground: ElevationGrid) -> ElevationGrid:
-        """The ground without soil under fixed rocks, where the wheel would be held twice; as fine as the grid is."""
+        """The same ground with bare nodes under fixed rocks, at the resolution of the grid.
+
+        With soil there, both rock and soil would carry the wheel.
+        """
         index = np.zeros(ground.heights.shape, np.int32) if ground.soil_index is None else ground.soil_index
         return ground.with_soils(np.where(self.cover(ground), BARE, index), ground.soils)
 
@@ -137,13 +140,14 @@ def rock_field(
     keep_out: Sequence[tuple[float, float, float]] = (),
     gap: float = 0.0,
 ) -> RockField:
-    """Rocks thrown on a rectangle of `size` [m], its corner at `origin` (default: centred), on `ground` (or z = 0).
+    """Place random rocks on a rectangle of `size` [m] with its corner at `origin` (default: centred on the origin).
 
-    Their number is Poisson distributed with the law's density. A rock that would overlap another, or come closer than
-    `gap` [m], is thrown again; one that reaches into a `keep_out` circle (x, y, radius) [m] is left out, so that the
-    density elsewhere stays. Rocks smaller than `movable_below` [m] lie on the ground and may be moved, all of them or
-    those with their middle inside `movable_within` (x_min, x_max, y_min, y_max) [m]; the others are fixed with a share
-    of their height between the two of `burial` below the ground under their middle. Neither changes where rocks lie.
+    `ground`: terrain they lie on (default: z = 0). The number of rocks is Poisson distributed with the density of
+    `law`. A rock that overlaps another, or is closer to it than `gap` [m], is placed again. A rock that reaches into a
+    `keep_out` circle (x, y, radius) [m] is dropped, so the density elsewhere is unchanged. Rocks smaller than
+    `movable_below` [m] lie on the ground and can move: all of them, or only those with their centre inside
+    `movable_within` (x_min, x_max, y_min, y_max) [m]. The others are fixed; a random fraction of their height, within
+    `burial`, is below the ground at their centre. Neither option changes the positions in plan view.
     """
     lengths = checks.pair(size, "rock field: size", above=0.0)
     corner = (-lengths[0] / 2, -lengths[1] / 2) if origin is None else checks.pair(origin, "rock field: origin")
@@ -164,7 +168,7 @@ def rock_field(
     places = _Places(corner, lengths, apart, random)
     rocks: list[Rock] = []
     for k, diameter in enumerate(diameters.tolist()):
-        own = np.random.default_rng([seed, k])  # shapes do not depend on places
+        own = np.random.default_rng([seed, k])  # a stream per rock, so that shapes do not depend on positions
         vertices, triangles = rock_mesh(diameter, own)
         heading = float(own.uniform(0, 2 * math.pi))
         vertices = vertices @ _turn(heading).T
@@ -183,14 +187,14 @@ def rock_field(
 
 
 class _Places:
-    """Where rocks lie already."""
+    """Positions of the rocks placed so far."""
 
     def __init__(self, corner, lengths, apart: float, random: np.random.Generator):
         self._corner, self._lengths, self._apart, self._random = np.array(corner), np.array(lengths), apart, random
         self._taken = np.zeros((0, 3))  # [m] x, y, reach
 
     def find(self, diameter: float, reach: float) -> tuple[float, float]:
-        """A place where a rock overlaps no other."""
+        """Find a position at which a rock overlaps no other."""
         for _ in range(THROWS):
             x, y = self._corner + self._lengths * self._random.random(2)
             free = np.hypot(self._taken[:, 0] - x, self._taken[:, 1] - y) - self._taken[:, 2]
@@ -206,13 +210,13 @@ class _Places:
 
 
 def _buried_height(vertices: np.ndarray, x: float, y: float, share: float, ground: ElevationGrid | None) -> float:
-    """[m] z of the frame with this share of the height below the ground under it."""
+    """World z [m] of the frame at which the fraction `share` of the rock's height is below the ground at x, y."""
     level = 0.0 if ground is None else float(ground.height(x, y))
     return level - share * float(np.ptp(vertices[:, 2])) - float(vertices[:, 2].min())
 
 
 def _resting_height(vertices: np.ndarray, x: float, y: float, ground: ElevationGrid | None) -> float:
-    """[m] z of the frame such that the rock just touches the ground."""
+    """World z [m] of the frame at which the rock just touches the ground."""
     below = 0.0 if ground is None else ground.height(vertices[:, 0] + x, vertices[:, 1] + y)
     return float((below - vertices[:, 2]).max())
 
@@ -241,7 +245,7 @@ def _region(given: Sequence[float] | None) -> tuple[float, ...]:
 
 
 def _circles(given: Sequence[tuple[float, float, float]]) -> np.ndarray:
-    """[m], (circle, 3) x, y, radius."""
+    """Check keep-out circles. Returns x, y, radius [m], (circle, 3)."""
     circles = np.zeros((len(given), 3))
     for k, circle in enumerate(given):
         if len(circle) != 3:

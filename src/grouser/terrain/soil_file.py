@@ -1,4 +1,4 @@
-"""A user's own soils from YAML, with file:line:column in every error."""
+"""Read user-defined soils from YAML. Every error names file:line:column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grouser.terrain import checks, units
 from grouser.terrain.soils import OPTIONAL, RANGES, Soil, builtin_soils
 from grouser.terrain.yaml_file import kind, read_yaml
 
-UNITS: dict[str, str | None] = {  # what a text such as "1.2 kPa" is converted to; None: plain numbers only
+UNITS: dict[str, str | None] = {  # unit to which a text such as "1.2 kPa" is converted; None: plain numbers only
     "n": "dimensionless",
     "k_c": None,
     "k_phi": None,
@@ -30,14 +30,14 @@ KEYS = ("like", *RANGES, "sources")
 
 
 def read_soils(path: str | Path) -> dict[str, Soil]:
-    """All soils of the file by name; every problem found is one line of the InputError."""
+    """Read all soils of a file, by name. The InputError has one line for each problem found."""
     file = checks.existing_file(path, "soil file")
     tree = read_yaml(file, "a mapping of soil names to their fields", positions=True)
     soils: dict[str, Soil] = {}
     problems: dict[str, str] = {}
     for name, fields in tree.items():
         if isinstance(fields, Mapping) and fields.get("like") in list(problems):
-            continue  # what is wrong stands at the soil it starts from
+            continue  # the soil named by `like` is faulty and has its own error line
         try:
             soils[name] = _soil(name, fields, soils, _Place(file, tree))
         except InputError as error:
@@ -48,7 +48,7 @@ def read_soils(path: str | Path) -> dict[str, Soil]:
 
 
 class _Place:
-    """Where in the file a mapping and its keys stand."""
+    """Position in the file of a mapping and its keys."""
 
     def __init__(self, file: Path, node: Any):
         self.file, self.node = file, node
@@ -57,19 +57,19 @@ class _Place:
         return self._at(self.node.lc.key, key)
 
     def value(self, key: Any) -> str:
-        """Of an empty value the key's place: the parser puts it where the next line begins."""
+        """Position of a value. For an empty value that of its key, as the parser reports the start of the next line."""
         return self.key(key) if self.node[key] is None else self._at(self.node.lc.value, key)
 
     def _at(self, position: Callable[[Any], tuple[int, int]], key: Any) -> str:
         try:
             line, column = position(key)
-        except KeyError:  # a key merged in from an anchor has no place of its own
+        except KeyError:  # a key merged in from an anchor has no position of its own
             line, column = self.node.lc.line, self.node.lc.col
         return f"{self.file}:{line + 1}:{column + 1}"
 
 
 def _soil(name: Any, fields: Any, earlier: dict[str, Soil], place: _Place) -> Soil:
-    """One soil, or an InputError with one line for each of its problems."""
+    """Make one soil. Raises an InputError with one line for each problem."""
     if not isinstance(name, str):
         raise InputError(f"{place.key(name)}: soil name {name!r}: allowed is a text")
     if not isinstance(fields, Mapping):
@@ -104,7 +104,7 @@ def _unknown(where: str, name: str, what: str, key: Any, allowed: Iterable[str])
 
 
 def _start(name: str, fields: Mapping[str, Any], earlier: dict[str, Soil], inside: _Place) -> Soil | None:
-    """The soil named by `like`: built in, or further up in the same file."""
+    """The soil named by `like`: a built-in one, or one defined earlier in the same file."""
     if "like" not in fields:
         return None
     known = builtin_soils() | earlier
@@ -115,7 +115,7 @@ def _start(name: str, fields: Mapping[str, Any], earlier: dict[str, Soil], insid
 
 
 def _sources(name: str, fields: Mapping[str, Any], inside: _Place, problems: list[str]) -> dict[str, str]:
-    """The user's own statement of where each value is from."""
+    """Sources of the values as given by the user, by field."""
     sources = fields.get("sources", {})
     if not isinstance(sources, Mapping):
         problems.append(f"{inside.value('sources')}: soil {name!r}: sources = {sources!r}: allowed is a mapping")
@@ -126,7 +126,7 @@ def _sources(name: str, fields: Mapping[str, Any], inside: _Place, problems: lis
 
 
 def _value(where: str, key: str, value: Any) -> float | None:
-    """A field as an SI number inside its range."""
+    """Return a field as a number in SI units after checking its range."""
     if value is None and key in OPTIONAL:
         return None
     if isinstance(value, str):
@@ -135,7 +135,7 @@ def _value(where: str, key: str, value: Any) -> float | None:
 
 
 def _in_unit(where: str, key: str, text: str) -> float:
-    """A text such as "1.2 kPa" as a number in the field's own unit."""
+    """Convert a text such as "1.2 kPa" to a number in the field's own unit."""
     try:
         return float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Constants of a soil from what was measured: plates pressed into it, and shear under several loads."""
+"""Fit soil constants to measurements: plate sinkage tests and shear tests under several normal loads."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from numpy.typing import ArrayLike
 from grouser.errors import InputError
 from grouser.terrain import checks
 
-SHEAR_SEARCH = 10.0  # K is looked for down to the least displacement over this and up to the greatest times this
-SHEAR_TRIALS = 60  # of K, in equal factors, to find the valley that is then refined
+SHEAR_SEARCH = 10.0  # K is searched from the smallest displacement divided by this to the largest times this
+SHEAR_TRIALS = 60  # values of K, in geometric steps, to bracket the minimum that is then refined
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Fields of `Soil` and how well they describe the measurements."""
+    """Fitted fields of `Soil`, and how well they describe the measurements."""
 
     constants: dict[str, float]  # for `soil.replace(**fit.constants)`
-    scatter: float  # root mean square of what is left, relative to the measured values
+    scatter: float  # root mean square of the residuals relative to the measured values
 
 
 def fit_bekker(widths: ArrayLike, sinkages: ArrayLike, pressures: ArrayLike) -> Fit:
-    """n, k_c, k_phi of p = (k_c/b + k_phi) z^n from plates; Krenn and Hirzinger 2009, eq. 3, Krenn et al. 2008, eq. 17.
+    """Fit n, k_c, k_phi of p = (k_c/b + k_phi) z^n to plate tests.
 
-    One entry a point: smaller side b of the plate [m], sinkage z [m], mean pressure p [Pa]. Least squares of ln p with
-    one n and one k_b for each width, then k_b = k_c/b + k_phi with relative errors; k_c is not below 0.
+    Krenn and Hirzinger 2009, eq. 3; Krenn et al. 2008, eq. 17. One entry per point: smaller side b of the plate [m],
+    sinkage z [m], mean pressure p [Pa]. First a least-squares fit of ln p with one n for all widths and one k_b for
+    each, then a fit of k_b = k_c/b + k_phi to relative errors, with k_c >= 0.
     """
     b, z, p = _columns({"plate widths": widths, "sinkages": sinkages, "pressures": pressures}, above=0.0)
     sizes, plate = np.unique(b, return_inverse=True)
@@ -54,12 +55,12 @@ def fit_bekker(widths: ArrayLike, sinkages: ArrayLike, pressures: ArrayLike) -> 
 
 
 def fit_shear(normal_pressures: ArrayLike, displacements: ArrayLike, stresses: ArrayLike) -> Fit:
-    """c, phi, K of tau = (c + p tan(phi)) (1 - exp(-j/K)); Mohr-Coulomb (Krenn and Hirzinger 2009, eq. 5), Janosi and
-    Hanamoto 1961.
+    """Fit c, phi, K of tau = (c + p tan(phi)) (1 - exp(-j/K)) to shear tests.
 
-    One entry a point: normal pressure p [Pa], shear displacement j [m], shear stress tau [Pa]. Least squares of tau:
-    for each K the best c and tan(phi) follow directly, neither below 0. The law has no peak: of dense soil leave the
-    points from the peak on out, or take the residual stress.
+    Mohr-Coulomb (Krenn and Hirzinger 2009, eq. 5) and Janosi and Hanamoto 1961. One entry per point: normal pressure p
+    [Pa], shear displacement j [m], shear stress tau [Pa]. Least squares of tau: for each K the best c and tan(phi)
+    follow from a linear fit, neither below 0. The law has no peak. For dense soil leave out the points from the peak
+    on, or use the residual stress.
     """
     names = {"normal pressures": normal_pressures, "displacements": displacements, "stresses": stresses}
     p, j, tau = _columns(names, at_least=0.0)
@@ -70,7 +71,7 @@ def fit_shear(normal_pressures: ArrayLike, displacements: ArrayLike, stresses: A
         raise InputError("displacements: allowed are at least two above 0, one alone cannot tell K")
 
     def limit(log_k: float) -> tuple[float, float, np.ndarray]:
-        """c, tan(phi), and what they leave of tau at this K."""
+        """Best c and tan(phi) at this K, and the residuals of tau."""
         risen = -np.expm1(-j / math.exp(log_k))
         c, tan_phi = _two_terms(risen, p * risen, tau, np.ones_like(tau))
         return c, tan_phi, tau - (c + p * tan_phi) * risen
@@ -90,7 +91,7 @@ def fit_shear(normal_pressures: ArrayLike, displacements: ArrayLike, stresses: A
 
 
 def _valley(misfit: Callable[[float], float], low: float, high: float) -> float:
-    """Where the misfit is least between two ends; an end itself is no answer."""
+    """Find the minimum of the misfit between two ends. A minimum at an end is an error."""
     from scipy.optimize import minimize_scalar
 
     trials = np.linspace(low, high, SHEAR_TRIALS)
@@ -104,7 +105,7 @@ def _valley(misfit: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _two_terms(first: np.ndarray, second: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
-    """x, y of least squares x first + y second = target with the first coefficient, then the second, not below 0."""
+    """Least-squares solution x, y of x first + y second = target, with x >= 0, then y >= 0."""
     rows = np.stack([first, second], axis=1) * weight[:, None]
     scale = np.sqrt(np.sum(rows**2, axis=0))
     (x, y), *_ = np.linalg.lstsq(rows / scale, target * weight, rcond=None)
@@ -116,7 +117,7 @@ def _two_terms(first: np.ndarray, second: np.ndarray, target: np.ndarray, weight
 
 
 def _columns(lists: dict[str, ArrayLike], **bounds: float) -> Sequence[np.ndarray]:
-    """Equally long arrays of numbers inside the bounds."""
+    """Check that the lists have equal lengths and values inside the bounds. Returns arrays."""
     arrays = []
     for name, values in lists.items():
         try:

@@ -1,4 +1,4 @@
-"""Soils as data: constants of the Bekker, Mohr-Coulomb and Janosi-Hanamoto laws with their sources."""
+"""Soil data: constants of the Bekker, Mohr-Coulomb and Janosi-Hanamoto laws with their sources."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Soil:
     elastic_stiffness: float = 5e7  # [Pa/m] K_e, unloading and reloading
     damping_time: float = 1e-3  # [s], damping is K_e times this
     wheel_friction: float | None = None  # between body and soil; None: the soil's own limit
-    compression: float = 0.3  # chi, the share of the sinkage volume that vanishes
-    repose_angle_deg: float | None = None  # [deg] steepest slope that stands; None: the friction angle
+    compression: float = 0.3  # chi, fraction of the sinkage volume that is lost to compaction
+    repose_angle_deg: float | None = None  # [deg] steepest stable slope; None: the friction angle
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)  # field -> paper or "assumed"
 
     def __post_init__(self):
@@ -63,7 +63,7 @@ class Soil:
         object.__setattr__(self, "sources", dict(self.sources))
 
     def pressure_modulus(self, b: float) -> float:
-        """[N/m^(n+2)] k_c/b + k_phi of a contact with smaller side b [m].
+        """Modulus k_c/b + k_phi [N/m^(n+2)] of a contact patch with smaller side b [m].
 
         Krenn and Hirzinger 2009, eq. 3; Krenn et al. 2008, eq. 17.
         """
@@ -71,12 +71,12 @@ class Soil:
 
     @property
     def slope_limit(self) -> float:
-        """Tangent of the steepest slope that stands: the angle of repose, by default the friction angle."""
+        """Tangent of the steepest stable slope: the angle of repose, by default the friction angle."""
         angle_deg = self.friction_angle_deg if self.repose_angle_deg is None else self.repose_angle_deg
         return math.tan(math.radians(angle_deg))
 
     def replace(self, **overrides: Any) -> Soil:
-        """The same soil with some fields changed and checked; the source of a changed value is the user."""
+        """The same soil with some fields changed. New values are checked, and their source becomes the user."""
         for name in overrides:
             checks.choice(name, f"soil {self.name!r}: field", ["name", *RANGES, "sources"])
         changed = {name: USER_SOURCE for name in overrides if name in RANGES}
@@ -96,7 +96,7 @@ def soil_names() -> list[str]:
 
 
 def load_soils(path: str | Path) -> dict[str, Soil]:
-    """The soils of a user's YAML file by name; fields as in soils.yaml, units and `like: NAME` allowed."""
+    """Read the soils of a user's YAML file, by name. Fields as in soils.yaml; units and `like: NAME` are allowed."""
     from grouser.terrain.soil_file import read_soils
 
     return read_soils(path)
@@ -110,9 +110,9 @@ def builtin_soils() -> dict[str, Soil]:
 
 
 def read_plain_yaml(text: str) -> dict[str, Any]:
-    """Nested mappings of numbers and quoted texts, nothing else of YAML: what soils.yaml keeps to.
+    """Read nested mappings of numbers and quoted texts, the part of YAML that soils.yaml uses.
 
-    A YAML package takes longer to import than the whole file to read, and the core runs without one.
+    Importing a YAML package takes longer than reading this file, and the core must run without one.
     """
     tree: dict[str, Any] = {}
     levels: list[tuple[int, dict[str, Any]]] = [(-1, tree)]

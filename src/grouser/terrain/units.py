@@ -1,13 +1,13 @@
-"""Texts such as "1.2 kPa" as numbers: a number, then a unit, and nothing to calculate.
+"""Convert texts such as "1.2 kPa" to numbers. A text is a number and a unit; expressions are not allowed.
 
-pint's own parser evaluates expressions, and 10**10**10 is one it never finishes.
+pint's own parser evaluates expressions, and one such as 10**10**10 never finishes.
 """
 
 from __future__ import annotations
 
 import re
 
-LONGEST = 100  # characters of a quantity
+LONGEST = 100  # [characters] longest text allowed
 NUMBER = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 POWER = r"(?:\s*(?:\*\*|\^)\s*[-+]?[0-9]{1,2}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2})?"
 NAME = r"[^\W\d⁰¹²³⁴⁵⁶⁷⁸⁹][A-Za-z0-9_]*|[%‰°]"
@@ -17,7 +17,7 @@ QUANTITY = re.compile(
 
 
 def in_unit(text: str, unit: str) -> float:
-    """A number with a unit in another unit: "1.2 kPa" in "Pa" is 1200. ValueError says what is wrong with it."""
+    """Convert a number with a unit to another unit: "1.2 kPa" in "Pa" is 1200. A ValueError says what is wrong."""
     import pint
 
     parts = QUANTITY.fullmatch(text) if len(text) <= LONGEST else None
@@ -28,5 +28,5 @@ def in_unit(text: str, unit: str) -> float:
         return float(quantity.to(unit).magnitude)
     except pint.DimensionalityError:
         raise ValueError("has another dimension") from None
-    except Exception:  # pint raises a dozen unrelated types for a unit it cannot read
+    except Exception:  # pint raises many unrelated types for a unit it cannot read
         raise ValueError("is not a quantity") from None

@@ -1,7 +1,7 @@
-"""YAML text as a tree or a node graph. All YAML that Grouser reads passes here.
+"""Read YAML text as a tree or a node graph. Grouser reads all YAML through this module.
 
-A few bytes of YAML can mean gigabytes (aliases of aliases), nest until the interpreter's stack is full, or hold
-themselves. The stream of parser events, which expands nothing, is measured before anything is built from it.
+A few bytes of YAML can expand to gigabytes (aliases of aliases), nest until the interpreter's stack overflows, or
+contain themselves. Therefore the stream of parser events, in which nothing is expanded, is measured first.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from typing import Any
 
 from grouser.errors import InputError
 
-MOST_BYTES = 4 << 20  # of text; the largest sweep of 100,000 listed values has 2 MB
-MOST_VALUES = 400_000  # with aliases written out
-DEEPEST = 50  # mappings and lists inside each other; Grouser's own files have at most 6
+MOST_BYTES = 4 << 20  # [bytes] of text; the largest sweep of 100,000 listed values has 2 MB
+MOST_VALUES = 400_000  # with aliases expanded
+DEEPEST = 50  # levels of nested mappings and lists; Grouser's own files have at most 6
 
 
 def read_yaml(file: Path, allowed: str, *, positions: bool = False) -> Mapping[str, Any]:
-    """The mapping a file holds; `positions`: its nodes know line and column. `allowed` says what belongs in it."""
+    """Read the mapping in a file. `allowed` describes the expected content in messages.
+
+    With `positions`, the nodes carry their line and column.
+    """
     from ruamel.yaml import YAML
 
     text = read_text(file)
@@ -32,7 +35,7 @@ def read_yaml(file: Path, allowed: str, *, positions: bool = False) -> Mapping[s
 
 
 def compose(text: str, file: str) -> Any:
-    """The node graph of one YAML document, each node with its position; None where it is empty."""
+    """The node graph of one YAML document, each node with its position; None if the document is empty."""
     from ruamel.yaml import YAML
 
     with _readable(text, file):
@@ -40,7 +43,7 @@ def compose(text: str, file: str) -> Any:
 
 
 def read_text(file: Path) -> str:
-    """The text of a file; never more of it than is allowed, as the name may be that of a device."""
+    """Read the text of a file, at most up to the size limit, because the path may be a device without an end."""
     try:
         with file.open("rb") as opened:
             content = opened.read(MOST_BYTES + 1)
@@ -55,7 +58,7 @@ def read_text(file: Path) -> str:
 
 
 def kind(value: Any) -> str:
-    """What a node is, in words."""
+    """Describe a value in a message."""
     if value is None:
         return "nothing"
     return "a list" if isinstance(value, list) else repr(value)[:40]
@@ -63,7 +66,7 @@ def kind(value: Any) -> str:
 
 @contextmanager
 def _readable(text: str, file: str) -> Iterator[None]:
-    """Measures the text, then lets it be built; what the YAML package complains of becomes an InputError."""
+    """Measure the text before it is built. Errors of the YAML package become InputErrors."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -77,18 +80,18 @@ def _readable(text: str, file: str) -> Iterator[None]:
         if "\\t" in problem:
             problem = "a tab stands where the line is indented: allowed are spaces"
         raise InputError(f"{where}: not readable as YAML: {problem}") from None
-    except (YAMLError, ValueError, TypeError) as error:  # the latter two from tags and keys that cannot be
+    except (YAMLError, ValueError, TypeError) as error:  # ValueError and TypeError come from invalid tags and keys
         problem = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(f"{file}: not readable as YAML: {problem}") from None
 
 
 @dataclass
 class _Extent:
-    """Size of a node with its aliases written out."""
+    """Size of a node with its aliases expanded."""
 
     anchor: str | None = None
     values: int = 1
-    depth: int = 0  # levels below
+    depth: int = 0  # nesting levels below the node
 
     def add(self, inner: _Extent) -> None:
         self.values += inner.values
@@ -96,7 +99,7 @@ class _Extent:
 
 
 def _measure(events: Iterable[Any], file: str) -> None:
-    """Refuses a document that is too deep or too large with its aliases written out, or holds itself."""
+    """Raise an InputError if a document is too deep, too large with its aliases expanded, or contains itself."""
     from ruamel.yaml import events as kinds
 
     known: dict[str, _Extent | None] = {}  # by anchor; None while the node is still open
@@ -110,7 +113,7 @@ def _measure(events: Iterable[Any], file: str) -> None:
         elif isinstance(event, kinds.CollectionEndEvent):
             node = above.pop()
         elif isinstance(event, kinds.AliasEvent):
-            found = known.get(event.anchor, _Extent())  # an unknown anchor is complained of by the composer
+            found = known.get(event.anchor, _Extent())  # the composer reports an unknown anchor
             if found is None:
                 raise InputError(f"{_place(file, event.start_mark)}: an alias that holds itself")
             node = _Extent(None, found.values, found.depth)
