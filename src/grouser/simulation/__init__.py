@@ -1,4 +1,4 @@
-"""From a description to moving bodies: the model, the step, the loop."""
+"""Simulations: robots put on soil, the step, recording and checkpoints."""
 
 from grouser.simulation.simulation import RunResult, Simulation
 from grouser.simulation.soil_robot import on_soil

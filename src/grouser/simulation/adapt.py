@@ -1,4 +1,4 @@
-"""What a brought robot needs before it can stand on soil: names, options, a free base, motors that are driven."""
+"""Prepare a user's robot for soil: names, solver options, a free base and driven joints."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from grouser.errors import InputError
 from grouser.simulation.robot_file import RobotModel
 
 Base = Literal["auto", "free", "fixed"]
-STIFF_BAND = 0.01  # of the speed asked for: error at which a servo without a limit would lift the robot (assumed)
-SOFT_BAND = 0.1  # of the speed asked for: error at which a servo with a limit gives all it may (assumed)
-SLOWEST = 0.1  # [rad/s or m/s] speed asked for that bands are made for at least (assumed)
-NO_LIFT = 1e-9  # [m] change of height per unit of a joint below which it does not lift a body
+STIFF_BAND = 0.01  # relative speed error at which a servo without a limit could lift the robot (assumed)
+SOFT_BAND = 0.1  # relative speed error at which a servo with a limit reaches its limit (assumed)
+SLOWEST = 0.1  # [rad/s or m/s] lower bound on the speed to which the errors above are relative (assumed)
+NO_LIFT = 1e-9  # [m] height change per unit of joint motion below which a joint counts as not lifting a body
 
 
 def replace_unsupported_options(robot: RobotModel) -> None:
-    """Replace options that the implicit step does not support, with a note; `Simulation` itself refuses them."""
+    """Replace options that the implicit step does not support, and note it. `Simulation` itself rejects them."""
     option, wanted = robot.spec.option, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     if option.integrator != wanted:
         name = mujoco.mjtIntegrator(option.integrator).name.removeprefix("mjINT_")
@@ -40,7 +40,7 @@ def replace_unsupported_options(robot: RobotModel) -> None:
 
 
 def set_gravity(robot: RobotModel, gravity: float | None) -> None:
-    """Straight down [m/s^2] where it is given, else the model's own."""
+    """Set gravity [m/s^2], straight down. None keeps the model's own."""
     if gravity is not None:
         if not (np.isfinite(gravity) and gravity >= 0):
             raise InputError(f"gravity: {gravity} m/s^2 is not allowed; it must be 0 or more, downwards")
@@ -50,14 +50,14 @@ def set_gravity(robot: RobotModel, gravity: float | None) -> None:
 
 
 def note_weight(robot: RobotModel, model: mujoco.MjModel, bodies: Sequence[str]) -> None:
-    """Note mass and weight of the robot: every tree of bodies with a soil body."""
+    """Note mass and weight of the robot, which is every kinematic tree with a soil body."""
     roots = np.unique([model.body_rootid[model.body(name).id] for name in bodies])
     mass = float(model.body_subtreemass[roots].sum())
     robot.notes.append(f"mass {mass:.4g} kg, weight {mass * float(np.linalg.norm(model.opt.gravity)):.4g} N")
 
 
 def name_all(robot: RobotModel) -> None:
-    """Bodies and actuators without a name get that of their joint or shape."""
+    """Name unnamed bodies and actuators after their joint or geom."""
     spec = robot.spec
     bodies = [body for body in spec.bodies if not body.name]
     taken = {body.name for body in spec.bodies}
@@ -72,7 +72,7 @@ def name_all(robot: RobotModel) -> None:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """The name, with a number behind it where it is taken."""
+    """Return the name, with a number appended if it is taken."""
     candidate, k = name, 2
     while candidate in taken:
         candidate, k = f"{name}_{k}", k + 1
@@ -84,10 +84,10 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def free_base(robot: RobotModel, model: mujoco.MjModel, bodies: Sequence[str], base: Base) -> list[str]:
-    """Give a free joint to what holds the soil bodies and is fixed to the world; returns the joints' names.
+    """Add a free joint to root bodies that carry soil bodies and are fixed to the world. Returns the joints' names.
 
-    auto: a URDF's base always, for its format has no word for it; that of an MJCF only where the soil bodies could
-    not sink otherwise, for there a missing joint may be meant.
+    With `auto`, the base of a URDF always gets one, because URDF cannot describe a free base. The base of an MJCF gets
+    one only if its soil bodies could not sink otherwise, because a missing joint may be intended there.
     """
     if base not in ("auto", "free", "fixed"):
         raise InputError(f"base: {base!r} is not known; allowed: auto, free, fixed")
@@ -98,7 +98,7 @@ def free_base(robot: RobotModel, model: mujoco.MjModel, bodies: Sequence[str], b
         held = [name for name in bodies if model.body_rootid[model.body(name).id] == root]
         name = model.body(root).name
         stuck = [body for body in held if not _can_rise(model, data, body)]
-        if model.body_weldid[root] != 0:  # it has joints of its own, beside which no free one may stand
+        if model.body_weldid[root] != 0:  # it has other joints, and MuJoCo allows no free joint beside them
             if stuck:
                 robot.notes.append(f"no joint of the model lets {', '.join(stuck)} rise or sink")
             continue
@@ -112,7 +112,7 @@ def free_base(robot: RobotModel, model: mujoco.MjModel, bodies: Sequence[str], b
 
 
 def _can_rise(model: mujoco.MjModel, data: mujoco.MjData, body: str) -> bool:
-    """Whether any joint lifts the body."""
+    """Whether any joint can move the body up or down."""
     along = np.zeros((3, model.nv))
     mujoco.mj_jacBody(model, data, along, None, model.body(body).id)
     return bool((np.abs(along[2]) > NO_LIFT).any())
@@ -124,7 +124,7 @@ def _can_rise(model: mujoco.MjModel, data: mujoco.MjData, body: str) -> bool:
 def controls_by_pattern(
     robot: RobotModel, model: mujoco.MjModel, drive: Mapping[str, float], step: float
 ) -> dict[str, float]:
-    """Controls by actuator from patterns; a joint without an actuator gets a velocity servo."""
+    """Controls by actuator name, from regular expressions. A joint without an actuator gets a velocity servo."""
     spec, controls = robot.spec, {}
     for pattern, value in drive.items():
         chosen = [a for a in spec.actuators if _meant(pattern, a.name, a.target)]
@@ -161,9 +161,9 @@ def _drivable(spec: mujoco.MjSpec) -> str:
 
 
 def _add_servo(robot: RobotModel, model: mujoco.MjModel, joint: Any, speed: float, step: float) -> Any:
-    """A velocity servo that keeps the speed under any load the robot's weight can make, or up to the joint's limit.
+    """Add a velocity servo that holds its speed under any load from the robot's weight, or up to the joint's limit.
 
-    With a limit the step sees its torque as it was at the start: armature h kv keeps that from overshooting.
+    MuJoCo integrates a servo with a force limit explicitly. The armature is raised by h kv to prevent overshoot.
     """
     spec, body = robot.spec, joint.parent
     weight = float(model.body_mass.sum() * max(np.linalg.norm(model.opt.gravity), 1.0))

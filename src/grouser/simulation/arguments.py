@@ -1,4 +1,4 @@
-"""Types of the arguments of `on_soil`: a wrong one is an error of one line that says what is allowed."""
+"""Type checks for the arguments of `on_soil`. An error is one line that says what is allowed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grouser.terrain.soils import Soil
 
 
 def check_argument_types(given: Mapping[str, Any]) -> None:
-    """InputError for the first argument of a wrong type; ranges are checked where the values are used."""
+    """Raise an InputError for the first argument of a wrong type. Ranges are checked where the values are used."""
     bodies, drive, terrain = given["bodies"], given["drive"], given["terrain"]
     _check_type(given["robot"], "robot", (str, Path, mujoco.MjSpec), "the path of an MJCF or URDF file, or an MjSpec")
     _check_type(given["soil_name"], "soil_name", (str, Soil), "the name of a soil or one of grouser.load_soils(FILE)")

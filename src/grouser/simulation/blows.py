@@ -1,13 +1,14 @@
-"""How long a step may be that no blow on soil gains energy.
+"""Longest step at which no impact on soil gains energy.
 
-Soil that yields pushes with the force F(z) of the depth z a body has at the start of a step. A body that comes with
-the speed v is h v deep before the soil pushes at all, and the next step changes its speed by h F(h v) / m. More than v
-would turn it round, more than 2 v throw it up faster than it came. So h F(z) / m stays below v = z / h, with a margin:
+The plastic force F(z) of the soil is explicit: it belongs to the depth z at the start of a step. A body that arrives
+with speed v is h v deep before the soil pushes at all, and the next step changes its speed by h F(h v) / m. A change of
+more than v reverses the motion; more than 2 v throws the body up faster than it came. So h F(z) / m must stay below
+v = z / h, with a margin:
 
-    h^2 F(z) / (z m) <= CALM^2    for SLOWEST h <= z <= the depth of the fastest blow.
+    h^2 F(z) / (z m) <= CALM^2    for SLOWEST h <= z <= the depth of the fastest impact.
 
-m is what the body's lowest point weighs when it is pushed there, 1 / (J M^-1 J^T): a foot in the air is light, whatever
-it carries later. F is Bekker's force for every way the body can turn to the ground.
+m is the effective mass at the lowest point of the body, 1 / (J M^-1 J^T). A foot in the air is light, whatever it
+carries later. F is Bekker's force, for every orientation in which the body can land.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ import numpy as np
 from grouser.contact.soil import Surface
 from grouser.terrain.soils import Soil
 
-CALM = 0.75  # of the longest step by the rule above: spheres gain from 1.0 on, flat bodies from 1.5 (measured)
-FASTEST = 10.0  # [m/s] blow that is looked at, a fall of 5 m on Earth
+CALM = 0.75  # factor on the step of the rule above: spheres gain energy from 1.0 on, flat bodies from 1.5 (measured)
+FASTEST = 10.0  # [m/s] fastest impact considered, a fall of 5 m on Earth
 SLOWEST = (
-    0.2  # [m/s] the same; in slower ones the elastic part of the soil, which is implicit, is as long as the travel
+    0.2  # [m/s] slowest impact considered; slower ones are within the elastic range of the soil, which is implicit
 )
 DEPTHS = np.geomspace(1e-5, 1.0, 64)  # [m]
-EDGES = np.concatenate([[0.0], DEPTHS])[:-1]  # [m] heights above the lowest point, by which a skin is sorted
-ALL_ROUND, FACES = 26, 16  # directions looked at: evenly spread, and those of the largest faces
-EVEN = 1e-3  # [m] points this close to the lowest one touch with it
-STANDING = 0.01  # [m] a body this much above the lowest one lands with it
-LEANING = 0.7  # sine of the angle by which a wheel leans over at most: it does not land on its side
+EDGES = np.concatenate([[0.0], DEPTHS])[:-1]  # [m] heights above the lowest point that separate the bins of faces
+ALL_ROUND, FACES = 26, 16  # landing directions checked: evenly spread ones, and normals of the largest faces
+EVEN = 1e-3  # [m] points at most this far above the lowest one touch together with it
+STANDING = 0.01  # [m] bodies at most this far above the lowest one land together with it
+LEANING = 0.7  # sine of the largest lean of a wheel: it does not land on its side
 
 
 class Skin:
-    """Faces of a surface, to be turned to the ground."""
+    """Faces of a surface, prepared for landing in any orientation."""
 
     def __init__(self, surface: Surface):
         corners = surface.vertices[surface.triangles]
@@ -46,36 +47,36 @@ class Skin:
 
 @dataclass(frozen=True)
 class Landing:
-    """A body that lands one way up: force of the soil and how light the body is."""
+    """A body that lands in one orientation: force of the soil and effective mass of the body."""
 
-    force: np.ndarray  # [N], (depth,) Bekker's for DEPTHS
-    lightness: float  # [1/kg] 1 / m of the rule
+    force: np.ndarray  # [N], (depth,) Bekker's force at DEPTHS
+    lightness: float  # [1/kg] 1 / m, with m of the rule above
     push: np.ndarray  # (6,) unit force at the lowest point as a wrench about the body's origin, body axes
 
     def rates(self, mass: float) -> np.ndarray:
-        """[1/s^2], (depth,) F / (z m) down to where a blow of `mass` [kg] ends."""
+        """F / (z m) [1/s^2], (depth,) down to the depth at which an impact of `mass` [kg] ends."""
         return self.force / DEPTHS * self.lightness * reached(self.force, mass)
 
 
 def reached(force: np.ndarray, mass: float) -> np.ndarray:
-    """(depth,) Whether a `mass` [kg] that comes with FASTEST gets as deep."""
+    """Whether a `mass` [kg] that lands at speed FASTEST reaches each of DEPTHS, (depth,) bool."""
     work = np.cumsum((force[1:] + force[:-1]) / 2 * np.diff(DEPTHS))
     return np.concatenate([[0.0, 0.0], work[:-1]]) <= mass * FASTEST**2 / 2
 
 
 def longest_step(rates: np.ndarray) -> float:
-    """[s] at which h^2 F / (z m) is CALM^2 where it is largest; `rates`: [1/s^2], (…, depth)."""
+    """Step h [s] at which the largest h^2 F / (z m) equals CALM^2. `rates`: F / (z m) [1/s^2], (…, depth)."""
     worst = rates.reshape(-1, len(DEPTHS)).max(axis=0)
     with np.errstate(divide="ignore"):
         calm = CALM / np.sqrt(worst)
-    counts = calm < DEPTHS / SLOWEST  # else a step too long for that depth passes it at less than SLOWEST
+    counts = calm < DEPTHS / SLOWEST  # otherwise only impacts slower than SLOWEST are this deep after a step
     return float(calm[counts].min(initial=np.inf))
 
 
 def stable_step(
     model: mujoco.MjModel, data: mujoco.MjData, surfaces: Mapping[str, Surface], soil: Soil
 ) -> tuple[str, float]:
-    """The body that needs the shortest step, and that step [s]; `data` as the robot starts, after `mj_forward`."""
+    """The body that needs the shortest step, and that step [s]. `data`: start of the robot, after `mj_forward`."""
     full = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, full)
     limits: dict[str, float] = {}
@@ -104,7 +105,7 @@ def stable_step(
 
 
 def landing_together(force: np.ndarray, mobility: np.ndarray, model: mujoco.MjModel) -> np.ndarray:
-    """[1/s^2], (depth,) F / (z m) of bodies that land at once: largest eigenvalue of M^-1 sum F/z J^T J.
+    """F / (z m) [1/s^2], (depth,) of bodies that land at once: largest eigenvalue of M^-1 sum F/z J^T J.
 
     `force`: [N], (body, depth); `mobility`: [1/kg], (body, body) J M^-1 J^T.
     """
@@ -114,7 +115,7 @@ def landing_together(force: np.ndarray, mobility: np.ndarray, model: mujoco.MjMo
 
 
 def land(skin: Skin, soil: Soil, way: np.ndarray, mobility: np.ndarray) -> Landing:
-    """A body whose direction `way` (body axes) points down; `mobility`: (6, 6) J M^-1 J^T, body axes."""
+    """Landing of a body whose direction `way` (body axes) points down. `mobility`: (6, 6) J M^-1 J^T, body axes."""
     heights = skin.vertices @ way
     low = skin.vertices[heights > heights.max() - EVEN]
     pushes = np.hstack([np.broadcast_to(-way, low.shape), np.cross(low, -way)])
@@ -124,24 +125,27 @@ def land(skin: Skin, soil: Soil, way: np.ndarray, mobility: np.ndarray) -> Landi
 
 
 def bekker_force(skin: Skin, soil: Soil, way: np.ndarray) -> np.ndarray:
-    """[N], (depth,) carried by a body pressed in by DEPTHS along `way` (body axes): sum of p(z) over its skin."""
+    """Force [N], (depth,) on a body pressed in by DEPTHS along `way` (body axes): sum of p(z) over its surface."""
     area = skin.areas @ way
     height = (skin.vertices @ way).max() - skin.middles @ way
     looks_down = area > 0
-    bins = np.searchsorted(EDGES, height[looks_down], side="right") - 1  # each face a little lower than it is
+    bins = np.searchsorted(EDGES, height[looks_down], side="right") - 1  # a face counts at the lower edge
     areas = np.bincount(np.maximum(bins, 0), area[looks_down], len(EDGES))
     depth = np.maximum(DEPTHS[:, None] - EDGES, 0.0)
     return np.minimum(modulus(skin, soil, areas)[:, None] * depth**soil.n, soil.elastic_stiffness * depth) @ areas
 
 
 def modulus(skin: Skin, soil: Soil, areas: np.ndarray) -> np.ndarray:
-    """[N/m^(n+2)], (depth,) k_c/b + k_phi; b is the surface's width, else 2 area / perimeter of a round patch."""
+    """Modulus k_c/b + k_phi [N/m^(n+2)], (depth,). b is the surface's width, or 2 area / perimeter of a round patch."""
     width = np.full(len(areas), skin.width) if skin.width else np.sqrt(np.cumsum(areas) / np.pi)
     return soil.k_c / np.maximum(width, DEPTHS[0]) + soil.k_phi
 
 
 def directions(skin: Skin, axle: np.ndarray | None) -> np.ndarray:
-    """(direction, 3) Ways to turn to the ground, body axes; with an `axle` (a wheel) those that lean over no more."""
+    """Directions that may point down at landing, (direction, 3), body axes.
+
+    With an `axle` (a wheel), directions that lean more than LEANING are left out.
+    """
     k = np.arange(ALL_ROUND) + 0.5
     z, turn = 1 - 2 * k / ALL_ROUND, np.pi * (1 + 5**0.5) * k  # a spiral from pole to pole
     around = np.sqrt(1 - z * z)
@@ -156,14 +160,14 @@ def directions(skin: Skin, axle: np.ndarray | None) -> np.ndarray:
 
 
 def axle(model: mujoco.MjModel, body: int) -> np.ndarray | None:
-    """The axis a body turns about, body axes, where that is all it does."""
+    """Axis of a body's hinge in body axes, or None if that hinge is not its only joint."""
     joint = model.body_jntadr[body]
     hinged = model.body_jntnum[body] == 1 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE
     return model.jnt_axis[joint] if hinged else None
 
 
 def body_jacobian(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> np.ndarray:
-    """(6, nv) Velocity and spin of a body's origin, body axes."""
+    """Jacobian (6, nv) of the velocity of a body's origin and its angular velocity, body axes."""
     linear, angular = np.zeros((3, model.nv)), np.zeros((3, model.nv))
     mujoco.mj_jacBody(model, data, linear, angular, body)
     axes = data.xmat[body].reshape(3, 3).T

@@ -1,4 +1,4 @@
-"""What a model looks like, as shapes that move with the bodies of a recording."""
+"""Shapes that draw a model. They move with the bodies of a recording."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from grouser.errors import InputError
 from grouser.module import Shape
 from grouser.simulation.shapes import geom_mesh
 
-SHOWN_GROUPS = 3  # geoms of groups 0 to 2 are shown, as MuJoCo does by itself
-SAME_PLACE = 1e-3  # [m] by which the outlines of one thing may differ
-PLANE = 10.0  # [m] half side of a plane without size
+SHOWN_GROUPS = 3  # geoms of groups 0 to 2 are shown, as in MuJoCo's viewer
+SAME_PLACE = 1e-3  # [m] difference of bounding boxes within which two meshes count as the same thing
+PLANE = 10.0  # [m] half side at which an infinite plane is drawn
 SURFACE_COLOUR = (0.30, 0.31, 0.33, 1.0)  # of bodies without geoms, mostly wheels
 FIXED_COLOUR = (0.55, 0.45, 0.37, 1.0)  # of fixed pieces, mostly rocks
 
@@ -21,9 +21,9 @@ Meshes = Mapping[str, Mapping[str, np.ndarray]]
 
 
 def shapes(model: mujoco.MjModel, recorded: Collection[str], surfaces: Meshes, fields: bool = True) -> list[Shape]:
-    """Geoms by body and colour, and the surfaces of modules for bodies and pieces that have no geom to show.
+    """Geoms grouped by body and colour, and surfaces of force modules for bodies and pieces without visible geoms.
 
-    Without `fields`, height fields are left out: the terrain itself is drawn.
+    With `fields` false, height fields are left out, because the terrain itself is drawn.
     """
     parts: dict[tuple[str, tuple[float, ...]], list[tuple[np.ndarray, np.ndarray]]] = {}
     for g in range(model.ngeom):
@@ -55,14 +55,14 @@ def shapes(model: mujoco.MjModel, recorded: Collection[str], surfaces: Meshes, f
 
 
 def _colour(model: mujoco.MjModel, g: int) -> tuple[float, ...]:
-    """The material's where there is one, as MuJoCo draws it, else the geom's own."""
+    """Colour of a geom: that of its material if it has one, as MuJoCo draws it, otherwise its own."""
     material = model.geom_matid[g]
     rgba = model.mat_rgba[material] if material >= 0 else model.geom_rgba[g]
     return tuple(round(float(x), 4) for x in rgba)
 
 
 def _carrier(model: mujoco.MjModel, body: int, recorded: Collection[str]) -> tuple[str | None, np.ndarray, np.ndarray]:
-    """The recorded body a body is part of ("" the world, None: there is none), and where it sits in its axes."""
+    """The recorded body to which a body is fixed ("": the world, None: there is none), and its pose in that body."""
     rotation, offset = np.eye(3), np.zeros(3)
     while body and model.body(body).name not in recorded:
         if model.body_jntnum[body] or model.body_mocapid[body] >= 0:
@@ -85,7 +85,7 @@ def _mesh(model: mujoco.MjModel, g: int) -> tuple[np.ndarray, np.ndarray] | None
         return _height_field(model, int(model.geom_dataid[g]))
     try:
         return geom_mesh(model, g)
-    except InputError:  # a kind that is not drawn
+    except InputError:  # a geom type that is not drawn
         return None
 
 
@@ -114,5 +114,5 @@ def _joined(meshes: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np
 
 
 def _same_place(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two sets of vertices fill the same box."""
+    """Whether two sets of vertices have the same bounding box."""
     return bool(np.abs(a.min(0) - b.min(0)).max() < SAME_PLACE and np.abs(a.max(0) - b.max(0)).max() < SAME_PLACE)

@@ -1,4 +1,4 @@
-"""The floor a model brings along: what it is, the soil in its place, and a hard one for bodies not on soil."""
+"""Find the floor of a user's model, replace it by soil, and add a hard floor for bodies that are not on soil."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import flat
 from grouser.terrain.gridding import square_cells
 
-SIZE = 100.0  # [m] side of the ground a robot stands on where none is given
-COARSE = 10.0  # [m] between its nodes, as it is level
-UPWARD = 0.8  # least z of a normal that makes a plane a floor and not a wall
+SIZE = 100.0  # [m] side of the default ground
+COARSE = 10.0  # [m] distance between its nodes; it is level
+UPWARD = 0.8  # least z of the unit normal of a plane that counts as a floor, not a wall
 LEVEL = 0.999  # the same for the top of a box
-AGREES = 1e-6  # [m] within which heights are a plane
-BESIDE = 0.01  # [m] a floor may stand above the lowest point of the robot
+AGREES = 1e-6  # [m] deviation up to which heights count as a plane
+BESIDE = 0.01  # [m] largest height of a floor above the lowest point of the robot
 COPIED = ("friction", "condim", "contype", "conaffinity", "priority", "solmix", "solref", "solimp", "margin", "gap")
 _PLANE, _HFIELD, _BOX = (getattr(mujoco.mjtGeom, f"mjGEOM_{kind}") for kind in ("PLANE", "HFIELD", "BOX"))
 
 
 def floors(spec: mujoco.MjSpec, model: mujoco.MjModel, data: mujoco.MjData, points: np.ndarray) -> list[Any]:
-    """Geoms of `spec` that are ground: planes that look up, height fields, else boxes all `points` [m] stand on.
+    """Geoms of `spec` that are ground: upward planes and height fields, or else boxes below all `points` [m].
 
-    `model` is what `spec` compiles to, `data` its start.
+    `model` is compiled from `spec`; `data` is its start.
     """
     fixed = [g for g in spec.geoms if model.body_weldid[model.geom_bodyid[g.id]] == 0 and _meets(spec, g)]
     found = [
@@ -38,13 +38,13 @@ def floors(spec: mujoco.MjSpec, model: mujoco.MjModel, data: mujoco.MjData, poin
 
 
 def _meets(spec: mujoco.MjSpec, geom: Any) -> bool:
-    """Whether anything can touch it."""
+    """Whether a geom can collide with anything."""
     paired = geom.name and any(geom.name in (pair.geomname1, pair.geomname2) for pair in spec.pairs)
     return bool(geom.contype or geom.conaffinity or paired)
 
 
 def _carries(model: mujoco.MjModel, data: mujoco.MjData, box: int, points: np.ndarray) -> bool:
-    """Whether a level box lies below all points and reaches beyond them."""
+    """Whether a level box lies below all points and extends beyond them."""
     turn, size = data.geom_xmat[box].reshape(3, 3), model.geom_size[box]
     inside = np.abs((points - data.geom_xpos[box]) @ turn)[:, :2] <= size[:2]
     top = data.geom_xpos[box][2] + size[2]
@@ -54,7 +54,7 @@ def _carries(model: mujoco.MjModel, data: mujoco.MjData, box: int, points: np.nd
 def ground_of(
     model: mujoco.MjModel, data: mujoco.MjData, found: Sequence[Any], centre: np.ndarray, notes: list[str]
 ) -> ElevationGrid:
-    """The shape of the model's own ground under the robot: its height field, the highest plane, or level at 0."""
+    """Elevation grid of the model's own ground under the robot: its height field, its highest plane, or z = 0."""
     for geom in found:
         if geom.type == _HFIELD and np.allclose(data.geom_xmat[geom.id].reshape(3, 3), np.eye(3)):
             notes.append(f"the model's height field {geom.hfieldname!r} is the terrain")
@@ -94,7 +94,7 @@ def _plane_heights(model: mujoco.MjModel, data: mujoco.MjData, geom: Any, x: np.
 def replace_floors(
     robot: RobotModel, model: mujoco.MjModel, found: Sequence[Any], bodies: Sequence[str], terrain: ElevationGrid
 ) -> None:
-    """Replace floors by soil under `bodies`; other bodies stand on the undisturbed ground as a hard floor."""
+    """Replace floors by soil under `bodies`. Other bodies get the undeformed ground as a hard floor."""
     spec = robot.spec
     others = [name for name in _that_collide(spec, model) if name not in bodies]
     if not found:
@@ -114,14 +114,14 @@ def replace_floors(
         else:
             setattr(pair, f"geomname{floor[0] + 1}", hard)
     for geom in found:
-        geom.contype, geom.conaffinity, geom.group = 0, 0, 5  # kept, as sensors may name it, but nothing meets it
+        geom.contype, geom.conaffinity, geom.group = 0, 0, 5  # kept without collisions, because sensors may refer to it
     if others:
         told += f"; {', '.join(others)} meet the undisturbed ground as a hard floor"
     robot.notes.append(told)
 
 
 def _that_collide(spec: mujoco.MjSpec, model: mujoco.MjModel) -> list[str]:
-    """Bodies that move and have a solid shape, or one that is part of a contact pair."""
+    """Moving bodies with a geom that collides or is part of a contact pair."""
     solid = (model.geom_contype | model.geom_conaffinity) != 0
     for pair in spec.pairs:
         solid[[model.geom(pair.geomname1).id, model.geom(pair.geomname2).id]] = True
@@ -130,7 +130,7 @@ def _that_collide(spec: mujoco.MjSpec, model: mujoco.MjModel) -> list[str]:
 
 
 def _hard_ground(spec: mujoco.MjSpec, like: Any, terrain: ElevationGrid, bodies: Sequence[str]) -> str:
-    """A body of its own with the shape of the terrain, which the soil bodies do not feel; its geom's name."""
+    """Add a body with the shape of the terrain that does not collide with soil bodies. Returns its geom's name."""
     taken = {g.name for g in spec.geoms} | {b.name for b in spec.bodies}
     name = next(n for n in ("ground", *(f"ground{k}" for k in range(2, 1000))) if n not in taken)
     geom = spec.worldbody.add_body(name=name).add_geom(name=name, group=5)
@@ -158,7 +158,7 @@ def _hard_ground(spec: mujoco.MjSpec, like: Any, terrain: ElevationGrid, bodies:
 
 
 def _plane_of(terrain: ElevationGrid) -> tuple[np.ndarray, float] | None:
-    """Normal and height [m] in the middle where the terrain is a plane."""
+    """Normal and height [m] at the middle of the terrain if it is a plane, otherwise None."""
     x, y = np.meshgrid(terrain.x - terrain.x.mean(), terrain.y - terrain.y.mean())
     terms = np.column_stack([x.ravel(), y.ravel(), np.ones(x.size)])
     slopes, *_ = np.linalg.lstsq(terms, terrain.heights.ravel(), rcond=None)

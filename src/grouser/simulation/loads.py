@@ -1,4 +1,4 @@
-"""Who carries a robot: chosen bodies that carry nothing, and others that stand on the hard floor."""
+"""Notes on who carries a robot: soil bodies that carry nothing, and other bodies that load the hard floor."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from grouser.simulation.placement import points_of
 if TYPE_CHECKING:
     from grouser.simulation.simulation import Simulation
 
-PERIOD = 0.05  # [s] between two looks
-NOTED_LOAD = 1e-3  # of the weight: a smaller load on the hard floor is not noted
-CLEAR = 0.01  # [m] above the ground at the start: it does not stand on it
-SEEN = ("floor_load", "peak", "_sum", "_first", "_seen", "carried", "_clear", "_due", "_looked")  # what looks leave
+PERIOD = 0.05  # [s] between two samples
+NOTED_LOAD = 1e-3  # [weight] smallest load on the hard floor that is noted
+CLEAR = 0.01  # [m] clearance at the start from which a body counts as not standing on the ground
+SEEN = ("floor_load", "peak", "_sum", "_first", "_seen", "carried", "_clear", "_due", "_looked")  # changed by samples
 FLOORS = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
 
 
 class Loads:
-    """Looks every PERIOD, and keeps the notes of a simulation up to date."""
+    """Samples the loads every PERIOD and keeps the notes of a simulation up to date."""
 
     def __init__(self, sim: Simulation):
         m, soil = sim.model, sim.soil
@@ -45,18 +45,18 @@ class Loads:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was seen; look at the start."""
+        """Clear all samples, then sample the start."""
         count, sim = len(self._others), self._sim
-        self.floor_load = np.zeros((sim.worlds, count))  # [N] upwards, now
+        self.floor_load = np.zeros((sim.worlds, count))  # [N] upwards, at the last sample
         self.peak, self._sum, self._first = np.zeros(count), np.zeros(count), np.full(count, np.nan)
-        self._seen = np.zeros(count, int)  # looks since it first stood there
+        self._seen = np.zeros(count, int)  # samples since the body first stood there
         self.carried = np.zeros(len(self._bodies), bool)
         self._clear = self._clearance()
         self._due, self._looked = 0.0, -1.0
         self.look()
 
     def state(self) -> dict[str, Any]:
-        """Copies of all that was seen: restoring them continues the notes of a run."""
+        """Copies of all samples: restoring them continues the notes of a run."""
         return {name: copy(getattr(self, name)) for name in SEEN}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
@@ -65,18 +65,18 @@ class Loads:
         self._say(self._looked)
 
     def _clearance(self) -> np.ndarray:
-        """Of each chosen body above the ground [m]."""
+        """Height [m] of the lowest point of each soil body above the ground."""
         terrain, points = self._sim.terrain, points_of(self._sim.data, self._sim.soil.surfaces)
         if terrain is None:
             return np.zeros(len(points))
         return np.array([float((p[:, 2] - terrain.height(p[:, 0], p[:, 1])).min()) for p in points.values()])
 
     def steps_until_look(self) -> int:
-        """After how many steps it looks again, at least 1."""
+        """Number of steps until the next sample, at least 1."""
         return max(1, math.ceil((self._due - self._sim.time) / self._sim.step_size - 1e-9))
 
     def look(self, at_once: bool = False) -> None:
-        """Look where that is due, or `at_once`; once at any time."""
+        """Take a sample if one is due, or `at_once`. There is at most one sample for each time."""
         time = self._sim.time
         if time == self._looked or (time < self._due - 1e-9 and not at_once):
             return
@@ -100,10 +100,10 @@ class Loads:
         self._seen[known] += 1
 
     def _floor_load(self, world: int, d: mujoco.MjData) -> np.ndarray:
-        """Upward force [N] of the floor on each body that was not chosen.
+        """Upward force [N] of the floor on each body that is not on soil.
 
-        MuJoCo's own forces belong to the contacts of the last step, which are gone; they are found anew for those of
-        now, with what the soil gave last.
+        MuJoCo's contact forces belong to the contacts of the last step, which are gone. They are computed again for
+        the present contacts, with the last forces of the soil.
         """
         m, s = self._sim.model, self._scratch
         assert s is not None
@@ -128,7 +128,7 @@ class Loads:
     # ---- words ------------------------------------------------------------------------------------------
 
     def _say(self, time: float) -> None:
-        """Put the present lines in the place of the last ones."""
+        """Replace the last lines of notes by the present ones."""
         lines = self.lines(time)
         if lines == self._lines:
             return
@@ -140,7 +140,7 @@ class Loads:
         self._lines = lines
 
     def lines(self, time: float) -> list[str]:
-        """What is worth saying at a time [s]."""
+        """Lines of notes at a time [s]."""
         out, idle = [], ~self.carried
         if time == 0:
             idle &= self._clear > CLEAR

@@ -1,4 +1,4 @@
-"""Where a brought robot starts: its keyframe, set on the ground it is given."""
+"""Start of a user's robot: its keyframe, placed on the ground."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from grouser.simulation.robot_file import RobotModel
 from grouser.terrain.checks import choice
 from grouser.terrain.elevation import ElevationGrid
 
-GAP = 1e-4  # [m] between the ground and the lowest point of the robot
-STEEP_ENOUGH = 1e-4  # [rad] below which the ground under a robot counts as level
-BURIED = 1e-3  # [m] deeper in an obstacle than before: the robot stays where the model has it
+GAP = 1e-4  # [m] between the ground and the lowest point of the robot after placement
+STEEP_ENOUGH = 1e-4  # [rad] slope below which the ground under a robot counts as level
+BURIED = 1e-3  # [m] if placement moves the robot this much deeper into an obstacle, it is left where the model has it
 KEY_FIELDS = ("qpos", "qvel", "act", "ctrl", "mpos", "mquat")
 Key = dict[str, Any]
 
 
 def keyframes(model: mujoco.MjModel, wanted: str | None) -> tuple[list[Key], int]:
-    """The model's keyframes in full, and which one is the start: the one `wanted` by name, else the first."""
+    """Copies of the model's keyframes, and the index of the start: the one named `wanted`, otherwise the first."""
     keys = [{"name": model.key(k).name} | {f: getattr(model, f"key_{f}")[k].copy() for f in KEY_FIELDS}
             for k in range(model.nkey)]  # fmt: skip
     if wanted is None:
@@ -31,7 +31,7 @@ def keyframes(model: mujoco.MjModel, wanted: str | None) -> tuple[list[Key], int
 
 
 def with_free_joints(keys: Sequence[Key], model: mujoco.MjModel, joints: Sequence[str]) -> None:
-    """Make room in keyframes for free joints that were added since; they start as the model has them."""
+    """Insert free joints that were added later into keyframes. They start at the model's own pose."""
     for name in joints:
         joint = model.joint(name)
         q, v = int(joint.qposadr[0]), int(joint.dofadr[0])
@@ -49,7 +49,7 @@ def start_of(keys: Sequence[Key], first: int, model: mujoco.MjModel) -> Key:
 
 
 def set_controls(keys: Sequence[Key], start: Key, model: mujoco.MjModel, controls: Mapping[str, float]) -> None:
-    """Controls by actuator at the start; those of actuators added since are 0 in the model's keyframes."""
+    """Set controls of the start by actuator name. In the model's keyframes, actuators added later have control 0."""
     for key in (start, *keys):
         key["ctrl"] = np.concatenate([key["ctrl"], np.zeros(model.nu - len(key["ctrl"]))])
     for name, value in controls.items():
@@ -62,7 +62,7 @@ def remove_keyframes(spec: mujoco.MjSpec) -> None:
 
 
 def set_keyframes(spec: mujoco.MjSpec, start: Key, keys: Sequence[Key]) -> None:
-    """`start` first, for that is what a reset goes back to, then those of the model."""
+    """Write keyframes to the spec: `start` first, because a reset goes back to it, then those of the model."""
     used = {start["name"]}
     for key in (start, *keys):
         name = key["name"] if key is start or key["name"] not in used else ""
@@ -74,7 +74,7 @@ def set_keyframes(spec: mujoco.MjSpec, start: Key, keys: Sequence[Key]) -> None:
 
 
 def points_of(data: mujoco.MjData, surfaces: Mapping[str, Surface]) -> dict[str, np.ndarray]:
-    """Vertices [m] of the soil bodies in the world, (vertex, 3) each."""
+    """Vertices [m], (vertex, 3) of each soil body in world axes."""
     bodies = {name: data.body(name) for name in surfaces}
     return {name: s.vertices @ bodies[name].xmat.reshape(3, 3).T + bodies[name].xpos for name, s in surfaces.items()}
 
@@ -82,9 +82,9 @@ def points_of(data: mujoco.MjData, surfaces: Mapping[str, Surface]) -> dict[str,
 def place_on_ground(
     robot: RobotModel, model: mujoco.MjModel, start: Key, surfaces: Mapping[str, Surface], terrain: ElevationGrid
 ) -> None:
-    """Lift or lower each robot until its lowest soil point just clears the ground; a free one tilts with it.
+    """Lift or lower each robot until its lowest soil point is just above the ground. A free robot tilts with the slope.
 
-    Trees of bodies that equality constraints may tie together move as one.
+    Kinematic trees that equality constraints may connect move together.
     """
     data = mujoco.MjData(model)
     data.qpos[:] = start["qpos"]
@@ -154,7 +154,7 @@ def _on_the_map(data: mujoco.MjData, surfaces: Mapping[str, Surface], terrain: E
 
 
 def _free_address(model: mujoco.MjModel, root: int) -> int | None:
-    """Where the free joint of a root body stands in qpos."""
+    """Index in qpos of the free joint of a root body, or None."""
     joint = model.body_jntadr[root]
     if joint < 0 or model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
         return None
@@ -162,7 +162,7 @@ def _free_address(model: mujoco.MjModel, root: int) -> int | None:
 
 
 def _tilt(points: np.ndarray, terrain: ElevationGrid) -> np.ndarray | None:
-    """Turn from level to the plane that fits the ground under the points best; None where that is level."""
+    """Rotation from level to the best-fit plane of the ground under the points; None if that plane is level."""
     x, y = points[:, 0], points[:, 1]
     terms = np.column_stack([x - x.mean(), y - y.mean(), np.ones(len(points))])
     slope, *_ = np.linalg.lstsq(terms, terrain.height(x, y), rcond=None)
@@ -174,7 +174,7 @@ def _tilt(points: np.ndarray, terrain: ElevationGrid) -> np.ndarray | None:
 
 
 def _deepest(model: mujoco.MjModel, data: mujoco.MjData) -> float:
-    """Least distance [m] of MuJoCo's contacts with what stands still; negative where shapes overlap."""
+    """Smallest distance [m] of MuJoCo's contacts with static geoms; negative if they overlap."""
     fixed = model.body_weldid[model.geom_bodyid] == 0
     distances = [c.dist for c in data.contact if fixed[c.geom].any()]
     return float(min(distances, default=0.0))

@@ -1,4 +1,4 @@
-"""A robot's file as an MjSpec: MJCF as MuJoCo reads it, URDF with its base kept and its meshes found."""
+"""Read a robot file as an MjSpec. MJCF is read as MuJoCo does; for URDF the base is kept and mesh files are located."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ SCHEMES = ("package://", "model://")
 
 @dataclass
 class RobotModel:
-    """The spec of a user's robot, and notes on what was changed in it."""
+    """The spec of a user's robot, and notes on the changes made to it."""
 
     spec: mujoco.MjSpec
-    loose: bool = False  # its base is meant to be free although it has no joint: a URDF cannot say so
+    loose: bool = False  # its base may be meant to be free although it has no joint: URDF cannot describe that
     notes: list[str] = field(default_factory=list)
-    weighed: bool = False  # masses are those of its file alone, none is made up from a volume
+    weighed: bool = False  # masses come from the file only; MuJoCo computes none from volumes
 
 
 def load_robot(robot: str | Path | mujoco.MjSpec) -> RobotModel:
-    """From a file, or a copy of an MjSpec."""
+    """Read a robot from a file, or copy an MjSpec."""
     if not isinstance(robot, str | Path):
         return RobotModel(robot.copy())
     path = Path(robot)
@@ -49,7 +49,7 @@ def load_robot(robot: str | Path | mujoco.MjSpec) -> RobotModel:
 
 @contextmanager
 def _no_nan(path: Path) -> Iterator[None]:
-    """Refuses a file with a NaN in it: MuJoCo warns, and then takes the number as one that was not given."""
+    """Raise an InputError for a file with a NaN. MuJoCo only warns and treats the number as not given."""
     before, heard = mujoco.get_mju_user_warning(), []
     mujoco.set_mju_user_warning(heard.append)
     try:
@@ -64,7 +64,7 @@ def _no_nan(path: Path) -> Iterator[None]:
 
 
 def _urdf(path: Path) -> ElementTree.Element | None:
-    """The XML of a URDF; None for what MuJoCo reads, or complains of, itself."""
+    """Read a URDF. Returns None for other files, which MuJoCo reads, or rejects, itself."""
     if path.suffix == ".mjz":
         return None
     try:
@@ -85,9 +85,9 @@ def _from_urdf(path: Path, root: ElementTree.Element) -> RobotModel:
     compiler = _compiler(root)
     for mesh, link in _meshes(root):
         mesh.set("filename", str(_mesh_file(path, mesh.get("filename", ""), link, compiler.get("meshdir", ""))))
-    # static links stay bodies of their own, visual shapes stay where there are no others, paths stay whole
+    # Keep fixed links as separate bodies, visual shapes of links without other shapes, and full paths.
     compiler.attrib |= {"fusestatic": "false", "discardvisual": "false", "strippath": "false"}
-    # a link without <inertial> has no mass; MuJoCo would fill its shapes with water
+    # A link without <inertial> has no mass. By default MuJoCo would compute one at the density of water.
     compiler.attrib.setdefault("inertiafromgeom", "false")
     spec = mujoco.MjSpec.from_string(ElementTree.tostring(root, encoding="unicode"))
     anchored = any(link.get("name") == "world" for link in root.iter("link"))
@@ -98,7 +98,7 @@ def _from_urdf(path: Path, root: ElementTree.Element) -> RobotModel:
 
 
 def _massless(spec: mujoco.MjSpec) -> list[str]:
-    """What to say of links that have a shape but no mass."""
+    """Notes on links that have a shape but no mass."""
     for body in spec.bodies:
         if not body.mass >= 0 or np.isinf(body.mass):
             raise InputError(
@@ -111,8 +111,8 @@ def _massless(spec: mujoco.MjSpec) -> list[str]:
 
 
 def refuse_moving_without_mass(robot: RobotModel) -> None:
-    """An InputError for a link that a joint moves and that neither has a mass nor carries fixed links that have one."""
-    bounded = robot.spec.compiler.boundmass > 0  # the file asks MuJoCo for a least mass
+    """Raise an InputError for a moving link if neither it nor any link fixed to it has a mass."""
+    bounded = robot.spec.compiler.boundmass > 0  # the file sets a minimum mass for all bodies
     if not robot.weighed or bounded:
         return
     for body in robot.spec.bodies:
@@ -124,12 +124,12 @@ def refuse_moving_without_mass(robot: RobotModel) -> None:
 
 
 def _rigid_mass(body: Any) -> float:
-    """Of a body and all that is fixed to it [kg]."""
+    """Mass [kg] of a body and all bodies fixed to it."""
     return float(body.mass) + sum(_rigid_mass(child) for child in body.bodies if not child.joints)
 
 
 def _compiler(root: ElementTree.Element) -> ElementTree.Element:
-    """MuJoCo's own section of a URDF, made where it is missing."""
+    """The <compiler> element of a URDF's <mujoco> section; added if missing."""
     section = root.find("mujoco")
     section = ElementTree.SubElement(root, "mujoco") if section is None else section
     compiler = section.find("compiler")
@@ -137,7 +137,7 @@ def _compiler(root: ElementTree.Element) -> ElementTree.Element:
 
 
 def _drop_visuals(path: Path, link: ElementTree.Element) -> list[str]:
-    """Looks matter only where a link has nothing else for a shape; returns what is worth saying."""
+    """Remove visual shapes if the link has collision shapes or MuJoCo cannot read the mesh. Returns notes."""
     solid, notes = link.find("collision") is not None, []
     for visual in link.findall("visual"):
         mesh = visual.find("geometry/mesh")
@@ -157,7 +157,7 @@ def _meshes(root: ElementTree.Element) -> Iterator[tuple[ElementTree.Element, st
 
 
 def _mesh_file(urdf: Path, written: str, link: str, folder: str) -> Path:
-    """Where a mesh of a URDF is; package:// is looked for in the folders round the URDF and in ROS_PACKAGE_PATH."""
+    """Locate a mesh file of a URDF. package:// is searched in the folders above the URDF and in ROS_PACKAGE_PATH."""
     where = f"robot {str(urdf)!r}: mesh {written!r} of link {link!r}"
     if Path(written).suffix.lower() not in READABLE:
         raise InputError(f"{where}: MuJoCo does not read it; allowed are {', '.join(READABLE)}")

@@ -1,4 +1,4 @@
-"""Surfaces of MuJoCo bodies: their geoms as one triangle mesh in the body's frame."""
+"""Surfaces of MuJoCo bodies: all geoms of a body as one triangle mesh in the body's frame."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 from grouser.contact.soil.surface import Surface, disc, face_normals, prepare, wheel
 from grouser.errors import InputError
 
-SAG = 1e-4  # [m] by which the sides of a round shape may miss it: the lowest vertex is what sinkage is measured at
-ROUND = (24, 96)  # fewest and most sides of round shapes
-EDGE = 0.025  # [m] longest edge along a round shape
-LARGEST_SKIN = 100.0  # [m^2] of a body: as triangles of 3 cm that takes half a minute to prepare
-CLOSE = 20.0  # diameters between small shapes of one body that still stand for one sole
-AXLE = 1e-6  # [1, m] by which an axle may miss the axis of its wheel: URDF writes 1.5708 for a right angle
+SAG = 1e-4  # [m] largest distance of the flat sides from a round shape; sinkage is measured at the lowest vertex
+ROUND = (24, 96)  # smallest and largest number of sides of round shapes
+EDGE = 0.025  # [m] longest edge along the axis of a round shape
+LARGEST_SKIN = 100.0  # [m^2] largest area of a body: in triangles of 3 cm it takes half a minute to prepare
+CLOSE = 20.0  # [diameters] largest gap between small shapes of a body that count as one sole
+AXLE = 1e-6  # [1, m] tolerance for an axle to match the axis of its wheel: URDF writes 1.5708 for a right angle
 
 Mesh = tuple[np.ndarray, np.ndarray]  # vertices [m], (vertex, 3), and triangles, (triangle, 3)
 
 
 def body_surface(model: mujoco.MjModel, name: str, merge: Merge | None = None) -> Surface:
-    """All solid geoms of a body (visual-only ones are left out where solid ones exist).
+    """Surface of all geoms of a body. Visual-only geoms are left out if the body has others.
 
-    `merge`: small ones that lie close together give way to their hull.
+    `merge`: replace small geoms that lie close together by their convex hull.
     """
     body = model.body(name).id
     start, count = model.body_geomadr[body], model.body_geomnum[body]
@@ -62,17 +62,17 @@ def placed_mesh(model: mujoco.MjModel, g: int) -> Mesh:
 
 @dataclass(frozen=True)
 class Merge:
-    """Which shapes count as small, and who is told what came of them."""
+    """How small shapes are merged, and the list for notes about it."""
 
-    small: float  # [m] largest size of a shape that does
-    up: np.ndarray  # (3,) the vertical in the body's frame
+    small: float  # [m] largest size of a shape that counts as small
+    up: np.ndarray  # (3,) vertical direction in the body's frame
     notes: list[str]
 
 
 def merged(meshes: list[Mesh], name: str, merge: Merge) -> list[Mesh]:
-    """Replace small shapes with gaps of up to CLOSE of their diameters by their hull: the sole they stand for.
+    """Replace small shapes with gaps of up to CLOSE diameters by their convex hull, which represents the sole.
 
-    A foot is often written as a few small balls, for a hard floor needs no more; soil would let each of them sink by
+    A foot is often modelled as a few small balls, which is enough on a hard floor. On soil each ball would sink by
     itself.
     """
     size = np.array([np.ptp(v, axis=0).max() for v, _ in meshes])
@@ -89,7 +89,7 @@ def merged(meshes: list[Mesh], name: str, merge: Merge) -> list[Mesh]:
             out.append(meshes[one])
             continue
         sole = hull(np.vstack([meshes[k][0] for k in members]))
-        area = float(np.abs(face_normals(*sole) @ merge.up).sum() / 4)  # a convex shape is seen once from each side
+        area = float(np.abs(face_normals(*sole) @ merge.up).sum() / 4)  # each vertical line crosses a convex hull twice
         merge.notes.append(
             f"body {name!r}: {len(members)} small shapes ({1e3 * size[members].max():.3g} mm) count as their hull, "
             f"{1e4 * area:.3g} cm^2 seen from above (merge_small_shapes = false keeps them apart)"
@@ -99,13 +99,13 @@ def merged(meshes: list[Mesh], name: str, merge: Merge) -> list[Mesh]:
 
 
 def _gap(one: np.ndarray, other: np.ndarray) -> float:
-    """Between the boxes round two shapes [m]."""
+    """Gap [m] between the bounding boxes of two shapes."""
     apart = np.maximum(one.min(axis=0) - other.max(axis=0), other.min(axis=0) - one.max(axis=0))
     return float(np.linalg.norm(np.maximum(apart, 0.0)))
 
 
 def hull(points: np.ndarray) -> Mesh:
-    """Convex hull of points [m], its triangles counter-clockwise from outside."""
+    """Convex hull of points [m] with triangles counter-clockwise seen from outside."""
     from scipy.spatial import ConvexHull
 
     made = ConvexHull(points)
@@ -120,9 +120,9 @@ def hull(points: np.ndarray) -> Mesh:
 
 
 def _as_wheel(model: mujoco.MjModel, geoms: list[int], name: str) -> Surface | None:
-    """A single cylinder is a wheel, with its width for k_c / b, where the body turns about the cylinder's axis.
+    """Surface of a wheel, with its width for k_c / b, if the only geom is a cylinder about the body's hinge axis.
 
-    A body without a hinge counts as one where the cylinder lies about its y axis at its origin.
+    A body without a hinge counts as a wheel if the cylinder lies at its origin with its axis along y.
     """
     if len(geoms) != 1 or model.geom_type[geoms[0]] != mujoco.mjtGeom.mjGEOM_CYLINDER:
         return None
@@ -140,7 +140,7 @@ def _as_wheel(model: mujoco.MjModel, geoms: list[int], name: str) -> Surface | N
 
 
 def placed(surface: Surface, rotation: np.ndarray, offset: np.ndarray) -> Surface:
-    """The surface turned (3, 3) and moved [m] in its body's frame."""
+    """The surface rotated by a matrix (3, 3) and moved by `offset` [m] in its body's frame."""
 
     def moved(spheres: np.ndarray) -> np.ndarray:
         return np.column_stack([spheres[:, :3] @ rotation.T + offset, spheres[:, 3]])
@@ -154,7 +154,7 @@ def placed(surface: Surface, rotation: np.ndarray, offset: np.ndarray) -> Surfac
 
 
 def _turn(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """The shortest turn, or back, from one axis onto the other; axes have no sign."""
+    """Smallest rotation from one axis onto the other. The sign of an axis does not matter."""
     end = end if start @ end >= 0 else -end
     axis = np.cross(start, end)
     quat, matrix = np.zeros(4), np.zeros(9)
@@ -187,14 +187,14 @@ def geom_mesh(model: mujoco.MjModel, g: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def box(half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A box of half sizes [m]."""
+    """Mesh of a box with half sizes [m]."""
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half
     faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     return corners, np.array([t for a, b, c, d in faces for t in ((a, b, c), (a, c, d))], np.int32)
 
 
 def cylinder(radius: float, half_length: float) -> tuple[np.ndarray, np.ndarray]:
-    """A cylinder about z [m], its two faces as discs."""
+    """Mesh of a cylinder about z [m], with closed ends."""
     sides, heights = _sides(radius), _divided(-half_length, half_length)
     flat, faces = disc(radius, sides)
     rings = [np.column_stack([flat[:sides], np.full(sides, z)]) for z in heights]
@@ -206,11 +206,11 @@ def cylinder(radius: float, half_length: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def _arc(radius: float, half_length: float) -> tuple[np.ndarray, np.ndarray]:
-    """Profile (r, z) [m] of a sphere pulled apart by half_length: a capsule."""
+    """Profile (r, z) [m] of a capsule; with `half_length` 0, of a sphere."""
     angle = np.linspace(0, np.pi / 2, _sides(radius) // 4 + 1)
     r, z = radius * np.cos(angle), half_length + radius * np.sin(angle)
     middle = _divided(-half_length, half_length)[1:-1] if half_length > 0 else np.zeros(0)
-    first = 1 if half_length == 0 else 0  # the two halves of a sphere share their widest ring
+    first = 1 if half_length == 0 else 0  # the halves of a sphere share the ring at the equator
     return (
         np.concatenate([r[::-1], np.full(len(middle), radius), r[first:]]),
         np.concatenate([-z[::-1], middle, z[first:]]),
@@ -218,17 +218,17 @@ def _arc(radius: float, half_length: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sides(radius: float) -> int:
-    """Of a round shape, a multiple of four; n of them sag by radius (pi/n)^2 / 2."""
+    """Number of sides of a round shape, a multiple of four. n sides lie up to radius (pi/n)^2 / 2 inside the circle."""
     return 4 * int(np.ceil(np.clip(np.pi * np.sqrt(radius / (2 * SAG)), *ROUND) / 4))
 
 
 def _divided(low: float, high: float) -> np.ndarray:
-    """Points from low to high [m], EDGE apart at most."""
+    """Points from low to high [m], at most EDGE apart."""
     return np.linspace(low, high, int(np.ceil((high - low) / EDGE)) + 1)
 
 
 def revolved(r: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A closed profile turned about z; its first and last points lie on the axis."""
+    """Mesh of a profile revolved about z. Its first and last points lie on the axis."""
     sides = _sides(r.max())
     angle = 2 * np.pi * np.arange(sides) / sides
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
@@ -244,7 +244,7 @@ def revolved(r: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bands(rings: int, sides: int) -> list[np.ndarray]:
-    """Triangles between rings of `sides` vertices that follow one another upwards."""
+    """Triangles between consecutive rings of `sides` vertices, from bottom to top."""
     here, ahead = np.arange(sides), (np.arange(sides) + 1) % sides
     quads = [(k * sides, (k + 1) * sides) for k in range(rings - 1)]
     return [

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from grouser.recording import RecordingWriter
 
 TILE_RATE = 5.0  # [Hz] at which changed ground is recorded
-DUE = 1e-9  # steps by which a controller may act early: times are rounded
-UNWATCHED = 1000  # steps that may run before Python looks again
-PROGRESS_STEPS = 16  # after which the clock is looked at
+DUE = 1e-9  # [steps] by which a controller may act early, because times are rounded
+UNWATCHED = 1000  # largest number of steps between two returns to Python
+PROGRESS_STEPS = 16  # steps between two readings of the wall clock
 PROGRESS_PERIOD = 0.1  # [s] of wall time between two calls of `progress`
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a run went."""
+    """Result of a run."""
 
     steps: int
     wall_s: float
@@ -49,7 +49,7 @@ class RunResult:
 
 
 class Simulation:
-    """MuJoCo bodies, force modules, controllers and one ground, moving together."""
+    """MuJoCo bodies, force modules, controllers and one ground, simulated together."""
 
     def __init__(
         self,
@@ -66,12 +66,12 @@ class Simulation:
         recorded_bodies: Sequence[str] | None = None,
         notes: Sequence[str] = (),
     ):
-        """`step` [s], which the engine takes in `substeps` equal parts; controllers and recordings see whole steps.
+        """`step` [s]: the engine divides it into `substeps` equal parts; controllers and recordings see whole steps.
 
-        `recorded_bodies` default: every named body that moves.
+        `recorded_bodies`: default are all named bodies that move.
         """
         self.modules, self.controllers, self.ground = list(modules), list(controllers), ground
-        self.compiled = [m for m in self.modules if isinstance(m, Compiled)]  # if all, steps run without Python
+        self.compiled = [m for m in self.modules if isinstance(m, Compiled)]  # if all are, steps run without Python
         self.step_size, self.worlds = step, worlds
         self.substeps = checks.count(substeps, "substeps", at_least=1)
         self.notes: list[str] = list(notes)
@@ -86,9 +86,9 @@ class Simulation:
         self._more_channels: list[Channel] = []
         self._more_shapes: list[Shape] = []
         self._said: set[tuple] = set()
-        self._stop: RunStopped | None = None  # why nothing moves any more
+        self._stop: RunStopped | None = None  # reason why the run has stopped
         self._tile_stamps: dict[int, np.ndarray] = {}
-        self.loads: Loads | None = None  # who carries the robot, where somebody asks: see `watch_loads`
+        self.loads: Loads | None = None  # set by `watch_loads`
         self.reset()
 
     @property
@@ -102,7 +102,7 @@ class Simulation:
 
     @property
     def terrain(self) -> ElevationGrid | None:
-        """Of the ground, or the rigid one that a module stands on: what is recorded and drawn."""
+        """Terrain that is recorded and drawn: that of the ground, or the rigid terrain of a module."""
         if self.ground:
             return self.ground.elevation
         own = (module.elevation for module in self.modules if isinstance(module, optional.StandsOnTerrain))
@@ -110,13 +110,13 @@ class Simulation:
 
     @property
     def soil(self) -> Any:
-        """The soil module, where there is one: its `bodies`, `surfaces`, `options`."""
+        """The soil module with its `bodies`, `surfaces` and `options`, or None."""
         return next((module for module in self.modules if module.name == "soil"), None)
 
     def observe(self) -> dict[str, np.ndarray]:
-        """What modules say about their bodies now, under the names of a recording: "soil/sinkage" (world, body), …
+        """Present values that modules report, by channel name: "soil/sinkage" (world, body), …
 
-        The arrays are the same ones at every call and are written over by the next: copy what you keep.
+        The same arrays are returned and overwritten at every call: copy what you keep.
         """
         observed = {module.name: module.observe() for module in self.modules if isinstance(module, optional.Observable)}
         return {f"{name}/{key}": value for name, values in observed.items() for key, value in values.items()}
@@ -124,7 +124,7 @@ class Simulation:
     # ---- stepping -----------------------------------------------------------------------------------
 
     def reset(self, worlds: Sequence[int] | None = None) -> None:
-        """Back to the start: bodies, ground, modules, controllers; all worlds or some, which the others do not feel."""
+        """Reset bodies, ground, modules and controllers to the start, in all worlds or only in `worlds`."""
         chosen = list(range(self.worlds)) if worlds is None else self._some(worlds)
         others = [w for w in range(self.worlds) if w not in chosen]
         kept = [_copies(arrays) for arrays in self._committed()] if others else []
@@ -148,19 +148,19 @@ class Simulation:
             self.loads.reset()
 
     def _some(self, worlds: Sequence[int]) -> list[int]:
-        """Worlds by number, each once."""
+        """Check world numbers. Returns each once."""
         known = range(self.worlds)
         if not isinstance(worlds, Iterable) or any(world not in known for world in worlds):
             raise InputError(f"worlds: {worlds!r}: allowed are some of 0 to {self.worlds - 1}, such as [0]")
         return [int(world) for world in dict.fromkeys(worlds)]
 
     def _committed(self) -> list[dict[str, Any]]:
-        """What `commit` changes, arrays by name: modules, their outputs, the ground."""
+        """Arrays that `commit` changes, by name: modules, their outputs, the ground."""
         ground = [self.ground.state()] if self.ground else []
         return [*(m.state() for m in self.modules), *(vars(s.out) for s in self.engine.slots), *ground]
 
     def step(self, count: int = 1) -> None:
-        """Advance by `count` steps; a run that has stopped stays so until it is reset or restored."""
+        """Advance by `count` steps. A stopped run raises the same error again until it is reset or restored."""
         if type(count) is not int or count < 0:
             count = checks.count(count, "count", at_least=0)
         if self._stop is not None:
@@ -172,17 +172,17 @@ class Simulation:
                 self.loads.look()
 
     def watch_loads(self) -> None:
-        """From now on note chosen bodies that carry nothing, and what others put on the hard floor."""
+        """From now on, note soil bodies that carry nothing and loads of other bodies on the hard floor."""
         self.loads = Loads(self)
 
     def steps_until_due(self) -> int:
-        """After how many steps a controller acts again, at least 1."""
+        """Number of steps until a controller is due, at least 1."""
         if not self._due:
             return UNWATCHED
         return max(1, math.ceil(min(self._due) / self.step_size - DUE - self.steps))
 
     def act(self) -> None:
-        """Controllers act at the first step at or after their due time and hold until the next."""
+        """Let controllers act that are due. Each acts at the first step at or after its due time and then holds."""
         for k, controller in enumerate(self.controllers):
             if self.time >= self._due[k] - DUE * self.step_size:
                 try:
@@ -197,12 +197,12 @@ class Simulation:
                 self._due[k] += controller.period
 
     def use_controllers(self, controllers: Sequence[Controller]) -> None:
-        """Others from now on, such as a driver instead of a path follower; all of them are due at once."""
+        """Replace the controllers, for example a path follower by a driver. All new ones are due at once."""
         self.controllers = list(controllers)
         self._due = [self.time] * len(self.controllers)
 
     def explain_alarm(self) -> None:
-        """Say once what modules report; freeze a world that cannot go on, stop when none is left."""
+        """Note each status of a module once. Freeze worlds with a fatal one; stop when no world is left."""
         self.engine.clear_alarm()
         for world in np.flatnonzero(~self.engine.frozen):
             stop = self._fault(int(world))
@@ -215,9 +215,9 @@ class Simulation:
             self.notes.append(f"world {world} stands still: {stop}")
 
     def _fault(self, world: int) -> RunStopped | None:
-        """Why a world cannot go on, if so; what can be borne is noted."""
+        """Reason why a world cannot continue, or None. Statuses that are not fatal are noted."""
         engine = self.engine
-        for slot in engine.slots:  # first: what follows from a wrench that is no number is not the fault of others
+        for slot in engine.slots:  # check first: a NaN wrench causes the faults found below
             wrench, implicit = slot.out.wrench.numpy()[world], slot.out.implicit.numpy()[world]
             wrong = ~(np.isfinite(wrench).all(axis=1) & np.isfinite(implicit).all(axis=(1, 2)))
             if wrong.any():
@@ -241,7 +241,7 @@ class Simulation:
         return None
 
     def _hardest(self, world: int) -> str:
-        """Who pushed hardest in this step, in words."""
+        """Text that names the module and body with the largest wrench of this step."""
         most, words = 0.0, ""
         for slot in self.engine.slots:
             sizes = np.abs(slot.out.wrench.numpy()[world]).max(axis=1)
@@ -253,9 +253,9 @@ class Simulation:
     # ---- recording ----------------------------------------------------------------------------------
 
     def channels(self) -> list[Channel]:
-        """Everything that can be recorded: poses, joints, actuators, what modules and controllers offer."""
+        """All channels that can be recorded: poses, joints, actuators, and those of modules and controllers."""
         m = self.model
-        single = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]  # sliding or turning
+        single = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]  # slide or hinge
         joints, actuators = tuple(m.joint(j).name or f"joint{j}" for j in single), actuator_outputs(m)
         shifts = [module.shifts() for module in self.modules if isinstance(module, optional.ShiftsBodies)]
         frame = Frame(self.engine, self.recorded_bodies, single, shifts)
@@ -287,7 +287,7 @@ class Simulation:
         self._more_channels.append(channel)
 
     def changed_tiles(self, world: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Tiles written since the last call: (m, 2) row and column, (m, T, T) heights [m] float32."""
+        """Tiles changed since the last call: (m, 2) row and column, (m, T, T) heights [m] float32."""
         if self.ground is None:
             return np.zeros((0, 2), np.int32), np.zeros((0, TILE, TILE), np.float32)
         stamps, owners, levels = self.ground.written(world)
@@ -299,7 +299,7 @@ class Simulation:
         return owners[changed].astype(np.int32), levels[changed, :, :, 0].astype(np.float32)
 
     def geometry(self) -> dict[str, dict[str, np.ndarray]]:
-        """Meshes of the bodies that modules push on and of their fixed shapes (world axes), for display."""
+        """Meshes of the bodies of modules, and of their fixed shapes (world axes), for display."""
         parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         shown: list[tuple[str, Mesh | RoundSurface]] = []
         for module in self.modules:
@@ -320,7 +320,7 @@ class Simulation:
         return out
 
     def shapes(self) -> list[Shape]:
-        """All there is to draw: geoms, surfaces of modules where a body has none, what modules and scenarios add."""
+        """All shapes to draw: geoms, module surfaces of bodies without geoms, shapes added by modules or scenarios."""
         added = [
             shape for module in self.modules if isinstance(module, optional.Displayed) for shape in module.display()
         ]
@@ -329,12 +329,12 @@ class Simulation:
         return [shape for shape in found if self._is_recorded(shape)]
 
     def _is_recorded(self, shape: Shape) -> bool:
-        """Bodies that are left out of the recording cannot be drawn."""
+        """Whether the body of a shape is recorded; others cannot be drawn."""
         body = shape.follows.removeprefix("body/pose[").removesuffix("]")
         return not shape.follows.startswith("body/pose[") or body in self.recorded_bodies
 
     def add_shape(self, shape: Shape) -> None:
-        """Show one more thing."""
+        """Draw one more shape."""
         self._more_shapes.append(shape)
 
     def run(
@@ -344,7 +344,7 @@ class Simulation:
         rate: float = 100.0,
         progress: Callable[[float], None] | None = None,
     ) -> RunResult:
-        """Step for `duration` [s], recording at `rate` [Hz]; `progress` gets the simulated time now and then."""
+        """Run for `duration` [s] and record at `rate` [Hz]. `progress` is called with the simulated time [s]."""
         checks.number(duration, "duration", at_least=0)
         checks.number(rate, "rate", above=0)
         start_steps, start_time = self.steps, self.time
@@ -356,7 +356,7 @@ class Simulation:
             k = 0
             while True:
                 if writer is not None and k % every == 0:
-                    if writer.last_time != self.time:  # a run that went before ended with it
+                    if writer.last_time != self.time:  # otherwise the run before has recorded it
                         writer.append(self.time)
                     if self.ground is not None and k % tiles_every == 0:
                         self._record_tiles(writer)
@@ -388,7 +388,7 @@ class Simulation:
     # ---- checkpoints --------------------------------------------------------------------------------
 
     def checkpoint(self) -> dict[str, Any]:
-        """All that affects the next bit; taken between steps, that is after commit."""
+        """Complete state between two steps: restoring it continues the run bit for bit."""
         return {
             "time": self.time,
             "steps": self.steps,
@@ -405,7 +405,7 @@ class Simulation:
         }
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
-        """Continue from a checkpoint of this simulation or one built alike, bit for bit."""
+        """Restore a checkpoint of this simulation or of one built the same way. The run continues bit for bit."""
         self._refuse_another(checkpoint)
         self._stop = checkpoint["stop"]
         self.time, self.steps, self._due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
@@ -430,10 +430,10 @@ class Simulation:
             self.engine.freeze(int(world))
         if self.loads is not None:
             seen = checkpoint.get("loads")
-            self.loads.reset() if seen is None else self.loads.restore(seen)  # None: taken before anybody looked
+            self.loads.reset() if seen is None else self.loads.restore(seen)  # None: taken before `watch_loads`
 
     def _refuse_another(self, checkpoint: Mapping[str, Any]) -> None:
-        """An InputError for a checkpoint of something else, before anything is touched."""
+        """Raise an InputError for a checkpoint of another simulation, before anything is changed."""
         own = {
             "worlds": (self.worlds, len(checkpoint.get("engine", ()))),
             "modules": (len(self.modules), len(checkpoint.get("modules", ()))),
@@ -448,7 +448,7 @@ class Simulation:
 
 
 def actuator_outputs(m: mujoco.MjModel) -> tuple[str, ...]:
-    """A name for each force that actuators give; one that gives several has numbers behind its name."""
+    """A name for each output force of the actuators. Those of an actuator with several outputs are numbered."""
     names = []
     for a in range(m.nactuator):
         name, count = m.actuator(a).name or f"actuator{a}", m.actuator_outnum[a]
@@ -461,7 +461,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _where(error: Exception) -> str:
-    """File and line in the controller's own file; deeper frames are of libraries it calls."""
+    """File and line of an error in the controller's own file; deeper frames belong to libraries it calls."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
     own = [frame for frame in frames if frame.filename == frames[0].filename] if frames else []
     return f"{own[-1].filename}, line {own[-1].lineno}" if own else "no Python code of its own"
@@ -472,10 +472,10 @@ def _copies(arrays: dict[str, Any]) -> dict[str, np.ndarray]:
 
 
 def _assign_worlds(array: Any, value: np.ndarray, chosen: Sequence[int], worlds: int) -> None:
-    """Some worlds of `value` into `array`, whose worlds follow one another; the ground's pool may have grown."""
+    """Copy the chosen worlds of `value` into `array`, whose first axis counts worlds. The tile pool may have grown."""
     host = np.array(array.numpy() if hasattr(array, "numpy") else array)
     if len(host) % worlds:
-        return  # one for all worlds
+        return  # shared by all worlds
     here, there = host.reshape(worlds, -1, *host.shape[1:]), value.reshape(worlds, -1, *value.shape[1:])
     if here.shape[1] == 1 and host.ndim > 1:  # (world, …)
         here[chosen, :, : value.shape[1]] = there[chosen]

@@ -1,4 +1,4 @@
-"""Put a robot on soil: choose bodies by pattern, take their shapes, hand their ground contact to the soil."""
+"""Put a robot on soil: choose bodies by pattern, take their shapes, and let the soil module compute their contact."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 from grouser.terrain.soils import Soil, soil
 
-SPACING = 0.01  # [m] of the soil grid where none is given; less under small bodies
-FINEST_SPACING = 2e-3  # [m]
-MOST_CELLS = 2000  # along a body: a square of them takes about half a gigabyte
-CELLS = 4  # at least, along a body and across a rod
-SPACING_STEP = 5e-4  # [m] chosen spacings are multiples of it
-SMALL_SHAPE = 2.0  # cells: shapes up to this size that lie close together count as one
-FEET = 8.0  # cells at least that a body is long for that, where none are given
+SPACING = 0.01  # [m] default spacing of the soil grid; small bodies get a finer one
+FINEST_SPACING = 2e-3  # [m] finest spacing chosen by default
+MOST_CELLS = 2000  # largest number of cells along a body: a square of them takes about half a gigabyte
+CELLS = 4  # least number of cells along a body and across a rod
+SPACING_STEP = 5e-4  # [m] chosen spacings are multiples of this
+SMALL_SHAPE = 2.0  # [cells] shapes up to this size that lie close together are merged
+FEET = 8.0  # least number of cells along a body in that rule, if no spacing is given
 
 
 def on_soil(
@@ -54,13 +54,14 @@ def on_soil(
     notes: Sequence[str] = (),
     **more: Any,
 ) -> Simulation:
-    """A simulation of `robot` (MJCF or URDF path, or an MjSpec, which is copied) whose `bodies` touch soil.
+    """Make a simulation of `robot` (path of an MJCF or URDF, or an MjSpec, which is copied) whose `bodies` touch soil.
 
-    `bodies`: a regular expression over body names, names, or names with prepared surfaces. `drive`: control by a
-    regular expression over actuator or joint names. `gravity` [m/s^2], down; `spacing` [m] of the soil grid; `step`
-    [s], at most 20 ms; `base` and `place`: whether its base may be set free and it is set on the ground;
-    `merge_small_shapes`: whether small shapes of a body that lie close together count as their hull. What is not given
-    is the model's own or chosen and said in `notes`. Further arguments go to `Simulation`.
+    `bodies`: a regular expression for body names, a list of names, or surfaces by name. `drive`: controls by a regular
+    expression for actuator or joint names. `gravity` [m/s^2] points down. `spacing` [m]: of the soil grid. `step` [s]:
+    at most 20 ms. `base`: whether its base may get a free joint. `place`: whether it is placed on the ground.
+    `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull. For
+    arguments not given, the model's own values are used or values are chosen; `notes` lists them. Further arguments are
+    passed to `Simulation`.
     """
     check_argument_types(locals())
     loaded = load_robot(robot)
@@ -75,7 +76,7 @@ def on_soil(
     keys, first = placement.keyframes(model, keyframe)
     loose = loaded.loose or base == "free"
     names = chosen_bodies(model, bodies if isinstance(bodies, str) else list(bodies), loose)
-    placement.remove_keyframes(spec)  # they may no longer fit
+    placement.remove_keyframes(spec)  # their sizes may no longer fit
     freed = adapt.free_base(loaded, model, names, base)
     refuse_moving_without_mass(loaded)
 
@@ -106,7 +107,7 @@ def on_soil(
     cell = spacing if spacing is not None else chosen_spacing(surfaces, loaded.notes)
     check_cells_under_bodies(surfaces, cell)
     module = SoilModule(Ground(ground, material, cell, worlds=worlds, dtype=dtype), surfaces, options)
-    module.takes_floor = False  # it has been taken; what is left of the world are walls and obstacles
+    module.takes_floor = False  # the floor is already replaced; remaining world geoms are walls and obstacles
     loaded.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
     sim = Simulation(
         spec, [module], ground=module.ground, step=h, substeps=substeps, worlds=worlds, dtype=dtype,
@@ -117,9 +118,9 @@ def on_soil(
 
 
 def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str], loose: bool) -> list[str]:
-    """Names a list holds, or a pattern finds among the bodies with a shape that are part of something that moves.
+    """Names of the soil bodies: those of a list, or those a pattern matches among moving bodies with a shape.
 
-    `loose`: everything will move once its base is free.
+    `loose`: all bodies count as moving, because the base will be free.
     """
     names = [model.body(b).name for b in range(1, model.nbody)]
     moving = {int(model.body_rootid[b]) for b in range(1, model.nbody) if loose or model.body_weldid[b] != 0}
@@ -143,14 +144,14 @@ def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str], loose: boo
 
 
 def _has_shape(model: mujoco.MjModel, body: int) -> bool:
-    """Whether a body has a geom that is no floor."""
+    """Whether a body has a geom that is not a floor."""
     start, count = model.body_geomadr[body], model.body_geomnum[body]
     floor = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
     return any(kind not in floor for kind in model.geom_type[start : start + count])
 
 
 def check_body_sizes(model: mujoco.MjModel, names: Sequence[str]) -> None:
-    """An InputError for a body no robot has: its skin would take forever to prepare."""
+    """Raise an InputError for a body that is far too large: its surface would take too long to prepare."""
     for name in names:
         body = model.body(name)
         geoms = slice(body.geomadr[0], body.geomadr[0] + body.geomnum[0])
@@ -162,7 +163,7 @@ def check_body_sizes(model: mujoco.MjModel, names: Sequence[str]) -> None:
 
 
 def check_cells_under_bodies(surfaces: Mapping[str, Surface], spacing: float) -> None:
-    """An InputError for a grid with more cells under a body than fit into memory."""
+    """Raise an InputError if the cells under a body would not fit into memory."""
     for name, surface in surfaces.items():
         length = float(np.ptp(surface.vertices, axis=0).max())
         if spacing > 0 and length / spacing > MOST_CELLS:
@@ -175,7 +176,7 @@ def check_cells_under_bodies(surfaces: Mapping[str, Surface], spacing: float) ->
 def surfaces_of(
     data: mujoco.MjData, names: Sequence[str], spacing: float | None, merge_notes: list[str] | None
 ) -> dict[str, Surface]:
-    """Skins of the soil bodies; small shapes that lie close together are merged where `merge_notes` is given."""
+    """Surfaces of the soil bodies. If `merge_notes` is given, small shapes that lie close together are merged."""
     model = data.model
     apart = {name: body_surface(model, name) for name in names}
     if merge_notes is None:
@@ -189,9 +190,10 @@ def surfaces_of(
 
 
 def wanted_spacing(surfaces: Mapping[str, Surface]) -> tuple[str, float]:
-    """The body that needs the finest grid and its spacing [m], at most SPACING and at least FINEST_SPACING.
+    """The body that needs the finest grid, and the spacing [m] it needs, between FINEST_SPACING and SPACING.
 
-    Four cells along a body and across a rod, one through a plate; of shapes that stand alone half a cell will do.
+    There are at least four cells along a body and across a rod, and one through the thickness of a plate. Single small
+    shapes need half a cell only.
     """
     needed = {}
     for name, surface in surfaces.items():
@@ -203,7 +205,7 @@ def wanted_spacing(surfaces: Mapping[str, Surface]) -> tuple[str, float]:
 
 
 def chosen_spacing(surfaces: Mapping[str, Surface], notes: list[str]) -> float:
-    """10 mm, or as fine as the smallest body needs."""
+    """Default spacing [m]: 10 mm, or finer if a small body needs it."""
     name, wanted = wanted_spacing(surfaces)
     if wanted >= SPACING:
         return SPACING

@@ -1,9 +1,9 @@
-"""The step, on one screen.
+"""The order of a simulation step.
 
-It begins where the last one ended: kinematics known, modules committed, nothing owed. In the order of
-architecture: controllers act, modules evaluate at the old state, MuJoCo integrates, modules commit at the new.
-Where modules are nothing but launches, steps between two acts of controllers run as one compiled loop.
-With `substeps` all but the controllers goes round as often in a step, each time by `engine.step`.
+At the start of a step, kinematics are up to date and modules have committed the last one. Controllers act, modules
+evaluate at the old state, MuJoCo integrates, and modules commit at the new state. If all modules consist of kernel
+launches only, the steps between two acts of controllers run as one compiled loop. With `substeps`, everything except
+the controllers is repeated that many times per step, each time by `engine.step` [s].
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def advance(sim: Simulation, most: int) -> int:
-    """Up to `most` steps of `sim.step_size`, until a controller is due again; how many."""
-    sim.act()  # controllers and battery, held until the next time they are due
+    """Advance by up to `most` steps of `sim.step_size`, or until a controller is due. Returns the number of steps."""
+    sim.act()  # commands of controllers and battery hold until they are due again
     count = min(most, sim.steps_until_due())
     first, done, total = sim.steps, 0, count * sim.substeps
     while done < total:
         loop, ahead = compiled_loop(sim)
         done += loop.run(min(total - done, ahead)) if loop else integrate(sim)
-        sim.steps = first + (done - 1) // sim.substeps  # the last one is not settled yet
+        sim.steps = first + (done - 1) // sim.substeps  # the last one is not committed yet
         sim.time = (first + done / sim.substeps) * sim.step_size
-        if sim.engine.alarmed:  # before the next commit sets its own status
+        if sim.engine.alarmed:  # check before the commit overwrites the status
             sim.explain_alarm()
-            loop = None  # worlds may stand still from now on
+            loop = None  # use the Python path: some worlds may now be frozen
         if loop:
             loop.finish()
         else:
@@ -38,7 +38,7 @@ def advance(sim: Simulation, most: int) -> int:
 
 
 def compiled_loop(sim: Simulation) -> tuple[Loop | None, int]:
-    """Whole steps without Python and how many of them; none where a module must see each."""
+    """Compiled loop over whole steps, and how many it may run. None if a module needs Python in every step."""
     if len(sim.compiled) < len(sim.modules):
         return None, 1
     ahead = min((module.steps_ahead() for module in sim.compiled), default=sys.maxsize)
@@ -46,16 +46,16 @@ def compiled_loop(sim: Simulation) -> tuple[Loop | None, int]:
 
 
 def integrate(sim: Simulation) -> int:
-    """One step but for its end."""
+    """First part of a step: evaluate the modules and integrate. `settle` completes it."""
     for module in sim.modules:
-        module.evaluate(sim.engine.step)  # wrench and implicit block, committed state untouched
-    sim.engine.assemble()  # into the passive forces and the mass matrix
-    sim.engine.advance()  # mj_step2; then what the bodies really got
+        module.evaluate(sim.engine.step)  # fills wrench and implicit block, leaves the committed state unchanged
+    sim.engine.assemble()  # adds them to the passive forces and the mass matrix
+    sim.engine.advance()  # mj_step2, then the effective wrenches
     return 1
 
 
 def settle(sim: Simulation) -> None:
-    """Kinematics at the present time, then modules finish the step that led there, in declared order."""
+    """Second part of a step: update the kinematics, then commit the modules in declared order."""
     sim.engine.kinematics()
     for module in sim.modules:
         module.commit(sim.engine.step)

@@ -1,4 +1,4 @@
-"""The step a robot on soil gets: asked for, its model's own or 5 ms, and in how many parts the soil takes it."""
+"""Choice of the step of a robot on soil, and of the number of substeps."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from grouser.simulation.blows import stable_step
 from grouser.simulation.robot_file import RobotModel
 from grouser.terrain.soils import Soil
 
-LARGEST_STEP = 5e-3  # [s] chosen unasked
-LONGEST_STEP = 2e-2  # [s] that may be asked for
-UNSAID = 2e-3  # [s] MuJoCo's own default, where a model says nothing
-DIGITS = 2  # of a step that is chosen, rounded down
+LARGEST_STEP = 5e-3  # [s] largest step chosen by default
+LONGEST_STEP = 2e-2  # [s] largest step a user may set
+UNSAID = 2e-3  # [s] MuJoCo's default for models without a timestep
+DIGITS = 2  # significant digits of a chosen step, rounded down
 
 
 def chosen_step(
     robot: RobotModel, data: mujoco.MjData, surfaces: Mapping[str, Surface], soil: Soil, step: float | None
 ) -> tuple[float, int]:
-    """The step [s] and in how many parts it is taken, short enough that no blow on the soil gains energy.
+    """Choose the step [s] and the number of substeps, short enough that no impact on soil gains energy.
 
-    A step that is asked for is divided, else the model's own, at most 5 ms, is shortened; both are said.
+    A step set by the user is divided into substeps. Otherwise the model's own step, at most 5 ms, is shortened. Both
+    are noted.
     """
     if step is not None and not 0 < step <= LONGEST_STEP:
         raise InputError(f"step: {step:g} s is not allowed; it must be above 0 and at most {LONGEST_STEP:g} s on soil")
     own = robot.spec.option.timestep
-    said = bool(robot.spec.authored.option & 1) or own != UNSAID  # the first bit stands for the timestep
+    said = bool(robot.spec.authored.option & 1) or own != UNSAID  # the first bit: the file sets the timestep
     light, limit = stable_step(data.model, data, surfaces, soil)
     if step is not None:
         parts = math.ceil(step / limit * (1 - 1e-9))
