@@ -1,4 +1,4 @@
-"""Steering and path following: from where a vehicle shall go to what its motors are told, and what came of it."""
+"""Controllers and virtual sensors: steering, path following, traction control, odometry, slip, power, docking."""
 
 from grouser.control.drive import Drive, GroundSpeed
 from grouser.control.driver import DriverInput

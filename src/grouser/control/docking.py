@@ -1,7 +1,7 @@
-"""The docking sequence of Krenn and Hirzinger 2009, section II as a state machine.
+"""The docking sequence of Krenn and Hirzinger 2009, section II, as a state machine.
 
-Every transition is made by sensors: camera, distance sensors, contact switches, the boom's encoder, load cell and
-strain gauges, the crown's encoder and the force of its spindle. None is made by the clock.
+Every transition is triggered by sensors: camera, distance sensors, contact switches, the boom's encoder, load cell and
+strain gauges, the crown's encoder and the force of its spindle. None is triggered by the clock.
 """
 
 from __future__ import annotations
@@ -21,59 +21,59 @@ from grouser.control.wheels import actuator_id
 from grouser.errors import InputError
 from grouser.module import Channel
 
-NEVER = -(2**31)  # no length has been written into the model yet
+NEVER = -(2**31)  # value of `key` before a length has been written into the model
 
 
 class Phase(IntEnum):
     APPROACH = 0  # the boom deploys the tool towards the nozzle
-    INSERTION = 1  # inside the nozzle, up to the stop before the shoulder touches
-    LOCKING = 2  # the crown spreads and is drawn in
-    CHECK = 3  # locked; the boom's swing is watched
+    INSERTION = 1  # inside the nozzle, until the boom stops before the shoulder touches
+    LOCKING = 2  # the crown spreads and is pulled back
+    CHECK = 3  # locked; wait until the boom has swung
     RETRACTION = 4
     TOUCHDOWN = 5  # from the first bracket to the third
-    SPRING = 6  # the safety spring is drawn out
-    MATED = 7  # the servicer holds both
-    ABORT = 8  # crown closed, boom drawn in, servicer pushes away
+    SPRING = 6  # the safety spring is extended
+    MATED = 7  # the servicer controls the attitude of both satellites
+    ABORT = 8  # crown closes, boom retracts, servicer moves away
     RETREATED = 9
 
 
 class Reason(IntEnum):
-    """Why a docking was given up."""
+    """Why a docking was aborted."""
 
     NONE = 0
     FORCE = 1  # excess force on the boom
     BLIND = 2  # the camera lost the client
-    NO_NOZZLE = 3  # the boom is at its end and the shoulder is not near the seat
-    NO_LOCK = 4  # the crown is at its end and holds nothing
+    NO_NOZZLE = 3  # the boom is at the end of its stroke and the shoulder is not near the seat
+    NO_LOCK = 4  # the crown is at the end of its stroke and holds nothing
     LOST = 5  # the lock opened
 
 
 @dataclass(frozen=True)
 class DockingPlan:
-    """Speeds and thresholds of the sequence; what the paper gives is marked, all else is assumed."""
+    """Speeds and thresholds of the sequence. Values from the paper are marked; all others are assumed."""
 
     approach_rate: float = 0.0115  # [m/s] of the boom
-    insertion_rate: float = 0.0115  # [m/s] at most, inside the nozzle
-    insertion_time: float = 3.0  # [s] over which the gap to the seat shall close, so that the tool slows down
-    creep_rate: float = 0.002  # [m/s] at least
+    insertion_rate: float = 0.0115  # [m/s] largest speed of the boom inside the nozzle
+    insertion_time: float = 3.0  # [s] speed is the gap to the seat divided by this, so that the tool slows down
+    creep_rate: float = 0.002  # [m/s] smallest speed of the boom inside the nozzle
     boom_acceleration: float = 0.002  # [m/s^2]
-    centring: float = 0.05  # [m] off the axis, beyond which the boom waits outside the nozzle
+    centring: float = 0.05  # [m] offset from the axis beyond which the boom waits outside the nozzle
     stop_gap: float = 0.004  # [m] along the axis to the seat at which the boom stops
     crown_rate: float = 0.0026  # [m/s]
     crown_gain: float = 2e-5  # [m/s/N] by which the crown slows near the locking force
     locking_force: float = 100.0  # [N]; paper
-    locked_share: float = 0.985  # of it at which the crown counts as locked
-    steady: int = 10  # readings in a row that a sensor must show
-    float_time: float = 0.5  # [s] in which the boom gives way to load while the crown locks
-    swings: int = 5  # extremes of the boom's strain that are watched before it is drawn in
+    locked_share: float = 0.985  # fraction of the locking force at which the crown counts as locked
+    steady: int = 10  # consecutive readings that must agree
+    float_time: float = 0.5  # [s] time constant with which the boom yields to load while the crown locks
+    swings: int = 5  # extremes of the boom's strain to wait for before it is retracted
     retraction_rate: float = 0.0142  # [m/s]
-    near: float = 0.03  # [m] before touchdown, from which on the boom is slow
+    near: float = 0.03  # [m] distance before touchdown from which the boom moves slowly
     touchdown_rate: float = 0.002  # [m/s]
     spring_rate: float = 0.001  # [m/s]
-    spring_drawn: float = 0.995  # of the safety spring's stroke
-    insertion_force: float = 15.0  # [N] on the boom before locking; more is an abort
-    boom_force: float = 400.0  # [N] later
-    blind_time: float = 3.0  # [s] without the client in view while outside the nozzle; more is an abort
+    spring_drawn: float = 0.995  # fraction of the safety spring's stroke that counts as extended
+    insertion_force: float = 15.0  # [N] largest force on the boom before locking; more is an abort
+    boom_force: float = 400.0  # [N] the same after locking
+    blind_time: float = 3.0  # [s] longest time without the client in view outside the nozzle; more is an abort
     retreat_rate: float = 0.02  # [m/s] of the boom
     crown_opening_rate: float = 0.004  # [m/s]
 
@@ -86,25 +86,25 @@ class DockingPlan:
 
 @dataclass(frozen=True)
 class Hardware:
-    """Names of drives and joints, and what the sequence knows of its own machine."""
+    """Names of drives and joints, and the dimensions that the sequence needs."""
 
     stages: tuple[str, ...]  # drives of the boom
-    shares: tuple[float, ...]  # of its length in each
+    shares: tuple[float, ...]  # fraction of the boom's length in each
     bends: tuple[str, ...]
     spring: str
     crown: str
-    longest: float  # [m] of the boom
-    shortest: float  # [m]
-    mated_length: float  # [m] at which the ring meets the brackets
+    longest: float  # [m] length of the extended boom
+    shortest: float  # [m] length of the retracted boom
+    mated_length: float  # [m] boom length at which the ring touches the brackets
     spring_stroke: float  # [m]
     crown_stroke: float  # [m]
     crown_spreading: float  # [m]
-    seat_distance: np.ndarray  # [m] mean reading of the distance sensors …
-    seat_gap: np.ndarray  # [m] … and the way to the seat that goes with it
+    seat_distance: np.ndarray  # [m], (n,) mean reading of the distance sensors …
+    seat_gap: np.ndarray  # [m], (n,) … and the corresponding distance to the seat
 
 
 class Docking:
-    """Drives boom, crown and the mode of the attitude control through the sequence."""
+    """Commands boom, crown and mode of the attitude control through the sequence."""
 
     period = 0.05  # [s]
 
@@ -112,16 +112,16 @@ class Docking:
         self, plan: DockingPlan, hardware: Hardware, aocs: Aocs, distance: DistanceSensors,
         tool: ContactSwitches, brackets: ContactSwitches,
     ):  # fmt: skip
-        """`tool`: switches of shoulder and crown; `brackets`: one of each."""
+        """`tool`: contact switches of shoulder and crown; `brackets`: one contact switch per bracket."""
         self.plan, self.hardware, self.aocs = plan, hardware, aocs
         self.distance, self.tool, self.brackets = distance, tool, brackets
         self.phase = np.zeros(1, int)
         self.reason = np.zeros(1, int)
         self.entered = np.full(len(Phase), np.nan)  # [s] when each phase began
-        self.length, self.crown = np.zeros(1), np.zeros(1)  # [m] where the spindles are
+        self.length, self.crown = np.zeros(1), np.zeros(1)  # [m] positions of the spindles
         self.rate, self.crown_rate = np.zeros(1), np.zeros(1)  # [m/s] commanded
-        self.run = np.zeros(1, int)  # readings in a row
-        self.swing = np.zeros(6)  # last strain of the two axes, their signs of change, and extremes seen
+        self.run = np.zeros(1, int)  # consecutive readings that agree
+        self.swing = np.zeros(6)  # last strain, sign of its change and number of extremes; two axes each
         self._wired = False
         self._steps = {
             Phase.APPROACH: self._approach, Phase.INSERTION: self._insert, Phase.LOCKING: self._lock,
@@ -134,7 +134,7 @@ class Docking:
         h = self.hardware
         self._stages = np.array([actuator_id(model, name) for name in h.stages])
         self._crown = actuator_id(model, h.crown)
-        self._stage_act = model.actuator_actadr[self._stages]  # spindles: commands are rates, activations positions
+        self._stage_act = model.actuator_actadr[self._stages]  # spindles: controls are rates, activations are positions
         self._crown_act = int(model.actuator_actadr[self._crown])
         self._stage_q = np.array([model.joint(name).qposadr[0] for name in h.stages])
         self._bends = np.array([model.joint(name).qposadr[0] for name in h.bends])
@@ -161,20 +161,20 @@ class Docking:
     # ---- what the sensors say ---------------------------------------------------------------------------
 
     def load(self, data: Any) -> float:
-        """[N] tension of the boom at its end."""
+        """Tension [N] at the end of the boom."""
         return -_spindle_force(data, self._stages[-1], self._stage_q[-1])
 
     def crown_force(self, data: Any) -> float:
-        """[N] with which the spindle pulls the crown in."""
+        """Force [N] with which the spindle pulls the crown."""
         return -_spindle_force(data, self._crown, self._crown_q)
 
     def gap(self) -> float:
-        """[m] along the axis to the seat, by the distance sensors; infinite while one of them sees no wall."""
+        """Distance [m] along the axis to the seat from the distance sensors; infinite if one of them sees no wall."""
         h = self.hardware
         return float(np.interp(self.distance.distance.mean(), h.seat_distance, h.seat_gap, right=math.inf))
 
     def _steady(self, now: bool) -> bool:
-        """Whether a reading has been true often enough in a row."""
+        """Whether a condition has been true for enough consecutive readings."""
         self.run[0] = self.run[0] + 1 if now else 0
         return self.run[0] >= self.plan.steady
 
@@ -198,7 +198,7 @@ class Docking:
         return self._abort(Reason.FORCE) if abs(self.load(data)) > limit else None
 
     def _move_boom(self, wanted: float) -> None:
-        """Lengthen at `wanted` [m/s], reached at the drive's acceleration."""
+        """Extend the boom at `wanted` [m/s], within the acceleration of its drive."""
         most = self.plan.boom_acceleration * self.period
         self.rate[0] += min(max(wanted - self.rate[0], -most), most)
         if self.length[0] <= self.hardware.shortest:
@@ -236,7 +236,7 @@ class Docking:
         return self._abort(Reason.NO_LOCK) if -self.crown[0] >= h.crown_stroke else None
 
     def _check(self, data: Any) -> Phase | None:
-        """Wait for extremes of the boom's strain about either axis: the swing is bounded, so the lock holds."""
+        """Wait for several extremes of the boom's strain about both axes: a bounded swing shows that the lock holds."""
         if not self.tool.closed().any():
             return self._abort(Reason.LOST)
         angles = data.qpos[self._bends].reshape(2, 2).sum(axis=0)  # about x, y
@@ -252,7 +252,7 @@ class Docking:
         if not self.tool.closed().any():
             return self._abort(Reason.LOST)
         left = float(data.qpos[self._stage_q].sum()) - h.mated_length - plan.near
-        slow = math.sqrt(max(2 * plan.boom_acceleration * left, 0.0))  # stops in time
+        slow = math.sqrt(max(2 * plan.boom_acceleration * left, 0.0))  # speed from which it can stop in time
         self._move_boom(-min(plan.retraction_rate, max(slow, plan.touchdown_rate)))
         return Phase.TOUCHDOWN if self.brackets.closed().any() else None
 
@@ -272,7 +272,7 @@ class Docking:
         return None
 
     def _leave(self, data: Any) -> Phase | None:
-        """Open the crown, then draw the tool out of the nozzle."""
+        """Release the crown, then pull the tool out of the nozzle."""
         plan, h = self.plan, self.hardware
         self.crown_rate[0] = min(plan.crown_opening_rate, max(-self.crown[0], 0.0) / self.period)
         closed = data.qpos[self._crown_q] > -0.05 * h.crown_spreading
@@ -309,7 +309,7 @@ class Docking:
 
 
 def _spindle_force(data: Any, actuator: int, place: int) -> float:
-    """[N] of a spindle along its joint, whose coordinate stands at `place`, from the state alone."""
+    """Force [N] of a spindle along its joint, computed from the state alone. `place`: index of the joint in qpos."""
     model = data.model
     bias = model.actuator_biasprm[actuator]
     dof = model.jnt_dofadr[model.actuator_trnid[actuator, 0]]
@@ -318,16 +318,16 @@ def _spindle_force(data: Any, actuator: int, place: int) -> float:
 
 
 class BoomFlexure:
-    """Bending stiffness and damping of a boom that follow its length; it writes them into the model."""
+    """Writes bending stiffness and damping of a boom into the model, as functions of its length."""
 
-    STEP = 1e-3  # [m] of length for which both stay
+    STEP = 1e-3  # [m] resolution of the length
 
     def __init__(self, stages: Sequence[str], bends: Sequence[str], lengths: np.ndarray, stiffness: np.ndarray,
                  damping: np.ndarray, period: float):  # fmt: skip
-        """`lengths` [m], (n,); `stiffness` [N m/rad], `damping` [N m s/rad] (n, bend) go with them."""
+        """Tables: `lengths` [m], (n,); `stiffness` [N m/rad] and `damping` [N m s/rad], (n, bend)."""
         self.stages, self.bends, self.period = tuple(stages), tuple(bends), period
         self.lengths, self.stiffness, self.damping = lengths, stiffness, damping
-        self.key = np.full(1, NEVER)  # length in units of STEP that the model has
+        self.key = np.full(1, NEVER)  # length [STEP] whose values are in the model
         self._model: mujoco.MjModel | None = None
 
     def _wire(self, model: mujoco.MjModel) -> None:

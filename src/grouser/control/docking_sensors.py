@@ -1,7 +1,7 @@
-"""What a docking servicer senses: a stereo camera, distance sensors on the tool, contact switches.
+"""Sensors of a docking servicer: a stereo camera, distance sensors on the tool, contact switches.
 
-Each is a controller that samples at its own rate and holds. Noise is a function of seed and sample number, so that a
-run repeats, and continues from a checkpoint, bit for bit.
+Each is a controller that samples at its own rate and holds the value. Noise is a function of seed and sample number, so
+a run is repeatable and continues from a checkpoint bit for bit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Mount:
     rotation: np.ndarray  # (3, 3) its axes in the body's
 
     def pose(self, data: Any) -> tuple[np.ndarray, np.ndarray]:
-        """[m], (3,) position and (3, 3) axes in the world."""
+        """Position [m], (3,) and axes (3, 3) in the world."""
         body = body_id(data.model, self.body)
         turn = data.xmat[body].reshape(3, 3)
         return data.xpos[body] + turn @ np.asarray(self.position), turn @ self.rotation
@@ -46,7 +46,7 @@ class Sampled(ABC):
         self.count = np.zeros(1, np.int64)  # samples taken
 
     def noise(self, size: int) -> np.ndarray:
-        """(size,) standard normal numbers of the sample being taken."""
+        """Standard normal numbers (size,) for the sample being taken."""
         return np.random.default_rng([*self._seed, int(self.count[0])]).standard_normal(size)
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
@@ -55,13 +55,13 @@ class Sampled(ABC):
 
     @abstractmethod
     def sample(self, data: Any) -> None:
-        """Take one."""
+        """Take one sample."""
 
 
 class StereoCamera(Sampled):
-    """Pose of the client's nozzle in servicer axes, at a rate, with noise, inside a field of view.
+    """Measures the pose of the client's nozzle in servicer axes, with noise and a limited field of view.
 
-    Noise across the line of sight grows with range, along it with its square, as a stereo pair's does.
+    As for a stereo pair, noise across the line of sight grows with range, and along it with the square of the range.
     """
 
     def __init__(
@@ -69,8 +69,9 @@ class StereoCamera(Sampled):
         attitude_noise: float, half_field_deg: float, farthest: float,
         bias: Sequence[float] = (0.0, 0.0, 0.0), tilt_bias: Sequence[float] = (0.0, 0.0, 0.0), seed: int = 0,
     ):  # fmt: skip
-        """`bearing_noise`, `attitude_noise` [rad], `depth_noise` [1/m]: times range squared; `farthest`, `bias` [m],
-        `tilt_bias` [rad]: errors of the calibration, always the same."""
+        """`bearing_noise`, `attitude_noise` [rad]; `depth_noise` [1/m] is multiplied by the range squared.
+
+        `farthest` [m]: largest range. `bias` [m], `tilt_bias` [rad]: constant errors of the calibration."""
         super().__init__("camera", rate, seed, 1)
         for what, value in (("bearing_noise", bearing_noise), ("depth_noise", depth_noise),
                             ("attitude_noise", attitude_noise)):  # fmt: skip
@@ -80,7 +81,7 @@ class StereoCamera(Sampled):
         self.bearing_noise, self.depth_noise, self.attitude_noise = bearing_noise, depth_noise, attitude_noise
         self.bias, self.tilt_bias = np.asarray(bias, float), np.asarray(tilt_bias, float)
         self.half_field, self.farthest = math.radians(half_field_deg), farthest
-        self.position = np.zeros(3)  # [m] of the target's frame in the camera body's axes
+        self.position = np.zeros(3)  # [m] position of the target's frame in the axes of the camera's body
         self.tilt = np.zeros(3)  # [rad] rotation vector of the target's axes against the body's
         self.seen = np.zeros(1, bool)
         self.looks = np.zeros(1, np.int64)  # samples with the target in view
@@ -119,13 +120,13 @@ class StereoCamera(Sampled):
 
 
 class DistanceSensors(Sampled):
-    """Distances from the tool to the wall of the nozzle along fixed directions."""
+    """Measures distances from the tool to the wall of the nozzle along directions fixed to the tool."""
 
     def __init__(
         self, tool: Mount, nozzle: Mount, section: tuple[np.ndarray, np.ndarray], origins: np.ndarray,
         directions: np.ndarray, *, rate: float, noise: float, farthest: float, seed: int = 0,
     ):  # fmt: skip
-        """`section` [m] z and r of the nozzle; `origins` [m], `directions` (sensor, 3) in the tool's axes."""
+        """`section`: z and r [m] of the nozzle's wall. `origins` [m], `directions`: (sensor, 3) in the tool's axes."""
         super().__init__("distance sensors", rate, seed, 2)
         if not noise >= 0:
             raise InputError(f"distance sensors: noise = {noise}: allowed is 0 or more")
@@ -157,10 +158,10 @@ class DistanceSensors(Sampled):
 
 
 class ContactSwitches:
-    """Switches that close above a force; they are read when asked."""
+    """Switches that close above a force. They have no sampling rate: a reading is always current."""
 
     def __init__(self, forces: Callable[[], np.ndarray], threshold: float):
-        """`forces` [N], (switch,) that press on them; `threshold` [N]."""
+        """`forces`: returns the force [N], (switch,) on each. `threshold` [N]: force at which they close."""
         self.forces, self.threshold = forces, threshold
 
     def closed(self) -> np.ndarray:
@@ -168,9 +169,9 @@ class ContactSwitches:
 
 
 def wall_distance(origins: np.ndarray, directions: np.ndarray, z: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """[m], (ray,) along rays to the surface of revolution with straight lines between (z, r); inf where they miss.
+    """Distance [m], (ray,) along rays to a surface of revolution with straight lines between (z, r); inf for a miss.
 
-    On a line r = r_0 + k (z - z_0): |o + t u|_xy = r, a quadratic in t.
+    On a line r = r_0 + k (z - z_0) the equation |o + t u|_xy = r is quadratic in t.
     """
     slope = np.diff(r) / np.where(np.diff(z) == 0, 1e-300, np.diff(z))
     at = r[:-1] + slope * (origins[:, 2:] - z[:-1])  # (ray, line) radius of the cone at the origin's z
@@ -187,7 +188,7 @@ def wall_distance(origins: np.ndarray, directions: np.ndarray, z: np.ndarray, r:
 
 
 def rotation_vector(matrix: np.ndarray) -> np.ndarray:
-    """[rad], (3,) of a rotation matrix."""
+    """Rotation vector [rad], (3,) of a rotation matrix."""
     quat, out = np.zeros(4), np.zeros(3)
     mujoco.mju_mat2Quat(quat, np.ascontiguousarray(matrix).ravel())
     mujoco.mju_quat2Vel(out, quat, 1.0)

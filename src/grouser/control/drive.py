@@ -1,4 +1,4 @@
-"""Wheels made to follow a twist, and the speed over ground held against slip."""
+"""Drive of a wheeled chassis: wheel commands from a twist, and control of the speed over ground."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from grouser.control.wheels import OnWheels, Wheels, Worlds, body_id
 from grouser.errors import InputError
 from grouser.module import Channel
 
-PERIOD = 0.05  # [s] of all controllers of this room unless told otherwise (assumed: rovers steer at 10 to 20 Hz)
+PERIOD = 0.05  # [s] default period of the controllers in this package (assumed: rovers steer at 10 to 20 Hz)
 STEER_RATE = 0.25  # [rad/s] (assumed)
 RAMP = 1.0  # [s] from standstill to full speed (assumed)
-WAIT_ABOVE = math.radians(15)  # steering error at which wheels stop (assumed; steering on the move stays below)
-SETTLED_WITHIN = math.radians(2)  # and at which they go on (assumed)
-PATIENCE = 10.0  # [s] after which they go on with steering that soil holds back (assumed)
+WAIT_ABOVE = math.radians(15)  # steering error above which wheels stop (assumed; steering while driving stays below)
+SETTLED_WITHIN = math.radians(2)  # steering error below which they start again (assumed)
+PATIENCE = 10.0  # [s] longest stop; then they start although soil holds the steering back (assumed)
 
 
 class Drive(OnWheels):
-    """Turns a twist into steering angles and wheel rates.
+    """Converts a twist into steering angles and wheel rates.
 
-    `twist` [m/s, m/s, rad/s], (world, 3) in chassis axes is what shall be done: it begins as given, later set it from
-    Python or let a `PathFollower` do so. Wheels that must turn far stop, wait until all are steered, start slowly.
+    `twist` [m/s, m/s, rad/s], (world, 3) in chassis axes is the wanted motion. Set it from Python, or let a
+    `PathFollower` set it. If a wheel must steer far, all wheels stop, wait until they are steered, and start slowly.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Drive(OnWheels):
         settled_within: float = SETTLED_WITHIN,
         patience: float = PATIENCE,
     ):
-        """`steer_rate`, `wheel_rate_limit` [rad/s], `ramp`, `patience` [s], the others [rad]."""
+        """`steer_rate`, `wheel_rate_limit` [rad/s]; `ramp`, `patience` [s]; the other angles [rad]."""
         positive = {"period": period, "steer_rate": steer_rate, "wheel_rate_limit": wheel_rate_limit}
         for name, value in positive.items():
             if not value > 0:
@@ -57,9 +57,9 @@ class Drive(OnWheels):
         count = len(wheels.drive)
         self.first = np.array(twist, float)
         self.twist = np.tile(self.first, (worlds, 1))  # wanted
-        self.gain = np.ones(worlds)  # on the wheel rates, of a `GroundSpeed`
-        self.pace = np.zeros(worlds)  # 0 standing to 1 full speed
-        self.waited = np.zeros(worlds)  # [s] for the steering
+        self.gain = np.ones(worlds)  # factor on the wheel rates, set by a `GroundSpeed`
+        self.pace = np.zeros(worlds)  # 0 (standing) to 1 (full speed)
+        self.waited = np.zeros(worlds)  # [s] time spent waiting for the steering
         self.waiting = np.zeros(worlds, bool)
         self.started = np.zeros(worlds, bool)
         self.angles = np.zeros((worlds, count))  # [rad] commanded
@@ -83,13 +83,13 @@ class Drive(OnWheels):
         rates *= self.pace[world] * self.gain[world] / w.radius
         fastest = float(np.abs(rates).max())
         if fastest > self.wheel_rate_limit:
-            rates *= self.wheel_rate_limit / fastest  # all of them: the centre of rotation stays
+            rates *= self.wheel_rate_limit / fastest  # scale all wheels, so that the centre of rotation stays
         self.rates[world] = rates
         command[wires.steer] = commanded[wires.steered] * wires.steer_gear
         command[wires.drive] = rates * wires.drive_gear
 
     def _wait_for_steering(self, world: int, error: float, moving: bool) -> None:
-        """Stand while the steering is far off, then gather speed."""
+        """Stand while the steering error is large, then speed up."""
         if self.waiting[world]:
             self.waited[world] += self.period
             self.waiting[world] = error > self.settled_within and self.waited[world] < self.patience
@@ -122,10 +122,11 @@ class Drive(OnWheels):
 
 
 class GroundSpeed:
-    """Holds the speed over ground against slip: a PI controller on the wheel rates of a `Drive`.
+    """Holds the speed over ground in spite of slip: a PI controller on the wheel rates of a `Drive`.
 
-    The share of the wanted motion that is done, s = sum u_done . u_wanted / sum u_wanted^2 over the wheels, is read
-    from the true motion of the chassis, as visual odometry would give it; rates = (1 + k (1 - s) + integral) x wanted.
+    The achieved fraction of the wanted motion is s = sum u_done . u_wanted / sum u_wanted^2 over the wheels. It is
+    computed from the true motion of the chassis, as visual odometry would measure it. Wheel rates are the wanted ones
+    times 1 + k (1 - s) + integral.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class GroundSpeed:
         most: float = 2.0,
         period: float = PERIOD,
     ):
-        """`proportional` [1], `integral` [1/s] (both assumed: slow against the motors); rates at most x `most`."""
+        """Gains `proportional` [1], `integral` [1/s] (assumed: slower than the motors). `most`: largest factor."""
         if not most >= 1:
             raise InputError(f"GroundSpeed: most = {most}: allowed is 1 or more")
         self.drive, self.period, self.most = drive, period, most

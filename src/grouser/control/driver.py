@@ -1,4 +1,4 @@
-"""A person at the wheel: what keys or sticks ask for becomes the twist of a `Drive`, at real time."""
+"""Manual driving: input from keys or sticks sets the twist of a `Drive`, in real time."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from grouser.control.steering import Twist, ackermann, crab, point_turn, sharpes
 from grouser.errors import InputError, RunEnded
 from grouser.module import Channel
 
-PATIENCE = 0.8  # [s] after which a driver who is not heard of any more has let go
-FALLS_BEHIND = 0.3  # [s] by which a run may lag before the clock is set anew
-AVERAGED = 2.0  # [s] of wall time the pace is measured over
+PATIENCE = 0.8  # [s] without input after which the vehicle stops
+FALLS_BEHIND = 0.3  # [s] largest lag behind real time; beyond it the clock is set again
+AVERAGED = 2.0  # [s] of wall time over which the pace is measured
 LABELS = ("forward", "turn", "aside")
 
 
 class DriverInput:
-    """Holds shares of speed and turn, -1 to 1, given from another thread; waits so that a run is not faster than real.
+    """Takes driver input from another thread and holds the run back to real time.
 
-    Forward with turn is an arc, at most as sharp as the wheels can steer; turn alone a turn on the spot; aside crabs.
+    Inputs are -1 to 1. Forward with turn drives an arc, at most as sharp as the wheels can steer; turn alone turns on
+    the spot; aside drives sideways (crab).
     """
 
     def __init__(self, drive: Drive, speed: float, *, start: float = 0.0, period: float = PERIOD, paced: bool = True):
-        """`speed` [m/s] at full share; before `start` [s] the vehicle stands."""
+        """`speed` [m/s] at full input. Before `start` [s] the vehicle stands."""
         if not (speed > 0 and math.isfinite(speed)):
             raise InputError(f"DriverInput: speed = {speed}: allowed is a finite number above 0")
         self.drive, self.speed, self.start, self.period, self.paced = drive, speed, start, period, paced
@@ -37,7 +38,7 @@ class DriverInput:
         self.turn_rate = speed / float(np.hypot(*wheels.positions.T).max())  # [rad/s]
         self.shares = np.zeros((len(drive.twist), 3))
         self.share_of_speed = 1.0
-        self.ending = ""  # why the run shall end
+        self.ending = ""  # reason to end the run, or empty
         self.behind = 0.0  # [s] lost against real time so far
         self._lock, self._asked, self._heard = threading.Lock(), (0.0, 0.0, 0.0), -math.inf
         self._began: float | None = None
@@ -46,18 +47,18 @@ class DriverInput:
     # ---- from another thread ------------------------------------------------------------------------
 
     def take(self, forward: float, turn: float, aside: float = 0.0) -> None:
-        """What the driver asks for now; holds for PATIENCE."""
+        """Set the driver's input. It holds for PATIENCE [s]."""
         asked = tuple(min(max(float(x), -1.0), 1.0) if math.isfinite(x) else 0.0 for x in (forward, turn, aside))
         with self._lock:
             self._asked, self._heard = asked, clock.monotonic()
 
     def end(self, why: str) -> None:
-        """Ends the run at the next act."""
+        """End the run at the next act of this controller."""
         self.ending = why
 
     @property
     def pace(self) -> float:
-        """Simulated over wall time of the last seconds."""
+        """Simulated time over wall time, averaged over the last seconds."""
         if len(self._marks) < 2:
             return math.nan
         (wall, simulated), (now, time) = self._marks[0], self._marks[-1]
@@ -75,7 +76,7 @@ class DriverInput:
         self.drive.twist[:] = (0.0, 0.0, 0.0) if time < self.start else self.twist(*asked)
 
     def twist(self, forward: float, turn: float, aside: float) -> Twist:
-        """[m/s, m/s, rad/s] in chassis axes."""
+        """Twist [m/s, m/s, rad/s] in chassis axes for an input."""
         speed = self.speed * self.share_of_speed
         if aside:
             size = min(math.hypot(forward, aside), 1.0)

@@ -1,4 +1,4 @@
-"""Follows a path: sets the twist of a `Drive` so that a point of the chassis goes along it."""
+"""Path following: sets the twist of a `Drive` so that a point of the chassis follows a path."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from grouser.module import Channel
 
 Mode = Literal["ackermann", "crab", "point-turn"]
 MODES = ("ackermann", "crab", "point-turn")
-LOOK_AHEAD = 0.6  # [m] (assumed: about half a rover)
-HEADING_GAIN = 0.5  # [1/s] with which a heading is held (assumed)
+LOOK_AHEAD = 0.6  # [m] (assumed: about half the length of a rover)
+HEADING_GAIN = 0.5  # [1/s] gain of the heading control (assumed)
 TURN_ABOVE = math.radians(5)  # heading error that starts a point turn (assumed)
-TURNED_WITHIN = math.radians(1)  # and that ends it (assumed)
+TURNED_WITHIN = math.radians(1)  # heading error that ends it (assumed)
 
 
 class PathFollower:
-    """Follows a path in plan view in one of three ways to steer.
+    """Follows a path in plan view with one of three steering modes.
 
-    `ackermann`: pure pursuit (Coulter 1992, CMU-RI-TR-92-01), on the arc that leads to the path a look-ahead farther
-    on, curvature = 2 y / (x^2 + y^2) with that place at (x, y). `crab`: in the direction of the path less
-    atan(error / look-ahead), heading kept. `point-turn`: pursuit along each leg, turning on the spot where legs meet.
-    When the end is reached the vehicle stops and `ended` is true.
+    `ackermann`: pure pursuit (Coulter 1992, CMU-RI-TR-92-01). The vehicle drives on the arc to the point (x, y) of the
+    path one look-ahead distance farther on, with curvature = 2 y / (x^2 + y^2). `crab`: it drives in the direction of
+    the path minus atan(error / look-ahead) and keeps its heading. `point-turn`: pure pursuit along each leg, with a
+    turn on the spot between legs. At the end of the path the vehicle stops and `ended` is true.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class PathFollower:
         start: float = 0.0,
         period: float = PERIOD,
     ):
-        """`speed` [m/s] of the point (`axle` [m], 0) of the chassis, which is what follows the path.
+        """`speed` [m/s] of the point (`axle` [m], 0) of the chassis; this point follows the path.
 
-        `turn_rate` [rad/s], None: the outermost wheel goes at `speed`. Within `end_within` [m] of its end the path has
-        ended. Before `start` [s] the vehicle stands.
+        `turn_rate` [rad/s]: of turns on the spot; None: the outermost wheel moves at `speed`. The path ends
+        `end_within` [m] before its last point. Before `start` [s] the vehicle stands.
         """
         if mode not in MODES:
             raise InputError(f"PathFollower: mode = {mode!r}: allowed are {', '.join(MODES)}")
@@ -67,10 +67,10 @@ class PathFollower:
         worlds = len(drive.twist)
         self.leg = np.zeros(worlds, np.int64)
         self.progress = np.zeros(worlds)  # [m] along the path
-        self.error = np.full(worlds, np.nan)  # [m] to the left of the path
-        self.heading = np.full(worlds, np.nan)  # [rad] that crab keeps, found at the start
+        self.error = np.full(worlds, np.nan)  # [m] cross-track error, positive to the left of the path
+        self.heading = np.full(worlds, np.nan)  # [rad] heading kept in crab mode, read at the start
         self.turning = np.zeros(worlds, bool)
-        self.legs_turned = np.zeros(worlds, np.int64)  # up to here the turn on to a leg is done
+        self.legs_turned = np.zeros(worlds, np.int64)  # number of legs whose point turn has been decided
         self.ended = np.zeros(worlds, bool)
         self._worlds = Worlds(self, worlds, self._wire)
 
@@ -115,7 +115,7 @@ class PathFollower:
         return vx, vy - turn * self.axle, turn
 
     def _must_turn(self, world: int, yaw: float, leg: int) -> bool:
-        """Once for each leg, where it begins: until the heading is that of the leg."""
+        """Whether to turn on the spot: once at the start of each leg, until the heading is that of the leg."""
         off = abs(turned(self.path.heading(leg) - yaw))
         if leg >= self.legs_turned[world]:
             self.legs_turned[world] = leg + 1

@@ -1,4 +1,4 @@
-"""What a controller that remembers nothing and shows nothing has in common with the others."""
+"""Base of controllers without state and without channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wheel odometry: where the wheels' encoders and steering angles say that the vehicle has gone."""
+"""Wheel odometry: pose of the vehicle estimated from wheel encoders and steering angles."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grouser.module import Channel
 
 
 def twist_fit(positions: np.ndarray) -> np.ndarray:
-    """(3, 2 wheel): takes wheel velocities (u1x, u1y, u2x, …) to the twist nearest to them all, least squares.
+    """Matrix (3, 2 wheel) that maps wheel velocities (u1x, u1y, u2x, …) to the twist that fits them best.
 
-    min over (v, w) of sum |v + w x p - u|^2, for wheels at `positions` [m], (wheel, 2).
+    Least squares: min over (v, w) of sum |v + w x p - u|^2, for wheels at `positions` [m], (wheel, 2).
     """
     count = len(positions)
     rows = np.zeros((2 * count, 3))
@@ -27,7 +27,7 @@ def twist_fit(positions: np.ndarray) -> np.ndarray:
 
 
 def chord(dx: float, dy: float, turn: float) -> tuple[float, float]:
-    """[m] displacement, in the axes at the start, of a motion at constant twist: path (dx, dy) [m], turn [rad].
+    """Displacement [m], in the axes at the start, of a motion at constant twist with path (dx, dy) [m] and turn [rad].
 
     The exponential map of SE(2): sin(turn)/turn along, (1 - cos(turn))/turn across.
     """
@@ -38,10 +38,10 @@ def chord(dx: float, dy: float, turn: float) -> tuple[float, float]:
 
 
 class Odometry(OnWheels):
-    """Dead reckoning from encoders and steering angles; pitch and roll as an inclinometer gives them.
+    """Dead reckoning from encoders and steering angles. Pitch and roll are taken from an ideal inclinometer.
 
-    Starts at the true pose at its first act. Each period the wheels roll r times their turn along the mean of their old
-    and new steering angle; the twist nearest to all of them moves the pose.
+    It starts at the true pose at its first act. Each period a wheel rolls its radius times its rotation, along the mean
+    of its old and new steering angle. The twist that fits all wheels best moves the pose.
     """
 
     def __init__(self, wheels: Wheels, *, worlds: int = 1, period: float = PERIOD):
@@ -49,7 +49,7 @@ class Odometry(OnWheels):
         count = len(wheels.drive)
         self.position = np.full((worlds, 3), np.nan)  # [m] of the chassis origin
         self.heading = np.full(worlds, np.nan)  # [rad]
-        self.error = np.full(worlds, np.nan)  # [m] distance to where the chassis is, in plan view
+        self.error = np.full(worlds, np.nan)  # [m] distance to the true position in plan view
         self.started = np.zeros(worlds, bool)
         self.rolled = np.zeros((worlds, count))  # [rad] encoders at the last act
         self.angles = np.zeros((worlds, count))  # [rad] steering at the last act
@@ -84,14 +84,14 @@ class Odometry(OnWheels):
         self.error[world] = math.dist(self.position[world, :2], truth[:2])
 
     def _move(self, world: int, dx: float, dy: float, turn: float, pitch: float, roll: float) -> None:
-        """By a motion in the plane of the chassis, which lies at the mean of the old and new tilt.
+        """Move the pose by a motion in the plane of the chassis, at the mean of the old and new tilt.
 
         Yaw rate from the turn rate r about the chassis' z axis: yaw' = (r + pitch' sin roll) / (cos pitch cos roll).
         """
         nod = pitch - self.pitch[world]
         pitch, roll = (pitch + self.pitch[world]) / 2, (roll + self.roll[world]) / 2
         yaw = (turn + nod * math.sin(roll)) / (math.cos(pitch) * math.cos(roll))
-        # Level axes: x ahead and down by the pitch, y sideways.
+        # Level axes: x forward, lowered by the pitch, and y sideways.
         ahead = dx * math.cos(pitch) + dy * math.sin(roll) * math.sin(pitch)
         left = dy * math.cos(roll)
         rise = -dx * math.sin(pitch) + dy * math.sin(roll) * math.cos(pitch)

@@ -1,4 +1,4 @@
-"""A path in plan view: a polyline through waypoints, or a spline sampled finely."""
+"""A path in plan view: a polyline through waypoints, or a finely sampled spline."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from grouser.errors import InputError
 
-SAMPLING = 0.02  # [m] between the points of a spline: a chord of an arc of 1 m radius is off by 0.05 mm
+SAMPLING = 0.02  # [m] between the points of a spline: on an arc of 1 m radius the error is 0.05 mm
 
 
 class Path:
-    """Points joined by straight legs; with `smooth`, a natural cubic spline through the waypoints."""
+    """Points joined by straight legs. With `smooth`, a natural cubic spline through the waypoints."""
 
     def __init__(self, waypoints: Sequence[Sequence[float]], smooth: bool = False, sampling: float = SAMPLING):
-        """`waypoints` [m]: two or more (x, y), none twice in a row."""
+        """`waypoints` [m]: two or more (x, y), no two consecutive ones equal."""
         given = np.array(waypoints, float)
         if given.ndim != 2 or given.shape[1] != 2 or len(given) < 2 or not np.isfinite(given).all():
             raise InputError(f"waypoints = {waypoints}: allowed are two or more finite pairs (x, y)")
@@ -33,10 +33,10 @@ class Path:
         self.legs = len(legs)
 
     def locate(self, x: float, y: float, leg: int = 0) -> tuple[int, float, float]:
-        """Nearest place from leg `leg` on: its leg, the arc length [m] there, the cross-track error [m].
+        """Nearest point of the path from leg `leg` on. Returns its leg, arc length [m] and cross-track error [m].
 
-        The error is the distance to the leg's line, positive to the left of the path. The search goes on to the next
-        leg as long as that is no farther, so a path may cross itself.
+        The error is the distance to the leg's line, positive to the left of the path. The search moves on to the next
+        leg only while that leg is not farther away, so a path may cross itself.
         """
         distance = self._distance(x, y, leg)
         while leg + 1 < self.legs and (following := self._distance(x, y, leg + 1)) <= distance:
@@ -45,22 +45,22 @@ class Path:
         return leg, self._start[leg] + min(max(along, 0.0), self._lengths[leg]), across
 
     def point(self, arc: float, leg: int = 0) -> tuple[float, float]:
-        """[m]: the point at arc length [m], looked for from `leg` on; beyond the end the last leg goes straight on."""
+        """Point [m] at an arc length [m], searched from `leg` on. The last leg is extended beyond its end."""
         while leg + 1 < self.legs and arc > self._start[leg + 1]:
             leg += 1
         return self.point_of_leg(arc, leg)
 
     def point_of_leg(self, arc: float, leg: int) -> tuple[float, float]:
-        """[m]: the point at arc length [m] on the line of one leg, which goes on beyond its ends."""
+        """Point [m] at an arc length [m] on the line of one leg, extended beyond both ends."""
         (ex, ey), along = self._ahead[leg], arc - self._start[leg]
         return self._x[leg] + along * ex, self._y[leg] + along * ey
 
     def heading(self, leg: int) -> float:
-        """[rad] of a leg, from x towards y."""
+        """Heading [rad] of a leg, from x towards y."""
         return math.atan2(self._ahead[leg][1], self._ahead[leg][0])
 
     def _within(self, x: float, y: float, leg: int) -> tuple[float, float]:
-        """[m] along a leg's line from its start, and to the left of it."""
+        """Distance [m] along a leg's line from its start, and distance [m] to the left of it."""
         (ex, ey), dx, dy = self._ahead[leg], x - self._x[leg], y - self._y[leg]
         return ex * dx + ey * dy, ex * dy - ey * dx
 
@@ -70,7 +70,7 @@ class Path:
 
 
 def _spline(waypoints: np.ndarray, sampling: float) -> np.ndarray:
-    """[m], (point, 2): the spline over chord length, a point about every `sampling` [m]."""
+    """Points [m], (point, 2) of the spline over chord length, about `sampling` [m] apart."""
     from scipy.interpolate import CubicSpline
 
     chord = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(waypoints, axis=0).T))])

@@ -1,4 +1,4 @@
-"""What the motors do: mechanical energy, power, and energy for each metre travelled."""
+"""Mechanical energy and power of the motors, and energy per metre travelled."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from grouser.control.drive import PERIOD
 from grouser.control.wheels import Worlds, actuator_id, body_id
 from grouser.module import Channel
 
-LEAST_DISTANCE = 0.01  # [m] below which energy per metre says nothing
+LEAST_DISTANCE = 0.01  # [m] distance below which energy per metre is NaN
 
 
 class PowerMeter:
-    """Mechanical work of actuators on what they move; no losses, not of gearboxes either, no work back where a motor
-    brakes (assumed).
+    """Measures the mechanical work of actuators on their joints.
 
-    Each period, work = mean of the forces at its ends x the way between them: exact for a constant torque. Forces are
-    those at the end of the last step under the command of that step, which is what the implicit step applied.
+    Losses are left out, also those of gearboxes, and a braking motor recovers nothing (assumed). The work of a period
+    is the mean of the forces at its two ends times the displacement, exact for a constant torque. Forces are those at
+    the end of the last step with the command of that step, as the implicit step applied them.
     """
 
     def __init__(self, actuators: Sequence[str], chassis: str = "chassis", *, worlds: int = 1, period: float = PERIOD):
@@ -29,7 +29,7 @@ class PowerMeter:
         count = len(self.actuators)
         self.energy = np.zeros((worlds, count))  # [J]
         self.power = np.zeros((worlds, count))  # [W] mean over the last period
-        self.distance = np.zeros(worlds)  # [m] way of the chassis
+        self.distance = np.zeros(worlds)  # [m] path length of the chassis
         self.elapsed = np.zeros(worlds)  # [s]
         self.started = np.zeros(worlds, bool)
         self.force = np.zeros((worlds, count))  # [N m] at the last act
@@ -46,7 +46,7 @@ class PowerMeter:
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         world = self._worlds.index(sensors)
-        mujoco.mj_fwdActuation(self._model, sensors)  # actuator_force is a step old, and not there after a restore
+        mujoco.mj_fwdActuation(self._model, sensors)  # actuator_force is one step old, and missing after a restore
         force, length = sensors.actuator_force[self._ids], sensors.actuator_length[self._ids]
         place = sensors.xpos[self._body]
         if self.started[world]:
@@ -65,7 +65,7 @@ class PowerMeter:
         self._sum_up(world)
 
     def _sum_up(self, world: int) -> None:
-        """So that channels need not: frames may come more often than acts."""
+        """Compute the totals once per act, because channels may be read more often."""
         energy, distance = float(self.energy[world].sum()), float(self.distance[world])
         self.totals[world] = (
             self.power[world].sum(),
@@ -86,12 +86,12 @@ class PowerMeter:
         self.totals[chosen, 3] = np.nan
 
     def energy_per_metre(self) -> np.ndarray:
-        """[J/m], (world,); NaN before there is a way to speak of."""
+        """Energy per metre [J/m], (world,); NaN below LEAST_DISTANCE."""
         far = self.distance >= LEAST_DISTANCE
         return np.where(far, self.energy.sum(axis=1) / np.where(far, self.distance, 1.0), np.nan)
 
     def mean_power(self) -> np.ndarray:
-        """[W], (world,) since the start."""
+        """Mean power [W], (world,) since the start."""
         return self.energy.sum(axis=1) / np.maximum(self.elapsed, self.period)
 
     def channels(self) -> list[Channel]:

@@ -1,6 +1,6 @@
-"""Virtual sensors as a kernel: from MjData and the tyres to what controllers may know.
+"""Kernel of the virtual sensors: readings from MjData and the tyre module.
 
-MuJoCo's arrays and the readings are double; `real` and `vec3` are the float type of the tyres.
+MuJoCo's arrays and the readings are float64; `real` and `vec3` have the float type of the tyres.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MODULE = device.module("grouser.control.sensors")
 
 @struct
 class Sensed:
-    """Readings of the sensors of a vehicle; written by `sense`, read by controllers."""
+    """Sensor readings of a vehicle; written by `sense`, read by controllers."""
 
     time: array[wp.float64]  # [s], (world,)
     wheel_rate: array2d[wp.float64]  # [rad/s], (world, wheel)
@@ -33,16 +33,16 @@ class Sensed:
 
 @struct
 class LastReading:
-    """State of the sensors: what the accelerometers need of the reading before."""
+    """State of the sensors: values of the previous reading that the accelerometers need."""
 
     last_velocity: array[wp.vec3d]  # [m/s], (world,) world axes
     last_time: array[wp.float64]  # [s], (world,)
-    last_known: array[int]  # (world,) 0: there was no reading yet
+    last_known: array[int]  # (world,) 0: no reading yet
 
 
 @struct
 class Wires:
-    """Where the sensors of one world are connected: views of its MjData."""
+    """Inputs of the sensors of one world: indices, and views of its MjData."""
 
     world: int
     chassis: int  # body
@@ -56,17 +56,17 @@ class Wires:
 
 @wp.func
 def roll_pitch_yaw(R: wp.mat33d):
-    """[rad] left side up, nose up, to the left."""
+    """Roll (left side up), pitch (nose up) and yaw (to the left) [rad] of a rotation."""
     level = wp.sqrt(R[2, 1] * R[2, 1] + R[2, 2] * R[2, 2])
     return wp.vec3d(wp.atan2(R[2, 1], R[2, 2]), wp.atan2(R[2, 0], level), wp.atan2(R[1, 0], R[0, 0]))
 
 
 @wp.func
 def specific_force(last: LastReading, world: int, velocity: wp.vec3d, time: wp.float64, gravity: wp.vec3d):
-    """[m/s^2] mean over the time since the last reading: (v - v_last) / dt - g; -g where there was none.
+    """Mean specific force [m/s^2] since the last reading: (v - v_last) / dt - g, or -g at the first reading.
 
-    A mean keeps what an accelerometer would have felt between two readings; the value at one instant would depend on
-    where in a vibration it was taken.
+    A mean includes everything an accelerometer measures between two readings. The value at one instant would depend on
+    the phase of a vibration.
     """
     elapsed = time - last.last_time[world]
     if last.last_known[world] == 1 and elapsed > wp.float64(0.0):
@@ -80,7 +80,7 @@ def sense(
     touching: array2d[int], angle: array2d[real], force: array2d[vec3],
     last: LastReading, sensed_out: Sensed,
 ):  # fmt: skip
-    """Read all sensors of one world; `touching`, `angle` [rad] and `force` [N], (world, wheel), are the tyres'."""
+    """Read all sensors of one world. `touching`, `angle` [rad] and `force` [N], (world, wheel) come from the tyres."""
     world = wires.world
     time = clock[0]
     for k in range(wires.wheel_dofs.shape[0]):
@@ -89,7 +89,7 @@ def sense(
         sensed_out.contact_angle[world, k] = wp.float64(angle[world, k])
         sensed_out.load[world, k] = wp.float64(force[world, k][2])
 
-    # MuJoCo gives a free joint's velocity in world axes and its angular velocity in the body's own.
+    # For a free joint, MuJoCo gives the velocity in world axes and the angular velocity in body axes.
     R = wires.rotations[wires.chassis]
     dof = wires.free_dof
     v = wp.vec3d(wires.speeds[dof], wires.speeds[dof + 1], wires.speeds[dof + 2])

@@ -1,4 +1,4 @@
-"""Virtual sensors of a vehicle: what controllers may know, read at the controller's own rate."""
+"""Virtual sensors of a vehicle: the readings that controllers get, at the controller's own rate."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from grouser.launches import Launches
 
 
 class Readings:
-    """One reading; arrays are (wheel,) unless said otherwise and are written over by the next."""
+    """One reading. Arrays are (wheel,) unless stated otherwise, and the next reading overwrites them."""
 
-    wheel_rate: np.ndarray  # [rad/s] encoders
-    contact: np.ndarray  # bool, switches in the wheels
-    contact_angle: np.ndarray  # [rad] ahead of the axle positive
+    wheel_rate: np.ndarray  # [rad/s] from encoders
+    contact: np.ndarray  # bool, from switches in the wheels
+    contact_angle: np.ndarray  # [rad] positive ahead of the axle
     load: np.ndarray  # [N] normal force
-    current: np.ndarray  # [A] of the motors, where a battery is given
+    current: np.ndarray  # [A] of the motors, if a battery is given
     angular_velocity: np.ndarray  # [rad/s], (3,) gyros, chassis axes
     spin: np.ndarray  # [rad/s], (3,) the same under its old name
     specific_force: np.ndarray  # [m/s^2], (3,) accelerometers, chassis axes; (0, 0, g) at rest
@@ -48,27 +48,27 @@ class Readings:
 
     @property
     def time(self) -> float:
-        """[s]."""
+        """Time [s] of the reading."""
         return float(self._time[0])
 
     @property
     def speed(self) -> float:
-        """[m/s] of the chassis along its own x axis."""
+        """Speed [m/s] of the chassis along its own x axis."""
         return float(self._speed[0])
 
     @property
     def roll(self) -> float:
-        """[rad] left side up."""
+        """Roll [rad], positive with the left side up."""
         return float(self._attitude[0, 0])
 
     @property
     def pitch(self) -> float:
-        """[rad] nose up."""
+        """Pitch [rad], positive with the nose up."""
         return float(self._attitude[0, 1])
 
     @property
     def yaw(self) -> float:
-        """[rad]."""
+        """Yaw [rad], positive to the left."""
         return float(self._attitude[0, 2])
 
 
@@ -81,12 +81,12 @@ class VehicleSensors:
     def __init__(
         self, tyres: Any, joints: Sequence[str], chassis: str = "chassis", battery: Any = None, worlds: int = 1
     ):
-        """`tyres` a TyreModule, `joints` of its wheels, `battery` with a `current` (world, motor) [A]."""
+        """`tyres`: a TyreModule. `joints`: of its wheels. `battery`: has a `current` [A], (world, motor)."""
         if len(joints) != len(tyres.wheels):
             raise InputError(f"sensors: {len(joints)} joints for {len(tyres.wheels)} wheels")
         self.tyres, self.joints, self.chassis, self.battery = tyres, tuple(joints), chassis, battery
         self.worlds, count = Worlds(self, worlds, self._find), len(self.joints)
-        self.clock = wp.zeros(1, dtype=wp.float64, device="cpu")  # [s] of the next reading
+        self.clock = wp.zeros(1, dtype=wp.float64, device="cpu")  # [s] time of the next reading
         self._now = self.clock.numpy()
         self.sensed, self.last = _allocate(Sensed, worlds, count), _allocate(LastReading, worlds, count)
         self.sensed.rotation.fill_(np.eye(3))
@@ -106,7 +106,7 @@ class VehicleSensors:
         self._dofs, self._free = model.jnt_dofadr[joints], int(model.jnt_dofadr[free])
 
     def record(self, launch: Callable[..., Any], data: mujoco.MjData) -> None:
-        """The launch of a reading, of a controller's own launches the first."""
+        """Record the launch of a reading. It must be the first launch of a controller."""
         wires: Any = Wires()
         wires.world = self.worlds.index(data)
         wires.chassis, wires.free_dof = self._body, self._free
@@ -121,7 +121,7 @@ class VehicleSensors:
         launch(kernel, 1, [wires, self.clock, *seen, self.last, self.sensed])
 
     def set_time(self, time: float) -> None:
-        """[s] of the reading that is launched next."""
+        """Set the time [s] of the next reading."""
         self._now[0] = time
 
     def read(self, time: float, data: mujoco.MjData) -> Readings:
@@ -134,7 +134,7 @@ class VehicleSensors:
 
     @property
     def readings(self) -> Readings:
-        """The last of the first world."""
+        """The last reading of the first world."""
         return self._readings[0]
 
     def state(self) -> dict[str, np.ndarray]:
@@ -147,7 +147,7 @@ class VehicleSensors:
 
 
 def _allocate(kind: Any, worlds: int, wheels: int) -> Any:
-    """A struct of arrays with a row for each world, and a column for each wheel where it has two axes."""
+    """Allocate a struct of arrays (world,) or (world, wheel), according to their number of axes."""
     made = kind()
     for name, values in fields(kind).items():
         setattr(made, name, wp.zeros((worlds, wheels)[: values.ndim], dtype=values.dtype, device="cpu"))
@@ -155,5 +155,5 @@ def _allocate(kind: Any, worlds: int, wheels: int) -> Any:
 
 
 def _on_host(made: Any) -> dict[str, np.ndarray]:
-    """Views of the arrays of a struct, by name."""
+    """NumPy views of the arrays of a struct, by name."""
     return {name: getattr(made, name).numpy() for name in fields(made._cls)}

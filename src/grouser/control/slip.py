@@ -1,4 +1,4 @@
-"""Slip of each wheel over a stretch of time: how far it rolled against how far it went."""
+"""Slip of each wheel over a period: rolled distance compared with distance travelled."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from grouser.control.wheels import OnWheels, Wheels, Worlds
 from grouser.module import Channel
 
-PERIOD = 0.5  # [s] over which slip is taken (assumed: a few centimetres of a rover, several grousers)
-LEAST_WAY = 1e-3  # [m] rolled or gone in a period below which a wheel stands
+PERIOD = 0.5  # [s] over which slip is measured (assumed: a rover moves a few centimetres, several grousers)
+LEAST_WAY = 1e-3  # [m] distance per period, rolled and travelled, below which a wheel counts as standing
 
 
 class WheelSlip(OnWheels):
-    """Slip over the last period: driving 1 - way/rolled, braking rolled/way - 1.
+    """Slip over the last period: 1 - travelled/rolled when driving, rolled/travelled - 1 when braking.
 
-    The way is that of the wheel's centre along its heading (the mean of those at both ends), the rolled one radius
-    times turn of the encoder. Sideways slip does not count.
+    The travelled distance is that of the wheel's centre along its heading (mean of the headings at both ends). The
+    rolled distance is radius times rotation of the encoder. Sideways slip is not included.
     """
 
     def __init__(self, wheels: Wheels, *, worlds: int = 1, period: float = PERIOD):

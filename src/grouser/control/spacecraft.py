@@ -16,20 +16,20 @@ from grouser.control.wheels import actuator_id, body_id
 from grouser.errors import InputError
 from grouser.module import Channel
 
-FILTER_DAMPING = 1.0  # ratio of the alpha-beta filters: critical
+FILTER_DAMPING = 1.0  # damping ratio of the alpha-beta filters: critical
 
 
 class Mode(IntEnum):
-    """What the servicer's attitude and orbit control does."""
+    """Mode of the servicer's attitude and orbit control."""
 
-    RELATIVE = 0  # holds place and attitude against the client, by the camera
-    FREE = 1  # wheels and thrusters rest
-    MATED = 2  # holds the attitude of both satellites at the moment it began
-    RETREAT = 3  # pushes away from the client, attitude held
+    RELATIVE = 0  # holds position and attitude relative to the client, by the camera
+    FREE = 1  # wheels and thrusters are off
+    MATED = 2  # holds the attitude that both satellites had when the mode began
+    RETREAT = 3  # moves away from the client and holds its attitude
 
 
 class _OneWorld:
-    """A controller of one world: a reset sets all of its state to zero."""
+    """Base of a controller for one world. A reset sets all of its state to zero."""
 
     def state(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -40,17 +40,17 @@ class _OneWorld:
 
 
 class Thrusters(_OneWorld):
-    """Thrusters in pairs: on or off, on-times multiples of a quantum, one pulse a period.
+    """Pairs of on-off thrusters with one pulse per period. On-times are multiples of a quantum.
 
-    What a pulse leaves over is carried to the next. `impulse` is what they gave to the system, about the world's
-    origin, summed over the very forces MuJoCo applies.
+    The part of an impulse lost by rounding is carried to the next pulse. `impulse` is the total impulse on the system
+    about the world origin, summed over the forces that MuJoCo applies.
     """
 
     def __init__(
         self, names: Sequence[str], places: np.ndarray, directions: np.ndarray, force: float, *, body: str,
         quantum: float, pulse_period: float, step: float,
     ):  # fmt: skip
-        """`places` [m], `directions` (thruster, 3) in the body's axes; `force` [N], the others [s]."""
+        """`places` [m], `directions`: (thruster, 3) in body axes. `force` [N]; the others [s]."""
         ticks = round(quantum / step)
         if ticks < 1 or abs(ticks * step - quantum) > 1e-9:
             raise InputError(f"thrusters: quantum = {quantum:g} s: allowed are multiples of the step {step:g} s")
@@ -60,9 +60,9 @@ class Thrusters(_OneWorld):
         self.places, self.directions = places, directions
         self.quantum, self.pulse_period, self._ticks = quantum, pulse_period, ticks
         self._most = math.floor(pulse_period / quantum + 1e-9)
-        self.wanted = np.zeros(3)  # [N] in the body's axes, until changed
-        self.left = np.zeros(len(self.names), np.int64)  # quanta still to burn
-        self.carried = np.zeros(3)  # [N s] asked for and not given yet
+        self.wanted = np.zeros(3)  # [N] wanted force in body axes, held until changed
+        self.left = np.zeros(len(self.names), np.int64)  # quanta left of the present pulse
+        self.carried = np.zeros(3)  # [N s] wanted but not delivered yet
         self.clock = np.zeros(1, np.int64)  # steps since the pulses began
         self.on_time = np.zeros(len(self.names))  # [s]
         self.impulse = np.zeros(6)  # [N s], [N m s] about the world's origin
@@ -89,12 +89,12 @@ class Thrusters(_OneWorld):
             self._account(sensors)
 
     def _start_pulses(self) -> None:
-        """On-times of the next period: an axis is pushed by both thrusters of the pair that points its way."""
+        """Set the on-times of the next period. For each axis, the pair that points in the wanted direction fires."""
         asked = self.wanted * (self._most * self.quantum) + self.carried
         quanta = np.rint(np.abs(asked) / (2 * self.force * self.quantum))
         quanta = np.minimum(quanta, self._most)
         given = np.sign(asked) * quanta * 2 * self.force * self.quantum
-        most = self.force * self.quantum  # half a quantum of a pair: what rounding leaves
+        most = self.force * self.quantum  # half a quantum of a pair: largest rounding error
         self.carried[:] = np.clip(asked - given, -most, most)
         share = self.directions @ np.sign(asked)
         self.left[:] = np.where(share > 0, np.abs(self.directions) @ quanta, 0).astype(int)
@@ -126,19 +126,22 @@ class Thrusters(_OneWorld):
 
 @dataclass(frozen=True)
 class AocsGains:
-    """Bandwidths of the loops; all assumed."""
+    """Bandwidths of the control loops; all assumed."""
 
-    station: float = 0.2  # [rad/s] relative place
+    station: float = 0.2  # [rad/s] relative position
     attitude: float = 0.1  # [rad/s] relative attitude
     mated: float = 0.02  # [rad/s] attitude of both satellites
-    damping: float = 0.8  # ratio of all loops
+    damping: float = 0.8  # damping ratio of all loops
     place_filter: float = 0.4  # [rad/s] of the camera's position and the client's velocity
     tilt_filter: float = 0.2  # [rad/s] of its tilt and the client's rate
     retreat: float = 0.02  # [m/s] speed at which the servicer leaves
 
 
 class Aocs(_OneWorld):
-    """Holds the servicer against the client by its camera, or both once mated; wheels turn, thrusters push."""
+    """Attitude and orbit control: holds the servicer relative to the client by its camera, or both once mated.
+
+    Reaction wheels control the attitude, thrusters the position.
+    """
 
     def __init__(
         self, camera: StereoCamera, thrusters: Thrusters, wheels: Sequence[str], *, body: str, target: np.ndarray,
@@ -146,7 +149,7 @@ class Aocs(_OneWorld):
         wheel_inertia: float, gyro_noise: float = 0.0, period: float = 0.1,
         gains: AocsGains | None = None, seed: int = 0,
     ):  # fmt: skip
-        """`target` [m], (3,) where the camera's target shall be in servicer axes; `gyro_noise` [rad/s]."""
+        """`target` [m], (3,): wanted position of the camera's target in servicer axes. `gyro_noise` [rad/s]."""
         self.camera, self.thrusters, self.wheels, self.body = camera, thrusters, tuple(wheels), body
         self.target, self.mass, self.inertia, self.mated_inertia = np.asarray(target), mass, inertia, mated_inertia
         self.wheel_torque, self.wheel_momentum, self.wheel_inertia = wheel_torque, wheel_momentum, wheel_inertia
@@ -160,7 +163,7 @@ class Aocs(_OneWorld):
 
     @property
     def blind(self) -> float:
-        """[s] since the camera last saw the client."""
+        """Time [s] since the camera last saw the client."""
         return float(self.since[0]) * self.period
 
     def set_mode(self, mode: Mode) -> None:
@@ -198,7 +201,7 @@ class Aocs(_OneWorld):
             if not self.held.any():
                 self.held[:] = quat
             error = np.zeros(3)
-            mujoco.mju_subQuat(error, self.held, quat)  # from now to held, in body axes
+            mujoco.mju_subQuat(error, self.held, quat)  # rotation from the present to the held attitude, body axes
             inertia = self.mated_inertia if mode == Mode.MATED else self.inertia
             speed = g.mated if mode == Mode.MATED else g.attitude
             torque = inertia * (speed**2 * error - 2 * g.damping * speed * rate)
@@ -207,12 +210,12 @@ class Aocs(_OneWorld):
         torque = np.clip(torque, -self.wheel_torque, self.wheel_torque)
         spin = sensors.qvel[self._speed] * self.wheel_inertia
         full = (np.abs(spin) >= self.wheel_momentum) & (np.sign(spin) == np.sign(-torque))
-        command[self._ids] = np.where(full, 0.0, -torque)  # a wheel pushes the bus the other way
+        command[self._ids] = np.where(full, 0.0, -torque)  # the reaction on the bus has the opposite sign
 
     def _look(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """[m/s], [rad/s] (3,) how place and tilt change: alpha-beta filters on what the camera saw.
+        """Rates of position [m/s] and tilt [rad/s], (3,) each, from alpha-beta filters on the camera's samples.
 
-        Between looks gyros and the thrusters' commands carry the estimate on.
+        Between samples the estimate is propagated with the gyros and the thrusters' commands.
         """
         camera, g, h = self.camera, self.gains, self.period
         self.velocity -= h * self.thrusters.wanted / self.mass

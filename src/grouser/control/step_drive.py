@@ -1,4 +1,4 @@
-"""A wheel-stepping robot driven straight ahead: voltages of its motors, brakes and locks of its carriers."""
+"""Controller that drives a wheel-stepping robot straight ahead: motor voltages, brakes and locks of its carriers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ HOLDS = ("none", "brake", "lock")
 
 
 class StepDrive:
-    """All motors at one voltage from `start` [s] on until the hull has come to x = `goal` [m]; then they are shorted.
+    """Applies one voltage to all motors from `start` [s] until the hull reaches x = `goal` [m], then shorts them.
 
-    `hold` closes the carriers' brakes ("brake": they cannot step) or locks them to the suns ("lock": they only step),
-    Stadukhin 2016 on what such drives are given. `pull` [N] drags the hull back at the height of its hubs,
-    coming on over `rise_time` [s] after the start.
+    `hold` "brake" closes the brakes of the carriers, which then cannot step; "lock" locks them to the suns, so that
+    they only step (Stadukhin 2016 gives such drives both). `pull` [N] pulls the hull back at the height of its hubs; it
+    rises from 0 over `rise_time` [s] after the start.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class StepDrive:
         period: float = 0.01,
         worlds: int = 1,
     ):
-        """`drives`: names behind "motor_", "brake_", "lock_"; `prefix` is that of all names of one robot of several."""
+        """`drives`: names that follow "motor_", "brake_", "lock_". `prefix`: prefix of all names of this robot."""
         if hold not in HOLDS:
             raise InputError(f"StepDrive: hold = {hold!r}: allowed are {', '.join(HOLDS)}")
         if not period > 0:

@@ -1,4 +1,4 @@
-"""How far a vehicle is from tipping over: the angle by which its weight must turn to pass an edge of its support."""
+"""Tip-over margin of a vehicle: angle by which its weight must turn to pass an edge of the support polygon."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from grouser.control.drive import PERIOD
 from grouser.control.wheels import Wheels, Wiring, Worlds
 from grouser.module import Channel
 
-COLLINEAR = 1e-9  # share of the support's size by which a point may lie outside an edge and the edge still be one
+COLLINEAR = 1e-9  # [support size] distance by which a point may lie outside an edge of the hull
 
 
 def tip_over_margin(supports: np.ndarray, centre: np.ndarray, force: np.ndarray) -> float:
-    """[rad]: the smallest angle by which `force` would have to turn to tip the vehicle; below 0 it tips.
+    """Smallest angle [rad] by which `force` would have to turn to tip the vehicle; negative if it tips.
 
     Force-angle measure (Papadopoulos and Rey 1996) without its weights: for each edge of the convex hull of the
     `supports` [m], (point, 3), seen along the force, the angle between the force and the line from the centre of mass
-    [m], (3,) square to the edge. `force` (3,) is weight less mass times acceleration, in any unit. NaN without a force
-    or with fewer than two points; these must not fall together.
+    [m], (3,) perpendicular to the edge. `force` (3,) is weight minus mass times acceleration, in any unit. NaN without
+    a force or with fewer than two points; points must not coincide.
     """
     size = math.sqrt(float(force @ force))
     if size == 0 or len(supports) < 2:
@@ -33,13 +33,13 @@ def tip_over_margin(supports: np.ndarray, centre: np.ndarray, force: np.ndarray)
     first, second = _pairs(len(supports))
     arms = supports - centre
     edges = arms[second] - arms[first]
-    # A pair is an edge of the hull where no point lies to its right, seen from above.
+    # A pair of points is an edge of the hull if no point lies to its right, seen from above.
     right = edges @ np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])  # down x edge
     beyond = right @ arms.T - (right * arms[first]).sum(axis=1)[:, None]
     is_edge = beyond.max(axis=1) <= COLLINEAR * float(np.abs(arms).max()) ** 2
     edges, right, arms = edges[is_edge], right[is_edge], arms[first[is_edge]]
     lengths = np.sqrt((edges * edges).sum(axis=1))
-    # With l and f the parts of arm and force square to the edge e: sine e . (l x f), cosine l . f.
+    # With l and f the parts of arm and force perpendicular to the edge e: sine e . (l x f), cosine l . f.
     sine = (right * arms).sum(axis=1) / lengths
     cosine = arms @ down - (edges * arms).sum(axis=1) * (edges @ down) / lengths**2
     return float(np.arctan2(sine, cosine).min())
@@ -53,11 +53,11 @@ def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class TipOver:
-    """Tip-over margin [rad] under the effective gravity: gravity less the mean acceleration of the last period.
+    """Tip-over margin [rad] under the effective gravity: gravity minus the mean acceleration of the last period.
 
-    The vehicle counts as one rigid body that stands on the lowest points of all its wheels. A chassis on free bogies
-    may go over its pivots a little earlier, a wheel that hangs in the air carries nothing, and loads other than
-    gravity, such as a towed one, are not counted.
+    The vehicle is treated as one rigid body that stands on the lowest points of all its wheels. This is not exact: a
+    chassis on free bogies may tip about its pivots a little earlier, a wheel in the air carries nothing, and loads
+    other than gravity, such as a towed load, are not included.
     """
 
     def __init__(self, wheels: Wheels, *, worlds: int = 1, period: float = PERIOD):

@@ -1,4 +1,4 @@
-"""Steers a vehicle with torque motors along a twist: skid steering, Ackermann and all between."""
+"""Drive of a vehicle with torque motors from a twist: skid steering, Ackermann steering and mixtures."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from grouser.module import Channel
 
 
 class TorqueDrive:
-    """Turns `twist` [m/s, m/s, rad/s], (world, 3) in chassis axes, into motor torques and steering angles.
+    """Converts `twist` [m/s, m/s, rad/s], (world, 3) in chassis axes, into motor torques and steering angles.
 
-    Wheels that can be steered point along their path, as in Ackermann steering; the rest roll at the speed of theirs
-    and slide sideways, as in skid steering. Each wheel's rate is held by torque = gain (wanted - rate), within what its
-    motor can.
+    Steered wheels point along their path, as in Ackermann steering. Fixed wheels roll at the forward speed of their
+    path and slide sideways, as in skid steering. Each wheel rate is controlled by torque = gain (wanted - rate), within
+    the limit of the motor.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class TorqueDrive:
         worlds: int = 1,
         prefix: str = "",
     ):
-        """`vehicle` a `Vehicle` all of whose wheels are driven; `gain` [N m s/rad] at the wheel (assumed)."""
+        """`vehicle`: a `Vehicle` with all wheels driven. `gain` [N m s/rad] at the wheel (assumed)."""
         if not (gain > 0 and period > 0):
             raise InputError(f"TorqueDrive: gain = {gain}, period = {period}: allowed are numbers above 0")
         if len(vehicle.drives) != len(vehicle.wheels):

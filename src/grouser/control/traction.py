@@ -1,7 +1,7 @@
-"""Speed of a wheeled vehicle in the pitch plane: proportional with gravity compensation, and CDTA.
+"""Speed controllers of a wheeled vehicle in the pitch plane: proportional with gravity compensation, and CDTA.
 
-Morrot et al., section 3, after Silva et al. 2010. Both ask for the acceleration a = k (v_wanted - v) and the
-force m (a + g sin(pitch)) along the chassis; they differ in how wheels share it.
+Morrot et al., section 3, after Silva et al. 2010. Both compute the acceleration a = k (v_wanted - v) and the force
+m (a + g sin(pitch)) along the chassis. They differ in how the force is shared among the wheels.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from grouser.errors import InputError
 from grouser.launches import Launches
 from grouser.module import Channel
 
-LEAST_SHARE = 0.1  # of its static load that every axle shall keep (assumed)
+LEAST_SHARE = 0.1  # fraction of its static load that every axle must keep (assumed)
 SMOOTHING = 0.02  # [s] over which accelerometers are smoothed (assumed)
 
 
 @dataclass(frozen=True)
 class Axle:
-    """Wheels side by side, as the pitch plane has them."""
+    """Wheels side by side, which count as one axle in the pitch plane."""
 
     wheels: tuple[int, ...]
-    x: float  # [m] before the centre of mass
+    x: float  # [m] in front of the centre of mass
     lever: float  # [m] from the centre of mass down to the contact
     radius: float  # [m]
-    stiffness: float  # [N/m] of its suspensions together
+    stiffness: float  # [N/m] sum of its suspensions
     torque_limit: float  # [N m] of one wheel's motor; 0: not driven
     inertia: float = 0.0  # [kg m^2] of one wheel and its rotor, at the wheel
     drag: float = 0.0  # [N m] friction of one drive, at the wheel
@@ -44,7 +44,7 @@ class Axle:
 
 
 class SpeedController:
-    """Holds `speed` [m/s]: same force from every driven wheel, within the motors' torque."""
+    """Holds `speed` [m/s] with the same force from every driven wheel, within the torque limits of the motors."""
 
     name = "proportional"
 
@@ -62,7 +62,7 @@ class SpeedController:
         period: float = 0.01,
         prefix: str = "",
     ):
-        """`actuators` and `gears` one for each wheel; control = torque at the wheel over the gear. `gain` [1/s]."""
+        """`actuators` and `gears`: one per wheel; control = torque at the wheel / gear. `gain` [1/s]."""
         if not (period > 0 and math.isfinite(period)):
             raise InputError(f"{self.name}: period = {period}: allowed is a finite number above 0")
         self.sensors, self.axles, self.actuators = sensors, tuple(axles), tuple(actuators)
@@ -71,12 +71,12 @@ class SpeedController:
         self._speed = np.array([speed])
         worlds = sensors.worlds.count
         self.torque = np.zeros((worlds, len(self.axles)))  # [N m] of one wheel of each axle
-        self.measured_speed = np.zeros(worlds)  # [m/s] along the chassis, at the last reading
+        self.measured_speed = np.zeros(worlds)  # [m/s] speed along the chassis at the last reading
         self._acts: dict[int, tuple[Any, Callable[[], None]]] = {}
 
     @property
     def speed(self) -> float:
-        """[m/s] wanted."""
+        """Wanted speed [m/s]."""
         return float(self._speed[0])
 
     @speed.setter
@@ -136,26 +136,27 @@ class SpeedController:
 
 
 class Cdta(SpeedController):
-    """CDTA: least sum of squared torques that gives the wanted force while every axle stays on the ground.
+    """CDTA: smallest sum of squared torques that gives the wanted force while every axle stays on the ground.
 
     In chassis axes an axle with contact angle g gives E = F cos g - N sin g along and B = N cos g + F sin g up (Morrot
     et al., eq. 9-10). The loads B of a rigid chassis on springs follow from sum B = m f_z (accelerometer) and sum x B +
-    sum lever E = 0, so they are linear in the total force E. Bounds on F: motor torque T / r (Morrot et al. prints T
-    r), the tyre's peak D at N, and no axle lighter than a share of its static load, neither by these statics nor by its
-    measured load; and the battery's power. Where not all that is wanted can be had, as much of it as can. Torques also
-    spin up wheels and rotors and overcome the drives' friction.
+    sum lever E = 0, so they are linear in the total force E. F is bounded by the motor torque T / r (Morrot et al.
+    prints T r) and by the tyre's peak D at N. The total is bounded by the power of the battery, and by the load of the
+    axles: each must keep a fraction of its static load, by these statics and by its measured load. If the wanted force
+    is not possible, the largest possible one is used. The torques also accelerate wheels and rotors and overcome the
+    friction of the drives.
     """
 
     name = "cdta"
 
     def __init__(self, *args, friction: float, power_limit: float = math.inf, **more):
-        """`friction`: peak D over load of the tyres; `power_limit` [W] of the battery, within which it stays."""
+        """`friction`: peak D over load of the tyres. `power_limit` [W]: largest power of the battery."""
         super().__init__(*args, **more)
         self.friction, self.power_limit = friction, power_limit
         worlds = self.sensors.worlds.count
-        self.force = np.zeros(worlds)  # [N] along the chassis that is asked for
+        self.force = np.zeros(worlds)  # [N] commanded force along the chassis
         self.smooth_along = np.zeros(worlds)  # [m/s^2] accelerometers along the chassis, smoothed
-        self.smooth_up = np.full(worlds, self.gravity)  # [m/s^2] and upwards
+        self.smooth_up = np.full(worlds, self.gravity)  # [m/s^2] the same, upwards
         total = sum(a.stiffness for a in self.axles)
         mean = sum(a.stiffness * a.x for a in self.axles) / total
         spread = sum(a.stiffness * (a.x - mean) ** 2 for a in self.axles)
@@ -201,7 +202,7 @@ class Cdta(SpeedController):
 
 
 def _view(values: np.ndarray) -> wp.array:
-    """The same memory."""
+    """Warp array on the same memory."""
     return wp.array(values, dtype=wp.float64, copy=False, device="cpu")
 
 

@@ -1,4 +1,4 @@
-"""Speed controllers as kernels: readings of the sensors go in, controls of the motors come out."""
+"""Kernels of the speed controllers: sensor readings in, motor controls out."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ MODULE = device.module("grouser.control.traction")
 
 @struct
 class Smoothed:
-    """State of the allocation: accelerometers, smoothed; read and written by `cdta`."""
+    """State of the allocation: smoothed accelerometers; read and written by `cdta`."""
 
     smooth_along: array[real]  # [m/s^2], (world,) specific force along the chassis
-    smooth_up: array[real]  # [m/s^2], (world,) and upwards
+    smooth_up: array[real]  # [m/s^2], (world,) specific force upwards
 
 
 @wp.func
 def wanted_force(v: Vehicle, s: Sensed, world: int):
-    """[N] along the chassis: m (k (v_wanted - v) + g sin(pitch))."""
+    """Wanted force along the chassis [N]: m (k (v_wanted - v) + g sin(pitch))."""
     return v.mass * (v.gain * (v.speed[0] - s.speed[world]) + v.gravity * wp.sin(s.attitude[world][1]))
 
 
@@ -35,7 +35,7 @@ def upside_down(s: Sensed, world: int):
 
 @wp.func
 def send_torques(v: Vehicle, torque: array[real], command_out: array[real]):
-    """Controls of the motors: torque at the wheel over the gear."""
+    """Write the controls of the motors: torque at the wheel divided by the gear ratio."""
     for k in range(v.axles.shape[0]):
         for j in range(v.axles[k].count):
             entry = v.axles[k].first + j
@@ -46,7 +46,7 @@ def send_torques(v: Vehicle, torque: array[real], command_out: array[real]):
 def proportional(
     v: Vehicle, s: Sensed, world: int, torque_out: array[real], speed_out: array[real], command_out: array[real],
 ):  # fmt: skip
-    """Same force from every driven wheel, within the motors' torque; none while the vehicle lies on its back."""
+    """Same force from every driven wheel, within the motors' torque limits; zero while the vehicle is upside down."""
     share = wanted_force(v, s, world) / real(v.driven)
     for k in range(v.axles.shape[0]):
         a = v.axles[k]
@@ -58,7 +58,7 @@ def proportional(
 
 @wp.func
 def update_axles(v: Vehicle, s: Sensed, world: int, up: real, present: real, axles_out: array[AxleState]):
-    """State of each axle from the readings of its wheels; returns how many wheels are on the ground."""
+    """Compute the state of each axle from the readings of its wheels. Returns the number of wheels on the ground."""
     on_ground = int(0)
     for k in range(v.axles.shape[0]):
         a = v.axles[k]
@@ -83,12 +83,12 @@ def update_axles(v: Vehicle, s: Sensed, world: int, up: real, present: real, axl
 
 @wp.func
 def allocate(v: Vehicle, s: Sensed, world: int, w: Scratch, torque_out: array[real]):
-    """[N] along the chassis that is asked for, and the torques that give it, all axles on the ground."""
+    """Compute torques that give the wanted force and keep all axles on the ground. Returns the force along [N]."""
     low, high = laws.force_range(w.axles)
-    wanted = real(0.5) * (low + high)  # where no force keeps all axles down: the best compromise
+    wanted = real(0.5) * (low + high)  # if no force keeps all axles down: a compromise
     if low <= high:
         wanted = wp.max(wp.min(wanted_force(v, s, world), high), low)
-    # Without torques slopes under the wheels push with this force: it needs no grip, so the search starts from it.
+    # Without torques the slopes under the wheels push with this force. It needs no grip, so the search starts from it.
     coast = real(0.0)
     for k in range(w.axles.shape[0]):
         coast -= w.axles[k].static_load * w.axles[k].tangent
@@ -104,7 +104,7 @@ def cdta(
     v: Vehicle, s: Sensed, world: int, w: Scratch, smoothed: Smoothed, force_out: array[real],
     torque_out: array[real], speed_out: array[real], command_out: array[real],
 ):  # fmt: skip
-    """Least sum of squared torques that gives the wanted force while every axle stays on the ground."""
+    """CDTA: smallest sum of squared torques that gives the wanted force while every axle stays on the ground."""
     force_out[world] = real(0.0)
     for k in range(v.axles.shape[0]):
         torque_out[k] = real(0.0)

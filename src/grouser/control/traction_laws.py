@@ -1,7 +1,7 @@
-"""How the axles of a vehicle share a force along its chassis: CDTA as pure functions.
+"""Distribution of a force along the chassis among the axles of a vehicle: CDTA as pure functions.
 
-Morrot et al., section 3, after Silva et al. 2010; Morrot et al., eq. 9-10. Arrays are (axle,), forces and loads [N] are
-those of all wheels of an axle, torques [N m] of one wheel. "Along" is along the chassis' x axis.
+Morrot et al., section 3 and eq. 9-10, after Silva et al. 2010. Arrays are (axle,). Forces and loads [N] are sums over
+the wheels of an axle; torques [N m] are those of one wheel. "Along" means along the chassis' x axis.
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ import warp as wp
 from grouser.device import array, struct
 from grouser.precision import real
 
-OF_PEAK = 0.9  # of the tyre's peak D that is asked for: beyond it wheels spin (assumed)
-TRIES, CLOSE_ENOUGH = 8, 1e-3  # to find how much of the wanted force is possible, and how nearly
-FLATTEST = 0.2  # least cosine of a contact angle that is reckoned with (assumed)
+OF_PEAK = 0.9  # largest fraction of the tyre's peak D that is used: beyond the peak wheels spin (assumed)
+TRIES, CLOSE_ENOUGH = 8, 1e-3  # iterations and relative tolerance of the search for the possible force
+FLATTEST = 0.2  # lower bound on the cosine of the contact angle (assumed)
 UNBOUNDED = 1.0e30  # [N or W]
-BY_GRIP, BY_POWER = 0, 1  # what bounds the force
+BY_GRIP, BY_POWER = 0, 1  # which bound `reserve` checks
 
 
 @struct
 class AxleData:
-    """Constants of an axle: wheels side by side, as the pitch plane has them."""
+    """Constants of an axle, that is wheels side by side, in the pitch plane."""
 
-    first: int  # of its wheels, in a list of the wheels of all axles
-    count: int  # wheels
+    first: int  # index of its first wheel in the list of the wheels of all axles
+    count: int  # number of its wheels
     radius: real  # [m]
     torque_limit: real  # [N m] of one wheel's motor
     inertia: real  # [kg m^2] of one wheel and its rotor, at the wheel
     drag: real  # [N m] friction of one drive, at the wheel
     heat: real  # [W/(N m)^2] lost in one motor's winding
-    static_share: real  # of the vehicle's weight that it carries at no force along
-    load_transfer: real  # load that a force along the chassis takes away, over that force
-    least_load: real  # [N] that it shall keep
+    static_share: real  # fraction of the vehicle's weight that it carries without a force along
+    load_transfer: real  # decrease of its load per force along the chassis
+    least_load: real  # [N] that it must keep
 
 
 @struct
 class AxleState:
     """An axle at one moment; written by `axle_state`."""
 
-    static_load: real  # [N] by the statics of the whole vehicle, at no force along
-    measured_load: real  # [N] the same from what the wheels measure
+    static_load: real  # [N] from the statics of the whole vehicle, without a force along
+    measured_load: real  # [N] the same from the load sensors of the wheels
     load_transfer: real
     least_load: real  # [N]
     per_cosine: real  # 1 / cos(contact angle): force along the chassis over force along the ground
@@ -51,7 +51,7 @@ class AxleState:
 
 @struct
 class Vehicle:
-    """What a controller knows of its vehicle; written by the host."""
+    """Data of the vehicle for a controller; written by the host."""
 
     axles: array[AxleData]
     wheels: array[int]  # (entry,) in the order of the axles
@@ -64,12 +64,12 @@ class Vehicle:
     driven: int  # wheels
     friction: real  # peak D over load
     power_limit: real  # [W]
-    smoothing: real  # share of a new reading of the accelerometers
+    smoothing: real  # weight of a new reading of the accelerometers
 
 
 @struct
 class Scratch:
-    """Room for one world's allocation."""
+    """Work arrays for the allocation in one world."""
 
     axles: array[AxleState]
     weights: array[real]  # of the forces along the ground in their sum
@@ -80,10 +80,10 @@ class Scratch:
 def axle_state(
     a: AxleData, touching: real, angle: real, load: real, rate: real, up: real, present: real, friction: real
 ):
-    """State of an axle with `touching` wheels on the ground, their mean angle [rad], whole load and rate [rad/s].
+    """State of an axle from the number of `touching` wheels, their mean `angle` [rad], total `load` [N] and `rate`.
 
     In chassis axes it gives E = F cos g - N sin g along and B = N cos g + F sin g up (Morrot et al., eq. 9-10). `up`
-    and `present` [N] are what accelerometers say of the whole: sum B, and the force along at this moment.
+    and `present` [N] are totals from the accelerometers: sum B, and the present force along.
     """
     s = AxleState()
     cosine = wp.max(wp.cos(angle), real(FLATTEST))
@@ -101,19 +101,19 @@ def axle_state(
 
 @wp.func
 def axle_load(s: AxleState, along: real):
-    """[N] B = min(static, measured) - transfer E at a force E = `along` [N], never negative.
+    """Load B = min(static, measured) - transfer E [N] at a force E = `along` [N], never negative.
 
-    Statics do not see a wheel in the air, and the measured load lags: the smaller of both is safe.
+    Statics do not account for a wheel in the air, and the measured load lags: the smaller of both is safe.
     """
     return wp.max(wp.min(s.static_load, s.measured_load) - s.load_transfer * along, real(0.0))
 
 
 @wp.func
 def force_range(axles: array[AxleState]):
-    """[N] least and largest force along the chassis with which every axle keeps its least load.
+    """Smallest and largest force along the chassis [N] at which every axle keeps its least load.
 
-    An axle that has left the ground asks for the force that turns the chassis back: a braking one for the front. The
-    range is then empty (least > largest).
+    An axle that has left the ground needs the force that turns the chassis back, for the front axle a braking one. The
+    range is then empty (smallest > largest).
     """
     low = real(-UNBOUNDED)
     high = real(UNBOUNDED)
@@ -128,9 +128,9 @@ def force_range(axles: array[AxleState]):
 
 @wp.func
 def least_squares_share(need: real, weights: array[real], bounds: array[real], share_out: array[real]):
-    """Forces F with sum(weight F) = need, |F| <= bound and least sum F^2: F = l weight, held at the bounds.
+    """Forces F with sum(weight F) = need, |F| <= bound and smallest sum F^2: F = l weight, clamped to the bounds.
 
-    False, and none, where the bounds do not allow it.
+    Returns False, with all forces zero, if the bounds do not allow it.
     """
     left = wp.abs(need)
     most = real(0.0)
@@ -139,7 +139,7 @@ def least_squares_share(need: real, weights: array[real], bounds: array[real], s
         share_out[k] = real(0.0)
     if most < left:
         return False
-    # Forces beyond their bounds are held there and the rest is shared anew. 0 in share_out: still free; -1: held at 0.
+    # Forces beyond their bounds are clamped and the rest is shared again. In share_out 0 means free, -1 clamped at 0.
     factor = real(0.0)
     for _ in range(bounds.shape[0]):
         size = real(0.0)
@@ -165,7 +165,7 @@ def least_squares_share(need: real, weights: array[real], bounds: array[real], s
 
 @wp.func
 def grip_reserve(along: real, axles: array[AxleState]):
-    """[N] by which grip and motors together exceed what pushing with `along` [N] takes."""
+    """Force [N] by which grip and motors together exceed the force `along` [N]."""
     need = along
     most = real(0.0)
     for k in range(axles.shape[0]):
@@ -178,7 +178,7 @@ def grip_reserve(along: real, axles: array[AxleState]):
 
 @wp.func
 def wheel_torques(along: real, v: Vehicle, w: Scratch, torque_out: array[real]):
-    """[N m] of a wheel of each axle: together they push with `along` [N], accelerate wheels and overcome the drag."""
+    """Torque [N m] per wheel of each axle: together they push with `along` [N], accelerate wheels, overcome drag."""
     need = along
     for k in range(w.axles.shape[0]):
         s = w.axles[k]
@@ -196,7 +196,7 @@ def wheel_torques(along: real, v: Vehicle, w: Scratch, torque_out: array[real]):
 
 @wp.func
 def electric_power(data: array[AxleData], axles: array[AxleState], torque: array[real]):
-    """[W] that these torques take; an axle that brakes gives nothing back."""
+    """Electric power [W] for these torques. A braking axle recovers nothing."""
     power = real(0.0)
     for k in range(axles.shape[0]):
         t = torque[k]
@@ -206,7 +206,7 @@ def electric_power(data: array[AxleData], axles: array[AxleState], torque: array
 
 @wp.func
 def reserve(bound: int, along: real, v: Vehicle, w: Scratch, torque: array[real]):
-    """What is left of grip and motors [N], or of the battery's power [W], at a force `along` [N]."""
+    """Reserve of grip and motors [N], or of the battery's power [W], at a force `along` [N]."""
     if bound == BY_GRIP:
         return grip_reserve(along, w.axles)
     wheel_torques(along, v, w, torque)
@@ -215,7 +215,7 @@ def reserve(bound: int, along: real, v: Vehicle, w: Scratch, torque: array[real]
 
 @wp.func
 def largest_feasible(bound: int, start: real, end: real, v: Vehicle, w: Scratch, torque: array[real]):
-    """[N] the force nearest to `end` that leaves a reserve, as `start` does: false position (Illinois)."""
+    """Force [N] closest to `end` with a positive reserve, searched from `start`, by false position (Illinois)."""
     short = reserve(bound, end, v, w, torque)
     if short >= real(0.0):
         return end
@@ -228,7 +228,7 @@ def largest_feasible(bound: int, start: real, end: real, v: Vehicle, w: Scratch,
         middle = (low * short - high * enough) / (short - enough)
         along = start + middle * (end - start)
         found = reserve(bound, along, v, w, torque)
-        # Halving the value at the end that stays keeps false position from creeping towards one side.
+        # Halve the value at the end that stays; otherwise false position converges slowly from one side.
         if found >= real(0.0):
             low = middle
             enough = found

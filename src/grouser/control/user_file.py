@@ -1,4 +1,4 @@
-"""A user's own controller from a Python file."""
+"""Load a user's own controller from a Python file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from grouser.terrain import checks
 
 
 class UserController:
-    """Calls `control(readings, state)` of a file at its own rate; it returns a torque [N m] for each motor.
+    """Calls `control(readings, state)` of a file at its own rate. It returns a torque [N m] for each motor.
 
-    The file may set PERIOD [s]. `readings` is a `Readings`, `state` a dict of NumPy arrays that the file's `start()`
-    returned (none where it has no `start`): kept in checkpoints, put back by a reset.
+    The file may set PERIOD [s]. `readings` is a `Readings`. `state` is the dict of NumPy arrays that the file's
+    `start()` returned (empty without `start`); it is saved in checkpoints and restored by a reset.
     """
 
     def __init__(self, file: str | Path, sensors: VehicleSensors, actuators: Sequence[str], *, period: float = 0.01):
@@ -56,7 +56,7 @@ class UserController:
         command[self._ids] = self.torque[0]
 
     def _where(self, error: Exception) -> str:
-        """The last line of the user's own file that was run."""
+        """The last line of the user's file that was run."""
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(self.file)]
         return f"{self.file}, line {frames[-1].lineno}" if frames else f"{self.file}: what control() returned"
 
@@ -76,7 +76,7 @@ class UserController:
 
 
 def load(path: Path) -> Any:
-    """The file as a module; what is wrong in it is told in one line with its place."""
+    """Load the file as a module. An error in it becomes one line with its position."""
     spec = importlib.util.spec_from_file_location(f"grouser_user_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise InputError(f"controller {path}: allowed is a Python file (.py)")

@@ -1,4 +1,4 @@
-"""The wheels of a vehicle as its controllers see them: where they stand, what drives and steers them."""
+"""The wheels of a vehicle for its controllers: positions, drive actuators and steering actuators."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from grouser.errors import InputError
 
-UPRIGHT = 0.9  # cosine: an axle farther than this from y, or a steering axis from z, is not one
-FORWARD, UP = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])  # axes a positive angle turns about
+UPRIGHT = 0.9  # least cosine between an axle and y, or between a steering axis and z
+FORWARD, UP = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])  # axes of positive rolling and steering
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class Wheels:
     """Wheels of one chassis (x forward, y left), each driven by a velocity servo, some steered by a position servo."""
 
     positions: np.ndarray  # [m], (wheel, 2) steering axes (axle centres where not steered), chassis axes
-    radius: float  # [m] at which they roll
+    radius: float  # [m] rolling radius
     limits: np.ndarray  # [rad], (wheel,) largest steering angle either way; 0: not steered
     drive: tuple[str, ...]  # actuators that take a wheel rate [rad/s]
     steer: tuple[str | None, ...]  # actuators that take an angle [rad]; None: not steered
@@ -53,31 +53,31 @@ class Wheels:
         radius: float,
         chassis: str = "chassis",
     ) -> Wheels:
-        """Positions and limits from a compiled model; an actuator without a range may turn half round either way."""
+        """Find positions and limits in a compiled model. Without a range, wheels may steer 180 degrees either way."""
         seen = Wiring(model, drive, steer, chassis)
         return cls(seen.positions, radius, seen.limits, tuple(drive), tuple(steer), chassis)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the wheels, as channels label them."""
+        """Names of the wheels, used as labels of channels."""
         return self.drive
 
 
 class Wiring:
-    """Where the wheels stand in a compiled model, and which way each joint turns."""
+    """Indices of the wheels in a compiled model, and the sign of each joint."""
 
     def __init__(self, model: mujoco.MjModel, drive: Sequence[str], steer: Sequence[str | None], chassis: str):
         rest = mujoco.MjData(model)
         mujoco.mj_kinematics(model, rest)
         self.chassis = body_id(model, chassis)
-        turned = rest.xmat[self.chassis].reshape(3, 3)  # chassis to world, as the model is written
+        turned = rest.xmat[self.chassis].reshape(3, 3)  # chassis to world, in the model's initial pose
         actuators = [actuator_id(model, name) for name in drive]
         joints = [_joint(model, a) for a in actuators]
         self.drive = np.array(actuators, np.intp)
         self.drive_sign = np.array([_sign(model, rest, turned, j, FORWARD) for j in joints])
         self.drive_gear = self.drive_sign * model.actuator_gear[self.drive, 0]
         self.axles = np.array(joints, np.intp)
-        self.roll = np.array(model.jnt_qposadr[joints], np.intp)  # where encoders stand in qpos
+        self.roll = np.array(model.jnt_qposadr[joints], np.intp)  # indices of the encoders in qpos
         self.bodies = np.array(model.jnt_bodyid[joints], np.intp)
         self.steered = np.array([k for k, name in enumerate(steer) if name is not None], np.intp)
         actuators = [actuator_id(model, name) for name in steer if name is not None]
@@ -94,7 +94,7 @@ class Wiring:
 
 
 class OnWheels:
-    """Base of a controller that looks up its wheels in the model once, at its first act."""
+    """Base of a controller that finds its wheels in the model once, at its first act."""
 
     wheels: Wheels
 
@@ -104,7 +104,7 @@ class OnWheels:
 
 
 class Worlds:
-    """Which world of a batch an MjData is: the order in which a simulation shows them at the first act."""
+    """Maps an MjData to the number of its world. Worlds are numbered in the order of their first acts."""
 
     def __init__(self, owner: Any, count: int, found: Callable[[mujoco.MjModel], None] = lambda model: None):
         """`found` is called once with the model, before the first act."""
@@ -123,7 +123,7 @@ class Worlds:
         return known[0]
 
     def check(self, worlds: Sequence[int]) -> list[int]:
-        """The same worlds as a list; a controller made for fewer says so."""
+        """Return the worlds as a list. Raises an error if the controller was made for fewer worlds."""
         if max(worlds, default=0) >= self.count:
             raise InputError(f"{self._name}: made for {self.count} world(s), the simulation has more; give worlds=")
         return list(worlds)
@@ -161,7 +161,7 @@ def _joint(model: mujoco.MjModel, actuator: int) -> int:
 
 
 def _sign(model: mujoco.MjModel, rest: mujoco.MjData, turned: np.ndarray, joint: int, axis: np.ndarray) -> float:
-    """1 where the joint turns about the chassis axis, -1 where against it."""
+    """1 if the joint turns about the chassis axis, -1 if it turns about its opposite."""
     cosine = float(rest.xaxis[joint] @ turned @ axis)
     if abs(cosine) < UPRIGHT:
         name, wanted = model.joint(joint).name, "y (a wheel's axle)" if axis is FORWARD else "z (a steering axis)"
@@ -170,7 +170,7 @@ def _sign(model: mujoco.MjModel, rest: mujoco.MjData, turned: np.ndarray, joint:
 
 
 def _limit(model: mujoco.MjModel, actuator: int, joint: int) -> float:
-    """[rad] the smaller side of the joint's and the actuator's range."""
+    """Steering limit [rad]: the smallest side of the joint's and the actuator's range."""
     ranges = [model.jnt_range[joint]] if model.jnt_limited[joint] else []
     if model.actuator_ctrllimited[actuator]:
         ranges.append(model.actuator_ctrlrange[actuator] / abs(model.actuator_gear[actuator, 0]))

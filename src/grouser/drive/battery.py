@@ -1,4 +1,4 @@
-"""A battery that all motors share: it holds back what they ask for when that is more than it can deliver."""
+"""A battery shared by all motors. It limits their currents if they need more than it can deliver."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from grouser.launches import Launches
 from grouser.module import Channel
 from grouser.terrain import checks
 
-ROUND_OFF = 1e-12  # of the current limit
+ROUND_OFF = 1e-12  # [current limit]
 
 
 @dataclass(frozen=True)
 class Battery:
-    """Open-circuit voltage, what it can deliver at most, and what is in it."""
+    """Parameters of a battery: open-circuit voltage, limits and charge."""
 
     voltage: float = 36.0  # [V] (Morrot et al.)
     current_limit: float = 80.0  # [A] for all motors together (Morrot et al.)
-    resistance: float = 0.05  # [ohm] inside; assumed
+    resistance: float = 0.05  # [ohm] internal; assumed
     charge: float = 10.0 * 3600  # [C], 10 A h; assumed
 
     def __post_init__(self):
@@ -45,16 +45,16 @@ class Battery:
 
     @property
     def power_limit(self) -> float:
-        """[W] at its terminals at the current limit."""
+        """Power [W] at its terminals at the current limit."""
         return (self.voltage - self.resistance * self.current_limit) * self.current_limit
 
 
 class BatteryPack:
-    """Acts between controllers and step: put it last among the controllers.
+    """Applies the limits of a battery to the motors. Put it last among the controllers.
 
-    Reads the torques the controllers asked for, limits every motor to its voltage and current, adds up the electric
-    power P = sum (K w i + R i^2) and scales all currents by one factor where the battery cannot deliver it. An empty
-    battery delivers nothing. Braking motors charge it where `recovers`, else their power is lost in the drivers.
+    It reads the torques that the controllers want, limits each motor to its voltage and current, and sums the electric
+    power P = sum (K w i + R i^2). If the battery cannot deliver it, all currents are scaled by one factor. An empty
+    battery delivers nothing. With `recovers`, braking motors charge it; otherwise their power is lost in the drivers.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class BatteryPack:
         recovers: bool = False,
         prefix: str = "",
     ):
-        """`motors` one for each of `actuators`; `period` [s], best that of the step."""
+        """`motors`: one for each of `actuators`. `period` [s]: preferably the step of the simulation."""
         self.battery, self.motors, self.actuators, self.period = battery, tuple(motors), tuple(actuators), period
         if len(self.motors) != len(self.actuators):
             raise InputError(f"battery: {len(self.motors)} motors for {len(self.actuators)} actuators")
@@ -77,11 +77,11 @@ class BatteryPack:
         self.current = np.zeros((worlds, count))  # [A] of the motors
         self.total = np.zeros(worlds)  # [A] of the battery
         self.power = np.zeros((worlds, count))  # [W] electric, of the motors
-        self.sum = np.zeros(worlds)  # [W] of them together
+        self.sum = np.zeros(worlds)  # [W] electric, of all motors together
         self.energy = np.zeros(worlds)  # [J] taken from the terminals
         self.charge = np.full(worlds, battery.charge)  # [C] left
         self.scale = np.ones(worlds)
-        self._acts: dict[int, tuple[Any, Any, Callable[[], None]]] = {}  # by MjData: it, the command, what acts
+        self._acts: dict[int, tuple[Any, Any, Callable[[], None]]] = {}  # by id of MjData: it, its command, launch
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         _, given, run = self._acts.get(id(sensors), (None, None, None))
@@ -140,5 +140,5 @@ class BatteryPack:
 
 
 def _view(values: np.ndarray) -> wp.array:
-    """The same memory."""
+    """Warp array on the same memory."""
     return wp.array(values, dtype=wp.float64, copy=False, device="cpu")

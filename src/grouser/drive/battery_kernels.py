@@ -1,4 +1,4 @@
-"""What a battery lets its motors have, as a kernel."""
+"""Kernel that limits the torques of motors to what their battery can deliver."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Pack:
 
 @wp.func
 def battery_current(power: real, voltage: real, resistance: real):
-    """[A] at which the terminals give `power` [W]: P = (U - R I) I, the smaller root; negative when charging."""
+    """Current [A] at which the terminals deliver `power` [W]: smaller root of P = (U - R I) I; negative if charging."""
     if resistance == real(0.0):
         return power / voltage
     root = voltage * voltage - real(4.0) * resistance * power
@@ -53,15 +53,15 @@ def battery_current(power: real, voltage: real, resistance: real):
 
 @wp.func
 def shaft_power(m: MotorData, speed: real, current: real):
-    """[W] K w i, what turns the shaft; `speed` [rad/s] of the wheel."""
+    """Mechanical power K w i [W] of the motor shaft. `speed` [rad/s] of the wheel."""
     return m.constant * m.gear * speed * current
 
 
 @wp.func
 def current_scale(p: Pack, world: int, speeds: array[real]):
-    """Factor s on the currents of motors that draw, so that sum(s K w i + s^2 R i^2) is within the limit.
+    """Factor s on the currents of drawing motors at which sum(s K w i + s^2 R i^2) is within the limit.
 
-    A motor held back may come to give instead of to draw: it then does not count, and the others get less.
+    A motor with a reduced current may start to generate. It is then left out, and the others get less.
     """
     scale = real(1.0)
     for _ in range(p.motors.shape[0]):
@@ -84,8 +84,8 @@ def current_scale(p: Pack, world: int, speeds: array[real]):
 
 @wp.kernel(module=MODULE)
 def share(p: Pack, world: int, speeds: array[real], command: array[real]):
-    """Torques that are asked for in, torques that the battery allows out: `command` [N m], (actuator,)."""
-    # The terminals sag with the battery's last current; a motor gets what this voltage drives against its induced one.
+    """Limit the wanted torques in `command` [N m], (actuator,) to what the battery allows."""
+    # The terminal voltage drops with the battery's last current. It drives each motor against its back-EMF.
     voltage = p.voltage - p.resistance * p.total[world]
     for k in range(p.motors.shape[0]):
         m = p.motors[k]
@@ -93,7 +93,7 @@ def share(p: Pack, world: int, speeds: array[real], command: array[real]):
         low = wp.max(-m.current_limit, (-voltage - induced) / m.resistance)
         high = wp.min(m.current_limit, (voltage - induced) / m.resistance)
         p.current[world, k] = wp.min(wp.max(command[m.actuator] / m.constant, low), high)
-    scale = real(0.0)  # an empty battery gives nothing
+    scale = real(0.0)  # an empty battery delivers nothing
     if p.charge[world] > real(0.0):
         scale = current_scale(p, world, speeds)
     total = real(0.0)

@@ -1,4 +1,4 @@
-"""A brushed DC motor with its gearbox, as MuJoCo's `dcmotor` has it."""
+"""A brushed DC motor with gearbox, built as MuJoCo's `dcmotor`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from grouser.terrain import checks
 
 TORQUE_INPUT = int(mujoco.mjtCtrlInput.mjINPUT_FF)
-GEARBOX = 20407.0  # first of an actuator's user data: what follows is GEAR_DATA
+GEARBOX = 20407.0  # first value of an actuator's user data; it marks that GEAR_DATA follows
 GEAR_DATA = ("efficiency", "constant", "resistance", "voltage", "torque")
 
 
@@ -39,7 +39,7 @@ class Motor:
     torque_constant: float = 0.0374  # [N m/A], also [V s/rad]
     resistance: float = 0.064  # [ohm]
     current_limit: float = 120.0  # [A] of its driver; assumed
-    gear: float = 11.0  # turns of the motor for one of the wheel; assumed
+    gear: float = 11.0  # motor turns per wheel turn; assumed
     efficiency: float = 1.0  # of the gearbox: power out over power in, whichever side drives; assumed
     rotor_inertia: float = 3.0e-4  # [kg m^2]; assumed
     friction: LuGre = LuGre()
@@ -52,22 +52,22 @@ class Motor:
 
     @property
     def torque_limit(self) -> float:
-        """[N m] at the wheel, at the driver's current limit, when it drives."""
+        """Driving torque [N m] at the wheel at the driver's current limit."""
         return self.torque_constant * self.current_limit * self.gear * self.efficiency
 
     def shaft_torque(self, torque: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """[N m] of the motor that gives `torque` [N m] at a wheel that turns at `rate` [rad/s]."""
+        """Motor torque [N m] that gives `torque` [N m] at a wheel turning at `rate` [rad/s]."""
         return torque / np.where(torque * rate >= 0, self.gear * self.efficiency, self.gear / self.efficiency)
 
     def current(self, torque: float) -> float:
-        """[A] that a torque of the motor's shaft needs."""
+        """Current [A] for a torque [N m] of the motor shaft."""
         return torque / self.torque_constant
 
     def add_to(self, spec: mujoco.MjSpec, name: str, joint: str, voltage: float) -> Any:
-        """An actuator whose control is the torque [N m] wanted of the motor before friction, within `voltage` [V].
+        """Add an actuator whose control is the wanted motor torque [N m] before friction, within `voltage` [V].
 
-        A driver with a current loop: the torque comes exactly until voltage or current is at its limit. What the
-        gearbox takes of it is the engine's (`engine/gearbox.py`): MuJoCo alone knows no efficiency.
+        The driver has a current loop: the torque is exact until voltage or current reaches its limit. The engine
+        applies the gearbox efficiency (`engine/gearbox.py`), because MuJoCo has none.
         """
         actuator = spec.add_actuator(name=name, target=joint, trntype=mujoco.mjtTrn.mjTRN_JOINT)
         f = self.friction
@@ -87,7 +87,7 @@ class Motor:
 
 
 def gear_data(model: mujoco.MjModel) -> dict[int, dict[str, float]]:
-    """GEAR_DATA of the actuators whose gearbox takes something, by number."""
+    """GEAR_DATA of the actuators whose gearbox has losses, by actuator number."""
     count = 1 + len(GEAR_DATA)
     rows = model.actuator_user[:, :count] if model.nuser_actuator >= count else ()
     return {k: dict(zip(GEAR_DATA, row[1:].tolist(), strict=True)) for k, row in enumerate(rows) if row[0] == GEARBOX}
