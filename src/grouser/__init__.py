@@ -1,4 +1,4 @@
-"""Robots on real ground: force modules for MuJoCo, from soil that ruts to the report of a run."""
+"""Robots on natural ground: force modules for MuJoCo (soil, rocks, tyres, tracks), scenarios, recordings, reports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
     "terrain",
 ]
 
-# Loaded at first use: MuJoCo and Warp alone take 0.7 s to import, and most commands need neither.
+# Imported at first use: MuJoCo and Warp alone take 0.7 s to import, and most commands need neither.
 HOMES = {
     "Channel": "module",
     "Controller": "module",

@@ -15,13 +15,13 @@ Device code stands at module level and is written for float64 with the names of 
     force_single = at(force, "float32")
 
 `at` copies the code with those names bound to the other float type, and with it everything the code refers to: structs,
-functions, constants, modules of this package. Each copy is made once. `wp.float64` and `wp.vec3d`, spelled out, stay
-double. Constants that differ by type (`area_slack`) are fields of `Precision`.
+functions, constants, modules of this package. Each copy is made once. `wp.float64` and `wp.vec3d`, if written out, stay
+float64. Constants that depend on the type (`area_slack`) are fields of `Precision`.
 
-`at(kernel, name, {first: second})` also puts one function in the place of another wherever the code calls it: a
-pressure law, or where heights come from.
+`at(kernel, name, {first: second})` also replaces the function `first` by `second` wherever the code calls it, for
+example a pressure law or the source of heights.
 
-Warp passes structs by value. Where a function in an inner loop takes or returns one, `@wp.func(inline=True)` saves the
+Warp passes structs by value. If a function in an inner loop takes or returns one, `@wp.func(inline=True)` avoids the
 copies.
 
 Build all kernels of a Warp module with `at` before the first launch, or Warp compiles the module twice.
@@ -43,7 +43,7 @@ from grouser.precision import precision
 Thing = TypeVar("Thing")
 
 if TYPE_CHECKING:
-    # What device code sees, for the type checker. Warp's own classes describe the host's side: there a struct is an
+    # Types of device code for the type checker. Warp's own classes describe the host side, where a struct is an
     # object, not a class, and an array cannot be indexed by a thread.
     def struct(cls: type[Thing]) -> type[Thing]: ...
 
@@ -63,11 +63,11 @@ else:
 
 Struct: Any = type(wp.struct(type("Empty", (), {})))  # the class of structs, which Warp does not export
 PACKAGE = __name__.partition(".")[0]
-DOUBLE = "float64"  # what device code is written for
+DOUBLE = "float64"  # float type for which device code is written
 
 
 def module(name: str) -> Any:
-    """The Warp module called `name`: kernels of it are compiled together, without adjoints."""
+    """The Warp module called `name`. Its kernels are compiled together, without adjoints."""
     made = wp.get_module(name)
     made.options["enable_backward"] = False
     return made
@@ -80,24 +80,24 @@ def nonnegative(index: int):
 
 
 class _Build(NamedTuple):
-    """What a copy of device code is made for."""
+    """Options of a copy of device code."""
 
     name: str  # of the float type
-    replaced: tuple[tuple[Any, Any], ...] = ()  # functions, and what stands in their place
+    replaced: tuple[tuple[Any, Any], ...] = ()  # pairs of a function and its replacement
 
     @property
     def suffix(self) -> str:
-        """Tells copies apart by the names of their Warp modules."""
+        """Suffix that makes the names of the copies' Warp modules distinct."""
         return "".join(f".{new.key}" for _, new in self.replaced) + f".{self.name}"
 
 
 def at(thing: Any, name: str, replace: Mapping[Any, Any] | None = None) -> Any:
     """A struct, function, kernel, vector type or constant for the float type `name`, "float64" or "float32".
 
-    `replace`: device functions, and those to be called instead of them, both as written for float64. What depends on
-    neither is returned as it is.
+    `replace`: device functions and their replacements, both as written for float64. Code that depends on neither the
+    float type nor a replaced function is returned unchanged.
     """
-    precision(name)  # refuses what is not known
+    precision(name)  # raises an error for an unknown name
     return _at(thing, _Build(name, tuple((replace or {}).items())))
 
 
@@ -106,9 +106,9 @@ def _at(thing: Any, build: _Build) -> Any:
         return thing
     real = precision(build.name).real
     if isinstance(thing, Struct):
-        return _struct(thing, _Build(build.name))  # functions that are replaced do not change it
+        return _struct(thing, _Build(build.name))  # replaced functions do not affect structs
     if isinstance(thing, wp.Function):
-        if thing in dict(build.replaced):  # the new one may well call the old one itself
+        if thing in dict(build.replaced):  # the replacement may call the original
             return _at(dict(build.replaced)[thing], _Build(build.name))
         return _function(thing, build)
     if isinstance(thing, wp.Kernel):
@@ -123,9 +123,9 @@ def _at(thing: Any, build: _Build) -> Any:
 
 
 def _value(key: str, value: Any, build: _Build) -> Any:
-    """What a global name of device code stands for in the copy."""
+    """Value of a global name of device code in the copy."""
     double = vars(precision(DOUBLE))
-    if key in double and value is double[key]:  # by name: constants such as `area_slack` are more than a type
+    if key in double and value is double[key]:  # by name too: some, such as `area_slack`, are not types
         return getattr(precision(build.name), key)
     if isinstance(value, ModuleType):
         ours = value.__name__.partition(".")[0] == PACKAGE
@@ -139,7 +139,7 @@ def _is_double(kind: Any) -> bool:
 
 
 def _type(kind: Any, real: Any) -> Any:
-    """A scalar, vector, matrix or quaternion type with `real` for float64."""
+    """A scalar, vector, matrix or quaternion type with float64 replaced by `real`."""
     if kind is wp.float64:
         return real
     if not _is_double(kind) or real is wp.float64:
@@ -163,7 +163,7 @@ def _numbers(constant: Any) -> list[float]:
 
 
 class _Module(ModuleType):
-    """A module of this package as a copy of device code sees it."""
+    """Stands for a module of this package inside a copy of device code."""
 
     def __init__(self, module: ModuleType, build: _Build):
         super().__init__(module.__name__)
@@ -181,7 +181,7 @@ def _struct(struct: Any, build: _Build) -> Any:
     names = vars(sys.modules[cls.__module__])
     space = _space(names, _names_in(cls.__annotations__), build)
     if all(value is names[key] for key, value in space.items()):
-        return struct  # it holds nothing of either float type
+        return struct  # no field depends on the float type
     annotations = {key: _read(text, space) for key, text in cls.__annotations__.items()}
     body = {"__annotations__": annotations, "__module__": cls.__module__ + build.suffix}
     body |= {"__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
@@ -190,7 +190,7 @@ def _struct(struct: Any, build: _Build) -> Any:
 
 @cache
 def _function(function: Any, build: _Build) -> Any:
-    if function.func is None:  # one of Warp's own
+    if function.func is None:  # a built-in function of Warp
         return function
     copy = _copy(function.func, build)
     if function.native_snippet:
@@ -207,7 +207,7 @@ def _kernel(kernel: Any, build: _Build) -> Any:
 
 
 def _copy(f: Any, build: _Build) -> Any:
-    """The same code with the global names it uses bound anew. Warp reads the source through the code object."""
+    """The same code with its global names bound to new values. Warp reads the source through the code object."""
     if f.__closure__:
         raise TypeError(
             f"device function {f.__qualname__} refers to {', '.join(f.__code__.co_freevars)} of a function round it; "
@@ -223,9 +223,9 @@ def _copy(f: Any, build: _Build) -> Any:
 
 
 def _refuse_float64_for_good(owner: Any, annotations: dict[str, Any], build: _Build) -> None:
-    """Annotations that are no longer text cannot be read again: they must not depend on the float type."""
+    """Raise an error for evaluated annotations of float64: only annotations kept as text can get another type."""
     for kind in annotations.values():
-        element = getattr(kind, "dtype", kind)  # of an array
+        element = getattr(kind, "dtype", kind)  # element type of an array
         if not isinstance(kind, str) and _at(element, build) is not element:
             raise TypeError(
                 f"device code {owner.__qualname__}: its module {owner.__module__} lacks "
@@ -250,7 +250,7 @@ def _space(names: dict[str, Any], used: set[str], build: _Build) -> dict[str, An
 
 
 def zeros(kind: Any, device: Any, shape: tuple[int, ...], **shapes: tuple[int, ...]) -> Any:
-    """A struct whose arrays are allocated and zero: of `shape`, or of a shape of their own by name."""
+    """Make a struct with arrays of zeros of `shape`. `shapes` gives other shapes by field name."""
     made = kind()
     unknown = shapes.keys() - kind.vars.keys()
     if unknown:
@@ -262,7 +262,7 @@ def zeros(kind: Any, device: Any, shape: tuple[int, ...], **shapes: tuple[int, .
 
 
 def arrays(**structs: Any) -> dict[str, Any]:
-    """The arrays of some structs by "struct/field": the state of a module whose state is in structs."""
+    """The arrays of some structs, named "struct/field", as a module returns them from `state`."""
     return {
         f"{name}/{field}": getattr(struct, field)
         for name, struct in structs.items()
@@ -275,7 +275,7 @@ def arrays(**structs: Any) -> dict[str, Any]:
 
 
 def fields(struct: Any) -> dict[str, Any]:
-    """Types of a struct's fields, by name, in their order: scalars, arrays with `dtype` and `ndim`."""
+    """Types of a struct's fields by name, in declared order: scalars, arrays with `dtype` and `ndim`."""
     return {name: variable.type for name, variable in struct.vars.items()}
 
 
@@ -285,6 +285,6 @@ def numpy_dtype(struct: Any) -> Any:
 
 
 def kernels(source: ModuleType, name: str) -> SimpleNamespace:
-    """All kernels written in a Python module, by name, for one float type: built together, they compile together."""
+    """All kernels of a Python module, by name, for one float type. Built together, they are compiled together."""
     made = {key: at(value, name) for key, value in vars(source).items() if isinstance(value, wp.Kernel)}
     return SimpleNamespace(**made)

@@ -1,13 +1,13 @@
-"""Every error a user can meet has one root and says what, where and what is allowed."""
+"""Errors for users. All have one base class; each message says what is wrong, where, and what is allowed."""
 
 from collections.abc import Iterable
 
-MOST_LINES = 20  # of mistakes that are told at once
+MOST_LINES = 20  # largest number of mistakes in one message
 LEFT_OUT = "further mistakes are left out"
 
 
 class GrouserError(Exception):
-    """Root of all errors Grouser raises on purpose."""
+    """Base class of all errors that Grouser raises on purpose."""
 
     exit_status = 1
 
@@ -19,14 +19,14 @@ class InputError(GrouserError):
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> "InputError":
-        """Several mistakes, a line each; of many the first ones."""
-        given = [line for text in lines for line in text.splitlines()]  # some may stand for several themselves
+        """An error with one line for each mistake, at most MOST_LINES."""
+        given = [line for text in lines for line in text.splitlines()]  # a text may have several lines
         told = [line for line in given if line != LEFT_OUT][:MOST_LINES]
         return cls("\n".join([*told, LEFT_OUT] if len(told) < len(given) else told))
 
 
 class RunStopped(GrouserError):
-    """A run that cannot go on: diverged, capacity exceeded, left the terrain, a controller raised."""
+    """A run cannot continue: it diverged, exceeded a capacity, left the terrain, or a controller raised an error."""
 
     exit_status = 3
 
@@ -36,4 +36,4 @@ class RunStopped(GrouserError):
 
 
 class RunEnded(GrouserError):
-    """A run was ended on purpose, before its time; what it recorded is whole."""
+    """A run was ended early on purpose. Its recording is complete up to then."""

@@ -1,4 +1,4 @@
-"""Atomic writing of files, and errors of writing as one line."""
+"""Atomic writing of files, with write errors as one-line messages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from grouser.errors import InputError
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}  # the next file will fail too
-REFUSED = FULL | {errno.EACCES, errno.EPERM}  # the user can mend these
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}  # the next file would fail too
+REFUSED = FULL | {errno.EACCES, errno.EPERM}  # errors that the user can fix
 
 
 @contextmanager

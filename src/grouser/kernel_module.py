@@ -1,4 +1,4 @@
-"""The skeleton of a force module made of kernels: its step is recorded launches, replayed with no Python in between."""
+"""Base class of force modules made of kernels. Launches are recorded once and replayed without Python in between."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grouser.precision import Precision
 
 
 class KernelModule:
-    """Base of a force module whose `evaluate` and `commit` are launches and nothing else (`module.Compiled`).
+    """Base of a force module whose `evaluate` and `commit` consist of kernel launches only (`module.Compiled`).
 
     A module sets `device` and `precision`, calls `_keep_step` and `_record` in `bind`, and defines `state`. Kernels
     read the step from `_step`, because launches are recorded once and the step may change.
@@ -21,7 +21,7 @@ class KernelModule:
 
     device: Any
     precision: Precision
-    _h: float  # [s] the step that `_step` holds
+    _h: float  # [s] value in `_step`
     _step: wp.array  # [s], (1,)
     _launches: StepLaunches
 
@@ -35,11 +35,11 @@ class KernelModule:
         self._launches = StepLaunches(evaluate, commit, self.device)
 
     def arrays_generation(self) -> int:
-        """Changes when arrays of the launches are replaced: they are recorded anew."""
+        """Changes when arrays of the launches are reallocated; the launches are then recorded again."""
         return 0
 
     def steps_ahead(self) -> int:
-        """How many steps can run before arrays must grow."""
+        """Number of steps that can run before arrays must grow."""
         return sys.maxsize
 
     def launches(self, h: float) -> tuple[Launches, Launches]:

@@ -1,7 +1,7 @@
-"""Kernel launches recorded once and replayed without Python in between.
+"""Kernel launches that are recorded once and replayed without Python in between.
 
-On CUDA that is a graph. On the CPU it is a list of compiled functions with their arguments, which one compiled loop
-runs through; functions of MuJoCo can stand in the same list. Values to record are copied in one call, too.
+On CUDA they are a graph. On the CPU they are a list of compiled functions with their arguments, which one compiled loop
+calls; the list may contain functions of MuJoCo. Values for a recording are copied in one call as well.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from grouser import device
 from grouser.device import array, numpy_dtype, struct
 
 Call = tuple[int, int, int]  # the fields of NativeCall
-SOURCES = {np.dtype(name): k for k, name in enumerate(("f8", "f4", "i4"))}  # kinds of numbers that can be copied
-TARGETS = {np.dtype(name): k for k, name in enumerate(("f8", "f4"))}  # and to which
-Record = Callable[[Callable[..., Any]], Any]  # makes launches with the function it is given: kernel, dim, inputs
+SOURCES = {np.dtype(name): k for k, name in enumerate(("f8", "f4", "i4"))}  # number types that can be copied
+TARGETS = {np.dtype(name): k for k, name in enumerate(("f8", "f4"))}  # types they can be copied to
+Record = Callable[[Callable[..., Any]], Any]  # makes launches by calling its argument with kernel, dim, inputs
 
 MODULE = device.module("grouser.launches")
 
 
 @struct
 class NativeCall:
-    """A compiled function of two pointers and the pointers to call it with; of a kernel: launch bounds, arguments."""
+    """A compiled function of two pointers and its arguments; for a kernel, launch bounds and kernel arguments."""
 
     function: wp.uint64  # address
     first: wp.uint64  # pointer
@@ -55,9 +55,9 @@ def run_repeatedly(
     calls: array[NativeCall], middle: int, count: int, times: int, alarm: array[int],
     done_out: array[int],
 ):  # fmt: skip
-    """Run the calls `times` times; the last round, or the first one that raises an alarm, ends before `middle`.
+    """Run the calls `times` times. The last round, or the first one that raises an alarm, ends before call `middle`.
 
-    A run ends in the middle of a step because the host may look at the state there, and go on with the rest later.
+    A run ends in the middle of a step so that the host can inspect the state there and run the rest later.
     """
     done = int(0)
     going = int(1)
@@ -75,13 +75,13 @@ def run_repeatedly(
 
 @struct
 class CopiedValue:
-    """One number to copy: where it is, and where it goes in row 0 of its buffer."""
+    """One number to copy: its source, and its target in row 0 of the buffer."""
 
     source: wp.uint64  # address
     source_kind: wp.uint64  # value of SOURCES
     target: wp.uint64  # address in row 0
     target_kind: wp.uint64  # value of TARGETS
-    row_bytes: wp.uint64  # from a row of the buffer to the next
+    row_bytes: wp.uint64  # distance between rows of the buffer
 
 
 COPY = """
@@ -114,7 +114,7 @@ def store(address: wp.uint64, value: wp.uint64): ...
 
 @wp.kernel(module=MODULE)
 def put_pointer(address: wp.uint64, value: wp.uint64):
-    """Write a pointer to an address, such as that of a callback of MuJoCo."""
+    """Write a pointer to an address, for example that of a MuJoCo callback."""
     store(address, value)
 
 
@@ -128,7 +128,7 @@ class CompiledCall:
         names = [argument.label for argument in kernel.adj.args]
         fields = [(name, type(value)) for name, value in zip(names, values, strict=True)]
         self.arguments: Any = type("Arguments", (ctypes.Structure,), {"_fields_": fields})(*values)
-        self._kept = launch, list(inputs)  # as long as somebody can call
+        self._kept = launch, list(inputs)  # keep alive as long as the call exists
         self._function = launch.hooks.forward
         self._pointers = ctypes.byref(bounds), ctypes.byref(self.arguments)
         address = ctypes.cast(self._function, ctypes.c_void_p).value or 0
@@ -139,7 +139,7 @@ class CompiledCall:
 
 
 class Launches:
-    """Launches of kernels, made by `record`; `run` repeats them."""
+    """Kernel launches made by `record`. `run` replays them."""
 
     def __init__(self, record: Record, device: Any = "cpu"):
         self.calls: list[Call] = []  # on the CPU
@@ -150,7 +150,8 @@ class Launches:
             self.calls = [compiled.call for compiled in self._compiled]
             self._run = self._compiled[0].run if len(self._compiled) == 1 else _through(self.calls)
         else:
-            record(lambda kernel, dim, inputs: wp.load_module(kernel.module, device=device))  # not while capturing
+            # Load the modules first: that is not possible during the capture.
+            record(lambda kernel, dim, inputs: wp.load_module(kernel.module, device=device))
             with wp.ScopedCapture(device=device) as capture:
                 record(lambda kernel, dim, inputs: wp.launch(kernel, dim=dim, inputs=inputs, device=device))
             graph: Any = capture.graph
@@ -164,7 +165,7 @@ class Launches:
 
 
 def call_table(calls: Sequence[Call]) -> wp.array:
-    """Calls as a loop on the device reads them."""
+    """Array of calls for `run_repeatedly`."""
     table: Any = np.array(calls, np.uint64).reshape(-1, 3).view(numpy_dtype(NativeCall)).reshape(-1)
     return wp.array(table, dtype=NativeCall, device="cpu")
 
@@ -174,7 +175,7 @@ def _through(calls: Sequence[Call]) -> Callable[[], None]:
 
 
 class Loop:
-    """Calls that a compiled loop repeats; a run ends in the middle of the last round."""
+    """Calls that a compiled loop repeats. A run ends in the middle of its last round."""
 
     def __init__(self, before: Sequence[Call], after: Sequence[Call], alarm: wp.array):
         self._done = wp.zeros(1, dtype=wp.int32, device="cpu")
@@ -182,17 +183,17 @@ class Loop:
         table = call_table([*before, *after])
         inputs = [table, len(before), len(before) + len(after), 1, alarm, self._done]
         self._rounds = CompiledCall(run_repeatedly, 1, inputs)
-        self.finish = _through(after)  # what the last round left out
+        self.finish = _through(after)  # runs the second part of the last round
 
     def run(self, times: int) -> int:
-        """Up to `times` rounds, the last without its second part; how many: fewer where an alarm went on."""
+        """Run up to `times` rounds, the last without its second part. Returns the number; an alarm ends it early."""
         self._rounds.arguments.times = times
         self._rounds.run()
         return int(self._count[0])
 
 
 class StepLaunches:
-    """Both halves of a module's step: recorded at first use, and again where arrays were replaced."""
+    """Launches of `evaluate` and `commit` of a module, recorded at first use and again when arrays are reallocated."""
 
     def __init__(self, evaluate: Record, commit: Record, device: Any):
         self._record, self._device = (evaluate, commit), device
@@ -200,7 +201,7 @@ class StepLaunches:
         self._generation = 0
 
     def recorded(self, generation: int = 0) -> tuple[Launches, Launches]:
-        """To evaluate, to commit; `generation` changes with the arrays."""
+        """Launches of `evaluate` and of `commit`. `generation` changes when arrays are reallocated."""
         if self._pair is None or generation != self._generation:
             evaluate, commit = self._record
             self._pair = Launches(evaluate, self._device), Launches(commit, self._device)
@@ -209,7 +210,7 @@ class StepLaunches:
 
 
 class Copies:
-    """From where values are (world, *shape), any strides, to rows of buffers (row, world, *shape)."""
+    """Copies values (world, *shape), with any strides, into rows of buffers (row, world, *shape)."""
 
     def __init__(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]]):
         tables = [_copied_values(source, buffer) for source, buffer in pairs if source.size]
@@ -233,6 +234,6 @@ def _copied_values(source: np.ndarray, buffer: np.ndarray) -> Any:
 
 
 def _addresses(values: np.ndarray) -> Any:
-    """Of every element, in order of their indices."""
+    """Memory addresses of all elements in C order."""
     steps = np.indices(values.shape).reshape(values.ndim, -1)
     return values.__array_interface__["data"][0] + np.asarray(values.strides) @ steps

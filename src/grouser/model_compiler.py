@@ -1,4 +1,4 @@
-"""Compile a model with MuJoCo; its errors, and numbers that are not finite, become InputErrors."""
+"""Compile a model with MuJoCo. Its errors, and numbers that are not finite, become InputErrors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from grouser.errors import InputError
 
 OPTIONS = ("gravity", "wind", "magnetic", "density", "viscosity")
-LARGEST_OPTION = 1e15  # in MuJoCo's units: squares of it are still numbers
+LARGEST_OPTION = 1e15  # in MuJoCo's units; its square is still finite
 
 
 def compile_model(spec: Any) -> Any:
@@ -34,7 +34,7 @@ def compile_model(spec: Any) -> Any:
 
 
 def _place(model: Any, name: str, row: int) -> str:
-    """Which number of a compiled model: `body_mass` of body 'chassis'."""
+    """Describe an element of a compiled model: `body_mass` of body 'chassis'."""
     kind = name.split("_")[0]
     owner = getattr(model, {"jnt": "joint", "dof": "", "cam": "camera"}.get(kind, kind), None) if kind else None
     try:

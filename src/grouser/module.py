@@ -1,7 +1,7 @@
-"""The one idea: a force module takes the motion of some bodies and returns a wrench on each.
+"""Interface of force modules: a module reads the motion of some bodies and returns a wrench on each.
 
-Everything is SI, world axes, z up. Arrays have a leading world axis. `Array` is a Warp array on the
-device the simulation runs on; on the CPU its `.numpy()` is a view, not a copy.
+Everything is in SI units and world axes, z up. Arrays have a leading world axis. `Array` is a Warp array on the
+device of the simulation; on the CPU its `.numpy()` is a view, not a copy.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from grouser.launches import Launches
     from grouser.terrain.elevation import ElevationGrid
 
-Array = Any  # warp.array; named so that reading a signature says "lives on the device"
+Array = Any  # warp.array; the name shows in signatures that it is on the device
 
 
 @dataclass(frozen=True)
 class Channel:
-    """One recorded quantity: what it is called, what it means and how to read it now.
+    """One recorded quantity: its name, unit and shape, and how to read its present value.
 
-    Either `read` gives it, or `source` is memory that always holds it, which is copied without a call; `refresh` is
-    called before that, once for all channels that name the same one.
+    Either `read` returns the value, or `source` is memory that holds it and is copied without a call. `refresh` is
+    called before the copy, once for all channels with the same `refresh`.
     """
 
     name: str  # "soil/sinkage"
@@ -50,10 +50,10 @@ class Channel:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Something to draw: it changes no force. Views, videos and replays know nothing else of a robot or a course."""
+    """A shape to draw. It has no effect on forces. Viewer, videos and replays draw robots and courses with these."""
 
-    name: str  # "chassis/shell"; words joined by "/"
-    vertices: np.ndarray  # [m], (n, 3), in the axes of what it moves with
+    name: str  # for example "chassis/shell"
+    vertices: np.ndarray  # [m], (n, 3), in the axes of the body it follows
     triangles: np.ndarray  # (m, 3)
     follows: str = ""  # nothing: fixed, world axes; "body/pose[chassis]": one pose; "track/links": a copy at each pose
     colour: tuple[float, float, float, float] = (0.62, 0.64, 0.67, 1.0)  # RGBA, 0 to 1, sRGB
@@ -61,7 +61,7 @@ class Shape:
 
 @dataclass
 class Motion:
-    """Pose and velocity of the frame origins of the bodies in play, world axes."""
+    """Pose and velocity of the bodies that modules use, at their frame origins, world axes."""
 
     position: Array  # [m], (world, body) vec3
     rotation: Array  # (world, body) quaternion xyzw, body to world
@@ -71,22 +71,22 @@ class Motion:
 
 @dataclass
 class Outputs:
-    """What a module fills: one row for each of its bodies, in the order it declared them."""
+    """Outputs of a module, one row for each of its bodies in declared order."""
 
     wrench: Array  # (world, row) vec6: force [N], torque about the frame origin [N m]; f - h K v, see engine.md
     implicit: Array  # (world, row) mat66: B = sum J^T (h D + h^2 K) J, symmetric, positive semidefinite
-    effective: Array  # (world, row) vec6: what the body really got over the last step, filled by the engine
-    status: Array  # (world, row) int32: 0 fine, else a code of the module's own table
+    effective: Array  # (world, row) vec6: mean wrench that acted over the last step, filled by the engine
+    status: Array  # (world, row) int32: 0 for no fault, otherwise a code of the module
 
 
 @runtime_checkable
 class Stateful(Protocol):
     def state(self) -> dict[str, Array]:
-        """All that affects the next bit: restoring these arrays continues a run exactly."""
+        """Complete state, arrays by name: restoring them continues a run bit for bit."""
         ...
 
     def reset(self, worlds: Sequence[int]) -> None:
-        """Put some worlds of the batch back to their start."""
+        """Reset some worlds to their start."""
         ...
 
     def channels(self) -> list[Channel]: ...
@@ -95,44 +95,44 @@ class Stateful(Protocol):
 @runtime_checkable
 class ForceModule(Stateful, Protocol):
     name: str
-    bodies: tuple[str, ...]  # engine bodies it pushes on, one output row each
-    step_limit: float  # [s] largest stable step; inf where it is implicit
+    bodies: tuple[str, ...]  # bodies on which it acts, one output row each
+    step_limit: float  # [s] largest stable step; inf if the module is implicit
 
     def declare(self, spec: Any) -> None:
-        """Before compiling (an MjSpec): take geometry, switch off the contacts this module takes over."""
+        """Called before the MjSpec is compiled: read geometry, switch off contacts that this module computes."""
         ...
 
     def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
-        """Allocate; `rows[k]` is where body k stands in `motion`."""
+        """Allocate arrays. `rows[k]` is the row of body k in `motion`."""
         ...
 
     def evaluate(self, h: float) -> None:
-        """Fill `out.wrench`, `out.implicit`, `out.status`; committed state stays untouched."""
+        """Fill `out.wrench`, `out.implicit`, `out.status`. Must not change the committed state."""
         ...
 
     def commit(self, h: float) -> None:
-        """Move the state on, once per accepted step; `motion` is the end of that step."""
+        """Advance the state, once per accepted step. `motion` is that at the end of the step."""
         ...
 
     def explain(self, code: int) -> tuple[str, bool]:
-        """A status code in words, and whether the run must stop."""
+        """Text of a status code, and whether the run must stop."""
         ...
 
 
 @runtime_checkable
 class Compiled(Protocol):
-    """A force module whose step is launches and nothing else: many steps can run with no Python in between."""
+    """A force module that consists of kernel launches only: many steps can run without Python in between."""
 
     def steps_ahead(self) -> int:
-        """Make room for some steps; how many can run before this must be called again."""
+        """Allocate room for some steps. Returns how many can run before this must be called again."""
         ...
 
     def launches(self, h: float) -> tuple[Launches, Launches]:
-        """All that `evaluate` does, all that `commit` does; the same objects until arrays are replaced."""
+        """Launches of `evaluate` and of `commit`. They stay the same objects until arrays are reallocated."""
         ...
 
 
-# ---- what a force module may offer besides -----------------------------------------------------------------
+# ---- optional interfaces of a force module -----------------------------------------------------------------
 
 
 @runtime_checkable
@@ -145,19 +145,19 @@ class StandsOnTerrain(Protocol):
 
 @runtime_checkable
 class Observable(Protocol):
-    """A module that says what its bodies feel now: `Simulation.observe`."""
+    """A module that reports the present state of its bodies to `Simulation.observe`."""
 
     def observe(self) -> dict[str, np.ndarray]:
-        """By name, (world, body, …); the same arrays at every call."""
+        """Values by name, (world, body, …). Every call returns the same arrays."""
         ...
 
 
 @runtime_checkable
 class ShiftsBodies(Protocol):
-    """A module whose bodies stand off from where the engine has them: wheels on a suspension of its own."""
+    """A module whose bodies are displaced from their pose in the engine, such as wheels on the module's suspension."""
 
     def shifts(self) -> tuple[Array, tuple[str, ...]]:
-        """[m], (world, k) vec3 by which k bodies, named, are drawn and recorded away from their frame."""
+        """Displacements [m], (world, k) vec3 of k bodies in drawings and recordings, and the names of these bodies."""
         ...
 
 
@@ -173,7 +173,7 @@ class Mesh(Protocol):
 
 @runtime_checkable
 class RoundSurface(Protocol):
-    """A surface that is made into triangles when it is drawn; several may belong to one body."""
+    """A surface that is triangulated when it is drawn. A body may have several."""
 
     @property
     def body(self) -> str | None: ...
@@ -183,21 +183,21 @@ class RoundSurface(Protocol):
 
 @runtime_checkable
 class HasSurfaces(Protocol):
-    """A module with surfaces to draw where a body has no geoms of its own."""
+    """A module with surfaces to draw for bodies without geoms."""
 
     surfaces: Mapping[str, Mesh | RoundSurface]  # by body
 
 
 @runtime_checkable
 class HasFixedShapes(Protocol):
-    """A module with shapes that stand in the world: stairs, rocks."""
+    """A module with shapes fixed in the world, such as stairs and rocks."""
 
     fixed: Mapping[str, Mesh | RoundSurface]  # by name, world axes
 
 
 @runtime_checkable
 class Displayed(Protocol):
-    """A module that adds shapes of its own to the picture: the links of a track."""
+    """A module that adds shapes to draw, such as the links of a track."""
 
     def display(self) -> list[Shape]: ...
 

@@ -1,4 +1,4 @@
-"""Float types by name: one source of kernels serves float64 (CPU) and float32 (GPU)."""
+"""Float types by name. The same kernels are built for float64 (CPU) and float32 (GPU)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grouser.errors import InputError
 
 @dataclass(frozen=True)
 class Precision:
-    """A scalar type, its vectors and matrices, and the slack geometric tests allow for its round-off."""
+    """A scalar type, its vectors and matrices, and tolerances of geometric tests for its round-off."""
 
     name: str
     real: Any
@@ -26,9 +26,9 @@ class Precision:
     vec6: Any
     mat66: Any
     numpy: Any
-    slack: float  # in grid cells: a node this far outside a triangle still counts as inside
-    area_slack: Any  # of a face's area: less than this share of it is round-off
-    length_slack: Any  # of a length or [rad]: an iteration ends where it changes by less
+    slack: float  # [cells] a node this far outside a triangle still counts as inside
+    area_slack: Any  # fraction of a face's area below which an area is round-off
+    length_slack: Any  # relative, or [rad]: an iteration ends when it changes by less
     cell_slack: Any  # `slack` for device code
     flat_slack: Any  # [cells^2] twice the area of a triangle seen edge-on, up to round-off
 
@@ -50,7 +50,7 @@ def precision(name: str) -> Precision:
     )  # fmt: skip
 
 
-# Names for device code, which is written for float64; `device.at` binds them to another type.
+# Names for device code, which is written for float64. `device.at` binds them to another type.
 if TYPE_CHECKING:
     real: Any
     vec2: Any
