@@ -1,7 +1,7 @@
-"""The command line: parsing only; what the commands do is in grouser.commands.
+"""Parser of the command line. The commands themselves are in grouser.commands.
 
-Exit status: 0 fine, 1 an expectation missed, a case of a sweep failed or an error inside Grouser, 2 bad input,
-3 the run stopped, 130 Ctrl-C. A disk that cannot be written is 3 where a run or sweep keeps data, else 2.
+Exit status: 0 success; 1 a missed expectation, a failed case of a sweep or an internal error; 2 bad input; 3 a stopped
+run; 130 Ctrl-C. If the disk cannot be written, 3 for a run or sweep, which keeps its data, otherwise 2.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ app = typer.Typer(
 
 
 def example(line: str) -> str:
-    """What stands at the end of a command's help."""
+    """Text at the end of a command's help."""
     return f"Example: grouser {line}"
 
 
 def _scenario_names(incomplete: str) -> list[str]:
-    """For the shell's completion."""
+    """Scenario names for shell completion."""
     from grouser.scenarios.registry import NAMES
 
     return [name for name in NAMES if name.startswith(incomplete)]
@@ -308,14 +308,14 @@ def schema(
 def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no minus sign gets a question mark
+            stream.reconfigure(errors="replace")  # a terminal without the minus sign prints a question mark
     ended = _flush_output(status(sys.argv[1:]))
     gc.freeze()  # skip the final garbage collection: the process ends here
     sys.exit(ended)
 
 
 def _flush_output(ended: int) -> int:
-    """Flush standard output; an error of writing becomes the exit status."""
+    """Flush standard output. A write error becomes the exit status."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -333,7 +333,7 @@ def _flush_output(ended: int) -> int:
 
 
 def status(arguments: list[str]) -> int:
-    """Run one command line; every error is printed in one line."""
+    """Run one command line and return its exit status. Every error is printed as one line."""
     try:
         return int(app(arguments, prog_name="grouser", standalone_mode=False) or 0)
     except GrouserError as error:

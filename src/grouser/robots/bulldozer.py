@@ -1,7 +1,7 @@
-"""A bulldozer of the 20 t class on two tracks, with the tree of Omar 2014, Fig. 15.
+"""A bulldozer of the 20 t class on two tracks, with the kinematic tree of Omar 2014, Fig. 15.
 
-x forward, y left, z up; the frame of the chassis lies between the sprockets, at the height of the lower pins. The paper
-gives the tree and 46 links a side; all numbers are assumed: engineering values of the class, not a datasheet.
+x forward, y left, z up. The frame of the chassis is between the sprockets, at the height of the lower pins. The paper
+gives the tree and 46 links per side. All other numbers are assumed: typical values of the class, not a datasheet.
 
     chassis ── cab                                on mounts
             ├─ tandem left, right ── sprocket     torsional spring to the chassis (bending of the drive tandem)
@@ -27,7 +27,7 @@ EARTH = 9.81  # [m/s^2]
 
 @dataclass(frozen=True)
 class Bulldozer:
-    """Parameters of the machine; x from the sprockets' axles, z from the lower pins. All assumed."""
+    """Parameters of the machine; x is measured from the sprockets' axles, z from the lower pins. All assumed."""
 
     mass: float = 15800.0  # [kg] without links; with 92 links of 45 kg 19.9 t
     gauge: float = 1.98  # [m] between the tracks
@@ -75,34 +75,34 @@ class Bulldozer:
 
     @property
     def chassis_mass(self) -> float:
-        """[kg] what is left for the chassis."""
+        """Mass [kg] of the chassis: total minus the other parts."""
         pairs = self.tandem_mass + self.sprocket_mass + self.frame_mass + self.front_mass + self.equaliser_mass
         return self.mass - self.cab_mass - 2 * pairs
 
     @property
     def total_mass(self) -> float:
-        """[kg] with the links."""
+        """Mass [kg] with the links."""
         return self.mass + 2 * self.links * self.layout.link.mass
 
     @property
     def blade(self) -> tuple[float, float, float]:
-        """[m] where the load of a blade acts; assumed."""
+        """Point [m] at which the load of a blade acts; assumed."""
         return (4.3, 0.0, 0.15)
 
     @property
     def hitch(self) -> tuple[float, float, float]:
-        """[m] of the drawbar; assumed."""
+        """Position [m] of the drawbar; assumed."""
         return (-0.7, 0.0, 0.45)
 
     @property
     def start_height(self) -> float:
-        """[m] of the lower pins above level ground that the grousers just touch."""
+        """Height [m] of the lower pins at which the grousers just touch level ground."""
         shoe = self.layout.link.shoe
         return shoe.depth + (shoe.grouser_height if shoe.grousers else 0.0)
 
 
 def build(parameters: Bulldozer | None = None, *, gravity: float = EARTH, place=(0.0, 0.0, 0.0), heading: float = 0.0):
-    """The machine as an MjSpec and its two tracks; `place` [m] is where the lower pins below the sprockets are."""
+    """The machine as an MjSpec and its two tracks. `place` [m]: position of the lower pins below the sprockets."""
     p = parameters or Bulldozer()
     wheels, chain = p.layout.close(links=p.links, tension=p.tension)
     spec = mujoco.MjSpec()
@@ -127,7 +127,7 @@ def build(parameters: Bulldozer | None = None, *, gravity: float = EARTH, place=
 
 
 def _add_cab(chassis, p: Bulldozer) -> None:
-    """On mounts: up and down, pitch and roll, all at one frequency."""
+    """Add the cab on mounts that allow heave, pitch and roll, all at one frequency."""
     cab = chassis.add_body(name="cab", pos=[p.cab_x, 0, p.cab_z])
     size = (1.2, 1.3, 1.4)
     _box(cab, p.cab_mass, size, (0, 0, 0.3), "0.3 0.35 0.4 1")
@@ -183,9 +183,10 @@ def _on(wheel: TrackWheel, body: str) -> TrackWheel:
 
 
 def _add_equaliser(spec, chassis, p: Bulldozer) -> None:
-    """Two halves that rock about the middle of the chassis, a torsional spring between them.
+    """Add the equaliser bar: two halves that rock about the middle of the chassis, joined by a torsional spring.
 
-    Their ends move with the frames: z = b turn of the bar (its left end up) and z = -d pitch of a frame, small angles.
+    Their ends move with the track frames. For small angles z = b * rotation of the bar (left end up) and
+    z = -d * pitch of a frame.
     """
     arm, reach = p.gauge / 2, p.equaliser_x - p.pivot_x
     for side, sign in SIDES.items():
@@ -205,7 +206,7 @@ def _add_equaliser(spec, chassis, p: Bulldozer) -> None:
 
 
 def _box(body, mass: float, size, centre, colour: str) -> None:
-    """Inertia of a solid box of `size` [m] round `centre`, and its picture."""
+    """Give a body the inertia and the look of a solid box of `size` [m] about `centre`."""
     x, y, z = size
     body.mass, body.explicitinertial, body.ipos = mass, True, centre
     body.inertia = [mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12]

@@ -1,7 +1,7 @@
-"""A small inspection robot on two tracks with rubber pads: the second user of the track super-component.
+"""A small inspection robot on two tracks with rubber pads, the second machine built from the track model.
 
-x forward, y left, z up. No paper has it; all numbers are assumed, of a robot two men can lift. The pads are flat and
-wide, the rails low, teeth engage every pin, and the idlers stand on plain tensioner springs.
+x forward, y left, z up. It is not taken from a paper: all numbers are assumed, for a robot that two people can lift.
+The pads are flat and wide, the rails low, teeth engage every pin, and the idlers are on plain tensioner springs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Crawler:
 
     mass: float = 55.0  # [kg] without links
     gauge: float = 0.42  # [m]
-    links: int | None = None  # None: what closes best
+    links: int | None = None  # None: the number that closes the track best
     tension: float = 150.0  # [N]
     sprocket_mass: float = 1.0  # [kg] each
     front_mass: float = 1.5  # [kg] each, idler and tensioner
@@ -74,12 +74,12 @@ class Crawler:
 
     @property
     def start_height(self) -> float:
-        """[m] of the lower pins above level ground."""
+        """Height [m] of the lower pins above level ground."""
         return self.layout.link.shoe.depth
 
 
 def build(parameters: Crawler | None = None, *, gravity: float = EARTH, place=(0.0, 0.0, 0.0)):
-    """The robot as an MjSpec and its two tracks; `place` [m] is where the lower pins below the sprockets are."""
+    """The robot as an MjSpec and its two tracks. `place` [m]: position of the lower pins below the sprockets."""
     p = parameters or Crawler()
     wheels, chain = p.layout.close(links=p.links, tension=p.tension, travel=(-0.03, 0.03))
     spec = mujoco.MjSpec()
@@ -122,7 +122,7 @@ def build(parameters: Crawler | None = None, *, gravity: float = EARTH, place=(0
 
 
 def _box(body, mass: float, size, centre=(0.0, 0.0, 0.0)) -> None:
-    """Inertia and picture of a solid box of `size` [m] round `centre`."""
+    """Give a body the inertia and the look of a solid box of `size` [m] about `centre`."""
     x, y, z = size
     body.mass, body.explicitinertial, body.ipos = mass, True, centre
     body.inertia = [mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12]

@@ -1,7 +1,7 @@
 """A rover of the ExoMars class: six driven and steered wheels on three bogies, two longitudinal and one transverse.
 
 x forward, y left, z up. The layout is that of Krenn and Hirzinger 2009, section III.E (kinematics of the bogies) and of
-the Rosalind Franklin rover; "public" marks figures ESA has published for that rover, "assumed" all others.
+the Rosalind Franklin rover. "public" marks values that ESA has published for that rover, "assumed" all others.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from grouser.terrain import checks
 
 WHEELS = ("fl", "fr", "ml", "mr", "rl", "rr")  # front, middle, rear; left, right
 BOGIES = ("left", "right", "rear")
-FACETS = 108  # of a wheel: edges a little shorter than a cell of 10 mm
+FACETS = 108  # of a wheel: edges slightly shorter than a cell of 10 mm
 MARS = 3.71  # [m/s^2]
-RIM_GYRATION = 0.8  # radius of gyration of a wheel over its radius: much of it is rim (assumed)
+RIM_GYRATION = 0.8  # radius of gyration of a wheel over its radius: most of its mass is in the rim (assumed)
 MAY_BE_NEGATIVE = ("front_x", "middle_x", "rear_x", "longitudinal_pivot_x", "centre_x")
 LENGTHS = (
     "track", "front_x", "middle_x", "rear_x", "longitudinal_pivot_x", "longitudinal_pivot_height",
     "transverse_pivot_height", "pivot_track", "wheel_radius", "wheel_width", "grouser_height", "grouser_width",
 )  # fmt: skip
-AT_MOST = {**dict.fromkeys(LENGTHS, 10.0), "grouser_count": 200}  # [m]; ten times any rover that was built
+AT_MOST = {**dict.fromkeys(LENGTHS, 10.0), "grouser_count": 200}  # [m]; far above any rover ever built
 MAY_BE_ZERO = ("grouser_height", "grouser_count", "drive_lag", "bogie_damping")
 
 
 @dataclass(frozen=True)
 class ExoMars:
-    """Parameters of the rover; heights are above the ground that the rims touch, x from the middle of the wheels."""
+    """Parameters of the rover. Heights are above the ground that the rims touch; x is from the middle of the wheels."""
 
     mass: float = 310.0  # [kg] of the whole rover; public
     wheel_mass: float = 4.0  # [kg] each; assumed
@@ -83,43 +83,43 @@ class ExoMars:
 
     @property
     def chassis_mass(self) -> float:
-        """[kg] what is left for the body."""
+        """Mass [kg] of the body: total minus the other parts."""
         return self.mass - 6 * (self.wheel_mass + self.knuckle_mass) - 3 * self.bogie_mass
 
     @property
     def chassis_centre(self) -> np.ndarray:
-        """[m], (3,) centre of mass of the body in its own frame, such that the whole rover has its own."""
+        """Centre of mass [m], (3,) of the body in its own frame that gives the whole rover its centre of mass."""
         centre = np.array([self.centre_x, 0.0, self.centre_height - self.longitudinal_pivot_height])
         wheels = (self.wheel_mass + self.knuckle_mass) * sum(self.axle(name) for name in WHEELS)
         bogies = self.bogie_mass * sum(self.pivot(name) for name in BOGIES)
         return (self.mass * centre - wheels - bogies) / self.chassis_mass
 
     def pivot(self, bogie: str) -> np.ndarray:
-        """[m], (3,) pivot of a bogie in the frame of the chassis."""
+        """Pivot [m], (3,) of a bogie in the frame of the chassis."""
         if bogie == "rear":
             return np.array([self.rear_x, 0.0, self.transverse_pivot_height - self.longitudinal_pivot_height])
         return np.array([self.longitudinal_pivot_x, _left(bogie) * self.pivot_track / 2, 0.0])
 
     def axle(self, name: str) -> np.ndarray:
-        """[m], (3,) centre of a wheel in the frame of the chassis, bogies level."""
+        """Centre [m], (3,) of a wheel in the frame of the chassis, with level bogies."""
         x = {"f": self.front_x, "m": self.middle_x, "r": self.rear_x}[name[0]]
         return np.array([x, _left(name[1]) * self.track / 2, self.wheel_radius - self.longitudinal_pivot_height])
 
 
 def bogie_of(name: str) -> str:
-    """The bogie that carries a wheel: front and middle wheels a longitudinal one, rear wheels the transverse one."""
+    """The bogie that carries a wheel: a longitudinal one for front and middle wheels, the transverse one for rear."""
     if name[0] == "r":
         return "rear"
     return "left" if name[1] == "l" else "right"
 
 
 def wheel_positions(parameters: ExoMars) -> np.ndarray:
-    """[m], (6, 2) steering axes in the frame of the chassis, in the order of WHEELS."""
+    """Positions [m], (6, 2) of the steering axes in the frame of the chassis, in the order of WHEELS."""
     return np.array([parameters.axle(name)[:2] for name in WHEELS])
 
 
 def wheel_surface(parameters: ExoMars) -> Surface:
-    """A wheel with its grousers as the soil meets it."""
+    """Surface of a wheel with grousers for soil contact."""
     p = parameters
     return wheel(
         p.wheel_radius, p.wheel_width, grouser_height=p.grouser_height, grouser_count=int(p.grouser_count),
@@ -128,10 +128,10 @@ def wheel_surface(parameters: ExoMars) -> Surface:
 
 
 def build(parameters: ExoMars | None = None, *, gravity: float = MARS, height: float = 0.0) -> mujoco.MjSpec:
-    """The rover with its rims `height` [m] above z = 0; `gravity` [m/s^2] downwards.
+    """Build the rover with its rims `height` [m] above z = 0; `gravity` [m/s^2] points down.
 
-    The frame of the chassis lies in the middle between the wheels, at the height of the longitudinal pivots. Nothing
-    of it collides in MuJoCo: ground contact is the soil's.
+    The frame of the chassis is in the middle between the wheels, at the height of the longitudinal pivots. The rover
+    has no MuJoCo collisions: ground contact is computed by the soil module.
     """
     p = parameters or ExoMars()
     spec = mujoco.MjSpec()
@@ -168,7 +168,7 @@ def _add_bogie(chassis, name: str, p: ExoMars):
 
 
 def _add_wheel(bogie, name: str, p: ExoMars) -> None:
-    """A steering knuckle and its wheel, both with their frame at the wheel's centre."""
+    """Add a steering knuckle and its wheel, both with their frame at the wheel's centre."""
     hinge = mujoco.mjtJoint.mjJNT_HINGE
     knuckle = bogie.add_body(name=f"knuckle_{name}", pos=p.axle(name) - p.pivot(bogie_of(name)))
     knuckle.add_joint(
@@ -187,7 +187,7 @@ def _add_wheel(bogie, name: str, p: ExoMars) -> None:
 
 
 def _add_drive(spec, name: str, p: ExoMars) -> None:
-    """Speed servo [rad/s] with a torque limit; the lag keeps a sudden command from hitting the limit."""
+    """Add a speed servo [rad/s] with a torque limit. Its lag keeps a sudden command from reaching the limit."""
     motor = spec.add_actuator(name=f"drive_{name}", target=f"drive_{name}", trntype=mujoco.mjtTrn.mjTRN_JOINT)
     motor.set_to_velocity(kv=p.drive_gain)
     if p.drive_lag > 0:
@@ -197,7 +197,7 @@ def _add_drive(spec, name: str, p: ExoMars) -> None:
 
 
 def _add_steering(spec, name: str, p: ExoMars) -> None:
-    """Position servo [rad] with a torque limit."""
+    """Add a position servo [rad] with a torque limit."""
     motor = spec.add_actuator(name=f"steer_{name}", target=f"steer_{name}", trntype=mujoco.mjtTrn.mjTRN_JOINT)
     motor.set_to_position(kp=p.steer_gain, dampratio=1.0)
     _limit(motor, p.steer_torque, p.steer_limit)
@@ -210,7 +210,7 @@ def _limit(motor, torque: float, command: float) -> None:
 
 
 def _give_box_inertia(body, mass: float, size: tuple[float, float, float], centre=(0.0, 0.0, 0.0)) -> None:
-    """Inertia of a solid box of `size` [m] round `centre`."""
+    """Give a body the inertia of a solid box of `size` [m] about `centre`."""
     x, y, z = size
     body.mass, body.explicitinertial, body.ipos = mass, True, centre
     body.inertia = [mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12]
@@ -222,10 +222,10 @@ def _left(side: str) -> int:
 
 
 def first_row(p: ExoMars, start: float, spacing: float) -> float:
-    """[m] less than a cell below `start`: a place of the first row of nodes such that no row is near a wheel's edge.
+    """Position [m] of the first row of nodes, less than a cell below `start`, with no row near the edge of a wheel.
 
-    A node right at the edge of a wheel that sways by micrometres is in its rut and beside it by turns; soil slides in
-    and is pressed down again, which costs pull.
+    A wheel moves sideways by micrometres. A node right at its edge would be inside and outside the rut in turn: soil
+    slides in and is pressed down again, which reduces the drawbar pull.
     """
     edges = [side * (p.track + way * p.wheel_width) / 2 for side in (-1, 1) for way in (-1, 1)]
     shifts = [start - spacing * eighth / 8 for eighth in range(8)]

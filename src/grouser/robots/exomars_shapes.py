@@ -1,4 +1,4 @@
-"""What the ExoMars rover looks like; nothing here has mass or collides."""
+"""Visual shapes of the ExoMars rover; none has mass or collides."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _draw(body, kind, material: str, **shape) -> None:
 
 
 def _bar(body, start, end, material: str = "metal", thickness: float = LEG) -> None:
-    """A round bar between two points; none where they fall together."""
+    """Add a round bar between two points, unless they coincide."""
     if np.linalg.norm(np.subtract(end, start)) > 1e-6:
         _draw(body, CAPSULE, material, fromto=[*start, *end], size=[thickness, 0, 0])
 

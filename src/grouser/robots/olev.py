@@ -1,8 +1,8 @@
 """SMART-OLEV, a servicer with a boom and a capture tool, and the client it docks to, a Spacebus-class satellite.
 
-Krenn and Hirzinger 2009, section II names the parts; "paper" marks figures it gives, "public" those known of such
-satellites, "assumed" all others. z is the docking axis, from the servicer to the client. Nothing collides in MuJoCo:
-contact of tool and nozzle, brackets and ring is that of force modules.
+Krenn and Hirzinger 2009, section II names the parts. "paper" marks values it gives, "public" values known of such
+satellites, "assumed" all others. z is the docking axis, from the servicer to the client. There are no MuJoCo
+collisions: contact of tool and nozzle, and of brackets and ring, is computed by force modules.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STAGES = ("boom1", "boom2", "boom3")
 BENDS = ("bend1x", "bend1y", "bend2x", "bend2y")  # about x and y, at the first and the second point
 BRACKETS = ("bracket1", "bracket2", "bracket3")
 WINGS = ("left", "right")  # along +y and -y
-GAUSS = (0.5 - 0.5 / math.sqrt(3), 1 / math.sqrt(3), 0.5 - 0.5 / math.sqrt(3))  # shares of the boom between its joints
+GAUSS = (0.5 - 0.5 / math.sqrt(3), 1 / math.sqrt(3), 0.5 - 0.5 / math.sqrt(3))  # parts of the boom between joints
 MAY_BE_ZERO = (
     "camera_bearing_noise", "camera_depth_noise", "camera_attitude_noise", "distance_noise", "gyro_noise",
     "momentum_wheel_rate", "panel_turn_rate", "nozzle_tilt_deg", "nozzle_tilt_direction_deg",
@@ -155,27 +155,27 @@ class Olev:
 
     @property
     def boom_extended(self) -> float:
-        """[m] free length at capture."""
+        """Free length [m] at capture."""
         return self.boom_retracted + self.boom_stroke
 
     @property
     def spring_stiffness(self) -> float:
-        """[N/m] of the safety spring."""
+        """Stiffness [N/m] of the safety spring."""
         return self.spring_force / self.spring_stroke
 
     @property
     def ring_plane(self) -> float:
-        """[m] z of the ring's lower face in the client's frame."""
+        """z [m] of the ring's lower face in the client's frame."""
         return -self.client_half_height - self.ring_height
 
     @property
     def throat(self) -> np.ndarray:
-        """[m], (3,) in the client's frame."""
+        """Position [m], (3,) of the nozzle's throat in the client's frame."""
         return np.array([0.0, 0.0, self.ring_plane + self.nozzle_depth + self.nozzle_length])
 
     @property
     def nozzle_rotation(self) -> np.ndarray:
-        """(3, 3) axes of the nozzle, z into the chamber, in the client's frame."""
+        """Axes (3, 3) of the nozzle in the client's frame; z points into the chamber."""
         direction = math.radians(self.nozzle_tilt_direction_deg)
         return rotation_matrix(
             math.radians(self.nozzle_tilt_deg) * np.array([math.cos(direction), math.sin(direction), 0])
@@ -183,21 +183,22 @@ class Olev:
 
     @property
     def seated(self) -> float:
-        """[m] z of the throat in the servicer's frame, boom straight, at boom length 0."""
+        """z [m] of the throat of a seated tool in the servicer's frame, for a straight boom of length 0."""
         return self.servicer_half_height + self.tool_length
 
     @property
     def mated_length(self) -> float:
-        """[m] of the boom with the ring on the brackets and the safety spring slack."""
+        """Boom length [m] with the ring on the brackets and the safety spring slack."""
         pads = self.servicer_half_height + self.bracket_height
         return pads + self.throat[2] - self.ring_plane - self.seated
 
 
 @dataclass(frozen=True)
 class InitialState:
-    """How the satellites float at the start: the client against the nominal place for capture, in servicer axes.
+    """Initial state: pose and velocity of the client relative to the nominal capture pose, in servicer axes.
 
-    Nominal: nozzle axis on the boom's, throat where the tool seats with the boom at full length. All assumed.
+    In the nominal pose the nozzle's axis is that of the boom, and the throat is where the tool seats with the boom at
+    full length. All assumed.
     """
 
     boom_length: float = 1.72  # [m] free length
@@ -224,7 +225,7 @@ class InitialState:
 
 
 def build(parameters: Olev | None = None, initial: InitialState | None = None) -> mujoco.MjSpec:
-    """Both satellites, floating, in their initial state (the model's keyframe)."""
+    """Build both satellites, floating freely, in their initial state (the model's keyframe)."""
     p, start = parameters or Olev(), initial or InitialState()
     if not p.boom_retracted / 2 < start.boom_length <= p.boom_extended:
         raise InputError(
@@ -267,13 +268,13 @@ def _give_inertia(body, mass: float, inertia, centre=(0.0, 0.0, 0.0)) -> None:
 
 
 def _rod(mass: float, length: float, radius: float) -> tuple[float, float, float]:
-    """[kg m^2] of a cylinder along z."""
+    """Moments of inertia [kg m^2] of a cylinder along z."""
     across = mass * (3 * radius**2 + length**2) / 12
     return across, across, mass * radius**2 / 2
 
 
 def _add_wings(spec, bus, name: str, mass: float, length: float, half_width: float, p: Olev) -> None:
-    """A drive that turns the wing about y, and its first bending as a hinge at the root."""
+    """Add the wings: each has a drive that turns it about y, and its first bending mode as a hinge at the root."""
     hinge = mujoco.mjtJoint.mjJNT_HINGE
     about_root = mass * length**2 / 3
     stiffness = about_root * (2 * math.pi * p.panel_frequency) ** 2
@@ -313,9 +314,10 @@ def _add_reaction_wheels(spec, bus, p: Olev) -> None:
 
 
 def thruster_layout(p: Olev) -> tuple[np.ndarray, np.ndarray]:
-    """[m], (12, 3) places and (12, 3) directions of the force: two for each way along each axis.
+    """Positions [m], (12, 3) and force directions (12, 3) of the thrusters: a pair for each direction of each axis.
 
-    Both of a pair push without turning, one of each of two opposite pairs turns without pushing.
+    Both thrusters of a pair give a force without torque. One thruster from each of two opposite pairs gives a torque
+    without force.
     """
     arms = np.array(
         [[0, p.servicer_half_width, 0], [0, 0, 0.8 * p.servicer_half_height], [p.servicer_half_width, 0, 0]]
@@ -342,7 +344,7 @@ def _add_thrusters(spec, bus, p: Olev) -> None:
 
 
 def _add_brackets(bus, p: Olev) -> None:
-    """The frame of a bracket is the middle of its pad's face, z up."""
+    """Add the brackets. The frame of a bracket is at the middle of its pad's face, z up."""
     for k, name in enumerate(BRACKETS):
         angle = math.radians(90 + 120 * k)
         place = [p.ring_radius * math.cos(angle), p.ring_radius * math.sin(angle)]
@@ -355,11 +357,12 @@ def _add_brackets(bus, p: Olev) -> None:
 
 
 def _add_boom(spec, bus, p: Olev) -> None:
-    """A beam that lengthens: joints at its two Gauss points bend exactly as a cantilever does under end loads.
+    """Add the telescopic boom. Joints at its two Gauss points bend exactly as a cantilever does under end loads.
 
-    Its stages are on spindles whose position is the integral of their command [m/s].
+    Its stages are on spindles, whose position is the integral of their command [m/s].
 
-    With stiffness 2 EI / L each, end force F and moment M give F L^3/3EI + M L^2/2EI and F L^2/2EI + M L/EI.
+    With stiffness 2 EI / L each, end force F and moment M give the deflection F L^3/3EI + M L^2/2EI and the slope
+    F L^2/2EI + M L/EI.
     """
     hinge, slide = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
     body, bends = bus, iter(BENDS)
@@ -394,7 +397,7 @@ def _add_boom(spec, bus, p: Olev) -> None:
 
 
 def wings_about(p: Olev, name: str, axis: int) -> float:
-    """[kg m^2] of both wings about x or y through the bus."""
+    """Moment of inertia [kg m^2] of both wings about x or y through the bus."""
     mass, length = getattr(p, f"{name}_panel_mass"), getattr(p, f"{name}_panel_length")
     half = getattr(p, f"{name}_half_width")
     if axis == 1:
@@ -403,7 +406,7 @@ def wings_about(p: Olev, name: str, axis: int) -> float:
 
 
 def rotation_matrix(vector: np.ndarray) -> np.ndarray:
-    """(3, 3) of a rotation vector [rad]."""
+    """Rotation matrix (3, 3) of a rotation vector [rad]."""
     quat, out = np.zeros(4), np.zeros(9)
     angle = float(np.linalg.norm(vector))
     mujoco.mju_axisAngle2Quat(quat, vector / angle if angle > 0 else np.array([1.0, 0, 0]), angle)
@@ -412,7 +415,7 @@ def rotation_matrix(vector: np.ndarray) -> np.ndarray:
 
 
 def _place(spec: mujoco.MjSpec, p: Olev, start: InitialState) -> None:
-    """The keyframe: servicer at the origin at rest, client where the initial state says."""
+    """Add the keyframe: servicer at rest at the origin, client as in the initial state."""
     model = compile_model(spec)
     data = mujoco.MjData(model)
     for stage, share in zip(STAGES, GAUSS, strict=True):
@@ -424,7 +427,7 @@ def _place(spec: mujoco.MjSpec, p: Olev, start: InitialState) -> None:
             data.joint(f"{bus}_turn_{wing}").qvel[0] = p.panel_turn_rate
             data.actuator(f"{bus}_turn_{wing}").ctrl[0] = p.panel_turn_rate
     tilt = rotation_matrix(np.radians([start.client_tilt_x_deg, start.client_tilt_y_deg, start.client_roll_deg]))
-    rotation = tilt @ p.nozzle_rotation.T  # the nozzle's axis is on the boom's at no tilt
+    rotation = tilt @ p.nozzle_rotation.T  # without tilt the nozzle's axis is that of the boom
     throat = np.array([start.client_x, start.client_y, p.seated + p.boom_extended + start.client_z])
     quat = np.zeros(4)
     mujoco.mju_mat2Quat(quat, rotation.ravel())

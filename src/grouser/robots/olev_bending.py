@@ -1,4 +1,4 @@
-"""Bending of both satellites on the boom: frequency, and the damping of the boom that gives it the ratio set."""
+"""Bending of both satellites on the boom: its frequencies, and the boom's damping for the wanted damping ratio."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from grouser.model_compiler import compile_model
 from grouser.robots import olev
 from grouser.robots.olev import BENDS, GAUSS, STAGES, WINGS, InitialState, Olev
 
-RIGID = 6  # motions without bending come first
-BENDING_SHARE = 0.3  # of a mode's elastic energy in the boom, above which it counts as the boom's bending
+RIGID = 6  # number of rigid-body modes, which come first
+BENDING_SHARE = 0.3  # fraction of a mode's elastic energy in the boom above which it counts as bending of the boom
 
 
 def stiffness(p: Olev, length: float) -> float:
-    """[N m/rad] of each bend of the boom at a free length [m]: 2 EI / L."""
+    """Stiffness [N m/rad] of each bending joint of the boom at a free length [m]: 2 EI / L."""
     return 2 * p.boom_flexural_rigidity / length
 
 
 def frequencies(p: Olev, length: float) -> np.ndarray:
-    """[rad/s], (2,) lowest bending of the two satellites joined by the boom: about x, about y."""
+    """Lowest bending frequencies [rad/s], (2,) of the two satellites joined by the boom: about x, about y."""
     return _bending(p, float(length))[0]
 
 
 def damping(p: Olev, length: float) -> np.ndarray:
-    """[N m s/rad], (2,) of the bends about x and about y, for the damping ratio set of the lowest bending.
+    """Damping [N m s/rad], (2,) of the bending joints about x and y that gives the lowest mode its damping ratio.
 
-    Proportional to stiffness, c = beta k, beta from phi^T C phi = 2 zeta omega phi^T M phi of that mode.
+    Damping is proportional to stiffness, c = beta k; beta from phi^T C phi = 2 zeta omega phi^T M phi of that mode.
     """
     return _bending(p, float(length))[1]
 
 
 @lru_cache(maxsize=4)
 def _model(p: Olev) -> mujoco.MjModel:
-    """Both satellites in line, nothing tilted, nothing turning."""
+    """Model of both satellites in line, without tilt or rotation."""
     level = replace(p, nozzle_tilt_deg=0.0)
     still = InitialState(**{**dict.fromkeys(InitialState.__dataclass_fields__, 0.0), "boom_length": p.boom_extended})
     return compile_model(olev.build(level, still))
@@ -45,7 +45,7 @@ def _model(p: Olev) -> mujoco.MjModel:
 
 @lru_cache(maxsize=512)
 def _bending(p: Olev, length: float) -> tuple[np.ndarray, np.ndarray]:
-    """Small motion of servicer, boom, wings and client, which tilts in its seat on the tool; drives and wheels rest."""
+    """Modes of servicer, boom, wings and client. The client can tilt in its seat; drives and wheels are at rest."""
     model = _model(p)
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
@@ -62,7 +62,7 @@ def _bending(p: Olev, length: float) -> tuple[np.ndarray, np.ndarray]:
         bends = BENDS[axis::2]
         root = model.joint("servicer").dofadr[0]
         dofs = [*range(root, root + 6), *(model.joint(name).dofadr[0] for name in (*bends, *wings))]
-        count = len(dofs) + 1  # the last one: the client tilts in its seat
+        count = len(dofs) + 1  # the last one is the tilt of the client in its seat
         carried = np.zeros((model.nv, count))
         carried[dofs, range(len(dofs))] = 1.0
         carried[_client(model), :-1] = _with_tool(model, data)[:, dofs]
@@ -84,8 +84,8 @@ def _bending(p: Olev, length: float) -> tuple[np.ndarray, np.ndarray]:
             raise InputError("machine: masses and lengths so different that the boom's bending has no modes") from None
         values, shapes = np.linalg.eigh(half @ elastic @ half.T)
         modes = half.T @ shapes[:, RIGID:]
-        share = np.einsum("im,ij,jm->m", modes, boom, modes) / values[RIGID:]  # of the energy that is in the boom
-        lowest = int(np.argmax(share > BENDING_SHARE))  # a wing's own bending may be lower
+        share = np.einsum("im,ij,jm->m", modes, boom, modes) / values[RIGID:]  # fraction of the energy in the boom
+        lowest = int(np.argmax(share > BENDING_SHARE))  # bending modes of the wings may be lower
         shape, omega = modes[:, lowest], float(np.sqrt(values[RIGID + lowest]))
         beta = (2 * p.boom_damping_ratio * omega - shape @ lossy @ shape) / (shape @ boom @ shape)
         out[:, axis] = omega, max(beta, 0.0) * stiffness(p, length)
@@ -93,7 +93,7 @@ def _bending(p: Olev, length: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _tilting(data: mujoco.MjData, p: Olev, axis: int) -> np.ndarray:
-    """(6,) speed of the client's joint when it turns about x or y through the nozzle's throat at 1 rad/s."""
+    """Velocity (6,) of the client's joint when it turns about x or y through the nozzle's throat at 1 rad/s."""
     turn = np.eye(3)[axis]
     own = data.body("client").xmat.reshape(3, 3)
     return np.concatenate([np.cross(turn, -own @ p.throat), own.T @ turn])
@@ -105,7 +105,7 @@ def _client(model: mujoco.MjModel) -> slice:
 
 
 def _with_tool(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """(6, dof) speed of the client's joint when it is fixed to the tool: linear in world axes, spin in its own."""
+    """Jacobian (6, dof) of a client fixed to the tool: velocity in world axes, angular velocity in body axes."""
     place, turn = np.zeros((3, model.nv)), np.zeros((3, model.nv))
     client = data.body("client")
     mujoco.mj_jac(model, data, place, turn, client.xpos, model.body("tool").id)

@@ -1,4 +1,4 @@
-"""What touches when OLEV docks: tool body, wire crown and bolt in the nozzle, brackets under the adapter ring."""
+"""Contacts of the OLEV docking: tool body, wire crown and bolt in the nozzle, brackets under the adapter ring."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from grouser.robots.olev_shapes import (
     tool_section,
 )
 
-NEVER = -1  # no section has been set yet
+NEVER = -1  # value of `key` before a section has been set
 POISSON = 0.3
-THICKNESS = 5e-4  # [m] of the elastic layer on either side (assumed)
+THICKNESS = 5e-4  # [m] of the elastic layer on each side (assumed)
 PAD_THICKNESS = 5e-3  # [m] (assumed)
-TRANSITION = 2e-5  # [m] of penetration over which damping comes in (assumed)
+TRANSITION = 2e-5  # [m] penetration over which damping is blended in (assumed)
 SHARE = (1 - POISSON) / ((1 + POISSON) * (1 - 2 * POISSON))  # K / E, Krenn et al. 2008, eq. 2
-SECTORS, REFINE = 12, 2  # elements round the axis, and parts of one at the border
-TOOL_AREA, CROWN_AREA, PAD_AREA = 8e-4, 4e-4, 2e-3  # [m^2] of contact at most, for the step limit
+SECTORS, REFINE = 12, 2  # elements round the axis, and subdivision of one at the border
+TOOL_AREA, CROWN_AREA, PAD_AREA = 8e-4, 4e-4, 2e-3  # [m^2] largest contact areas, for the step limit
 
 
 def layer(stiffness: float, damping_time: float, friction: float, thickness: float, name: str) -> Layer:
@@ -43,7 +43,7 @@ def layer(stiffness: float, damping_time: float, friction: float, thickness: flo
 
 
 def nozzle_contact(p: Olev, sectors: int = SECTORS, refine: int = REFINE) -> RevolutionContact:
-    """The three pairs of Krenn and Hirzinger 2009, section II.C; channels speak of the forces on the tool's side."""
+    """The three contact pairs of Krenn and Hirzinger 2009, section II.C. Channels record forces on the tool's side."""
     fine: dict[str, Any] = {"sectors": sectors, "refine": refine}
     metal = layer(p.contact_stiffness, p.contact_damping_time, p.contact_friction, THICKNESS, "metal")
     nozzle = RevolutionBody(
@@ -72,13 +72,13 @@ def bracket_contact(p: Olev) -> PolygonalModule:
 
 
 class CrownShape:
-    """Keeps the crown's section at the spread its joint has: wires bow out as the bolt is drawn in."""
+    """Updates the section of the crown with its joint position: the wires bow out as the bolt is pulled back."""
 
-    FINENESS = 2000  # shapes between closed and spread
+    FINENESS = 2000  # number of shapes between closed and spread
 
     def __init__(self, p: Olev, contact: RevolutionContact, period: float):
         self.p, self.contact, self.period = p, contact, period
-        self.key = np.full(1, NEVER)  # spread in units of 1 / FINENESS that the section has
+        self.key = np.full(1, NEVER)  # spread of the present section [1 / FINENESS]
         self._joint: int | None = None
 
     def act(self, time: float, sensors: Any, command: Any) -> None:

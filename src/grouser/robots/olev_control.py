@@ -1,4 +1,4 @@
-"""Sensors and controllers of the servicer, wired to its parameters."""
+"""Sensors and controllers of the servicer, made from its parameters."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from grouser.robots import olev, olev_bending
 from grouser.robots.olev import Olev
 from grouser.robots.olev_shapes import nozzle_section, seat
 
-SENSOR_OUT, SENSOR_BACK = 0.002, 0.016  # [m] of the distance sensors, beyond and behind the shoulder (assumed)
-SENSOR_ANGLE = math.radians(45)  # of their sight against the tool's axis (assumed)
+SENSOR_OUT, SENSOR_BACK = 0.002, 0.016  # [m] distance sensors: outside the shoulder radius, and behind it (assumed)
+SENSOR_ANGLE = math.radians(45)  # angle between their line of sight and the tool's axis (assumed)
 FARTHEST_GAP = 0.25  # [m] of the table of distances
 BENDING_TABLE, DAMPING_TABLE = 200, 24  # lengths
 
 
 @dataclass(frozen=True)
 class Equipment:
-    """What the servicer senses and does; `controllers` in the order in which they act."""
+    """Sensors and controllers of the servicer. `controllers` is in the order in which they act."""
 
     camera: StereoCamera
     distance: DistanceSensors
@@ -40,7 +40,7 @@ class Equipment:
 def equip(
     p: Olev, plan: DockingPlan, tool: ContactSwitches, brackets: ContactSwitches, *, step: float, seed: int = 0
 ) -> Equipment:
-    """Everything that acts on the machine of `olev.build`; `step` [s] of the simulation."""
+    """Make all sensors and controllers for the model of `olev.build`. `step` [s] of the simulation."""
     nozzle = Mount("client", tuple(p.throat), p.nozzle_rotation)
     eye = Mount("servicer", (p.camera_x, 0.0, p.servicer_half_height), np.eye(3))
     camera = StereoCamera(
@@ -69,7 +69,7 @@ def equip(
 
 
 def distance_rays(p: Olev) -> tuple[np.ndarray, np.ndarray]:
-    """[m], (3, 3) origins and (3, 3) directions of the distance sensors in the tool's frame."""
+    """Origins [m], (3, 3) and directions (3, 3) of the distance sensors in the tool's frame."""
     angle = 2 * math.pi * np.arange(3) / 3
     out = np.stack([np.cos(angle), np.sin(angle), np.zeros(3)], axis=1)
     ahead = np.array([0.0, 0.0, 1.0])
@@ -80,7 +80,7 @@ def distance_rays(p: Olev) -> tuple[np.ndarray, np.ndarray]:
 
 
 def seat_table(p: Olev) -> tuple[np.ndarray, np.ndarray]:
-    """[m] readings of a distance sensor, rising, and the way to the seat that goes with each, the tool centred."""
+    """Readings [m] of a distance sensor, increasing, and the distance [m] of a centred tool to the seat for each."""
     origins, directions = distance_rays(p)
     gaps = np.linspace(0, FARTHEST_GAP, 251)
     at = np.repeat(origins[:1], len(gaps), axis=0)
@@ -110,7 +110,7 @@ def flexure(p: Olev, step: float) -> BoomFlexure:
 
 
 def inertias(p: Olev) -> tuple[np.ndarray, np.ndarray]:
-    """[kg m^2], (3,) each: of the servicer with its wings, and of both satellites mated about their common centre."""
+    """Moments of inertia [kg m^2], (3,) of the servicer with wings, and of both mated satellites about their centre."""
     servicer = np.array([p.servicer_inertia_x, p.servicer_inertia_y, p.servicer_inertia_z])
     client = np.array([p.client_inertia_x, p.client_inertia_y, p.client_inertia_z])
     for name, inertia in (("servicer", servicer), ("client", client)):

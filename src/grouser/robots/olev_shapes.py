@@ -1,4 +1,4 @@
-"""Sections of the docking hardware as r(z), and what the satellites look like."""
+"""Sections r(z) of the docking hardware, and visual shapes of the satellites."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GREY, GOLD, BLUE, DARK, RED = (
 
 
 def nozzle_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
-    """[m] z and r of the nozzle's inner wall: exit, bell, round throat at z = 0, convergent, chamber."""
+    """z and r [m] of the nozzle's inner wall: exit, bell, rounded throat at z = 0, convergent part, chamber."""
     r_t, bend = p.throat_radius, p.throat_rounding
     wide, narrow = math.radians(p.nozzle_angle_deg), math.radians(CONVERGENT_DEG)
     arc = np.linspace(-wide, narrow, 25)
@@ -42,7 +42,7 @@ def nozzle_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
 
 
 def seat(p: Olev) -> tuple[float, float]:
-    """[m] z and [rad] angle of the nozzle's wall where the shoulder sits."""
+    """z [m] and angle [rad] of the nozzle's wall where the shoulder sits."""
     z, r = nozzle_section(p)
     bell = z < 0
     place = float(np.interp(-p.shoulder_radius, -r[bell], z[bell]))
@@ -52,22 +52,22 @@ def seat(p: Olev) -> tuple[float, float]:
 
 
 def tool_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
-    """[m] z and r of the capture tool from its body to the tip of its round shoulder, in the tool's frame.
+    """z and r [m] of the capture tool from its body to the tip of its rounded shoulder, in the tool's frame.
 
-    With the frame's origin in the plane of the throat the shoulder just touches the nozzle.
+    If the frame's origin is in the plane of the throat, the shoulder just touches the nozzle.
     """
     place, angle = seat(p)
     rounding = p.shoulder_rounding
     centre_z = place - rounding * math.sin(angle)  # the wall's normal points inwards and back
     centre_r = p.shoulder_radius - rounding * math.cos(angle)
-    first, last = 0.02, math.radians(75)  # of the profile's normal against the radius
+    first, last = 0.02, math.radians(75)  # angles between the profile's normal and the radius
     arc = np.linspace(first, last, 17)
     z_arc, r_arc = centre_z + rounding * np.sin(arc), centre_r + rounding * np.cos(arc)
     return np.concatenate([[z_arc[0] - 0.015], z_arc]), np.concatenate([[r_arc[0]], r_arc])
 
 
 def crown_section(p: Olev, spread: float) -> tuple[np.ndarray, np.ndarray]:
-    """[m] z and r of the wire crown, `spread` 0 (closed) to 1, in the crown's frame (the tool's, drawn out)."""
+    """z and r [m] of the wire crown at `spread` 0 (closed) to 1, in the crown's frame (the tool's if extended)."""
     share = np.linspace(0, 1, 25)
     closed = p.bolt_radius - 2e-4
     r = closed + spread * (p.crown_radius - closed) * np.sin(np.pi * share) ** 2
@@ -75,7 +75,7 @@ def crown_section(p: Olev, spread: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def bolt_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
-    """[m] z and r of the central bolt with its round tip, in the crown's frame."""
+    """z and r [m] of the central bolt with its round tip, in the crown's frame."""
     shaft = np.linspace(seat(p)[0] + 0.012, CROWN_BASE + CROWN_LENGTH, 11)
     share = np.sin(np.linspace(0, math.pi / 2, 9))[1:]
     tip = shaft[-1] + CROWN_TIP * share
@@ -84,12 +84,12 @@ def bolt_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spread_of(p: Olev, position: float) -> float:
-    """0 to 1, of the crown at its joint's position [m], which is negative when drawn in."""
+    """Spread (0 to 1) of the crown at a joint position [m], which is negative when pulled back."""
     return min(max(-position / p.crown_spreading, 0.0), 1.0)
 
 
 def ring_mesh(p: Olev, facets: int = 72) -> tuple[np.ndarray, np.ndarray]:
-    """[m] (vertex, 3) and (face, 3) of the launch adapter ring, closed, in the client's frame."""
+    """Closed mesh of the launch adapter ring in the client's frame: vertices [m], (vertex, 3), and faces (face, 3)."""
     low, high = p.ring_plane, p.ring_plane + p.ring_height
     corners = [
         (p.ring_radius - p.ring_width / 2, low), (p.ring_radius + p.ring_width / 2, low),
@@ -108,7 +108,7 @@ def ring_mesh(p: Olev, facets: int = 72) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pad_mesh(p: Olev, cells: int = 6, thickness: float = 0.02) -> tuple[np.ndarray, np.ndarray]:
-    """[m] (vertex, 3) and (face, 3) of a bracket's pad: a block, its upper face in z = 0 divided into cells."""
+    """Mesh of a bracket's pad, a block whose upper face at z = 0 is divided into cells: vertices [m] and faces."""
     side = np.linspace(-p.pad_size / 2, p.pad_size / 2, cells + 1)
     top = np.array([[x, y, 0.0] for y in side for x in side])
     bottom = top - [0, 0, thickness]
@@ -134,7 +134,7 @@ def _volume(vertices: np.ndarray, triangles: np.ndarray) -> float:
 
 
 def revolved(z: np.ndarray, r: np.ndarray, facets: int = 32, thickness: float = 0.0):
-    """[m] (vertex, 3) and (face, 3) of a surface of revolution, for display; `thickness` [m] gives it a back."""
+    """Mesh of a surface of revolution for display: vertices [m] and faces. `thickness` [m] adds a back side."""
     if thickness > 0:
         z, r = np.concatenate([z, z[::-1]]), np.concatenate([r, r[::-1] + thickness])
     else:

@@ -1,7 +1,7 @@
 """Relative motion near a circular orbit as a force module: Hill's equations, also named after Clohessy and Wiltshire.
 
-Only the relative motion of the masses: a body's own turning in the orbiting frame (gravity gradient, gyroscopic terms
-of the orbit's rate) is left out; at GEO that is some 1e-3 N m for satellites of some tonnes.
+Only the relative motion of the masses is modelled. Torques on a body in the orbiting frame (gravity gradient,
+gyroscopic terms of the orbital rate) are left out; at GEO they are some 1e-3 N m for satellites of some tonnes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AXES = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # radial,
 
 
 class OrbitalMotion:
-    """Every body of a model drifts as it does near a circular orbit; world x is radial, z along the orbit."""
+    """Force module: every body drifts as near a circular orbit. World x is radial, z is along the orbit."""
 
     def __init__(self, radius: float = GEO, parameter: float = EARTH, name: str = "orbit"):
         """`radius` [m] of the reference orbit, `parameter` [m^3/s^2] of the central body."""
@@ -33,7 +33,7 @@ class OrbitalMotion:
         self.step_limit = 0.1 / self.rate
 
     def declare(self, spec) -> None:
-        """All bodies with mass."""
+        """Select all bodies with mass."""
         model = compile_model(spec.copy())
         ids = [b for b in range(1, model.nbody) if model.body_mass[b] > 0 and model.body(b).name]
         self.bodies = tuple(model.body(b).name for b in ids)
@@ -84,7 +84,10 @@ class OrbitalMotion:
 
 
 def drift(place: np.ndarray, velocity: np.ndarray, n: float, time: float) -> tuple[np.ndarray, np.ndarray]:
-    """[m], [m/s] (3,) after `time` [s], closed form: Clohessy and Wiltshire (1960); radial, along, across."""
+    """Position [m] and velocity [m/s], (3,) each, after `time` [s], in closed form; axes radial, along, across.
+
+    Clohessy and Wiltshire (1960).
+    """
     (x, y, z), (u, v, w) = place, velocity
     s, c = math.sin(n * time), math.cos(n * time)
     return (

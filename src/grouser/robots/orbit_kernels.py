@@ -1,4 +1,4 @@
-"""Hill's equations as a kernel: the weight of bodies near a circular orbit."""
+"""Kernel of Hill's equations: apparent forces on bodies near a circular orbit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODULE = device.module("grouser.robots.orbit")
 
 @wp.func
 def hill(position: vec3, velocity: vec3, n: real):
-    """Acceleration [m/s^2] against the orbiting frame; x radial, y along the orbit, z across it; n [rad/s] its rate.
+    """Acceleration [m/s^2] in the orbiting frame (x radial, y along the orbit, z across it); n [rad/s]: orbital rate.
 
     x'' = 3 n^2 x + 2 n y', y'' = -2 n x', z'' = -n^2 z: Clohessy and Wiltshire (1960), eq. 4 without thrust.
     """
@@ -27,7 +27,7 @@ def push(
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
     wrench_out: array2d[vec6],
 ):  # fmt: skip
-    """Weight of every body in the orbiting frame, at its centre of mass, about its frame origin."""
+    """Apparent force on every body at its centre of mass, as a wrench about its frame origin."""
     world, b = wp.tid()
     k = rows[b]
     arm = wp.quat_rotate(rotation[world, k], centre[b])

@@ -1,6 +1,6 @@
-"""Wheeled vehicles from one description: chassis, wheels on suspensions, tyres, motors, battery, looks.
+"""Wheeled vehicles from one description: chassis, wheels on suspensions, tyres, motors, battery, appearance.
 
-x forward, y left, z up; the frame of the chassis stands in the centre of mass. Morrot et al., section 2.2.
+x forward, y left, z up. The frame of the chassis is at the centre of mass. Morrot et al., section 2.2.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ AXLE_MASS = 1e-6  # [kg] of a wheel's body: the mass of wheels is in the chassis
 KNUCKLE_INERTIA = 1e-3  # [kg m^2] of a steered unit about its axis (assumed)
 BRAKE_STIFFNESS, BRAKE_DAMPING = 2e4, 20.0  # [N m/rad, N m s/rad] of a locked wheel (assumed)
 CORNER = 0.02  # [m] radius of a corner of the chassis (assumed)
-TOGETHER = 1e-3  # [m] wheels this near along x are one axle
+TOGETHER = 1e-3  # [m] wheels this close along x form one axle
 
 
 @dataclass(frozen=True)
 class Chassis:
-    """A rigid box; each side at its own distance from the centre of mass, which so lies anywhere in it."""
+    """A rigid box. Each side has its own distance from the centre of mass, which may thus be anywhere in the box."""
 
     mass: float  # [kg] of the whole vehicle, wheels included
     front: float  # [m] l_1
@@ -38,7 +38,7 @@ class Chassis:
     right: float  # [m] w_2
     top: float  # [m] h_top
     base: float  # [m] h_base
-    inertia: tuple[float, float, float] | None = None  # [kg m^2] about x, y, z; None: that of a solid box
+    inertia: tuple[float, float, float] | None = None  # [kg m^2] about x, y, z; None: those of a solid box
 
     def __post_init__(self):
         checks.number(self.mass, "chassis: mass", above=0.0)
@@ -49,17 +49,17 @@ class Chassis:
 
     @property
     def size(self) -> np.ndarray:
-        """[m], (3,)"""
+        """Side lengths [m], (3,)."""
         return np.array([self.front + self.rear, self.left + self.right, self.top + self.base])
 
     @property
     def middle(self) -> np.ndarray:
-        """[m], (3,) of the box from the centre of mass."""
+        """Centre [m], (3,) of the box relative to the centre of mass."""
         return np.array([self.front - self.rear, self.left - self.right, self.top - self.base]) / 2
 
     @property
     def inertias(self) -> np.ndarray:
-        """[kg m^2], (3,)"""
+        """Moments of inertia [kg m^2], (3,)."""
         if self.inertia is not None:
             return np.array(self.inertia, float)
         x, y, z = self.size
@@ -68,7 +68,7 @@ class Chassis:
 
 @dataclass(frozen=True)
 class WheelMount:
-    """Where a wheel's axle is while its suspension is at rest, from the centre of mass."""
+    """Position of a wheel's axle relative to the centre of mass, with the suspension unloaded."""
 
     name: str
     x: float  # [m]
@@ -85,7 +85,7 @@ class WheelMount:
 
 @dataclass(frozen=True)
 class Looks:
-    """What it looks like; files are found beside the vehicle's own."""
+    """Appearance. Files are relative to the vehicle's own file."""
 
     chassis: str | None = None  # OBJ with its materials
     wheel: str | None = None  # OBJ, axle along y
@@ -97,7 +97,7 @@ class Looks:
 
 @dataclass(frozen=True)
 class Vehicle:
-    """All of a vehicle."""
+    """Complete description of a vehicle."""
 
     name: str
     chassis: Chassis
@@ -128,17 +128,17 @@ class Vehicle:
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """Of the wheels."""
+        """Body names of the wheels."""
         return tuple(f"wheel_{wheel.name}" for wheel in self.wheels)
 
     @property
     def drives(self) -> tuple[str, ...]:
-        """Actuators of the driven wheels."""
+        """Actuator names of the driven wheels."""
         return tuple(f"drive_{wheel.name}" for wheel in self.wheels if wheel.driven)
 
     @property
     def steers(self) -> tuple[str | None, ...]:
-        """Steering actuators of all wheels, None where there is none."""
+        """Steering actuator names of all wheels; None for wheels that are not steered."""
         return tuple(f"steer_{w.name}" if w.steer_limit_deg else None for w in self.wheels)
 
     @property
@@ -153,15 +153,15 @@ class Vehicle:
         return out
 
     def module(self, terrain: ElevationGrid | Ground, prefix: str = "", **options) -> TyreModule:
-        """The force module of its wheels on a terrain; `prefix` where it was attached to another model with one."""
+        """The force module of its wheels on a terrain. `prefix`: of its names, if it was attached to another model."""
         units = [WheelUnit(prefix + body, self.tyre, self.suspension) for body in self.bodies]
         return TyreModule(terrain, units, f"{prefix}chassis", name=f"{prefix}tyre", **options)
 
     def rest_travel(self, gravity: float = 9.81) -> np.ndarray:
-        """[m], (wheel,) of the suspensions on level ground: springs under a rigid body, two unknowns."""
+        """Travel [m], (wheel,) of the suspensions at rest on level ground: springs under a rigid body, two unknowns."""
         x = np.array([wheel.x for wheel in self.wheels])
         weight, heave, pitch = self.chassis.mass * gravity, 0.0, 0.0
-        for _ in range(50):  # Newton on the balance of force and of moment
+        for _ in range(50):  # Newton's method for the balance of force and moment
             travel = heave - pitch * x
             force = np.array([self.suspension.force(h) for h in travel])
             step = 1e-7
@@ -176,7 +176,7 @@ class Vehicle:
         return heave - pitch * x
 
     def rest_height(self, gravity: float = 9.81) -> float:
-        """[m] of the centre of mass over level ground, at rest and but for its pitch."""
+        """Height [m] of the centre of mass above level ground at rest, without the effect of pitch."""
         travel = self.rest_travel(gravity)
         return float(np.mean([self.tyre.radius - w.z - h for w, h in zip(self.wheels, travel, strict=True)]))
 
@@ -190,10 +190,10 @@ def build(
     quaternion: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0),
     parked: bool = False,
 ) -> mujoco.MjSpec:
-    """The vehicle alone, its centre of mass at `position`, wxyz `quaternion`.
+    """Build the vehicle alone, with its centre of mass at `position` [m] and wxyz `quaternion`.
 
-    `drive` motors: DC motors with gearbox and friction, control = torque of the motor's shaft [N m]; torque: plain
-    torques at the wheels [N m]. `parked`: brakes hold the wheels where they are.
+    `drive` "motors": DC motors with gearbox and friction, control = torque of the motor shaft [N m]; "torque": plain
+    torques at the wheels [N m]. `parked`: brakes hold the wheels.
     """
     spec = mujoco.MjSpec()
     spec.modelname = vehicle.name
@@ -227,7 +227,7 @@ def build(
 
 
 def add_ground(spec: mujoco.MjSpec, terrain: ElevationGrid) -> None:
-    """What the chassis may fall on: the terrain as a height field, hard (wheels have their own ground)."""
+    """Add the terrain as a hard height field for the chassis. Contact of the wheels is computed by the tyre module."""
     low, span = float(terrain.heights.min()), max(float(np.ptp(terrain.heights)), 1e-3)
     x0, x1, y0, y1 = terrain.bounds
     rows, columns = terrain.heights.shape
@@ -241,7 +241,7 @@ def add_ground(spec: mujoco.MjSpec, terrain: ElevationGrid) -> None:
 
 
 def _add_wheel(spec: mujoco.MjSpec, chassis, wheel: WheelMount, vehicle: Vehicle) -> None:
-    """A hinge body with the spin inertia of the wheel, on a knuckle where it is steered."""
+    """Add a hinge body with the wheel's inertia about its axle, on a knuckle if it is steered."""
     hinge, place = mujoco.mjtJoint.mjJNT_HINGE, [wheel.x, wheel.y, wheel.z]
     mount = chassis
     if wheel.steer_limit_deg:
@@ -261,7 +261,7 @@ def _add_wheel(spec: mujoco.MjSpec, chassis, wheel: WheelMount, vehicle: Vehicle
 
 
 def _give_inertia(body, mass: float, inertia) -> None:
-    """About the frame's origin, which is said: MuJoCo takes the body's own place where it is not."""
+    """Set mass and inertia about the frame's origin. `ipos` must be set, because MuJoCo would use `pos` for it."""
     body.mass, body.inertia, body.ipos, body.explicitinertial = mass, inertia, [0, 0, 0], True
 
 
@@ -275,7 +275,7 @@ def _add_steering(spec: mujoco.MjSpec, wheel: WheelMount) -> None:
 
 
 def _draw_chassis(spec: mujoco.MjSpec, body, vehicle: Vehicle) -> None:
-    """The box, or the mesh where there is one, and the corners that may hit the ground."""
+    """Draw the box, or the mesh if there is one, and add the corners that may hit the ground."""
     looks, chassis = vehicle.looks, vehicle.chassis
     shown = looks.chassis is None
     if looks.texture is not None:
@@ -290,7 +290,7 @@ def _draw_chassis(spec: mujoco.MjSpec, body, vehicle: Vehicle) -> None:
         name="chassis", type=mujoco.mjtGeom.mjGEOM_BOX, pos=chassis.middle, size=chassis.size / 2, material="skin",
         group=2 if shown else 3, mass=0.0, contype=0, conaffinity=0,
     )  # fmt: skip
-    # Corners meet the ground, not the box: against a height field a box costs more than all else in a step.
+    # Corners collide with the ground instead of the box, which against a height field costs more than the whole step.
     for k in range(8):
         corner = [-1 if k & (1 << axis) else 1 for axis in range(3)]
         place = chassis.middle + (chassis.size / 2 - CORNER) * corner
@@ -308,7 +308,7 @@ def _draw_wheel(spec: mujoco.MjSpec, body, vehicle: Vehicle) -> None:
     disc = {"type": mujoco.mjtGeom.mjGEOM_CYLINDER, "quat": [math.sqrt(0.5), math.sqrt(0.5), 0, 0], **quiet}
     body.add_geom(size=[radius, half, 0], material="rubber", **disc)
     body.add_geom(size=[0.55 * radius, 1.02 * half, 0], material="rim", **disc)
-    for k in range(3):  # spokes, so that one sees it turn
+    for k in range(3):  # spokes make the rotation visible
         body.add_geom(
             type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.9 * radius, 1.04 * half, 0.06 * radius], material="rim",
             quat=[math.cos(math.pi * k / 6), 0, math.sin(math.pi * k / 6), 0], **quiet,
@@ -316,7 +316,7 @@ def _draw_wheel(spec: mujoco.MjSpec, body, vehicle: Vehicle) -> None:
 
 
 def _add_mesh(spec: mujoco.MjSpec, body, vehicle: Vehicle, file: str, name: str) -> None:
-    """Parts of an OBJ file, each with the colour of its material; nothing of it has mass or collides."""
+    """Add the parts of an OBJ file, each in the colour of its material. They have no mass and do not collide."""
     import trimesh
 
     path = _file(vehicle, file, name)

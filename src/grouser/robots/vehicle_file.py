@@ -35,7 +35,7 @@ def vehicle(name: str | Path) -> Vehicle:
 
 
 def read_vehicle(path: str | Path) -> Vehicle:
-    """The vehicle of a YAML file; an error names file, field, value and what is allowed."""
+    """Read a vehicle from a YAML file. An error names file, field, value and what is allowed."""
     file = checks.existing_file(path, "vehicle file")
     tree = read_yaml(file, f"a mapping of {', '.join(TOP)}")
     try:
@@ -71,7 +71,7 @@ def _vehicle(tree: Mapping[str, Any], folder: Path) -> Vehicle:
 
 
 def _tyre(given: Any, folder: Path) -> Tyre:
-    """From a .tir file, from the plain formula (B, C, mu, E), or by the coefficients themselves."""
+    """Make a tyre from a .tir file, from the simple formula (B, C, mu, E), or from the coefficients themselves."""
     given = dict(_mapping(given, "tyre"))
     if "file" in given:
         tyre = read_tir(folder / str(given.pop("file")))

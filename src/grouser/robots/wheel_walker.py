@@ -1,11 +1,11 @@
-"""A robot with four wheel-stepping drives, Stadukhin 2016, Fig. 8 and 9: each three wheels on a carrier.
+"""A robot with four wheel-stepping drives, each with three wheels on a carrier (Stadukhin 2016, Fig. 8 and 9).
 
-A drive is a planetary gear without a ring: the motor turns the sun, the sun turns three satellites, each satellite one
-wheel; the carrier is free to turn against the hull. Rolling, the carrier rests; with the wheels blocked the carrier
-turns and the drive steps. A brake holds the carriers to the hull, a lock holds them to the suns.
+A drive is a planetary gear without a ring gear: the motor turns the sun, the sun turns three satellites, and each
+satellite turns one wheel. The carrier is free to turn on the hull. When the wheels roll, the carrier is at rest. When
+they are blocked, the carrier turns and the drive steps. A brake holds the carriers to the hull, a lock to the suns.
 
-x forward, y left, z up; a positive spin about y rolls forward. The paper gives the layout and the ten sides of the
-wheels; all numbers are assumed, chosen by the balances of `docs/theory/wheel-walker.md`.
+x forward, y left, z up; positive rotation about y rolls forward. The paper gives the layout and the ten sides of the
+wheels. All numbers are assumed, chosen with the balances of `docs/theory/wheel-walker.md`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ AT_MOST = {**dict.fromkeys(LENGTHS, 10.0), "sides": 1000}  # [m]
 MAY_BE_ZERO = ("carrier_damping",)
 GEAR_SOLREF = (0.01, 1.0)  # [s] time constant of a gear mesh: two steps of 5 ms
 GEAR_SOLIMP = (0.999, 0.9999, 1e-3, 0.5, 2.0)
-HOLD_SOLREF = (0.0, -100.0)  # no spring, only a damper [1/s]: a brake holds wherever it closes
+HOLD_SOLREF = (0.0, -100.0)  # no spring, only a damper [1/s]: a brake holds at the angle at which it closes
 HOLD_SOLIMP = (0.9999, 0.9999, 1e-3, 0.5, 2.0)
 GREEN, GREY, DARK, YELLOW = (0.35, 0.5, 0.35, 1), (0.55, 0.55, 0.58, 1), (0.15, 0.15, 0.17, 1), (0.8, 0.65, 0.2, 1)
 
 
 @dataclass(frozen=True)
 class WheelWalker:
-    """Parameters of the robot; all assumed but the sides."""
+    """Parameters of the robot; all assumed except the number of sides."""
 
     mass: float = 40.0  # [kg] of the whole robot
     carrier_mass: float = 0.8  # [kg] each
@@ -83,66 +83,66 @@ class WheelWalker:
 
     @property
     def drive_mass(self) -> float:
-        """[kg] one drive: sun, carrier, satellites and wheels."""
+        """Mass [kg] of one drive: sun, carrier, satellites and wheels."""
         return self.sun_mass + self.carrier_mass + 3 * (self.gear_mass + self.wheel_mass)
 
     @property
     def hull_mass(self) -> float:
-        """[kg] what is left for the hull."""
+        """Mass [kg] of the hull: total minus the drives."""
         return self.mass - 4 * self.drive_mass
 
     @property
     def ratio(self) -> float:
-        """i = turns of the sun for one of a wheel, seen from the carrier; below 1 a blocked drive steps forward."""
+        """Gear ratio i: sun turns per wheel turn, relative to the carrier. If i < 1, blocked drives step forward."""
         return self.wheel_teeth / self.sun_teeth
 
     @property
     def hub_height(self) -> float:
-        """[m] of the hubs above level ground, two wheels of each drive standing on flats."""
+        """Height [m] of the hubs above level ground, with two wheels of each drive standing on flats."""
         return self.arm / 2 + self.wheel_radius * math.cos(math.pi / self.sides)
 
     def hub(self, name: str) -> np.ndarray:
-        """[m], (3,) centre of a drive in the frame of the hull, which lies in the middle between the hubs."""
+        """Centre [m], (3,) of a drive in the frame of the hull, which is in the middle between the hubs."""
         x = self.wheelbase / 2 * (1 if name[0] == "f" else -1)
         return np.array([x, self.track / 2 * (1 if name[1] == "l" else -1), 0.0])
 
     def axle(self, k: int, length: float | None = None) -> np.ndarray:
-        """[m], (3,) axle k of a carrier in its frame: 0 in front below, 1 behind below, 2 above."""
+        """Position [m], (3,) of axle k of a carrier in its frame: 0 lower front, 1 lower rear, 2 top."""
         angle = math.radians((-30.0, 210.0, 90.0)[k])
         return (length or self.arm) * np.array([math.cos(angle), 0.0, math.sin(angle)])
 
     @property
     def satellite_arm(self) -> float:
-        """[m] from a hub to the axles of the satellites: gears of one module, in line."""
+        """Distance [m] from a hub to the axles of the satellites. All gears are in line and have the same module."""
         whole = self.sun_teeth / 2 + self.satellite_teeth + self.wheel_teeth / 2
         return self.arm * (self.sun_teeth + self.satellite_teeth) / 2 / whole
 
 
 def wheel_vertices(p: WheelWalker) -> np.ndarray:
-    """[m], (2 sides, 3) corners of a wheel in its frame, a prism along y standing on a flat."""
+    """Corners [m], (2 sides, 3) of a wheel in its frame: a prism along y that stands on a flat."""
     angle = 2 * np.pi * (np.arange(p.sides) + 0.5) / p.sides - np.pi / 2
     ring = p.wheel_radius * np.column_stack([np.cos(angle), np.sin(angle)])
     return np.array([[x, side * p.wheel_width / 2, z] for side in (-1, 1) for x, z in ring])
 
 
 def carrier_vertices(p: WheelWalker) -> np.ndarray:
-    """[m], (6, 3) corners of a carrier in its frame: a triangle between the axles, inside of the wheels."""
+    """Corners [m], (6, 3) of a carrier in its frame: a triangle between the axles, on the inner side of the wheels."""
     half = np.array([0, p.carrier_width / 2, 0])
     return np.array([p.axle(k) + side * half for side in (-1, 1) for k in range(3)])
 
 
 def hull_vertices(p: WheelWalker) -> np.ndarray:
-    """[m], (8, 3) corners of the hull in its frame."""
+    """Corners [m], (8, 3) of the hull in its frame."""
     half = np.array(p.hull_size) / 2
     centre = np.array([0, 0, p.hull_clearance + half[2]])
     return np.array([centre + half * [x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
 
 
 def build(parameters: WheelWalker | None = None, *, gravity: float = 9.81, x: float = 0.0) -> mujoco.MjSpec:
-    """The robot on z = 0 with its middle at `x` [m]; `gravity` [m/s^2] downwards.
+    """Build the robot on z = 0 with its middle at `x` [m]; `gravity` [m/s^2] points down.
 
-    Nothing of it collides in MuJoCo: contact is a module's. Controls are the voltages of the four motors; brakes and
-    locks are equality constraints "brake_fl" and "lock_fl" …, open until `eq_active` closes them.
+    The robot has no MuJoCo collisions: contact is computed by a force module. Controls are the voltages of the four
+    motors. Brakes and locks are equality constraints "brake_fl", "lock_fl", …, open until `eq_active` closes them.
     """
     p = parameters or WheelWalker()
     spec = mujoco.MjSpec()
@@ -186,7 +186,7 @@ def _add_drive(spec, hull, name: str, p: WheelWalker) -> None:
 
 
 def _add_meshes(spec, name: str, k: int, p: WheelWalker) -> None:
-    """Sun on satellite and satellite on wheel, seen from the carrier: z_1 w_1 + z_2 w_2 = 0 for each pair (Willis)."""
+    """Add the gear meshes sun-satellite and satellite-wheel: z_1 w_1 + z_2 w_2 = 0 relative to the carrier (Willis)."""
     first = spec.add_tendon(name=f"mesh_{name}_{k}")
     first.wrap_joint(f"sun_{name}", 1.0)
     first.wrap_joint(f"carrier_{name}", -1.0)
@@ -203,7 +203,7 @@ def _add_meshes(spec, name: str, k: int, p: WheelWalker) -> None:
 
 
 def _add_holds(spec, name: str) -> None:
-    """Brake of the carrier on the hull and lock of the carrier to the sun, both open."""
+    """Add the brake between carrier and hull and the lock between carrier and sun, both open."""
     spec.add_equality(
         type=mujoco.mjtEq.mjEQ_JOINT, name=f"brake_{name}", name1=f"carrier_{name}", active=False,
         solref=HOLD_SOLREF, solimp=HOLD_SOLIMP,
@@ -216,7 +216,7 @@ def _add_holds(spec, name: str) -> None:
 
 
 def _give_hull_inertia(body, p: WheelWalker) -> None:
-    """A solid box whose centre gives the whole robot its own."""
+    """Give the hull the inertia of a solid box, with its centre such that the whole robot has its centre of mass."""
     x, y, z = p.hull_size
     mass = p.hull_mass
     body.mass, body.explicitinertial = mass, True
@@ -225,7 +225,7 @@ def _give_hull_inertia(body, p: WheelWalker) -> None:
 
 
 def _give_disc_inertia(body, mass: float, radius: float, width: float) -> None:
-    """A solid disc about y; without `ipos` MuJoCo takes the body's `pos` for it."""
+    """Set the inertia of a solid disc about y. `ipos` must be set, because MuJoCo would use the body's `pos` for it."""
     body.mass, body.explicitinertial, body.ipos = mass, True, [0, 0, 0]
     across = mass * (3 * radius**2 + width**2) / 12
     body.inertia = [across, mass * radius**2 / 2, across]
@@ -239,7 +239,7 @@ def _mesh(spec, body, name: str, vertices: np.ndarray, colour) -> None:
 
 
 def _disc(body, radius: float, p: WheelWalker, side: int, colour) -> None:
-    """A gear, drawn just outside of the carrier."""
+    """Draw a gear just outside the carrier."""
     y = side * (p.carrier_width / 2 + 0.003)
     body.add_geom(
         type=mujoco.mjtGeom.mjGEOM_CYLINDER, fromto=[0, y - 0.002, 0, 0, y + 0.002, 0], size=[radius, 0, 0],

@@ -1,8 +1,8 @@
-"""What decides between rolling and stepping: speeds and torques of a wheel-stepping drive at rest or in steady motion.
+"""Rolling or stepping: speeds and torques of a wheel-stepping drive at rest or in steady motion.
 
 Stadukhin 2016 describes the behaviour in words; the balances are our own (docs/theory/wheel-walker.md).
 Symbols: i ratio, r wheel radius, R arm, a = R sqrt(3)/2, H = R/2 + r height of the hubs, L wheelbase, T torque of each
-motor at its sun, V load on a hub. Wheels are round here; all four motors pull alike.
+motor at its sun, V load on a hub. Wheels are treated as round, and all four motors have the same torque.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 from grouser.robots.wheel_walker import WheelWalker
 
-LARGEST_FRICTION = 1.0  # up to which wall and floor both slip at the limit
+LARGEST_FRICTION = 1.0  # largest friction for which wall and floor both slip at the limit
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """[m] of one drive and the hull."""
+    """Lengths [m] of one drive and the hull."""
 
     r: float
     arm: float
@@ -32,26 +32,26 @@ class Lengths:
 
 
 def wheel_speed(p: WheelWalker, sun: float, carrier: float) -> float:
-    """[rad/s] of a wheel against its carrier, from sun and carrier against the hull: (w_s - w_c) / i (Willis)."""
+    """Speed [rad/s] of a wheel relative to its carrier, from sun and carrier relative to the hull: (w_s - w_c) / i."""
     return (sun - carrier) / p.ratio
 
 
 def stepping_sun_speed(p: WheelWalker, carrier: float) -> float:
-    """[rad/s] of the sun while the wheels stand still and the carrier turns: (1 - i) w_c."""
+    """Speed [rad/s] of the sun while the wheels stand still and the carrier turns: (1 - i) w_c."""
     return (1 - p.ratio) * carrier
 
 
 def resting_loads(p: WheelWalker, gravity: float) -> tuple[float, float]:
-    """[N] on a front and a rear hub at rest, motors off."""
+    """Loads [N] on a front and a rear hub at rest with motors off."""
     mean, shift = p.mass * gravity / 4, 2 * p.centre_x / p.wheelbase
     return mean * (1 + shift), mean * (1 - shift)
 
 
 def flat_limit(p: WheelWalker, gravity: float = 9.81) -> float:
-    """[N m] T at which the front carriers tip forward on level ground; inf where they cannot.
+    """Torque T [N m] at which the front carriers tip forward on level ground; inf if they cannot.
 
-    Traction i T / r at the depth H against T: T (1 - i H/r) = a V, and the motors' reaction on the hull unloads the
-    front hubs, V = V_0 - 2 T/L. The wheels must grip: see `flat_friction`.
+    The traction i T / r acts a height H below the hub against T: T (1 - i H/r) = a V. The motors' reaction on the hull
+    unloads the front hubs: V = V_0 - 2 T/L. The wheels must grip: see `flat_friction`.
     """
     s, front = Lengths.of(p), resting_loads(p, gravity)[0]
     tipping = 1 - p.ratio * s.hub / s.r + 2 * s.a / p.wheelbase
@@ -59,17 +59,18 @@ def flat_limit(p: WheelWalker, gravity: float = 9.81) -> float:
 
 
 def flat_friction(p: WheelWalker) -> float:
-    """Least friction with which a drive can tip forward on level ground: mu (r/i - H) = a; inf where none is enough."""
+    """Least friction at which a drive can tip forward on level ground: mu (r/i - H) = a; inf if none is enough."""
     s = Lengths.of(p)
     lever = s.r / p.ratio - s.hub
     return s.a / lever if lever > 0 else math.inf
 
 
 def wall_limit(p: WheelWalker, gravity: float = 9.81) -> float:
-    """[N m] T at which the front drives, blocked by a wall, begin to step; inf where they cannot.
+    """Torque T [N m] at which the front drives, blocked by a wall, begin to step; inf if they cannot.
 
-    About the hub, the hindmost wheel just free: T (1 - i) + R F/2 = a V with the push F = i T / r of the rear drive
-    behind it and V = V_0 - 2 T/L. Friction at the wall drops out: it turns the wheel as traction on the floor does.
+    Moments about the hub when the rear wheel just lifts off: T (1 - i) + R F/2 = a V, with the push F = i T / r of the
+    rear drive and V = V_0 - 2 T/L. Friction at the wall cancels, because it turns the wheel as traction on the floor
+    does.
     """
     s, front = Lengths.of(p), resting_loads(p, gravity)[0]
     stepping = 1 - p.ratio + p.ratio * s.arm / (2 * s.r) + 2 * s.a / p.wheelbase
@@ -77,7 +78,7 @@ def wall_limit(p: WheelWalker, gravity: float = 9.81) -> float:
 
 
 def wall_friction(p: WheelWalker, gravity: float = 9.81) -> float:
-    """Least friction with which blocked front drives step, however strong the motors; inf where none is enough."""
+    """Least friction at which blocked front drives step, however strong the motors; inf if none is enough."""
     low, high = 0.0, LARGEST_FRICTION
     if _wall_excess(p, gravity, high) < 0:
         return math.inf
@@ -88,7 +89,7 @@ def wall_friction(p: WheelWalker, gravity: float = 9.81) -> float:
 
 
 def _wall_excess(p: WheelWalker, gravity: float, mu: float) -> float:
-    """[N m] by which stepping is ahead at a wall when all wheels slip.
+    """Excess torque [N m] for stepping at a wall when all wheels slip; positive if the drive steps.
 
     Floor X = mu (V - Q) and wall Q = mu (X + F) on the front drive give X + Q = g V + e F; rear drives push F = mu V_r.
     """
