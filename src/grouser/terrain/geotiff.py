@@ -92,10 +92,10 @@ class _Raster:
 
 @contextmanager
 def _opened(file: Path) -> Iterator[Any]:
-    """Open the raster with the one GDAL driver that fits its first bytes.
+    """Open the raster with one GDAL driver: GTiff if the first bytes are those of a TIFF, otherwise PDS.
 
     A PDS label can name another file for the image, and GDAL looks for sidecar files. Therefore GDAL gets the bytes
-    only, as a file in memory with no other file beside it.
+    of a PDS file only, as a file in memory with no other file beside it.
     """
     import rasterio
 

@@ -236,7 +236,7 @@ class Ground:
         self.generation += 1
 
     def keep_shear(self) -> None:
-        """Allocate a shear state for every node."""
+        """Allocate a shear state for the nodes of all tiles."""
         if not self.keeps_shear:
             self.keeps_shear = True
             nodes = self.arrays.levels.shape
