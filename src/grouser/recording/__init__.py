@@ -1,4 +1,4 @@
-"""Recordings: one HDF5 file per run, written while it goes on and readable after a kill."""
+"""Recordings: one HDF5 file per run, written during the run and readable even if the run is killed."""
 
 from grouser.recording.reader import Recording
 from grouser.recording.repair import repair

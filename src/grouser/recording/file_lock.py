@@ -1,7 +1,7 @@
-"""The writer's lock on its recording, which says "being written", and disk space reserved ahead of HDF5.
+"""The writer's lock on its recording, and disk space that is reserved before HDF5 needs it.
 
-HDF5 cannot recover from a failed write (the process dies when it exits), so space is taken before it is
-needed, and should a write fail all the same, what HDF5 still wants to write goes to memory.
+The lock tells readers that the file is being written. HDF5 cannot recover from a failed write (the process crashes when
+it exits), so disk space is reserved in advance. If a write still fails, HDF5 is redirected to memory.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ try:
 except ImportError:  # not POSIX
     fcntl = None
 
-RESERVE_BYTES = 1 << 20  # taken at a time
-CLOSING_BYTES = 1 << 18  # always left for HDF5's own bookkeeping and the outcome
-NO_RESERVE = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # the file system cannot take space ahead
+RESERVE_BYTES = 1 << 20  # reserved at a time
+CLOSING_BYTES = 1 << 18  # always kept free for HDF5's metadata and the outcome
+NO_RESERVE = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # the file system cannot reserve space
 HELD = {errno.EAGAIN, errno.EACCES}
-MEMORY_COPY_LIMIT = 1 << 31  # above it HDF5 gets an empty stand-in of the same size
+MEMORY_COPY_LIMIT = 1 << 31  # for a larger file HDF5 gets an empty buffer of the same size
 FLOCK = "hhqqi0q"  # struct flock of 64-bit Linux: type, whence, start, length, process
-LOCKED_BYTE = 1 << 62  # far behind any data; HDF5's own locks are of another kind, and readers hold them too
-CAN_LOCK = fcntl is not None and hasattr(fcntl, "F_OFD_SETLK")  # else a running file looks like a killed one
+LOCKED_BYTE = 1 << 62  # far beyond any data; independent of HDF5's own locks, which readers hold too
+CAN_LOCK = fcntl is not None and hasattr(fcntl, "F_OFD_SETLK")  # else a running recording looks like a killed one
 
 
 class FileLock:
-    """Lock on a file, taken before HDF5 opens it: opening it anew would truncate what another process writes."""
+    """Lock on a file, taken before HDF5 opens it. Opening it would truncate a file that another process is writing."""
 
     def __init__(self, path: Path):
-        """Create the file if it does not exist; BlockingIOError if another process has locked it."""
+        """Create the file if it does not exist. Raises BlockingIOError if another process has locked it."""
         self.path = path
         self._reserved = 0
         self._can_reserve = hasattr(os, "posix_fallocate")
@@ -51,10 +51,10 @@ class FileLock:
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self._descriptor), path.stat()):
                     return
-            os.close(self._descriptor)  # its owner has renamed it meanwhile
+            os.close(self._descriptor)  # its owner has renamed it in the meantime: try again
 
     def reserve(self, end: int) -> None:
-        """Make sure that the first `end` bytes of the file and a little more fit on the disk, or OSError."""
+        """Reserve disk space for the first `end` bytes of the file and a little more, else raise OSError."""
         end += CLOSING_BYTES
         if not self._can_reserve or end <= self._reserved:
             return
@@ -67,11 +67,11 @@ class FileLock:
             self._can_reserve = False
 
     def forget_reserved(self) -> None:
-        """Call after HDF5 has truncated the file to its data: nothing is reserved any more."""
+        """Call this after HDF5 has truncated the file to its data, which releases the reserved space."""
         self._reserved = 0
 
     def trim(self) -> None:
-        """Release the reserved space, once HDF5 has closed the file."""
+        """Release the reserved space. Call this after HDF5 has closed the file."""
         end = end_of_file(self.path)
         if 0 < end < os.fstat(self._descriptor).st_size:
             os.ftruncate(self._descriptor, end)
@@ -89,12 +89,12 @@ def try_lock(descriptor: int) -> bool:
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _lock())
     except OSError as error:
-        return error.errno not in HELD  # else the file system knows no locks
+        return error.errno not in HELD  # else the file system has no locks
     return True
 
 
 def is_locked_by_writer(path: Path) -> bool:
-    """Whether a writer has locked the file now; the kernel releases the lock when the process ends."""
+    """Whether a writer holds the lock on the file. The kernel releases the lock when the process ends."""
     if fcntl is None or not CAN_LOCK:
         return False
     with path.open("rb") as file:
@@ -108,7 +108,7 @@ def _lock() -> bytes:
 
 
 def close_without_writing(file: h5py.File, path: Path) -> None:
-    """After a failed write: point HDF5 at a copy in memory, close that, leave the file as last flushed."""
+    """Close a file after a failed write. HDF5 closes a copy in memory; the file stays as last flushed."""
     handle = file.id.get_vfd_handle()
     size = path.stat().st_size
     with _scratch() as copy, path.open("rb") as source:
@@ -128,7 +128,7 @@ def _scratch():
 
 
 def error_text(error: Exception) -> str:
-    """The operating system's message out of one of HDF5's long ones."""
+    """The operating system's message, taken out of a long HDF5 message."""
     if isinstance(error, OSError) and error.strerror and "error message" not in str(error):
         return error.strerror
     found = re.search(r"error message = '([^']*)'", str(error))

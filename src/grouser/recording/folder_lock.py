@@ -1,6 +1,6 @@
-"""Lock on a folder, for one writer at a time: a locked file in it that names the process.
+"""Lock on a folder, for one writer at a time: a locked file in the folder that names the process.
 
-The kernel releases a lock when its process ends in any way; the file that a killed process left locks nothing.
+The kernel releases a lock when its process ends in any way, so a file left behind by a killed process locks nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from grouser.errors import InputError
 from grouser.recording.file_lock import is_locked_by_writer, try_lock
 
 NAME = ".lock"
-LONGEST_COMMAND = 120  # characters of a command line that are shown
-NAMED_WITHIN = 5.0  # [s] in which a process writes its name after locking, far more than it takes
+LONGEST_COMMAND = 120  # characters shown of a command line
+NAMED_WITHIN = 5.0  # [s] a process has to write its name after locking; far more than it needs
 LOOK_PERIOD = 0.01  # [s]
 
 
@@ -28,7 +28,7 @@ class FolderLock:
     """Locks a folder until it is released; a context manager."""
 
     def __init__(self, folder: Path):
-        """InputError if another process has locked the folder (it is named) or the folder cannot be written to."""
+        """Raises InputError if the folder is locked (the message names the holder) or cannot be written to."""
         self._path = folder / NAME
         while True:
             try:
@@ -40,8 +40,8 @@ class FolderLock:
                 raise InputError(holder_message(folder))
             if self._is_there():
                 break
-            os.close(self._descriptor)  # its owner has removed the file meanwhile
-        with suppress(OSError):  # a full disk: the lock holds without a name
+            os.close(self._descriptor)  # its owner has removed the file in the meantime: try again
+        with suppress(OSError):  # disk full: the lock holds, without a name
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, json.dumps(_this_process()).encode(), 0)
 
@@ -73,7 +73,7 @@ def _this_process() -> dict[str, str | int]:
 
 
 def is_folder_locked(folder: Path) -> bool:
-    """Whether a process has locked the folder; asked without taking the lock."""
+    """Whether a process has locked the folder. Does not take the lock."""
     try:
         return is_locked_by_writer(folder / NAME)
     except OSError:
@@ -81,7 +81,7 @@ def is_folder_locked(folder: Path) -> bool:
 
 
 def holder_message(folder: Path) -> str:
-    """The message that a folder is in use, with the process that locked it."""
+    """Message that a folder is in use, naming the process that locked it."""
     end = time.monotonic() + NAMED_WITHIN
     while is_folder_locked(folder):
         holder = _holder(folder / NAME)
@@ -94,7 +94,7 @@ def holder_message(folder: Path) -> str:
 
 
 def _holder(path: Path) -> str:
-    """The process that locked the folder; empty while it has not yet written its name over that of a killed one."""
+    """Description of the process that locked the folder. Empty while the file still names a process that was killed."""
     try:
         there = json.loads(path.read_text(encoding="utf-8"))
         process, host, command = int(there["process"]), str(there["host"]), str(there["command"])

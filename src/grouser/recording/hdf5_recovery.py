@@ -1,10 +1,10 @@
 """Recovery of HDF5 metadata blocks that a killed process left half written.
 
-A kill can end a write where a page of memory ends, but not inside one. HDF5 keeps every piece smaller than a
-page of the file (`PAGED`) inside one, so such a piece is either old or new: object headers, the headers of
-chunk indices, the superblock. Larger pieces begin with a page of the file; of those only the blocks of chunk
-addresses are written again while a recording grows. A block only ever gains addresses: whatever mixture of old
-and new is in the file, those of flushed chunks are right and only the checksum at its end is not.
+A kill can interrupt a write at the end of a memory page, but not inside one. HDF5 puts every piece smaller than a file
+page (`PAGED`) inside one page, so after a kill such a piece is either old or new: object headers, headers of chunk
+indices, the superblock. Larger pieces start at the beginning of a file page. Of those, only the blocks of chunk
+addresses are rewritten while a recording grows. Addresses are only ever added to a block. So in any mixture of old and
+new pages the addresses of flushed chunks are right, and only the checksum at the end of the block is wrong.
 HDF5 File Format Specification 3.0, section VII.D (extensible array).
 """
 
@@ -20,20 +20,20 @@ from grouser.recording.schema import FILE_PAGE, MEMORY_PAGE
 
 HEADER_BYTES = 72
 HEADER, DATA_BLOCK, SUPER_BLOCK = b"EAHD", b"EADB", b"EASB"
-ADDRESS = slice(6, 14)  # of the header, in both kinds of block
+ADDRESS = slice(6, 14)  # address of the header, in both kinds of block
 ADDRESS_BYTES = 8
 CHECKSUM_BYTES = 4
 
 
 @dataclass(frozen=True)
 class Index:
-    """The numbers in a header that give the size of a block."""
+    """The fields of an index header that determine the size of its blocks."""
 
     element_bytes: int
     offset_bytes: int
     smallest: int  # elements in the smallest data block
-    direct: int  # levels whose data blocks hang on the index itself
-    page: int  # elements; a larger data block has a checksum for each so many
+    direct: int  # levels whose data blocks belong directly to the index
+    page: int  # elements; a larger data block has one checksum for each page of so many elements
 
     @classmethod
     def read(cls, data: bytes) -> Index | None:
@@ -42,9 +42,9 @@ class Index:
         return cls(data[6], -(-data[7] // 8), data[9], 2 * (data[10].bit_length() - 1), 1 << data[11])
 
     def level(self, offset: int) -> tuple[int, int]:
-        """How many data blocks the level with that offset has, and the elements in each.
+        """Number of data blocks of the level with this offset, and number of elements in each.
 
-        A direct block's offset is off: HDF5 counts its blocks from the first of all, not of its level.
+        The offset of a direct block needs care: HDF5 counts it from the first block of all, not of its level.
         """
         level = start = first = 0
         while True:
@@ -57,7 +57,7 @@ class Index:
                 return blocks, 0
 
     def parts(self, kind: bytes, offset: int, room: int) -> list[int]:
-        """Sizes of what has a checksum of its own in a block, without the checksum; none of what exceeds `room`."""
+        """Sizes [bytes] of the parts of a block with their own checksum, without it. Empty if they exceed `room`."""
         prefix = ADDRESS.stop + self.offset_bytes
         blocks, elements = self.level(offset)
         if not elements:
@@ -65,7 +65,7 @@ class Index:
         pages = elements // self.page if elements > self.page else 0
         if kind == SUPER_BLOCK:
             return [prefix + blocks * (-(-pages // 8) + ADDRESS_BYTES)]
-        if elements * self.element_bytes > room:  # the numbers are damaged
+        if elements * self.element_bytes > room:  # the header is damaged
             return []
         if pages:
             return [prefix] + [self.page * self.element_bytes] * pages
@@ -73,7 +73,7 @@ class Index:
 
 
 def recovered_checksums(path: Path) -> dict[int, bytes]:
-    """Checksums that do not match their block: the address of each, and the bytes of the right checksum."""
+    """Find checksums that do not match their block. Returns the right checksum by address."""
     data = np.memmap(path, np.uint8, "r")
     found: dict[int, list[int]] = {}  # size -> addresses
     for start, size in _parts(data):
@@ -91,7 +91,7 @@ def recovered_checksums(path: Path) -> dict[int, bytes]:
 
 
 def _parts(data: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Address and size of everything in the blocks that begin with a page of the file."""
+    """Address and size of every part with a checksum, in the blocks that start at the beginning of a file page."""
     pages = data[: len(data) // FILE_PAGE * FILE_PAGE].view("S4")[:: FILE_PAGE // 4]
     for page in FILE_PAGE * np.flatnonzero((pages == DATA_BLOCK) | (pages == SUPER_BLOCK)):
         start = int(page)
@@ -109,7 +109,7 @@ def _parts(data: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def lookup3(rows: np.ndarray) -> np.ndarray:
-    """Checksum of HDF5 metadata, of each row of bytes: Jenkins, lookup3.c, hashlittle (2006)."""
+    """Checksum of HDF5 metadata for each row of bytes: Jenkins, lookup3.c, hashlittle (2006)."""
     count, size = rows.shape
     padded = np.zeros((count, max(-(-size // 12), 1) * 12), np.uint8)
     padded[:, :size] = rows

@@ -1,4 +1,4 @@
-"""Creates every dataset of a recording at once: SWMR allows no new ones later."""
+"""Creates all datasets of a recording at once, because SWMR allows no new ones later."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TILE_TIME_CHUNK = 256
 
 
 class Elevation(Protocol):
-    """What is kept of the terrain; an ElevationGrid is one."""
+    """The part of a terrain that is recorded. `ElevationGrid` satisfies this protocol."""
 
     @property
     def heights(self) -> np.ndarray: ...  # [m], (ny, nx)
@@ -46,7 +46,7 @@ class Elevation(Protocol):
 
 @dataclass
 class Layout:
-    """The datasets that grow."""
+    """The datasets that grow during a run."""
 
     time: h5py.Dataset
     outcome: h5py.Dataset
@@ -68,7 +68,10 @@ def create(
     shapes: Sequence[Shape] = (),
     compress: bool = False,
 ) -> Layout:
-    """Fill an empty file; `compress` where no chunk is written twice: SWMR never frees the old one."""
+    """Create all datasets in an empty file.
+
+    Set `compress` only if no chunk is written twice: SWMR never frees the space of the old chunk.
+    """
     check_channels(channels)
     filters: dict[str, Any] = {"compression": "gzip", "compression_opts": TILE_COMPRESSION, "shuffle": True}
     file.attrs.update({"format": FORMAT, "schema": SCHEMA, "worlds": worlds, "header": to_json(header)})
@@ -112,15 +115,15 @@ def create(
 
 
 def whole_pages(rows: int, row_bytes: int) -> int:
-    """Rows of a chunk, `rows` or a few more, that fill whole pages: HDF5 keeps account of every rest in memory."""
+    """Rows of a chunk, `rows` or a few more, that fill whole pages. HDF5 tracks every unused rest in memory."""
     unit = FILE_PAGE // math.gcd(FILE_PAGE, max(1, row_bytes))
     return -(-rows // unit) * unit
 
 
 class _Axes:
-    """Dimension scales at the root, where every group can see them: one for each set of labels or size.
+    """Dimension scales at the root of the file, visible to every group: one for each set of labels or each size.
 
-    Two axes of one dataset never share a scale: xarray wants them to have different names.
+    Two axes of one dataset never share a scale, because xarray requires different names.
     """
 
     def __init__(self, file: h5py.File):
@@ -128,7 +131,7 @@ class _Axes:
         self._made: dict[str | tuple[str, ...], h5py.Dataset] = {}
 
     def attach(self, dataset: h5py.Dataset, *first: h5py.Dataset, labels: tuple[str, ...] = ()) -> None:
-        """`first` are the scales of the leading axes, `labels` the names along the next one."""
+        """Attach scales to all axes. `first`: scales of the leading axes; `labels`: names along the next axis."""
         scales = list(first)
         for size in dataset.shape[len(first) :]:
             scale = self._labelled(labels) if labels else self._numbered(size, f"axis_{size}")
@@ -201,7 +204,7 @@ def _terrain(group: h5py.Group, terrain: Elevation, filters: Mapping[str, Any]) 
 
 
 class _Meshes:
-    """Writes triangle meshes; equal arrays, such as those of six wheels, are kept once and linked."""
+    """Writes triangle meshes. Equal arrays, such as those of six wheels, are stored once and linked."""
 
     def __init__(self, filters: Mapping[str, Any]):
         self.filters = filters

@@ -20,16 +20,16 @@ from grouser.recording.selection import select, split, unknown
 from grouser.recording.superblock import Checked, Snapshot, is_closed
 from grouser.recording.surface import Region, Surface, surface_at
 
-MAX_NODES = 1_000_000  # of a surface, if nothing else is asked for
+MAX_NODES = 1_000_000  # default limit on the nodes of a surface
 DAMAGE = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError)  # what h5py raises on a broken file
 
 
 class Recording:
-    """A recording to read from; a context manager. `refresh` sees what a running writer has flushed since."""
+    """A recording to read from; a context manager. `refresh` reads what a running writer has flushed since then."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        self.finished, self.file = _open(self.path)  # finished: closed by its writer or repaired
+        self.finished, self.file = _open(self.path)  # finished: closed by its writer, or repaired
         try:
             with self._readable():
                 attributes = self.file.attrs
@@ -58,16 +58,16 @@ class Recording:
             times = self.file["time"][:]
             missing = np.flatnonzero(~np.isfinite(times))
             self.time: np.ndarray = times[: missing[0]] if len(missing) else times  # [s], (frame,)
-            for name in self._channels:  # a frame counts once it is whole in every channel
+            for name in self._channels:  # a frame counts if it is complete in every channel
                 self.time = self.time[: len(self.dataset(name))]
             text = self.file["outcome/json"][:].tobytes()
         try:
             self.outcome: dict[str, Any] = json.loads(text) if text else {}
-        except ValueError:  # killed in the middle of its last write
+        except ValueError:  # killed during its last write
             self.outcome = {}
 
     def refresh(self) -> None:
-        """Take in what has been flushed since; `time`, channels, tiles and status move on."""
+        """Update `time`, channels, tiles and status with what the writer has flushed in the meantime."""
         with self._readable():
             for dataset in self._growing() if self.file.swmr_mode else ():
                 dataset.id.refresh()
@@ -87,7 +87,7 @@ class Recording:
 
     @cached_property
     def status(self) -> str:
-        """complete, running, stopped (by the program) or interrupted (Ctrl-C or killed)."""
+        """One of "complete", "running", "stopped" (by the program) or "interrupted" (Ctrl-C or killed)."""
         return self.outcome.get("status") or ("running" if is_locked_by_writer(self.path) else "interrupted")
 
     @property
@@ -96,7 +96,7 @@ class Recording:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Values by name, as measured at the end of the run; empty while it runs and after a kill."""
+        """Metric values by name, measured at the end of the run. Empty during the run and after a kill."""
         return self.outcome.get("metrics", {})
 
     @property
@@ -114,7 +114,7 @@ class Recording:
 
     @property
     def last_time(self) -> float:
-        """[s] of the last frame that can be read, 0 where there is none; on a full disk it is before `sim_s`."""
+        """Time [s] of the last readable frame, 0 if there is none. Earlier than `sim_s` if the disk was full."""
         return float(self.time[-1]) if len(self.time) else 0.0
 
     @property
@@ -141,10 +141,10 @@ class Recording:
         return self.read(words)
 
     def read(self, words: str, frames: slice = slice(None)) -> Any:
-        """A channel's frames, (frame, world, *shape) float64; no world axis where there is one world.
+        """Read frames of a channel: (frame, world, *shape) float64, without the world axis if there is only one world.
 
-        "name[label]" and "name[label, component]" pick along the shape. A ragged channel gives a list with
-        one (m, *shape) array for each frame, or a list of those, one per world.
+        "name[label]" and "name[label, component]" select along the axes of the shape. A ragged channel gives a list
+        with one entry per frame: an array (m, *shape), or a list of such arrays, one per world.
         """
         name, inside = split(words)
         channel = self.channel_info(name)
@@ -174,7 +174,7 @@ class Recording:
         return result
 
     def row_ends(self, name: str, start: int, stop: int) -> np.ndarray:
-        """Where the rows of ragged frames `start` to `stop` begin, then where each frame and world ends."""
+        """Row offsets of ragged frames `start` to `stop`: the first row, then the end of each frame and world."""
         with self._readable():
             ends = self.dataset(name)[max(start - 1, 0) : stop].ravel()
             ends = np.concatenate(([0], ends)) if start == 0 else ends[self.worlds - 1 :]
@@ -198,7 +198,7 @@ class Recording:
         return "terrain" in self.file
 
     def terrain_place(self) -> tuple[tuple[float, float], float]:
-        """Origin [m] and spacing [m] of the first terrain."""
+        """Origin [m] and spacing [m] of the terrain before the run."""
         if not self.has_terrain:
             raise InputError(f"{self.path} holds no terrain")
         with self._readable():
@@ -214,7 +214,7 @@ class Recording:
             return self.file["terrain/heights"].astype(np.float64)[rows, columns]
 
     def terrain(self) -> tuple[tuple[float, float], float, np.ndarray]:
-        """Origin [m], spacing [m] and heights [m], (ny, nx), of the ground before the run."""
+        """Origin [m], spacing [m] and heights [m], (ny, nx), of the terrain before the run."""
         origin, spacing = self.terrain_place()
         return origin, spacing, self.terrain_patch(slice(None), slice(None))
 
@@ -226,10 +226,10 @@ class Recording:
         world: int = 0,
         max_nodes: int = MAX_NODES,
     ) -> Surface:
-        """x (nx,), y (ny,), heights and first heights (ny, nx), all [m]: the ground at `time` [s].
+        """The terrain at `time` [s]: x (nx,), y (ny,), heights then and heights before the run (ny, nx), all [m].
 
-        `region` is x0, x1, y0, y1 [m]; if left out, where the ground was touched. Above `max_nodes` the grid
-        is thinned.
+        `region` is x0, x1, y0, y1 [m]; the default is the area that changed. The grid is thinned to at most `max_nodes`
+        nodes.
         """
         return surface_at(self, time, world, region, max_nodes)
 
@@ -242,44 +242,44 @@ class Recording:
             time = group["time"][:]
             missing = np.flatnonzero(~np.isfinite(time))
             count = missing[0] if len(missing) else len(time)
-            count = min(count, *(len(group[name]) for name in ("world", "index", "heights")))  # whole ones
+            count = min(count, *(len(group[name]) for name in ("world", "index", "heights")))  # complete patches only
             return time[:count], group["world"][:count], group["index"][:count]
 
     def tile_time(self) -> np.ndarray:
-        """[s], (patch,)"""
+        """Times [s] of the patches, (patch,)."""
         return self._tile_columns[0]
 
     def tile_world(self) -> np.ndarray:
-        """(patch,)"""
+        """World index of the patches, (patch,)."""
         return self._tile_columns[1]
 
     def tile_index(self) -> np.ndarray:
-        """Tile row and column, (patch, 2)."""
+        """Tile row and column of the patches, (patch, 2)."""
         return self._tile_columns[2]
 
     def tile_heights(self, patch: int) -> np.ndarray:
-        """[m], (T, T) float32"""
+        """Heights [m] of one patch, (T, T) float32."""
         with self._readable():
             return self.file["tiles/heights"][patch]
 
     def tiles_between(
         self, start: float, stop: float, world: int = 0
     ) -> Iterator[tuple[float, tuple[int, int], np.ndarray]]:
-        """Patches with start < time <= stop, in order: time [s], (row, column), heights [m], (T, T)."""
+        """Iterate over patches with start < time <= stop, in order: time [s], (row, column), heights [m], (T, T)."""
         time, index = self.tile_time(), self.tile_index()
         for patch in np.flatnonzero((time > start) & (time <= stop) & (self.tile_world() == world)):
             row, column = map(int, index[patch])
             yield float(time[patch]), (row, column), self.tile_heights(int(patch))
 
     def geometry(self) -> dict[str, dict[str, np.ndarray]]:
-        """Body -> vertices [m], (n, 3) float32 in body axes, and triangles (m, 3) int32."""
+        """Meshes by body: vertices [m], (n, 3) float32 in body axes, and triangles (m, 3) int32."""
         with self._readable():
             groups = sorted(self.file["geometry"].items(), key=lambda item: int(item[0]))
             arrays = ("vertices", "triangles")
             return {group.attrs["body"]: {name: group[name][:] for name in arrays} for _, group in groups}
 
     def shapes(self) -> list[Shape]:
-        """What to draw; of recordings that do not say, their geometry."""
+        """Shapes to draw. A recording without display shapes gives its geometry."""
         with self._readable():
             kept = self.file["display"].items() if "display" in self.file else ()
             groups = sorted(kept, key=lambda item: int(item[0]))
@@ -309,7 +309,7 @@ class Recording:
 
 
 def _open(path: Path) -> tuple[bool, Any]:
-    """As a finished file, else as one being written, else as one left by a kill; whether it is finished."""
+    """Open a recording that is finished, being written, or left by a killed run. Returns whether it is finished."""
     import h5py
 
     if not path.is_file():

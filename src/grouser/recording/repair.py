@@ -1,4 +1,4 @@
-"""Makes a normal file of what a killed run left behind."""
+"""Turns the recording of a killed run into a normal file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Ground(NamedTuple):
 
 
 def repair(path: str | Path) -> Path:
-    """Rewrite the whole frames of a killed recording as a normal file of the same name; a good file stays."""
+    """Rewrite the complete frames of a killed run as a normal file of the same name. A good file is not changed."""
     path = Path(path)
     with Recording(path) as source:
         if source.finished:
@@ -69,7 +69,7 @@ def _rewrite(source: Recording, part: Path) -> None:
 
 
 def _like(source: Recording, target: h5py.File) -> Layout:
-    """The same datasets, still empty; terrain and geometry whole."""
+    """Create the same datasets, still empty, with complete terrain and geometry."""
     terrain = None
     if source.has_terrain:
         origin, spacing, heights = source.terrain()

@@ -1,28 +1,28 @@
-"""What a recording looks like on disk, and the header that explains it. Schema 1, HDF5:
+"""Layout of a recording on disk, and its header. Schema 1, HDF5:
 
     /                        attributes: format, schema, worlds, header (JSON text)
-    /time                    [s], (frame,) float64; written last, so a frame with a time is whole
+    /time                    [s], (frame,) float64; written last, so a frame that has a time is complete
     /world                   (world,) int32
     /channels/NAME           fixed, pose: (frame, world, *shape); attributes unit, frame, kind, labels
     /channels/NAME/data      ragged: (row, *shape), the rows of all frames one after another
-    /channels/NAME/offsets   ragged: (frame, world) int64, where the rows of that frame and world end
-    /tiles                   patches of the fine ground: time [s], world (patch,), index (patch, 2) row and
+    /channels/NAME/offsets   ragged: (frame, world) int64, end of the rows of that frame and world
+    /tiles                   tiles of the fine terrain that changed: time [s], world (patch,), index (patch, 2) row and
                              column, heights [m] (patch, T, T)
-    /terrain                 the ground before the run [m]: heights (ny, nx), x (nx,), y (ny,);
+    /terrain                 the terrain before the run [m]: heights (ny, nx), x (nx,), y (ny,);
                              attributes spacing, origin
     /geometry/K              vertices [m] (n, 3) in body axes, triangles (m, 3); attribute body
-    /display/K               what to draw: vertices [m] (n, 3), triangles (m, 3); attributes name, colour (RGBA),
+    /display/K               meshes to draw: vertices [m] (n, 3), triangles (m, 3); attributes name, colour (RGBA),
                              follows ("" fixed, else the pose or channel of poses it moves with)
     /outcome/json            (byte,) uint8, empty until the end: status, message, metrics, notes, wall_s,
                              sim_s, steps
 
-Time, poses (position [m], quaternion xyzw) and channels of one number per world are float64, all others
-float32 unless the writer is told otherwise. Heights of tiles are rounded to 2^-17 m (7.6 um), which makes
-them compress. All axes carry dimension scales: /time, /world, /labels_K (names along an axis) or /axis_N.
+Time, poses (position [m], quaternion xyzw) and channels of one number per world are float64. All others are float32
+unless the writer is given another precision. Heights of tiles are rounded to 2^-17 m (7.6 um), so that they compress
+well. All axes have dimension scales: /time, /world, /labels_K (names along an axis) or /axis_N.
 
-Where there are tiles, the header's "tiles" entry places them: {"spacing" [m], "origin" [m, m] of fine node
-(0, 0), "nx", "ny" fine nodes, "size" T}. Tile (r, c) holds rows r T to r T + T - 1 and columns c T to
-c T + T - 1 of the fine grid; what lies beyond the last row or column means nothing.
+If there are tiles, the header's "tiles" entry gives their grid: {"spacing" [m], "origin" [m, m] of fine node (0, 0),
+"nx", "ny" fine nodes, "size" T}. Tile (r, c) holds rows r T to r T + T - 1 and columns c T to c T + T - 1 of the fine
+grid. Values beyond the last row or column have no meaning.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from grouser.recording.selection import axis_names, split
 FORMAT = "grouser recording"
 SCHEMA = 1
 LIBRARY_VERSIONS = ("v110", "v110")  # oldest HDF5 format with SWMR, so that older readers open the file
-MEMORY_PAGE = 4096  # bytes: a kill can end a write where such a page of the file ends, not inside one
-FILE_PAGE = 512  # bytes: HDF5 puts no smaller piece across two of these, so a kill finds it old or new
+MEMORY_PAGE = 4096  # bytes: a kill can interrupt a write at the end of such a page, not inside one
+FILE_PAGE = 512  # bytes: HDF5 puts no smaller piece across two of these, so after a kill it is old or new
 PAGED: dict[str, Any] = {"fs_strategy": "page", "fs_page_size": FILE_PAGE}
-CHUNK_CACHE_BYTES = 1 << 16  # of a dataset; HDF5 would keep 8 MiB of each, and what is written is not read again
+CHUNK_CACHE_BYTES = 1 << 16  # per dataset; HDF5 would keep 8 MiB each, but written data is never read again
 NEW_FILE: dict[str, Any] = {"libver": LIBRARY_VERSIONS, "rdcc_nbytes": CHUNK_CACHE_BYTES}
-TILE_HEIGHT_STEP = 2.0**-17  # [m] tile heights are multiples of it
+TILE_HEIGHT_STEP = 2.0**-17  # [m] tile heights are multiples of this
 TILE_COMPRESSION = 1  # level of deflate
 STATUSES = ("complete", "running", "stopped", "interrupted")
 PROVENANCE_PACKAGES = {"numpy": "numpy", "mujoco": "mujoco", "warp": "warp-lang", "h5py": "h5py"}
@@ -68,7 +68,7 @@ def package_version(package: str) -> str:
 
 
 def provenance(command: str | None = None) -> dict[str, str]:
-    """What made this recording: versions, platform, command line and the time of day (UTC)."""
+    """How this recording was made: versions, platform, command line and date and time (UTC)."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -92,7 +92,7 @@ def build_header(
     command: str | None = None,
     tiles: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The header of a recording; `step` and `duration` in s, `metrics` and `figures` as declarations."""
+    """Make the header of a recording. `step` and `duration` [s]; `metrics` and `figures` are declarations."""
     header: dict[str, Any] = {
         "schema": SCHEMA,
         "scenario": scenario,
@@ -112,7 +112,7 @@ def build_header(
 
 
 def to_json(value: Any) -> str:
-    """JSON text, NumPy numbers, arrays and paths included; NaN and Infinity stay as Python writes them."""
+    """Convert to JSON text, including NumPy numbers, arrays and paths. NaN and Infinity stay as Python writes them."""
     return json.dumps(value, default=_plain)
 
 
@@ -130,7 +130,7 @@ def _plain(value: Any) -> Any:
 
 
 def check_channels(channels: Iterable[Channel]) -> None:
-    """Names are unique paths and none is the folder of another; labels and poses fit the shape."""
+    """Check that names are unique paths, none the folder of another, and that labels and poses fit the shape."""
     seen: set[str] = set()
     for channel in channels:
         if not re.fullmatch(r"[^/\[\]]+(/[^/\[\]]+)*", channel.name) or "." in channel.name.split("/"):
@@ -154,7 +154,7 @@ def check_channels(channels: Iterable[Channel]) -> None:
 
 
 def check_shapes(shapes: Iterable[Shape], channels: Iterable[Channel]) -> None:
-    """A shape follows nothing, one pose of a channel, or every pose of one."""
+    """Check what the shapes follow: nothing, one pose of a channel, or all poses of a channel."""
     known = {channel.name: channel for channel in channels}
     for shape in shapes:
         if not shape.follows:
@@ -177,7 +177,10 @@ def check_tiles(placement: Mapping[str, Any]) -> None:
 
 
 def stored_dtype(channel: Channel, precision: str | Mapping[str, str]) -> np.dtype:
-    """float64 for poses and single numbers, else `precision`: one name for all, or channel name -> name."""
+    """Float type of a channel in the file: float64 for poses and single numbers, else by `precision`.
+
+    `precision` is one type name for all channels, or a mapping from channel name to type name.
+    """
     wanted = precision.get(channel.name) if isinstance(precision, Mapping) else precision
     if wanted not in (None, "float32", "float64"):
         raise InputError(f"precision of channel {channel.name!r}: {wanted!r}; float32 or float64 allowed")

@@ -1,4 +1,4 @@
-"""One curve out of a channel by words: "soil/sinkage[front left]", "body/pose[rover, z]"."""
+"""Selects one curve of a channel by names: "soil/sinkage[front left]", "body/pose[rover, z]"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPONENTS = {
 
 
 def split(words: str) -> tuple[str, str]:
-    """The channel's name and what stands in the brackets."""
+    """Split into the name of the channel and the text in the brackets."""
     match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[(.*)\]\s*)?", words)
     if match is None:
         raise InputError(f"{words!r} is no channel; 'name', 'name[label]' or 'name[label, component]' allowed")
@@ -33,7 +33,7 @@ def unknown(name: str, allowed: list[str]) -> InputError:
 
 
 def axis_names(channel: Channel, axis: int) -> tuple[str, ...]:
-    """Names along one axis of the channel's shape; numbers where it has none."""
+    """Names along one axis of the channel's shape, or numbers if it has no labels."""
     if axis == 0 and channel.labels:
         return channel.labels
     size = channel.shape[axis]
@@ -41,7 +41,7 @@ def axis_names(channel: Channel, axis: int) -> tuple[str, ...]:
 
 
 def select(values: np.ndarray, channel: Channel, inside: str, first_axis: int) -> np.ndarray:
-    """Index `values` by the words in the brackets, one for each axis from `first_axis` on."""
+    """Index `values` by the names in the brackets, one for each axis from `first_axis` on."""
     if not inside:
         return values
     keys = [inside] if inside in channel.labels else [key.strip() for key in inside.split(",")]

@@ -1,4 +1,4 @@
-"""Buffers between the step loop and the file: filled frame by frame, written a block at a time."""
+"""Buffers between the step loop and the file. They fill frame by frame and are written in blocks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def put(dataset: h5py.Dataset, start: int, values: np.ndarray) -> None:
-    """Write rows at `start` and flush; doing it twice, after a Ctrl-C in between, does no harm.
+    """Write rows at `start` and flush. Writing the same rows again, after a Ctrl-C in between, is harmless.
 
-    h5py's low-level calls: half the time of `dataset[start:] = values` for small blocks. Flushed one by one,
-    since HDF5 survives a failed flush of a dataset but not of a file.
+    h5py's low-level calls take half the time of `dataset[start:] = values` for small blocks. Each dataset is flushed
+    on its own, because HDF5 survives a failed flush of a dataset but not of a file.
     """
     from h5py import h5s
 
@@ -36,7 +36,7 @@ def put(dataset: h5py.Dataset, start: int, values: np.ndarray) -> None:
 
 
 def chunk_bytes(dataset: h5py.Dataset) -> int:
-    """Of the chunk that a write may begin without filling it."""
+    """Size of one chunk: the most that a write adds to the file beyond its own rows."""
     return math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
 
 
@@ -66,7 +66,7 @@ class FixedStream:
 
 
 class RaggedStream:
-    """A channel with any number of rows in a frame: read() gives (m, *shape), or one of those per world."""
+    """A channel whose number of rows varies by frame. read() gives one array (m, *shape), or one per world."""
 
     def __init__(self, channel: Channel, data: h5py.Dataset, offsets: h5py.Dataset, worlds: int, block: int):
         assert channel.read is not None
@@ -113,12 +113,12 @@ class RaggedStream:
 
 
 class TileStream:
-    """Patches of fine ground that changed."""
+    """Tiles of the fine terrain grid that changed."""
 
     def __init__(self, datasets: Mapping[str, h5py.Dataset]):
         self.datasets = datasets
         self.size = datasets["heights"].shape[1]
-        self.count = 0  # waiting
+        self.count = 0  # patches not yet written
         self.written = 0
         self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._packed: list[Future[list[bytes]]] = []
@@ -126,7 +126,7 @@ class TileStream:
 
     @property
     def pending_bytes(self) -> int:
-        """At most: heights before they are packed, in whole pages."""
+        """Upper bound on the bytes still to be written: uncompressed heights, rounded up to whole pages."""
         columns = sum(array.nbytes for part in self._parts for array in part)
         return self.count * (4 * self.size**2 + 2 * FILE_PAGE) + columns
 
@@ -158,17 +158,17 @@ class TileStream:
             put(self.datasets[name], self.written, np.concatenate(column))
 
     def write_time(self) -> None:
-        """Last, once the rest is in the file: a patch with a time is whole."""
+        """Write the times. Call this last: a patch that has a time is then complete in the file."""
         if self.count:
             put(self.datasets["time"], self.written, np.concatenate([part[2] for part in self._parts]))
         self._parts, self._packed, self.written, self.count = [], [], self.written + self.count, 0
 
 
 def packed(heights: np.ndarray) -> list[bytes]:
-    """Patches [m], (m, T, T), as HDF5's shuffle and deflate filters would leave them; done beside the step loop.
+    """Compress patches [m], (m, T, T), as HDF5's shuffle and deflate filters would. Runs beside the step loop.
 
-    Zeros behind the end of a deflate stream fill its last page, of which others could use little, and
-    HDF5 would keep account of it in memory for as long as the file is open. Who inflates stops at the stream's end.
+    Zeros after the end of a deflate stream fill its last page. Little else would fit there, and HDF5 would track the
+    free space in memory for as long as the file is open. Decompression stops at the end of the stream.
     """
     rounded = (np.rint(heights / TILE_HEIGHT_STEP) * TILE_HEIGHT_STEP).astype(np.float32)
     shuffled = rounded.reshape(len(rounded), -1, 1).view(np.uint8).transpose(0, 2, 1)

@@ -1,4 +1,4 @@
-"""The ground at some time of a recording: the first terrain with all patches up to then laid over it."""
+"""The terrain at a time of a recording: the terrain before the run with all patches up to that time applied."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from grouser.recording.reader import Recording
 
 Region = tuple[float, float, float, float]  # [m] x0, x1, y0, y1
-Surface = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # x, y, heights, first heights [m]
+Surface = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # x, y, heights, heights before the run [m]
 
 
 def surface_at(recording: Recording, time: float, world: int, region: Region | None, max_nodes: int) -> Surface:
-    """Heights [m] on the fine grid, thinned by whole numbers so that at most `max_nodes` are left."""
+    """Heights [m] on the fine grid. Every n-th node is taken, so that at most `max_nodes` are left."""
     lattice = _Lattice(recording)
     columns, rows = lattice.window(_touched(recording, lattice) if region is None else region, max_nodes)
     x, y = lattice.origin[0] + lattice.spacing * columns, lattice.origin[1] + lattice.spacing * rows
@@ -29,7 +29,7 @@ def surface_at(recording: Recording, time: float, world: int, region: Region | N
 
 
 class _Lattice:
-    """The nodes heights are wanted on: the fine grid of the tiles, or the terrain's own."""
+    """The grid on which heights are computed: the fine grid of the tiles, or the grid of the terrain."""
 
     def __init__(self, recording: Recording):
         tiles = recording.header.get("tiles")
@@ -61,7 +61,7 @@ class _Lattice:
 
 
 def _touched(recording: Recording, lattice: _Lattice) -> Region:
-    """Bounding box of all patches with half a tile around them; the whole terrain where there are none."""
+    """Bounding box of all patches, with a margin of half a tile. The whole terrain if there are no patches."""
     (ox, oy), spacing = lattice.origin, lattice.spacing
     index = recording.tile_index() if lattice.size else np.empty((0, 2), int)
     if not len(index):
@@ -72,7 +72,7 @@ def _touched(recording: Recording, lattice: _Lattice) -> Region:
 
 
 def first_heights(recording: Recording, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """[m], (y, x) of the ground before the run, at rising x and y [m]; the edge height goes on outside."""
+    """Heights [m], (y, x), of the terrain before the run at increasing x and y [m]; outside it, those of the edge."""
     (ox, oy), spacing = recording.terrain_place()
     ny, nx = recording.terrain_shape()
     column, right = _cells((x - ox) / spacing, nx)
@@ -87,7 +87,7 @@ def first_heights(recording: Recording, x: np.ndarray, y: np.ndarray) -> np.ndar
 
 
 def _cells(place: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cell number and the share within it; the edge height goes on outside."""
+    """Cell index and the position inside the cell, 0 to 1. Clamped to the grid, so the edge height is used outside."""
     place = np.clip(place, 0, count - 1)
     cell = np.minimum(np.floor(place).astype(int), max(count - 2, 0))
     return cell, place - cell
@@ -102,7 +102,7 @@ def _lay_tiles(
     size: int,
     heights: np.ndarray,
 ) -> None:
-    """Only the last patch of each tile up to `time` is read."""
+    """Apply the patches to `heights`. Only the last patch of each tile up to `time` is read."""
     index = recording.tile_index()
     wanted = (recording.tile_time() <= time) & (recording.tile_world() == world)
     wanted &= (index[:, 0] >= rows[0] // size) & (index[:, 0] <= rows[-1] // size)

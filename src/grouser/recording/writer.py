@@ -1,4 +1,4 @@
-"""Writes a recording while the run goes on; whatever has been flushed survives a kill."""
+"""Writes a recording during the run. Everything that has been flushed survives a kill."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from grouser.recording.streams import FixedStream, RaggedStream, TileStream, put
 if TYPE_CHECKING:
     from grouser.launches import Copies
 
-TILE_BATCH = 1024  # tiles kept before they are written
-FLUSH_PERIOD = 0.5  # [s] of wall time that a full block may wait for others
-WAITING_BLOCKS = 16  # that wait at most
-WAITING_BYTES = 1 << 25  # in which they are kept, but for one block
-DATASET_BYTES = 2048  # room for HDF5's own bookkeeping of one dataset and flush
+TILE_BATCH = 1024  # tiles collected before they are written
+FLUSH_PERIOD = 0.5  # [s] wall time that a full block may wait before it is written
+WAITING_BLOCKS = 16  # largest number of blocks that wait
+WAITING_BYTES = 1 << 25  # memory for the waiting blocks; one block may exceed it
+DATASET_BYTES = 2048  # space for HDF5's metadata per dataset and flush
 
 
 class RecordingWriter:
-    """Appends frames to an HDF5 file that others may read meanwhile (SWMR).
+    """Appends frames to an HDF5 file that other processes can read at the same time (SWMR).
 
-    The file appears under its name once it can be read. An older file of that name is replaced, unless a run
-    is still writing it. As a context manager it closes the file with a status that fits how the block ended.
+    The file gets its name once it can be read. It replaces an older file of that name, unless a run is still writing
+    that one. As a context manager it closes the file, with a status that tells how the `with` block ended.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class RecordingWriter:
         precision: str | Mapping[str, str] = "float32",
         patience: float | None = None,
     ):
-        """`patience` [s] of wall time that a full block may wait for others; 0 for those who watch."""
+        """`patience` [s]: wall time that a full block may wait before it is written; 0 for a live view."""
         self.path = Path(path)
         if worlds < 1 or block < 1:
             raise InputError(f"recording {self.path}: worlds = {worlds}, block = {block}; at least 1 allowed")
@@ -62,25 +62,25 @@ class RecordingWriter:
         _check_tile_shape(header, channels, tile_shape)
         self._block, self._header, self._channels = block, dict(header), list(channels)
         self._frames = self._filled = 0
-        self._last_time = self._kept_time = -math.inf  # [s] of the last frame taken, and in the file
+        self._last_time = self._kept_time = -math.inf  # [s] times of the last frame taken and of the last in the file
         self._failure: RunStopped | None = None
-        self._closed = False  # h5py takes its time to say so
+        self._closed = False  # asking h5py is slow
         self._open(worlds, terrain, geometry, shapes, {c.name: stored_dtype(c, precision) for c in channels})
         self._capacity = self._waiting_frames(worlds)
-        self._flushed = -math.inf  # [s] on the wall clock
+        self._flushed = -math.inf  # [s] wall-clock time of the last flush
         self._patience = FLUSH_PERIOD if patience is None else patience
         self._times = np.empty(self._capacity)
         self._make_streams(worlds)
         self._tiles = TileStream(self._layout.tiles) if self._layout.tiles else None
 
     def _waiting_frames(self, worlds: int) -> int:
-        """How many frames there is memory for; whole blocks."""
+        """Number of frames that fit into the memory for waiting blocks; a multiple of the block size."""
         frame = sum(8 * worlds * math.prod(channel.shape) for channel in self._channels if channel.kind != "tiles")
         blocks = WAITING_BYTES // max(frame * self._block, 1)
         return self._block * max(1, min(blocks, WAITING_BLOCKS))
 
     def _make_streams(self, worlds: int) -> None:
-        """Channels with known memory are copied all at once, others are asked one by one."""
+        """Make a stream per channel. Channels with a `source` array are copied together, others are read one by one."""
         self._streams: list[FixedStream | RaggedStream] = []
         self._asked: list[FixedStream | RaggedStream] = []
         pairs: list[tuple[np.ndarray, np.ndarray]] = []
@@ -123,7 +123,7 @@ class RecordingWriter:
             if self.path.exists() and is_locked_by_writer(self.path):
                 raise self._busy()
             size = _first_bytes(self._header, self._channels, terrain, geometry, shapes)
-            self._file_lock.reserve(size)  # HDF5 does not survive a disk that is full from the start
+            self._file_lock.reserve(size)  # HDF5 crashes if the disk is full from the start
             self._file = h5py.File(part, "w", **NEW_FILE, **PAGED)
         except BaseException as error:
             part.unlink(missing_ok=True)
@@ -139,7 +139,7 @@ class RecordingWriter:
                 worlds=worlds, block=self._block, terrain=terrain, geometry=geometry, shapes=shapes,
             )  # fmt: skip
             self._file.swmr_mode = True
-            self._file_lock.forget_reserved()  # HDF5 has cut off what lay behind its data
+            self._file_lock.forget_reserved()  # HDF5 has truncated the file to its data
             self._file_lock.reserve(self._file.id.get_filesize())
             part.replace(self.path)
             self._file_lock.path = self.path
@@ -161,11 +161,11 @@ class RecordingWriter:
 
     @property
     def last_time(self) -> float:
-        """[s] of the last frame; minus infinity before the first."""
+        """Time [s] of the last frame; minus infinity before the first."""
         return self._last_time
 
     def append(self, time: float) -> None:
-        """Take one frame: every channel is read now."""
+        """Append one frame. All channels are read now."""
         if not time > self._last_time:
             raise InputError(f"recording {self.path}: frame at {time} s after {self._last_time} s; later allowed")
         self._check_open()
@@ -185,7 +185,7 @@ class RecordingWriter:
         return self._filled + self._block > self._capacity or clock.monotonic() - self._flushed > self._patience
 
     def append_tiles(self, time: float, world: int, indices: np.ndarray, heights: np.ndarray) -> None:
-        """Patches that changed since last given: indices (m, 2) row and column, heights [m], (m, T, T)."""
+        """Append tiles that changed since the last call: indices (m, 2) row and column, heights [m], (m, T, T)."""
         self._check_open()
         if self._tiles is None:
             raise InputError(f"recording {self.path}: tiles without a 'tiles' entry in the header")
@@ -194,7 +194,7 @@ class RecordingWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Everything appended so far reaches the file; what is flushed survives the end of the process."""
+        """Write everything appended so far to the file. Flushed data survives the end of the process."""
         self._check_open()
         pending = sum(stream.pending_bytes(self._filled) for stream in self._streams) + self._times.nbytes
         if self._tiles is not None:
@@ -213,7 +213,7 @@ class RecordingWriter:
             raise self._failure from None
 
     def _write(self) -> None:
-        """Times go last: what has a time is whole."""
+        """Write all streams. Times are written last, so that everything with a time is complete."""
         start = self._frames - self._filled
         if self._filled:
             for stream in self._streams:
@@ -250,7 +250,7 @@ class RecordingWriter:
         steps: int | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        """Flush, write the outcome, close; a second call does nothing. `sim_s` [s]: else the last frame."""
+        """Flush, write the outcome and close. A second call does nothing. `sim_s` [s] defaults to the last frame."""
         if status not in STATUSES or status == "running":
             raise InputError(f"status {status!r}; complete, stopped or interrupted allowed")
         outcome = {"metrics": dict(metrics or {}), "notes": list(notes), "wall_s": wall_s, "steps": steps}
@@ -285,7 +285,7 @@ class RecordingWriter:
         if error is None:
             self.close("complete")
             return
-        with suppress(RunStopped):  # the first error is the one to tell
+        with suppress(RunStopped):  # report the first error, not this one
             self.close("interrupted" if isinstance(error, KeyboardInterrupt) else "stopped", str(error))
 
 
@@ -296,7 +296,7 @@ def _first_bytes(
     geometry: Geometry | None,
     shapes: Sequence[Shape],
 ) -> int:
-    """What a file holds before its first frame, about."""
+    """Approximate size [bytes] of a file before its first frame."""
     arrays = [array for mesh in (geometry or {}).values() for array in mesh.values()]
     arrays += [array for shape in shapes for array in (shape.vertices, shape.triangles)]
     arrays += [] if terrain is None else [terrain.heights]
