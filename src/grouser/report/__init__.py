@@ -1,4 +1,4 @@
-"""Figures, tables and pages made from a recording and nothing else."""
+"""Figures, tables and pages. A recording is their only input."""
 
 from grouser.report.compare import Row, compare, table
 from grouser.report.figures import draw_figures

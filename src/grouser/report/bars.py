@@ -1,4 +1,4 @@
-"""Figures of bars: means of channels over a window, or metrics, side by side."""
+"""Bar charts of metrics, or of means of channels over a time window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grouser.report.wording import number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LETTERS_LEVEL = 70  # more than that below the bars are written slanting
+LETTERS_LEVEL = 70  # labels below the bars are slanted if they have more characters than this in all
 
 
 class Bar(NamedTuple):

@@ -1,4 +1,4 @@
-"""Figures of tracks: links and wheels from the side, coloured by a channel; a channel's values link by link."""
+"""Figures of tracks: side view of links and wheels, coloured by a channel; values of a channel along the track."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from grouser.report.wording import unit_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FRAME_HEIGHT, HEIGHTS = 1.5, (2.4, 6.0)  # inch: title, axis and colour bar; least and greatest
+FRAME_HEIGHT, HEIGHTS = 1.5, (2.4, 6.0)  # inch: title, axis and colour bar; smallest and largest height
 
 
 def draw_chain(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
-    """Poses of `pose` at `times` [s], each a stroke of `pitch` [m] along its own x, coloured by `value`.
+    """Draw each pose of `pose` at `times` [s] as a line of length `pitch` [m] along its x axis, coloured by `value`.
 
-    `wheels` is a channel of centres (wheel, 3), `radii` [m] theirs; the picture is x and z, or x and y with `plan`.
+    `wheels` is a channel of wheel centres (wheel, 3), `radii` [m] are their radii. The figure shows x and z, or x and y
+    with `plan`.
     """
     from matplotlib.collections import LineCollection
 
@@ -46,7 +47,7 @@ def draw_chain(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
     axes.autoscale()
     axes.set_aspect("equal", adjustable="box")
     whole: Any = axes.figure
-    if len(whole.axes) == 1:  # alone: as high as its shape asks for
+    if len(whole.axes) == 1:  # a single plot: height of the figure from the shape of the data
         across, high = axes.get_xlim(), axes.get_ylim()
         shape = (high[1] - high[0]) / (across[1] - across[0])
         whole.set_size_inches(WIDTH, float(np.clip(FRAME_HEIGHT + WIDTH * shape, *HEIGHTS)))
@@ -65,7 +66,7 @@ def _draw_wheels(axes: Axes, centres: np.ndarray, radii) -> None:
 
 
 def draw_loop(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
-    """Channels of one number a link, link by link, at `times` [s]."""
+    """Draw channels with one number per link over the link index, at `times` [s]."""
     shown, place = frames_at(recording, figure), 0
     for words in listed(figure):
         for k in shown:
@@ -84,7 +85,7 @@ def draw_loop(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> No
 
 
 def frames_at(recording: Recording, figure: Mapping[str, Any]) -> list[int]:
-    """Frames nearest to the figure's `times` [s] (default: the end), none twice."""
+    """Frames nearest to the figure's `times` [s] (default: the last frame), without duplicates."""
     if not len(recording):
         raise InputError("no frames recorded")
     times = figure.get("times") or [recording.time[-1]]
@@ -92,6 +93,6 @@ def frames_at(recording: Recording, figure: Mapping[str, Any]) -> list[int]:
 
 
 def _x_axis(q: np.ndarray) -> np.ndarray:
-    """(n, 3) x axes of frames with quaternions xyzw."""
+    """Unit x axes, (n, 3), of frames with quaternions xyzw."""
     x, y, z, w = q.T
     return np.stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)], axis=1)

@@ -1,4 +1,4 @@
-"""Two runs side by side: settings that differ, metrics, and how far channels are apart."""
+"""Compares two runs: settings that differ, metrics, and the largest difference of each channel."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from grouser.report.wording import NONE, flat, number, unit_text, value_text
 class Row:
     """One line of a comparison.
 
-    For a channel `a` and `b` are the largest magnitudes, `difference` the largest distance at equal times and
-    `relative` that distance over the largest magnitude of `a`.
+    For a channel, `a` and `b` are the largest magnitudes, `difference` is the largest difference at equal times, and
+    `relative` is that difference divided by the largest magnitude of `a`.
     """
 
     kind: str  # setting, metric or channel
@@ -35,7 +35,7 @@ class Row:
 
 
 def compare(a: str | Path, b: str | Path) -> list[Row]:
-    """Rows for two runs, each a folder of a run, a recording (.h5) or a summary (.json)."""
+    """Compare two runs, each given as the folder of a run, a recording (.h5) or a summary (.json)."""
     first, second = _recording_path(Path(a)), _recording_path(Path(b))
     if first is None or second is None:
         return _summary_rows(_summary(Path(a)), _summary(Path(b)))
@@ -97,7 +97,7 @@ def _only(name: str, one: dict[str, Any], two: dict[str, Any]) -> str:
 
 
 def _distance(a: Any, b: Any) -> tuple[float | None, float | None]:
-    """b - a and the same over |a|, for numbers."""
+    """b - a and (b - a) / |a| if both are numbers."""
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in (a, b)):
         return None, None
     return b - a, _relative(b - a, abs(a))
@@ -138,9 +138,9 @@ def _channel_row(name: str, one: Recording, two: Recording) -> Row:
 
 
 def _apart(time_a: np.ndarray, a: np.ndarray, time_b: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Largest distance in each common frame of A; B is interpolated where its times are others.
+    """Times and largest difference of each common frame of A. B is interpolated if its times differ.
 
-    A value that is NaN on one side only is infinitely far apart.
+    If a value is NaN in one run only, the difference is infinite.
     """
     if not np.array_equal(time_a, time_b):
         common = (time_a >= time_b[0]) & (time_a <= time_b[-1])
@@ -153,7 +153,7 @@ def _apart(time_a: np.ndarray, a: np.ndarray, time_b: np.ndarray, b: np.ndarray)
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as text in columns."""
+    """Format the rows as text in columns."""
     head = ("", "name", "unit", "A", "B", "difference", "relative", "")
     lines: list[tuple[str, ...]] = [head]
     for row in rows:

@@ -1,4 +1,4 @@
-"""Turns the channels a figure names into curves with labels."""
+"""Reads the channels that a figure names as labelled curves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Curve:
     """One line of a figure."""
 
     channel: str
-    label: str  # of the channel's axis; empty where the channel is one number
+    label: str  # along the channel's axis; empty if the channel is a single number
     unit: str
     values: np.ndarray  # (frame, world)
 
@@ -41,7 +41,7 @@ def frames(recording: Recording, figure: Mapping[str, Any]) -> slice:
 
 
 def curves(recording: Recording, words: str, within: slice) -> list[Curve]:
-    """A channel as one curve for each of its labels; "time" is one too."""
+    """Read a channel as one curve per label. "time" is allowed too."""
     if words == "time":
         values = recording.time[within]
         return [Curve("time", "", "s", np.repeat(values[:, None], recording.worlds, axis=1))]
@@ -65,7 +65,7 @@ def curves(recording: Recording, words: str, within: slice) -> list[Curve]:
 
 
 def labels(drawn: Sequence[Curve]) -> list[str]:
-    """As short as they can be without two of them being equal."""
+    """The shortest labels that are all different."""
     channels = {curve.channel for curve in drawn}
     short = {name: name.rsplit("/", 1)[-1].replace("_", " ") for name in channels}
     if len(set(short.values())) < len(channels):
@@ -76,7 +76,7 @@ def labels(drawn: Sequence[Curve]) -> list[str]:
 
 
 def axis_title(drawn: Sequence[Curve]) -> str:
-    """Quantity and unit, for an axis the scenario gave no words for."""
+    """Quantity and unit, for an axis to which the scenario gives no title."""
     names = list(dict.fromkeys(curve.channel.rsplit("/", 1)[-1].replace("_", " ") for curve in drawn))
     units = list(dict.fromkeys(unit_text(curve.unit) for curve in drawn))
     unit = f" [{units[0]}]" if len(units) == 1 and units[0] else ""

@@ -1,4 +1,4 @@
-"""Draws the figures a recording declares in its header, from nothing but the recording."""
+"""Draws the figures that the header of a recording declares. The recording is the only input."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PANEL_HEIGHT, TITLE_HEIGHT = 2.6, 0.3  # inch
 
 
 def draw_figures(recording: Recording, directory: str | Path) -> list[Path]:
-    """One PNG for each figure of the header, in the header's order."""
+    """Draw one PNG for each figure of the header, in its order. Returns their paths."""
     paths = figure_paths(recording, directory)
     for figure, path in zip(recording.header.get("figures", []), paths, strict=True):
         draw_figure(recording, figure, path)
@@ -46,7 +46,7 @@ def draw_figures(recording: Recording, directory: str | Path) -> list[Path]:
 
 
 def figure_paths(recording: Recording, directory: str | Path) -> list[Path]:
-    """Where the figures of the header go, in its order; the folder is made."""
+    """Paths of the figures of the header, in its order. Creates the folder."""
     directory = Path(directory)
     paths = [directory / f"{file_name(figure)}.png" for figure in recording.header.get("figures", [])]
     if len(set(paths)) < len(paths):
@@ -56,7 +56,7 @@ def figure_paths(recording: Recording, directory: str | Path) -> list[Path]:
 
 
 def draw_figure(recording: Recording, figure: Mapping[str, Any], path: str | Path) -> None:
-    """One figure as PNG."""
+    """Draw one figure and write it as PNG."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -64,14 +64,14 @@ def draw_figure(recording: Recording, figure: Mapping[str, Any], path: str | Pat
     canvas = FigureCanvasAgg(drawn)
     with mpl.rc_context(STYLE):  # ticks are made when the figure is saved
         if figure.get("kind") == "map":
-            drawn.draw_without_rendering()  # the room it leaves for ticks is known once they have been made
+            drawn.draw_without_rendering()  # the layout knows the size of the ticks only after a first pass
         drawn.set_dpi(DOTS_PER_INCH)
         with atomic_file(Path(path)) as part:
-            canvas.print_png(part, metadata={"Software": None})  # savefig would draw everything twice
+            canvas.print_png(part, metadata={"Software": None})  # faster: savefig would draw everything twice
 
 
 def file_name(figure: Mapping[str, Any]) -> str:
-    """The figure's name with everything but letters, digits, '-' and '_' replaced."""
+    """Name of the figure with all characters replaced except letters, digits, '-' and '_'."""
     name = re.sub(r"[^\w-]+", "-", str(figure.get("name", ""))).strip("-")
     if not name:
         raise InputError(f"figure name {figure.get('name')!r}; letters, digits, '-' and '_' allowed")
@@ -79,7 +79,7 @@ def file_name(figure: Mapping[str, Any]) -> str:
 
 
 def draw(recording: Recording, figure: Mapping[str, Any]) -> Figure:
-    """One figure, not yet on any canvas."""
+    """Draw one figure without a canvas."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -107,7 +107,7 @@ def _draw_on(axes: Axes, recording: Recording, figure: Mapping[str, Any], allowe
 
 
 def _draw_panels(drawn: Figure, recording: Recording, figure: Mapping[str, Any]) -> None:
-    """Several figures of curves or bars as a table, row by row, to one scale unless `same_scale` is false."""
+    """Draw several line plots or bar charts as a grid, row by row, on one scale unless `same_scale` is false."""
     panels, columns = figure.get("panels") or (), int(figure.get("columns", 2))
     if not panels or columns < 1:
         raise InputError(f"{len(panels)} panels in {columns} columns; at least 1 of both allowed")

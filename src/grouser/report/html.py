@@ -1,6 +1,6 @@
-"""report.html: one file with everything in it, made from the recording alone.
+"""report.html: one self-contained file, made from the recording alone.
 
-The pages are Jinja2 templates (`templates/`) with autoescape on: what comes from a recording is text, never HTML.
+The pages are Jinja2 templates (`templates/`) with autoescape on: text from a recording is never taken as HTML.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STATUS_LOOK = {"complete": "good", "running": "warn", "interrupted": "warn", "st
 
 
 class Badge(NamedTuple):
-    """A short word in colour: good, warn or bad."""
+    """A short text on a coloured background: good, warn or bad."""
 
     look: str
     text: str
@@ -34,9 +34,9 @@ def write_report(
     replay: str = "",
     summary: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write report.html, with the figures drawn into `directory`/figures and the summary, unless these are given.
+    """Write report.html. Unless given, figures are drawn into `directory`/figures and the summary is computed.
 
-    `replay`: a page to show.
+    `replay`: a replay page to include.
     """
     directory = Path(directory)
     if figures is None:
@@ -55,14 +55,14 @@ def _templates():
 
 
 def render(template: str, **values: Any) -> str:
-    """A page from a template; every value is escaped."""
+    """Render a page from a template. All values are escaped."""
     return _templates().get_template(template).render(values) + "\n"
 
 
 def page(
     recording: Recording, figures: Sequence[Path], replay: str = "", summary: Mapping[str, Any] | None = None
 ) -> str:
-    """The report of a run; `summary` is that of the recording, where it is at hand."""
+    """HTML report of a run. `summary`: the summary of the recording, if it has been computed already."""
     summary, header = summary or summarise(recording), recording.header
     state = _state(recording)
     return render(
@@ -97,7 +97,7 @@ def _badges(recording: Recording, summary: Mapping[str, Any]) -> list[Badge]:
 
 
 def _state(recording: Recording) -> str:
-    """Why a page may be thinner than expected."""
+    """Sentences that say why the report is incomplete; empty for a complete run."""
     words = {
         "running": f"The run goes on: what is shown ends at t = {number(recording.last_time)} s.",
         "interrupted": f"The run was interrupted: the recording ends at t = {number(recording.last_time)} s.",
@@ -112,7 +112,7 @@ def _state(recording: Recording) -> str:
 
 
 def _facts(recording: Recording, summary: Mapping[str, Any]) -> dict[str, str]:
-    """Short facts side by side; empty ones are left out."""
+    """Short facts by title. Empty ones are left out."""
     wall, simulated = summary["wall_s"], summary["sim_s"]
     header = recording.header
     return {
@@ -159,6 +159,6 @@ def _figures(declared: Sequence[Mapping[str, Any]], paths: Sequence[Path]) -> li
 
 
 def picture(path: Path, title: str, caption: str) -> dict[str, str]:
-    """A PNG inside the page."""
+    """A PNG embedded in the page."""
     content = base64.b64encode(path.read_bytes()).decode("ascii")
     return {"name": path.stem, "title": title, "caption": caption, "content": content}

@@ -1,4 +1,4 @@
-"""Figures of curves: channels over time or over each other, with theory and measurements laid over them."""
+"""Line plots: channels over time or over each other, with theory and measurements overlaid."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WORLDS_DRAWN = 32
-LEGEND_BESIDE = 7  # entries from which on the legend stands beside the axes
+LEGEND_BESIDE = 7  # with this many entries or more the legend is beside the axes
 
 
 def draw_lines(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
-    """Several x curves go with the y curves of the same label."""
+    """Draw y over x. If there are several x curves, each goes with the y curve of the same label."""
     within = frames(recording, figure)
     over_time = figure.get("x", "time") == "time"
     across = curves(recording, figure.get("x", "time"), within)
@@ -48,7 +48,7 @@ def draw_lines(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
 def _draw_worlds(
     axes: Axes, x: np.ndarray, y: np.ndarray, label: str, look: Mapping[str, Any], over_time: bool
 ) -> None:
-    """A batch: thin lines, one per world, and over time their median."""
+    """Draw a batch: one thin line per world, and their median if plotted over time."""
     worlds = y.shape[1]
     if worlds == 1:
         axes.plot(x[:, 0], y[:, 0], label=label, **look)
@@ -61,7 +61,7 @@ def _draw_worlds(
 
 
 def draw_overlay(axes: Axes, figure: Mapping[str, Any], used: int) -> None:
-    """Curves given as data: measurements as points, theory as dashed lines."""
+    """Draw curves given as data: measurements as points, theory as dashed lines."""
     colours = (INK, *(COLOURS[(used + k) % len(COLOURS)] for k in range(len(COLOURS))))
     for place, extra in enumerate(figure.get("overlay") or ()):
         label = extra.get("label")
@@ -77,7 +77,7 @@ def draw_overlay(axes: Axes, figure: Mapping[str, Any], used: int) -> None:
 
 
 def listed(figure: Mapping[str, Any]) -> Sequence[str]:
-    """The channels along y."""
+    """Names of the channels on the y axis."""
     value = figure.get("y")
     if not value:
         raise InputError("y names no channel")
@@ -98,4 +98,4 @@ def draw_legend(axes: Axes, at_least: int = 2) -> None:
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
     else:
         legend = axes.legend(loc="best", ncols=2 if count > 3 else 1)
-        legend.set_in_layout(False)  # inside the axes it asks for no room, and its place takes long to find
+        legend.set_in_layout(False)  # inside the axes it needs no space, and finding its position is slow

@@ -1,4 +1,4 @@
-"""The ground from above: heights or sinkage in colours, and where the bodies went."""
+"""Maps of the terrain from above: heights or sinkage in colours, and the paths of the bodies."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from grouser.report.style import WIDTH
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-AROUND, LEGEND_HEIGHT = (1.75, 0.95), 0.28  # inch, what labels, title and legend take of a figure
+AROUND, LEGEND_HEIGHT = (1.75, 0.95), 0.28  # inch, space for labels, title and legend
 MAX_HEIGHT = 6.5  # inch
 MAX_NODES = 600_000
-EARTH = ("#3d312b", "#6e5846", "#9d8262", "#c7b08b", "#e6dabd", "#faf6ea")  # low to high
-RUTS = ("#7a4a12", "#b5813f", "#dcbf8a", "#f7f5ef", "#b9d9e3", "#5b9fba", "#174f6c")  # heaped up to sunk
+EARTH = ("#3d312b", "#6e5846", "#9d8262", "#c7b08b", "#e6dabd", "#faf6ea")  # from low to high
+RUTS = ("#7a4a12", "#b5813f", "#dcbf8a", "#f7f5ef", "#b9d9e3", "#5b9fba", "#174f6c")  # from raised to sunk
 PATH_COLOURS = ("#101418", "#c2185b", "#0a5fb4", "#6a3d9a", "#e65100", "#00796b")
 SUN_AZIMUTH_DEG, SUN_HEIGHT_DEG = 315, 40
-SHADE = 0.45  # how dark the shaded side is
-QUANTILE = 0.2  # percent at either end that the colours may leave out: one odd node hides no rut
-STRETCHED = (1 / 12, 3.0)  # height over width of the ground outside which a map is not to scale
-PATH_POINTS = 5000  # at most
+SHADE = 0.45  # opacity of the shadows
+QUANTILE = 0.2  # percent of the values cut off at either end of the colour scale, so that outliers do not hide ruts
+STRETCHED = (1 / 12, 3.0)  # outside this range of height / width of the terrain a map is not to scale
+PATH_POINTS = 5000  # largest number of points of a path
 
 
 def draw_map(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ def _heights(axes: Axes, x: np.ndarray, y: np.ndarray, heights: np.ndarray) -> A
 
 
 def _sinkage(axes: Axes, x: np.ndarray, y: np.ndarray, heights: np.ndarray, sinkage: np.ndarray) -> Any:
-    """Blue where the ground sank, brown where it is heaped up, both to the same scale."""
+    """Draw sinkage: blue where the ground sank, brown where it rose, on the same scale."""
     moved = np.abs(sinkage[sinkage != 0])
     reach = float(np.percentile(moved, 100 - QUANTILE)) if moved.size else 0.01
     image = _image(axes, x, y, sinkage, RUTS, -reach, reach)
@@ -88,7 +88,7 @@ def _image(
 
 
 def _placed(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """Each node in the middle of its pixel."""
+    """Extent of the image with each node in the centre of its pixel."""
     half_x = (x[1] - x[0]) / 2 if len(x) > 1 else 0.5
     half_y = (y[1] - y[0]) / 2 if len(y) > 1 else 0.5
     extent = (x[0] - half_x, x[-1] + half_x, y[0] - half_y, y[-1] + half_y)
@@ -96,7 +96,7 @@ def _placed(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 
 
 def _shade(axes: Axes, x: np.ndarray, y: np.ndarray, heights: np.ndarray) -> None:
-    """Shadows as transparent black and white over the colours: ruts and mounds stand out."""
+    """Draw shadows as transparent black and white over the colours, so that ruts and mounds stand out."""
     from matplotlib.colors import LightSource
 
     if min(heights.shape) < 3 or np.ptp(heights) == 0:
@@ -145,7 +145,7 @@ def _paths(
 
 
 def _places(recording: Recording, words: str, stop: int, world: int) -> list[tuple[str, np.ndarray]]:
-    """Label and (frame, 2 or more) positions of one body or of all that the channel holds."""
+    """Label and positions, (frame, 2 or more), of one body or of all bodies of the channel."""
     name, inside = split(words)
     channel = recording.channel_info(name)
     values = recording.read(words, slice(0, stop))
@@ -160,7 +160,7 @@ def _places(recording: Recording, words: str, stop: int, world: int) -> list[tup
 
 
 def _frame(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
-    """To scale, in a figure of the ground's shape; long strips are stretched, or nothing would be seen."""
+    """Size the figure by the terrain, to scale. Long strips are stretched, or nothing would be visible."""
     figure: Any = axes.figure
     ratio = (y[-1] - y[0]) / max(x[-1] - x[0], 1e-9)
     to_scale = STRETCHED[0] <= ratio <= STRETCHED[1]

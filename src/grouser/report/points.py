@@ -1,4 +1,4 @@
-"""Figures of results: what channels of several numbers hold at the end, one point for each number."""
+"""Figures of final values: the last frame of channels with several numbers, one point per number."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def draw_points(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
-    """The last frame of `y` over that of `x`, in the order of x; numbers that were never set are left out.
+    """Draw the last frame of `y` over that of `x`, sorted by x. Numbers that were never set are left out.
 
-    `markers` false: a line only, as of an outline. `legend` false: none.
+    `markers` false: a line only, for example an outline. `legend` false: no legend.
     """
     within = frames(recording, figure)
     across = curves(recording, str(figure.get("x", "")), within)
@@ -44,5 +44,5 @@ def draw_points(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> 
 
 
 def _last(found: list[Curve]) -> np.ndarray:
-    """(number,) of the first world at the last frame."""
+    """Values, (number,), of the first world at the last frame."""
     return np.array([curve.values[-1, 0] if len(curve.values) else np.nan for curve in found])

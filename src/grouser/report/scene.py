@@ -1,4 +1,4 @@
-"""A body seen from the side on its course: positions, path, where it touches and with what force."""
+"""Side view of a body on its course: outlines, path, contact points and contact forces."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from grouser.report.style import COLOURS, FAINT, INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-POSITIONS = 14  # outlines drawn, evenly along the path
-LONGEST = 0.25  # of the height of what is drawn: the arrow of the greatest force
-LEAST = 0.02  # of the greatest force: weaker touches get no arrow
+POSITIONS = 14  # outlines drawn, evenly spaced along the path
+LONGEST = 0.25  # length of the longest arrow, as a fraction of the height of the drawing
+LEAST = 0.02  # fraction of the largest force below which a contact gets no arrow
 KINDS = ("face", "edge", "vertex")
 MARKS = ("s", "D", "o")
 
 
 def draw_scene(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
-    """x against z. `body` names a pose, `corners` (n, 3) its outline, `course` lists outlines (n, 2), `contacts` a
-    channel of rows: place 0-2, force 3-5, kind 7 (0 face, 1 edge, 2 vertex)."""
+    """Draw x against z. `body` names a pose, `corners` (n, 3) are its corners, `course` lists outlines (n, 2).
+
+    `contacts` is a channel of rows: position in columns 0-2, force in 3-5, kind in 7 (0 face, 1 edge, 2 vertex).
+    """
     try:
         body, corners, channel = figure["body"], np.asarray(figure["corners"], float), figure["contacts"]
     except KeyError as missing:
@@ -60,14 +62,14 @@ def draw_scene(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
 
 
 def _turned(corners: np.ndarray, pose: np.ndarray) -> np.ndarray:
-    """Corners in the world; pose is x, y, z and a quaternion xyzw."""
+    """Corners in world axes. `pose` is x, y, z and a quaternion xyzw."""
     v, w = pose[3:6], pose[6]
     twice = 2 * np.cross(v, corners)
     return corners + w * twice + np.cross(v, twice) + pose[:3]
 
 
 def _even(path: np.ndarray) -> np.ndarray:
-    """Frames evenly along the path, first and last with them."""
+    """Frames evenly spaced along the path, including the first and the last."""
     way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
     return np.unique(np.searchsorted(way, np.linspace(0, way[-1], POSITIONS)).clip(0, len(path) - 1))
 
@@ -92,7 +94,7 @@ def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
 
 
 def _arrows(axes: Axes, contacts: list[np.ndarray], height: float) -> None:
-    """The greatest force of every time it touches, its length as the root of the force."""
+    """Draw the largest force of every contact period. Arrow lengths grow with the square root of the force."""
     force = np.array([np.linalg.norm(rows[:, 3:6].sum(0)) if len(rows) else 0.0 for rows in contacts])
     if not force.any():
         return

@@ -1,4 +1,4 @@
-"""A machine seen from the side at some instants, on its course, with the ways of some of its points."""
+"""Side view of a machine at several times on its course, with the paths of some of its points."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GROUND, MACHINE = "#d9dfe3", ("#9db8a4", "#c4c8ce", "#55585e")
-BELOW = 0.1  # of the height of the ground: how much of it is drawn under its lowest point
+BELOW = 0.1  # depth drawn below the lowest point of the ground, as a fraction of its height
 
 
 def draw_snapshots(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
-    """x against z. `outlines` lists {"bodies", "corners" (n, 3) in body axes}, drawn one over the other at `times` [s];
-    `profile` {"x", "z"} is the ground, `x` and `y` are the ways."""
+    """Draw x against z. `outlines` lists {"bodies", "corners" (n, 3) in body axes}, drawn in this order at `times` [s].
+    `profile` {"x", "z"} is the ground; `x` and `y` are channels of paths to draw."""
     outlines, times = figure.get("outlines"), figure.get("times")
     if not outlines or not times:
         raise InputError("snapshots: outlines and times are needed")
@@ -60,13 +60,13 @@ def _draw_ways(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
 
 
 def _at(recording: Recording, times: list[float]) -> list[int]:
-    """Frames at these times that the run has come to."""
+    """Frames at these times, without times after the end of the run."""
     last = len(recording) - 1
     return [int(k) for k in np.searchsorted(recording.time, times) if k <= last]
 
 
 def side_outline(corners: np.ndarray, pose: np.ndarray) -> np.ndarray:
-    """[m], (n, 2) convex outline in x and z of corners [m], (n, 3) at a pose: position, quaternion xyzw."""
+    """Convex outline in x and z [m], (n, 2), of corners [m], (n, 3) at a pose (position, quaternion xyzw)."""
     x, y, z, w = pose[3:]
     along = np.array([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)])
     up = np.array([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)])

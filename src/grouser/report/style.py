@@ -1,11 +1,11 @@
-"""How figures look."""
+"""Colours, line styles and sizes of figures."""
 
 from __future__ import annotations
 
 from typing import Any
 
 COLOURS = ("#2b6c99", "#d1543f", "#3f8f5f", "#e0a030", "#7a5ba6", "#5a6b78", "#1c9aa8", "#b0577f")
-DASHES = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)), (0, (5, 1.5, 1.2, 1.5)))  # for curves beyond the colours
+DASHES = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)), (0, (5, 1.5, 1.2, 1.5)))  # for curves when the colours are used up
 INK, FAINT, GRID = "#22303a", "#8797a3", "#e4eaee"
 WIDTH, HEIGHT = 7.2, 4.0  # inch
 DOTS_PER_INCH = 150

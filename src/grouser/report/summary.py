@@ -1,4 +1,4 @@
-"""Metric values against what a scenario expects of them, and summary.json."""
+"""Compares metric values with their expected values, and writes summary.json."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ TOLERANCES = ("rel", "abs", "min", "max")
 
 
 def judge(declaration: Mapping[str, Any], value: Any) -> bool | None:
-    """Whether a value meets its expectation; None where there is none to meet.
+    """Whether a value meets its expectation. None if there is no expectation.
 
-    rel: |value - expected| <= rel |expected|; abs: |value - expected| <= abs; min: value >= min;
-    max: value <= max; several together must all hold, none means equal. NaN never passes.
+    rel: |value - expected| <= rel |expected|; abs: |value - expected| <= abs; min: value >= min; max: value <= max.
+    If several are given, all must hold. If none is given, the values must be equal. NaN never passes.
     """
     expected, tolerance = declaration.get("expected"), declaration.get("tolerance") or {}
     _check_tolerance(declaration)
@@ -81,7 +81,7 @@ def _has_nan(value: Any) -> bool:
 
 
 def _finite(value: Any) -> Any:
-    """JSON knows neither NaN nor infinity: null."""
+    """Replace NaN and infinity by None, as JSON has neither."""
     if isinstance(value, Mapping):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -90,7 +90,7 @@ def _finite(value: Any) -> Any:
 
 
 def summarise(recording: Recording) -> dict[str, Any]:
-    """What summary.json holds; values that no declaration names are listed without expectation."""
+    """Content of summary.json. Values that are not declared are listed without expectation."""
     header, values = recording.header, recording.metrics
     declared = {metric["name"]: metric for metric in header.get("metrics", [])}
     for name in values:
@@ -123,5 +123,5 @@ def missed(summary: Mapping[str, Any]) -> list[str]:
 
 
 def write_summary(summary: Mapping[str, Any], directory: str | Path) -> None:
-    """Write the summary of a recording as summary.json, whole or not at all."""
+    """Write the summary of a recording as summary.json, completely or not at all."""
     write_atomically(Path(directory) / "summary.json", json.dumps(summary, indent=2, allow_nan=False) + "\n")

@@ -1,4 +1,4 @@
-"""Numbers, tolerances and units as a reader wants to see them."""
+"""Formats numbers, tolerances and units for reading."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
-DIGITS = 4  # significant ones
+DIGITS = 4  # significant digits
 ALL_DIGITS = 15
 
 
 def number(value: float, digits: int = DIGITS) -> str:
-    """So many significant digits; powers of ten only for the very small and very large."""
+    """Format with `digits` significant digits. Powers of ten only for very small and very large numbers."""
     if isinstance(value, int) or not math.isfinite(value):
         return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", MINUS)
     text = f"{value:.{digits}g}"
@@ -36,10 +36,10 @@ def value_text(value: Any, digits: int = DIGITS) -> str:
 
 
 def expectation_text(metric: Mapping[str, Any]) -> str:
-    """0.02 m ± 10 %, 40 ± 2 N, ≥ 3 m; nothing where nothing is expected."""
+    """For example 0.02 m ± 10 %, 40 ± 2 N, ≥ 3 m. Empty if nothing is expected."""
     expected, tolerance, unit = metric["expected"], metric["tolerance"] or {}, unit_text(metric["unit"])
     words = []
-    bound = expected in [tolerance.get(kind) for kind in ("min", "max")]  # said below
+    bound = expected in [tolerance.get(kind) for kind in ("min", "max")]  # then the loop below writes it
     if expected is not None and not bound:
         around = f" ± {number(tolerance['abs'])}" if "abs" in tolerance else ""
         words.append(f"{value_text(expected)}{around} {unit}".strip())
@@ -52,12 +52,12 @@ def expectation_text(metric: Mapping[str, Any]) -> str:
 
 
 def unit_text(unit: str | None) -> str:
-    """Nothing for dimensionless numbers."""
+    """Unit as text, empty for dimensionless numbers."""
     return "" if unit in (None, "", "1") else str(unit)
 
 
 def flat(settings: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    """{"wheel": {"radius": 0.15}} as {"wheel.radius": 0.15}."""
+    """Flatten {"wheel": {"radius": 0.15}} to {"wheel.radius": 0.15}."""
     found: dict[str, Any] = {}
     for key, value in settings.items():
         if isinstance(value, Mapping) and value:

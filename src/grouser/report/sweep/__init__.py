@@ -1,4 +1,4 @@
-"""Tables, figures and a page of a sweep, made from its folder and nothing else."""
+"""Tables, figures and a page of a sweep. Its folder is their only input."""
 
 from grouser.report.sweep.page import write_sweep_report
 from grouser.report.sweep.table import Row, SweepTable, read_table

@@ -1,4 +1,4 @@
-"""Figures of a sweep: each metric against each parameter, and a map where a grid has two of them."""
+"""Figures of a sweep: each metric against each parameter, and a map if a grid has two parameters."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 PANELS_ABREAST = 3
 PANEL_HEIGHT, SINGLE_HEIGHT, LEGEND_LINE, TITLE_HEIGHT = 2.9, 4.0, 0.13, 0.4  # inch
-CELLS_LABELLED = 120  # of a map, above which the numbers in its cells would not be read
-LETTERS_LEVEL = 24  # more than that along an axis are written slanting
-VALUES_TICKED = 5  # of a parameter, up to which each has its tick
+CELLS_LABELLED = 120  # cells of a map; with more, the numbers in them would not be readable
+LETTERS_LEVEL = 24  # labels along an axis are slanted if they have more characters than this in all
+VALUES_TICKED = 5  # a parameter with at most this many values has a tick for each
 LEAST_SAMPLES = 5  # for a rank correlation
 SMALL: dict[str, Any] = {"fontsize": 6.5, "handlelength": 1.8, "labelspacing": 0.25, "borderaxespad": 0.0}
-SCALE = ("#f4efe2", "#9fc3cf", "#2b6c99", "#16324a")  # low to high
+SCALE = ("#f4efe2", "#9fc3cf", "#2b6c99", "#16324a")  # from low to high
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Drawn:
 
 
 def draw_sweep(table: SweepTable, directory: Path) -> list[Drawn]:
-    """One PNG for each metric, a second where the grid has two parameters; those of metrics not wanted any more go."""
+    """Draw one PNG per metric, and a map if the grid has two parameters. Figures no longer wanted are deleted."""
     directory.mkdir(parents=True, exist_ok=True)
     for metric in dict.fromkeys(name for row in table.rows for name in row.metrics):
         for old in (directory / f"{file_name({'name': metric})}{end}.png" for end in ("", "-map")):
@@ -77,13 +77,13 @@ def _save(draw: Callable[[Figure], None], path: Path) -> None:
         figure = Figure(layout="constrained")
         draw(figure)
         FigureCanvasAgg(figure)
-        figure.draw_without_rendering()  # the layout is made for the ticks it finds, and then they change once
+        figure.draw_without_rendering()  # ticks change once after the first layout
         with atomic_file(path) as part:
             figure.savefig(part, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
 
 
 def _panels(figure: Figure, table: SweepTable, metric: str, paths: Sequence[str]) -> None:
-    """The metric against each of the parameters, side by side with one scale; below each what its looks mean."""
+    """Draw the metric against each parameter, side by side on one scale, with a legend below each panel."""
     grid = table.about["method"] == "grid"
     down = math.ceil(len(paths) / PANELS_ABREAST)
     across = math.ceil(len(paths) / down)
@@ -115,7 +115,7 @@ def _panels(figure: Figure, table: SweepTable, metric: str, paths: Sequence[str]
 
 
 class _Axis:
-    """Where the values of a parameter lie: numbers to scale, words side by side."""
+    """Positions of the values of a parameter on an axis: numbers to scale, texts evenly spaced."""
 
     def __init__(self, table: SweepTable, path: str):
         self.path, self.title = path, table.label(path)
@@ -137,13 +137,13 @@ class _Axis:
 
 
 def _is_logarithmic(values: Sequence[float]) -> bool:
-    """Whether steps grow like factors, over a decade and more."""
+    """Whether the values suit a logarithmic axis: spaced by factors, over a decade or more."""
     steps, wide = np.diff(values), values[-1] / values[0] >= 10
     return bool(wide and steps[-1] > 3 * steps[0] and np.all(np.diff(steps) > 0))
 
 
 def ticks(axes: Axes, which: str, values: Sequence[Any]) -> None:
-    """One tick with its value for each of some words or steps."""
+    """Set one tick, labelled with its value, for each of the values."""
     words = [value_text(value) for value in values]
     places = range(len(words))
     if which == "y":
@@ -154,9 +154,10 @@ def ticks(axes: Axes, which: str, values: Sequence[Any]) -> None:
 
 
 def _colour_and_dash(table: SweepTable, path: str) -> tuple[list[str], str | None, str | None]:
-    """The other parameters that vary, and of these which one colours tell and which one dashes, if they suffice.
+    """The other parameters that vary, the one shown by colours and the one shown by dashes; None if there are too few.
 
-    Lines of a grid: the next two. Points: the first that is made of words, the same in all panels.
+    For the lines of a grid these are the next two parameters. For points, colours show the first parameter whose
+    values are texts, the same in all panels.
     """
     if table.about["method"] != "grid":
         words = [
@@ -176,7 +177,7 @@ def _legend_lines(table: SweepTable, path: str) -> int:
 
 
 def _grid_lines(axes: Axes, table: SweepTable, metric: str, axis: _Axis) -> None:
-    """One line for each combination of the others; colour and dashes tell the next two parameters."""
+    """Draw one line for each combination of the other parameters. Colour and dashes show the next two of them."""
     others, coloured, dashed = _colour_and_dash(table, axis.path)
     lines: dict[tuple[Any, ...], list[Row]] = {}
     for row in table.complete:
@@ -200,12 +201,12 @@ def _grid_lines(axes: Axes, table: SweepTable, metric: str, axis: _Axis) -> None
 
 
 def _of(table: SweepTable, path: str | None, row: Row, looks: Sequence[Any]) -> Any:
-    """The look of a row's value of a parameter."""
+    """Colour or dash pattern for the value of a parameter in a row."""
     return looks[0] if path is None else looks[table.steps[path].index(row.parameters[path])]
 
 
 def _legend(table: SweepTable, path: str) -> list[Any]:
-    """What colours and dashes mean in the panel of a parameter."""
+    """Legend entries for colours and dashes in the panel of a parameter."""
     from matplotlib.lines import Line2D
 
     entries = []

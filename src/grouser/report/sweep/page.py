@@ -1,4 +1,4 @@
-"""sweep.html, table.csv and table.md beside the cases they are made of."""
+"""Writes sweep.html, table.csv and table.md next to the cases of a sweep."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from grouser.report.sweep.figures import Drawn, draw_sweep
 from grouser.report.sweep.table import MISSING, Row, SweepTable, is_number, read_table
 from grouser.report.wording import flat, number, unit_text, value_text
 
-ROWS_SHOWN = 2000  # of the page's table; table.csv has all
+ROWS_SHOWN = 2000  # in the table of the page; table.csv has all
 
 
 def write_sweep_report(folder: str | Path) -> Path:
-    """Tables, figures and page of a sweep, from what its folder holds; cases may still be missing."""
+    """Write tables, figures and page of a sweep from the results in its folder. Cases may still be missing."""
     folder = Path(folder)
     table = read_table(folder)
     write_atomically(folder / "table.csv", table.csv())
@@ -28,7 +28,7 @@ def write_sweep_report(folder: str | Path) -> Path:
 
 
 def page(table: SweepTable, figures: Sequence[Drawn]) -> str:
-    """The page of a sweep."""
+    """HTML page of a sweep."""
     about, shown = table.about, table.rows[:ROWS_SHOWN]
     whole = len(shown) == len(table.rows)
     return render(
@@ -69,7 +69,7 @@ def _facts(table: SweepTable) -> dict[str, str]:
 
 
 def _ranges(table: SweepTable) -> list[dict[str, Any]]:
-    """What the cases span, and where least and most of each metric are."""
+    """Statistics of each metric over the cases, and the cases with its smallest and largest value."""
     rows = []
     for name in table.drawn_metrics():
         found = [row for row in table.complete if is_number(row.metrics.get(name))]
@@ -111,7 +111,7 @@ def _badge(row: Row) -> Badge | None:
 
 
 def _shared(table: SweepTable) -> dict[str, Any]:
-    """Settings in which the complete cases agree."""
+    """Settings that are the same in all complete cases."""
     if not table.complete:
         return {}
     settings = [flat(row.settings) for row in table.complete]

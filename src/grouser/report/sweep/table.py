@@ -1,4 +1,4 @@
-"""The cases of a sweep as rows: parameters and metrics side by side, as CSV and Markdown."""
+"""Table of a sweep: one row per case with its parameters and metrics, as CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Row:
     name: str
     status: str  # complete, failed or missing
     parameters: Mapping[str, Any]
-    metrics: Mapping[str, Any]  # values by name; none of a failed case
-    missed: Sequence[str]  # metrics that miss their expectation
+    metrics: Mapping[str, Any]  # values by name; empty for a failed case
+    missed: Sequence[str]  # metrics that do not meet their expectation
     wall_s: float | None
     reason: str  # why it failed
     settings: Mapping[str, Any]
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True)
 class SweepTable:
-    """All cases, in order; `about` is what sweep.json says."""
+    """All cases in order. `about` is the content of sweep.json."""
 
     about: Mapping[str, Any]
     rows: Sequence[Row]
@@ -50,7 +50,7 @@ class SweepTable:
 
     @cached_property
     def steps(self) -> dict[str, list[Any]]:
-        """The different values of each parameter; numbers in order, others as they come."""
+        """Distinct values of each parameter: numbers sorted, others in order of appearance."""
         found = {}
         for path in self.parameters:
             values = list({value_key(row.parameters[path]): row.parameters[path] for row in self.rows}.values())
@@ -59,7 +59,7 @@ class SweepTable:
 
     @property
     def failed(self) -> dict[str, str]:
-        """Reason by name."""
+        """Reason by name of the case."""
         return {row.name: row.reason for row in self.rows if row.status == "failed"}
 
     def label(self, path: str) -> str:
@@ -68,11 +68,11 @@ class SweepTable:
         return f"{path} [{units[path]}]" if units[path] else path
 
     def column(self, metric: str) -> str:
-        """Name of a metric beside the parameters, of which one may have the same."""
+        """Column name of a metric; differs from the metric's name if a parameter has the same name."""
         return f"{metric} (metric)" if metric in self.parameters else metric
 
     def drawn_metrics(self) -> list[str]:
-        """Metrics that are numbers, timings only where they were asked for."""
+        """Metrics that are numbers. Timings only if they were requested."""
         chosen = self.about["metrics"]
         return [
             name
@@ -94,7 +94,7 @@ class SweepTable:
         ]  # fmt: skip
 
     def csv(self) -> str:
-        """All digits; what is no number or text is JSON."""
+        """The table as CSV with all digits. Values other than numbers and texts are JSON."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         for line in self.lines():
@@ -102,7 +102,7 @@ class SweepTable:
         return text.getvalue()
 
     def markdown(self) -> str:
-        """Rounded, with units; columns that are empty in every row are left out."""
+        """The table as Markdown, rounded and with units. Columns that are empty in every row are left out."""
         head, *body = self.lines()
         head = [self.label(name) if name in self.parameters else name for name in head]
         used = [k for k in range(len(head)) if any(line[k] not in (None, "") for line in body)]
@@ -116,7 +116,7 @@ def is_number(value: Any) -> bool:
 
 
 def value_key(value: Any) -> Any:
-    """Something that tells a value from others; true is not 1."""
+    """Key by which values are told apart; true and 1 are different."""
     return value if is_number(value) else json.dumps(value)
 
 
@@ -125,7 +125,7 @@ def _cell(value: Any) -> Any:
 
 
 def read_table(folder: str | Path) -> SweepTable:
-    """The table of a sweep's folder; cases that have no result yet are missing."""
+    """Read the table from the folder of a sweep. Cases without a result have the status "missing"."""
     folder = Path(folder)
     about = _read(folder / "sweep.json")
     if about is None:
