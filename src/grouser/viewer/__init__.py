@@ -1,5 +1,5 @@
-"""Seeing a recording: in a browser while it grows or later, as a page to send, as a film, as tables.
+"""Shows a recording: in a browser during or after the run, as a page to send, as a video, as tables.
 
-Everything here is read from recordings; a live view reads one as it grows. Imported where it is used: viser, MuJoCo's
-renderer and rosbags are extras.
+All data comes from recordings; a live view reads one while it is written. viser, MuJoCo's renderer and rosbags are
+optional, so they are imported where they are used.
 """

@@ -1,7 +1,8 @@
-"""Access control of a view: this machine only, or a token; only the page and its sockets are served.
+"""Access control of a view: only this machine, or a token. Only the page and its sockets are served.
 
-viser's server has no access control, so its `serve` is wrapped: every request passes `AccessControl.refusal` first.
-A page of another site cannot connect (Origin), nor reach 127.0.0.1 under a name of its own (Host).
+viser's server has no access control, so its `serve` is wrapped: every request is checked by `AccessControl.refusal`.
+The Origin header keeps pages of other sites from connecting. The Host header keeps them from reaching 127.0.0.1 under a
+host name of their own.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ PAGE_HEADERS = {
 
 
 class AccessControl:
-    """Accepts or refuses requests; `token` is empty on the loopback interface, where none is needed."""
+    """Accepts or refuses requests. `token` is empty on the loopback interface, which needs none."""
 
     def __init__(self, host: str, token: str | None = None):
         self.host, self.local = host, is_loopback(host)
         self.token = token or ("" if self.local else secrets.token_urlsafe(24))
 
     def refusal(self, path: str, headers: Any) -> tuple[HTTPStatus, str] | None:
-        """Why a request is refused, if it is."""
+        """HTTP status and reason if a request is refused, else None."""
         host = headers.get("Host", "")
         if self.local and urlsplit(f"//{host}").hostname not in LOOPBACK_NAMES:
             return HTTPStatus.FORBIDDEN, f"this view answers to localhost only, not to {host!r}"
@@ -65,7 +66,7 @@ class AccessControl:
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def address(self, port: int) -> str:
-        """What to open in a browser."""
+        """Address to open in a browser."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{port}/" + (f"?token={self.token}" if self.token else "")
 
@@ -80,7 +81,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_host_is_local(host: str) -> None:
-    """InputError unless this machine can serve at that address; viser would try every port before it gives up."""
+    """Raise InputError if this machine cannot serve at that address. viser would try every port before it gives up."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as trial:
@@ -93,7 +94,7 @@ def check_host_is_local(host: str) -> None:
 
 @contextmanager
 def access_controlled(access: AccessControl, listen: Callable[[Any], Awaitable[None]]) -> Iterator[None]:
-    """Apply `access` to viser servers started in the block; sockets at INPUT_PATH go to `listen`."""
+    """Apply `access` to viser servers started in the block. Connections to INPUT_PATH go to `listen`."""
     from websockets.asyncio import server as sockets
     from websockets.datastructures import Headers
     from websockets.http11 import Response
@@ -117,7 +118,7 @@ def access_controlled(access: AccessControl, listen: Callable[[Any], Awaitable[N
                 return Response(status, status.phrase, Headers({"Content-Type": "text/plain"}), (words + "\n").encode())
             if request.headers.get("Upgrade", "").lower() == "websocket":
                 return None
-            process_request(connection, request)  # for the log filter that viser adds at its first call
+            process_request(connection, request)  # its first call installs viser's log filter
             headers = {**PAGE_HEADERS, "Content-Length": str(len(page))}
             if access.token:
                 headers["Set-Cookie"] = f"{COOKIE}={access.token}; HttpOnly; SameSite=Strict; Path=/"
@@ -135,7 +136,7 @@ def access_controlled(access: AccessControl, listen: Callable[[Any], Awaitable[N
 
 
 def _page() -> bytes:
-    """viser's page with the script that reports keys and gamepads."""
+    """viser's page with a script that sends keys and gamepad input."""
     import viser
 
     page = (Path(viser.__file__).parent / "client" / "build" / "index.html").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A ROS 2 bag in MCAP: transforms of all bodies, joint states, wrenches, and every other channel as numbers."""
+"""Writes a ROS 2 bag (MCAP): transforms of all bodies, joint states, wrenches, all other channels as numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Stamped(NamedTuple):
 def write_bag(
     recording: Recording, folder: Path, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Path:
-    """A folder with metadata.yaml and one .mcap, as `ros2 bag` has it; the first world only."""
+    """Write a folder with metadata.yaml and one .mcap file, as `ros2 bag` does. The first world only."""
     try:
         from rosbags.rosbag2 import StoragePlugin, Writer
         from rosbags.typesys import Stores, get_typestore
@@ -45,7 +45,7 @@ def write_bag(
         with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
             _write(writer, _Messages(recording, types), types, progress)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)  # half a bag is none
+        shutil.rmtree(folder, ignore_errors=True)  # leave no incomplete bag
         raise
     return folder
 
@@ -150,6 +150,6 @@ class _Messages:
 
 
 def topic(name: str) -> str:
-    """A name ROS allows: letters, digits, underscores; no part begins with a digit."""
+    """Convert to a valid ROS name: letters, digits and underscores; no part begins with a digit."""
     parts = [re.sub(r"[^A-Za-z0-9_]", "_", part) for part in name.split("/")]
     return "/" + "/".join(f"_{part}" if part[:1].isdigit() else part for part in parts)

@@ -1,4 +1,4 @@
-"""Where to look from: free, follow, wheel, top, driver."""
+"""Cameras: free, follow, wheel, top, driver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from grouser.module import Shape
 
 CAMERAS = ("free", "follow", "wheel", "top", "driver")
-SMALLEST = 0.15  # [m] half the size a robot is taken to have at least
+SMALLEST = 0.15  # [m] lower bound for half the size of a robot
 
 
 class Look(NamedTuple):
@@ -22,7 +22,7 @@ class Look(NamedTuple):
 
 
 class Cameras:
-    """Cameras of one recording; sizes are those of the robot at its start."""
+    """Cameras of one recording. Distances follow from the size of the robot at the start."""
 
     def __init__(self, motion: RecordedMotion, shapes: list[Shape]):
         self.motion, self.main = motion, motion.main(shapes)
@@ -34,7 +34,7 @@ class Cameras:
         self._ahead, self._top = _front(motion, shapes, self.main)
 
     def _seen_from_main(self) -> np.ndarray:
-        """[m] the middle of all that moves, in the axes of the main body at the start."""
+        """Centre [m] of all moving shapes at the start, in the axes of the main body."""
         if not self.main or not len(self.motion.recording):
             return np.zeros(3)
         start = float(self.motion.recording.time[0])
@@ -42,7 +42,7 @@ class Cameras:
         return rotation_matrix(pose[3:]).T @ ((self.low + self.high) / 2 - pose[:3])
 
     def look(self, camera: str, time: float, wheel: str = "") -> Look:
-        """`wheel` is the body the wheel camera looks at; the first one where it is left out."""
+        """Position and target of a camera. `wheel`: the body that the wheel camera looks at (default: the first)."""
         poses = self.motion.poses(BODIES, time) if self.motion.bodies else np.zeros((0, 7))
         if not len(poses):
             return Look(np.array([3.0, -3.0, 2.0]), np.zeros(3))
@@ -93,14 +93,14 @@ def _box(motion: RecordedMotion, shapes: list[Shape]) -> tuple[np.ndarray, np.nd
 
 
 def _reach(motion: RecordedMotion, shapes: list[Shape], body: str) -> float:
-    """[m] of the farthest vertex of a body's shapes from its origin."""
+    """Largest distance [m] of a vertex of a body's shapes from its origin."""
     place = motion.bodies.index(body)
     own = [s.vertices for s in shapes if motion.follow(s) == (BODIES, place)]
     return max([SMALLEST, *(float(np.linalg.norm(v, axis=1).max()) for v in own if len(v))])
 
 
 def _front(motion: RecordedMotion, shapes: list[Shape], body: str) -> tuple[float, float]:
-    """[m] how far ahead and up the eyes of a driver are: at the front of the main body, a little above it."""
+    """Position [m] of a driver's eyes, forward and up: at the front of the main body, a little above it."""
     if not body:
         return 0.0, 0.5
     place = motion.bodies.index(body)

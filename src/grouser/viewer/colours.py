@@ -1,4 +1,4 @@
-"""Colours of the ground: by height, by sinkage, by the pressure that pressed it."""
+"""Colours of the ground by height, by sinkage, or by the contact pressure that last compacted it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 FIELDS = ("sinkage", "height", "pressure", "plain")
 UNITS = {"sinkage": "m", "height": "m", "pressure": "kPa", "plain": ""}
 SAND = (0.80, 0.67, 0.48)
-# Stops from 0 to 1, sRGB. Sinkage has sand in the middle: what was pushed down is dark, what was piled up light.
+# Colour stops from 0 to 1, sRGB. Sinkage: sunk ground is dark, unchanged ground sand-coloured, raised ground light.
 STOPS: Mapping[str, tuple[tuple[float, float, float], ...]] = {
     "sinkage": ((0.97, 0.93, 0.80), SAND, (0.55, 0.33, 0.24), (0.32, 0.12, 0.28), (0.10, 0.05, 0.20)),
     "height": ((0.24, 0.28, 0.42), (0.33, 0.50, 0.50), (0.66, 0.66, 0.47), (0.85, 0.70, 0.50), (0.97, 0.94, 0.88)),
@@ -20,7 +20,7 @@ STOPS: Mapping[str, tuple[tuple[float, float, float], ...]] = {
 
 
 class Scale(NamedTuple):
-    """What is coloured and between which values."""
+    """A field and the range of values that its colours span."""
 
     field: str
     low: float
@@ -31,19 +31,19 @@ class Scale(NamedTuple):
 
 
 def srgb(field: str, share: np.ndarray) -> np.ndarray:
-    """(…, 3), 0 to 1, at places 0 to 1 of a field's colours."""
+    """sRGB colours (…, 3), 0 to 1, of a field at positions `share` (0 to 1) of its colour scale."""
     stops = np.array(STOPS[field])
     at = np.linspace(0, 1, len(stops))
     return np.stack([np.interp(share, at, stops[:, k]) for k in range(3)], axis=-1)
 
 
 def linear(colour: np.ndarray) -> np.ndarray:
-    """sRGB as light, which glTF wants of vertex colours (IEC 61966-2-1)."""
+    """Convert sRGB to linear light, which glTF requires for vertex colours (IEC 61966-2-1)."""
     return np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
 
 
 def legend(scale: Scale) -> str:
-    """A bar with its ends named, as HTML."""
+    """Colour bar with labelled ends, as HTML."""
     if scale.field == "plain":
         return ""
     stops = ", ".join(f"rgb({', '.join(str(round(255 * part)) for part in colour)})" for colour in STOPS[scale.field])

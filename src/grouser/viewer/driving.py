@@ -1,4 +1,4 @@
-"""Driving from the page: keys and sticks become a share of speed and of turn, told to whoever runs the simulation."""
+"""Driving from the page: converts keys and sticks to fractions of full speed and turn, and sends them to the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORWARD, BACK = {"KeyW", "ArrowUp"}, {"KeyS", "ArrowDown"}
 LEFT, RIGHT = {"KeyA", "ArrowLeft"}, {"KeyD", "ArrowRight"}
 ASIDE_LEFT, ASIDE_RIGHT = "KeyQ", "KeyE"
 BRAKE = "Space"
-RIGHT_TRIGGER, LEFT_TRIGGER, START = 7, 6, 9  # of the standard gamepad
+RIGHT_TRIGGER, LEFT_TRIGGER, START = 7, 6, 9  # buttons of the standard gamepad
 KEYS = (
     "**W A S D** or arrows drive, **Q E** crab sideways, **space** stops, **R** starts anew, **C** next camera. "
     "Gamepad: left stick steers, triggers or right stick drive, start begins anew, Y next camera."
@@ -24,7 +24,7 @@ SAME = "as it is"
 
 
 class PageDriver:
-    """Passes on what drivers do; several pages share one wheel, the last one to move it counts."""
+    """Sends drivers' input to the run. If several pages drive, the last input counts."""
 
     def __init__(self, say: Callable[[dict[str, Any]], None], soils: tuple[str, ...] = ()):
         self.say, self.soils = say, soils
@@ -34,7 +34,7 @@ class PageDriver:
         shares = sticks(keys, pad)
         with self._lock:
             changed, self._last = shares != self._last, shares
-        if changed or any(shares):  # held keys repeat: who hears nothing for a while stops
+        if changed or any(shares):  # held keys are sent repeatedly: without messages the robot stops
             self.say({"drive": list(shares)})
 
     def pressed(self, code: str) -> None:
@@ -60,7 +60,7 @@ class PageDriver:
 
 
 def sticks(keys: set[str], pad: dict[str, Any] | None) -> tuple[float, float, float]:
-    """Forward, turn to the left, sideways to the left: -1 to 1 each."""
+    """Commands from keys and gamepad: forward, turn to the left, sideways to the left, each -1 to 1."""
     if BRAKE in keys:
         return 0.0, 0.0, 0.0
     forward = float(bool(keys & FORWARD)) - float(bool(keys & BACK))

@@ -1,4 +1,4 @@
-"""Binary glTF 2.0 of one coloured height patch, written directly. Colours of vertices are linear light, not sRGB."""
+"""Writes binary glTF 2.0 of one coloured height patch. Vertex colours in glTF are linear light, not sRGB."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MAGIC, JSON_CHUNK, BINARY_CHUNK = 0x46546C67, 0x4E4F534A, 0x004E4942
 
 @cache
 def grid_triangles(rows: int, columns: int) -> np.ndarray:
-    """(m, 3) two for each cell of a grid of nodes, seen from above."""
+    """Triangles, (m, 3), two for each cell of a grid of nodes, facing up."""
     node = np.arange(rows * columns).reshape(rows, columns)
     a, b, c, d = node[:-1, :-1].ravel(), node[:-1, 1:].ravel(), node[1:, 1:].ravel(), node[1:, :-1].ravel()
     return np.concatenate([np.stack([a, b, c], -1), np.stack([a, c, d], -1)])
 
 
 def height_normals(heights: np.ndarray, dx: float, dy: float) -> np.ndarray:
-    """(ny, nx, 3) unit normals of a height grid [m]."""
+    """Unit normals, (ny, nx, 3), of a height grid [m]."""
     along_y = np.gradient(heights, dy, axis=0) if heights.shape[0] > 1 else np.zeros_like(heights)
     along_x = np.gradient(heights, dx, axis=1) if heights.shape[1] > 1 else np.zeros_like(heights)
     normals = np.stack([-along_x, -along_y, np.ones_like(heights)], axis=-1)
@@ -39,7 +39,11 @@ def mesh(
     picture: bytes = b"",
     places: np.ndarray | None = None,
 ) -> bytes:
-    """Vertices [m] (n, 3), triangles (m, 3), unit normals and sRGB colours (n, 3); a PNG with places (n, 2) in it."""
+    """Encode a mesh as GLB.
+
+    Vertices [m], (n, 3), triangles (m, 3), unit normals and sRGB colours (n, 3). `picture`: a PNG texture, with its
+    texture coordinates `places`, (n, 2).
+    """
     count = len(vertices)
     small = count <= 65535
     colour = np.full((count, 4), 255, np.uint8)

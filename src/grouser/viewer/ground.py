@@ -1,8 +1,8 @@
-"""The ground of a recording as patches to draw: fine where it was touched, coarse elsewhere, only what changed anew.
+"""The ground of a recording as patches to draw: fine where the ground changed, coarse elsewhere.
 
-Patches ("cells") are squares of a quadtree over the fine grid. A leaf is LEAF x LEAF recorded tiles; a leaf that any
-tile of the recording lies in is drawn node by node, all others are joined to larger squares with few nodes. Only the
-numbers of the tiles shown are kept, so that memory does not grow with the length of a run.
+Patches ("cells") are squares of a quadtree over the fine grid. A leaf covers LEAF x LEAF tiles. A leaf with any
+recorded tile is drawn node by node; all others are joined to larger squares with few nodes. Only patches that changed
+are drawn again. Only the indices of the tiles shown are kept, so memory does not grow with the length of a run.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from grouser.recording import Recording
 from grouser.recording.surface import first_heights
 
 LEAF = 2  # tiles along the side of a leaf
-COARSE = 24  # grid cells along the side of an untouched square, at most
-ROOTS = 8  # squares along the longer side of the terrain, about
-MINIMAL_RANGE = 0.02  # [m] that colours span at least
-PRESSED = 1e-4  # [m] a node must go down between two tiles to count as pressed
+COARSE = 24  # largest number of grid cells along the side of an unchanged square
+ROOTS = 8  # approximate number of root squares along the longer side of the terrain
+MINIMAL_RANGE = 0.02  # [m] smallest range of the colour scale
+PRESSED = 1e-4  # [m] a node that sinks by more than this between two tiles counts as pressed
 
 
 class Cell(NamedTuple):
-    """A square of the quadtree: 2^level leaves along its side."""
+    """A square of the quadtree with 2^level leaves along its side."""
 
     level: int
     row: int
@@ -41,7 +41,7 @@ class Patch(NamedTuple):
 
 
 class GroundView:
-    """Which patches stand for the ground at a time, and their heights."""
+    """The patches that show the ground at a given time, and their heights."""
 
     def __init__(self, recording: Recording, world: int = 0):
         self.recording, self.world = recording, world
@@ -63,7 +63,7 @@ class GroundView:
         self.refresh()
 
     def refresh(self) -> None:
-        """Take in new tiles: where they lie, cells are split into fine ones."""
+        """Read new tiles, and split the cells in which they lie into fine ones."""
         index = self.recording.tile_index()
         new = {(int(r) // LEAF, int(c) // LEAF) for r, c in np.unique(index[self._counted :], axis=0)}
         self._counted = len(index)
@@ -92,14 +92,14 @@ class GroundView:
                 yield from self._split(Cell(cell.level - 1, 2 * cell.row + r, 2 * cell.column + c), touched)
 
     def stamps(self, time: float) -> dict[Cell, tuple[int, ...]]:
-        """For each cell the tiles it shows at `time` [s]: it must be drawn anew when they change."""
+        """The tiles that each cell shows at `time` [s]. A cell must be redrawn when they change."""
         self._latest.move(time)
         found: dict[Cell, list[int]] = {cell: [] for cell in self.cells}
         for (row, column), patch in self._latest.patches.items():
             for r, c in {
                 (row // LEAF, column // LEAF),
                 *_before(row, column),
-            }:  # a leaf ends with its neighbours' nodes
+            }:  # the last row and column of a leaf belong to its neighbours
                 cell = Cell(0, r, c)
                 if cell in found:
                     found[cell].append(patch)
@@ -120,7 +120,7 @@ class GroundView:
         return Patch(x, y, heights, first)
 
     def _nodes(self, start: int, stop: int, fine: bool, stride: int) -> np.ndarray:
-        """Node numbers from start to stop, both included, not more than needed."""
+        """Node indices from start to stop, both included, thinned by `stride` or for coarse cells."""
         steps = max(stop - start, 1)
         if fine:
             count = math.ceil(steps / stride)
@@ -129,12 +129,12 @@ class GroundView:
         return np.unique(np.round(np.linspace(start, max(stop, start), count + 1)).astype(int))
 
     def height_range(self) -> tuple[float, float]:
-        """[m] lowest and highest of the first terrain, at least MINIMAL_RANGE apart."""
+        """Lowest and highest point [m] of the terrain before the run, at least 5 MINIMAL_RANGE apart."""
         heights = self.recording.terrain_patch(slice(None), slice(None))
         return _apart(float(heights.min()), float(heights.max()), 5 * MINIMAL_RANGE)
 
     def sinkage_range(self) -> tuple[float, float]:
-        """[m] from what is piled up (below 0) to the deepest rut at the last time, as the colours' stops divide it."""
+        """Range [m] of the sinkage colours: from raised ground (below 0) to the deepest rut at the last time."""
         deepest = 0.0
         self._latest.move(math.inf)
         for row, column in list(self._latest.patches)[:: max(1, len(self._latest.patches) // 200)]:
@@ -146,11 +146,11 @@ class GroundView:
             if len(x) and len(y):
                 deepest = max(deepest, float((first_heights(self.recording, x, y) - heights[inside]).max()))
         deepest = max(deepest, MINIMAL_RANGE)
-        return -deepest / 3, deepest  # sand colour, the second of five stops, is 0
+        return -deepest / 3, deepest  # so that 0 has the colour of sand, the second of five stops
 
 
 class _Latest:
-    """The last tile of each place up to a time; moves forward cheaply, backward by starting anew."""
+    """The last version of each tile up to a time. Moving forward is cheap, moving backward starts all over."""
 
     def __init__(self, view: GroundView):
         self.view, self.patches = view, dict[tuple[int, int], int]()
@@ -171,7 +171,7 @@ class _Latest:
         return self.view.recording.tile_heights(self.patches[row, column])
 
     def lay(self, rows: np.ndarray, columns: np.ndarray, heights: np.ndarray) -> None:
-        """Put the tiles over `heights` at these node numbers."""
+        """Overwrite `heights` at these node indices by the tiles."""
         size = self.view.size
         for r in range(rows[0] // size, rows[-1] // size + 1):
             row = slice(*np.searchsorted(rows, (r * size, (r + 1) * size)))

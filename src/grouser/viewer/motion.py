@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from grouser.module import Shape
 
 BODIES = "body/pose"
-PATH_POINTS = 600  # of a path, at most
+PATH_POINTS = 600  # largest number of points of a path
 
 
 class Follow(NamedTuple):
-    """What a shape moves with."""
+    """The channel of poses that a shape follows."""
 
     channel: str
-    place: int | None  # along the first axis; None: all poses
+    place: int | None  # index along the first axis; None: all poses
 
 
 class RecordedMotion:
-    """Poses of one world at any time; between two frames they are interpolated."""
+    """Poses of one world at any time, interpolated between frames."""
 
     def __init__(self, recording: Recording, world: int = 0):
         self.recording, self.world = recording, world
         self.bodies = recording.channel_info(BODIES).labels if BODIES in recording else ()
 
     def follow(self, shape: Shape) -> Follow | None:
-        """None for what is fixed."""
+        """What a shape follows; None for a fixed shape."""
         if not shape.follows:
             return None
         name, inside = split(shape.follows)
@@ -43,7 +43,7 @@ class RecordedMotion:
         return Follow(name, axis_names(channel, 0).index(inside))
 
     def frame(self, time: float) -> tuple[int, float]:
-        """The frame at or before `time` [s] and how far the next one is, 0 to 1."""
+        """The frame at or before `time` [s], and the position of `time` between it and the next frame, 0 to 1."""
         times = self.recording.time
         k = int(np.clip(np.searchsorted(times, time, side="right") - 1, 0, len(times) - 1))
         if k + 1 >= len(times):
@@ -51,7 +51,7 @@ class RecordedMotion:
         return k, float(np.clip((time - times[k]) / (times[k + 1] - times[k]), 0, 1))
 
     def poses(self, channel: str, time: float) -> np.ndarray:
-        """(n, 7) x, y, z [m], quaternion x, y, z, w."""
+        """Poses, (n, 7), of a channel: x, y, z [m], quaternion x, y, z, w."""
         if not len(self.recording):
             return np.zeros((0, 7))
         k, share = self.frame(time)
@@ -93,14 +93,14 @@ class RecordedMotion:
         return found
 
     def _body(self, label: str) -> int | None:
-        """`wheel_fl`, or `wheel_fl/rocks`: force on the first of a pair."""
+        """Index of the body that a label names: `wheel_fl`, or `wheel_fl/rocks` for the force on the first of two."""
         for words in (label, label.split("/")[0]):
             if words in self.bodies:
                 return self.bodies.index(words)
         return None
 
     def forces(self, time: float) -> tuple[np.ndarray, np.ndarray]:
-        """Where they act [m] and the forces [N], (n, 3) each, world axes."""
+        """Points of application [m] and forces [N], (n, 3) each, in world axes."""
         starts, forces = [np.zeros((0, 3))], [np.zeros((0, 3))]
         if len(self.recording):
             k, _ = self.frame(time)
@@ -114,18 +114,18 @@ class RecordedMotion:
         return np.concatenate(starts), np.nan_to_num(np.concatenate(forces))
 
     def loaded_bodies(self) -> list[str]:
-        """Bodies that forces are recorded of: their paths are drawn."""
+        """Bodies whose forces are recorded. Their paths are drawn."""
         places = dict.fromkeys(int(k) for arrows in self.arrows for k in arrows.bodies)
         return [self.bodies[k] for k in places]
 
     def main(self, shapes: list[Shape]) -> str:
-        """The body that stands for the robot: the first that is drawn."""
+        """The body that represents the robot: the first that is drawn."""
         drawn = {self.bodies[f.place] for f in map(self.follow, shapes) if f and f.place is not None and f[0] == BODIES}
         return next((body for body in self.bodies if body in drawn), self.bodies[0] if self.bodies else "")
 
 
 class Arrows(NamedTuple):
-    """A channel of forces, the bodies they act on, and the channel that says where, if there is one."""
+    """A channel of forces, the bodies they act on, and the channel of their points of application, if any."""
 
     channel: str
     bodies: np.ndarray
@@ -133,7 +133,7 @@ class Arrows(NamedTuple):
 
 
 def interpolated(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
-    """Poses between two of each, (n, 7): straight for positions, the shorter turn for quaternions."""
+    """Interpolate between poses a and b, (n, 7): positions linearly, quaternions by the shorter rotation."""
     sign = np.where((a[:, 3:] * b[:, 3:]).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
     mixed = np.hstack([(1 - share) * a[:, :3] + share * b[:, :3], (1 - share) * a[:, 3:] + share * sign * b[:, 3:]])
     mixed[:, 3:] /= np.maximum(np.linalg.norm(mixed[:, 3:], axis=1, keepdims=True), 1e-12)
@@ -141,7 +141,7 @@ def interpolated(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
 
 
 def rotation_matrix(quaternion: np.ndarray) -> np.ndarray:
-    """(3, 3) of a quaternion x, y, z, w."""
+    """Rotation matrix, (3, 3), of a quaternion x, y, z, w."""
     x, y, z, w = quaternion
     return np.array(
         [

@@ -1,4 +1,4 @@
-"""The panel beside the picture: time, camera, colours, forces, ways, plots; for one viewer."""
+"""The control panel of one browser: time, camera, colours, forces, paths, plots."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Panel:
         self.ways.on_update(lambda _: session.change(lambda: scene.show_paths(self.ways.value)))
 
     def show(self) -> None:
-        """What changed since the last call."""
+        """Update the widgets that changed since the last call."""
         session = self.session
         words = f"{session.recording.header.get('scenario', '')} · {session.status}"
         words += "".join(f" · {note}" for note in (session.note, session.told) if note)
@@ -101,7 +101,7 @@ class Panel:
 
 
 class Plots:
-    """Curves of chosen channels; thinned, so that they cost the same however long a run is."""
+    """Plots of chosen channels. Curves are thinned, so that the cost does not depend on the length of the run."""
 
     def __init__(self, session: Session, gui: viser.GuiApi):
         self.session, self.gui = session, gui
@@ -132,7 +132,7 @@ class Plots:
                 )  # type: ignore[arg-type]  # fmt: skip
 
     def show(self) -> None:
-        """Longer curves where the recording has grown."""
+        """Extend the curves if the recording has grown."""
         until = (self.session.end, len(self.session.recording))
         if until != self._until:
             self._until = until
@@ -146,7 +146,7 @@ def plottable(recording: Recording, name: str) -> bool:
 
 
 def curves(recording: Recording, name: str) -> tuple[tuple[np.ndarray, ...], list[str]]:
-    """Time [s] and up to CURVES curves of a channel, each (n,); and their names."""
+    """Time [s] and up to CURVES curves of a channel, (n,) each, and the names of the curves."""
     channel = recording.channel_info(name)
     stride = max(1, -(-len(recording) // PLOT_POINTS))
     values = recording.read(name, slice(None, None, stride))
@@ -161,7 +161,7 @@ def curves(recording: Recording, name: str) -> tuple[tuple[np.ndarray, ...], lis
             parts = axis_names(channel, 1)
             size = np.linalg.norm(values, axis=2) if channel.shape[1] == 3 else None
             if size is not None and len(labels) > 2:
-                values = size  # magnitudes: three curves for each of six wheels are too many
+                values = size  # magnitudes: three components for each of six wheels are too many curves
             else:
                 labels = [f"{label} {part}" for label in labels for part in parts]
     flat = values.reshape(len(values), -1)[:, :CURVES]
@@ -169,7 +169,7 @@ def curves(recording: Recording, name: str) -> tuple[tuple[np.ndarray, ...], lis
 
 
 def _set(handle: Any, name: str, value: Any) -> None:
-    """Nothing is sent where nothing changes."""
+    """Set an attribute only if it changes, so that nothing is sent needlessly."""
     if getattr(handle, name) != value:
         setattr(handle, name, value)
 

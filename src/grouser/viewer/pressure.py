@@ -1,7 +1,7 @@
-"""The pressure that pressed the ground: of each node, the mean contact pressure of the body that last lowered it.
+"""Contact pressure on the ground: for each node, the mean pressure of the body that last lowered it.
 
-Made of the recorded tiles and the channels `soil/force` and `soil/contact_area`: at the time of a tile, nodes that are
-lower than in the tile before belong to the nearest of the soil's bodies, whose pressure is |force| / area.
+Computed from the recorded tiles and the channels `soil/force` and `soil/contact_area`. Nodes that are lower in a tile
+than in the previous one are assigned to the nearest body on the soil, whose mean pressure is |force| / area.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from grouser.viewer.ground import LEAF, Cell, GroundView, Patch
 from grouser.viewer.motion import BODIES, RecordedMotion
 
 FORCE, AREA = "soil/force", "soil/contact_area"
-PRESSED = 1e-4  # [m] a node goes down between two tiles to count as pressed
-KEPT = 256  # tiles whose pressures are remembered
+PRESSED = 1e-4  # [m] a node that sinks by more than this between two tiles counts as pressed
+KEPT = 256  # number of tiles whose pressures are cached
 KILO = 1e-3
 
 
@@ -25,7 +25,7 @@ class Pressure:
         self._kept: dict[tuple[int, int], tuple[int, np.ndarray, np.ndarray]] = {}  # count, heights, pressure
 
     def range(self) -> tuple[float, float]:
-        """[kPa] 0 to the 98th percentile of two hundred frames."""
+        """Range [kPa] of the colours: 0 to the 98th percentile of two hundred frames."""
         recording = self.motion.recording
         if not self.known or not len(recording):
             return 0.0, 1.0
@@ -34,7 +34,7 @@ class Pressure:
         return 0.0, max(float(np.percentile(values, 98)), 1e-3)
 
     def _bodies(self, time: float) -> tuple[np.ndarray, np.ndarray]:
-        """Where the soil's bodies are in plan view [m] (n, 2) and their mean pressures [kPa] (n,)."""
+        """Horizontal positions [m], (n, 2), of the bodies on soil, and their mean pressures [kPa], (n,)."""
         motion, recording = self.motion, self.motion.recording
         k, _ = motion.frame(time)
         frame = slice(k, k + 1)
@@ -49,7 +49,7 @@ class Pressure:
         return poses[places, :2], pressure[known]
 
     def at(self, cell: Cell, patch: Patch, time: float) -> np.ndarray:
-        """[kPa] at the nodes of a patch."""
+        """Pressure [kPa] at the nodes of a patch."""
         values = np.zeros_like(patch.heights)
         ground = self.ground
         if not self.known or not ground.size or cell.level:
@@ -67,7 +67,7 @@ class Pressure:
         return values
 
     def _tile(self, row: int, column: int, time: float) -> np.ndarray:
-        """[kPa], (T, T) at a time; goes on from where it was if time went forward."""
+        """Pressure [kPa], (T, T), of a tile at a time. If time moved forward, continues from the cached result."""
         ground, recording = self.ground, self.ground.recording
         index = recording.tile_index()
         mine = (index[:, 0] == row) & (index[:, 1] == column) & (recording.tile_world() == ground.world)

@@ -1,4 +1,4 @@
-"""A MuJoCo model for pictures only, made from a recording: shapes on placed bodies, the ground as a height field."""
+"""A MuJoCo model for rendering only, made from a recording: shapes on mocap bodies, the ground as a height field."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from grouser.viewer.cameras import Cameras, Look
 from grouser.viewer.colours import Scale, srgb
 from grouser.viewer.motion import RecordedMotion
 
-NODES = 400  # of the height field along its longer side, at most
-BASE = 0.2  # [m] of the height field below its lowest point
-MOST_COPIES = 600  # of shapes at each pose of a channel
+NODES = 400  # largest number of nodes of the height field along its longer side
+BASE = 0.2  # [m] thickness of the height field below its lowest point
+MOST_COPIES = 600  # largest number of copies of a shape that follows all poses of a channel
 FORCE_COLOUR = (0.84, 0.24, 0.16, 1.0)
-ARROW = 0.6  # length of the largest force over half the robot's size
+ARROW = 0.6  # length of the arrow of the largest force / half the robot's size
 
 
 class RenderModel:
-    """Places bodies and ground for a time; `model` and `data` go to a renderer."""
+    """Sets bodies and ground to a time. `model` and `data` are for a renderer."""
 
     def __init__(self, recording: Recording, field: str, width: int, height: int, samples: int):
         self.recording, self.motion = recording, RecordedMotion(recording)
@@ -77,7 +77,7 @@ class RenderModel:
         return spec
 
     def _most(self, channel: str) -> int:
-        """Poses a channel has at once, at most, among a hundred frames."""
+        """Largest number of poses that a channel has in a frame, among a hundred frames."""
         times = self.recording.time
         picked = np.unique(np.linspace(0, len(times) - 1, min(len(times), 100)).astype(int))
         return min(MOST_COPIES, max(1, *(len(self.motion.poses(channel, float(times[k]))) for k in picked)))
@@ -105,7 +105,7 @@ class RenderModel:
         mujoco.mj_camlight(self.model, self.data)
 
     def draw_ground(self, time: float) -> tuple[bool, bool]:
-        """Whether heights and colours changed and must go to the renderer."""
+        """Update the ground. Returns whether heights and colours changed and must be uploaded to the renderer."""
         if self.ground is None:
             return False, False
         return self.ground.draw(self.model, time, self.field)
@@ -115,7 +115,7 @@ class RenderModel:
         size = self.cameras.size
         for start, force in zip(starts, forces, strict=True):
             end = start + force * (ARROW * size / self.largest)
-            tip = start + 2 * (end - start)  # an arrow is drawn half as long as its ends are apart
+            tip = start + 2 * (end - start)  # MuJoCo draws an arrow half as long as the distance of its ends
             if np.linalg.norm(end - start) < 0.02 * size or scene.ngeom >= scene.maxgeom:
                 continue
             geom = scene.geoms[scene.ngeom]
@@ -130,7 +130,7 @@ class RenderModel:
 
 
 class _Field:
-    """The ground where it was touched and a little around it, as a height field with a picture laid over it."""
+    """The ground around the paths of the bodies, as a height field with a texture."""
 
     def __init__(self, recording: Recording, motion: RecordedMotion, fixed: list[np.ndarray]):
         self.recording = recording
@@ -152,7 +152,7 @@ class _Field:
         self._shown: tuple[float, ...] = ()
 
     def _region(self, motion: RecordedMotion, fixed: list[np.ndarray]) -> tuple[float, float, float, float]:
-        """[m] around the paths of all loaded bodies and under fixed shapes such as rocks, within the terrain."""
+        """Region [m] around the paths of all loaded bodies and below fixed shapes such as rocks, within the terrain."""
         (ox, oy), spacing = self.recording.terrain_place()
         ny, nx = self.recording.terrain_shape()
         whole = np.array([ox, ox + spacing * (nx - 1), oy, oy + spacing * (ny - 1)])
@@ -199,5 +199,5 @@ class _Field:
         colours = np.round(255 * srgb(scale.field, scale.share(values))).astype(np.uint8)
         texture = model.texture("ground").id
         start = int(model.tex_adr[texture])
-        model.tex_data[start : start + colours.size] = colours[::-1].ravel()  # rows of a picture run downwards
+        model.tex_data[start : start + colours.size] = colours[::-1].ravel()  # rows of an image run downwards
         return True, True

@@ -1,4 +1,4 @@
-"""A page of its own with the replay in it: opens from disk, needs no Grouser, plays, scrubs, turns."""
+"""Self-contained HTML replay: opens from disk without Grouser; play, move in time, rotate the view."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from grouser.viewer.colours import FIELDS
 from grouser.viewer.scene import Scene
 from grouser.viewer.server import imported
 
-RATE, FRAMES = 12.0, 900  # [Hz] pictures of a replay, and how many at most
-GROUND_UPDATES = 120  # of the ground, at most: they are what makes a replay large
+RATE, FRAMES = 12.0, 900  # [Hz] pictures of a replay, and their largest number
+GROUND_UPDATES = 120  # largest number of updates of the ground: they take most of the file size
 STRIDE = 2  # every second node of the fine ground is drawn
-HOLD = 1.0  # [s] the last picture stands
+HOLD = 1.0  # [s] for which the last picture is shown
 
 
 def replay(
     recording: Recording, field: str = "sinkage", progress: Callable[[int, int], None] = lambda done, total: None
 ) -> str:
-    """The page; `progress` gets pictures done and in all."""
+    """Make the page. `progress` is called with the number of pictures done and the total."""
     viser = imported()
     if field not in FIELDS:
         raise InputError(f"ground by {field!r}: allowed are {', '.join(FIELDS)}")
     if not len(recording):
         raise InputError(f"{recording.path} has no frames: nothing to replay")
     times = picture_times(recording)
-    access = AccessControl("127.0.0.1", token="closed to all")  # a server is only needed to collect messages
+    access = AccessControl("127.0.0.1", token="closed to all")  # the server only collects messages
     with redirect_stdout(StringIO()), access_controlled(access, _nobody):
         server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
     try:
@@ -58,7 +58,7 @@ def replay(
 
 
 def picture_times(recording: Recording, rate: float = RATE, most: int = FRAMES) -> np.ndarray:
-    """[s] evenly from the first frame to the last."""
+    """Times [s] of the pictures, evenly spaced from the first frame to the last."""
     start, end = float(recording.time[0]), float(recording.time[-1])
     count = min(most, max(2, round((end - start) * rate) + 1)) if end > start else 1
     return np.linspace(start, end, count)

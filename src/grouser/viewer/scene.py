@@ -1,4 +1,4 @@
-"""A recording drawn with viser: ground, shapes, forces, ways; shown at any time, only what changed is sent."""
+"""Draws a recording with viser at any time: ground, shapes, forces, paths. Sends only what has changed."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 PUSH_COLOUR = (214, 60, 40)
 WAY_COLOURS = ((43, 108, 153), (209, 84, 63), (63, 143, 95), (224, 160, 48), (122, 91, 166), (90, 107, 120))
 MOST_ARROWS = 60
-LEAST_ARROW, ARROW_CHANGE = 0.02, 0.02  # of the robot's size: shorter ones are left out, smaller changes not drawn
-COMB = 60  # vectors along a way, about
+LEAST_ARROW, ARROW_CHANGE = 0.02, 0.02  # of the robot's size: shorter arrows and smaller changes are not drawn
+COMB = 60  # approximate number of force vectors along a path
 SKY = (226, 232, 238)
 
 
 class Scene:
-    """One recording in one viser scene (a client's or the server's)."""
+    """One recording in one viser scene (of a client or of the server)."""
 
     def __init__(self, recording: Recording, api: viser.SceneApi, *, stride: int = 1, texture: Texture | None = None):
-        """`stride`: every so many nodes of the fine ground are drawn."""
+        """`stride`: draw every n-th node of the fine ground."""
         self.recording, self.api, self.stride, self.texture = recording, api, stride, texture
         self.shapes = recording.shapes()
         self.motion = RecordedMotion(recording)
@@ -89,7 +89,7 @@ class Scene:
     # ---- ground -------------------------------------------------------------------------------------
 
     def scale(self) -> Scale:
-        """Of the chosen field: over the whole recording so far."""
+        """Colour scale of the chosen field over the whole recording so far."""
         if self.field not in self.scales and self.ground is not None:
             ranges: dict[str, Callable[[], tuple[float, float]]] = {
                 "height": self.ground.height_range,
@@ -101,12 +101,12 @@ class Scene:
         return self.scales.get(self.field, Scale("plain", 0.0, 1.0))
 
     def begin(self) -> None:
-        """The first frames are there: now the robot's size is known."""
+        """Set up the cameras. Call this when the first frames are there, because they determine the robot's size."""
         self.cameras = Cameras(self.motion, self.shapes)
         self.rescale()
 
     def rescale(self) -> None:
-        """Colours and arrows for what the recording holds now; the ground is drawn anew only if its colours change."""
+        """Rescale colours and arrows to the recording so far. Redraw the ground only if its colours change visibly."""
         self._newtons = self._largest_force()
         had = self.scales.get(self.field)
         self.scales.clear()
@@ -119,20 +119,20 @@ class Scene:
         self._stamps.clear()
 
     def lay_picture(self, picture: bytes) -> None:
-        """PNG to lay over the ground where a texture is asked for; grains of sand where there is none."""
+        """Set the PNG used as texture of the ground. If empty, a pattern of sand grains is used."""
         self._picture = picture
 
     def lay_texture(self, size: float) -> None:
-        """A picture over the ground, its side `size` [m] long; 0 takes it away."""
+        """Show the texture on the ground with a side length of `size` [m]; 0 removes it."""
         self.texture = Texture(self._picture or sand(), size) if size > 0 else None
         self._stamps.clear()
 
     def _draw_ground(self, time: float) -> int:
-        """How many cells were drawn anew."""
+        """Draw the cells of the ground that changed. Returns their number."""
         if self.ground is None:
             return 0
         self.ground.refresh()
-        for gone in self._cells.keys() - self.ground.cells:  # of what was drawn: cells come and go between two pictures
+        for gone in self._cells.keys() - self.ground.cells:  # drawn cells that no longer exist
             self._cells.pop(gone).remove()
             self._stamps.pop(gone, None)
         scale, drawn = self.scale(), 0
@@ -165,10 +165,10 @@ class Scene:
         picture = self.texture.picture if self.texture else b""
         return glb.mesh(vertices, glb.grid_triangles(ny, nx), normals, colours, picture, places)
 
-    # ---- forces and ways ----------------------------------------------------------------------------
+    # ---- forces and paths ---------------------------------------------------------------------------
 
     def _largest_force(self) -> float:
-        """[N] that is drawn a good quarter as long as the robot: the 98th percentile of a hundred frames."""
+        """Force [N] drawn a good quarter as long as the robot: the 98th percentile of a hundred frames."""
         count = len(self.recording)
         if not self.motion.arrows or not count:
             return 1.0
@@ -180,7 +180,7 @@ class Scene:
         return np.stack([starts, starts + forces * (size * self.cameras.size / self._newtons)], axis=1)
 
     def _draw_forces(self, time: float) -> None:
-        """One arrow for each: moved cheaply, and drawn anew only where its force has changed enough to be seen."""
+        """Draw one arrow per force. Arrows are moved, which is cheap, and redrawn only if the force changed visibly."""
         if not self.motion.arrows:
             return
         starts, forces = self.motion.forces(time)
@@ -209,14 +209,14 @@ class Scene:
                 node.visible = True
 
     def show_paths(self, kind: str) -> None:
-        """lines, vectors (forces along the way) or none."""
+        """Choose how paths are drawn: "lines", "vectors" (forces along the path) or "none"."""
         self.ways, self._ways_until = kind, -math.inf
         for node in self._ways.values():
             node.remove()
         self._ways.clear()
 
     def _draw_paths(self, time: float) -> None:
-        """Drawn anew each second of the recording, or where time went back."""
+        """Redraw the paths after each second of the recording, or if time went back."""
         if self.ways == "none" or 0 <= time - self._ways_until < 1:
             return
         self._ways_until = time
@@ -236,7 +236,7 @@ class Scene:
             )
 
     def _draw_force_comb(self, body: str, times: np.ndarray, points: np.ndarray) -> None:
-        """The force on a body at places of its way."""
+        """Draw the force on a body at points of its path."""
         rows = [a for a in self.motion.arrows if self.motion.bodies.index(body) in a.bodies]
         picked = np.unique(np.linspace(0, len(points) - 1, COMB).astype(int))
         place = self.motion.bodies.index(body)
@@ -253,10 +253,10 @@ class Scene:
             shaft_radius=thin, head_radius=2 * thin, head_length=4 * thin,
         )  # fmt: skip
 
-    # ---- all of it ----------------------------------------------------------------------------------
+    # ---- everything ---------------------------------------------------------------------------------
 
     def show(self, time: float, ground: bool = True) -> int:
-        """Draw `time` [s] of the recording, with the ground or as it was; how many of its cells were sent."""
+        """Draw the recording at `time` [s]. Returns the number of ground cells sent; none if `ground` is false."""
         self._place_shapes(time)
         self._draw_forces(time)
         self._draw_paths(time)
@@ -264,7 +264,7 @@ class Scene:
 
 
 def ribbon(points: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """A level strip along points [m] (n, 3): lines with a width are slow where a browser draws without a GPU."""
+    """A horizontal strip along points [m], (n, 3). Wide lines are slow in a browser without a GPU."""
     along = np.gradient(points, axis=0)[:, :2]
     length = np.linalg.norm(along, axis=1, keepdims=True)
     along = np.where(length > 1e-9, along / np.maximum(length, 1e-9), (1.0, 0.0))
@@ -275,15 +275,15 @@ def ribbon(points: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Texture(NamedTuple):
-    """A picture laid over the ground."""
+    """An image repeated over the ground."""
 
     picture: bytes  # PNG
-    size: float  # [m] of its side
+    size: float  # [m] side length
 
 
 @cache
 def sand() -> bytes:
-    """A PNG of grains that can be repeated without a seam."""
+    """A PNG of sand grains that can be repeated without visible edges."""
     from PIL import Image
 
     rough = np.random.default_rng(0).normal(size=(128, 128))

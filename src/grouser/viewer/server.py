@@ -1,4 +1,4 @@
-"""The page: a viser server with access control, one session for each browser that looks."""
+"""The page: a viser server with access control, with one session for each browser."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 PORT = 8080
 HOST = "127.0.0.1"
-MESSAGE_LIMIT = 4096  # characters of a message about keys
+MESSAGE_LIMIT = 4096  # largest number of characters of a message about keys
 BUTTON_PRESSED = 0.5
 
 
 class Driver(Protocol):
-    """Who takes keys and sticks, if the run can be driven."""
+    """Receives keys and gamepad input if the run can be driven."""
 
     def add_widgets(self, session: Session, gui: viser.GuiApi) -> None: ...
 
@@ -34,7 +34,7 @@ class Driver(Protocol):
 
 
 class View:
-    """Shows one recording to any number of browsers, finished or growing; a context manager."""
+    """Shows a finished or growing recording to any number of browsers; a context manager."""
 
     def __init__(
         self,
@@ -48,14 +48,14 @@ class View:
     ):
         viser = imported()
         self.path, self.driver, self.texture = Path(path), driver, texture
-        Recording(self.path).close()  # says now what is wrong with it
+        Recording(self.path).close()  # raises now if the recording cannot be read
         check_host_is_local(host)
         self.access = AccessControl(host, token)
         self.sessions: dict[int, Session] = {}
         self.note = ""
         self._held: dict[str, set[str]] = {}
         self._lock = threading.Lock()
-        with access_controlled(self.access, self._listen), redirect_stdout(StringIO()):  # viser's own greeting
+        with access_controlled(self.access, self._listen), redirect_stdout(StringIO()):  # hide viser's start-up text
             self.server = viser.ViserServer(host=host, port=port, verbose=False, label="Grouser")
         self.server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
         self.server.scene.world_axes.visible = False
@@ -86,7 +86,7 @@ class View:
             session.close()
 
     def switch(self, path: Path) -> None:
-        """Show another recording to all who look."""
+        """Show another recording in all browsers."""
         Recording(path).close()
         self.path = path
         for client in self.server.get_clients().values():
@@ -96,13 +96,13 @@ class View:
             self._opened(client)
 
     def say(self, note: str) -> None:
-        """A word on every page."""
+        """Show a note on every page."""
         self.note = note
         for session in list(self.sessions.values()):
             session.told = note
 
     async def _listen(self, connection: Any) -> None:
-        """Keys and gamepad of one page, until it closes; then nothing is held down any more."""
+        """Receive keys and gamepad input of one page until it closes. Then all its keys count as released."""
         from websockets.exceptions import ConnectionClosed
 
         held: set[str] = set()
@@ -142,7 +142,7 @@ class View:
 
 
 def _message(text: Any) -> dict[str, Any] | None:
-    """What a page told, if it makes sense."""
+    """Decode a message of a page; None if it is not valid."""
     if not isinstance(text, str) or len(text) > MESSAGE_LIMIT:
         return None
     try:

@@ -1,4 +1,4 @@
-"""One viewer: its own recording handle, scene, time and camera; a thread that plays."""
+"""One browser: its own recording handle, scene, time and camera, and a thread that plays the recording."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from grouser.viewer.server import View
 
 PERIOD = 1 / 30  # [s] between two pictures
-BUSY_SHARE = 0.2  # of its time that a session draws while the run goes on, at most: the rest is the run's
-LOOK_PERIOD = 0.2  # [s] between two looks at a recording that grows, at least
-LOOK_SHARE = 0.2  # of its time that a session spends on looking, at most: long recordings take longer
-GROWN = 1.3  # by which a run has become longer when colours and arrows are scaled anew
-LAG = 0.02  # [s] a follower of a run stays behind its last frame, so that the ground is there too
+BUSY_SHARE = 0.2  # largest share of time that a session draws during a run, so as not to slow the run down
+LOOK_PERIOD = 0.2  # [s] shortest time between two refreshes of a growing recording
+LOOK_SHARE = 0.2  # largest share of time spent on refreshing, which takes longer for long recordings
+GROWN = 1.3  # colours and arrows are rescaled when a run has become longer by this factor
+LAG = 0.02  # [s] a live view stays behind the last frame, so that the ground is in the file too
 
 
 class Session:
-    """Plays one recording to one client until it leaves."""
+    """Plays one recording for one client until it disconnects."""
 
     def __init__(self, view: View, client: viser.ClientHandle):
         self.view, self.client, self.number = view, client, client.client_id
@@ -44,7 +44,7 @@ class Session:
         self._changes: list[Callable[[], Any]] = []
         self._lock, self._gone = threading.Lock(), threading.Event()
         self._dirty, self._look_at, self._scaled = True, 0.0, 0.0
-        self._followed = np.zeros(3)  # [m] where the main body was in the last picture
+        self._followed = np.zeros(3)  # [m] position of the main body in the last picture
         self._read_state()
         self.following = self.running
         if self.following:
@@ -77,18 +77,18 @@ class Session:
 
     @property
     def length(self) -> float:
-        """[m] path length of the main body."""
+        """Path length [m] of the main body."""
         return float(self._path_length[-1])
 
     @property
     def travelled(self) -> float:
-        """[m] up to the time shown."""
+        """Path length [m] of the main body up to the time shown."""
         return float(np.interp(self.time, self._path_times, self._path_length))
 
     # ---- what the viewer asks for -------------------------------------------------------------------
 
     def change(self, action: Callable[[], Any]) -> None:
-        """Done by the thread that draws, before the next picture."""
+        """Have the drawing thread call `action` before the next picture."""
         with self._lock:
             self._changes.append(action)
             self._dirty = True
@@ -140,7 +140,7 @@ class Session:
         self.set_camera(CAMERAS[(CAMERAS.index(self.camera) + 1) % len(CAMERAS)])
 
     def key(self, code: str) -> None:
-        """A key or button that was pressed just now."""
+        """Handle a key or button that was just pressed."""
         if code.startswith("Digit"):
             self.set_camera(CAMERAS[int(code[5:]) - 1])
         elif code in ("KeyC", "Pad3"):
@@ -153,14 +153,14 @@ class Session:
     # ---- drawing ------------------------------------------------------------------------------------
 
     def _aim(self, jump: bool = False) -> None:
-        """Move the camera with the robot; a free one is moved only when chosen."""
+        """Move the camera with the robot. A free camera moves only when it is chosen."""
         scene, camera = self.scene, self.client.camera
         if self.camera == "free" or not len(self.recording):
             if jump and self.camera != "free":
                 self._set_camera(scene.cameras.look("follow", self.time))
             return
         body = self.wheel or (scene.cameras.wheels or [scene.cameras.main])[0]
-        if self.camera == "follow" and not jump:  # kept at the distance and side the viewer turned it to
+        if self.camera == "follow" and not jump:  # keep the distance and direction that the user chose
             at = scene.motion.poses(BODIES, self.time)[scene.motion.bodies.index(scene.cameras.main)][:3]
             moved = at - self._followed
             self._followed = at
@@ -184,7 +184,7 @@ class Session:
             passed, last = now - last, now
             try:
                 self._tick(now, passed)
-            except InputError as error:  # the file went away or was replaced
+            except InputError as error:  # the file was removed or replaced
                 self.note = str(error)
                 self.panel.show()
                 break
@@ -232,7 +232,10 @@ class Session:
             self.draw()
 
     def _catch_up(self, behind: float, passed: float) -> float:
-        """Smoothly after a run whose frames come in blocks: a fifth of the gap a picture, never slower than real."""
+        """Time [s] to advance when following a run: a fifth of the gap per picture, but at least real time.
+
+        Frames arrive in blocks; this makes the motion smooth.
+        """
         return max(passed, 0.2 * (behind - self.time))
 
     def draw(self) -> None:

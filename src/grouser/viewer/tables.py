@@ -1,4 +1,4 @@
-"""CSV: one table of all numbers over time, and one for each channel whose number of rows changes."""
+"""Writes CSV: one table of all fixed channels over time, and one table per ragged channel."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from grouser.files import atomic_file
 from grouser.recording import Recording
 from grouser.recording.selection import axis_names
 
-ROWS = 2000  # read at a time
+ROWS = 2000  # frames read at a time
 
 
 def write_tables(
     recording: Recording, folder: Path, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> list[Path]:
-    """channels.csv and NAME.csv of ragged channels; columns are named as in a recording, with their units."""
+    """Write channels.csv, and NAME.csv for each ragged channel. Columns are named as in a recording, with units."""
     fixed = [name for name in recording.names() if recording.channel_info(name).kind in ("fixed", "pose")]
     ragged = [name for name in recording.names() if recording.channel_info(name).kind == "ragged"]
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def write_tables(
 
 
 def titles(recording: Recording, name: str) -> list[str]:
-    """`soil/force[wheel_fl, x] [N]`, as many as a channel has numbers in a frame, worlds first."""
+    """Column titles such as `soil/force[wheel_fl, x] [N]`, one for each number of a frame, worlds first."""
     channel = recording.channel_info(name)
     axes = [axis_names(channel, axis) for axis in range(len(channel.shape))]
     worlds = [f"world {w}" for w in range(recording.worlds)] if recording.worlds > 1 else [""]
@@ -73,5 +73,5 @@ def _text(values: np.ndarray) -> list[list[str]]:
 
 
 def _number(value: float) -> str:
-    """Nine digits bring back a float32; times keep all that matter."""
+    """Format a number. Nine digits restore a float32 exactly; times keep all relevant digits."""
     return f"{value:.9g}"

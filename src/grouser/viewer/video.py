@@ -1,4 +1,4 @@
-"""Films of a recording: mp4, webm and gif, drawn by MuJoCo's renderer without a screen."""
+"""Videos of a recording (mp4, webm, gif), drawn off-screen by MuJoCo's renderer."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ PROBE = (
     "import mujoco; model = mujoco.MjModel.from_xml_string('<mujoco/>'); "
     "mujoco.Renderer(model, 16, 16).render(); print('drawn')"
 )
-PROBE_TIME = 300.0  # [s] that only a driver that hangs takes
-FILMED = ("sinkage", "height", "plain")  # what the ground of a film is coloured by
+PROBE_TIME = 300.0  # [s] time limit that only a hanging driver reaches
+FILMED = ("sinkage", "height", "plain")  # fields that can colour the ground of a video
 KINDS = (".mp4", ".webm", ".gif")
 CODECS = {
     ".mp4": ["-vcodec", "libx264", "-crf", "23", "-preset", "fast", "-movflags", "+faststart"],
     ".webm": ["-vcodec", "libvpx-vp9", "-crf", "34", "-b:v", "0", "-deadline", "realtime", "-cpu-used", "6"],
 }
-LONG = 50  # pictures from which on they are drawn without shadows and smooth edges: ten times as fast in software
+LONG = 50  # pictures; from this length on, no shadows and no antialiasing: ten times as fast in software
 
 
 def backend_works(backend: str) -> bool:
-    """Whether EGL or OSMesa draws here; tried in a process of its own: a driver that fails may take all with it."""
+    """Whether a backend (EGL or OSMesa) works on this machine. Tried in a subprocess, as a bad driver may crash it."""
     try:
         tried = subprocess.run(
             [sys.executable, "-c", PROBE], env={**os.environ, "MUJOCO_GL": backend}, capture_output=True, text=True,
@@ -48,7 +48,7 @@ def backend_works(backend: str) -> bool:
 
 
 def working_backend() -> str:
-    """The first of EGL and OSMesa that draws here, or the one that MUJOCO_GL asks for."""
+    """The first of EGL and OSMesa that works on this machine, or the one that MUJOCO_GL names."""
     asked = os.environ.get("MUJOCO_GL", "").lower()
     for backend in (asked,) if asked in BACKENDS else BACKENDS:
         if backend_works(backend):
@@ -72,7 +72,7 @@ def film(
     forces: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Write the film; several `cameras` stand side by side. `speed`: seconds of the run for each of the film."""
+    """Write the video. Several `cameras` are shown side by side. `speed`: simulated seconds per second of video."""
     for camera in cameras:
         if camera not in CAMERAS:
             raise InputError(f"camera {camera!r}: allowed are {', '.join(CAMERAS)}")
@@ -85,7 +85,7 @@ def film(
     if not (speed > 0 and rate > 0):
         raise InputError(f"speed {speed:g}, rate {rate:g}: both must be above 0")
     times = _times(recording, rate, speed, span)
-    width, height = (side - side % 16 for side in size)  # encoders want whole blocks
+    width, height = (side - side % 16 for side in size)  # encoders need whole blocks of pixels
     kind = path.suffix.lower()
     with atomic_file(path) as part, _writer(part, kind, (width * len(cameras), height), rate) as write:
         for k, image in enumerate(pictures(recording, times, cameras, (width, height), field, forces)):
@@ -112,7 +112,7 @@ def pictures(
     forces: bool = True,
     wheel: str = "",
 ) -> Iterator[np.ndarray]:
-    """(height, width x cameras, 3) uint8 for each time [s]."""
+    """Iterate over images, (height, width x cameras, 3) uint8, one for each time [s]."""
     mujoco = _with_backend(working_backend())
 
     from grouser.viewer.render_model import RenderModel
@@ -139,7 +139,7 @@ def pictures(
 
 
 def _with_backend(backend: str) -> Any:
-    """MuJoCo drawing with a backend; it chooses one when imported, which may have been before."""
+    """Make MuJoCo draw with this backend. It chooses one at import, which may already have happened."""
     os.environ["MUJOCO_GL"] = backend
     import mujoco
     from mujoco.rendering.classic import gl_context  # type: ignore[import-not-found]
@@ -160,7 +160,7 @@ def _upload(renderer: Any, scene: Any, time: float) -> None:
 
 
 def _camera(look: Any) -> Any:
-    """MuJoCo's free camera: from a target, a distance and two angles; it keeps the horizon level."""
+    """MuJoCo's free camera, given by a target, a distance and two angles. The horizon stays level."""
     import mujoco
 
     camera = mujoco.MjvCamera()
@@ -200,7 +200,7 @@ def _writer(path: Path, kind: str, size: tuple[int, int], rate: float) -> Iterat
             yield send
             pipe.close()
             failed = packer.wait() != 0
-        except BrokenPipeError:  # it ended before its input did
+        except BrokenPipeError:  # the encoder ended before its input
             failed = True
             with suppress(BrokenPipeError):
                 pipe.close()
@@ -213,7 +213,7 @@ def _writer(path: Path, kind: str, size: tuple[int, int], rate: float) -> Iterat
 
 
 def _encoder_error(said: Any, status: int) -> str:
-    """Why the packer ended, in one line."""
+    """Why the encoder ended, in one line."""
     said.seek(0)
     lines = said.read().decode(errors="replace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), f"ffmpeg ended with status {status}")
