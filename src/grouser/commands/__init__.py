@@ -1,1 +1,1 @@
-"""What the command line does; the only place where simulation meets report and viewer."""
+"""The commands of the command line. Only this package imports simulation, report and viewer together."""

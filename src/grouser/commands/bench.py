@@ -1,4 +1,4 @@
-"""`grouser bench`: the benchmarks of the checkout, which the installed package does not carry."""
+"""`grouser bench`: runs the benchmarks of the checkout, which are not part of the installed package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grouser.errors import InputError
 
 
 def bench(names: list[str]) -> int:
-    """Runs `benchmarks.run.main(names)`; no names: all cases."""
+    """Run `benchmarks.run.main(names)`. Without names, run all cases."""
     root = checkout()
     if root is None:
         raise InputError(
@@ -22,7 +22,7 @@ def bench(names: list[str]) -> int:
 
 
 def checkout() -> Path | None:
-    """The folder that holds benchmarks/run.py: the working directory, or where this package lies."""
+    """The folder that contains benchmarks/run.py: the working directory, or the checkout of this package."""
     package = Path(grouser.__file__).resolve()
     for root in (Path.cwd(), package.parents[2]):
         if (root / "benchmarks" / "run.py").is_file():

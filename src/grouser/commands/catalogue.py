@@ -1,4 +1,4 @@
-"""`grouser list` and `grouser schema`: what can be run, and what its files may say."""
+"""`grouser list` and `grouser schema`: the scenarios, and the schema of their YAML files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grouser.scenarios.settings import file_schema
 
 
 def list_scenarios() -> int:
-    """Name, summary and source of every scenario."""
+    """Print name, summary and source of every scenario."""
     known = registry.scenarios()
     width = max(map(len, known), default=0)
     for name, scenario in known.items():
@@ -18,6 +18,6 @@ def list_scenarios() -> int:
 
 
 def print_schema(name: str) -> int:
-    """JSON Schema of the scenario's YAML file."""
+    """Print the JSON Schema of the scenario's YAML file."""
     print(json.dumps(file_schema(registry.scenario(name)), indent=2))
     return 0

@@ -1,4 +1,4 @@
-"""The commands at a terminal: each prints its results and returns its exit status."""
+"""The commands on a terminal. Each prints its results and returns the exit status."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(
     watched: tuple[str, int] | None = None,
     pin_core: int | None = None,
 ) -> int:
-    """Run a scenario with a progress bar and print the outcome; `watched`: host and port of a view."""
+    """Run a scenario with a progress bar and print the outcome. `watched`: host and port of a live view."""
     from grouser.commands.gc_pause import gc_paused
 
     with gc_paused() as resume:
@@ -63,7 +63,7 @@ def run(
 
 @contextmanager
 def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None] | None]:
-    """Yield a callable that starts a view of a recording; at a terminal the view stays open until Ctrl-C."""
+    """Yield a callable that starts a view of a recording. On a terminal the view stays open until Ctrl-C."""
     if watched is None:
         yield None
         return
@@ -89,7 +89,7 @@ def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None
 
 
 def print_outcome(outcome: Outcome) -> None:
-    """Print notes, metrics, speed and folder of a run, and what is wrong with it."""
+    """Print notes, metrics, speed and folder of a run, and its errors."""
     from grouser.commands import tables
 
     for note in outcome.notes:
@@ -114,7 +114,7 @@ def _data_kept(outcome: Outcome) -> str:
 
 
 def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int:
-    """Run a sweep with a progress bar, say where its tables are, name the cases that failed."""
+    """Run a sweep with a progress bar. Print where its tables are and which cases failed."""
     from grouser.commands import sweep_progress
     from grouser.commands.run import INTERRUPTED
     from grouser.commands.sweep import sweep as swept
@@ -142,7 +142,7 @@ def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int
 
 
 def compare(first: Path, second: Path) -> int:
-    """Settings that differ, metrics and channels of two runs side by side."""
+    """Print a comparison of two runs: settings that differ, metrics and channels."""
     from grouser.report import compare as compared
     from grouser.report import table
 
@@ -154,7 +154,7 @@ def compare(first: Path, second: Path) -> int:
 
 
 def repair(place: Path) -> int:
-    """Make a normal file of what a killed run left."""
+    """Turn the recording of a killed run into a normal file."""
     from grouser.commands.folder import recording_path
     from grouser.recording import Recording
     from grouser.recording import repair as repaired

@@ -14,7 +14,7 @@ TASKS = Path("/proc/self/task")
 
 @contextmanager
 def pinned_to(core: int | None) -> Iterator[None]:
-    """Pin the calling thread to `core` and every other thread to the remaining cores; None pins nothing."""
+    """Pin the calling thread to `core` and all other threads to the remaining cores. None pins nothing."""
     if core is None:
         yield
         return
@@ -27,7 +27,7 @@ def pinned_to(core: int | None) -> Iterator[None]:
     threads = [int(task.name) for task in TASKS.iterdir()] if rest and TASKS.is_dir() else []
     try:
         for thread in threads:
-            with suppress(OSError):  # it has ended meanwhile
+            with suppress(OSError):  # the thread has ended in the meantime
                 os.sched_setaffinity(thread, rest)
         os.sched_setaffinity(0, {core})
         yield

@@ -1,4 +1,4 @@
-"""`grouser doctor`: what is installed and what works here; it reports and never fails."""
+"""`grouser doctor`: reports what is installed and what works on this machine. It never fails."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ PACKAGES = (
 )
 EXTRAS = ("mujoco-warp", "rasterio", "coal", "coacd", "viser", "imageio-ffmpeg", "rosbags")
 GL_PACKAGES = {"egl": "libegl1", "osmesa": "libosmesa6"}  # Debian
-KERNEL_SETTINGS = ("dtype", "scheme")  # of scenarios: each value has kernels of its own
+KERNEL_SETTINGS = ("dtype", "scheme")  # settings of scenarios; each value needs its own kernels
 Row = tuple[str, str]
 
 
 def doctor(warm: bool = False) -> int:
-    """Prints one line for each thing looked at."""
+    """Print one line for each check."""
     for look in (_platform, _packages, _warp, _hdf5, _gl, *([_kernels] if warm else [])):
         for name, text in _safely(look):
             print(f"{name:14} {text}", flush=True)
@@ -44,7 +44,7 @@ def doctor(warm: bool = False) -> int:
 def _safely(look: Callable[[], Iterator[Row]]) -> Iterator[Row]:
     try:
         yield from look()
-    except Exception as error:  # a broken installation is what doctor is for
+    except Exception as error:  # report any fault of the installation
         yield look.__name__.strip("_"), f"failed: {type(error).__name__}: {_first_line(error)}"
 
 
@@ -80,7 +80,7 @@ def _hdf5() -> Iterator[Row]:
 
 
 def _gl() -> Iterator[Row]:
-    """Each way to draw without a display, tried in a process of its own: a bad driver may kill it."""
+    """Check each way to render without a display in a subprocess, as a bad driver may crash it."""
     from grouser.viewer.video import backend_works
 
     for backend, package in GL_PACKAGES.items():
@@ -91,7 +91,7 @@ def _gl() -> Iterator[Row]:
 
 
 def _kernels() -> Iterator[Row]:
-    """Builds every scenario and takes one step, with its defaults and with each setting that asks for other kernels."""
+    """Build every scenario and take one step, with its defaults and with each setting that needs other kernels."""
     from grouser.scenarios import registry
 
     for name in registry.NAMES:
@@ -107,7 +107,7 @@ def _kernels() -> Iterator[Row]:
 
 
 def _other_kernels(settings: type[Settings]) -> Iterator[dict[str, str]]:
-    """Each value but the default of the settings that choose kernels."""
+    """Every value, except the default, of the settings that choose kernels."""
     for name in KERNEL_SETTINGS:
         field = settings.model_fields.get(name)
         for value in get_args(field.annotation) if field else ():

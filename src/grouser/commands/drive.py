@@ -1,4 +1,4 @@
-"""`grouser drive`: a run whose path follower is a person at a browser; recorded like any other."""
+"""`grouser drive`: a run that a person drives from a browser. It is recorded like any other run."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from grouser.scenarios.scenario import metric, soil_map
 from grouser.scenarios.settings import Experiment, from_command
 from grouser.simulation import Simulation
 
-RATE = 25.0  # [Hz] frames: what a viewer sees
-DELAY = 0.08  # [s] after which they are in the file
+RATE = 25.0  # [Hz] frames recorded and shown
+DELAY = 0.08  # [s] after which frames are in the file
 LONGEST = 3600.0  # [s]
 NOTE_PERIOD = 1.0  # [s] between two notes about the pace
 SLOW = 0.97  # pace below which a run falls behind
-# Where there is a course to follow, its ground is what can be driven on: 13 m x 10 m round the start.
+# Path in place of the scenario's own. It sizes the ground: 13 m x 10 m around the start can be driven on.
 FIELD = ((0.0, 0.0), (2.0, 0.0), (9.0, 0.0), (9.0, 5.0), (0.0, 5.0), (-4.0, 0.0), (0.0, -5.0), (9.0, -5.0))
 
 
 class DriveSession:
-    """Passes requests of the page from the view's process to the runs, which follow one another."""
+    """Passes requests of the page from the view process to the run. A session may have several runs in sequence."""
 
     def __init__(self, target: str, options: list[str]):
         self.target, self.options = target, list(options)
@@ -41,7 +41,7 @@ class DriveSession:
         self._over = threading.Event()
 
     def on_message(self, message: dict[str, Any]) -> None:
-        """Called by the thread that listens to the view."""
+        """Handle a message of the page. Called by the thread that listens to the view."""
         wheel = self.input
         if "speed" in message:
             self.speed = float(message["speed"])
@@ -58,7 +58,7 @@ class DriveSession:
             self._restart_with(message["reset"])
 
     def _restart_with(self, changes: dict[str, str]) -> None:
-        """Restart with changed settings; if they are not allowed the page says so and the run goes on."""
+        """Restart with changed settings. If they are not valid, the page says so and the run continues."""
         kept = [option for option in self.options if option.split("=", 1)[0] not in changes]
         options = [*kept, *(f"{name}={value}" for name, value in changes.items())]
         try:
@@ -71,7 +71,7 @@ class DriveSession:
             self.input.end("the driver starts anew")
 
     def wait_after(self, message: str) -> None:
-        """After a run that stopped: keep showing it until the driver restarts or ends the session."""
+        """Keep showing a stopped run until the driver restarts it or ends the session."""
         self.stopped = True
         self.show_note(f"{message}: start anew (R), or end")
         while self.next_options is None and not self._over.wait(0.1):
@@ -99,7 +99,7 @@ class DriveSession:
 def drive(
     target: str, options: list[str], out: Path | None, host: str, port: int, token: str | None, time: float
 ) -> int:
-    """Runs until the driver ends it, Ctrl-C, or `time` [s]; each new start is a recording of its own."""
+    """Run until the driver ends it, Ctrl-C, or `time` [s]. Each restart makes a new recording."""
     from grouser.commands.quiet_warp import start_warp
     from grouser.viewer.access_control import check_host_is_local
 
@@ -138,7 +138,7 @@ def drive(
 
 
 def with_driver(experiment: Experiment, session: DriveSession, time: float) -> Experiment:
-    """The same scenario with a driver in place of its path follower; metrics that need the path are left out."""
+    """The same scenario with a driver instead of its path follower. Metrics that need the path are left out."""
     scenario, settings = experiment.scenario, experiment.settings
     default = getattr(scenario.settings(), "waypoints", None)
     if default is not None and getattr(settings, "waypoints", None) == default:
@@ -161,7 +161,7 @@ def with_driver(experiment: Experiment, session: DriveSession, time: float) -> E
 
 
 def replace_follower(sim: Simulation, speed: float) -> DriverInput:
-    """Put a driver in place of the path follower. Returns its input."""
+    """Replace the path follower by a driver. Returns the driver's input."""
     drive = next((c for c in sim.controllers if isinstance(c, Drive)), None)
     if drive is None:
         raise InputError("this scenario has no drive to take over: rover-course, viking-rocks, rocks-and-sand have")

@@ -1,4 +1,4 @@
-"""`grouser export`, `grouser video`, `grouser report`: what others can open without Grouser."""
+"""`grouser export`, `grouser video`, `grouser report`: write files that can be opened without Grouser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = {"html": "replay.html", "csv": "csv", "mcap": "bag"}
 
 
 def export(place: Path, formats: list[str], out: Path | None, field: str) -> int:
-    """Replay page, tables, ROS 2 bag; all of them beside the recording unless told otherwise."""
+    """Write a replay page, tables or a ROS 2 bag next to the recording, or into the folder `out`."""
     file = recording_path(place)
     chosen = formats or ["html"]
     for name in chosen:
@@ -58,7 +58,7 @@ def video(
     field: str,
     forces: bool,
 ) -> int:
-    """A film beside the recording, or at `out`, whose ending says what kind."""
+    """Write a video next to the recording, or to `out`, whose suffix gives the format."""
     from grouser.viewer.video import film
 
     file = recording_path(place)
@@ -80,7 +80,7 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def report(place: Path, with_replay: bool) -> int:
-    """Draw figures and report again, with the replay in it; or tables and figures of a sweep's cases."""
+    """Write figures and report of a run again, with a replay if wanted; or tables and figures of a sweep."""
     from grouser.report import write_report
 
     if (place / "sweep.json").is_file():

@@ -1,9 +1,9 @@
-"""A worker process that draws figures: reads tasks from its input, writes results to its output.
+"""Worker process that draws figures. It reads tasks from stdin and writes results to stdout.
 
     python -m grouser.commands.figure_worker '[1]'    (the processor cores it keeps to; null: any)
 
-A line of input is {"recording": …, "figure": its place in the header, "path": …}; a line of output is DRAWN or FAILED.
-The reason of a failure is not passed on: the caller draws the figure again and gets the error itself.
+A line of input is {"recording": …, "figure": index in the header, "path": …}; a line of output is DRAWN or FAILED.
+The reason for a failure is not reported: the caller draws the figure again and gets the error itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DRAWN, FAILED = "drawn", "failed"
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run ends first, then it closes our input
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run ends first and then closes our stdin
     cores = json.loads(sys.argv[1])
     if cores:
         os.sched_setaffinity(0, cores)
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _load() -> None:
-    """Load Matplotlib by drawing a figure with some of everything; fonts and glyphs are cached too."""
+    """Load Matplotlib by drawing a figure with some of each element, which also caches fonts and glyphs."""
     import matplotlib as mpl
     import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -69,4 +69,4 @@ def _open_once(path: str) -> Recording:
 
 if __name__ == "__main__":
     main()
-    os._exit(0)  # at once: nothing is open that could be lost
+    os._exit(0)  # skip the normal clean-up: no open file could lose data

@@ -1,4 +1,4 @@
-"""Worker processes that draw the figures of a report; they load what they need while the run still goes on."""
+"""Worker processes that draw the figures of a report. They load their modules before the run ends."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from grouser.commands.figure_worker import DRAWN
 from grouser.recording import Recording
 from grouser.report import figures
 
-LASTED = 1.0  # [s] of wall time before workers are started: a shorter run ends before they have loaded
-LEFT = 10.0  # [s] of wall time left in the run when workers are started
-LOADING = 2.0  # [s] between two starts, so that loading does not take the core of the run
-MOST = 2  # workers
-CLOSING = 60.0  # [s] that only a hanging worker takes to end
+LASTED = 1.0  # [s] wall time of a run before workers are started; a shorter run ends before they have loaded
+LEFT = 10.0  # [s] wall time left in the run when workers are started
+LOADING = 2.0  # [s] between two starts, so that loading does not slow the run down
+MOST = 2  # largest number of workers
+CLOSING = 60.0  # [s] time limit for a worker to end, which only a hang reaches
 
 
 class FigureWorkers:
-    """As many worker processes as there are spare cores; none on a machine with one core.
+    """Worker processes, one per spare core up to MOST; none on a machine with one core.
 
-    A figure that no worker drew (none started, one died, the figure has a fault) is drawn by this process.
+    A figure that no worker drew (none was started, it crashed, or the figure has a fault) is drawn by this process.
     """
 
     def __init__(self, pinned: int | None = None):
-        """`pinned`: the core of the dynamics, which the workers do not use."""
+        """`pinned`: the core that runs the dynamics; the workers do not use it."""
         cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
         self._cores = sorted(cores - {pinned})
         self._keep_to = None if pinned is None else self._cores
         self._count = min(MOST, len(self._cores)) if len(cores) > 1 else 0
-        self._since: float | None = None  # [s] on the clock
-        self._next = 0.0  # [s] on the clock, when the next one may start
+        self._since: float | None = None  # [s] clock time of the first call
+        self._next = 0.0  # [s] clock time when the next worker may start
         self._processes: list[subprocess.Popen[str]] = []
 
     def start_near_end(self, done: float) -> None:
-        """Start a worker if the run is near its end; `done` is the share of the run that is over, 0 to 1."""
+        """Start a worker if the run is near its end. `done` is the completed fraction of the run, 0 to 1."""
         now = time.perf_counter()
         if self._since is None:
             self._since = now
@@ -56,7 +56,7 @@ class FigureWorkers:
         command = [sys.executable, "-m", "grouser.commands.figure_worker", json.dumps(self._keep_to)]
         try:
             self._processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
-        except OSError:  # no more processes, no memory
+        except OSError:  # no process or no memory available
             self._count = 0
 
     def draw(self, recording: Recording, directory: Path) -> list[Path]:
@@ -65,7 +65,7 @@ class FigureWorkers:
         declared = recording.header.get("figures", [])
         ordered = sorted(
             range(len(paths)), key=lambda k: declared[k].get("kind") != "map"
-        )  # what takes long goes first
+        )  # the slowest figures, the maps, first
         waiting, drawn = deque(ordered), set[int]()
         threads = [
             threading.Thread(target=_draw_waiting, args=(process, recording.path, paths, waiting, drawn), daemon=True)
@@ -85,7 +85,7 @@ class FigureWorkers:
         return self
 
     def _close_inputs(self) -> None:
-        """A worker ends when its input does."""
+        """Close the stdin of the workers, which ends them."""
         for process in self._processes:
             with suppress(OSError):
                 _pipe(process.stdin).close()
@@ -104,12 +104,12 @@ class FigureWorkers:
 def _draw_waiting(
     process: subprocess.Popen[str], recording: Path, paths: list[Path], waiting: deque[int], drawn: set[int]
 ) -> None:
-    """Let one worker draw waiting figures until none is left; indices of figures drawn go into `drawn`."""
-    with suppress(OSError, ValueError):  # it died
+    """Have one worker draw waiting figures until none is left. Indices of figures drawn are added to `drawn`."""
+    with suppress(OSError, ValueError):  # the worker died
         while waiting:
             try:
                 place = waiting.popleft()
-            except IndexError:  # another was faster
+            except IndexError:  # another worker took the last one
                 return
             task = {"recording": str(recording.absolute()), "figure": place, "path": str(paths[place].absolute())}
             _pipe(process.stdin).write(json.dumps(task) + "\n")

@@ -1,4 +1,4 @@
-"""The folder a run leaves behind."""
+"""The output folder of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RECORDING, SUMMARY, FIGURES, REPORT = "recording.h5", "summary.json", "figures",
 
 
 def check_output_folder(folder: Path, force: bool) -> None:
-    """InputError unless a run can write there: a new folder, an empty one, or any with `force`."""
+    """Raise InputError unless a run may write there: into a new or empty folder, or any folder with `force`."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out {folder}: a file is in the way: allowed is a folder")
     if is_folder_locked(folder):
@@ -25,13 +25,13 @@ def check_output_folder(folder: Path, force: bool) -> None:
 
 
 def _check_empty(folder: Path, force: bool) -> None:
-    """The lock that a killed run left does not count."""
+    """Raise InputError if the folder is not empty. The lock file of a killed run does not count."""
     if folder.is_dir() and not force and any(file.name != LOCK for file in folder.iterdir()):
         raise InputError(f"--out {folder}: not empty: allowed is a new or empty folder, or --force to replace it")
 
 
 def lock_folder(folder: Path, force: bool) -> FolderLock:
-    """Create the folder if needed and lock it; checks again that it is empty, as another run may have been faster."""
+    """Create the folder if needed, lock it, and check again that it is empty: another run may have been faster."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -46,7 +46,7 @@ def lock_folder(folder: Path, force: bool) -> FolderLock:
 
 
 def remove_old_results(folder: Path) -> None:
-    """Delete summary, report and figures of an earlier run; other files stay."""
+    """Delete summary, report and figures of an earlier run. Other files stay."""
     for old in (folder / SUMMARY, folder / REPORT, *(folder / FIGURES).glob("*.png")):
         old.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Garbage collection paused while a command imports its modules, and the modules left out of it afterwards."""
+"""Pauses garbage collection while a command imports its modules, and excludes those modules from it afterwards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def gc_paused() -> Iterator[Callable[[], None]]:
-    """Pause the garbage collector until the yielded callable is called; objects made before that are then frozen."""
+    """Pause the garbage collector until the yielded callable is called. Objects created before are then frozen."""
     before = gc.isenabled()
 
     def resume() -> None:

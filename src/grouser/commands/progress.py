@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-REDRAW = 0.1  # [s] between two drawings of the bar
+REDRAW = 0.1  # [s] between two updates of the bar
 LINE_EVERY = 10.0  # [s] between two lines in a log
 
 
 @contextmanager
 def progress_bar(name: str, duration: float) -> Iterator[Callable[[float], None]]:
-    """Yield a callable that takes the simulated time [s]."""
+    """Yield a callable that shows the simulated time [s] it is given."""
     with (_bar if sys.stderr.isatty() else _lines)(name, duration) as report:
         yield report
 
@@ -44,8 +44,8 @@ def _lines(name: str, duration: float) -> Iterator[Callable[[float], None]]:
 
 
 def _every(period: float, show: Callable[[float, float], None]) -> Callable[[float], None]:
-    """Calls show(time, real-time factor) at most once a period [s] of wall time."""
-    first: list[float] = []  # simulated time and clock at the first call, when building is over
+    """Make a callable that calls show(time, real-time factor) at most once per `period` [s] of wall time."""
+    first: list[float] = []  # simulated time and clock at the first call, after the model is built
     due = 0.0
 
     def report(now: float) -> None:
@@ -63,7 +63,7 @@ def _every(period: float, show: Callable[[float, float], None]) -> Callable[[flo
 
 @contextmanager
 def count_bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a callable that takes the number done and the total: a bar on a terminal, lines elsewhere."""
+    """Yield a callable that shows the number done and the total: a bar on a terminal, lines elsewhere."""
     if not sys.stderr.isatty():
         due = time.perf_counter() + LINE_EVERY
 

@@ -1,4 +1,4 @@
-"""Start Warp without its start-up messages: a command prints about the run, not about the library."""
+"""Starts Warp without its start-up messages, so that a command prints only about the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NO_DRIVER = "NVIDIA CUDA driver"  # printed on every machine without a GPU; `gro
 
 
 def start_warp() -> None:
-    """Initialise Warp. What its C++ part writes to stderr is passed on, except the line about the missing driver."""
+    """Initialise Warp. Its stderr output is passed on, except the line about the missing driver."""
     import warp
 
     warp.config.log_level = warp.LOG_ERROR

@@ -1,4 +1,4 @@
-"""`grouser run --robot`: options of the command line that are short for settings."""
+"""`grouser run --robot`: command-line options that are shorthand for settings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from grouser.errors import InputError
 from grouser.scenarios import registry
 from grouser.scenarios.source import Source, option_value, put
 
-SCENARIO = "robot"  # what `--robot FILE` runs
+SCENARIO = "robot"  # scenario that `--robot FILE` runs
 
 
 def scenario_name(target: str | None, robot: Any) -> str:
-    """Name of the scenario, from the argument and `--robot`: one of the two must be given."""
+    """Name of the scenario, from the argument or from `--robot`. One of the two must be given."""
     if robot is not None and target not in (None, SCENARIO):
         raise InputError(f"--robot {robot}: it cannot be put into {target!r}; leave that out")
     if robot is None and target is None:

@@ -1,4 +1,4 @@
-"""`grouser run`: from settings to a folder with recording, summary, figures and report."""
+"""`grouser run`: runs a scenario and writes a folder with recording, summary, figures and report."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 BLOCK = 64  # frames written at a time
-WATCHED_DELAY = 0.64  # [s] of a run that a view may lag behind
-ROUND_OFF = 1e-9  # of a duration
-MOST_STEPS = 1e10  # some weeks at the speed of the fastest scenario
-TIMING = "real_time_factor"  # metrics with this ending are not in the recording until it is closed
+WATCHED_DELAY = 0.64  # [s] simulated time by which a view may lag behind
+ROUND_OFF = 1e-9  # relative rounding error of a duration
+MOST_STEPS = 1e10  # a few weeks at the speed of the fastest scenario
+TIMING = "real_time_factor"  # metrics with this suffix are known only when the recording is closed
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where a run lies and what came of it."""
+    """Folder and results of a run."""
 
     folder: Path
     summary: dict[str, Any]  # as in summary.json
@@ -38,9 +38,9 @@ class Outcome:
     message: str = ""  # why it is not complete
     notes: tuple[str, ...] = ()
     stop: RunStopped | None = None
-    undrawn: str = ""  # why there is no report
-    frames: int = 0  # that can be read back
-    last_time: float = 0.0  # [s] of the last of them
+    undrawn: str = ""  # why there is no report; empty if there is one
+    frames: int = 0  # number of frames that can be read back
+    last_time: float = 0.0  # [s] time of the last of them
 
     @property
     def recording(self) -> Path:
@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Values by name."""
+        """Metric values by name."""
         return {name: metric["value"] for name, metric in self.summary["metrics"].items()}
 
     @property
@@ -73,10 +73,10 @@ def run(
     report: bool = True,
     **more: Any,
 ) -> Outcome:
-    """Run a scenario by name or YAML file as the command does: run("single-wheel", soil="clay", slip=0.2).
+    """Run a scenario by name or YAML file, as the command does: run("single-wheel", soil="clay", slip=0.2).
 
-    Settings may be nested, wheel={"radius": 0.2}, or dotted in a mapping, {"wheel.radius": 0.2}. Raises
-    InputError and RunStopped; after the latter the folder still holds all data up to there.
+    Settings may be nested, wheel={"radius": 0.2}, or dotted in a mapping, {"wheel.radius": 0.2}. Raises InputError or
+    RunStopped. After RunStopped the folder contains all data up to that time.
     """
     experiment = from_python(name, {**(settings or {}), **more})
     outcome = execute(experiment, out=out, force=force, rate=rate, report=report)
@@ -101,10 +101,10 @@ def execute(
     delay: float = WATCHED_DELAY,
     draw: Callable[[Recording, Path], list[Path]] | None = None,
 ) -> Outcome:
-    """Check the input, run, and write the results into the folder; bad input writes nothing.
+    """Check the input, run, and write the results into the folder. With bad input nothing is written.
 
-    `watch` is called with the path of the recording before the first step; frames are written at most `delay` [s]
-    late. `draw` draws the figures of a recording into a folder, as `report.draw_figures` does.
+    `watch` is called with the path of the recording before the first step. Frames are then written with a delay of at
+    most `delay` [s]. `draw` draws the figures of a recording into a folder, as `report.draw_figures` does.
     """
     scenario, settings = experiment.scenario, experiment.settings
     rate = scenario.rate if rate is None else rate
@@ -123,7 +123,7 @@ def execute(
 
 
 def _check_duration(duration: float, step: float, rate: float) -> None:
-    """InputError for a duration [s] of less than one step, of more than MOST_STEPS, or with a single frame."""
+    """Raise InputError for a duration [s] shorter than one step, longer than MOST_STEPS, or with only one frame."""
     if duration < step * (1 - ROUND_OFF):
         raise InputError(f"the run would last {duration:g} s: allowed is at least one step, {step:g} s")
     if not duration / step <= MOST_STEPS:
@@ -136,7 +136,7 @@ def _check_duration(duration: float, step: float, rate: float) -> None:
 
 
 def new_run_folder(name: str) -> Path:
-    """Create runs/NAME-TIME; a second run that starts in the same second gets a name of its own."""
+    """Create the folder runs/NAME-TIME. A second run that starts in the same second gets a different name."""
     stem = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     for k in range(1, 1000):
         folder = Path("runs") / (stem if k == 1 else f"{stem}-{k}")
@@ -169,7 +169,7 @@ def _header(experiment: Experiment, sim: Simulation) -> dict[str, Any]:
 
 
 def _tiles(sim: Simulation) -> dict[str, Any] | None:
-    """Where the recorded patches of the fine ground lie."""
+    """Grid of the recorded tiles of the fine ground, for the header."""
     if sim.ground is None:
         return None
     from grouser.terrain.ground import TILE
@@ -186,7 +186,7 @@ def _tiles(sim: Simulation) -> dict[str, Any] | None:
 
 
 class _Run:
-    """A run: recording, status, duration and metrics."""
+    """One run: recording, status, duration and metrics."""
 
     def __init__(self, experiment: Experiment, sim: Simulation, folder: Path):
         self.experiment, self.sim, self.folder = experiment, sim, folder
@@ -202,7 +202,7 @@ class _Run:
         watch: Callable[[Path], None] | None = None,
         delay: float = WATCHED_DELAY,
     ) -> None:
-        """Simulate into the recording, compute the metrics, close the recording with the result."""
+        """Simulate and record, compute the metrics, and close the recording with the result."""
         from grouser.recording import RecordingWriter
 
         sim = self.sim
@@ -253,11 +253,11 @@ class _Run:
                 self._set_end("stopped", str(stop), self.stop or stop)
 
     def _measure(self, names: list[str]) -> dict[str, Any]:
-        """Metric values by name; a run that was cut short may lack some."""
+        """Compute the metric values by name. Some may be missing if the run ended early."""
         from grouser.recording import Recording
 
-        # Opened here, as the metrics belong into the file before it is closed, and again afterwards: what HDF5 holds
-        # open in one process is one file, so the writer's close would not close it under a reader.
+        # The recording is opened here because the metrics must be in the file before it is closed. It is opened again
+        # afterwards: HDF5 shares one open file within a process, so with a reader open the writer could not close it.
         factor = self.sim_s / self.wall_s if self.wall_s > 0 else None
         values = dict.fromkeys([name for name in names if name.endswith(TIMING)], factor)
         try:
@@ -269,7 +269,7 @@ class _Run:
         return values
 
     def write_results(self, report: bool, draw: Callable[[Recording, Path], list[Path]] | None = None) -> Outcome:
-        """Write summary and report beside the recording; a full disk stops the run as it does while recording."""
+        """Write summary and report next to the recording. A full disk stops the run, as it does during recording."""
         from grouser.recording import Recording
         from grouser.report import draw_figures, summarise, write_report, write_summary
 
@@ -282,7 +282,7 @@ class _Run:
                 if report and self.status != "interrupted":
                     figures = (draw or draw_figures)(recording, self.folder / FIGURES)
                     write_report(recording, self.folder, figures, summary=summary)
-            except InputError as error:  # a figure that cannot be drawn is the scenario's fault, not bad input
+            except InputError as error:  # a figure that cannot be drawn is a fault of the scenario, not of the input
                 undrawn = f"report: {error}"
             except OSError as error:
                 reason = f"cannot write to {self.folder}: {error.strerror or error}"
@@ -297,7 +297,7 @@ def interrupts_ignored() -> Iterator[None]:
     """Ignore Ctrl-C in the block, so that a second one cannot interrupt writing the data."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not in the main thread, where no signal arrives
+    except ValueError:  # not in the main thread, which alone gets signals
         yield
         return
     try:

@@ -1,4 +1,4 @@
-"""`grouser sweep`: many cases of a scenario, then tables, figures and a page."""
+"""`grouser sweep`: runs many cases of a scenario and writes tables, figures and a page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from grouser.campaign import Case, SweepCounts, SweepStopped, read_sweep, run_sweep
 from grouser.campaign.results import COMPLETE, FAILED, RECORDINGS
 
-WRITERS = ("recording", "report")  # modules that stop a run when nothing more can be written
+WRITERS = ("recording", "report")  # modules that stop a run when the disk is full
 
 if TYPE_CHECKING:
     from grouser.report.sweep import SweepTable
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScenarioRunner:
-    """Runs cases as `grouser run` does, without a report; a campaign hands it to its worker processes."""
+    """Runs cases as `grouser run` does, but without a report. A campaign passes it to its worker processes."""
 
     rate: float  # [Hz] frames recorded per simulated second
-    recordings: Path | None  # where they are kept
+    recordings: Path | None  # folder in which recordings are kept, if they are
 
     def warm(self, case: Case) -> None:
         from grouser.commands.quiet_warp import start_warp
@@ -39,7 +39,7 @@ class ScenarioRunner:
         experiment = Experiment(registry.scenario(case.scenario), case.settings)
         outcome = execute(experiment, out=folder, rate=self.rate, report=False)
         if outcome.stop is not None and outcome.stop.module in WRITERS:
-            raise OSError(errno.ENOSPC, outcome.stop.reason)  # a full disk is no fault of the case
+            raise OSError(errno.ENOSPC, outcome.stop.reason)  # a full disk is not the fault of the case
         if self.recordings is not None:
             self.recordings.mkdir(exist_ok=True)
             outcome.recording.replace(self.recordings / f"{case.name}.h5")
@@ -49,7 +49,7 @@ class ScenarioRunner:
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """Where a sweep lies and what came of it."""
+    """Folder and results of a sweep."""
 
     folder: Path
     table: SweepTable
@@ -61,7 +61,7 @@ class SweepOutcome:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Parameters and metrics of every complete case by name, "slip (metric)" where "slip" is a parameter too."""
+        """Parameters and metrics of every complete case by name; "slip (metric)" if "slip" is a parameter too."""
         named = self.table.column
         return [
             {"case": row.name, **row.parameters} | {named(name): value for name, value in row.metrics.items()}
@@ -81,10 +81,10 @@ def sweep(
     force: bool = False,
     progress: Callable[[SweepCounts], None] = lambda counts: None,
 ) -> SweepOutcome:
-    """Run a sweep as the command does: from its YAML file, or from a mapping with the same keys.
+    """Run a sweep, as the command does, from a YAML file or from a mapping with the same keys.
 
-    Finished cases in `out` are skipped. In a script, call it below `if __name__ == "__main__":`, as its worker
-    processes import the script. Raises InputError; failed cases are named in the outcome.
+    Finished cases in `out` are skipped. In a script, call this below `if __name__ == "__main__":`, because the worker
+    processes import the script. Raises InputError. Failed cases are named in the outcome.
     """
     from grouser.report.sweep import read_table, write_sweep_report
 

@@ -13,7 +13,7 @@ from grouser.commands.progress import LINE_EVERY
 
 @contextmanager
 def progress_bar(name: str) -> Iterator[Callable[[SweepCounts], None]]:
-    """Yield a callable that takes the counts."""
+    """Yield a callable that shows the counts it is given."""
     with (_bar if sys.stderr.isatty() else _lines)(name) as report:
         yield report
 

@@ -1,4 +1,4 @@
-"""The metric table on the terminal: aligned columns, as wide as they need to be."""
+"""Prints the table of metrics on the terminal, in aligned columns of the width they need."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-LOG_WIDTH = 200  # columns where no terminal says how wide it is
+LOG_WIDTH = 200  # columns if the output is not a terminal
 VERDICTS = {True: ("pass", "green"), False: ("MISSED", "bold red"), None: ("", "")}
 
 
 def metric_table(metrics: Mapping[str, Mapping[str, Any]]) -> None:
-    """Name, value, expectation and verdict of each metric."""
+    """Print name, value, expectation and verdict of each metric."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

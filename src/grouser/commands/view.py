@@ -1,4 +1,4 @@
-"""`grouser view`, and the view of a run that goes on: a process of its own that reads the recording as it grows."""
+"""`grouser view`, and the live view of a run: a separate process that reads the recording while it is written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from grouser.commands.folder import recording_path
 from grouser.errors import InputError
 
-STARTING, CLOSING = 600.0, 60.0  # [s] a view may take to start and to end: only one that hangs takes as long
+STARTING, CLOSING = 600.0, 60.0  # [s] time limits for a view to start and to end, which only a hang reaches
 
 
 def view(place: Path, host: str, port: int, token: str | None, texture: Path | None, browse: bool) -> int:
@@ -32,7 +32,7 @@ def view(place: Path, host: str, port: int, token: str | None, texture: Path | N
 
 
 def _picture(path: Path | None) -> bytes:
-    """A picture of any kind as PNG."""
+    """Read an image of any format and convert it to PNG."""
     if path is None:
         return b""
     from io import BytesIO
@@ -48,7 +48,7 @@ def _picture(path: Path | None) -> bytes:
 
 
 class ViewProcess:
-    """A view in a process of its own, which ends with this one. `on_message` is called with requests of its pages."""
+    """A view in a separate process, which ends with this one. `on_message` is called with requests of its pages."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class ViewProcess:
         self._ready.set()
 
     def wait(self, timeout: float = STARTING) -> str:
-        """The address, once the page can be opened."""
+        """Wait until the page can be opened. Returns its address."""
         self._ready.wait(timeout)
         if not self.address:
             self.close()
@@ -92,14 +92,14 @@ class ViewProcess:
         return self.address
 
     def send(self, **message: Any) -> None:
-        """`path`: recording to show, `note`: text for the page."""
+        """Send a message to the view. `path`: recording to show; `note`: text for the page."""
         assert self._process.stdin is not None
         with suppress(OSError, ValueError):
             self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
 
     def close(self) -> None:
-        """The process ends when its input does."""
+        """End the process by closing its stdin."""
         with suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()

@@ -1,8 +1,8 @@
-"""The process of a live view: reads what to show from its input, writes address and drivers' commands to its output.
+"""Process of a live view. It reads what to show from stdin, and writes its address and drivers' commands to stdout.
 
     python -m grouser.commands.view_process '{"path": …, "host": …, "port": …, "token": …, "driven": …}'
 
-Once it serves, it runs after everything else on the machine (nice): looking shall not slow the run down.
+Once it serves, it has the lowest priority (nice), so that a view does not slow the run down.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ POLITE = 19
 
 def main() -> int:
     asked = json.loads(sys.argv[1])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run ends first, then it closes our input
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run ends first and then closes our stdin
     lock = threading.Lock()
 
     def send(message: dict[str, Any]) -> None:
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def _lower_priority() -> None:
-    """Give every thread the lowest priority; new threads inherit it. Linux sets the niceness of each thread alone."""
+    """Give every thread the lowest priority. Linux sets it thread by thread; new threads inherit it."""
     tasks = Path("/proc/self/task")
     if tasks.is_dir():
         for task in tasks.iterdir():
@@ -64,4 +64,4 @@ def _view(asked: dict[str, Any], send: Any) -> Any:
 if __name__ == "__main__":
     status = main()
     sys.stdout.flush()
-    os._exit(status)  # at once: who comes last for a core would take minutes to take everything apart, and all is read
+    os._exit(status)  # at lowest priority a normal exit could take minutes; nothing is left to save
