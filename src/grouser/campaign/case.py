@@ -1,4 +1,4 @@
-"""A sweep as data: what varies, and one case for each point."""
+"""A sweep as data: the parameters that vary, and one case for each point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A setting that varies; its unit is "1" where it has none."""
+    """A setting that varies. Its unit is "1" if it has none."""
 
     path: str
     unit: str
@@ -24,7 +24,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Case:
-    """One run: checked settings, and the values of the parameters in SI as the table shows them."""
+    """One run: checked settings, and the values of the parameters in SI, as shown in the table."""
 
     name: str  # "0001"
     scenario: str
@@ -35,7 +35,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Sweep:
-    """All cases of a sweep and what is wanted of them."""
+    """All cases of a sweep and the requested output."""
 
     title: str
     scenario: str
@@ -43,13 +43,13 @@ class Sweep:
     seed: int
     parameters: tuple[Parameter, ...]
     cases: tuple[Case, ...]
-    metrics: tuple[str, ...]  # drawn and in the tables; none: all
+    metrics: tuple[str, ...]  # metrics in figures and tables; empty: all
     recordings: bool
     rate: float  # [Hz] frames recorded per simulated second
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all that decides the results: which metrics are drawn does not."""
+        """Hash of everything that affects the results. The choice of metrics to draw does not."""
         decisive = {
             "version": grouser.__version__,
             "scenario": self.scenario,
@@ -60,7 +60,7 @@ class Sweep:
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
     def described(self) -> dict[str, Any]:
-        """What sweep.json says: enough to draw tables and figures without the definition."""
+        """Content of sweep.json: enough to make tables and figures without the definition."""
         return {
             "title": self.title,
             "scenario": self.scenario,

@@ -1,4 +1,4 @@
-"""From a sweep's YAML file, or the same as a mapping, to checked cases, or all that is wrong with it."""
+"""Reads the definition of a sweep (YAML file or mapping) and makes checked cases, or reports all errors."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from grouser.scenarios.source import Keys, Source, dotted, joined, overlaid, put
 from grouser.scenarios.validation_errors import error_lines
 from grouser.terrain.checks import nearest
 
-MOST_CASES = 100_000  # each is checked before the first one runs
+MOST_CASES = 100_000  # all cases are checked before the first one runs
 PATH = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*")
 SAMPLED = {"latin-hypercube": sampling.latin_hypercube, "monte-carlo": sampling.monte_carlo}
 
 
 class Definition(Settings):
-    """What a sweep file may say."""
+    """The keys of a sweep file."""
 
     scenario: Any = None
     method: Literal["grid", "latin-hypercube", "monte-carlo"] = "grid"
@@ -55,7 +55,7 @@ class Value:
 
 
 def read_sweep(definition: str | Path | Mapping[str, Any]) -> Sweep:
-    """The sweep of a file, or of a mapping with the keys of one; every case is checked."""
+    """Read a sweep from a file, or from a mapping with the same keys. Every case is checked."""
     if isinstance(definition, Mapping):
         source, where, folder, title = _from_mapping(definition), "sweep", None, None
     else:
@@ -74,7 +74,7 @@ def read_sweep(definition: str | Path | Mapping[str, Any]) -> Sweep:
 
 
 def _from_mapping(given: Mapping[str, Any]) -> Source:
-    """A definition from Python; arrays, tuples and ranges are lists."""
+    """A definition from a Python mapping. Arrays, tuples and ranges become lists."""
     source = Source()
     source.values[()] = "sweep"
 
@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Reader:
-    """A definition of the right form on its way to cases."""
+    """Makes cases from a definition whose form has been checked."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class _Reader:
             self.lines.append(f"{place}: method = {read.method!r}: lacks 'samples', how many cases to draw")
 
     def _points(self) -> list[list[Value]]:
-        """The values each parameter takes: steps of the grid, or one for each sample."""
+        """Values of each parameter: the steps of the grid, or one value per sample."""
         read, columns = self.read, []
         share = None
         if read.method != "grid" and read.samples is not None:
@@ -181,12 +181,12 @@ class _Reader:
             return [Value(read.values[i], self.source.place((*inside, i)) or place) for i in chosen]
         if isinstance(read, Steps):
             return [Value(value, place) for value in read.values()]
-        if share is None:  # nothing to draw, as has been complained of
+        if share is None:  # nothing to sample; the error has been reported
             return []
         return [Value(value, place) for value in read.at(share, setting.whole)]
 
     def _kind(self, path: str, given: Any) -> tuple[Any, Any]:
-        """The model of what a parameter was given, and that in the model's words."""
+        """Model class for the values given for a parameter, and the values in the form that the model reads."""
         place = self.source.place(("parameters", path))
         if isinstance(given, list):
             if not given:
@@ -216,7 +216,7 @@ class _Reader:
             raise InputError(f"{place}: parameters: {sizes} = {count} cases: allowed are {MOST_CASES}")
 
     def _base(self) -> Source:
-        """What stands under `set`; names may be dotted paths there too."""
+        """The settings under `set`. Names may be dotted paths there too."""
         written, base = self.source.under("set"), Source()
         for part, into in ((written.keys, base.keys), (written.values, base.values)):
             into.update({_undotted(path): place for path, place in part.items()})
@@ -230,10 +230,10 @@ class _Reader:
         return joined(base)
 
     def _cases(self, base: Source, columns: list[list[Value]], soils: Mapping[str, Any]) -> Iterator[Case]:
-        """Cases with checked settings; a place is complained of once, however many cases it spoils."""
+        """Make cases with checked settings. An error is reported once, even if it occurs in many cases."""
         paths = list(self.read.parameters)
         points = sampling.grid(columns) if self.read.method == "grid" else list(zip(*columns, strict=True))
-        wrong: dict[tuple[str, ...], list[str]] = {}  # lines by place and setting
+        wrong: dict[tuple[str, ...], list[str]] = {}  # error lines by place and setting
         for index, point in enumerate(points, 1):
             seed = sampling.case_seed(self.read.seed, index)
             try:
@@ -265,7 +265,7 @@ class _Reader:
         return validated(model, given, where=self.where, soils=soils, folder=self.folder)
 
     def _check_metrics(self, cases: Sequence[Case]) -> None:
-        """Every metric asked for is declared by some case."""
+        """Check that every requested metric is declared by some case."""
         unknown, declared = set(self.read.metrics), {}
         for case in cases:
             if not unknown:
@@ -285,11 +285,11 @@ def _undotted(path: Keys) -> Keys:
 @dataclass(frozen=True)
 class _Setting:
     unit: str  # "1": none
-    whole: bool  # a whole number
+    whole: bool  # the setting is an integer
 
 
 def _setting(model: type[pydantic.BaseModel], keys: Sequence[str]) -> _Setting:
-    """What is known of the setting at a path; an InputError where a model has no such field."""
+    """Unit and kind of the setting at a path. Raises InputError if a model has no such field."""
     models, parts = [model], []
     for key in keys:
         fields = [inside.model_fields[key] for inside in models if key in inside.model_fields]
@@ -303,7 +303,7 @@ def _setting(model: type[pydantic.BaseModel], keys: Sequence[str]) -> _Setting:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """Types and marks of a field's annotation, unions and Annotated taken apart."""
+    """Types and metadata of a field's annotation, with unions and Annotated split into their parts."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType, Annotated):
         for part in typing.get_args(annotation):
             yield from _parts(part)
@@ -312,7 +312,7 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 
 def _shown(settings: Settings, path: str, given: Any) -> Any:
-    """The value of a parameter as checked, in SI; of a group of settings what was given."""
+    """The checked value of a parameter in SI. For a group of settings, the value as given."""
     value: Any = settings
     for key in path.split("."):
         value = getattr(value, key, None) if isinstance(value, pydantic.BaseModel) else None

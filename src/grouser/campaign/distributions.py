@@ -1,7 +1,7 @@
-"""What a parameter of a sweep may be: steps of a grid, or a distribution that samples are drawn from.
+"""Values of a parameter of a sweep: steps of a grid, or a distribution from which samples are drawn.
 
-Every distribution is given by its quantile function: a share u between 0 and 1 becomes a value. Monte Carlo
-and Latin hypercubes differ only in how they choose u.
+Every distribution is given by its quantile function, which turns a share u between 0 and 1 into a value. Monte Carlo
+and Latin hypercube sampling differ only in how they choose u.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pydantic_core import PydanticCustomError
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings
 
-SMALLEST_SHARE = 2.0**-53  # of a distribution that a sample may stand for: 0 and 1 themselves may lie at infinity
-SHARE_LEFT = 1e-6  # of a distribution between min and max below which its quantiles lose their digits
+SMALLEST_SHARE = 2.0**-53  # smallest share u, and distance from 1; the quantiles of 0 and 1 may be infinite
+SHARE_LEFT = 1e-6  # smallest share of a distribution between min and max; below it quantiles lose precision
 
 
 def _in_unit_of_setting(value: Any, info: pydantic.ValidationInfo) -> Any:
-    """A text with a unit as a number in the unit of the setting that is varied."""
+    """Convert a text with a unit to a number in the unit of the setting that is varied."""
     return Unit((info.context or {}).get("unit", "1")).number(value)
 
 
@@ -31,7 +31,7 @@ Scale = Literal["linear", "log"]
 
 
 class _Between(Settings):
-    """From `min` to `max`, on a linear or a logarithmic scale."""
+    """A range from `min` to `max`, on a linear or a logarithmic scale."""
 
     min: Quantity
     max: Quantity
@@ -52,7 +52,7 @@ class _Between(Settings):
 
 
 class Steps(_Between):
-    """So many values of a grid, both ends among them."""
+    """`count` values of a grid, including both ends."""
 
     count: Annotated[int, pydantic.Field(ge=2)]
 
@@ -62,7 +62,7 @@ class Steps(_Between):
 
 
 class Uniform(_Between):
-    """Every value between min and max as likely as any other; on a log scale its logarithm is."""
+    """Uniform distribution between min and max. On a log scale the logarithm is uniform."""
 
     distribution: Literal["uniform"] = "uniform"
 
@@ -74,7 +74,7 @@ class Uniform(_Between):
 
 
 class _Bell(Settings):
-    """A normal distribution of something, cut off at `min` and `max` where they are given."""
+    """A normal distribution (of the value or its logarithm), truncated at `min` and `max` if they are given."""
 
     min: Quantity | None = None
     max: Quantity | None = None
@@ -88,10 +88,10 @@ class _Bell(Settings):
 
     @abstractmethod
     def _standard(self, value: float) -> float:
-        """So many standard deviations above the middle."""
+        """Distance of a value from the centre in standard deviations."""
 
     def _cut(self) -> tuple[float, float]:
-        """Shares of the whole distribution below min and below max."""
+        """Shares of the untruncated distribution below min and below max."""
         from scipy.special import ndtr
 
         return (
@@ -107,7 +107,7 @@ class _Bell(Settings):
 
 
 class Normal(_Bell):
-    """Mean and standard deviation of the uncut distribution."""
+    """Normal distribution. Mean and standard deviation are those before truncation."""
 
     distribution: Literal["normal"]
     mean: Quantity
@@ -121,7 +121,7 @@ class Normal(_Bell):
 
 
 class Lognormal(_Bell):
-    """Its logarithm is normal: half of the values lie below `median`, two thirds within a factor exp(log_deviation)."""
+    """The logarithm is normal: half of the values lie below `median`, two thirds within a factor exp(log_deviation)."""
 
     distribution: Literal["lognormal"]
     median: Annotated[Quantity, pydantic.Field(gt=0)]
@@ -135,7 +135,7 @@ class Lognormal(_Bell):
 
 
 class Choice(Settings):
-    """One of some values, with weights or all as likely."""
+    """One of several values, with weights or with equal probability."""
 
     distribution: Literal["choice"] = "choice"
     values: Annotated[list[Any], pydantic.Field(min_length=1)]
@@ -153,7 +153,7 @@ class Choice(Settings):
         return [self.values[k] for k in self.places(share)]
 
     def places(self, share: np.ndarray) -> list[int]:
-        """Which of the values."""
+        """Index of the value for each share."""
         weights = np.ones(len(self.values)) if self.weights is None else np.array(self.weights)
         upper = np.cumsum(weights) / weights.sum()
         return np.searchsorted(upper[:-1], share, side="right").tolist()

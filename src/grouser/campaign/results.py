@@ -1,9 +1,9 @@
-"""The folder of a sweep: what it is, one file per case, written whole or not at all.
+"""The folder of a sweep, with one result file per case. Files are written completely or not at all.
 
-sweep.json         the sweep: parameters, cases, a hash of all that decides the results
-cases/0001.json    settings, metrics and status of a case that is over
-recordings/0001.h5 where they are wanted
-.working/          of the cases that run now
+sweep.json         the sweep: parameters, cases, a hash of everything that affects the results
+cases/0001.json    settings, metrics and status of a case that has ended
+recordings/0001.h5 recordings, if requested
+.working/          temporary files of the running cases
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from grouser.campaign.case import Sweep
 
 SWEEP, CASES, RECORDINGS, WORKING, LOCK = "sweep.json", "cases", "recordings", ".working", ".lock"
-MADE = ("table.csv", "table.md", "sweep.html")  # what is made of the results
+MADE = ("table.csv", "table.md", "sweep.html")  # files made from the results
 COMPLETE, FAILED = "complete", "failed"
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON file that is never seen half written."""
+    """Write a JSON file atomically, so that no reader sees it half written."""
     write_atomically(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """What a file says, or None where there is none or it is no JSON object."""
+    """Read a JSON object from a file. None if there is no file or it is not a JSON object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -49,7 +49,7 @@ class SweepFolder:
         return self.path / CASES / f"{name}.json"
 
     def check(self, force: bool) -> None:
-        """An InputError where the sweep cannot go on or start here; nothing is written."""
+        """Raise InputError if the sweep cannot start or continue in this folder. Writes nothing."""
         path = self.path
         if path.exists() and not path.is_dir():
             raise InputError(f"--out {path}: a file is in the way: allowed is a folder")
@@ -85,16 +85,16 @@ class SweepFolder:
 
     @contextmanager
     def opened(self, force: bool) -> Iterator[None]:
-        """Prepare and lock the folder; `force` deletes what an earlier sweep left."""
+        """Prepare and lock the folder. `force` deletes the results of an earlier sweep."""
         self.check(force)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"--out {self.path}: cannot be created: {error.strerror}") from None
-        from grouser.recording.folder_lock import FolderLock  # here: workers read this file, too, and need none
+        from grouser.recording.folder_lock import FolderLock  # here: workers import this file and need no lock
 
         with FolderLock(self.path):
-            self.check(force)  # again: another sweep may have been faster
+            self.check(force)  # check again: another sweep may have been faster
             try:
                 if force:
                     self._clear()
@@ -106,7 +106,7 @@ class SweepFolder:
             shutil.rmtree(self.path / WORKING, ignore_errors=True)
 
     def _clear(self) -> None:
-        """Delete results of another sweep; other files stay."""
+        """Delete the results of another sweep. Other files stay."""
         if read_json(self.path / SWEEP) is None:
             return
         made = (f"{CASES}/[0-9]*.json", f"{RECORDINGS}/[0-9]*.h5", "figures/*.png", SWEEP, *MADE)
@@ -114,12 +114,12 @@ class SweepFolder:
             file.unlink(missing_ok=True)
 
     def _remove_partial(self) -> None:
-        """Delete what a killed sweep left half written."""
+        """Delete partial files of a killed sweep."""
         shutil.rmtree(self.path / WORKING, ignore_errors=True)
         for part in (*self.path.glob("*.part"), *(self.path / CASES).glob("*.part")):
             part.unlink(missing_ok=True)
 
     def finished(self, name: str) -> bool:
-        """Whether the case is over and well; failed ones are tried again."""
+        """Whether the case is complete. Failed cases are run again."""
         there = read_json(self.case_file(name)) or {}
         return there.get("status") == COMPLETE and there.get("digest") == self.sweep.digest

@@ -1,4 +1,4 @@
-"""Run what of a sweep is not finished yet."""
+"""Runs the cases of a sweep that are not finished yet."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def run_sweep(
     force: bool = False,
     progress: Callable[[SweepCounts], None] = lambda counts: None,
 ) -> SweepCounts:
-    """Cases that are finished in `folder` are skipped; `runner` runs the others on `workers` processes."""
+    """Run the cases that are not finished in `folder` with `runner`, on `workers` processes."""
     if workers is not None and workers < 1:
         raise InputError(f"--workers {workers}: allowed is a whole number of at least 1")
-    if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker imports the user's script
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # in a worker that imports the user's script
         raise InputError("a sweep was started by one of its workers: call it below `if __name__ == '__main__':`")
     place = SweepFolder(folder, sweep)
     with place.opened(force):
@@ -38,7 +38,7 @@ def run_sweep(
             orders = [Order(case, folder, sweep.digest) for case in missing]
             try:
                 WorkerPool(place, runner, orders, counts, progress).work(workers or usable_cores())
-            except KeyboardInterrupt:  # what workers finished meanwhile counts too
+            except KeyboardInterrupt:  # also count cases that workers finished in the meantime
                 counts.done = sum(place.finished(case.name) for case in sweep.cases)
                 progress(counts)
                 raise

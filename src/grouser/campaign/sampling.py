@@ -1,4 +1,4 @@
-"""Which points of the parameter space are visited, and the seed of each."""
+"""Chooses the points of the parameter space, and the seed of each."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 
 
 def grid(values: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Every combination; the last parameter changes fastest."""
+    """All combinations of the values. The last parameter changes fastest."""
     return list(itertools.product(*values))
 
 
 def monte_carlo(samples: int, parameters: int, seed: int) -> np.ndarray:
-    """(samples, parameters) independent shares in [0, 1); more samples go on where fewer ended."""
+    """Independent shares in [0, 1), (samples, parameters). With more samples the first ones stay the same."""
     return np.random.default_rng(seed).random((samples, parameters))
 
 
 def latin_hypercube(samples: int, parameters: int, seed: int) -> np.ndarray:
-    """(samples, parameters) shares: of each parameter one in every 1/samples of [0, 1)."""
+    """Shares in [0, 1), (samples, parameters). Each parameter has one in every interval of length 1/samples."""
     from scipy.stats import qmc
 
     return qmc.LatinHypercube(parameters, rng=np.random.default_rng(seed)).random(samples)
 
 
 def case_seed(seed: int, case: int) -> int:
-    """The seed of one case, the same however many there are; 31 bits, as any generator takes them."""
+    """Seed of one case, independent of the number of cases. It has 31 bits, which any generator accepts."""
     return int(np.random.SeedSequence([seed, case]).generate_state(1)[0]) >> 1

@@ -1,4 +1,4 @@
-"""What a worker process does; this file imports little, so that a worker starts fast."""
+"""The work of a worker process. This file imports little, so that a worker starts fast."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 class Runner(Protocol):
-    """Runs one case; an object that can be pickled, as it goes to other processes."""
+    """Runs one case. Must be picklable, because it is sent to other processes."""
 
     def warm(self, case: Case) -> None:
-        """Load and compile what cases like this one need."""
+        """Load modules and compile kernels that cases like this one need."""
         ...
 
     def run(self, case: Case, folder: Path) -> dict[str, Any]:
-        """Status ("complete" or "failed"), reason, settings and metrics; `folder` is free for files on the way."""
+        """Returns status ("complete" or "failed"), reason, settings and metrics. `folder` is for temporary files."""
         ...
 
 
 @dataclass(frozen=True)
 class Order:
-    """A case to run and where its result goes."""
+    """A case to run, and the folder for its result."""
 
     case: Case
     folder: Path  # of the sweep
@@ -56,13 +56,13 @@ def start() -> None:
 
 
 def warm(runner: Runner, order: Order) -> None:
-    """Load and compile; an error here comes again, with a message, when the case is run."""
+    """Load and compile. An error here is ignored: it occurs again, with a message, when the case is run."""
     with suppress(Exception):
         runner.warm(order.case)
 
 
 def work(runner: Runner, order: Order) -> dict[str, Any]:
-    """Run a case and write its result file. Returns status and reason; OSError if results cannot be written."""
+    """Run a case and write its result file. Returns status and reason. Raises OSError if nothing can be written."""
     working = order.folder / WORKING / order.case.name
     try:
         shutil.rmtree(working, ignore_errors=True)
@@ -71,7 +71,7 @@ def work(runner: Runner, order: Order) -> dict[str, Any]:
     except GrouserError as error:
         found = failed(str(error))
     except OSError as error:
-        if error.errno in FULL:  # the next case would be run for nothing
+        if error.errno in FULL:  # the results of further cases could not be written either
             raise
         found = failed(f"{type(error).__name__}: {error}") | {"traceback": traceback.format_exc()}
     except Exception as error:

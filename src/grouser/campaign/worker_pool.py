@@ -1,7 +1,7 @@
-"""Pool of worker processes that run the cases of a sweep; a killed worker is replaced and its case run again.
+"""Pool of worker processes that run the cases of a sweep. A killed worker is replaced and its case is run again.
 
-Each worker is an executor of its own with one process: when a process dies an executor loses all it had been
-given and does not say which of its processes it was.
+Each worker is a separate executor with one process. When a process of an executor dies, the executor loses all its
+tasks and does not tell which process it was.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grouser.campaign.results import COMPLETE, SweepFolder
 from grouser.campaign.worker import Order, Runner
 from grouser.errors import GrouserError
 
-RETRIES = 2  # times a case is run again after its worker died
+RETRIES = 2  # how often a case is run again after its worker died
 ONE_THREAD: dict[str, str] = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
     "1",
@@ -31,7 +31,7 @@ ONE_THREAD: dict[str, str] = dict.fromkeys(
 
 
 class SweepStopped(GrouserError):
-    """A sweep that cannot go on; finished cases are kept."""
+    """The sweep cannot continue. Finished cases are kept."""
 
     exit_status = 3
 
@@ -41,8 +41,8 @@ class SweepCounts:
     """Progress of a sweep."""
 
     total: int
-    before: int = 0  # finished by an earlier call
-    done: int = 0  # those among them
+    before: int = 0  # cases finished by an earlier call
+    done: int = 0  # finished cases, including those
     failed: dict[str, str] = field(default_factory=dict)  # reason by name of the case
 
     @property
@@ -64,7 +64,7 @@ class _Worker:
             return self.pool.submit(task, self.runner, order)
         before = set(multiprocessing.active_children())
         with _worker_environment():
-            future = self.pool.submit(task, self.runner, order)  # starts the process
+            future = self.pool.submit(task, self.runner, order)  # this starts the process
             self.process = next(iter(set(multiprocessing.active_children()) - before), None)
         return future
 
@@ -94,9 +94,9 @@ def _worker_environment() -> Iterator[None]:
 
 @contextmanager
 def _interrupts_deferred() -> Iterator[None]:
-    """Defer Ctrl-C to the end of the block; a process started in it inherits the blocked signal.
+    """Defer Ctrl-C to the end of the block. A process started in the block inherits the blocked signal.
 
-    Blocking alone is not enough here: another thread may take the signal, and Python then interrupts this one.
+    Blocking alone is not enough: another thread may receive the signal, and Python then interrupts this one.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
         yield
@@ -114,7 +114,7 @@ def _interrupts_deferred() -> Iterator[None]:
 
 
 class WorkerPool:
-    """Hands the cases of a sweep to worker processes until all are done."""
+    """Distributes the cases of a sweep to worker processes until all are done."""
 
     def __init__(
         self,
@@ -126,14 +126,14 @@ class WorkerPool:
     ):
         self.folder, self.runner, self.counts, self.show = folder, runner, counts, show
         self.waiting = deque(orders)
-        self.busy: dict[Future[Any], tuple[_Worker, Order | None]] = {}  # no order: it warms up
-        self.deaths: Counter[str] = Counter()  # of workers, by the case they were at
+        self.busy: dict[Future[Any], tuple[_Worker, Order | None]] = {}  # no order: the worker is warming up
+        self.deaths: Counter[str] = Counter()  # number of workers that died, by the case they were running
         self.first = self.waiting[0]
         self.workers: list[_Worker] = []
         self.not_started = 0
 
     def work(self, workers: int) -> None:
-        """Run all cases. The first worker warms up alone, so that kernels are compiled once and not side by side."""
+        """Run all cases. The first worker warms up alone, so that kernels are compiled only once."""
         self.not_started = min(workers, len(self.waiting)) - 1
         try:
             self._start_worker()
@@ -155,7 +155,7 @@ class WorkerPool:
     def _submit(self, process: _Worker, order: Order) -> None:
         try:
             self.busy[process.submit(worker.work, order)] = process, order
-        except BrokenProcessPool:  # it died while it waited
+        except BrokenProcessPool:  # the worker died while it was idle
             self._replace_dead(process, order)
 
     def _collect(self, future: Future[Any], process: _Worker, order: Order | None) -> None:
@@ -184,7 +184,7 @@ class WorkerPool:
         self.show(self.counts)
 
     def _replace_dead(self, process: _Worker, order: Order | None) -> None:
-        """Run the case of a dead worker again, unless its result is there already or it was tried too often."""
+        """Run the case of a dead worker again, unless its result exists already or it was tried too often."""
         how = process.end()
         self.workers.remove(process)
         name = order.case.name if order else ""
