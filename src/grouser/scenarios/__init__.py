@@ -1,1 +1,1 @@
-"""Experiments as data: one file each, with settings, metrics, figures and what the paper says."""
+"""Scenarios: one file per experiment, with settings, metrics, figures and the values the paper gives."""

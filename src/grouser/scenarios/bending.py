@@ -1,4 +1,4 @@
-"""Frequency and damping of a free oscillation from its samples."""
+"""Identifies frequency and damping of a free oscillation from samples."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 
-LEAST_CYCLES = 0.6  # of the oscillation in the record: less says nothing of its damping
+LEAST_CYCLES = 0.6  # shortest record in cycles; a shorter one does not determine the damping
 POINTS = 240  # the record is thinned to about this many samples
-KEPT = 3e-3  # singular values below this share of the greatest are noise (float32 of a recording, micro-slip)
+KEPT = 3e-3  # singular values below this share of the largest are noise (float32 of a recording, micro-slip)
 
 
 def damping_ratio(time: np.ndarray, signals: np.ndarray, expected: float) -> tuple[float, float]:
-    """Damping ratio and frequency [rad/s] of the strongest mode near `expected` [rad/s]; NaN where there is none.
+    """Damping ratio and frequency [rad/s] of the strongest mode near `expected` [rad/s]. NaN if there is none.
 
-    Matrix pencil over all signals, (sample, signal): delayed samples are a sum of decaying sinusoids, and the poles of
-    the step from one to the next are their exp((-zeta + i sqrt(1 - zeta^2)) omega dt).
+    Matrix pencil method over all signals, (sample, signal). The samples are a sum of decaying sinusoids. The poles of
+    the map from one sample to the next are exp((-zeta + i sqrt(1 - zeta^2)) omega dt).
     """
     if len(time) < 20 or (time[-1] - time[0]) * expected < LEAST_CYCLES * 2 * math.pi:
         return math.nan, math.nan
@@ -35,7 +35,7 @@ def damping_ratio(time: np.ndarray, signals: np.ndarray, expected: float) -> tup
     near = (rate.imag > 0.6 * expected) & (rate.imag < 1.8 * expected)
     if not near.any():
         return math.nan, math.nan
-    # the part each pole has in the record
+    # Amplitude of each pole in the record.
     weight = np.linalg.lstsq(np.vander(poles, count, increasing=True).T, signals, rcond=None)[0]
     strength = np.where(near, np.linalg.norm(weight, axis=1), 0.0)
     best = rate[int(strength.argmax())]

@@ -1,7 +1,7 @@
-"""A box tumbles down stairs: Stadukhin 2016, Fig. 7, with contacts of faces, edges and corners.
+"""A box tumbles down stairs: Stadukhin 2016, Fig. 7, with contacts of faces, edges and vertices.
 
-The paper gives no numbers; stairs, box, throw and material are assumed. What must hold is the energy: kinetic,
-potential and stored in the contacts together never rise.
+The paper gives no numbers; stairs, box, initial motion and material are assumed. The test is the energy: the sum of
+kinetic energy, potential energy and energy stored in the contacts must never rise.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from grouser.terrain.polyhedra import Polyhedron, box
 
 PAPER = "Stadukhin 2016"
 KINDS = ("face", "edge", "vertex")
-ENERGY_GAIN = 1e-3  # of the first drop, the bar
-AT_REST = 1e-3, 1e-2  # [m/s], [rad/s]
+ENERGY_GAIN = 1e-3  # largest gain allowed / energy of the first drop
+AT_REST = 1e-3, 1e-2  # [m/s], [rad/s] speeds below which the box is at rest
 
 Metres = Annotated[float, pydantic.Field(gt=0, le=10), Unit("m")]
 Speed = Annotated[float, pydantic.Field(ge=-20, le=20), Unit("m/s")]
@@ -39,17 +39,17 @@ class BoxOnStairs(Settings):
     rise: Metres = 0.17
     run: Metres = 0.28
     width: Metres = 2.0
-    length: Metres = 0.30  # of the box, along x
+    length: Metres = 0.30  # length of the box, along x
     breadth: Metres = 0.22
     height: Metres = 0.16
     mass: Annotated[float, pydantic.Field(gt=0, le=1e4), Unit("kg")] = 5.0
-    drop: Metres = 0.15  # from the lowest corner to the uppermost tread
+    drop: Metres = 0.15  # height of the lowest corner above the top tread
     speed: Speed = 0.8  # downstairs
-    spin: Annotated[float, pydantic.Field(ge=-50, le=50), Unit("rad/s")] = 4.0  # forward, about y
+    spin: Annotated[float, pydantic.Field(ge=-50, le=50), Unit("rad/s")] = 4.0  # forward rotation, about y
     tilt_deg: tuple[float, float, float] = (17.0, -29.0, 11.0)  # rotation vector at the start
     friction: Annotated[float, pydantic.Field(ge=0, le=2)] = 0.4
     stiffness: Annotated[float, pydantic.Field(gt=0, le=1e12), Unit("Pa/m")] = 1e9
-    damping_time: Annotated[float, pydantic.Field(ge=0, le=1), Unit("s")] = 2e-3  # damping over stiffness
+    damping_time: Annotated[float, pydantic.Field(ge=0, le=1), Unit("s")] = 2e-3  # damping / stiffness
     spread: Metres = 0.02
     gravity: Annotated[float, pydantic.Field(gt=0, le=100), Unit("m/s^2")] = 9.81
     time: Annotated[float, pydantic.Field(gt=0, le=100), Unit("s")] = 3.0
@@ -57,7 +57,7 @@ class BoxOnStairs(Settings):
 
     @property
     def course(self) -> Course:
-        """From a landing, down along -x, to a floor long enough to come to rest on."""
+        """Stairs from a landing down along -x to a floor that is long enough for the box to come to rest."""
         return stairs(self.steps, self.rise, self.run, self.width, approach=2.0, landing=1.0)
 
     @property
@@ -66,7 +66,7 @@ class BoxOnStairs(Settings):
 
     @property
     def start(self) -> np.ndarray:
-        """(7,) place and quaternion wxyz: over the uppermost riser."""
+        """Initial pose (7,), position and quaternion wxyz, above the top riser."""
         vector = np.radians(self.tilt_deg)
         angle = float(np.linalg.norm(vector))
         axis = vector / angle if angle > 0 else np.array([1.0, 0, 0])
@@ -88,7 +88,7 @@ def build(s: BoxOnStairs) -> Simulation:
     body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=size, mass=s.mass)
     turn = np.zeros(9)
     mujoco.mju_quat2Mat(turn, s.start[3:])
-    spin = turn.reshape(3, 3).T @ np.array([0, -s.spin, 0])  # a free joint's spin is in the body's axes
+    spin = turn.reshape(3, 3).T @ np.array([0, -s.spin, 0])  # a free joint's angular velocity is in body axes
     spec.add_key(qpos=s.start.tolist(), qvel=[-s.speed, 0, 0, *spin])
     material = Material(stiffness=s.stiffness, damping=s.damping_time * s.stiffness, spread=s.spread)
     module = ConvexContact([ConvexPart("box", s.solid)], s.course, material, s.friction)
@@ -101,7 +101,7 @@ def build(s: BoxOnStairs) -> Simulation:
 
 
 def _energy(sim: Simulation) -> np.ndarray:
-    """[J] kinetic and potential of the box."""
+    """Kinetic and potential energy [J] of the box."""
     mujoco.mj_energyPos(sim.model, sim.data)
     mujoco.mj_energyVel(sim.model, sim.data)
     return np.array([sim.data.energy.sum()])
@@ -156,7 +156,7 @@ def figures(s: BoxOnStairs) -> list[dict[str, Any]]:
 
 
 def _side(piece: Polyhedron) -> list[list[float]]:
-    """Outline of a piece drawn along y, seen from the side: its face that looks to +y."""
+    """Side view of a piece that is extruded along y: the outline of its face towards +y."""
     face = piece.faces[int(np.argmax(piece.normals[:, 1]))]
     return piece.vertices[list(face)][:, [0, 2]].tolist()
 
@@ -181,7 +181,7 @@ def measure(s: BoxOnStairs, recording: Recording) -> dict[str, Any]:
 
 
 def rest_time(time: np.ndarray, speeds: np.ndarray) -> float | None:
-    """[s] from which on speed and spin stay small; None where it still moves at the end."""
+    """Time [s] from which on speed and angular velocity stay small. None if the box still moves at the end."""
     moving = np.flatnonzero((speeds > np.array(AT_REST)).any(1))
     if not len(moving):
         return float(time[0])

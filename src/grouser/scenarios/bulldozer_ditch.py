@@ -1,6 +1,6 @@
-"""A bulldozer drives into a V-shaped ditch and out of it, straight or oblique: Omar 2014, Fig. 16.
+"""A bulldozer drives through a V-shaped ditch, straight or oblique: Omar 2014, Fig. 16.
 
-The paper shows the picture and gives no numbers; the ditch (sides of 3 m at 20 degrees) and the machine are assumed.
+The paper shows a picture and gives no numbers; the ditch (sides of 3 m at 20 degrees) and the machine are assumed.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from grouser.terrain.generators import v_ditch
 from grouser.track import GridGround
 
 APPROACH = 0.6  # [m] from the foremost shoe to the ditch at the start
-BEYOND = 1.0  # [m] the machine goes on once it is out
+BEYOND = 1.0  # [m] that the machine drives on after the ditch
 FRONT = 3.9  # [m] from the sprockets to the foremost shoe
-REAR = 0.6  # [m] behind the sprockets
-SPACING = 0.05  # [m] of the grid
+REAR = 0.6  # [m] length of the machine behind the sprockets
+SPACING = 0.05  # [m] spacing of the grid
 
 
 class BulldozerDitch(MachineSettings):
@@ -32,13 +32,13 @@ class BulldozerDitch(MachineSettings):
 
     slope_deg: Annotated[float, pydantic.Field(ge=0, le=35), Unit("degree")] = 20.0
     side: Annotated[float, pydantic.Field(gt=0, le=10), Unit("m")] = 3.0  # length of each side
-    oblique_deg: Annotated[float, pydantic.Field(ge=-60, le=60), Unit("degree")] = 0.0  # of the ditch to the way
+    oblique_deg: Annotated[float, pydantic.Field(ge=-60, le=60), Unit("degree")] = 0.0  # from square to the path
     speed: Annotated[float, pydantic.Field(gt=0, le=3), Unit("m/s")] = 1.0
-    time: Annotated[float, pydantic.Field(gt=0), Unit("s")] | None = None  # None: until it is out
+    time: Annotated[float, pydantic.Field(gt=0), Unit("s")] | None = None  # None: until the machine is out of the ditch
 
     @property
     def width(self) -> float:
-        """[m] of the ditch, across."""
+        """Width of the ditch [m]."""
         return 2 * self.side * math.cos(math.radians(self.slope_deg))
 
     @property
@@ -47,14 +47,14 @@ class BulldozerDitch(MachineSettings):
 
     @property
     def centre(self) -> float:
-        """[m] of the ditch ahead of the sprockets, along the way."""
+        """Distance [m] of the ditch's centre ahead of the sprockets, along the path."""
         reach = self.machine.gauge / 2 + 0.4
         slant = abs(math.tan(math.radians(self.oblique_deg))) * reach
         return FRONT + APPROACH + slant + self.width / 2 / math.cos(math.radians(self.oblique_deg))
 
     @property
     def way(self) -> float:
-        """[m] to drive until all of the machine is out."""
+        """Distance [m] to drive until the whole machine is out of the ditch."""
         return 2 * self.centre - FRONT - APPROACH + REAR + BEYOND
 
 
@@ -87,7 +87,7 @@ def metrics(s: BulldozerDitch) -> list[dict[str, Any]]:
 
 
 def _out(s: BulldozerDitch) -> tuple[Any, Any, Any]:
-    """Expectation of the way: a run that has the time for it ends with all of the machine behind the ditch."""
+    """Expected distance: in a run of default length the whole machine is past the ditch at the end."""
     if s.time is not None:
         return None, None, None
     return None, {"min": s.way - BEYOND}, "geometry: the rear of the machine has passed the far edge of the ditch"

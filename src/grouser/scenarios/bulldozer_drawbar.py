@@ -1,6 +1,6 @@
-"""A bulldozer pulls at its drawbar, harder and harder until it slips through: slip against pull, pressure below.
+"""A bulldozer pulls at its drawbar with a growing force until the tracks spin: slip against pull, ground pressure.
 
-Papers: Omar 2014, section 5, eq. 48 to 53. The paper shows no pull; machine and ground are assumed.
+Paper: Omar 2014, section 5, eq. 48 to 53. The paper shows no pull test; machine and ground are assumed.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from grouser.scenarios.tracked_machine import RAMP, SETTLING, SIDES, MachineSett
 from grouser.simulation import Simulation
 from grouser.track import Link, SoilValues
 
-STEADY = 1.0  # [s] of driving before the pull begins
-SLIPPING = 0.9  # slip from which on it counts as slipping through
-SMOOTHED = 0.4  # [s] over which slip and pull are averaged: a shoe or two
-PULLING = 8.0  # [s] from no pull to all of it
-THROUGH = 0.03  # of the strength: mean of a second or so, in which the last speed is lost and each shoe shakes the load
+STEADY = 1.0  # [s] driving time before the pull starts
+SLIPPING = 0.9  # slip above which the tracks count as spinning
+SMOOTHED = 0.4  # [s] over which slip and pull are averaged: one or two shoes
+PULLING = 8.0  # [s] from zero to full pull
+THROUGH = 0.03  # tolerance of the pull: a mean of about a second, while the machine stops and each shoe shakes the load
 
 
 class BulldozerDrawbar(MachineSettings):
     """Settings of `bulldozer-drawbar`."""
 
-    speed: Annotated[float, pydantic.Field(gt=0, le=3), Unit("m/s")] = 0.8  # of the chains
-    pull: Annotated[float, pydantic.Field(gt=0), Unit("N")] | None = None  # at the end; None: half above the strength
-    time: Annotated[float, pydantic.Field(gt=0), Unit("s")] = PULLING  # from no pull to all of it
+    speed: Annotated[float, pydantic.Field(gt=0, le=3), Unit("m/s")] = 0.8  # chain speed
+    pull: Annotated[float, pydantic.Field(gt=0), Unit("N")] | None = None  # final pull; None: 1.5 times the strength
+    time: Annotated[float, pydantic.Field(gt=0), Unit("s")] = PULLING  # from zero to full pull
 
     @property
     def strength(self) -> float:
-        """[N] c A + W tan(phi) + faces of the grousers: a rough reckoning, for the pull to be chosen by it."""
+        """Rough estimate of the shear strength [N], c A + W tan(phi) + grouser faces, used to choose the pull."""
         p, link = self.machine, self.machine.layout.link
         shoes = 2 * CONTACT_LENGTH / link.pitch
         below = np.full(round(shoes), p.total_mass * self.gravity / shoes)
@@ -47,19 +47,19 @@ class BulldozerDrawbar(MachineSettings):
         return self.pull if self.pull is not None else 1.5 * self.strength
 
 
-CONTACT_LENGTH = 2.4  # [m] of a track on the ground; assumed: end rollers apart and a little more
+CONTACT_LENGTH = 2.4  # [m] of a track on the ground; assumed: distance of the end rollers and a little more
 
 
 def shear_strength(load: np.ndarray, link: Link, soil: SoilValues) -> np.ndarray:
-    """[N] that the ground below shoes bears, each with a `load` [N] on it; the shape of `load`.
+    """Shear strength [N] of the ground below shoes, each with a `load` [N]. Same shape as `load`.
 
-    c A + load tan(phi) (Omar 2014, eq. 49) + Rankine's passive force on the grousers' faces. How deep a shoe is follows
-    from its load: K_y (eq. 48) bears the tips of the grousers first and then the plate.
+    c A + load tan(phi) (Omar 2014, eq. 49) + Rankine's passive force on the grouser faces. The depth of a shoe follows
+    from its load: the stiffness K_y (eq. 48) supports first the tips of the grousers and then the plate too.
     """
     shoe, slope = link.shoe, math.tan(math.radians(soil.friction_angle_deg))
     tips = shoe.grousers * shoe.grouser_thickness * shoe.width
     plate, high = link.pitch * shoe.width - tips, shoe.grouser_height if shoe.grousers else 0.0
-    lying = load > soil.stiffness * tips * high  # on the plate too
+    lying = load > soil.stiffness * tips * high  # the plate is in contact too
     depth = np.where(lying, (load / soil.stiffness + plate * high) / (tips + plate), 0.0)
     if tips:
         depth = np.where(lying, depth, load / (soil.stiffness * tips))
@@ -89,7 +89,7 @@ def build(s: BulldozerDrawbar) -> Simulation:
 
 
 def peaks(module) -> float:
-    """[Pa] mean over rollers of the greatest pressure of a shoe within half a roller spacing of each."""
+    """Mean over rollers of the largest pressure [Pa] of a shoe within half a roller spacing of each roller."""
     found, s = [], module._committed
     for k, track in enumerate(module.tracks):
         at, wheels = module.links_of(k), module.wheels_of(k)
@@ -122,7 +122,7 @@ def metrics(s: BulldozerDrawbar) -> list[dict[str, Any]]:
 
 
 def _expected(s: BulldozerDrawbar) -> tuple[Any, Any, Any]:
-    """A machine that slips through pulls what the ground bears; a pull that comes fast is held by its inertia too."""
+    """With spinning tracks the pull equals the ground's strength. If the pull grows fast, inertia adds to it."""
     slips = s.pull is None and s.plastic is None and not s.blade_load and s.time >= PULLING
     return (1.0, {"rel": THROUGH}, "closed form: Omar 2014 eq. 49, Rankine") if slips else (None, None, None)
 
@@ -173,7 +173,7 @@ def measure(s: BulldozerDrawbar, recording: Recording) -> dict[str, Any]:
 
 
 def _strength(recording: Recording, when: np.ndarray, link: Link, soil: SoilValues) -> float:
-    """[N] of the ground below both tracks, mean over the frames `when`."""
+    """Strength [N] of the ground below both tracks, mean over the frames `when`."""
     loads = [recording[f"track/{side}/shoe_pressure"][when] * link.pitch * link.shoe.width for side in SIDES]
     return sum(float(shear_strength(load, link, soil).sum(axis=1).mean()) for load in loads)
 

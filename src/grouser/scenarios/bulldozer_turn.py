@@ -1,8 +1,8 @@
-"""A bulldozer turns: wide, narrow, about one locked track, on the spot; turning moment against radius.
+"""A bulldozer turns: wide, narrow, about one locked track, on the spot. Turning moment against radius.
 
-Papers: Omar 2014, section 5 (shear in all directions below the shoes gives turning resistance). The paper
-shows no turn; machine and ground are assumed. Shown beside it is the resistance of a track with even pressure that
-slides sideways everywhere, M = mu W L / 4 (Wong, Theory of Ground Vehicles, section 6.2), with mu = tan(phi).
+Paper: Omar 2014, section 5 (shear in all directions below the shoes gives turning resistance). The paper shows no turn;
+machine and ground are assumed. For comparison, the resistance of a track with uniform pressure that slides sideways
+everywhere is shown: M = mu W L / 4 (Wong, Theory of Ground Vehicles, section 6.2), with mu = tan(phi).
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from grouser.scenarios.scenario import metric, scenario_of
 from grouser.scenarios.tracked_machine import RAMP, SETTLING, MachineSettings
 from grouser.simulation import Simulation
 
-AVERAGED = 0.5  # of each stage, its end: when the turn is steady
-CONTACT_LENGTH = 2.4  # [m] between the axles of the end rollers and half a roller spacing more; assumed
+AVERAGED = 0.5  # last fraction of each stage, in which the turn is steady
+CONTACT_LENGTH = 2.4  # [m] distance of the axles of the end rollers plus half a roller spacing; assumed
 
 
 class BulldozerTurn(MachineSettings):
     """Settings of `bulldozer-turn`."""
 
     radii: Annotated[tuple[float, ...], pydantic.Field(min_length=1, max_length=12)] = (20.0, 8.0, 4.0, 2.0, 0.99, 0.0)
-    # [m] to turn about without slip; half the gauge: one track locked; 0: counter-rotation; below 0: to the right
-    speed: Annotated[float, pydantic.Field(gt=0, le=3), Unit("m/s")] = 0.8  # of the outer chain
-    stage: Annotated[float, pydantic.Field(gt=RAMP), Unit("s")] = 2.5  # on each radius
+    # [m] turning radii without slip; half the gauge: one track locked; 0: counter-rotation; below 0: to the right
+    speed: Annotated[float, pydantic.Field(gt=0, le=3), Unit("m/s")] = 0.8  # speed of the outer chain
+    stage: Annotated[float, pydantic.Field(gt=RAMP), Unit("s")] = 2.5  # time on each radius
 
 
 def chain_speeds(radius: float, speed: float, gauge: float) -> tuple[float, float]:
-    """[m/s] of left and right chain to turn about a point `radius` [m] to the left (below 0: to the right)."""
+    """Speeds [m/s] of left and right chain for a turn about a point `radius` [m] to the left (below 0: right)."""
     inner = speed * (abs(radius) - gauge / 2) / (abs(radius) + gauge / 2)
     return (inner, speed) if radius >= 0 else (speed, inner)
 
 
 class TurnTable:
-    """What each stage of the turn came to: mean turning moment, radius and yaw rate of its second half."""
+    """Results of each stage of the turn: mean turning moment, radius and yaw rate over its second half."""
 
     def __init__(self, s: BulldozerTurn):
         self.s, self.period = s, s.step
         self.names = ("asked", "radius", "moment", "yaw_rate")
         self._sums = wp.zeros((len(s.radii), 4), dtype=wp.float64, device="cpu")
-        self.sums = self._sums.numpy()  # a view: steps, moment, yaw rate, speed of each stage, added up
+        self.sums = self._sums.numpy()  # a view: sums of steps, moment, yaw rate and speed of each stage
         self.sim: Simulation | None = None
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
@@ -74,7 +74,7 @@ class TurnTable:
         self.body, self.half_gauge = sim.model.body("chassis").id, self.s.machine.gauge / 2
 
     def values(self) -> np.ndarray:
-        """(4, stage) in the order of `names`; NaN where a stage has not been."""
+        """Results (4, stage) in the order of `names`; NaN for stages that have not been reached."""
         with np.errstate(invalid="ignore", divide="ignore"):
             count, moment, yaw, speed = (self.sums[:, n] for n in range(4))
             return np.stack([np.abs(self.s.radii), np.abs(speed / yaw), moment / count, yaw / count])
@@ -109,7 +109,7 @@ def duration(s: BulldozerTurn) -> float:
 
 
 def sliding_moment(s: BulldozerTurn) -> float:
-    """[N m] mu W L / 4."""
+    """Turning resistance mu W L / 4 [N m] of a track that slides sideways."""
     return math.tan(math.radians(s.soil.friction_angle_deg)) * s.machine.total_mass * s.gravity * CONTACT_LENGTH / 4
 
 

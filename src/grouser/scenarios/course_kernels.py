@@ -1,4 +1,4 @@
-"""What is recorded of vehicles on a course, as a kernel."""
+"""Kernel that computes the recorded values of vehicles on a course."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MODULE = device.module("grouser.scenarios.course")
 
 @struct
 class CourseValues:
-    """Channels of a course, (vehicle,); each field is the channel `course/…` of its name, written by `look`."""
+    """Channels of a course, (vehicle,). Each field is the channel `course/…` of the same name, written by `look`."""
 
     speed: array[real]  # [m/s] of the centre of mass along the chassis
-    power: array[real]  # [W] electric, of the motors that draw
+    power: array[real]  # [W] electric power of the motors that draw power
     energy: array[real]  # [J] taken from the battery
     battery_current: array[real]  # [A]
     upright: array[real]  # [1] cosine of the chassis' tilt
@@ -27,7 +27,7 @@ class CourseValues:
 
 @struct
 class Chassis:
-    """Which chassis is looked at, and views of MjData; its origin is the centre of mass."""
+    """The chassis of one vehicle and views of MjData. The origin of the chassis is its centre of mass."""
 
     vehicle: int
     body: int
@@ -39,7 +39,7 @@ class Chassis:
 
 @wp.kernel(module=MODULE)
 def look(c: Chassis, power: array2d[real], energy: array[real], current: array[real], values_out: CourseValues):
-    """Values of one vehicle; `power` [W], (world, motor), `energy` [J] and `current` [A] are its battery's."""
+    """Compute the values of one vehicle. `power` [W], (world, motor), `energy` [J] and `current` [A] of its battery."""
     R = c.rotation[c.body]
     drawn = real(0.0)
     for k in range(power.shape[1]):

@@ -1,4 +1,4 @@
-"""What a docking run records: contact in the crown's axes, peaks over every step, momentum of it all, the outline."""
+"""Channels of a docking run: contact in the crown's axes, peaks over all steps, total momentum, outline of the tool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECTION = 61  # points of the outline of the tool in Fig. 10
 
 
 def _reader(module: Any, what: str) -> Callable[[], np.ndarray]:
-    """What a module's channel says now, of the only world: a view, made when first asked (the module is bound then)."""
+    """Reader of a module's channel in the only world. It makes a view at the first call, when the module is bound."""
     found: list[np.ndarray] = []
 
     def read() -> np.ndarray:
@@ -35,12 +35,12 @@ def _reader(module: Any, what: str) -> Callable[[], np.ndarray]:
 
 
 def force_reader(module: Any) -> Callable[[], np.ndarray]:
-    """[N], (pair, 3)."""
+    """Reader of the contact forces [N], (pair, 3), of a module."""
     return _reader(module, "force")
 
 
 class Peaks:
-    """Greatest penetration of every pair and greatest contact force on the client, over every step."""
+    """Largest penetration of each pair and largest contact force on the client, over all steps."""
 
     def __init__(self, nozzle: Any, brackets: Any, period: float):
         self.period = period
@@ -48,7 +48,7 @@ class Peaks:
         self._depths = [_reader(module, "penetration") for module in (nozzle, brackets)]
         self._forces = [force_reader(module) for module in (nozzle, brackets)]
         self.depth, self.force = np.zeros(len(self.labels)), np.zeros(1)
-        self.places = np.zeros((0, 3))  # [m] of all bodies when the modules were asked last
+        self.places = np.zeros((0, 3))  # [m] positions of all bodies when the modules were evaluated last
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         if self.places.shape != sensors.xpos.shape:
@@ -75,7 +75,7 @@ class Peaks:
 
 
 def crown_channels(sim: Simulation, p: Olev) -> list[Channel]:
-    """Contact on the tool's side in the crown's axes (Fig. 9): x, y lateral, z axial, about the throat's plane."""
+    """Contact on the tool's side in the crown's axes (Fig. 9): x, y lateral, z axial; torques about the throat."""
     data, nozzle = sim.data, sim.modules[0]
     pressed, turned = force_reader(nozzle), _reader(nozzle, "torque")
     origins = [sim.model.body(name).id for name in ("tool", "crown", "crown")]
@@ -107,7 +107,7 @@ def crown_channels(sim: Simulation, p: Olev) -> list[Channel]:
 
 
 def system_channels(sim: Simulation, thrusters: Any, peaks: Peaks) -> list[Channel]:
-    """Momentum of everything, what came from outside, rates, and how far from opposite the contact wrenches are."""
+    """Total momentum, external impulse, angular rates, and the sum of opposite contact wrenches (ideally 0)."""
     model, data = sim.model, sim.data
     root = {name: model.joint(name).dofadr[0] for name in ("servicer", "client")}
     client = np.array([b for b in range(model.nbody) if model.body_rootid[b] == model.body("client").id])
@@ -123,7 +123,7 @@ def system_channels(sim: Simulation, thrusters: Any, peaks: Peaks) -> list[Chann
         return (thrusters.impulse + (orbit.impulse[0] if orbit is not None else 0.0))[None]
 
     def client_momentum() -> np.ndarray:
-        """[N s], [N m s] of the client against the centre of mass of both, about it."""
+        """Linear [N s] and angular [N m s] momentum of the client relative to and about the common centre of mass."""
         mujoco.mj_subtreeVel(model, data)
         b = client[0]
         mass = float(model.body_subtreemass[b])
@@ -154,9 +154,9 @@ def system_channels(sim: Simulation, thrusters: Any, peaks: Peaks) -> list[Chann
 
 
 def _wrench_sum(sim: Simulation, places: np.ndarray) -> float:
-    """Sum of a contact module's wrenches about the world's origin over the sum of their sizes; the larger module's.
+    """Sum of a contact module's wrenches about the world origin / sum of their magnitudes; the larger of both modules.
 
-    `places` [m], (body, 3) when the wrenches were found: one step ago.
+    `places` [m], (body, 3): positions at which the wrenches were computed, one step ago.
     """
     worst = 0.0
     if not len(places):
@@ -173,7 +173,7 @@ def _wrench_sum(sim: Simulation, places: np.ndarray) -> float:
 
 
 def section_channels(sim: Simulation, p: Olev) -> list[Channel]:
-    """The outline of tool, bolt and crown in the nozzle's plane of symmetry (Fig. 10)."""
+    """Outline of tool, bolt and crown in the nozzle's plane of symmetry (Fig. 10)."""
     data = sim.data
     z_tool, r_tool = shapes.tool_section(p)
     z_bolt, r_bolt = shapes.bolt_section(p)

@@ -1,8 +1,9 @@
 """SMART-OLEV docks to a Spacebus-class satellite: Krenn and Hirzinger 2009, section II.C, Fig. 9-11.
 
-Insertion of the capture tool into the client's apogee motor, locking, retraction of the boom, touchdown on three
-brackets, safety spring, both held by the servicer. The paper gives locking force, spring force, greatest penetration
-and when the phases come; machine, speeds and initial state are assumed (robots/olev.py, control/docking.py).
+The phases are: insertion of the capture tool into the client's apogee motor, locking, retraction of the boom, touchdown
+on three brackets, safety spring, hold of both satellites by the servicer. The paper gives locking force, spring force,
+largest penetration and the times of the phases. Machine, speeds and initial state are assumed (robots/olev.py,
+control/docking.py).
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ PAPER = "Krenn and Hirzinger 2009"
 STEP = 2e-3  # [s]
 RATE = 20.0  # [Hz] of the recording
 LAST = 10.0  # [s] over which the safety spring's force is averaged
-AT_LOCK = 0.5  # [s] before the lock over which its force is averaged
-SETTLING = 2.0  # [s] after the lock, in which tool and crown find their seat
-LIKELY = {"rel": 0.05}  # of forces the paper gives as round numbers
-WHEN = {"rel": 0.1}  # of times the paper gives with a tilde
+AT_LOCK = 0.5  # [s] before the lock over which the locking force is averaged
+SETTLING = 2.0  # [s] after the lock, in which tool and crown settle
+LIKELY = {"rel": 0.05}  # tolerance of forces that the paper gives as round numbers
+WHEN = {"rel": 0.1}  # tolerance of times that the paper gives with a tilde
 DEEPEST = 5e-4  # [m]; paper: "do not exceed 0.5 mm"
-NEGLIGIBLE = 1.0  # [N] of contact before locking; paper: "negligible"
-VIEWS = (0.0, 40.0, 150.0, 290.0)  # [s] of the view from the side
-FIG_10 = (39.0, 42.0, 44.0, 46.0, 48.0, 52.0)  # [s]
+NEGLIGIBLE = 1.0  # [N] contact force before locking; paper: "negligible"
+VIEWS = (0.0, 40.0, 150.0, 290.0)  # [s] times of the side views
+FIG_10 = (39.0, 42.0, 44.0, 46.0, 48.0, 52.0)  # [s] times of the outlines
 
 
 def _model(name: str, of: type, doc: str) -> type[Settings]:
@@ -68,11 +69,11 @@ class DockingOlev(Settings):
     machine: Machine = Machine()  # type: ignore[valid-type]
     plan: Plan = Plan()  # type: ignore[valid-type]
     initial: Initial = Initial()  # type: ignore[valid-type]
-    initial_file: str | None = None  # YAML with fields of `initial`; what `initial` says counts more
+    initial_file: str | None = None  # YAML with fields of `initial`; values in `initial` override it
     time: Annotated[float, pydantic.Field(gt=0, le=3600), Unit("s")] = 300.0
     orbit: bool = False  # relative motion at GEO, docking along the orbit
     step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = STEP
-    seed: Annotated[int, pydantic.Field(ge=0)] = 0  # of the sensors' noise
+    seed: Annotated[int, pydantic.Field(ge=0)] = 0  # seed of the sensor noise
 
     @pydantic.model_validator(mode="after")
     def _check_consistent(self, info: pydantic.ValidationInfo) -> DockingOlev:
@@ -105,7 +106,7 @@ class DockingOlev(Settings):
 
     @property
     def _locking_force(self) -> float:
-        """[N] the machine's, unless the plan says another."""
+        """Locking force [N] of the machine, unless the plan gives another."""
         said = "locking_force" in self.plan.model_fields_set
         return self.plan.locking_force if said else self.machine.locking_force  # type: ignore[attr-defined]
 
@@ -115,7 +116,7 @@ class DockingOlev(Settings):
 
 
 def read_initial(file: Path) -> dict[str, Any]:
-    """Fields of an initial state from a YAML file; an InputError names what it does not know."""
+    """Read the fields of an initial state from a YAML file. Raises InputError that names unknown fields."""
     tree = read_file(file).tree()
     known = [f.name for f in dataclasses.fields(InitialState)]
     for name in tree:
@@ -217,7 +218,7 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
     around = [*grid.tolist(), None, *grid.tolist()]
     wall = [{"x": around, "y": [*r.tolist(), None, *(-r).tolist()], "label": "nozzle", "style": "line"}]
 
-    until_locked = {"window": [0.5, 50.0], "name": "until locked"}  # the camera is of no use later
+    until_locked = {"window": [0.5, 50.0], "name": "until locked"}  # the camera is not used later
 
     def lines(title: str, y: list[str], ylabel: str) -> dict[str, Any]:
         return {"title": title, "kind": "lines", "y": y, "ylabel": ylabel}
@@ -295,13 +296,13 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
 
 
 def _outlines(p: Olev) -> list[dict[str, Any]]:
-    """What is seen from the side, in body axes; later ones are drawn over earlier ones."""
+    """Outlines for the side view, in body axes. Later ones are drawn over earlier ones."""
     z, r = shapes.tool_section(p)
     tool = [[x, 0.0, at] for at, radius in zip(z, r, strict=True) for x in (-radius, radius)]
     nozzle = [[x, 0.0, p.throat[2] + at] for at, radius in ((-p.nozzle_length, p.exit_radius), (0.0, p.throat_radius))
               for x in (-radius, radius)]  # fmt: skip
     ring = _box(p.ring_radius, p.ring_plane, p.ring_plane + p.ring_height)
-    stages = [  # as long as each is at capture; drawn in, they are inside the servicer
+    stages = [  # with their length at capture; when retracted, they are inside the servicer
         {"bodies": [stage], "corners": _box(0.03, -share * p.boom_extended, 0.0)}
         for stage, share in zip(olev.STAGES, olev.GAUSS, strict=True)
     ]
@@ -334,7 +335,7 @@ def measure(s: DockingOlev, recording: Recording) -> dict[str, Any]:
     closing = (time >= locked - AT_LOCK) & (time <= locked)
     drawn = entered[Phase.RETRACTION]
     still = (time > locked + SETTLING) & (time < (drawn if math.isfinite(drawn) else math.inf))
-    names = [f"joint/position[{name}]" for name in olev.BENDS[::2]]  # about x, where the client's wings make it slow
+    names = [f"joint/position[{name}]" for name in olev.BENDS[::2]]  # about x: slow because of the client's wings
     ratio, frequency = damping_ratio(
         time[still], np.stack([recording[name][still] for name in names], axis=1),
         olev_bending.frequencies(p, p.boom_extended)[0],
@@ -369,7 +370,7 @@ def measure(s: DockingOlev, recording: Recording) -> dict[str, Any]:
 
 
 def momentum_drift(recording: Recording) -> float:
-    """Greatest momentum, linear or angular, that came from nowhere, over the client's own greatest."""
+    """Largest unexplained change of momentum, linear or angular / largest momentum of the client."""
     lost = recording["system/momentum"] - recording["system/impulse"]
     lost = lost - lost[0]
     own = recording["system/client_momentum"].max(axis=0)

@@ -1,8 +1,8 @@
 """Drawbar pull of an ExoMars-class rover on soft soil: Krenn and Hirzinger 2009, section III.E, Fig. 17, 18 and 20.
 
-The rover drops onto flat soil and drives straight on against a linear spring between ground and chassis, for three
-minutes. The paper gives n, k_c, k_phi and b of the soil, the gravity and the time; everything else is assumed: the
-rest of the soil (terrain/soils.yaml), the rover's data (robots/exomars.py), the speed, and the spring.
+The rover drops onto flat soil and drives straight ahead against a linear spring between ground and chassis, for three
+minutes. The paper gives n, k_c, k_phi and b of the soil, the gravity and the time. Everything else is assumed: the
+other soil parameters (terrain/soils.yaml), the rover (robots/exomars.py), the speed, and the spring.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from grouser.terrain.soils import soil
 
 SOIL = "exomars-test"  # the soil of Fig. 17
 PAPER_TIME = 180.0  # [s]
-SPEED = 0.03  # [m/s] assumed: the paper's rover passes the mounds of its first sinkage, 0.3 m of way, in 10 s
+SPEED = 0.03  # [m/s] assumed: the paper's rover passes the mounds of its first sinkage, about 0.3 m, in 10 s
 STIFFNESS = (
-    70.0  # [N/m] assumed: the full pull after 2.6 m, far from the pits of the first drop, and no stall before the end
+    70.0  # [N/m] assumed: full pull after 2.6 m, far from the pits of the initial drop, and no stall before the end
 )
-LARGEST_STEP = 8e-3  # [s] at which the rover, dropping, sinks less than 2 mm a step
+LARGEST_STEP = 8e-3  # [s] with which the dropping rover sinks less than 2 mm per step
 LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it pull and sinkage are off by percents
-SPRING_LENGTH = 2.0  # [m] unstretched, level at the start (assumed: long, so that sinkage hardly tilts it)
-PASSED = 10.0  # [s] in which the rover passes the mounds of its own first sinkage, by the paper
+SPRING_LENGTH = 2.0  # [m] unstretched, horizontal at the start (assumed: long, so that sinkage hardly tilts it)
+PASSED = 10.0  # [s] in which, in the paper, the rover passes the mounds of its own first sinkage
 MEAN = 2.0  # [s] over which pull and slip are averaged
-FRAMES = 25.0  # [Hz] recorded: it creeps, and a frame costs as much as half a step
+FRAMES = 25.0  # [Hz] recording rate; the rover is slow, and a frame costs as much as half a step
 METER_PERIOD = 0.1  # [s] between two readings of the power
-SLIP_PERIOD = 0.5  # [s] between two looks at slip: about a centimetre of the rim
-END = 10.0  # [s] over which final slip and sinkage are averaged, and slip where a curve over it is drawn
-MARGIN = 0.5  # [m] of ground round the wheels: mounds and sliding soil stay inside
-MOST_DROP = 0.02  # of the greatest pull; issue of the scenario: the pull levels off, it does not fall
-LEVEL = 0.5  # slope of the plateau; a pull in proportion to slip over the whole range would have 1
+SLIP_PERIOD = 0.5  # [s] between two measurements of slip: about a centimetre of the rim
+END = 10.0  # [s] over which final slip and sinkage are averaged, and slip in curves over slip
+MARGIN = 0.5  # [m] ground around the wheels, so that mounds and sliding soil stay inside
+MOST_DROP = 0.02  # largest drop / largest pull: the pull levels off and does not fall
+LEVEL = 0.5  # largest slope of the plateau; a pull proportional to slip over the whole range would have 1
 CLEARLY_LESS = 0.8  # sinkage of the front wheels over that of the rear wheels (the paper: "significantly less")
 CLEARLY_MORE = 1 / CLEARLY_LESS  # sinkage at the end over that once the mounds are passed ("more and more")
 DRIVES = tuple(f"drive_{name}" for name in exomars.WHEELS)
@@ -80,7 +80,7 @@ class ExoMarsDrawbar(Settings):
 
     @property
     def chosen_step(self) -> float:
-        """Step [s]: the largest that keeps the travel of each wheel below a quarter of a millimetre a step."""
+        """Largest step [s] that keeps the travel of each wheel below a quarter of a millimetre per step."""
         return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / self.speed)
 
     def chosen_soil(self):
@@ -88,12 +88,12 @@ class ExoMarsDrawbar(Settings):
 
     @property
     def looked_at(self) -> float:
-        """[s] from which on the pull counts; a short run is looked at from its middle."""
+        """Time [s] from which on the pull is evaluated; the middle of a short run."""
         return min(PASSED, self.duration / 2)
 
     @property
     def as_in_paper(self) -> bool:
-        """Whether what the paper saw may be expected: its pressure-sinkage constants, its gravity, its time."""
+        """Whether the results of the paper are expected: same pressure-sinkage constants, gravity and time."""
         chosen, own = self.chosen_soil(), soil(SOIL)
         same = all(getattr(chosen, name) == getattr(own, name) for name in ("n", "k_c", "k_phi"))
         return same and self.gravity == exomars.MARS and self.duration >= PAPER_TIME
@@ -132,7 +132,7 @@ def build(s: ExoMarsDrawbar) -> Simulation:
 
 
 def _ground(s: ExoMarsDrawbar, p: ExoMars) -> Ground:
-    """Flat, as far as the rims can roll."""
+    """Flat ground, as long as the rims can roll."""
     around = p.wheel_radius + p.grouser_height + MARGIN
     size = (p.front_x - p.rear_x + s.speed * s.duration + 2 * around, p.track + p.wheel_width + 2 * MARGIN)
     right = exomars.first_row(p, -size[1] / 2, s.spacing)
@@ -141,7 +141,7 @@ def _ground(s: ExoMarsDrawbar, p: ExoMars) -> Ground:
 
 
 def _add_spring(spec: mujoco.MjSpec, s: ExoMarsDrawbar, p: ExoMars) -> None:
-    """From a post behind the rover to its rear; it pulls only."""
+    """Add a spring from a post behind the rover to its rear. It only pulls."""
     spec.body("chassis").add_site(name="hitch", pos=[p.rear_x, 0, s.hitch_height - p.longitudinal_pivot_height])
     spec.worldbody.add_site(name="post", pos=[p.rear_x - SPRING_LENGTH, 0, s.hitch_height])
     spring = spec.add_tendon(name="spring", stiffness=s.stiffness, springlength=[0, SPRING_LENGTH], width=0.01)
@@ -153,7 +153,7 @@ def _channels(sim: Simulation, s: ExoMarsDrawbar, slip: SlidingSlip) -> list[Cha
     m, d = sim.model, sim.data
     spring = m.tendon("spring").id
     motors = np.array([m.actuator(name).id for name in DRIVES])
-    stretched, forces = d.ten_length[spring : spring + 1], d.actuator_force  # where MuJoCo keeps them
+    stretched, forces = d.ten_length[spring : spring + 1], d.actuator_force  # views of MuJoCo's arrays
     pull, torque = np.zeros(1), np.zeros((1, len(DRIVES)))
 
     def refresh() -> None:
@@ -175,7 +175,7 @@ def duration(s: ExoMarsDrawbar) -> float:
 
 def metrics(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
     def seen(tolerance: dict[str, float], figure: str, expected: float | None = None) -> tuple[Any, Any, Any]:
-        """Expectation where the run is that of the paper, else none."""
+        """Expectation if the run is that of the paper, else none."""
         return (expected, tolerance, f"{PAPER}, {figure}") if s.as_in_paper else (None, None, None)
 
     end = f"undisturbed surface to the lowest point of the rim, mean of both wheels over the last {END:g} s"
@@ -266,7 +266,7 @@ def measure(s: ExoMarsDrawbar, recording: Recording) -> dict[str, Any]:
 
 
 def moving_mean(time: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Mean over the last MEAN seconds, over what there is at the start; frames are evenly spaced."""
+    """Mean over the last MEAN seconds, or over fewer at the start. Frames are evenly spaced."""
     if len(time) < 2:
         return values.astype(float)
     width = max(1, round(MEAN / (time[1] - time[0])))
@@ -277,7 +277,7 @@ def moving_mean(time: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def plateau_slope(time: np.ndarray, pull: np.ndarray, slip: np.ndarray) -> float:
-    """[N] d pull / d slip over the last third; nil where slip does not change."""
+    """d pull / d slip [N] over the last third; zero if slip does not change."""
     late = time >= time[-1] * 2 / 3
     away = slip[late] - slip[late].mean()
     spread = float(away @ away)
@@ -285,7 +285,7 @@ def plateau_slope(time: np.ndarray, pull: np.ndarray, slip: np.ndarray) -> float
 
 
 def greatest_drop(pull: np.ndarray) -> float:
-    """[N] below the greatest value so far."""
+    """Largest drop [N] of the pull below its largest earlier value."""
     return float((np.maximum.accumulate(pull) - pull).max()) if len(pull) else math.nan
 
 

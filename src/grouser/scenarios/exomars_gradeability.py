@@ -1,11 +1,12 @@
-"""How steep a slope the ExoMars-class rover climbs: Krenn and Hirzinger 2009, section III.E, Fig. 19.
+"""Steepest slope that the ExoMars-class rover climbs: Krenn and Hirzinger 2009, section III.E, Fig. 19.
 
-One run is a row of trials, each on fresh ground in a lane of its own: the rover settles, drives off on the level, the
-slope comes up within a few seconds, and it goes on. The slope steepens from trial to trial until one fails, then it is
-halved between the steepest climbed and the gentlest failed. The ground is a level plane and gravity tilts instead:
-the same for the bodies; for the soil, sinkage counts square to the slope, and soil slides by its slope against it.
+One run is a series of trials, each on undisturbed ground in its own lane. The rover settles and starts to drive on
+level ground; then the slope is introduced within a few seconds, and the rover drives on. The slope increases from trial
+to trial until one fails. After that the interval between the steepest climbed and the gentlest failed slope is halved.
+The ground is a level plane and gravity is tilted instead. For the bodies this is the same. For the soil, sinkage is
+measured normal to the slope, and soil slides by its inclination relative to the slope.
 
-The paper shows a picture and no numbers: slopes, speed, times and what counts as failing are assumed.
+The paper shows a picture and no numbers: slopes, speed, times and the criterion of failure are assumed.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
 
 LARGEST_STEP = 5e-3  # [s]
-LARGEST_TRAVEL = 0.2e-3  # [m] of the rims per step; on the level a rover with grousers is a little faster than its rims
-SETTLING = 2.0  # [s] the rover stands in the soil before it drives
-TILTING = 4.0  # [s] within which the slope comes up
-BEHIND, AHEAD = 2.0, 1.0  # [m] of ground behind the rear wheels at the start and ahead of the front wheels at the end
-LANE = {"uphill": 2.0, "cross": 3.0}  # [m] from one trial to the next
+LARGEST_TRAVEL = 0.2e-3  # [m] of the rims per step; on the level a rover with grousers is slightly faster than its rims
+SETTLING = 2.0  # [s] for which the rover stands on the soil before it drives
+TILTING = 4.0  # [s] within which the slope is introduced
+BEHIND, AHEAD = 2.0, 1.0  # [m] ground behind the rear wheels at the start, and ahead of the front wheels at the end
+LANE = {"uphill": 2.0, "cross": 3.0}  # [m] distance between the lanes of two trials
 TRIALS = {"uphill": 7, "cross": 5}
-VOLUME_TOLERANCE = 1e-9  # round-off of a float64 run
-RESULTS = {  # of each trial, over its window
+VOLUME_TOLERANCE = 1e-9  # rounding error of a float64 run
+RESULTS = {  # results of each trial over its window, with units
     "slope_deg": "degree", "slip": "1", "failed": "1", "energy_per_metre": "J/m", "drift": "1", "sinkage": "m",
 }  # fmt: skip
 
@@ -52,17 +53,17 @@ Degrees = Annotated[float, pydantic.Field(ge=0, le=45), Unit("degree")]
 class Gradeability(Settings):
     """Settings of `exomars-gradeability`."""
 
-    soil: SoilChoice = SoilChoice(name="exomars-test")  # of Krenn and Hirzinger 2009, Fig. 17
+    soil: SoilChoice = SoilChoice(name="exomars-test")  # Krenn and Hirzinger 2009, Fig. 17
     compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
     heading: Literal["uphill", "cross"] = "uphill"  # cross: along the slope, which rises to the left
     slope_step_deg: Annotated[Degrees, pydantic.Field(gt=0)] = 5.0
     stated_slope_deg: Degrees = 5.0  # at which energy, slip and drift are reported
     trials: Annotated[int, pydantic.Field(ge=1, le=40)] | None = None  # None: 7 uphill, 5 across
-    failing_slip: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.9  # a trial with more than this has failed
+    failing_slip: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.9  # a trial with more slip than this has failed
     speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.05  # of the rims
-    approach: Seconds = 8.0  # until the slope comes up, standing time included
-    climb: Seconds = 20.0  # on the slope
-    window: Seconds = 15.0  # the last part of it, which counts
+    approach: Seconds = 8.0  # time until the slope is introduced, including SETTLING
+    climb: Seconds = 20.0  # time on the slope
+    window: Seconds = 15.0  # last part of that time, over which results are taken
     rover: Rover = Rover()  # type: ignore[valid-type]
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = exomars.MARS
     spacing: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 0.01
@@ -93,29 +94,29 @@ class Gradeability(Settings):
 
     @property
     def count(self) -> int:
-        """Of trials; across, slopes only steepen, and a rover that slides far would leave its lane."""
+        """Number of trials. Across, slopes only increase; with more trials a sliding rover would leave its lane."""
         return self.trials if self.trials is not None else TRIALS[self.heading]
 
     @property
     def stated_trial(self) -> int | None:
-        """Number of the trial at the stated slope, if all before it are climbed."""
+        """Index of the trial at the stated slope, if all before it succeed."""
         rungs = self.stated_slope_deg / self.slope_step_deg
         near = round(rungs)
         return near if abs(rungs - near) < 1e-9 and near < self.count else None
 
     @property
     def chosen_step(self) -> float:
-        """[s] by how far the rims travel in it."""
+        """Step [s] that limits the travel of the rims per step."""
         return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / self.speed)
 
     @property
     def trial_time(self) -> float:
-        """[s]"""
+        """Duration of a trial [s]."""
         return self.approach + TILTING + self.climb
 
     @property
     def work_against_gravity(self) -> float:
-        """[J/m] on the stated slope."""
+        """Work against gravity per metre [J/m] on the stated slope."""
         return self.parameters.mass * self.gravity * math.sin(math.radians(self.stated_slope_deg))
 
     def chosen_soil(self):
@@ -123,7 +124,7 @@ class Gradeability(Settings):
 
 
 def next_slope(slopes: Sequence[float], failed: Sequence[bool], step: float) -> float:
-    """[deg] to try next: steeper by `step` until a trial has failed, then half way between climbed and failed."""
+    """Next slope [deg]: steeper by `step` until a trial has failed, then halfway between climbed and failed."""
     low, high = bracket(slopes, failed)
     if high is None:
         return 0.0 if low is None else low + step
@@ -131,7 +132,7 @@ def next_slope(slopes: Sequence[float], failed: Sequence[bool], step: float) -> 
 
 
 def bracket(slopes: Sequence[float], failed: Sequence[bool]) -> tuple[float | None, float | None]:
-    """[deg] the steepest slope climbed below the gentlest failed one, and that one; None where there is none."""
+    """Steepest climbed slope below the gentlest failed slope, and that slope [deg]; None if there is none."""
     tried = list(zip(slopes, failed, strict=True))
     high = min((slope for slope, bad in tried if bad), default=None)
     low = max((slope for slope, bad in tried if not bad and (high is None or slope < high)), default=None)
@@ -139,7 +140,7 @@ def bracket(slopes: Sequence[float], failed: Sequence[bool]) -> tuple[float | No
 
 
 def crossing(slopes: np.ndarray, slips: np.ndarray, slip: float) -> float:
-    """[deg] the gentlest slope at which slip reaches a value, straight between trials; NaN where it does not."""
+    """Smallest slope [deg] at which slip reaches a value, linear between trials. NaN if it does not."""
     order = np.argsort(slopes)
     slopes, slips = slopes[order], slips[order]
     above = np.flatnonzero(slips >= slip)
@@ -151,17 +152,17 @@ def crossing(slopes: np.ndarray, slips: np.ndarray, slip: float) -> float:
 
 
 class Trials:
-    """Runs the trials: puts the rover on fresh ground, tilts gravity, drives, and sees what became of it."""
+    """Runs the trials: places the rover on undisturbed ground, tilts gravity, drives, and evaluates the result."""
 
     def __init__(self, s: Gradeability, power: PowerMeter, slip: WheelSlip):
-        """Both meters begin anew with each trial."""
+        """Both meters are reset at each trial."""
         self.s, self.power, self.slip, self.period = s, power, slip, s.chosen_step
-        self.sim: Any = None  # the simulation that is built around this
-        self.number = np.zeros(1, int)  # of the trial going on, from 0
-        self.tilt_deg = np.zeros(1)  # now
-        self.start = np.zeros(1)  # [s] of this trial
-        self.mark = np.zeros(3)  # [m] the chassis when the window began
-        self.turned = np.zeros(1)  # [rad] the mean wheel when the window began
+        self.sim: Any = None  # the simulation, set after it is built
+        self.number = np.zeros(1, int)  # index of the current trial, from 0
+        self.tilt_deg = np.zeros(1)  # current slope
+        self.start = np.zeros(1)  # [s] start time of this trial
+        self.mark = np.zeros(3)  # [m] position of the chassis at the start of the window
+        self.turned = np.zeros(1)  # [rad] mean wheel angle at the start of the window
         self.results = {name: np.full(s.count, np.nan) for name in RESULTS}
         self.results["slope_deg"][0] = 0.0
 
@@ -185,7 +186,7 @@ class Trials:
             self.power.reset([0])
 
     def _begin(self, trial: int, time: float, data: Any) -> None:
-        """A rover and modules as new, in the next lane; kinematics are made known, for so a step begins."""
+        """Reset rover and modules and place the rover in the next lane. Updates the kinematics, as a step requires."""
         s, slopes = self.s, self.results["slope_deg"]
         if trial > 0:
             failed = [bool(bad) and s.heading == "uphill" for bad in self.results["failed"][:trial]]
@@ -198,12 +199,12 @@ class Trials:
         kept = {name: array.numpy().copy() for name, array in ground.state().items()}
         for part in (*sim.modules, self.power, self.slip):
             part.reset([0])
-        ground.restore(kept)  # the lanes of the trials before
+        ground.restore(kept)  # keep the lanes of earlier trials
         sim.engine.clear_outputs([0])
         settle(sim)
 
     def _judge(self, data: Any) -> None:
-        """Slip of the rover along its heading, and what else the window tells."""
+        """Evaluate a trial: slip of the rover along its heading, and the other results over the window."""
         s = self.s
         way = data.body("chassis").xpos - self.mark
         slip = 1 - way[0] / (s.parameters.wheel_radius * (_turned(data) - self.turned[0]))
@@ -219,7 +220,7 @@ class Trials:
             self.results[name][self.number[0]] = value
 
     def _tilt(self, model: mujoco.MjModel, degrees: float) -> None:
-        """Gravity on a slope that rises ahead (uphill) or to the left (cross)."""
+        """Set gravity as on a slope that rises ahead (uphill) or to the left (cross)."""
         self.tilt_deg[0], angle = degrees, math.radians(degrees)
         down = [-math.sin(angle), 0.0] if self.s.heading == "uphill" else [0.0, -math.sin(angle)]
         model.opt.gravity[:] = np.multiply(self.s.gravity, [*down, -math.cos(angle)])
@@ -266,7 +267,7 @@ class Trials:
 
 
 def _turned(data: Any) -> float:
-    """[rad] mean of the wheels."""
+    """Mean angle [rad] of the wheels."""
     return float(np.mean([data.joint(name).qpos[0] for name in DRIVES]))
 
 
@@ -275,7 +276,7 @@ def build(s: Gradeability) -> Simulation:
     behind = BEHIND - p.rear_x + p.wheel_radius
     ahead = AHEAD + p.front_x + p.wheel_radius + s.speed * (s.trial_time - SETTLING) / (1 - 0.2)
     size = (behind + ahead, s.count * lane)
-    right = exomars.first_row(p, -lane / 2, s.spacing)  # in every lane, where they are whole cells apart
+    right = exomars.first_row(p, -lane / 2, s.spacing)  # the same in every lane: lanes are whole cells apart
     terrain = flat(size=size, spacing=min(size) / 8, origin=(-behind, right))
     ground = Ground(terrain, s.chosen_soil(), s.spacing)
     surface = exomars.wheel_surface(p)
@@ -292,7 +293,7 @@ def build(s: Gradeability) -> Simulation:
 
 
 def duration(s: Gradeability) -> float:
-    """[s] all trials, and a moment in which the last result is recorded."""
+    """Duration [s] of all trials, plus a moment to record the last result."""
     return s.count * round(s.trial_time / s.chosen_step) * s.chosen_step + 2 * LARGEST_STEP
 
 

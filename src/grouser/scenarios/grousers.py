@@ -1,4 +1,4 @@
-"""Grousers a wheel can carry."""
+"""Checks the grousers of a wheel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def check_grousers_fit(radius: float, height: float, count: int, width: float) -> None:
-    """A ValueError for bars [m] that are as high as the wheel or run into each other round its rim."""
+    """Raise ValueError for bars [m] that are as high as the wheel's radius or overlap around its rim."""
     if not (height and count):
         return
     if height >= radius:

@@ -1,9 +1,9 @@
-"""Wheels in the tracks of other wheels: Krenn et al. 2008, section 3, Fig. 12-14.
+"""Wheels in the ruts of other wheels: Krenn et al. 2008, section 3, Fig. 12-14.
 
-A rigid frame carries two tracks of two wheels in line, one track smooth, one with grousers. The axes run down a
-straight line that dips by a small angle, so sinkage grows all the way, and the follower runs on exactly the path of
-its leader. Four such frames run side by side on one ground: soil that is only displaced and soil that is half
-compressed, each under Krenn et al. 2008, eq. 29 to the letter and with loose cover.
+A rigid frame has two tracks of two wheels in line, one track smooth, one with grousers. The axles move down a straight
+line with a small inclination, so sinkage grows along the path, and the follower moves exactly on its leader's path.
+Four such frames run side by side on one ground: soil that is only displaced and soil that is half compressed, each with
+Krenn et al. 2008, eq. 29 as printed and with loose cover.
 
 The paper gives neither soil, wheel, declination nor speed: all are assumed.
 """
@@ -32,29 +32,29 @@ from grouser.terrain.gridding import check_node_count
 from grouser.terrain.ground import Ground
 from grouser.terrain.soils import Soil
 
-LAWS = ("paper", "cover")  # Krenn et al. 2008, eq. 29 to the letter, loose cover
+LAWS = ("paper", "cover")  # Krenn et al. 2008, eq. 29 as printed; with loose cover
 SOILS = ("incompressible", "compressible")
 TRACKS = ("smooth", "lugged")
 WHEELS = ("leader", "follower")
-LEAST_EFFECT = 0.15  # how much less a follower must meet in compressible soil than in incompressible
-SERVO = 1e8  # [N s/m, N m s] of the drives that force travel and spin
-CLEARANCE = 0.35  # [m] between rims of neighbouring tracks: more than twice the reach of sliding soil
-MASS = 10.0  # [kg] of a wheel (assumed; it does not matter, as axes are guided and there is no gravity)
-INERTIA = 10.0  # [kg m^2] of a wheel (assumed: heavy, or a wheel that rolls freely chatters in deep soil)
+LEAST_EFFECT = 0.15  # smallest difference of the followers' resistance ratios in incompressible and compressible soil
+SERVO = 1e8  # [N s/m, N m s] gains of the drives that prescribe travel and wheel rotation
+CLEARANCE = 0.35  # [m] between the rims of neighbouring tracks: more than twice the reach of sliding soil
+MASS = 10.0  # [kg] of a wheel (assumed; irrelevant, because the axles are guided and there is no gravity)
+INERTIA = 10.0  # [kg m^2] of a wheel (assumed: large, because otherwise a free wheel chatters in deep soil)
 LARGEST_STEP = 5e-3  # [s]
 LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it forces are off by percents
-VOLUME_TOLERANCE = 1e-9  # round-off of a float64 run
-PLACES = 400  # where leader and follower are compared
-TREND = range(4)  # powers of the place that describe how a force grows with sinkage
+VOLUME_TOLERANCE = 1e-9  # rounding error of a float64 run
+PLACES = 400  # number of positions at which leader and follower are compared
+TREND = range(4)  # powers of the position that describe how a force grows with sinkage
 RIPPLE = "amplitude of the load at the rate at which grousers come round"
-LETTER = "Krenn et al. 2008, eq. 29"  # z_0 to the letter of the paper, without loose cover
+LETTER = "Krenn et al. 2008, eq. 29"  # z_0 as printed, without loose cover
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One frame: a law for soil that falls back, and a soil."""
+    """One frame: a law for soil that falls back into the rut, and a soil."""
 
     law: str
     soil: str
@@ -101,27 +101,27 @@ class MultiPass(Settings):
 
     @property
     def fall(self) -> float:
-        """Sinkage gained on a metre along the ground."""
+        """Increase of sinkage per metre along the ground."""
         return math.tan(math.radians(self.declination_deg))
 
     @property
     def leader_sinkage(self) -> float:
-        """[m] of the leader when the follower has reached the end of the comparison."""
+        """Sinkage [m] of the leader when the follower reaches the end of the comparison."""
         return self.greatest_sinkage + self.wheelbase * math.sin(math.radians(self.declination_deg))
 
     @property
     def chosen_step(self) -> float:
-        """[s] the largest that keeps travel per step below a quarter of a millimetre."""
+        """Largest step [s] that keeps travel per step below a quarter of a millimetre."""
         return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / self.speed)
 
     @property
     def lane(self) -> float:
-        """[m] breadth of the ground of one frame: two tracks."""
+        """Width [m] of the ground of one frame with its two tracks."""
         return 2 * self.gauge
 
     @property
     def gauge(self) -> float:
-        """[m] from one track to the next."""
+        """Distance [m] between two tracks."""
         return self.width + CLEARANCE
 
     def soils(self) -> tuple[Soil, Soil]:
@@ -157,7 +157,7 @@ def build(s: MultiPass) -> Simulation:
 
 
 def _lanes(s: MultiPass) -> ElevationGrid:
-    """Level ground, a lane for each frame; a row of nodes in the middle of each lane, and one beyond the last."""
+    """Level ground with a lane for each frame. One row of nodes in the middle of each lane, and one on either side."""
     reach = s.wheelbase + 3 * s.radius
     length = reach + s.speed * duration(s) + 3 * s.radius
     columns = math.ceil(length / s.lane) + 1
@@ -171,7 +171,7 @@ def _lanes(s: MultiPass) -> ElevationGrid:
 
 
 def _frames(s: MultiPass) -> mujoco.MjSpec:
-    """Each frame slides down its line as fast as it is told, whatever the soil says; wheels turn on their axes."""
+    """Frames that move down their lines at the prescribed speed, whatever the soil does. Wheels turn on axles."""
     spec = mujoco.MjSpec()
     spec.modelname = "multi-pass"
     spec.option.gravity = [0, 0, 0]
@@ -212,7 +212,7 @@ def _drive(spec: mujoco.MjSpec, joint: str) -> None:
 
 
 def _channels(sim: Simulation, s: MultiPass) -> list[Channel]:
-    """Place of the axle and forces of the soil along and across its path, for leader and follower of each track."""
+    """Position of the axle, and soil forces along and normal to its path, for leader and follower of each track."""
     slots = {name: (slot.out, k) for slot in sim.engine.slots for k, name in enumerate(slot.module.bodies)}
     return [channel for case in CASES for track in TRACKS for channel in _track_channels(sim, s, slots, case, track)]
 
@@ -247,7 +247,7 @@ def _track_channels(
 
 
 def duration(s: MultiPass) -> float:
-    """[s] until the followers have reached the end of the comparison."""
+    """Time [s] until the followers reach the end of the comparison."""
     return (s.greatest_sinkage / s.fall + s.wheelbase * math.cos(math.radians(s.declination_deg))) / s.speed
 
 
@@ -320,7 +320,7 @@ def figures(s: MultiPass) -> list[dict[str, Any]]:
 def _panel(
     case: Case, track: str, channels: Sequence[str], title: str, ylabel: str, place: str | None = None
 ) -> dict[str, Any]:
-    """Channels of a track over the place of the axle; of one wheel, or of both."""
+    """Figure of channels of a track over the position of the axle, for one wheel or both."""
     room = f"{case.name}/{track}"
     return {
         "title": title, "x": f"{room}/place" + (f"[{place}]" if place else ""),
@@ -354,7 +354,7 @@ def measure(s: MultiPass, recording: Recording) -> dict[str, Any]:
 
 
 def compared(s: MultiPass, recording: Recording, case: Case, force: str) -> np.ndarray:
-    """[N], (wheel,) mean force on leaders and followers where they are compared, over both tracks."""
+    """Mean force [N], (wheel,), on leaders and followers in the range of the comparison, over both tracks."""
     at = np.linspace(s.least_sinkage, s.greatest_sinkage, PLACES) / s.fall
     tracks = []
     for track in TRACKS:
@@ -366,10 +366,11 @@ def compared(s: MultiPass, recording: Recording, case: Case, force: str) -> np.n
 def ripple(
     s: MultiPass, recording: Recording, case: Case, track: str, wheel: str = "follower", harmonic: float = 1.0
 ) -> float:
-    """[N] amplitude of a wheel's load in step with its grousers, by least squares beside a smooth trend.
+    """Amplitude [N] of a wheel's load at the grouser frequency, by least squares together with a smooth trend.
 
-    Over the angle turned the grousers' line is sharp, however the slip changes. The comparison spans some six pitches
-    of grousers, which tells lines a sixth of their rate apart; nodes pass nine times as fast.
+    As a function of the wheel angle the grousers have a sharp spectral line, even if slip changes. The comparison
+    spans about six grouser pitches, which resolves frequencies a sixth of the grouser frequency apart. Grid nodes pass
+    at nine times that frequency.
     """
     room, k = f"{case.name}/{track}", WHEELS.index(wheel)
     place, turned, load = (recording[f"{room}/{name}"][:, k] for name in ("place", "turned", "load"))

@@ -1,4 +1,4 @@
-"""A flat plate pressed into soil (bevameter): pressure against sinkage, the test soils are fitted with.
+"""A flat plate pressed into soil (bevameter test): pressure against sinkage, to which soil parameters are fitted.
 
 Expectation: F = A (k_c/b + k_phi) z^n, Krenn and Hirzinger 2009, eq. 3, with b the smaller side of the plate.
 """
@@ -24,12 +24,12 @@ from grouser.simulation.shapes import box
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
 
-SERVO = 1e8  # [N s/m] of the drive that forces the speed
-HEIGHT = 0.02  # [m] of the plate (assumed; only its lower face matters)
-PRESSING = 10.0  # [s] over which a load grows
-FIT_FROM = 0.2  # of the final sinkage: the exponent is fitted beyond it
-FORCE_TOLERANCE = 5e-3  # bar of the plate against Bekker
-EXPONENT_TOLERANCE = 5e-3  # what that force error allows the fitted exponent to be off
+SERVO = 1e8  # [N s/m] gain of the drive that prescribes the speed
+HEIGHT = 0.02  # [m] height of the plate (assumed; only its lower face matters)
+PRESSING = 10.0  # [s] over which the load is applied
+FIT_FROM = 0.2  # fraction of the final sinkage from which on the exponent is fitted
+FORCE_TOLERANCE = 5e-3  # largest relative error of the force against Bekker
+EXPONENT_TOLERANCE = 5e-3  # error of the fitted exponent that this force error allows
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
 
@@ -48,7 +48,7 @@ class PlateSinkage(Settings):
     plate: PlateSettings = PlateSettings()
     depth: Metres = 0.05
     speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.01
-    load: Annotated[float, pydantic.Field(gt=0), Unit("N")] | None = None  # None: the speed is forced
+    load: Annotated[float, pydantic.Field(gt=0), Unit("N")] | None = None  # None: the speed is prescribed
     compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
     spacing: Metres = 0.01
     step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] = 5e-3
@@ -59,14 +59,14 @@ class PlateSinkage(Settings):
 
     @property
     def modulus(self) -> float:
-        """k_c/b + k_phi [N/m^(n+2)] of the smaller side."""
+        """k_c/b + k_phi [N/m^(n+2)] with b the smaller side."""
         return self.chosen_soil().pressure_modulus(min(self.plate.length, self.plate.width))
 
 
 class Press(Memoryless):
-    """Pushes the plate: a constant speed, or a force that grows to the load as time squared.
+    """Presses the plate with a constant speed, or with a force that grows to the load with the square of time.
 
-    A force that began with a jump of its rate would leave the plate swinging on the soil.
+    If the rate of the force started with a jump, the plate would oscillate on the soil.
     """
 
     def __init__(self, s: PlateSinkage):

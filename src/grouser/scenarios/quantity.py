@@ -1,4 +1,4 @@
-"""Numbers with units in settings: SI inside, texts such as "1.2 kPa" accepted where they enter."""
+"""Numbers with units in settings. Values are SI; texts such as "1.2 kPa" are accepted as input."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from grouser.terrain import units
 
 @dataclass(frozen=True)
 class Unit:
-    """The unit of a field, last in `speed: Annotated[float, Field(gt=0), Unit("m/s")]`; "1" has none."""
+    """Unit of a field, last in `speed: Annotated[float, Field(gt=0), Unit("m/s")]`; "1" means dimensionless."""
 
     symbol: str
 
     def number(self, value: Any) -> Any:
-        """A text with a unit as a number in this one; anything else as it came."""
+        """Convert a text with a unit to a number in this unit. Other values are returned unchanged."""
         if not isinstance(value, str):
             return value
         try:
@@ -38,7 +38,7 @@ class Unit:
 
 
 def in_unit(text: str, unit: str) -> float:
-    """A text with a unit as a number in another: 1.2 kPa in Pa is 1200; "1" is the unit of a plain number."""
+    """Convert a text with a unit to a number in another: "1.2 kPa" in Pa is 1200. "1" is the unit of a plain number."""
     try:
         return units.in_unit(text, "" if unit == "1" else unit)
     except ValueError as error:

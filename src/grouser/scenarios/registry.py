@@ -1,4 +1,4 @@
-"""The scenarios by name; each is a file of this folder that defines SCENARIO."""
+"""The scenarios by name. Each is a file of this folder that defines SCENARIO."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from grouser.scenarios.scenario import Scenario
 from grouser.terrain import checks
 
-# The file is the name with underscores.
+# The file name is the name of the scenario with underscores.
 NAMES = (
     "box-on-stairs",
     "bulldozer-ditch",
@@ -34,11 +34,11 @@ NAMES = (
 
 
 def scenario(name: str) -> Scenario[Any]:
-    """One scenario; only its own file is imported."""
+    """Get a scenario by name. Imports only its own file."""
     checks.choice(name, "scenario", NAMES)
     return importlib.import_module(f"grouser.scenarios.{name.replace('-', '_')}").SCENARIO
 
 
 def scenarios() -> dict[str, Scenario[Any]]:
-    """All of them."""
+    """All scenarios by name."""
     return {name: scenario(name) for name in NAMES}

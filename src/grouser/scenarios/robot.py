@@ -1,4 +1,4 @@
-"""A robot a user brings, on soil: what `grouser run --robot FILE` runs."""
+"""A user's robot on soil: the scenario of `grouser run --robot FILE`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TerrainChoice(Settings):
     def _named(cls, given: Any) -> Any:
         if isinstance(given, str | Path):
             return {"file": given}
-        if isinstance(given, Mapping) and "name" in given:  # as `terrain=FILE` beside `terrain.spacing=1` comes
+        if isinstance(given, Mapping) and "name" in given:  # from `terrain=FILE` together with `terrain.spacing=1`
             return {"file": given["name"], **{key: value for key, value in given.items() if key != "name"}}
         return given
 
@@ -62,19 +62,19 @@ class RobotOnSoil(Settings):
 
     robot: Path | None = None  # MJCF or URDF; None: a four-wheel cart that comes with Grouser
     soil: SoilChoice = SoilChoice(name="dry-sand")
-    bodies: str | tuple[str, ...] = ".*"  # regular expression, or names
+    bodies: str | tuple[str, ...] = ".*"  # regular expression, or a list of names
     drive: dict[str, float] = {}  # noqa: RUF012 - pydantic copies defaults; control by pattern of actuators or joints
     time: Annotated[float, Positive, Unit("s")] = 10.0
     gravity: Annotated[float, pydantic.Field(ge=0), Unit("m/s^2")] | None = None
     slope_deg: Annotated[float, pydantic.Field(gt=-60, lt=60), Unit("degree")] | None = None  # uphill along +x
-    slope_direction_deg: Annotated[float, Unit("degree")] = 0.0  # where uphill is, from x to y
+    slope_direction_deg: Annotated[float, Unit("degree")] = 0.0  # uphill direction, from x towards y
     terrain: TerrainChoice | None = None
     spacing: Annotated[float, Positive, Unit("m")] | None = None
     step: Annotated[float, pydantic.Field(gt=0, le=LONGEST_STEP), Unit("s")] | None = None
     base: Literal["auto", "free", "fixed"] = "auto"
-    place: bool = True  # set it on the ground
-    keyframe: str | None = None  # None: the model's first, where it has any
-    merge_small_shapes: bool = True  # small shapes of a body that lie close together count as their hull
+    place: bool = True  # place the robot on the ground
+    keyframe: str | None = None  # None: the model's first, if it has any
+    merge_small_shapes: bool = True  # replace small shapes of a body that lie close together by their convex hull
     erosion: bool = True
     friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
     loose_cover: bool = True
@@ -88,7 +88,7 @@ class RobotOnSoil(Settings):
     @pydantic.field_validator("drive", mode="before")
     @classmethod
     def _whole_patterns(cls, given: Any) -> Any:
-        """A pattern that was taken apart at its dots, as dotted paths are, is put together again."""
+        """Join a pattern that was split at its dots, as dotted paths are."""
         return flattened(given) if isinstance(given, Mapping) else given
 
     @pydantic.model_validator(mode="after")
@@ -107,7 +107,7 @@ class RobotOnSoil(Settings):
 
 
 def flattened(given: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """{"motor": {"*": 1.0}} as {"motor.*": 1.0}."""
+    """Flatten {"motor": {"*": 1.0}} to {"motor.*": 1.0}."""
     out: dict[str, Any] = {}
     for key, value in given.items():
         out |= flattened(value, f"{above}{key}.") if isinstance(value, Mapping) else {f"{above}{key}": value}
@@ -115,7 +115,7 @@ def flattened(given: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def _beside(file: Path, info: pydantic.ValidationInfo) -> Path:
-    """A file is looked for beside the scenario file, then from the working directory."""
+    """Find a file: first next to the scenario file, then in the working directory."""
     folder = (info.context or {}).get("folder")
     return folder / file if folder is not None and (folder / file).is_file() else file
 
@@ -132,14 +132,14 @@ def build(s: RobotOnSoil) -> Simulation:
     except InputError as error:
         if not str(error).startswith(("model ", "link ")):
             raise
-        raise InputError(f"robot {str(file)!r}: {error}") from None  # many models have no name that says which
+        raise InputError(f"robot {str(file)!r}: {error}") from None  # a model's name often does not tell the file
     for channel in _channels(sim):
         sim.add_channel(channel)
     return sim
 
 
 def _channels(sim: Simulation) -> list[Channel]:
-    """Of the robot as a whole: every tree of bodies that holds a soil body."""
+    """Channels of the whole robot, that is of every body tree that contains a soil body."""
     m, d, out = sim.model, sim.data, sim.engine.slots[0].out
     names, others = sim.soil.bodies, sim.loads.others if sim.loads is not None else ()
     roots = np.unique([m.body_rootid[m.body(name).id] for name in names])
@@ -251,12 +251,12 @@ def measure(s: RobotOnSoil, recording: Recording) -> dict[str, Any]:
 
 
 def _idle(recording: Recording, load: np.ndarray) -> np.ndarray:
-    """(body,) whether it neither was carried in any frame nor pressed soil between them."""
+    """Whether each body, (body,), had no load in any frame and displaced no soil between frames."""
     return (load <= 0).all(axis=0) & (recording["soil/displaced_volume"][-1] <= 0)
 
 
 def _floor_loads(recording: Recording, late: np.ndarray, weight: float) -> dict[str, list[Any]]:
-    """What bodies that were not chosen put on the hard floor; none where there is no such body or no such floor."""
+    """Loads of bodies that are not soil bodies on the hard floor. Empty if there is no such body or no such floor."""
     channel = "floor/load"
     if channel not in recording.names():
         return {"floor_bodies": [], "floor_load_max_N": [], "floor_load_mean_N": [], "floor_load_from_s": []}
@@ -272,7 +272,7 @@ def _floor_loads(recording: Recording, late: np.ndarray, weight: float) -> dict[
 
 
 def _mean(values: np.ndarray) -> float | None:
-    """Of what is a number; None where nothing is."""
+    """Mean without NaN; None if nothing is left."""
     known = values[np.isfinite(values)]
     return float(known.mean()) if known.size else None
 

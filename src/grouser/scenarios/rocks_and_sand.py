@@ -1,8 +1,8 @@
 """Rocks and sand under the same wheels: Krenn and Hirzinger 2009, Fig. 21, with the rocks of Krenn et al. 2008.
 
-Rocks push by polygonal contact, sand by the soil, in one run. Nodes under a fixed rock carry no soil. Rocks below
-`movable_below` are bodies of their own that lie on the sand, sink into it and are pushed. What the papers do not give
-is assumed, as in `viking-rocks`; the sand is the user's choice.
+Rocks act by polygonal contact and sand by soil contact, in one run. Nodes under a fixed rock have no soil. Rocks
+smaller than `movable_below` are separate bodies that lie on the sand, sink into it and can be pushed. Values that the
+papers do not give are assumed, as in `viking-rocks`. The sand can be chosen.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from grouser.terrain.rock_bodies import add_rocks
 from grouser.terrain.rocks import Rock, RockField
 
 STEP = 5e-3  # [s]
-STEP_SHARE = 0.7  # of the limit of explicit contact, where rocks may be moved
-SOFT = 5e5  # [Pa] of the layer of a movable rock (assumed: contact of two bodies is explicit, stiffer needs more steps)
+STEP_SHARE = 0.7  # share of the stability limit of explicit contact, used with movable rocks
+SOFT = 5e5  # [Pa] layer of a movable rock (assumed; contact of two bodies is explicit, and stiffer needs smaller steps)
 TOUCHING = (
-    0.3  # of the square of its diameter: largest contact of a movable rock with a wheel, for that limit (assumed)
+    0.3  # largest contact area of a movable rock with a wheel / square of the rock diameter, for that limit (assumed)
 )
-BEYOND = 0.5  # [m] of sand round the rocks
+BEYOND = 0.5  # [m] margin of sand around the rocks
 PICTURE = "Krenn and Hirzinger 2009, Fig. 21"
 
 
@@ -45,7 +45,7 @@ class RocksAndSand(RockyDrive):
     """Settings of `rocks-and-sand`."""
 
     soil: SoilChoice = SoilChoice(name="dry-sand")
-    movable_below: Annotated[float, pydantic.Field(ge=0), Unit("m")] = 0.0  # smaller rocks lie loose on the sand; slow
+    movable_below: Annotated[float, pydantic.Field(ge=0), Unit("m")] = 0.0  # smaller rocks lie loose on the sand (slow)
     rock_density: Annotated[float, pydantic.Field(gt=0), Unit("kg/m^3")] = 2700.0
     spacing: Metres = 0.01
     erosion: bool = True
@@ -74,7 +74,7 @@ def build(s: RocksAndSand) -> Simulation:
 
 
 def sand(s: RocksAndSand, field: RockField):
-    """Level ground as fine as the soil's grid, without soil under fixed rocks."""
+    """Level ground with the spacing of the soil grid, without soil under fixed rocks."""
     size, corner = s.rectangle
     level = flat(
         size=(size[0] + 2 * BEYOND, size[1] + 2 * BEYOND), spacing=s.spacing,
@@ -84,7 +84,7 @@ def sand(s: RocksAndSand, field: RockField):
 
 
 def rock_surface(rock: Rock) -> Surface:
-    """Of a loose rock. It keeps to the nodes: a rock that is pushed along digs, and slip digs on nodes only."""
+    """Surface of a loose rock. It acts on nodes, because a pushed rock digs, and only nodes have slip sinkage."""
     return replace(prepare(rock.vertices, rock.triangles, name=rock.name), rolls=True)
 
 
@@ -95,7 +95,7 @@ def soil_bodies(s: RocksAndSand, field: RockField) -> dict[str, Surface]:
 
 
 def rock_contact(s: RocksAndSand, field: RockField) -> PolygonalModule:
-    """Every wheel against the fixed rocks, all in one shape, and against the movable ones in its way."""
+    """Contact of each wheel with the fixed rocks (one shape) and with the movable rocks in its path."""
     places = dict(zip(BODIES, exomars.wheel_positions(s.parameters).tolist(), strict=True))
     wheels: dict[str, Shape] = dict.fromkeys(BODIES, rocky.wheel_shape(s.parameters, s.tread))
     soft = replace(s.tread.layer, young=SOFT, damping=0.0, name="loose rock")
@@ -112,7 +112,7 @@ def rock_contact(s: RocksAndSand, field: RockField) -> PolygonalModule:
 
 
 def _step(polygonal: PolygonalModule, spec: mujoco.MjSpec) -> float:
-    """[s]: what explicit contact with movable rocks allows, at most 5 ms."""
+    """Step [s] that explicit contact with movable rocks allows, at most 5 ms."""
     polygonal.declare(spec.copy())
     return min(STEP, STEP_SHARE * polygonal.step_limit)
 

@@ -1,4 +1,4 @@
-"""What the scenarios on rocks share: the field, wheels and rocks as surfaces, the drive, what motors and rocks say.
+"""Shared parts of the scenarios on rocks: rock field, surfaces of wheels and rocks, drive, channels and metrics.
 
 Paper: Krenn et al. 2008, Table 1 (rocks), section 3 and Fig. 9-11 (a rover at about 7 m in 15 min).
 """
@@ -30,15 +30,15 @@ from grouser.terrain.rocks import BURIAL, VIKING_1, RockField, SizeTable, golomb
 
 PAPER = "Krenn et al. 2008"
 PAPER_SPEED = 7.0 / 900.0  # [m/s], "about 7m/15min"
-SETTLING = 2.0  # [s] the rover stands before it drives
-LOWERING = 1.5  # [s] in which it is set down: dropped on sand it would begin in holes it has to climb out of
-BEHIND, AHEAD, BESIDE = 1.2, 1.2, 1.2  # [m] of rocks round the way of the rover's middle
-LONGEST = 7.0  # [m] the field is at least as long as the paper's drive: a short one crosses the same rocks
-NEAR = 0.4  # [m] between the ways of a wheel's and a rock's middle within which they may meet
-FREE = 0.03  # [m] between the wheels and the rocks at the start (assumed)
-WEIGHT_TOLERANCE = 0.005  # the rover neither jumps nor falls: what it stands on carries its weight
-RATE = 25.0  # [Hz] recorded: wheels go a third of a millimetre between two frames
-UPRIGHT = 1 - 1e-9  # of a normal: the level ground, which no face of a rock is
+SETTLING = 2.0  # [s] for which the rover stands before it drives
+LOWERING = 1.5  # [s] in which the rover is set down; if dropped, it would start in holes in the sand
+BEHIND, AHEAD, BESIDE = 1.2, 1.2, 1.2  # [m] margins of the rock field around the path of the rover's centre
+LONGEST = 7.0  # [m] the paper's drive; the field is at least as long, so that a short drive crosses the same rocks
+NEAR = 0.4  # [m] largest lateral distance between the centres of a wheel and a rock that may touch
+FREE = 0.03  # [m] clearance between wheels and rocks at the start (assumed)
+WEIGHT_TOLERANCE = 0.005  # the ground carries the weight of the rover: it neither jumps nor falls
+RATE = 25.0  # [Hz] recording rate: wheels travel a third of a millimetre between two frames
+UPRIGHT = 1 - 1e-9  # z of a normal above which a face is level ground; no face of a rock is that level
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
 Share = Annotated[float, pydantic.Field(ge=0, lt=1)]
@@ -53,8 +53,8 @@ class Rocks(Settings):
     exponent: Annotated[float, pydantic.Field(gt=0)] = 2.0
     least: Metres = 0.04  # golombek-rapp, power: smallest diameter
     most: Metres = 0.4  # and largest
-    table: tuple[tuple[float, float], ...] = ()  # table: diameter [m], rocks of it or larger [1/m^2]
-    burial: tuple[Share, Share] = BURIAL  # share of a rock's height below ground, least and most
+    table: tuple[tuple[float, float], ...] = ()  # table: diameter [m], number of rocks of this size or larger [1/m^2]
+    burial: tuple[Share, Share] = BURIAL  # share of a rock's height below ground, smallest and largest
     longest_edge: Metres | None = (
         None  # faces are divided down to this, each with a stick point of its own; None: as made
     )
@@ -70,7 +70,7 @@ class Rocks(Settings):
         return self
 
     def sizes(self):
-        """The size-frequency law that is meant."""
+        """The chosen size-frequency law."""
         if self.law == "golombek-rapp":
             return golombek_rapp(self.abundance, self.least, self.most)
         if self.law == "power":
@@ -91,7 +91,7 @@ class Tread(Settings):
     poisson: Annotated[float, pydantic.Field(gt=-1, lt=0.45)] = 0.42
     thickness: Metres = 0.02
     shoulder: Metres = 0.015  # radius of the edges between tread and sides
-    relaxation: Annotated[float, pydantic.Field(ge=0), Unit("s")] = 1e-3  # damping over stiffness
+    relaxation: Annotated[float, pydantic.Field(ge=0), Unit("s")] = 1e-3  # damping / stiffness
     friction_stick: Annotated[float, pydantic.Field(ge=0)] = 0.7
     friction_slip: Annotated[float, pydantic.Field(ge=0)] = 0.6
 
@@ -113,7 +113,7 @@ class Tread(Settings):
 class RockyDrive(Settings):
     """A rover drives straight on through rocks; what both scenarios may be told."""
 
-    time: Annotated[float, pydantic.Field(gt=0, le=36000), Unit("s")] = 90.0  # of driving; the paper's: 15 min
+    time: Annotated[float, pydantic.Field(gt=0, le=36000), Unit("s")] = 90.0  # driving time; in the paper 15 min
     speed: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("m/s")] = PAPER_SPEED
     seed: Annotated[int, pydantic.Field(ge=0)] = 4
     rocks: Rocks = Rocks()
@@ -128,13 +128,13 @@ class RockyDrive(Settings):
 
     @property
     def rectangle(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """[m] size and corner of the rock field: all that the rover may come near."""
+        """Size and corner [m] of the rock field: everything the rover may come near."""
         length = max(self.speed * self.time, LONGEST)
         return (BEHIND + length + AHEAD, 2 * BESIDE), (-BEHIND, -BESIDE)
 
 
 def field_of(s: RockyDrive, movable_below: float = 0.0) -> RockField:
-    """The rocks; none where the wheels stand at the start, movable ones only where they may come."""
+    """The rock field, without rocks where the wheels start. Movable rocks only where the wheels may come."""
     p, (size, corner) = s.parameters, s.rectangle
     beside = p.track / 2 + NEAR
     near = (p.rear_x - NEAR, p.front_x + s.speed * s.time + NEAR, -beside, beside)
@@ -169,20 +169,20 @@ def rock_shape(s: RockyDrive, field: RockField) -> Shape:
 
 
 def rock_pair(wheel: str, rocks: str = "rocks", **more: Any) -> Pair:
-    """Elements on the rocks: forces are then along the normals of the wheel, whose layer it is that gives.
+    """Contact pair with elements on the rocks. Forces then act along the normals of the wheel, which is the soft body.
 
-    Along the normals of a rock's faces a wheel without friction would climb an edge by turning.
+    With forces along the normals of the rock's faces, a wheel without friction would climb an edge by turning.
     """
     return Pair(wheel, rocks, elements=rocks, **more)
 
 
 def rigid_layer(tread: Tread) -> Layer:
-    """Rock; friction is that of the pair."""
+    """Layer of a rigid rock. The friction is that of the pair."""
     return Layer(math.inf, friction_stick=tread.friction_stick, friction_slip=tread.friction_slip, name="rock")
 
 
 def controllers(s: RockyDrive) -> list[Any]:
-    """Set down, then straight on, held on the line by steering; a meter for the motors."""
+    """Controllers: set the rover down, drive straight and hold the line by steering; a meter for the motors."""
     p = s.parameters
     if s.speed / p.wheel_radius > p.drive_speed:
         raise InputError(
@@ -197,7 +197,7 @@ def controllers(s: RockyDrive) -> list[Any]:
 
 
 class Hoist(Memoryless):
-    """Sets the rover down: carries all of its weight at first, nothing after LOWERING, evenly less in between."""
+    """Sets the rover down. It carries all of the weight at first and linearly less, down to nothing after LOWERING."""
 
     period = LOWERING / 100
 
@@ -205,18 +205,18 @@ class Hoist(Memoryless):
         self.weight = weight  # [N]
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
-        sensors.qfrc_applied[2] = self.weight * max(0.0, 1 - time / LOWERING)  # along z of the free joint, the first
+        sensors.qfrc_applied[2] = self.weight * max(0.0, 1 - time / LOWERING)  # z of the free joint, the first joint
 
 
 class RockContact(PolygonalModule):
-    """Polygonal contact without its patch in the recording: hundreds of elements in every frame."""
+    """Polygonal contact that does not record its patch, which has hundreds of elements in every frame."""
 
     def channels(self) -> list[Channel]:
         return [channel for channel in super().channels() if channel.kind != "ragged"]
 
 
 def add_channels(sim: Simulation, polygonal: PolygonalModule, field: RockField, weight: float) -> None:
-    """Where the wheels are, how many rocks each touches, how much of the weight is carried."""
+    """Add channels: positions of the wheels, number of rocks each touches, share of the weight that is carried."""
     bodies = np.array([sim.model.body(name).id for name in BODIES])
     data, outputs = sim.data, [slot.out for slot in sim.engine.slots]
     circles = np.array([(*rock.position[:2], rock.reach) for rock in field.rocks])
@@ -240,10 +240,10 @@ def add_channels(sim: Simulation, polygonal: PolygonalModule, field: RockField, 
 
 
 def rocks_touched(patch: np.ndarray, wheels: np.ndarray, circles: np.ndarray) -> np.ndarray:
-    """(wheel,) how many rocks each wheel touches.
+    """Number of rocks that each wheel touches, (wheel,).
 
-    Elements in contact (element, 8) belong to the nearest wheel, (wheel, 3) [m], and to the rock whose circle
-    (x, y, radius) [m] they lie in: circles do not overlap. Elements on level ground are not on a rock.
+    Elements in contact, (element, 8), belong to the nearest wheel, (wheel, 3) [m], and to the rock in whose circle
+    (x, y, radius) [m] they lie. Circles do not overlap. Elements on level ground belong to no rock.
     """
     counts = np.zeros(len(wheels))
     patch = patch[patch[:, 5] < UPRIGHT]
@@ -260,7 +260,7 @@ def rocks_touched(patch: np.ndarray, wheels: np.ndarray, circles: np.ndarray) ->
 
 
 def shared_metrics(distance: tuple[Any, Any, Any] = (None, None, None)) -> list[dict[str, Any]]:
-    """`distance`: what is expected of it, its tolerance and who says so."""
+    """`distance`: expected value, tolerance and source."""
     return [
         metric("drive_torque_peak_Nm", "N m", "greatest torque of a drive motor, either way"),
         metric("steer_torque_peak_Nm", "N m", "greatest torque of a steering motor, either way"),
@@ -337,7 +337,7 @@ def shared_figures(outlines: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def rock_outlines(s: RockyDrive, field: RockField) -> dict[str, Any]:
-    """The rocks' convex outlines as one curve with gaps, up to where the rover may come."""
+    """Convex outlines of the rocks as one curve with gaps, as far as the rover may come."""
     angle = np.linspace(0, 2 * math.pi, 37)
     directions = np.column_stack([np.cos(angle), np.sin(angle)])
     x, y = [], []

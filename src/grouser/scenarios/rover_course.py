@@ -1,6 +1,6 @@
-"""A rover drives a course on soil: steering, path following, odometry against truth, energy, tip-over margin.
+"""A rover drives a course on soil: steering, path following, odometry error, energy, tip-over margin.
 
-The rover is that of `grouser.robots.exomars`; no paper has this drive, so there is little to expect of it.
+The rover is that of `grouser.robots.exomars`. No paper shows this drive, so there are few expected values.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from grouser.terrain.ground import Ground
 
 LARGEST_STEP = 5e-3  # [s]
 LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it pull and sinkage are off by percents
-SETTLING = 2.0  # [s] the rover stands in the soil before it drives
-MARGIN = 1.8  # [m] of ground round the course: half a rover and room for mounds
-OUTER = 1.25  # speed of the fastest wheel in a curve over that of the rover (assumed)
-STEERING = 14.0  # [s] wheels steer for a point turn and back, gather speed twice, and the turn slows down
-SLACK = 1.1  # duration over that of a drive at the wanted speed
+SETTLING = 2.0  # [s] for which the rover stands on the soil before it drives
+MARGIN = 1.8  # [m] ground around the course: half a rover and space for mounds
+OUTER = 1.25  # speed of the fastest wheel in a curve / speed of the rover (assumed)
+STEERING = 14.0  # [s] for a point turn the wheels steer there and back and accelerate twice, and the turn slows down
+SLACK = 1.1  # duration / duration at the wanted speed
 DRIVES = tuple(f"drive_{name}" for name in exomars.WHEELS)
 STEERS = tuple(f"steer_{name}" for name in exomars.WHEELS)
 BODIES = tuple(f"wheel_{name}" for name in exomars.WHEELS)
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
 Coordinate = Annotated[float, Unit("m")]
-# An S: the quintic 10 t^3 - 15 t^4 + 6 t^5 over 6.5 m, 2 m high, rounded to centimetres; sharpest radius 3.6 m.
+# An S-curve: the quintic 10 t^3 - 15 t^4 + 6 t^5, 6.5 m long and 2 m wide, in centimetres; smallest radius 3.6 m.
 COURSE = ((0.0, 0.0), (1.1, 0.07), (2.2, 0.42), (3.25, 1.0), (4.3, 1.58), (5.4, 1.93), (6.5, 2.0))
 
 Rover: type[Settings] = pydantic.create_model(
@@ -59,11 +59,11 @@ class RoverCourse(Settings):
     soil: SoilChoice = SoilChoice(name="dry-sand")
     mode: Literal["ackermann", "crab", "point-turn"] = "ackermann"
     waypoints: tuple[tuple[Coordinate, Coordinate], ...] = COURSE
-    speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.05  # of the middle of the rover
-    hold_speed: bool = True  # wheels turn faster where they slip
+    speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.05  # speed of the rover's centre
+    hold_speed: bool = True  # wheels that slip turn faster
     look_ahead: Metres = 0.6
     slope_deg: Annotated[float, pydantic.Field(ge=0, le=40), Unit("degree")] = 0.0
-    slope_direction_deg: Annotated[float, Unit("degree")] = 0.0  # in which it rises, from x; 90: across
+    slope_direction_deg: Annotated[float, Unit("degree")] = 0.0  # uphill direction, from x; 90: across
     rover: Rover = Rover()  # type: ignore[valid-type]
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = exomars.MARS
     compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
@@ -83,7 +83,7 @@ class RoverCourse(Settings):
 
     @property
     def path(self) -> Path:
-        """Straight legs for point turns, else a spline."""
+        """Path of straight legs if there are point turns, else a spline."""
         return Path(self.waypoints, smooth=self.mode != "point-turn")
 
     @property
@@ -92,7 +92,7 @@ class RoverCourse(Settings):
 
     @property
     def chosen_step(self) -> float:
-        """Step [s]: the largest that keeps the travel of each wheel below a quarter of a millimetre a step."""
+        """Largest step [s] that keeps the travel of each wheel below a quarter of a millimetre per step."""
         return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / (OUTER * self.speed))
 
     def chosen_soil(self):
@@ -130,13 +130,13 @@ def build(s: RoverCourse) -> Simulation:
 
 
 def _place(spec: mujoco.MjSpec, s: RoverCourse, heading: float) -> None:
-    """The rover on the plane at the start of the course, along it, its grousers just touching."""
+    """Place the rover at the start of the course, pointing along it, with its grousers just touching the plane."""
     p = s.parameters
     tilt, rise = math.radians(s.slope_deg), math.radians(s.slope_direction_deg)
     normal = np.array([-math.sin(tilt) * math.cos(rise), -math.sin(tilt) * math.sin(rise), math.cos(tilt)])
     x, y = s.waypoints[0]
     ground = np.array([x, y, math.tan(tilt) * (x * math.cos(rise) + y * math.sin(rise))])
-    # Origin and heading of the chassis are right in plan view, as the path is one in plan view.
+    # Origin and heading of the chassis are set in plan view, because the path is given in plan view.
     ahead = np.array([math.cos(heading), math.sin(heading), 0.0])
     ahead[2] = -(normal @ ahead) / normal[2]
     ahead /= np.linalg.norm(ahead)
@@ -150,7 +150,7 @@ def _place(spec: mujoco.MjSpec, s: RoverCourse, heading: float) -> None:
 
 
 def _channels(sim: Simulation, odometry: Odometry) -> list[Channel]:
-    """Where the rover is and where its wheels say it is, in plan view."""
+    """True position of the rover and position by odometry, in plan view."""
     body, data = sim.model.body("chassis").id, sim.engine.data
 
     def both(axis):
@@ -163,7 +163,7 @@ def _channels(sim: Simulation, odometry: Odometry) -> list[Channel]:
 
 
 def duration(s: RoverCourse) -> float:
-    """The course at the wanted speed, with slack; point turns at the speed of the outermost wheel, and steering."""
+    """Time [s] for the course at the wanted speed with slack, point turns at the outer wheels' speed, and steering."""
     path = s.path
     moving = path.length / s.speed
     if s.mode == "point-turn":

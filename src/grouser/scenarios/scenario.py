@@ -1,4 +1,4 @@
-"""What a scenario is: frozen settings, how to build it, and its metrics and figures as data."""
+"""Definition of a scenario: frozen settings, a build function, and metrics and figures as data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from grouser.simulation import Simulation
 
 
-SMALLEST, LARGEST = 1e-15, 1e15  # magnitudes of numbers in settings; Earth's gravitational parameter is 4e14
+SMALLEST, LARGEST = 1e-15, 1e15  # allowed magnitudes of numbers in settings; Earth's gravitational parameter is 4e14
 LARGEST_INTEGER = 2**63 - 1
 
 
@@ -29,7 +29,7 @@ class Settings(pydantic.BaseModel):
     @pydantic.field_validator("*", mode="after")
     @classmethod
     def _check_magnitude(cls, value: Any) -> Any:
-        """Numbers so large or small that squares of them are none; what is sensible for a field, its own bounds say."""
+        """Reject numbers whose squares overflow or underflow. The bounds of a field say what is sensible for it."""
         for number in _numbers(value):
             if isinstance(number, int):
                 allowed = "" if abs(number) <= LARGEST_INTEGER else f"must be at most {LARGEST_INTEGER}"
@@ -44,7 +44,7 @@ class Settings(pydantic.BaseModel):
     @pydantic.field_validator("*", mode="before")
     @classmethod
     def _parse_none(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
-        """`none` is nothing where nothing is allowed; true and false are not numbers."""
+        """Convert the text `none` to None where None is allowed. Reject true and false as numbers."""
         allowed = _members(cls.model_fields[str(info.field_name)].annotation)
         nothing = isinstance(value, str) and value.lower() == "none"
         if nothing and type(None) in allowed and not {str, "none"} & allowed:
@@ -55,7 +55,7 @@ class Settings(pydantic.BaseModel):
 
 
 def _numbers(value: Any) -> Iterator[Any]:
-    """The value itself, or what a list or a mapping holds, also in lists of lists."""
+    """The value itself, or all items of a list or mapping, including nested ones."""
     if isinstance(value, tuple | list | Mapping):
         for part in value.values() if isinstance(value, Mapping) else value:
             yield from _numbers(part)
@@ -64,7 +64,7 @@ def _numbers(value: Any) -> Iterator[Any]:
 
 
 def _members(annotation: Any) -> set[Any]:
-    """The types and literal values a field may hold: float | None is {float, NoneType}."""
+    """The types and literal values that a field may have: float | None gives {float, NoneType}."""
     origin = typing.get_origin(annotation)
     if origin in (typing.Union, types.UnionType):
         return set().union(*(_members(part) for part in typing.get_args(annotation)))
@@ -83,7 +83,7 @@ def metric(
     tolerance: Mapping[str, float] | None = None,
     source: str | None = None,
 ) -> dict[str, Any]:
-    """A metric declared as data: what it is, what it should be ({"rel"|"abs"|"min"|"max": x}) and who says so."""
+    """Declare a metric: definition, expected value, tolerance ({"rel"|"abs"|"min"|"max": x}) and source."""
     return {
         "name": name,
         "unit": unit,
@@ -95,7 +95,7 @@ def metric(
 
 
 def soil_map(caption: str, paths: Sequence[str] = (), **more: Any) -> dict[str, Any]:
-    """A figure declared as data: sinkage of the soil at the end, seen from above, with paths of bodies."""
+    """Declare a figure: map of the sinkage at the end of the run, with paths of bodies."""
     return {
         "name": "soil", "title": "The soil from above", "kind": "map", "field": "sinkage", "time": "end",
         "paths": list(paths), "caption": caption, **more,
@@ -107,7 +107,7 @@ S = TypeVar("S", bound=Settings)
 
 @dataclass(frozen=True)
 class Scenario(Generic[S]):
-    """One experiment of a paper; `metrics` and `figures` travel in the recording's header."""
+    """One experiment of a paper. `metrics` and `figures` are stored in the header of the recording."""
 
     name: str
     summary: str  # one line for `grouser list`
@@ -118,7 +118,7 @@ class Scenario(Generic[S]):
     build: Callable[[S], Simulation]
     duration: Callable[[S], float]  # [s]
     measure: Callable[[S, Recording], Mapping[str, Any]]  # metric values from the recording alone
-    rate: float = 100.0  # [Hz] frames recorded per simulated second unless the user says otherwise
+    rate: float = 100.0  # [Hz] default number of frames recorded per simulated second
 
 
 FUNCTIONS = ("metrics", "figures", "build", "duration", "measure")
@@ -127,9 +127,9 @@ FUNCTIONS = ("metrics", "figures", "build", "duration", "measure")
 def scenario_of(
     module: str, settings: type[S], *, summary: str, source: str, rate: float = 100.0, **functions: Callable[..., Any]
 ) -> Scenario[S]:
-    """The scenario that a module defines by its functions `metrics`, `figures`, `build`, `duration` and `measure`.
+    """Make the scenario that a module defines by its functions `metrics`, `figures`, `build`, `duration` and `measure`.
 
-    It is named like the module, with hyphens; `functions` replace those of the module.
+    It has the name of the module, with hyphens. `functions` replace those of the module.
     """
     own = {name: function for name, function in vars(sys.modules[module]).items() if name in FUNCTIONS}
     name = module.rpartition(".")[2].replace("_", "-")

@@ -1,4 +1,4 @@
-"""From a scenario's name or YAML file and `--set` options to checked settings, or all that is wrong."""
+"""Reads and checks the settings of a scenario, from its name or YAML file and `--set` options. Reports all errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grouser.terrain.soils import Soil, builtin_soils
 __all__ = ["Experiment", "SoilChoice", "file_schema", "from_command", "from_python", "parse_overrides"]
 
 FILE_KEYS = ("scenario", "settings", "soils")
-ROBOTS = (".xml", ".mjcf", ".urdf")  # files of robots, which are not scenarios
+ROBOTS = (".xml", ".mjcf", ".urdf")  # suffixes of robot files, which are not scenarios
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,17 @@ class Experiment:
 
     @cached_property
     def duration(self) -> float:
-        """[s] of the run."""
+        """Duration of the run [s]."""
         return self.scenario.duration(self.settings)
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
-    """["soil=dry-sand", "soil.k_c=900"] in any order as {"soil": {"name": "dry-sand", "k_c": 900}}."""
+    """Convert ["soil=dry-sand", "soil.k_c=900"], in any order, to {"soil": {"name": "dry-sand", "k_c": 900}}."""
     return read_options(items).tree()
 
 
 def from_command(target: str, options: Iterable[str] = (), short: Source | None = None) -> Experiment:
-    """The experiment of `grouser run TARGET --set …`; TARGET is a scenario's name or a YAML file."""
+    """The experiment of `grouser run TARGET --set …`. TARGET is the name of a scenario or a YAML file."""
     return _experiment(target, read_options(options, start=short))
 
 
@@ -68,7 +68,7 @@ def _experiment(target: str, changes: Source) -> Experiment:
 
 
 def _from_file(file: Path, changes: Source) -> Experiment:
-    """All errors of the file in one pass; settings are only checked once the scenario is known."""
+    """Read a file and report all its errors at once. Settings can be checked only if the scenario is known."""
     source = read_file(file)
     tree = source.tree()
     lines: list[str] = []
@@ -106,7 +106,7 @@ def scenario_of(file: Path, source: Source, tree: dict[str, Any], lines: list[st
 
 
 def own_soils(source: Source, tree: Any, lines: list[str]) -> dict[str, Soil]:
-    """The soils defined in the file itself; a later one may be `like` an earlier one."""
+    """The soils defined in the file itself. A later one may be `like` an earlier one."""
     own: dict[str, Soil] = {}
     for name, fields in tree.items() if isinstance(tree, dict) else ():
         try:
@@ -116,7 +116,7 @@ def own_soils(source: Source, tree: Any, lines: list[str]) -> dict[str, Soil]:
             lines += error_lines(error, SoilDefinition, source, "soils", ("soils", name))
         except InputError as error:
             lines.append(f"{source.place(('soils', name), of_key=True)}: {error}")
-        own[name] = next(iter(builtin_soils().values()))  # known by name, so that it is complained of once
+        own[name] = next(iter(builtin_soils().values()))  # keeps the name known, so that the error is reported once
     return own
 
 
@@ -128,7 +128,7 @@ def validated(
     soils: Mapping[str, Soil] | None = None,
     folder: Path | None = None,
 ) -> Any:
-    """Settings from what was given, or an InputError with one line for each thing wrong."""
+    """Make settings from the given values. Raises InputError with one line per error."""
     try:
         filled = _with_defaults(model, given.tree())
         return model.model_validate(filled, context={"soils": soils or {}, "folder": folder})
@@ -137,9 +137,9 @@ def validated(
 
 
 def _with_defaults(model: type[pydantic.BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping changes the default it meets: wheel.radius alone keeps the rest of the scenario's wheel.
+    """Merge mappings with the default values: wheel.radius alone keeps the rest of the scenario's wheel.
 
-    One that names something starts from that name.
+    A mapping with a `name` or `file` starts from that instead.
     """
     filled = dict(given)
     for name, field in model.model_fields.items():

@@ -1,7 +1,7 @@
-"""One wheel in a soil bin: towed, driven or at a forced slip, as single-wheel test beds have it.
+"""One wheel in a soil bin, as in single-wheel test beds: towed, driven or at a prescribed slip.
 
-The laws are those of Krenn et al. 2008, section 2.2 and Krenn and Hirzinger 2009, section III; expectations
-are the classical integrals of a rigid wheel where they hold (compaction only, no grousers, straight ahead).
+The laws are those of Krenn et al. 2008, section 2.2 and Krenn and Hirzinger 2009, section III. Expected values are the
+classical integrals of a rigid wheel where they are valid (compaction only, no grousers, straight ahead).
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
 
-RUN_UP = 0.5  # [m] before the metre that is averaged
-STEADY = 1.0  # [m]
-LEAST_DISTANCE = 1e-3  # [m] of travel for an energy per metre: at slip 1 the servo creeps by micrometres
+RUN_UP = 0.5  # [m] travel before the part that is averaged
+STEADY = 1.0  # [m] travel over which results are averaged
+LEAST_DISTANCE = 1e-3  # [m] shortest travel for an energy per metre; at slip 1 the servo still creeps by micrometres
 LARGEST_STEP = 5e-3  # [s]
 LARGEST_TRAVEL = 0.5e-3  # [m] per step; beyond it pull and sinkage are off by percents
-SERVO = 1e8  # [N s/m, N m s] of the drives that force speed and spin
-WHEEL_SHARE = 0.3  # of the mass that is wheel (assumed; it only matters when the spin is free)
-THEORY_TOLERANCE = 0.02  # the bar of the model against the integrals on a 10 mm grid
-VOLUME_TOLERANCE = 1e-9  # round-off of a float64 run
+SERVO = 1e8  # [N s/m, N m s] gains of the drives that prescribe speed and wheel rotation
+WHEEL_SHARE = 0.3  # share of the wheel in the mass (assumed; matters only if the wheel turns freely)
+THEORY_TOLERANCE = 0.02  # largest relative error against the integrals on a 10 mm grid
+VOLUME_TOLERANCE = 1e-9  # rounding error of a float64 run
 LOAD_TOLERANCE = 0.01  # a steady wheel carries its weight
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
-Side = Annotated[float, pydantic.Field(gt=0, le=5), Unit("m")]  # of a wheel; bounded, as 15 is soon written for 15 cm
+Side = Annotated[float, pydantic.Field(gt=0, le=5), Unit("m")]  # of a wheel; bounded, as 15 is easily written for 15 cm
 Length = Annotated[float, pydantic.Field(ge=0), Unit("m")]
 
 
@@ -53,7 +53,7 @@ class WheelSettings(Settings):
 
     @pydantic.model_validator(mode="after")
     def _grousers(self) -> WheelSettings:
-        """One of height and count alone would leave the wheel smooth."""
+        """Check that height and count are given together: one of them alone would leave the wheel smooth."""
         given = self.model_fields_set
         if self.grouser_height and "grouser_count" not in given:
             raise ValueError(f"grouser_height {self.grouser_height:g} m: give grouser_count too")
@@ -70,7 +70,7 @@ class SingleWheel(Settings):
     mode: Literal["towed", "driven", "forced-slip"] = "forced-slip"
     slip: Annotated[float, pydantic.Field(ge=-0.95, le=1)] = 0.3  # driving 1 - v/(r w), braking r w/v - 1
     slip_angle_deg: Annotated[float, pydantic.Field(ge=-60, le=60), Unit("degree")] = 0.0
-    speed: Annotated[float, pydantic.Field(gt=0, le=20), Unit("m/s")] = 0.05  # of travel; of the rim when driven
+    speed: Annotated[float, pydantic.Field(gt=0, le=20), Unit("m/s")] = 0.05  # travel speed; rim speed in mode `driven`
     load: Annotated[float, pydantic.Field(gt=0), Unit("N")] = 185.5
     compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
     wheel: WheelSettings = WheelSettings()
@@ -78,27 +78,27 @@ class SingleWheel(Settings):
     step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
     erosion: bool = True
     friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
-    loose_cover: bool = True  # false: Krenn et al. 2008, eq. 29 to the letter
-    node_shear: bool = False  # true: the shear state stays with the soil, an option for comparison
+    loose_cover: bool = True  # false: Krenn et al. 2008, eq. 29 as printed
+    node_shear: bool = False  # true: the shear state belongs to the soil nodes, for comparison
     implicit: bool = True
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
     dtype: Literal["float64", "float32"] = "float64"
 
     @property
     def rim_speed(self) -> float:
-        """Speed [m/s] of the rim against the axle; at slip 1 the axle stands and the rim has `speed`."""
+        """Speed [m/s] of the rim relative to the axle. At slip 1 the axle stands still and the rim has `speed`."""
         if self.mode == "driven" or self.slip >= 1:
             return self.speed
         return self.speed / (1 - self.slip) if self.slip >= 0 else self.speed * (1 + self.slip)
 
     @property
     def travel_speed(self) -> float:
-        """Speed [m/s] of the axle where it is forced."""
+        """Speed [m/s] of the axle if it is prescribed."""
         return 0.0 if self.mode == "forced-slip" and self.slip >= 1 else self.speed
 
     @property
     def chosen_step(self) -> float:
-        """Step [s]: the largest that keeps travel per step below half a millimetre."""
+        """Largest step [s] that keeps travel per step below half a millimetre."""
         return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / self.speed)
 
     def chosen_soil(self):
@@ -132,7 +132,7 @@ def build(s: SingleWheel) -> Simulation:
 
 
 def _bin(s: SingleWheel) -> mujoco.MjSpec:
-    """Carriage on rails along x and z, wheel on an axle at the slip angle; its weight is the load."""
+    """Carriage on rails along x and z with a wheel on an axle at the slip angle. Its weight is the load."""
     spec = mujoco.MjSpec()
     spec.modelname = "single-wheel"
     spec.option.gravity = [0, 0, -s.gravity]
@@ -160,7 +160,7 @@ def _bin(s: SingleWheel) -> mujoco.MjSpec:
 
 
 def _give_inertia(body, mass: float, radius: float, width: float) -> None:
-    """Inertia of a solid disc about y."""
+    """Give a body the inertia of a solid disc about y."""
     body.mass, body.explicitinertial, body.ipos = mass, True, [0, 0, 0]
     across = mass * (3 * radius**2 + width**2) / 12
     body.inertia = [across, mass * radius**2 / 2, across]
@@ -172,7 +172,7 @@ def _servo(spec, name: str, joint: str) -> None:
 
 
 def _channels(sim: Simulation, s: SingleWheel) -> list[Channel]:
-    """Forces in the wheel's own directions and its slip, as a test bed reports them."""
+    """Forces in the wheel's axes, and its slip, as a test bed reports them."""
     out = sim.engine.slots[0].out
     angle = math.radians(s.slip_angle_deg)
     heading = np.array([math.cos(angle), math.sin(angle), 0])
@@ -198,7 +198,7 @@ def _channels(sim: Simulation, s: SingleWheel) -> list[Channel]:
 
 
 def duration(s: SingleWheel) -> float:
-    """Long enough for run-up and a steady metre; a driven wheel is given the slip of a good grip."""
+    """Time [s] for run-up and a steady metre. For a driven wheel, moderate slip is assumed."""
     if s.travel_speed == 0:
         return 10.0
     expected = 0.7 * s.speed if s.mode == "driven" else s.speed
@@ -241,7 +241,7 @@ def metrics(s: SingleWheel) -> list[dict[str, Any]]:
 
 
 def _theory(s: SingleWheel, friction: bool = True):
-    """The closed form where it holds, else None."""
+    """Results of the closed form where it is valid, else None."""
     soil = s.chosen_soil()
     plain = s.wheel.grouser_height == 0 or s.wheel.grouser_count == 0
     straight = s.mode == "forced-slip" and s.slip_angle_deg == 0 and 0 <= s.slip < 1
@@ -309,7 +309,7 @@ def measure(s: SingleWheel, recording: Recording) -> dict[str, Any]:
 
 
 def energy_per_metre(recording: Recording, frames: np.ndarray) -> float | None:
-    """Integral of torque x spin over the frames, per metre of travel [J/m]; None where the wheel stands."""
+    """Integral of torque x angular velocity over the frames, per metre of travel [J/m]. None if it stands still."""
     distance = np.ptp(recording["wheel/travel"][frames]) if frames.any() else 0.0
     if distance < LEAST_DISTANCE:
         return None
@@ -318,7 +318,7 @@ def energy_per_metre(recording: Recording, frames: np.ndarray) -> float | None:
 
 
 def steady_window(travel: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """Frames of the last metre where there is a run-up before it, else of the last third of the run."""
+    """Frames of the last metre if there is a run-up before it, else of the last third of the run."""
     end = float(travel[-1])
     if end >= RUN_UP + STEADY * 0.5:
         return travel > max(end - STEADY, RUN_UP)

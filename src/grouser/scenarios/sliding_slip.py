@@ -1,4 +1,4 @@
-"""Slip over a sliding window of time: what is left of it when the noise of single grid cells is averaged out."""
+"""Slip averaged over a sliding time window, which removes the noise of single grid cells."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from grouser.module import Channel
 
 
 class SlidingSlip(WheelSlip):
-    """Mean of the slips of the last periods, up to `longest` [s] of them; the channel has the last `window` [s]."""
+    """Mean slip over the last periods, at most `longest` [s]. The channel is the mean over the last `window` [s]."""
 
     def __init__(self, wheels: Wheels, *, window: float, longest: float, period: float, worlds: int = 1):
         super().__init__(wheels, worlds=worlds, period=period)
         self.window, self.longest = window, longest
         count = max(1, round(longest / period))
         self.past = np.full((worlds, count, len(wheels.drive)), np.nan)  # newest first
-        self.recent = np.zeros((worlds, len(wheels.drive)))  # over the last `window`
-        self.recent_mean, self.longest_mean = np.zeros((2, worlds))  # of all wheels
+        self.recent = np.zeros((worlds, len(wheels.drive)))  # mean over the last `window`
+        self.recent_mean, self.longest_mean = np.zeros((2, worlds))  # means over all wheels
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         world = self._worlds.index(sensors)
@@ -33,7 +33,7 @@ class SlidingSlip(WheelSlip):
             self.longest_mean[world] = self.mean(self.longest)[world].mean()
 
     def mean(self, window: float) -> np.ndarray:
-        """(world, wheel) over the last `window` [s], over what there is at the start; nil before the first period."""
+        """Mean slip, (world, wheel), over the last `window` [s], or less at the start. Zero before the first period."""
         past = self.past[:, : max(1, round(window / self.period))]
         known = ~np.isnan(past)
         return np.where(known, past, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)

@@ -1,4 +1,4 @@
-"""A soil in settings: by name, single constants of it changed, or a whole one of the user's own."""
+"""A soil in settings: by name, by name with changed constants, or fully defined by the user."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SoilConstants(Settings):
         return value
 
     def constants(self) -> dict[str, float | None]:
-        """What was given; None only where it has a meaning of its own."""
+        """The constants that were given. None only where it has a meaning."""
         given = {name: getattr(self, name) for name in RANGES if name in self.model_fields_set}
         return {name: value for name, value in given.items() if value is not None or name in OPTIONAL}
 
@@ -60,7 +60,7 @@ class SoilDefinition(SoilConstants):
     sources: dict[str, str] = {}  # noqa: RUF012 - pydantic copies defaults
 
     def soil(self, name: str, known: Mapping[str, Soil]) -> Soil:
-        """The soil itself; `like` names one of `known`."""
+        """Make the soil. `like` names one of `known`."""
         if self.like is not None:
             start = known[checks.choice(self.like, f"soil {name!r}: like", known)]
             return start.replace(name=name, **self.constants(), sources=self.sources)
@@ -106,12 +106,12 @@ class SoilChoice(SoilConstants):
         return self
 
     def with_compression(self, compression: float | None) -> Soil:
-        """The soil, with the compression [1] that a setting gives, or its own."""
+        """The soil with the given compression [1], or with its own if None."""
         chosen = self.resolve()
         return chosen if compression is None else chosen.replace(compression=compression)
 
     def resolve(self) -> Soil:
-        """The soil that is meant."""
+        """The chosen soil."""
         given = self.constants()
         if self.name in soil_names():
             return soil(self.name).replace(**given)
@@ -127,14 +127,14 @@ class SoilChoice(SoilConstants):
 
 
 def _beside(file: Path, folder: Path | None) -> Path:
-    """A soil file is looked for beside the scenario file, then from the working directory."""
+    """Find a soil file: first next to the scenario file, then in the working directory."""
     if folder is not None and (folder / file).is_file():
         return folder / file
     return file
 
 
 def _checked(action: Any) -> Any:
-    """What `action` returns; an InputError becomes one that pydantic reports with its place."""
+    """Return the result of `action`. An InputError becomes an error that pydantic reports with its location."""
     try:
         return action()
     except InputError as error:

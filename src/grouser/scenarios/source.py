@@ -1,4 +1,4 @@
-"""Settings as written: YAML text or path=value options, with the place of every key and value."""
+"""Settings as written in YAML text or path=value options, with the location of every key and value."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ INTEGER = re.compile(r"[-+]?[0-9]+")
 BASED = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 SPECIAL = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-MOST_DIGITS = 300  # of an integer; longer ones are no float either, and Python refuses to read them from 4300 on
+MOST_DIGITS = 300  # of an integer; longer ones exceed a float too, and Python refuses to read more than 4300
 WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 OPTION = re.compile(r"(?P<path>[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*)=(?P<value>.*)", re.DOTALL)
 
 
 @dataclass
 class Source:
-    """Values by path, mappings flattened, and where each path was written."""
+    """Values by path, with mappings flattened, and the location where each path was written."""
 
     leaves: dict[Keys, Any] = field(default_factory=dict)
     keys: dict[Keys, str] = field(default_factory=dict)  # "wheel.yaml:3:5", or "--set wheel.radius=2"
@@ -45,12 +45,12 @@ class Source:
         return root
 
     def under(self, key: str) -> Source:
-        """The part below one key, paths shortened."""
+        """The part below one key, with shortened paths."""
         return Source(*({path[1:]: item for path, item in part.items() if path[:1] == (key,) and path[1:]}
                         for part in (self.leaves, self.keys, self.values)))  # fmt: skip
 
     def place(self, path: Keys, *, of_key: bool = False) -> str | None:
-        """Where `path` was written, or the nearest mapping round it."""
+        """Location where `path` was written, or that of the nearest enclosing mapping."""
         for end in range(len(path), -1, -1):
             found = (self.keys if of_key else self.values).get(path[:end])
             if found:
@@ -63,7 +63,7 @@ def dotted(path: Iterable[str | int]) -> str:
 
 
 def scalar(text: str) -> Any:
-    """A plain word of YAML as the number, bool, None or text it stands for."""
+    """Convert a plain YAML scalar to the number, bool, None or text it represents."""
     if INTEGER.fullmatch(text):
         return int(text) if len(text) <= MOST_DIGITS else float(text)
     if BASED.fullmatch(text):
@@ -78,12 +78,12 @@ def scalar(text: str) -> Any:
 
 
 def read_file(path: Path) -> Source:
-    """A YAML file; unreadable text, tabs and keys that stand twice are an InputError with their place."""
+    """Read a YAML file. Unreadable text, tabs and repeated keys raise InputError with their location."""
     return read_text(file_text(path), str(path))
 
 
 def read_text(text: str, file: str) -> Source:
-    """YAML text; `file` names it in messages."""
+    """Read YAML text. `file` names it in messages."""
     node = compose(text, file)
     source = Source()
     source.values[()] = f"{file}:1:1"
@@ -110,11 +110,11 @@ def _kind(node: Any) -> str:
 
 
 class _Branch:
-    """Stands for a mapping that has entries of its own."""
+    """Marks a mapping that has entries."""
 
 
 def _walk(node: Any, file: str, path: Keys, repeated: list[str]) -> Iterator[tuple[Keys, Any, tuple[str, str]]]:
-    """Path, value and (key place, value place) of every entry below a mapping."""
+    """Path, value and (location of key, location of value) of every entry below a mapping."""
     seen: dict[str, str] = {}
     for key_node, value_node in node.value:
         if _kind(key_node) != "single value":
@@ -130,13 +130,13 @@ def _walk(node: Any, file: str, path: Keys, repeated: list[str]) -> Iterator[tup
         yield below, _Branch() if branch else value, (where, place(file, value_node))
         if branch:
             yield from _walk(value_node, file, below, repeated)
-        elif _kind(value_node) == "list":  # its items have places, but are no values of their own
+        elif _kind(value_node) == "list":  # items have locations, but the list is one value
             for index, item in enumerate(value_node.value):
                 yield (*below, index), _Branch(), (where, place(file, item))
 
 
 def _value(node: Any, file: str) -> Any:
-    """A node as plain Python; a mapping inside a list stays one value."""
+    """Convert a node to plain Python. A mapping inside a list stays one value."""
     if str(node.tag).startswith("!"):
         raise InputError(f"{place(file, node)}: tag {node.tag}: allowed are plain values without a tag")
     if _kind(node) == "list":
@@ -148,7 +148,7 @@ def _value(node: Any, file: str) -> Any:
 
 
 def read_options(items: Iterable[str], label: str = "--set", start: Source | None = None) -> Source:
-    """`path=value` options in any order, added to `start`; `soil=dry-sand` beside `soil.k_c=900` names the soil."""
+    """Add `path=value` options, in any order, to `start`. `soil=dry-sand` with `soil.k_c=900` names the soil."""
     source = start or Source()
     for item in items:
         match = OPTION.fullmatch(item.strip())
@@ -160,7 +160,7 @@ def read_options(items: Iterable[str], label: str = "--set", start: Source | Non
 
 
 def read_mapping(given: Mapping[str, Any], label: str) -> Source:
-    """Settings from Python: names may be dotted paths, values may be mappings."""
+    """Read settings from a Python mapping. Names may be dotted paths, values may be mappings."""
     source = Source()
     for name, value in given.items():
         put(source, tuple(str(name).split(".")), value, shortened(f"{label} {name}={shown(value)}"))
@@ -168,7 +168,7 @@ def read_mapping(given: Mapping[str, Any], label: str) -> Source:
 
 
 def option_value(text: str, where: str) -> Any:
-    """What stands behind the = of an option: a YAML scalar, or a list, mapping or text in quotes."""
+    """Value after the = of an option: a YAML scalar, or a list, mapping or quoted text."""
     if text[:1] not in tuple("[{\"'"):
         return scalar(text)
     node = compose(text, where)
@@ -176,7 +176,7 @@ def option_value(text: str, where: str) -> Any:
 
 
 def put(source: Source, path: Keys, value: Any, where: str) -> None:
-    """Add one value; a mapping is taken apart, and a path set to two different values is refused."""
+    """Add one value. A mapping is split into its entries. A path with two different values raises InputError."""
     if isinstance(value, Mapping) and value:
         source.keys[path] = source.values[path] = where
         for key, inner in value.items():
@@ -189,7 +189,7 @@ def put(source: Source, path: Keys, value: Any, where: str) -> None:
 
 
 def joined(source: Source) -> Source:
-    """The source with a text and fields below it joined: the text becomes the field `name`."""
+    """Join a text with fields at the same path: the text becomes the field `name`."""
     for path in [path for path in source.leaves if _has_below(source, path)]:
         value, where = source.leaves.pop(path), source.values[path]
         if isinstance(value, str):
@@ -205,7 +205,7 @@ def _has_below(source: Source, path: Keys) -> bool:
 
 
 def overlaid(lower: Source, upper: Source) -> Source:
-    """Both together; where they differ the upper one holds."""
+    """Merge both. Where they differ, the upper one is used."""
     paths = {*lower.leaves, *upper.leaves}
     parts = [_named(lower, paths), _named(upper, paths)]
     kept = {path: value for path, value in parts[0].items() if not _hidden(path, parts[1])}
@@ -213,7 +213,7 @@ def overlaid(lower: Source, upper: Source) -> Source:
 
 
 def _named(source: Source, paths: set[Keys]) -> dict[Keys, Any]:
-    """The leaves, a text renamed to `name` where any of the paths lies below it."""
+    """The leaves. A text is renamed to `name` if any of the paths lies below it."""
     above = {path[:end] for path in paths for end in range(1, len(path))}
     leaves: dict[Keys, Any] = {}
     for path, value in source.leaves.items():
@@ -226,5 +226,5 @@ def _named(source: Source, paths: set[Keys]) -> dict[Keys, Any]:
 
 
 def _hidden(path: Keys, leaves: Mapping[Keys, Any]) -> bool:
-    """Whether one of the leaves replaces the value at `path`, what it lies in or what lies in it."""
+    """Whether one of the leaves replaces the value at `path`: at this path, above it or below it."""
     return any(other[: len(path)] == path or path[: len(other)] == other for other in leaves)

@@ -1,4 +1,4 @@
-"""What scenarios with tracks share: metrics, how they are measured, figures."""
+"""Shared by the scenarios with tracks: declarations and computation of metrics, figures."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from grouser.recording import Recording
 from grouser.scenarios.scenario import metric
 from grouser.track.observation import STRAIGHT
 
-FLANGE_PLAY = 0.02  # [m] beyond the play of the flanges from which on a link counts as thrown
-RAIL_PLAY = 0.012  # [m] of the rails between collar and flanges, either way
-ENGAGED = 0.01  # [m] beyond the pitch circle up to which a bushing counts as seated
-LOADED = 0.05  # of the greatest tooth load: less does not count as loaded
+FLANGE_PLAY = 0.02  # [m] lateral distance beyond the play of the rails at which a link counts as thrown
+RAIL_PLAY = 0.012  # [m] play of the rails between collar and flanges, to either side
+ENGAGED = 0.01  # [m] a bushing up to this far outside the pitch circle counts as seated
+LOADED = 0.05  # fraction of the largest tooth load; a tooth with less does not count as loaded
 
 
 def give_inertia(body, mass: float, size, centre=(0.0, 0.0, 0.0)) -> None:
-    """Inertia of a solid box of `size` [m] round `centre`."""
+    """Give a body the inertia of a solid box of `size` [m] around `centre`."""
     x, y, z = size
     body.mass, body.explicitinertial, body.ipos = mass, True, centre
     body.inertia = [mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12]
 
 
-# name: definition, expected value, tolerance and what the expectation follows from
+# name: definition, expected value, tolerance and reason for the expectation
 DECLARED: dict[str, tuple[str, float, dict[str, float], str]] = {
     "ground_load_error_rel": (
         "force of the ground at rest, less what accelerates, over the weight, less 1", 0.0, {"abs": 1e-4}, "weight",
@@ -58,7 +58,7 @@ DECLARED: dict[str, tuple[str, float, dict[str, float], str]] = {
 
 
 def track_metric(name: str, known: bool = True, **words: str) -> dict[str, Any]:
-    """A metric of tracks, with its expectation where that is known; `words` go into its definition."""
+    """Declare a metric of tracks, with its expectation if `known`. `words` are inserted into its definition."""
     definition, expected, tolerance, source = DECLARED[name]
     definition = definition.format(**words)
     return metric(name, "1", definition, expected, tolerance, source) if known else metric(name, "1", definition)
@@ -75,7 +75,7 @@ def measure_speed_ratio(
 
 
 def measure_stretch(recording: Recording, track: str, frames, pitch: float) -> float:
-    """Mean stretch of links on straight runs, over the pitch: from bushing to bushing they are longer by T / K."""
+    """Mean stretch / pitch of links on straight runs. From bushing to bushing they are longer by T / K."""
     pose = recording[f"track/{track}/pose"][frames]
     ahead = _ahead(pose)
     bushing = pose[..., :3] - pitch / 2 * ahead
@@ -86,9 +86,9 @@ def measure_stretch(recording: Recording, track: str, frames, pitch: float) -> f
 
 
 def measure_tension_idle(recording: Recording, track: str, frames, recoil) -> float:
-    """Mean tension where the chain comes on to the idler and where it leaves it, against half the recoil force.
+    """Mean tension where the chain runs on to and off the idler, relative to half the recoil force, minus 1.
 
-    The pins nearest behind the idler's axle, above and below it.
+    Taken at the pins nearest behind the idler's axle, above and below it.
     """
     errors = []
     for k in np.flatnonzero(frames):
@@ -103,9 +103,9 @@ def measure_tension_idle(recording: Recording, track: str, frames, recoil) -> fl
 
 
 def mean_ground_load(recording: Recording, tracks: Sequence[str], frames, links_weight: float, machine) -> float:
-    """[N] vertical, over all steps between the first and last of the frames, less what accelerates machine and links.
+    """Mean vertical force [N] of the ground between the first and last frame, without the part that accelerates bodies.
 
-    From the impulse the links got; `machine` [N s] is the vertical momentum of the engine's bodies, frame by frame.
+    Computed from the impulse on the links. `machine` [N s]: vertical momentum of the engine's bodies in each frame.
     """
     at = np.flatnonzero(frames)
     if len(at) < 2:
@@ -125,7 +125,7 @@ def measure_thrown(recording: Recording, tracks: Sequence[str]) -> int:
 
 
 def measure_decay(recording: Recording, track: str, frames) -> float | None:
-    """Least over greatest load of the teeth that are loaded, mean over frames."""
+    """Smallest / largest load of the loaded teeth, mean over frames."""
     load = recording[f"track/{track}/tooth_load"][frames]
     ratios = []
     for row in load:
@@ -138,11 +138,11 @@ def measure_decay(recording: Recording, track: str, frames) -> float | None:
 def measure_torque(
     recording: Recording, track: str, frames, pitch: float, radius: float, weight: float
 ) -> float | None:  # fmt: skip
-    """(Tension before - after the sprocket) x its radius and the moment of the links on it, over its torque, less 1.
+    """Relative error of the torque balance of the sprocket, with means over frames.
 
-    On the sprocket are the links whose bushings lie within the pitch circle and a bit, or bear on a tooth: a slack
-    chain, as in reverse, leaves the teeth and comes to them again farther on, so there may be several rows of them.
-    `weight` [N] of a link; means over frames.
+    ((tension before - tension after) x radius + moment of the weight of the links on the sprocket) / torque - 1. Links
+    are on the sprocket if their bushings lie inside the pitch circle (with a margin) or load a tooth. A slack chain, as
+    in reverse, leaves the teeth and meets them again, so there may be several such groups. `weight` [N] of a link.
     """
     pose, tension, load = (recording[f"track/{track}/{name}"][frames] for name in ("pose", "tension", "tooth_load"))
     torque = recording[f"track/{track}/wheel_torque[sprocket]"][frames]
@@ -158,7 +158,7 @@ def measure_torque(
 
 
 def _ahead(pose: np.ndarray) -> np.ndarray:
-    """(..., 3) x axes of links from poses (..., 7)."""
+    """x axes of links, (..., 3), from poses (..., 7)."""
     x, y, z, w = np.moveaxis(pose[..., 3:], -1, 0)
     return np.stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)], axis=-1)
 
@@ -166,7 +166,7 @@ def _ahead(pose: np.ndarray) -> np.ndarray:
 def track_figures(
     tracks: Sequence[str], pitch: float, radii: Sequence[float], times, ground=None
 ) -> list[dict[str, Any]]:
-    """Side view, tension round the loop, loads of wheels and teeth, pressure and shear under the shoes."""
+    """Figures: side view, tension around the loop, loads of wheels and teeth, pressure and shear under the shoes."""
     out = []
     for track in tracks:
         at = f"track/{track}"

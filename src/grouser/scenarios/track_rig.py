@@ -1,7 +1,7 @@
-"""One track on a rig: it hangs free, or stands on the ground with its frame held against a wall and pulls.
+"""One track on a rig: it hangs freely, or stands on the ground with its frame held by a wall and pulls.
 
-Papers: Omar 2014, sections 4 to 6. The wheels' bodies are moved by the rig (the sprocket turns at a given
-speed, rollers are on a frame that does not travel); only the idler gives way, on its recoil spring.
+Paper: Omar 2014, sections 4 to 6. The rig prescribes the motion of the wheels: the sprocket turns at a given speed, and
+the rollers are on a frame that does not travel. Only the idler can move, on its recoil spring.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from grouser.track import FlatGround, Track, TrackModule, hunting_sprocket
 from grouser.track.layouts import Layout, mount
 
 SETTLING = 3.0  # [s] before the sprocket turns
-RAMP = 0.5  # [s] to full speed
+RAMP = 0.5  # [s] time to reach full speed
 STEADY = 0.5  # [s] after the ramp from which on speeds and tensions are averaged
-SERVO = 1e8  # [N m s] of the drive that forces the sprocket's speed
+SERVO = 1e8  # [N m s] gain of the drive that prescribes the sprocket's speed
 FRAME_MASS = 7000.0  # [kg] on the ground; assumed, half a bulldozer
 IDLER_MASS = 400.0  # [kg]
 SPROCKET_MASS = 200.0  # [kg]
@@ -37,17 +37,17 @@ class TrackRig(Settings):
 
     mode: Literal["hung", "bollard"] = "bollard"
     layout: Literal["oval", "triangular"] = "oval"
-    links: Annotated[int, pydantic.Field(ge=4, le=400)] | None = None  # None: what closes best
+    links: Annotated[int, pydantic.Field(ge=4, le=400)] | None = None  # None: the number that fits the loop best
     tension: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 15e3
     recoil_stiffness: Annotated[float, pydantic.Field(gt=0), Unit("N/m")] = 1e6
     recoil_damping: Annotated[float, pydantic.Field(ge=0), Unit("N*s/m")] = 2e4
-    speed: Annotated[float, pydantic.Field(ge=-5, le=5), Unit("m/s")] = 1.0  # of the chain
-    time: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 3.0  # after settling
+    speed: Annotated[float, pydantic.Field(ge=-5, le=5), Unit("m/s")] = 1.0  # chain speed
+    time: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 3.0  # time after settling
     scheme: Literal["implicit", "explicit"] = "implicit"
     substeps: Annotated[int, pydantic.Field(ge=1, le=1000)] | None = None
     step: Annotated[float, pydantic.Field(gt=0, le=2e-3), Unit("s")] = 1e-3
     gravity: Annotated[float, pydantic.Field(ge=0), Unit("m/s^2")] = 9.81
-    lists: bool = True  # false: all links are tried against all wheels
+    lists: bool = True  # neighbour lists; false: all links are tested against all wheels
 
 
 def build(s: TrackRig) -> Simulation:
@@ -93,7 +93,7 @@ def _rig(s: TrackRig, height: float, axle) -> mujoco.MjSpec:
 
 
 class _Drive(Memoryless):
-    """The sprocket's speed: rest, ramp, steady."""
+    """Sets the sprocket's speed: rest, ramp, constant."""
 
     def __init__(self, s: TrackRig, radius: float):
         self.period, self.top = s.step, s.speed / radius
@@ -120,7 +120,7 @@ def duration(s: TrackRig) -> float:
 def metrics(s: TrackRig) -> list[dict[str, Any]]:
     driven = s.speed != 0 and s.time > RAMP + STEADY
     out = [
-        # in reverse nearly all of the chain is under load and stretched, and ground may bear links on teeth
+        # In reverse nearly the whole chain is loaded and stretched, and the ground may press links into the teeth.
         track_metric("speed_ratio", driven and s.speed > 0),
         track_metric("speed_ratio_loaded", driven), track_metric("tension_idle_error_rel", s.tension > 0),
         track_metric("pair_wrench_sum_rel"), track_metric("thrown_links"),
@@ -177,7 +177,10 @@ def measure(s: TrackRig, recording: Recording) -> dict[str, Any]:
 
 
 def _impulse_error(recording: Recording, machine: float, links: float, momentum, gravity: float) -> float | None:
-    """Upwards, where nothing holds the frame; masses [kg], momentum [N s] of the engine's bodies, frame by frame."""
+    """Relative error of the vertical impulse balance; vertically nothing holds the frame.
+
+    Masses in kg. `momentum` [N s]: momentum of the engine's bodies in each frame.
+    """
     span = recording.time[-1] - recording.time[0]
     if span <= 0:
         return None

@@ -1,4 +1,4 @@
-"""What scenarios with a whole tracked machine share: settings, drive, pull, channels, metrics."""
+"""Shared parts of the scenarios with a whole tracked machine: settings, drive, pull, channels, metrics."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from grouser.track import FlatGround, GridGround, Layout, Link, Shoe, SoilGround
 from grouser.track.ground import Terrain
 
 SETTLING = 2.5  # [s] at rest before anything is driven
-RAMP = 0.5  # [s] from one speed to the next
-REST = 0.3  # [s] at the end of settling over which loads at rest are taken
+RAMP = 0.5  # [s] time to change from one speed to the next
+REST = 0.3  # [s] at the end of settling over which loads at rest are averaged
 SIDES = ("left", "right")
-PLAIN = 60.0  # [m] of level soil that ruts
-CREEP = 0.03  # [m/s] ahead below which a pull fades
-RUT = 1e-3  # [m] below the first surface from which on a node counts as rut
+PLAIN = 60.0  # [m] size of the level ground with plastic soil
+CREEP = 0.03  # [m/s] forward speed below which a pull fades
+RUT = 1e-3  # [m] depth below the initial surface from which on a node counts as rut
 
 Positive = pydantic.Field(gt=0)
 
@@ -55,11 +55,11 @@ class MachineSettings(Settings):
     """Settings all machines on tracks share."""
 
     soil: TrackSoil = TrackSoil()
-    plastic: SoilChoice | None = None  # a soil that ruts instead, such as dry-sand
-    spacing: Annotated[float, Positive, Unit("m")] = 0.05  # of its grid
+    plastic: SoilChoice | None = None  # a plastic soil, such as dry-sand, in which the tracks leave ruts
+    spacing: Annotated[float, Positive, Unit("m")] = 0.05  # of the grid of that soil
     grousers: Annotated[int, pydantic.Field(ge=0, le=3)] = 1
     tension: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 15e3
-    blade_load: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 0.0  # against the motion, at the blade
+    blade_load: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 0.0  # force against the motion, at the blade
     scheme: Literal["implicit", "explicit"] = "implicit"
     substeps: Annotated[int, pydantic.Field(ge=1, le=1000)] | None = None  # None: by the stability bound
     step: Annotated[float, Positive, pydantic.Field(le=2e-3), Unit("s")] = 1e-3
@@ -76,7 +76,7 @@ Speeds = Callable[[float], tuple[float, float]]
 
 
 class TrackDrive(Memoryless):
-    """Sprocket speeds from the speeds [m/s] asked of the left and right chain."""
+    """Drives the sprockets so that the left and right chain have the wanted speeds [m/s]."""
 
     def __init__(self, speeds: Speeds, radius: float, period: float):
         self.speeds, self.radius, self.period = speeds, radius, period
@@ -87,15 +87,15 @@ class TrackDrive(Memoryless):
 
 
 class Pull:
-    """A horizontal force against the heading of a body, at a point of it: a drawbar, or the load of a blade.
+    """A horizontal force on a point of a body, against its heading: a drawbar pull, or the load of a blade.
 
-    It resists and never drags: below CREEP it fades with the speed ahead.
+    The force resists motion and never drags the body back: below CREEP it fades with the forward speed.
     """
 
     step_limit = math.inf
 
     def __init__(self, name: str, body: str, point, size: Callable[[float], float]):
-        """`point` [m] in the body's frame, `size` [N] at a time [s]."""
+        """`point` [m] in the body's frame; `size`: force [N] at a time [s]."""
         self.name, self.bodies, self.point, self.size = name, (body,), tuple(map(float, point)), size
 
     def declare(self, spec) -> None:
@@ -114,7 +114,7 @@ class Pull:
     def evaluate(self, h: float) -> None:
         q = self.motion.rotation.numpy()[:, self.row]
         wrench, velocity = self.out.wrench.numpy(), self.motion.velocity.numpy()[:, self.row]
-        for world, (x, y, z, w) in enumerate(q.tolist()):  # plain numbers: this is called at every step
+        for world, (x, y, z, w) in enumerate(q.tolist()):  # plain numbers are faster; this is called at every step
             a, b, c = self.point
             arm_x = (1 - 2 * (y * y + z * z)) * a + 2 * (x * y - w * z) * b + 2 * (x * z + w * y) * c
             arm_y = 2 * (x * y + w * z) * a + (1 - 2 * (x * x + z * z)) * b + 2 * (y * z - w * x) * c
@@ -157,7 +157,7 @@ def simulate(
     s: MachineSettings, speeds: Speeds, ground: GridGround | None = None, *, place=(0.0, 0.0, 0.0),
     heading: float = 0.0, pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (),
 ) -> Simulation:  # fmt: skip
-    """The bulldozer on its ground with drive, blade load and pull."""
+    """Build the bulldozer on its ground with drive, blade load and pull."""
     p = s.machine
     height = (place[0], place[1], place[2] + p.start_height)
     spec, tracks = bulldozer.build(p, gravity=s.gravity, place=height, heading=heading)
@@ -182,7 +182,7 @@ def simulate(
 
 
 def below(s: MachineSettings, ground: GridGround | None) -> Terrain:
-    """The ground given, or level ground without end; with `plastic` the same shape as soil that ruts."""
+    """The given ground, or unlimited level ground. With `plastic`, the same shape as plastic soil."""
     if s.plastic is None:
         return ground or FlatGround(soil=s.soil.values())
     shape = ground.elevation if ground else flat(size=(PLAIN, PLAIN), spacing=1.0, origin=(-PLAIN / 4, -PLAIN / 2))
@@ -226,7 +226,7 @@ def machine_channels(sim: Simulation, p: Bulldozer) -> list[Channel]:
 
 
 def ramped(stages: Sequence[tuple[float, float, float]]) -> Speeds:
-    """Speeds of left and right chain from (time [s], left, right [m/s]): each is reached RAMP after its time."""
+    """Speeds of left and right chain from stages (time [s], left, right [m/s]). Each is reached RAMP after its time."""
     times = [0.0] + [t for when, _, _ in stages for t in (when, when + RAMP)]
     left, right = [0.0], [0.0]
     for _, a, b in stages:
@@ -295,7 +295,7 @@ def shared_measures(s: MachineSettings, recording: Recording) -> dict[str, Any]:
 
 
 def impulse_error(s: MachineSettings, recording: Recording) -> float:
-    """Over the whole run, all three directions; the greatest."""
+    """Largest relative error of the impulse balance over the whole run, among the three directions."""
     span, p = recording.time[-1] - recording.time[0], s.machine
     if span <= 0:
         return math.nan

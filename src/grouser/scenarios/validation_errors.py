@@ -1,4 +1,4 @@
-"""Validation errors of Pydantic as lines for the user: place, field, value and what is allowed."""
+"""Formats validation errors of Pydantic as lines for the user: location, field, value and what is allowed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Model = type[pydantic.BaseModel]
 def error_lines(
     error: pydantic.ValidationError, model: Model, given: Source, where: str, above: Keys = ()
 ) -> list[str]:
-    """One line for each path; `where` is for what has no place, `above` leads from `given` to the model."""
+    """One line per path. `where` is used if a path has no location. `above` is the path from `given` to the model."""
     texts: dict[Keys, dict[str, None]] = {}
     values: dict[Keys, Any] = {}
     unknown: set[Keys] = set()
@@ -34,7 +34,7 @@ def error_lines(
 
 
 def model_of(annotation: Any) -> Model | None:
-    """The settings model a field holds, also where it may be None; None where there are several."""
+    """The settings model of a field, which may be optional. None if the field has no model or several types."""
     parts = [part for part in getattr(annotation, "__args__", (annotation,)) if part is not type(None)]
     if len(parts) == 1 and inspect.isclass(parts[0]) and issubclass(parts[0], pydantic.BaseModel):
         return parts[0]
@@ -50,7 +50,7 @@ def _line(given: Source, where: str, path: Keys, value: Any, text: str, unknown:
 
 
 def _written(location: Keys, model: Model, given: Source, above: Keys) -> Keys:
-    """Pydantic's location without the names of union members: the path as a user writes it."""
+    """Pydantic's location without the names of union members, that is the path as a user writes it."""
     path: Keys = ()
     inside: Model | None = model
     for key in location:
@@ -62,7 +62,7 @@ def _written(location: Keys, model: Model, given: Source, above: Keys) -> Keys:
 
 
 def _text(item: Any, model: Model) -> str:
-    """What is wrong and what is allowed."""
+    """Text that says what is wrong and what is allowed."""
     kind, location = item["type"], item["loc"]
     if kind == "extra_forbidden":
         allowed = _fields_at(model, location[:-1])

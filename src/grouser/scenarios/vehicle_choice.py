@@ -1,4 +1,4 @@
-"""A vehicle in a scenario: a built-in one by name or a YAML file, and how it starts."""
+"""The vehicle of a scenario (a built-in one by name, or a YAML file) and its initial state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OnWheels(Settings):
     @pydantic.field_validator("vehicle")
     @classmethod
     def _beside(cls, name: str, info: pydantic.ValidationInfo) -> str:
-        """A file is looked for beside the scenario file, then from the working directory."""
+        """Find a file: first next to the scenario file, then in the working directory."""
         folder = (info.context or {}).get("folder")
         if name not in builtin_vehicles() and folder is not None and (Path(folder) / name).is_file():
             return str(Path(folder) / name)
@@ -36,7 +36,10 @@ class OnWheels(Settings):
 def add_start(
     spec: mujoco.MjSpec, v: Vehicle, *, height: float, velocity: tuple[float, float, float], rolling: bool, ctrl: Any
 ) -> None:
-    """A keyframe: centre of mass at `height` [m] over the origin, level, `velocity` [m/s], wheels rolling along."""
+    """Add a keyframe: centre of mass at `height` [m] above the origin, level, with `velocity` [m/s].
+
+    With `rolling` the wheels turn at the speed of travel.
+    """
     joints = len(v.wheels) + sum(1 for name in v.steers if name)
     spin = velocity[0] / v.tyre.radius if rolling else 0.0
     spins: list[float] = []

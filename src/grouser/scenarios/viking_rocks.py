@@ -1,8 +1,8 @@
 """A rover of the ExoMars class drives through the rocks of Viking I on hard ground: Krenn et al. 2008, Fig. 9-11.
 
-All contact is polygonal (Krenn et al. 2008, section 2.1), as in the paper: wheels against rocks and against level
-ground. The paper gives the rocks' densities and the speed; shapes and burial of the rocks (terrain/rocks.py), rover
-(robots/exomars.py) and the wheels' layer and friction are assumed.
+All contact is polygonal (Krenn et al. 2008, section 2.1), as in the paper: wheels with rocks and with level ground. The
+paper gives the number densities of the rocks and the speed. Shapes and burial of the rocks (terrain/rocks.py), the
+rover (robots/exomars.py) and the layer and friction of the wheels are assumed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from grouser.terrain.generators import flat
 from grouser.terrain.rock_bodies import add_rocks
 
 STEP = 5e-3  # [s]
-ABOUT = 0.15  # what "about 7m/15min" may mean for the distance
-BEYOND = 1.0  # [m] of ground round the rocks
+ABOUT = 0.15  # relative tolerance of the distance, for the "about" in "about 7m/15min"
+BEYOND = 1.0  # [m] margin of ground around the rocks
 
 
 class VikingRocks(RockyDrive):

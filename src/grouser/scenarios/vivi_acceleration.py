@@ -1,8 +1,8 @@
 """A vehicle accelerates on level ground under constant torques: Morrot et al., section 4, Fig. 8.
 
-Four worlds, one for each torque. The oracle is the balance of the whole vehicle in the pitch plane at constant
-acceleration. The paper's own formula, N_front = m (g L_1 - a h_cm) / L, leaves out that pitch moves the contacts
-under the centre of mass and that spinning up the wheels turns the chassis; its error is given too.
+Four worlds, one for each torque. The reference is the balance of the whole vehicle in the pitch plane at constant
+acceleration. The paper's own formula, N_front = m (g L_1 - a h_cm) / L, neglects that pitch moves the contacts relative
+to the centre of mass and that the angular acceleration of the wheels turns the chassis. Its error is given too.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 
 END = 0.2  # [s] at the end over which forces and pitch are averaged
-MANY = 2000  # slices, the paper's finer wheel
-FEW = 20  # slices, the paper's coarser one
-TIMED = 15  # times as many steps of each for `slice_cost_increase_rel`; the quickest counts
+MANY = 2000  # slices of the paper's finer wheel
+FEW = 20  # slices of the paper's coarser wheel
+TIMED = 15  # `slice_cost_increase_rel` takes the fastest of this many timings, with this many steps each
 COARSE_BAR, FINE_BAR = 3.4e-3, 3e-4  # paper: 0.34 % with 20 slices, 0.03 % with 2000
-PITCH_BAR = 0.01  # [deg] paper
-SOLVED = 1e-9  # of the weight, in every equation of the balance
-MARGIN = 5.0  # [m] of ground before and behind
+PITCH_BAR = 0.01  # [deg] as in the paper
+SOLVED = 1e-9  # largest residual / weight in every equation of the balance
+MARGIN = 5.0  # [m] ground ahead and behind
 
 Torques = Annotated[tuple[Annotated[float, Unit("N m")], ...], pydantic.Field(min_length=1)]
 
@@ -45,19 +45,19 @@ class ViviAcceleration(OnWheels):
     start_speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 2.0
     duration: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 3.0
     slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = FEW
-    refine: bool = True  # false: the paper's search, slices alone
+    refine: bool = True  # false: the paper's search, without refinement between slices
     step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 1e-3
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
 
     @property
     def bar(self) -> float:
-        """Largest error of the front normal force that the issue of the paper's wheel allows."""
+        """Largest error allowed for the front normal force, as the paper reports for its wheel."""
         return FINE_BAR if self.refine or self.slices >= MANY else COARSE_BAR
 
 
 def build(s: ViviAcceleration) -> Simulation:
     for torque in s.torques:
-        balance(s.chosen_vehicle(), torque, s.gravity)  # refuses what has none
+        balance(s.chosen_vehicle(), torque, s.gravity)  # raises InputError if there is no balance
     sim = _simulation(s, s.slices, s.refine, s.torques)
     cost = _cost_increase(s)
     for channel in _channels(sim, cost):
@@ -79,7 +79,7 @@ def _simulation(s: ViviAcceleration, slices: int, refine: bool, torques: tuple[f
 
 
 def _cost_increase(s: ViviAcceleration) -> float:
-    """Wall time of a step with MANY slices over that with FEW, less one; the paper's search, timed at the start."""
+    """Wall time of a step with MANY slices / that with FEW, minus 1. The paper's search, timed before the run."""
     spent = []
     for slices in (FEW, MANY):
         sim = _simulation(s, slices, False, s.torques[:1])
@@ -97,7 +97,7 @@ def _channels(sim: Simulation, cost: float) -> list[Channel]:
     body = sim.model.body("chassis").id
 
     def pitch() -> np.ndarray:
-        """Nose up positive."""
+        """Pitch angle, positive nose up."""
         return np.array([math.degrees(math.asin(d.xmat[body][6])) for d in data])
 
     return [
@@ -109,17 +109,19 @@ def _channels(sim: Simulation, cost: float) -> list[Channel]:
 
 @dataclass(frozen=True)
 class Balance:
-    """A vehicle at constant acceleration on level ground."""
+    """Balance of a vehicle at constant acceleration on level ground."""
 
     acceleration: float  # [m/s^2]
     pitch: float  # [rad] nose up
-    normal: np.ndarray  # [N], (axle,) of one wheel
+    normal: np.ndarray  # [N], (axle,) normal force of one wheel
     height: float  # [m] of the centre of mass
-    spin_up: float  # [N m] that turns the chassis back: sum I w'
+    spin_up: float  # [N m] reaction of the wheels' angular acceleration on the chassis: sum I w'
 
 
 def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
-    """Force and moment of the whole vehicle, springs and rolling: Newton on heave, pitch and the slips of the axles.
+    """Solve the balance of forces and moments of the whole vehicle, its springs and its rolling wheels.
+
+    The unknowns are height, pitch, acceleration and the slips.
 
     tan(pitch) = (h_rear - h_front) / L follows from wheels of one size on level ground (Morrot et al., Fig. 8).
     """
@@ -152,7 +154,7 @@ def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
         ])  # fmt: skip
 
     start = np.array([v.rest_height(gravity), 0.0, 0.0, *([0.0] * len(x))])
-    with np.errstate(divide="ignore", invalid="ignore"):  # wheels that lift off on the way have no stiffness
+    with np.errstate(divide="ignore", invalid="ignore"):  # wheels that lift off in an iteration have no stiffness
         found = root(wrong, start, tol=1e-13)
         solved = np.abs(wrong(found.x)).max() <= SOLVED
     if not solved:
@@ -163,7 +165,7 @@ def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
 
 
 def paper_front(v: Vehicle, acceleration: float, height: float, gravity: float) -> float:
-    """[N] of one front wheel: N_front = m (g L_1 - a h_cm) / L for the axle (Morrot et al., Fig. 8)."""
+    """Normal force [N] of one front wheel: N_front = m (g L_1 - a h_cm) / L for the axle (Morrot et al., Fig. 8)."""
     front, rear = v.wheels[v.axles[0][0]].x, v.wheels[v.axles[-1][0]].x
     axle = v.chassis.mass * (gravity * -rear - acceleration * height) / (front - rear)
     return axle / len(v.axles[0])
@@ -246,7 +248,7 @@ def measure(s: ViviAcceleration, recording: Recording) -> dict[str, Any]:
 
 
 def _worlds(recording: Recording, channel: str, count: int) -> np.ndarray:
-    """(frame, world, …) of a channel, one world or many."""
+    """Values of a channel, (frame, world, …), for one world or many."""
     values = np.asarray(recording[channel])
     return values[:, None] if count == 1 else values
 

@@ -1,6 +1,7 @@
-"""Two vehicles side by side on one terrain, a controller each: what `vivi-ramp` and `vivi-sinusoid` share.
+"""Two vehicles side by side on one terrain, each with its own controller: shared by `vivi-ramp` and `vivi-sinusoid`.
 
-Morrot et al., section 5. The vehicle's data are in a thesis: robots/vehicles/vivi.yaml says what was assumed.
+Morrot et al., section 5. The paper refers to a thesis for the vehicle's data; robots/vehicles/vivi.yaml lists the
+assumptions.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from grouser.scenarios.vehicle_choice import PAPER, OnWheels
 from grouser.simulation import Simulation
 from grouser.terrain.elevation import ElevationGrid
 
-LANE = 3.0  # [m] between the vehicles
-MARGIN = 5.0  # [m] of ground behind the start and beside the lanes
-WHOLE = 9.0  # [s] that a run must last to show what the paper saw
-REACHED = 0.95  # of the wanted speed
+LANE = 3.0  # [m] lateral distance of the vehicles
+MARGIN = 5.0  # [m] ground behind the start and beside the lanes
+WHOLE = 9.0  # [s] shortest run that shows the results of the paper
+REACHED = 0.95  # fraction of the wanted speed that counts as reached
 BUILT_IN = ("proportional", "cdta")
 UNITS = {
     "speed": "m/s", "power": "W", "energy": "J", "battery_current": "A", "upright": "1", "pitch_deg": "deg",
     "distance": "m", "height": "m",
-}  # fmt: skip  # of the channels course/…, the fields of CourseValues
+}  # fmt: skip  # units of the channels course/…, the fields of CourseValues
 
 
 class Course(OnWheels):
     """Settings of a course."""
 
     controller: str = "both"  # both (side by side), proportional, cdta, or a Python file
-    speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 10.0  # wanted (Morrot et al.)
+    speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 10.0  # wanted speed (Morrot et al.)
     gain: Annotated[float, pydantic.Field(gt=0)] = 100.0  # [1/s] (Morrot et al.: "100 Hz")
     duration: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 10.0
     step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 1e-3  # Morrot et al.: 65 us
@@ -50,7 +51,7 @@ class Course(OnWheels):
     battery_period: Annotated[float, pydantic.Field(gt=0), Unit("s")] | None = None  # None: every step
     slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = 20
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
-    # Factors on what the paper leaves to a thesis, for the table of ranges.
+    # Factors on data that the paper does not give, to study their influence.
     mass_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0
     height_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0  # of the centre of mass
     wheelbase_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0
@@ -65,7 +66,7 @@ class Course(OnWheels):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the vehicles; "user" where the controller is a file."""
+        """Names of the vehicles; "user" if the controller is a file."""
         return tuple(name if name in BUILT_IN else "user" for name in self.controllers)
 
     @property
@@ -76,7 +77,7 @@ class Course(OnWheels):
         return changed(super().chosen_vehicle(), self)
 
     def extent(self, share: float) -> dict[str, Any]:
-        """Of the ground: `share` of what is driven at the wanted speed, and margins."""
+        """Size and origin of the ground: `share` of the distance at the wanted speed, plus margins."""
         size = (self.speed * self.duration * share + 2 * MARGIN, 4 * MARGIN)
         return {"size": size, "spacing": 0.1, "origin": (-MARGIN, -2 * MARGIN)}
 
@@ -85,7 +86,7 @@ C = TypeVar("C", bound=Course)
 
 
 def changed(v: Vehicle, s: Course) -> Vehicle:
-    """The vehicle with the factors of the settings."""
+    """The vehicle, scaled by the factors of the settings."""
     from dataclasses import replace
 
     raised = (s.height_factor - 1) * v.rest_height(s.gravity)
@@ -106,13 +107,13 @@ def changed(v: Vehicle, s: Course) -> Vehicle:
 
 
 def build(s: Course, terrain: ElevationGrid) -> Simulation:
-    """One vehicle for each controller, in lanes; they start from rest at x = 0, on ground of height 0."""
+    """Build one vehicle per controller, in lanes. They start from rest at x = 0, on ground of height 0."""
     v = s.chosen_vehicle()
     spec = mujoco.MjSpec()
     spec.modelname = "course"
     spec.option.gravity = [0, 0, -s.gravity]
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # a tree of a few geoms costs more than it saves
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # for a few geoms a tree costs more than it saves
     add_ground(spec, terrain)
     modules, controllers = [], []
     for k, (name, kind) in enumerate(zip(s.names, s.controllers, strict=True)):
@@ -142,7 +143,7 @@ def _controller(kind: str, s: Course, v: Vehicle, sensors: VehicleSensors, drive
         "mass": v.chassis.mass, "speed": s.speed, "gain": s.gain, "gravity": s.gravity, "period": s.control_period,
         "prefix": prefix,
     }  # fmt: skip
-    gears = [v.motor.gear * v.motor.efficiency] * len(v.wheels)  # of a motor that drives
+    gears = [v.motor.gear * v.motor.efficiency] * len(v.wheels)  # for a driving motor
     axles = axles_of(v, s.gravity)
     if kind == "proportional":
         return SpeedController(sensors, axles, drives, gears, **common)
@@ -175,7 +176,7 @@ def _channels(sim: Simulation, s: Course, packs: list[BatteryPack]) -> list[Chan
 
 
 def _view(values: np.ndarray, kind: Any) -> wp.array:
-    """The same memory."""
+    """A Warp array that shares the memory of `values`."""
     return wp.array(values, dtype=kind, copy=False, device="cpu")
 
 
@@ -184,7 +185,7 @@ def duration(s: Course) -> float:
 
 
 def metrics(s: Course, expectations: dict[str, tuple[Any, Any, str]]) -> list[dict[str, Any]]:
-    """`expectations` by name: expected, tolerance, source."""
+    """`expectations`: expected value, tolerance and source by name of the metric."""
     order = f"one value for each vehicle: {', '.join(s.names)}" if len(s.names) > 1 else "of the vehicle"
 
     def row(name, unit, definition):
@@ -260,12 +261,12 @@ def measure(s: Course, recording: Recording) -> dict[str, Any]:
 
 
 def _first(holds: np.ndarray, time: np.ndarray) -> float | None:
-    """[s] of the first frame in which it holds."""
+    """Time [s] of the first frame in which `holds` is true; None if there is none."""
     return float(time[int(np.argmax(holds))]) if holds.any() else None
 
 
 def outcomes(s: Course, rolls: bool) -> dict[str, tuple[Any, Any, str]]:
-    """What the paper saw: CDTA sooner, with less energy and upright; nothing where the run is cut short."""
+    """Results of the paper: CDTA is faster, needs less energy and stays upright. Empty for a short run."""
     if s.duration < WHOLE:
         return {}
     expected = {
@@ -281,7 +282,7 @@ def outcomes(s: Course, rolls: bool) -> dict[str, tuple[Any, Any, str]]:
 def course(
     name: str, summary: str, source: str, settings: type[C], terrain: Callable[[C], ElevationGrid], *, rolls: bool
 ) -> Scenario[C]:
-    """Both controllers on a terrain; `rolls`: whether the proportional one is expected to roll over."""
+    """Make the scenario of a terrain. `rolls`: whether the proportional controller is expected to roll over."""
     return Scenario(
         name=name,
         summary=summary,

@@ -1,8 +1,9 @@
 """A vehicle jumps off a virtual ramp and lands on level ground: Morrot et al., section 4, Fig. 9.
 
-Four worlds, one for each angle. The vehicle starts with its wheels just clear of the ground at the speed and angle of
-the ramp's end; it lands when its centre of mass is back at the height it started from, after v^2 sin(2 angle) / g.
-A semi-implicit Euler step h makes the flight too short by h g / (2 v_y) of its length: hence the small step.
+Four worlds, one for each angle. The vehicle starts with its wheels just above the ground, with the speed and angle of
+the end of the ramp. It lands when its centre of mass is back at the initial height, after a distance of
+v^2 sin(2 angle) / g. A semi-implicit Euler step h makes the flight too short by a fraction h g / (2 v_y), which is why
+the step is small.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from grouser.terrain.generators import flat
 
 BAR = 2e-4  # paper: 0.02 %
 AFTER = 0.1  # [s] recorded after the last landing
-MARGIN = 5.0  # [m] of ground before and behind
+MARGIN = 5.0  # [m] ground ahead and behind
 
 Angle = Annotated[float, pydantic.Field(gt=0, lt=90), Unit("degree")]
 Angles = Annotated[tuple[Angle, ...], pydantic.Field(min_length=1)]
@@ -33,7 +34,7 @@ Angles = Annotated[tuple[Angle, ...], pydantic.Field(min_length=1)]
 class ViviJump(OnWheels):
     """Settings of `vivi-jump`."""
 
-    angles_deg: Angles = (22.5, 35.0, 45.0, 60.0)  # the paper's three, and one more
+    angles_deg: Angles = (22.5, 35.0, 45.0, 60.0)  # three angles of the paper, and one more
     speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 8.0  # assumed
     step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 65e-6
     slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = 20
@@ -114,7 +115,7 @@ def measure(s: ViviJump, recording: Recording) -> dict[str, Any]:
 
 
 def landing(x: np.ndarray, z: np.ndarray) -> float:
-    """[m] way to the first frame pair in which z falls through its first value; NaN where it never does."""
+    """Distance [m] at which z falls below its initial value, interpolated between frames. NaN if it never does."""
     falling = np.flatnonzero((z[1:] <= z[0]) & (z[:-1] > z[0]))
     if not len(falling):
         return math.nan

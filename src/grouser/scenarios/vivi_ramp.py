@@ -1,4 +1,4 @@
-"""Level ground with a ramp at its end, two controllers: Morrot et al., section 5, Fig. 10b, 11 and 12.
+"""Two controllers on level ground with a ramp at its end: Morrot et al., section 5, Fig. 10b, 11 and 12.
 
 The paper gives speed, gain, step, control rate, voltage and current; ramp and vehicle are assumed.
 """

@@ -1,4 +1,4 @@
-"""A sinusoidal terrain, two controllers: Morrot et al., section 5, Fig. 10a.
+"""Two controllers on sinusoidal terrain: Morrot et al., section 5, Fig. 10a.
 
 The paper gives speed, gain, step, control rate, voltage and current; terrain and vehicle are assumed.
 """
@@ -28,7 +28,7 @@ def terrain(s: ViviSinusoid) -> ElevationGrid:
     wave = 2 * np.pi / s.wavelength
 
     def heights(x, y):
-        """Level at the start, then waves: A (1 - cos(2 pi x / wavelength))."""
+        """Heights: level at the start, then waves A (1 - cos(2 pi x / wavelength))."""
         return s.amplitude * (1 - np.cos(wave * np.maximum(x - 1.0, 0.0)))
 
     return from_function(heights, **s.extent(1.3))

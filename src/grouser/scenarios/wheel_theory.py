@@ -1,6 +1,6 @@
-"""A rigid wheel rolling steadily on soil that only compacts: the classical integrals, solved for the sinkage.
+"""Steady rolling of a rigid wheel on soil that only compacts: the classical integrals, solved for the sinkage.
 
-Pressure follows Bekker ahead of the lowest point and unloads elastically behind it; shear follows Janosi and
+Pressure follows Bekker ahead of the lowest point and unloads elastically behind it. Shear follows Janosi and
 Hanamoto with the shear displacement of the rim (Wong and Reece 1967). With theta from -theta_2 to theta_1:
 
     sigma = k (r (cos theta - cos theta_1))^n        ahead,  k = k_c/b + k_phi
@@ -21,12 +21,12 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain.soils import Soil
 
-POINTS = 4000  # of the integrals; doubling it changes results by less than 1e-5
+POINTS = 4000  # points of the integrals; doubling them changes results by less than 1e-5
 
 
 @dataclass(frozen=True)
 class WheelState:
-    """What the theory gives."""
+    """Results of the theory."""
 
     sinkage: float  # [m]
     drawbar_pull: float  # [N]
@@ -36,7 +36,7 @@ class WheelState:
 def rolling_wheel(
     soil: Soil, *, radius: float, width: float, load: float, slip: float, friction: bool = True
 ) -> WheelState:
-    """Sinkage at which the wheel carries `load` [N] at `slip` (driving, 0 to 1), and its pull and torque."""
+    """Solve for the sinkage at which the wheel carries `load` [N] at `slip` (driving, 0 to 1). Also pull and torque."""
     from scipy.optimize import brentq
 
     def integrals(sinkage: float) -> tuple[float, float, float]:
@@ -57,7 +57,7 @@ def _integrals(soil: Soil, r: float, b: float, z: float, s: float, friction: boo
     front = math.acos(1 - z / r)
     deepest = k * z**n
     back = math.acos(max(1 - deepest / (k_e * r), -1.0))
-    # the substitution theta = front (1 - x^2) smooths the root at the entry for n < 1
+    # The substitution theta = front (1 - x^2) removes the root singularity at the entry for n < 1.
     ahead = front * (1 - np.linspace(1, 0, POINTS) ** 2)
     theta = np.concatenate([np.linspace(-back, 0, POINTS // 4)[:-1], ahead])
     depth = np.maximum(r * (np.cos(theta) - math.cos(front)), 0)

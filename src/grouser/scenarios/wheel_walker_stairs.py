@@ -1,7 +1,8 @@
 """A robot with wheel-stepping drives climbs stairs: Stadukhin 2016, Fig. 9-11, and the paper's warnings.
 
-The paper gives the layout of the drives, the ten sides of the wheels, the sequence rolling, stepping, rolling, and in
-words when it fails; stairs, robot (robots/wheel_walker.py), friction and what the warnings' cases change are assumed.
+The paper gives the layout of the drives, the ten sides of the wheels, the sequence rolling, stepping, rolling, and
+describes in words when it fails. Stairs, robot (robots/wheel_walker.py), friction and the changes that produce the
+failures are assumed.
 """
 
 from __future__ import annotations
@@ -30,26 +31,27 @@ from grouser.terrain.polyhedra import box
 
 PAPER = "Stadukhin 2016"
 STEP = 2e-3  # [s]
-RATE = 100.0  # [Hz]: a flat of forty comes down 35 times a second
+RATE = 100.0  # [Hz] recording rate; with forty sides, 35 sides per second reach the ground
 SETTLING = 0.3  # [s] before the motors start
-BESIDE = 1.0  # [m] of stairs to either side of the middle
-LANE = 2.5  # [m] to the left, where the robot with other wheels rolls
-LANE_LENGTH = 1.2  # [m] it rolls
-BEHIND = 2.0  # [m] of ground behind the robot: a dragged one goes back
-BEYOND = 0.5  # [m] behind the last riser where the rear hubs stop
-SPARE = 1.5  # [m] of landing ahead of the stopped robot
-SHOWN = (0.0, 0.31, 0.63, 0.96)  # of the run: when the robot is drawn
-ROUND = "round_"  # before all names of the other robot
+BESIDE = 1.0  # [m] half the width of the stairs
+LANE = 2.5  # [m] distance to the left at which the robot with other wheels rolls
+LANE_LENGTH = 1.2  # [m] distance that it rolls
+BEHIND = 2.0  # [m] ground behind the robot, because a robot that is dragged moves back
+BEYOND = 0.5  # [m] distance past the last riser at which the rear hubs stop
+SPARE = 1.5  # [m] length of the landing ahead of the stopped robot
+SHOWN = (0.0, 0.31, 0.63, 0.96)  # fractions of the run at which the robot is drawn
+ROUND = "round_"  # prefix of all names of the other robot
 
-THIRD = 2 * math.pi / 3  # [rad] of a carrier: one step
-WINDOW = 1.0  # [s] over which a mode is judged
-STEPPING = THIRD / 4  # [rad] a carrier turns in a window when it steps; rocking over stairs and facets is less
-GATHERED = 0.7  # [s] after the start: the motors have come to speed
-NEAR = 0.05  # [m] ahead of a riser where rolling on the level ends
-SAME_LEVEL = 0.5  # of a rise: a hub is above a step when nearer to its height than to the one below
+THIRD = 2 * math.pi / 3  # [rad] rotation of a carrier in one step
+WINDOW = 1.0  # [s] over which a mode is determined
+STEPPING = THIRD / 4  # [rad] a carrier that turns more in a window is stepping; rocking over stairs and facets is less
+GATHERED = 0.7  # [s] after the start of the motors until they are at speed
+NEAR = 0.05  # [m] distance to a riser at which rolling on level ground ends
+SAME_LEVEL = 0.5  # fraction of a rise: a hub is on a step if it is nearer to its height than to that of the step below
 
-# What the paper warns of, and the change that shows it here. Mass alone decides nothing in a free start, where forces
-# scale with it: the light robot drags a load (`pull`), on ground that lets it; a heavier one rolls on with the same.
+# Failures that the paper warns of, and the change of settings that produces each. Mass alone has no effect when the
+# robot starts freely, because all forces scale with it. So the light robot drags a load (`pull`) on ground with enough
+# grip; a heavier one rolls with the same load.
 CASES: dict[str, dict[str, Any]] = {
     "paper": {},
     "too-light": {"mass": 20.0, "pull": 150.0, "friction": 0.9},
@@ -87,15 +89,15 @@ class WheelWalkerStairs(Settings):
     """Settings of `wheel-walker-stairs`."""
 
     case: Literal["paper", "too-light", "too-strong", "wrong-gears", "poor-grip", "too-heavy"] = "paper"
-    hold: Literal["none", "brake", "lock"] = "none"  # carriers braked to the hull, or locked to the suns
+    hold: Literal["none", "brake", "lock"] = "none"  # carriers braked to the hull, or locked to the sun gears
     stairs: Steps = Steps()
-    approach: Metres = 0.75  # of level ground ahead of the front wheels
+    approach: Metres = 0.75  # level ground ahead of the front wheels
     friction: Annotated[float, pydantic.Field(ge=0, le=2)] = 0.6  # of wheels, carriers and hull on the stairs
     voltage: Annotated[float, pydantic.Field(gt=0), Unit("V")] = 24.0  # applied; the motors are rated at robot.voltage
-    pull: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 0.0  # of a load that is dragged
+    pull: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 0.0  # force of a load that is dragged
     robot: Robot = Robot()  # type: ignore[valid-type]
-    compare_sides: Annotated[int, pydantic.Field(ge=3, le=120)] | None = 40  # of a second robot on level ground
-    time: Annotated[float, pydantic.Field(gt=0, le=600), Unit("s")] | None = None  # None: 14 s, 5 s for a warning
+    compare_sides: Annotated[int, pydantic.Field(ge=3, le=120)] | None = 40  # of a second robot, on level ground
+    time: Annotated[float, pydantic.Field(gt=0, le=600), Unit("s")] | None = None  # None: 14 s, 5 s for a failure case
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
     step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = STEP
 
@@ -108,13 +110,13 @@ class WheelWalkerStairs(Settings):
         return self
 
     def changed(self, name: str) -> Any:
-        """A setting of its own, or what the case makes of it where it was not given."""
+        """Value of a setting: as given, else as the case changes it."""
         case = CASES[self.case]
         return case[name] if name in case and name not in self.model_fields_set else getattr(self, name)
 
     @property
     def parameters(self) -> WheelWalker:
-        """The robot of this case; what was given stays as given."""
+        """Parameters of the robot in this case. Given values are not changed."""
         given = self.robot.model_fields_set
         own = {f.name for f in dataclasses.fields(WheelWalker)} - {"voltage"} - given
         return WheelWalker(
@@ -123,18 +125,18 @@ class WheelWalkerStairs(Settings):
 
     @property
     def start_x(self) -> float:
-        """[m] of the hull's middle: front wheels `approach` before the first riser, which stands at x = 0."""
+        """Start x [m] of the hull's centre: front wheels `approach` before the first riser, which is at x = 0."""
         p = self.parameters
         return -(self.approach + p.wheel_radius + p.axle(0)[0] + p.wheelbase / 2)
 
     @property
     def goal(self) -> float:
-        """[m] where the hull's middle stops: all drives on the landing."""
+        """Position [m] where the hull's centre stops: all drives are on the landing."""
         return (self.stairs.count - 1) * self.stairs.run + self.parameters.wheelbase / 2 + BEYOND
 
 
 class WalkerContact(ConvexContact):
-    """Convex contact without its clipped points and stored energy in the recording."""
+    """Convex contact that does not record its clipped points and stored energy."""
 
     def channels(self) -> list[Channel]:
         left_out = (f"{self.name}/points", f"{self.name}/stored")
@@ -170,7 +172,7 @@ def build(s: WheelWalkerStairs) -> Simulation:
 
 
 def robot_parts(p: WheelWalker, prefix: str = "") -> list[ConvexPart]:
-    """Wheels, then carriers and hull: all that may touch the stairs."""
+    """Wheels, then carriers and hull: all parts that may touch the stairs."""
     wheel, carrier = wheel_walker.wheel_vertices(p), wheel_walker.carrier_vertices(p)
     return [
         *(ConvexPart(f"{prefix}{name}", wheel) for name in wheel_walker.WHEELS),
@@ -180,7 +182,7 @@ def robot_parts(p: WheelWalker, prefix: str = "") -> list[ConvexPart]:
 
 
 def course_of(s: WheelWalkerStairs) -> Course:
-    """The stairs and, where two robots are compared, level ground beside them."""
+    """The stairs and, if two robots are compared, level ground beside them."""
     length = s.parameters.wheelbase / 2
     landing = BEYOND + 2 * length + SPARE
     main = stairs(
@@ -194,7 +196,7 @@ def course_of(s: WheelWalkerStairs) -> Course:
 
 
 def _channels(sim: Simulation) -> list[Channel]:
-    """Where hull, hubs and a point on the front right carrier are: Stadukhin 2016, Fig. 10."""
+    """Positions of hull, hubs and a point on the front right carrier: Stadukhin 2016, Fig. 10."""
     data = sim.data
     hull, point = sim.model.body("hull").id, sim.model.body("wheel_fr_2").id
     shown = np.array([hull, point])
@@ -276,7 +278,7 @@ def measure(s: WheelWalkerStairs, recording: Recording) -> dict[str, Any]:
 
 
 def steps_climbed(s: WheelWalkerStairs, recording: Recording) -> int:
-    """Steps of which all four hubs are past the riser and as high above as on the level."""
+    """Number of steps for which all four hubs are past the riser and as high above the step as on level ground."""
     x, z = recording["hub/x"][-1], recording["hub/z"][-1] - s.parameters.hub_height
     risers = np.arange(s.stairs.count) * s.stairs.run
     past = (x[:, None] > risers).sum(axis=1)
@@ -291,7 +293,7 @@ def climb_time(s: WheelWalkerStairs, recording: Recording) -> float | None:
 
 
 def mode_sequence(time: np.ndarray, angle: np.ndarray) -> list[str]:
-    """Rolling and stepping in turn, from the carrier's angle [rad]: a step is a turn of STEPPING within WINDOW."""
+    """Sequence of rolling and stepping, from the carrier's angle [rad]. Stepping: more than STEPPING within WINDOW."""
     later = np.interp(time + WINDOW / 2, time, angle)
     earlier = np.interp(time - WINDOW / 2, time, angle)
     stepping = np.abs(later - earlier) > STEPPING
@@ -304,11 +306,11 @@ def steps_on_flat(s: WheelWalkerStairs, recording: Recording) -> int:
     before = recording["hub/x[fr]"] < -(NEAR + p.arm + p.wheel_radius)
     reached = int(before.argmin()) if not before.all() else len(before)
     turned = np.abs(recording["joint/position[carrier_fr]"][: max(reached, 1)]).max()
-    return int(turned / THIRD + 0.25)  # a carrier that stands on its next wheel may lean back a little
+    return int(turned / THIRD + 0.25)  # a carrier on its next wheel may lean back a little
 
 
 def ripple(s: WheelWalkerStairs, recording: Recording, prefix: str = "") -> float:
-    """Of the front right drive, motors at speed, wheels not yet at the riser; nan where there is no such time."""
+    """Speed ripple of the front right drive, motors at speed and before the riser. NaN if there is no such time."""
     time = recording.time
     travelled = recording[f"body/pose[{prefix}hull]"][:, 0] - s.start_x
     rolling = (time > SETTLING + GATHERED) & (travelled < min(s.approach - NEAR, LANE_LENGTH - NEAR))
@@ -358,7 +360,7 @@ def figures(s: WheelWalkerStairs) -> list[dict[str, Any]]:
 
 
 def _outlines(p: WheelWalker) -> list[dict[str, Any]]:
-    """Hull and right drives."""
+    """Outlines of the hull and the right drives."""
     right = [name for name in DRIVES if name[1] == "r"]
     return [
         {"bodies": bodies, "corners": np.round(corners, 6).tolist()}
@@ -371,7 +373,7 @@ def _outlines(p: WheelWalker) -> list[dict[str, Any]]:
 
 
 def _profile(s: WheelWalkerStairs) -> dict[str, list[float]]:
-    """The stairs from the side."""
+    """Side view of the stairs."""
     reach = s.parameters.wheelbase / 2 + s.parameters.arm + s.parameters.wheel_radius
     x, z = [s.start_x - reach], [0.0]
     for k in range(s.stairs.count):
