@@ -24,9 +24,7 @@ from grouser.terrain.soils import Soil
 
 CALM = 0.75  # factor on the step of the rule above: spheres gain energy from 1.0 on, flat bodies from 1.5 (measured)
 FASTEST = 10.0  # [m/s] fastest impact considered, a fall of 5 m on Earth
-SLOWEST = (
-    0.2  # [m/s] slowest impact considered; slower ones are within the elastic range of the soil, which is implicit
-)
+SLOWEST = 0.2  # [m/s] slowest impact considered; slower ones stay in the elastic range of the soil, which is implicit
 DEPTHS = np.geomspace(1e-5, 1.0, 64)  # [m]
 EDGES = np.concatenate([[0.0], DEPTHS])[:-1]  # [m] heights above the lowest point that separate the bins of faces
 ALL_ROUND, FACES = 26, 16  # landing directions checked: evenly spread ones, and normals of the largest faces
