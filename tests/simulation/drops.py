@@ -46,6 +46,7 @@ class Drop:
         sim.data.qpos[2] += CLEAR
         sim.data.qvel[:] = [self.along, 0.0, -down, *self.spin]
         sim.engine.kinematics()
+        sim.soil.reset([0])  # it starts in the air: what pressed the ground where it was placed does not count
         sim.soil.commit(sim.engine.step)
         mass, inertia = float(sim.model.body_mass[1]), float(sim.model.body_inertia[1].max())
         start, height = energy(sim), float(sim.data.qpos[2])
