@@ -7,7 +7,7 @@ import pytest
 
 from grouser import on_soil
 from grouser.contact.soil import SoilOptions
-from grouser.contact.soil.energy import allowed_share, power
+from grouser.contact.soil.energy import GENTLE, allowed_share, braking_block, power, suddenness
 from grouser.device import at
 from grouser.precision import precision
 from tests.device_call import call
@@ -42,6 +42,50 @@ def test_power_is_that_of_force_and_torque():
     wrench, velocity, spin = np.arange(1.0, 7.0), np.array([0.3, -2.0, 1.1]), np.array([-0.7, 0.2, 5.0])
     found = call(at(power, "float64"), P.vec6(*wrench), P.vec3(*velocity), P.vec3(*spin), returns=P.real)
     assert found == pytest.approx(wrench[:3] @ velocity + wrench[3:] @ spin, rel=1e-14)
+
+
+def braking(wrench, velocity, spin=(0.0, 0.0, 0.0), share=1.0, h=1e-3) -> np.ndarray:
+    given = P.real(share), P.vec6(*wrench), P.vec3(*velocity), P.vec3(*spin)
+    return np.array(call(at(braking_block, "float64"), P.real(h), *given, returns=P.mat66)).reshape(6, 6)
+
+
+def sudden(before, now, velocity) -> float:
+    return call(at(suddenness, "float64"), P.vec3(*before), P.vec3(*now), P.vec3(*velocity), returns=P.real)
+
+
+WRENCH = np.array([3.0, -20.0, 400.0, 1.0, -4.0, 0.5])
+DOWN, SPIN = np.array([0.2, 0.1, -0.7]), np.array([1.0, 2.0, -3.0])
+
+
+@pytest.mark.parametrize("mass", [1e-6, 1e-2, 1.0, 1e3])
+def test_a_sudden_wrench_stops_a_body_of_any_mass_but_never_throws_it_back(mass):
+    inertia = mass * np.diag([1.0, 1.0, 1.0, 0.02, 0.01, 0.03])
+    h, twist = 1e-3, np.concatenate([DOWN, SPIN])
+    change = np.linalg.solve(inertia + braking(WRENCH, DOWN, SPIN, h=h), h * WRENCH)
+    free = h * np.linalg.solve(inertia, WRENCH)
+    before, after = WRENCH @ twist, WRENCH @ (twist + change)
+    assert before < after < 0
+    assert (WRENCH @ (twist + free) > -before) == (mass < 0.1)  # without the block the light ones would be thrown back
+    if mass == 1e3:  # where the step is short enough it changes the force by the share h F / (m v), no more
+        assert change == pytest.approx(free, rel=2 * h * 400 / (mass * 0.7))
+
+
+def test_only_a_wrench_that_brakes_gets_a_braking_block():
+    assert braking(WRENCH, DOWN, share=0.3) == pytest.approx(0.3e-3 * np.outer(WRENCH, WRENCH) / -(WRENCH[:3] @ DOWN))
+    assert not braking(WRENCH, -DOWN).any()
+    assert not braking(WRENCH, 0 * DOWN).any()
+    assert not braking(0 * WRENCH, DOWN, SPIN).any()
+
+
+def test_a_force_is_sudden_if_it_was_not_there_and_the_body_comes_fast():
+    force = WRENCH[:3]
+    fast = -3 * GENTLE * force / np.linalg.norm(force)
+    shares = [sudden(before * force, force, fast) for before in (-1.0, 0.0, 0.2, 0.375, 0.5, 1.0)]
+    assert shares == pytest.approx([1.0, 1.0, 1.0, 0.5, 0.0, 0.0])
+    assert sudden(0 * force, force, fast / 2) == pytest.approx(0.5)  # a robot that settles at its start is slow
+    assert sudden(0 * force, force, fast / 3) == pytest.approx(0.0)
+    assert sudden(0 * force, force, -fast) == 0.0
+    assert sudden(0 * force, 0 * force, fast) == 0.0
 
 
 @pytest.mark.parametrize("fused", [True, False])

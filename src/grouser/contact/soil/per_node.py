@@ -480,9 +480,9 @@ def sum_up(
         sums = implicit.plus(sums, share)
         area += more
     pred.area[slot] = area
-    affordable = work.open_account(energy, o.step[0], slot, m, wrench, place.sinkage[slot])
-    wrench_out[world, body] = affordable * wrench
-    implicit_out[world, body] = affordable * implicit.assemble(sums)
+    limited, block = work.limit_wrench(energy, o.step[0], slot, m, wrench, implicit.assemble(sums), place.sinkage[slot])
+    wrench_out[world, body] = limited
+    implicit_out[world, body] = block
 
 
 KERNELS = [value for value in list(globals().values()) if isinstance(value, wp.Kernel)]

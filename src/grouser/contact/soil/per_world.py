@@ -421,9 +421,9 @@ def force(
         sums = implicit.plus(sums, share)
         area += more
     pred.area[slot] = area
-    affordable = work.open_account(energy, o.step[0], slot, m, wrench, place.sinkage[slot])
-    wrench_out[world, body] = affordable * wrench
-    implicit_out[world, body] = affordable * implicit.assemble(sums)
+    limited, block = work.limit_wrench(energy, o.step[0], slot, m, wrench, implicit.assemble(sums), place.sinkage[slot])
+    wrench_out[world, body] = limited
+    implicit_out[world, body] = block
 
 
 # ---- kernels ----------------------------------------------------------------------------------------------

@@ -346,6 +346,7 @@ class Account:
     held: real  # [J] work received from the body minus work returned: the most that the soil may return
     velocity: vec3  # [m/s] of the body at the start of the step
     angular_velocity: vec3  # [rad/s]
+    force: vec3  # [N] effective force of the last step that was booked
     status: int  # NEW, BOOKED or OPEN, see energy.py
 
 
