@@ -77,7 +77,7 @@ def run(seconds: float = 4.0) -> dict[str, float]:
     out = Outputs(*(wp.zeros((1, count), dtype=kind, device="cpu") for kind in (p.vec6, p.mat66, p.vec6, wp.int32)))
     module.bind(motion, range(count), out, STEP)
     place, turn, velocity, spin = (
-        a.numpy()[0] for a in (motion.position, motion.rotation, motion.velocity, motion.spin)
+        a.numpy()[0] for a in (motion.position, motion.rotation, motion.velocity, motion.angular_velocity)
     )
     sprockets = {track.name: next(w for w in track.wheels if w.kind == "sprocket") for track in module.tracks}
     hull, angle, loads = Hull(), 0.0, []

@@ -48,11 +48,16 @@ class ManufacturedMotion:
 
     def place(self, position=None, rotation=None, velocity=None, spin=None) -> ManufacturedMotion:
         """Set what is given, broadcast to (world, body, 3 or 4); the rest stays."""
-        for name, value in (("position", position), ("rotation", rotation), ("velocity", velocity), ("spin", spin)):
+        m = self.motion
+        for value, host, device in (
+            (position, self.position, m.position),
+            (rotation, self.rotation, m.rotation),
+            (velocity, self.velocity, m.velocity),
+            (spin, self.spin, m.angular_velocity),
+        ):
             if value is not None:
-                host = getattr(self, name)
                 host[...] = value
-                getattr(self.motion, name).assign(host.astype(self._kind))
+                device.assign(host.astype(self._kind))
         return self
 
     def evaluate(self) -> ManufacturedMotion:

@@ -66,7 +66,7 @@ class Motion:
     position: Array  # [m], (world, body) vec3
     rotation: Array  # (world, body) quaternion xyzw, body to world
     velocity: Array  # [m/s], (world, body) vec3, of the frame origin
-    spin: Array  # [rad/s], (world, body) vec3
+    angular_velocity: Array  # [rad/s], (world, body) vec3
 
 
 @dataclass

@@ -17,7 +17,7 @@ NOTHING = np.zeros((6, 6))
 class LawModule:
     """A force module from `law(h, motion) -> wrench, B[, status]`, arrays that broadcast to (world, body, …).
 
-    `motion` has NumPy `position`, `rotation`, `velocity`, `spin` of the module's bodies, (world, body, 3 or 4).
+    `motion` has NumPy `position`, `rotation`, `velocity`, `angular_velocity` of its bodies, (world, body, 3 or 4).
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Seen:
     """What a module sees of its bodies, as NumPy."""
 
     def __init__(self, motion, rows):
-        for name in ("position", "rotation", "velocity", "spin"):
+        for name in ("position", "rotation", "velocity", "angular_velocity"):
             setattr(self, name, getattr(motion, name).numpy()[:, rows].astype(float))
 
 

@@ -34,7 +34,7 @@ def test_velocity_and_spin_of_a_frame_origin_are_the_rates_of_its_pose(seed):
     (x0, q0), (x1, q1) = poses(engine, -NUDGE), poses(engine, NUDGE)
     np.testing.assert_allclose(engine.motion.velocity.numpy()[0], (x1 - x0) / (2 * NUDGE), atol=DIFFERENCE)
     turn = rotation_vector(product(q1, conjugate(q0)))
-    np.testing.assert_allclose(engine.motion.spin.numpy()[0], turn / (2 * NUDGE), atol=DIFFERENCE)
+    np.testing.assert_allclose(engine.motion.angular_velocity.numpy()[0], turn / (2 * NUDGE), atol=DIFFERENCE)
 
 
 def test_pose_is_the_frame_origin_and_quaternions_are_xyzw():
@@ -63,7 +63,7 @@ def test_float32_motion_is_the_float64_motion_rounded():
     single, double = engine_of(BODIES, dtype="float32"), engine_of(BODIES)
     for engine in (single, double):
         random_state(engine, 3)
-    for name in ("position", "rotation", "velocity", "spin"):
+    for name in ("position", "rotation", "velocity", "angular_velocity"):
         a, b = getattr(single.motion, name).numpy(), getattr(double.motion, name).numpy()
         assert a.dtype == np.float32
         np.testing.assert_array_equal(a, b.astype(np.float32))

@@ -34,7 +34,7 @@ def held(share=1.0):
     J = np.hstack([np.eye(3), -skew(ARM)])
 
     def law(h, motion):
-        v = motion.velocity + np.cross(motion.spin, ARM)
+        v = motion.velocity + np.cross(motion.angular_velocity, ARM)
         force = -K * (motion.position + h * v) - D * v
         block = share * J.T @ J * (h * D + h**2 * K)
         return np.concatenate([force, np.cross(ARM, force)], axis=-1), block
@@ -91,7 +91,7 @@ def isotropic(h, motion):
     """Drag, lift with the tilt of the body, and a torque against its spin: the same in all directions."""
     q, v = motion.rotation, motion.velocity
     up = product(product(q, np.array([0.0, 0, 1, 0])), conjugate(q))[..., :3]
-    return np.concatenate([up - v, np.cross(v, up) - motion.spin], axis=-1), np.zeros((6, 6))
+    return np.concatenate([up - v, np.cross(v, up) - motion.angular_velocity], axis=-1), np.zeros((6, 6))
 
 
 def test_an_isotropic_law_has_every_symmetry():
@@ -103,9 +103,15 @@ def test_an_isotropic_law_has_every_symmetry():
 @pytest.mark.parametrize(
     ("broken", "law"),
     [
-        ({0}, lambda h, m: (np.concatenate([m.position, m.spin], axis=-1), 0)),  # knows where it is
-        ({1, 2}, lambda h, m: (np.concatenate([m.velocity + np.eye(3)[0], m.spin], axis=-1), 0)),  # knows x from y
-        ({3}, lambda h, m: (np.concatenate([m.velocity, m.spin + m.velocity], axis=-1), 0)),  # has a handedness
+        ({0}, lambda h, m: (np.concatenate([m.position, m.angular_velocity], axis=-1), 0)),  # knows where it is
+        (
+            {1, 2},
+            lambda h, m: (np.concatenate([m.velocity + np.eye(3)[0], m.angular_velocity], axis=-1), 0),
+        ),  # knows x from y
+        (
+            {3},
+            lambda h, m: (np.concatenate([m.velocity, m.angular_velocity + m.velocity], axis=-1), 0),
+        ),  # has a handedness
     ],
 )
 def test_a_law_that_breaks_a_symmetry_is_found(broken, law):

@@ -48,7 +48,7 @@ def shaken_drift(step: float) -> float:
         for wing in olev.WINGS:
             data.joint(f"{bus}_bend_{wing}").qvel[0] = 0.02
         data.joint(bus).qvel[:] = [0.01, -0.02, 0.01, 0.01, 0.005, -0.01]
-    data.ctrl[[model.actuator(name).id for name in olev.STAGES]] = 0.02 * np.array(olev.GAUSS)
+    data.ctrl[[model.actuator(name).id for name in olev.BOOM_STAGES]] = 0.02 * np.array(olev.GAUSS)
     data.ctrl[model.actuator("wheel_x").id] = 0.1
     mujoco.mj_forward(model, data)
     first = momentum(model, data)

@@ -72,9 +72,11 @@ def test_work_of_the_motors_is_what_soil_takes():
     sim.step()
     start, lifted = meter.energy.sum(), potential()
     for _ in range(60 * period):
-        before = np.concatenate([motion.velocity.numpy()[0, wheels], motion.spin.numpy()[0, wheels]], axis=1)
+        before = np.concatenate(
+            [motion.velocity.numpy()[0, wheels], motion.angular_velocity.numpy()[0, wheels]], axis=1
+        )
         sim.step()
-        after = np.concatenate([motion.velocity.numpy()[0, wheels], motion.spin.numpy()[0, wheels]], axis=1)
+        after = np.concatenate([motion.velocity.numpy()[0, wheels], motion.angular_velocity.numpy()[0, wheels]], axis=1)
         work -= sim.step_size * float((out.effective.numpy()[0] * (before + after) / 2).sum())
     assert meter.energy.sum() - start == pytest.approx(work + potential() - lifted, rel=ENERGY)
 

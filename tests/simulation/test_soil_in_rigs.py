@@ -1,10 +1,11 @@
-"""The soil module in the shared rigs: implicit matrix, symmetries, fused against fine kernels, many worlds."""
+"""The soil module in the shared rigs: implicit matrix, symmetries, both kinds of threads, many worlds."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from grouser.contact.soil import SoilOptions, wheel
+from grouser.contact.soil.model import THREADS
 from tests.rig import (
     HALF_TURN,
     MIRROR,
@@ -166,8 +167,8 @@ def test_64_worlds_are_64_runs_bit_for_bit():
 
 def test_fine_kernels_are_the_fused_ones_bit_for_bit_on_the_cpu():
     motions = different_motions(4)
-    fused, fine = (run(motions, 20, options=SoilOptions(fused=choice)) for choice in (True, False))
-    for a, b in zip(fused, fine, strict=True):
+    per_world, per_node = (run(motions, 20, options=SoilOptions(threads=choice)) for choice in THREADS)
+    for a, b in zip(per_world, per_node, strict=True):
         np.testing.assert_array_equal(a, b)
 
 

@@ -118,7 +118,7 @@ def test_a_ball_in_its_bed_feels_the_stiffness_its_implicit_block_holds(name):
     sim = ball(name)
     h, out, motion = sim.step_size, sim.engine.slots[0].out, sim.engine.motion
     sim.step(round(6 / h))
-    motion.spin.numpy()[:] = 0
+    motion.angular_velocity.numpy()[:] = 0
     heights = np.arange(-1e-4, 1e-4, 2e-6)
     force, held = [], []
     for z in heights:  # forces are those at the end of the step

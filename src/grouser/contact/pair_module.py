@@ -59,7 +59,7 @@ class PairModule(KernelModule):
 
     def _moving(self) -> list[wp.array]:
         m = self.motion
-        return [m.position, m.rotation, m.velocity, m.spin]
+        return [m.position, m.rotation, m.velocity, m.angular_velocity]
 
     def patch(self, world: int = 0) -> np.ndarray:
         """Elements in contact, (element, 8), world axes: centre [m], outward normal of the touched surface, pressure

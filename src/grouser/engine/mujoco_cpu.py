@@ -242,7 +242,7 @@ class MujocoCpu:
 
         def gather(launch) -> None:
             for world, view in enumerate(self.views):
-                motion = [m.position, m.rotation, m.velocity, m.spin]
+                motion = [m.position, m.rotation, m.velocity, m.angular_velocity]
                 launch(k.gather_motion, dim=1, inputs=[self.tree, view, world, *motion])
 
         def assemble(launch) -> None:

@@ -19,7 +19,7 @@ from grouser.robots import olev_shapes as shapes
 from grouser.terrain import checks
 
 REACTION_WHEELS = ("wheel_x", "wheel_y", "wheel_z")
-STAGES = ("boom1", "boom2", "boom3")
+BOOM_STAGES = ("boom1", "boom2", "boom3")
 BENDS = ("bend1x", "bend1y", "bend2x", "bend2y")  # about x and y, at the first and the second point
 BRACKETS = ("bracket1", "bracket2", "bracket3")
 WINGS = ("left", "right")  # along +y and -y
@@ -366,7 +366,7 @@ def _add_boom(spec, bus, p: Olev) -> None:
     """
     hinge, slide = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
     body, bends = bus, iter(BENDS)
-    for k, stage in enumerate(STAGES):
+    for k, stage in enumerate(BOOM_STAGES):
         body = body.add_body(name=stage, pos=[0, 0, p.servicer_half_height if k == 0 else 0])
         if k > 0:
             body.add_joint(name=next(bends), type=hinge, axis=[1, 0, 0])
@@ -418,7 +418,7 @@ def _place(spec: mujoco.MjSpec, p: Olev, start: InitialState) -> None:
     """Add the keyframe: servicer at rest at the origin, client as in the initial state."""
     model = compile_model(spec)
     data = mujoco.MjData(model)
-    for stage, share in zip(STAGES, GAUSS, strict=True):
+    for stage, share in zip(BOOM_STAGES, GAUSS, strict=True):
         data.joint(stage).qpos[0] = share * start.boom_length
         data.act[model.actuator(stage).actadr[0]] = share * start.boom_length
     data.joint("momentum_wheel").qvel[0] = p.momentum_wheel_rate

@@ -11,7 +11,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.model_compiler import compile_model
 from grouser.robots import olev
-from grouser.robots.olev import BENDS, GAUSS, STAGES, WINGS, InitialState, Olev
+from grouser.robots.olev import BENDS, BOOM_STAGES, GAUSS, WINGS, InitialState, Olev
 
 RIGID = 6  # number of rigid-body modes, which come first
 BENDING_SHARE = 0.3  # fraction of a mode's elastic energy in the boom above which it counts as bending of the boom
@@ -49,7 +49,7 @@ def _bending(p: Olev, length: float) -> tuple[np.ndarray, np.ndarray]:
     model = _model(p)
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
-    for stage, share in zip(STAGES, GAUSS, strict=True):
+    for stage, share in zip(BOOM_STAGES, GAUSS, strict=True):
         data.joint(stage).qpos[0] = share * length
     data.joint("client").qpos[2] += length - p.boom_extended
     data.qvel[:] = 0

@@ -93,7 +93,7 @@ def seat_table(p: Olev) -> tuple[np.ndarray, np.ndarray]:
 def hardware(p: Olev) -> Hardware:
     reading, gap = seat_table(p)
     return Hardware(
-        stages=olev.STAGES, shares=olev.GAUSS, bends=olev.BENDS, spring="safety_spring", crown="crown",
+        stages=olev.BOOM_STAGES, shares=olev.GAUSS, bends=olev.BENDS, spring="safety_spring", crown="crown",
         longest=p.boom_extended + 0.1, shortest=p.boom_retracted / 2, mated_length=p.mated_length,
         spring_stroke=p.spring_stroke, crown_stroke=p.crown_stroke, crown_spreading=p.crown_spreading,
         seat_distance=reading, seat_gap=gap,
@@ -106,7 +106,7 @@ def flexure(p: Olev, step: float) -> BoomFlexure:
     known = np.linspace(lengths[0], lengths[-1], DAMPING_TABLE)
     about = np.array([olev_bending.damping(p, length) for length in known])
     damping = np.stack([np.interp(lengths, known, about[:, k % 2]) for k in range(4)], axis=1)
-    return BoomFlexure(olev.STAGES, olev.BENDS, lengths, stiffness, damping, step)
+    return BoomFlexure(olev.BOOM_STAGES, olev.BENDS, lengths, stiffness, damping, step)
 
 
 def inertias(p: Olev) -> tuple[np.ndarray, np.ndarray]:

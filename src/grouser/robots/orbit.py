@@ -57,7 +57,7 @@ class OrbitalMotion:
         wp.launch(
             push, dim=(m.position.shape[0], len(self.bodies)), device=self.device,
             inputs=[wp.float64(self.rate), wp.mat33d(*AXES.ravel()), *self._arrays,
-                    m.position, m.rotation, m.velocity, m.spin, self.out.wrench],
+                    m.position, m.rotation, m.velocity, m.angular_velocity, self.out.wrench],
         )  # fmt: skip
         place, wrench = m.position.numpy()[:, self._arrays[2].numpy()], self.out.wrench.numpy()
         turn = (wrench[..., 3:] + np.cross(place, wrench[..., :3])).sum(axis=1)

@@ -97,9 +97,9 @@ class TurnTable:
 
 def build(s: BulldozerTurn) -> Simulation:
     gauge = s.machine.gauge
-    stages = [(SETTLING + k * s.stage, *chain_speeds(r, s.speed, gauge)) for k, r in enumerate(s.radii)]
+    segments = [(SETTLING + k * s.stage, *chain_speeds(r, s.speed, gauge)) for k, r in enumerate(s.radii)]
     table = TurnTable(s)
-    sim = tracked.simulate(s, tracked.ramped(stages), controllers=[table])
+    sim = tracked.simulate(s, tracked.ramped(segments), controllers=[table])
     table.attach(sim)
     return sim
 

@@ -93,7 +93,7 @@ def crown_channels(sim: Simulation, p: Olev) -> list[Channel]:
         return (about @ data.body("tool").xmat.reshape(3, 3))[None]
 
     def load() -> np.ndarray:
-        return -data.actuator(olev.STAGES[-1]).force[:1]
+        return -data.actuator(olev.BOOM_STAGES[-1]).force[:1]
 
     return [
         Channel("crown/pair_force", "N", (3, 3), "crown", labels=PAIRS, read=force),

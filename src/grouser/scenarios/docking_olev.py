@@ -304,7 +304,7 @@ def _outlines(p: Olev) -> list[dict[str, Any]]:
     ring = _box(p.ring_radius, p.ring_plane, p.ring_plane + p.ring_height)
     stages = [  # with their length at capture; when retracted, they are inside the servicer
         {"bodies": [stage], "corners": _box(0.03, -share * p.boom_extended, 0.0)}
-        for stage, share in zip(olev.STAGES, olev.GAUSS, strict=True)
+        for stage, share in zip(olev.BOOM_STAGES, olev.GAUSS, strict=True)
     ]
     return [
         *stages,

@@ -225,11 +225,11 @@ def machine_channels(sim: Simulation, p: Bulldozer) -> list[Channel]:
     ]
 
 
-def ramped(stages: Sequence[tuple[float, float, float]]) -> Speeds:
-    """Speeds of left and right chain from stages (time [s], left, right [m/s]). Each is reached RAMP after its time."""
-    times = [0.0] + [t for when, _, _ in stages for t in (when, when + RAMP)]
+def ramped(segments: Sequence[tuple[float, float, float]]) -> Speeds:
+    """Speeds of the two chains from segments (time [s], left, right [m/s]). Each is reached RAMP after its time."""
+    times = [0.0] + [t for when, _, _ in segments for t in (when, when + RAMP)]
     left, right = [0.0], [0.0]
-    for _, a, b in stages:
+    for _, a, b in segments:
         left += [left[-1], a]
         right += [right[-1], b]
 

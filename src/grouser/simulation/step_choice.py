@@ -9,7 +9,7 @@ import mujoco
 
 from grouser.contact.soil import Surface
 from grouser.errors import InputError
-from grouser.simulation.blows import stable_step
+from grouser.simulation.impacts import stable_step
 from grouser.simulation.robot_file import RobotModel
 from grouser.terrain.soils import Soil
 

@@ -318,7 +318,7 @@ class TrackModule(KernelModule):
         inputs = [
             self._tables, self._ground, self._soil.arrays, self._committed,
             self._trial, self._carriers, self._wheels, self._links, self._contacts, self._results,
-            enabled, first, self._step, m.position, m.rotation, m.velocity, m.spin,
+            enabled, first, self._step, m.position, m.rotation, m.velocity, m.angular_velocity,
         ]  # fmt: skip
         launch(self.kernels.run_tracks, (self.worlds, end - first), inputs)
 
@@ -326,7 +326,7 @@ class TrackModule(KernelModule):
         m = self.motion
         inputs = [
             self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._contacts,
-            m.position, m.rotation, m.velocity, m.spin,
+            m.position, m.rotation, m.velocity, m.angular_velocity,
         ]  # fmt: skip
         launch(self.kernels.commit_tracks, (self.worlds, len(self.tracks)), inputs)
 

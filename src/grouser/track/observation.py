@@ -40,7 +40,7 @@ class TrackObservation:
         self._arrays = {key: getattr(observed, key) for key in fields(Observed)}
         self.values: dict[str, np.ndarray] = {key: _host(array) for key, array in self._arrays.items()}
         self._on_host = wp.get_device(device).is_cpu
-        moving = motion.position, motion.rotation, motion.velocity, motion.spin
+        moving = motion.position, motion.rotation, motion.velocity, motion.angular_velocity
         inputs = [tables, state, wheels, results, offsets, math.cos(STRAIGHT), *moving, observed]
         kernel = at(look, name)
         self._launches = Launches(lambda launch: launch(kernel, (worlds, tracks), inputs), device)

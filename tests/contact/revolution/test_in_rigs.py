@@ -49,7 +49,7 @@ def on_ground(body=None, *, worlds=1, dtype="float64", lanes=None, **more) -> Ma
     module = RevolutionContact([RevolutionPair("pair", body, ground(), elements=body.name, **more)])
     rig = ManufacturedMotion(module, worlds=worlds, dtype=dtype)
     if lanes:
-        module.fused, module._pairs.lanes, module.lanes = False, lanes, lanes
+        module.one_thread, module._pairs.lanes, module.lanes = False, lanes, lanes
     return rig
 
 

@@ -8,6 +8,7 @@ import pytest
 from grouser import on_soil
 from grouser.contact.soil import SoilOptions
 from grouser.contact.soil.energy import GENTLE, allowed_share, braking_block, power, suddenness
+from grouser.contact.soil.model import THREADS
 from grouser.device import at
 from grouser.precision import precision
 from tests.device_call import call
@@ -88,9 +89,9 @@ def test_a_force_is_sudden_if_it_was_not_there_and_the_body_comes_fast():
     assert sudden(0 * force, 0 * force, fast) == 0.0
 
 
-@pytest.mark.parametrize("fused", [True, False])
-def test_the_account_holds_what_a_falling_body_has_lost(fused):
-    sim = on_soil(DROP.spec(), DROP.soil, options=SoilOptions(fused=fused))
+@pytest.mark.parametrize("threads", THREADS)
+def test_the_account_holds_what_a_falling_body_has_lost(threads):
+    sim = on_soil(DROP.spec(), DROP.soil, options=SoilOptions(threads=threads))
     sim.data.qvel[:] = [0.0, 0.0, -np.sqrt(2 * G * DROP.fall), *DROP.spin]
     sim.engine.kinematics()
     start = energy(sim)
@@ -104,12 +105,12 @@ def test_the_account_holds_what_a_falling_body_has_lost(fused):
     assert held > 0.9 * blow > 20 * step  # the test saw the blow
 
 
-@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("threads", THREADS)
 @pytest.mark.parametrize("deep", [2e-3, 5e-3])
-def test_a_body_that_starts_deeper_than_it_would_sink_comes_to_rest(fused, deep):
+def test_a_body_that_starts_deeper_than_it_would_sink_comes_to_rest(threads, deep):
     """The soil gives back what it took to press the body there: else every second step would carry nothing."""
     box = Drop("box", (0.1, 0.1, 0.05), 1000.0, "clay", 0.0)  # sinks 0.12 mm by its own weight
-    sim = on_soil(box.spec(), box.soil, options=SoilOptions(fused=fused))
+    sim = on_soil(box.spec(), box.soil, options=SoilOptions(threads=threads))
     sim.step(5)
     sim.reset()  # the account of the run before is closed
     sim.data.qpos[2] -= deep

@@ -1,4 +1,4 @@
-"""Fused and fine kernels are the same model: they agree bit for bit, in both float types."""
+"""One thread per world and one per node are the same model: they agree bit for bit, in both float types."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
+from grouser.contact.soil.model import THREADS
 from grouser.simulation.shapes import box
 from grouser.terrain import ElevationGrid, flat, soil
 from grouser.terrain.ground import Ground
@@ -26,24 +27,24 @@ CASES = {
 
 
 def pair(build, dtype: str) -> list[ManufacturedMotion]:
-    return [ManufacturedMotion(build(fused), dtype=dtype, step=STEP) for fused in (True, False)]
+    return [ManufacturedMotion(build(threads), dtype=dtype, step=STEP) for threads in THREADS]
 
 
 def assert_same_bits(rigs: list[ManufacturedMotion], when: str) -> None:
-    fused, fine = rigs
+    per_world, per_node = rigs
     for name in ("wrench", "implicit", "status"):
-        assert np.array_equal(getattr(fused.out, name).numpy(), getattr(fine.out, name).numpy()), (when, name)
-    for name, array in fused.module.ground.state().items():
-        assert np.array_equal(array.numpy(), fine.module.ground.state()[name].numpy()), (when, name)
-    for channel, other in zip(fused.module.channels(), fine.module.channels(), strict=True):
+        assert np.array_equal(getattr(per_world.out, name).numpy(), getattr(per_node.out, name).numpy()), (when, name)
+    for name, array in per_world.module.ground.state().items():
+        assert np.array_equal(array.numpy(), per_node.module.ground.state()[name].numpy()), (when, name)
+    for channel, other in zip(per_world.module.channels(), per_node.module.channels(), strict=True):
         assert np.array_equal(channel.read(), other.read()), (when, channel.name)
 
 
-def rolling(case: dict, dtype: str, fused: bool) -> SoilModule:
+def rolling(case: dict, dtype: str, threads: str) -> SoilModule:
     material = soil("dry-sand").replace(**case.get("soil", {}))
     ground = Ground(flat(size=(1.5, 1), spacing=0.5, origin=(-0.5, -0.5)), material, 0.01, dtype=dtype)
     return SoilModule(ground, {"wheel": wheel(0.15, 0.1, **case.get("wheel", {}))},
-                      SoilOptions(fused=fused, **case.get("options", {})))  # fmt: skip
+                      SoilOptions(threads=threads, **case.get("options", {})))  # fmt: skip
 
 
 def roll(rigs: list[ManufacturedMotion], count: int) -> None:
@@ -62,7 +63,7 @@ def roll(rigs: list[ManufacturedMotion], count: int) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("case", CASES)
 def test_one_body(case, dtype):
-    rigs = pair(lambda fused: rolling(CASES[case], dtype, fused), dtype)
+    rigs = pair(lambda threads: rolling(CASES[case], dtype, threads), dtype)
     roll(rigs, 150)
     assert_same_bits(rigs, "while it sinks")
     assert abs(rigs[0].wrench[0, 0]).max() > 10
@@ -73,7 +74,7 @@ def test_one_body(case, dtype):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_wheel_too_fast_for_its_soil(dtype):
     """It digs deep, and slides run to the rim of the window."""
-    rigs = pair(lambda fused: rolling({"soil": {"compression": 0.0}}, dtype, fused), dtype)
+    rigs = pair(lambda threads: rolling({"soil": {"compression": 0.0}}, dtype, threads), dtype)
     widest = [0, 0]
     for k, rig in enumerate(rigs):
         for n in range(120):
@@ -95,10 +96,12 @@ def test_two_bodies_over_two_soils(dtype):
     index[0, 0] = -1
     base = ElevationGrid(np.zeros((4, 4)), 0.4, (-0.6, -0.6)).with_soils(index, ["dry-sand", "sandy-loam"])
 
-    def build(fused: bool) -> SoilModule:
+    def build(threads: str) -> SoilModule:
         foot = prepare(*box(np.array([0.1, 0.05, 0.02])), name="foot")
         return SoilModule(
-            Ground(base, spacing=0.01, dtype=dtype), {"wheel": wheel(0.15, 0.1), "foot": foot}, SoilOptions(fused=fused)
+            Ground(base, spacing=0.01, dtype=dtype),
+            {"wheel": wheel(0.15, 0.1), "foot": foot},
+            SoilOptions(threads=threads),
         )
 
     rigs = pair(build, dtype)

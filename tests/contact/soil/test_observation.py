@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-from grouser.contact.soil import SoilModule, laws
+from grouser.contact.soil import SoilModule, SoilOptions, laws
+from grouser.contact.soil.model import THREADS
 from grouser.terrain.generators import slope
 from grouser.terrain.ground import Ground
 from tests.rig import ManufacturedMotion, SteadyMotion
@@ -41,15 +42,16 @@ def test_slip_does_not_depend_on_the_directions_of_slope_and_heading():
         assert slip(q @ v, q @ w, normal=q @ UP) == pytest.approx(1 - 0.06 / 0.08)
 
 
-@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("threads", THREADS)
 @pytest.mark.parametrize(("angle", "direction"), [(0.0, 0.0), (12.0, 0.0), (-20.0, 0.0), (15.0, 180.0)])
-def test_a_wheel_on_a_slope_is_as_deep_and_slips_as_much_everywhere(angle, direction, fused):
+def test_a_wheel_on_a_slope_is_as_deep_and_slips_as_much_everywhere(angle, direction, threads):
     """Down to the point of the rim that is deepest below the slope: r / cos(slope) less the height of the hub."""
-    from grouser.contact.soil import SoilOptions
 
     radius, hub, speed, slip_ratio = 0.1, 0.097, 0.05, 0.25
     terrain = slope(angle, direction, size=(2, 2))
-    module = SoilModule(Ground(terrain, SAND, 0.01), {"tread": tread(radius, facets=FACETS)}, SoilOptions(fused=fused))
+    module = SoilModule(
+        Ground(terrain, SAND, 0.01), {"tread": tread(radius, facets=FACETS)}, SoilOptions(threads=threads)
+    )
     rig = ManufacturedMotion(module, step=5e-3)
     lean = np.arctan(terrain.gradient(0.0, 0.0)[0])
     motion = SteadyMotion(

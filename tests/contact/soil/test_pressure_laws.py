@@ -7,6 +7,7 @@ import pytest
 import warp as wp
 
 from grouser.contact.soil import SoilModule, SoilOptions, prepare
+from grouser.contact.soil.model import THREADS
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, yield_at
 from grouser.contact.soil.types import Options
 from grouser.device import at
@@ -54,12 +55,12 @@ def test_an_unknown_law_is_refused():
 
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("fused", [True, False], ids=["one thread a world", "one thread a node"])
-def test_a_plate_follows_the_law_that_was_chosen(law, dtype, fused):
+@pytest.mark.parametrize("threads", THREADS)
+def test_a_plate_follows_the_law_that_was_chosen(law, dtype, threads):
     half, depth = np.array([0.1, 0.05, 0.02]), 0.02
     ground = Ground(flat(size=(1, 1), spacing=0.5, origin=(-0.5, -0.5)), SAND, 0.01, dtype=dtype)
     plate = prepare(*box(half), width=0.1)
-    module = SoilModule(ground, {"plate": plate}, SoilOptions(pressure=law, fused=fused, erosion=False))
+    module = SoilModule(ground, {"plate": plate}, SoilOptions(pressure=law, threads=threads, erosion=False))
     rig = ManufacturedMotion(module, dtype=dtype, step=5e-3)
     rig.place(position=(0.003, 0.001, half[2] - depth), rotation=rig.rotation).advance()
     assert rig.wrench[0, 0, 2] == pytest.approx(0.02 * SAND.pressure_modulus(0.1) * depth, rel=PLATE)

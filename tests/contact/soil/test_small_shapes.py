@@ -9,6 +9,7 @@ import pytest
 
 from grouser import InputError
 from grouser.contact.soil import SoilModule, SoilOptions, Surface, prepare, wheel
+from grouser.contact.soil.model import THREADS
 from grouser.contact.soil.small_shapes import shapes_apart, split
 from grouser.simulation.shapes import _arc, box, cylinder, revolved
 from grouser.terrain import flat, slope, soil
@@ -188,8 +189,8 @@ def test_a_foot_beside_a_plate_carries_its_part_and_the_plate_what_it_did():
 
 def test_fused_and_fine_kernels_press_alike():
     wrenches = []
-    for fused in (True, False):
-        rig = rig_of(four_feet(0.6), SAND.replace(compression=0.3), fused=fused)
+    for threads in THREADS:
+        rig = rig_of(four_feet(0.6), SAND.replace(compression=0.3), threads=threads)
         push(rig, 0.004, at=(0.003, 0.001), turned=0.4)
         wrenches.append((rig.wrench, rig.implicit, rig.module.ground.heights()))
     for one, other in zip(*wrenches, strict=True):

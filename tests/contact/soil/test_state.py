@@ -11,6 +11,7 @@ from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
 from grouser.contact.soil import types as t
 from grouser.contact.soil.layout import LAYOUTS, kept, laid_out
 from grouser.device import array
+from grouser.errors import InputError
 from grouser.simulation.shapes import box
 from grouser.terrain import flat, soil
 from grouser.terrain.ground import Ground
@@ -19,8 +20,8 @@ from tests.rig import ManufacturedMotion
 STEP = 5e-3
 ZERO_BETWEEN_STEPS = {"flow", "steep"}  # as their comments say
 CASES = {
-    "one thread a world": {"fused": True},
-    "one thread a node": {"fused": False},
+    "one thread a world": {"threads": "per-world"},
+    "one thread a node": {"threads": "per-node"},
     "shear with the soil": {"node_shear": True},
 }
 
@@ -132,3 +133,23 @@ def test_state_that_is_not_a_number_of_the_start():
     assert [tuple(box) for box in state["slid"].numpy()] == [t.EMPTY] * 3
     assert (state["place"].numpy()[..., 2] == t.FAR).all()
     assert state["per_width"].numpy()[:2] == pytest.approx([1 / 0.1, 1 / 0.04])
+
+
+def test_threads_are_chosen_by_name_by_the_older_name_or_by_the_device():
+    chosen = [({"threads": "per-world"}, True), ({"threads": "per-node"}, False), ({"fused": True}, True),
+              ({"fused": False}, False), ({"threads": "per-node", "fused": False}, False)]  # fmt: skip
+    for options, one in chosen:
+        assert [SoilOptions(**options).one_thread_per_world(device) for device in ("cpu", "cuda:0")] == [one, one]
+    assert [SoilOptions().one_thread_per_world(device) for device in ("cpu", "cuda:0")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"threads": "fine"}, "threads: 'fine' is not known; allowed: per-world, per-node"),
+        ({"threads": "per-node", "fused": True}, "fused: True contradicts threads: 'per-node'"),
+    ],
+)
+def test_threads_that_are_not_known_or_contradict_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        SoilOptions(**options)

@@ -170,7 +170,7 @@ def add_friction(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3,
 
 
 @wp.func
-def press_pair(
+def pair_force(
     s: Solids, poses: Poses, found: Candidates, old: Sticks, fresh: Sticks, e: Contacts, k: int, slot: int,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
@@ -262,7 +262,7 @@ def record_contact(
 
 
 @wp.func
-def stick_contact(
+def update_stick(
     s: Solids, poses: Poses, old: Sticks, fresh: Sticks, e: Contacts, slot: int, count: int,
     xa: vec3, va: vec3, wa: vec3, xb: vec3, vb: vec3, wb: vec3,
 ):  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.convex.contact_force import end_loads, press_pair, record_contact, stick_contact
+from grouser.contact.convex.contact_force import end_loads, pair_force, record_contact, update_stick
 from grouser.contact.convex.neighbour_search import find_candidates, guess_directions, pose_and_box
 from grouser.contact.convex.types import FULL, Candidates, Contacts, Poses, Solids, StepContacts, Sticks
 from grouser.device import array2d, module
@@ -26,7 +26,7 @@ def search(
 
 
 @wp.kernel(module=convex)
-def press(
+def compute_forces(
     s: Solids, poses: Poses, found: Candidates, old: Sticks, fresh: Sticks, e: Contacts,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66], status_out: array2d[int],
 ):  # fmt: skip
@@ -43,7 +43,7 @@ def press(
         if found.touch[k] == 1:
             if slot >= e.kind.shape[0]:
                 found.counts[0].overflow = 1
-            elif press_pair(s, poses, found, old, fresh, e, k, slot, wrench_out, implicit_out):
+            elif pair_force(s, poses, found, old, fresh, e, k, slot, wrench_out, implicit_out):
                 slot += 1
     fresh.count[0] = slot
     found.counts[0].contacts = slot
@@ -54,7 +54,7 @@ def press(
 
 
 @wp.kernel(module=convex)
-def stick(
+def update_sticks(
     s: Solids, poses: Poses, old: Sticks, fresh: Sticks, e: Contacts, step: StepContacts,
     position: array2d[vec3], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
@@ -74,7 +74,7 @@ def stick(
         else:
             end_loads(s, poses, fresh, e, slot, velocity[0, a], angular_velocity[0, a], position[0, a])
         record_contact(s, poses, fresh, e, step, slot, velocity[0, a], angular_velocity[0, a])
-        count = stick_contact(
+        count = update_stick(
             s, poses, old, fresh, e, slot, count,
             position[0, a], velocity[0, a], angular_velocity[0, a], xb, vb, wb,
         )  # fmt: skip
@@ -82,4 +82,4 @@ def stick(
     step.count[0] = fresh.count[0]
 
 
-KERNELS = (search, press, stick)
+KERNELS = (search, compute_forces, update_sticks)

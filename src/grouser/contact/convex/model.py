@@ -286,11 +286,11 @@ class ConvexContact:
         self._set_step(h)
         self._run("search", self._launch_search)
         self._collide()
-        self._run("press", lambda launch: self._launch_press(launch, self.out))
+        self._run("compute_forces", lambda launch: self._launch_forces(launch, self.out))
 
     def commit(self, h: float) -> None:
         self._set_step(h)
-        self._run("stick", self._launch_stick)
+        self._run("update_sticks", self._launch_sticks)
 
     def _set_step(self, h: float) -> None:
         if h != self._h:
@@ -341,21 +341,21 @@ class ConvexContact:
             m.position,
             m.rotation,
             m.velocity,
-            m.spin,
+            m.angular_velocity,
         ]
         launch(self._kernels["search"], 1, inputs)
 
-    def _launch_press(self, launch, out: Outputs) -> None:
+    def _launch_forces(self, launch, out: Outputs) -> None:
         inputs = [self._device_solids, self._poses, self._found, self._sticks, self._trial, self._contacts]
-        launch(self._kernels["press"], 1, [*inputs, out.wrench, out.implicit, out.status])
+        launch(self._kernels["compute_forces"], 1, [*inputs, out.wrench, out.implicit, out.status])
 
-    def _launch_stick(self, launch) -> None:
+    def _launch_sticks(self, launch) -> None:
         m = self.motion
         inputs = [
             self._device_solids, self._poses, self._sticks, self._trial, self._contacts, self._last, m.position,
-            m.velocity, m.spin,
+            m.velocity, m.angular_velocity,
         ]  # fmt: skip
-        launch(self._kernels["stick"], 1, inputs)
+        launch(self._kernels["update_sticks"], 1, inputs)
 
     def look(self) -> None:
         """Evaluate the present contact for channels. Changes neither the state nor the outputs of the step."""
@@ -363,7 +363,7 @@ class ConvexContact:
         self._set_step(0.0)
         self._run("search", self._launch_search)
         self._collide()
-        self._run("look", lambda launch: self._launch_press(launch, self._now))
+        self._run("look", lambda launch: self._launch_forces(launch, self._now))
         self._set_step(before)
 
     # ---- state, channels ------------------------------------------------------------------------------

@@ -17,13 +17,13 @@ from grouser.contact.revolution.types import Elements, Lists, Pairs, Rounds, Sec
 from grouser.device import array2d, module
 from grouser.precision import mat66, quat, vec3, vec6
 
-fused = module("grouser.contact.revolution.kernels")
+MODULE = module("grouser.contact.revolution.kernels")
 lanes = module("grouser.contact.revolution.kernels.lanes")  # a module of its own: a CPU need not compile it
 
 # ---- one thread per world -------------------------------------------------------------------------------
 
 
-@wp.kernel(module=fused)
+@wp.kernel(module=MODULE)
 def update_world(s: Sections):
     """Update the lines of all sections whose samples have changed."""
     world = wp.tid()
@@ -31,7 +31,7 @@ def update_world(s: Sections):
         update_section(s, world, surface)
 
 
-@wp.kernel(module=fused)
+@wp.kernel(module=MODULE)
 def evaluate_world(
     s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements, sums: PairSums,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
@@ -48,7 +48,7 @@ def evaluate_world(
     sum_onto_bodies(pairs.bodies, poses, sums, world, wrench_out, implicit_out, status_out)
 
 
-@wp.kernel(module=fused)
+@wp.kernel(module=MODULE)
 def commit_world(
     s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, e: Elements, sums: PairSums,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],

@@ -122,9 +122,9 @@ class RevolutionContact(PairModule):
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
         name = self.precision.name
         self.worlds = motion.position.shape[0]
-        self.fused = self.device.is_cpu  # one launch with one thread per world
+        self.one_thread = self.device.is_cpu  # one launch with one thread per world
         self._kernels = {kernel.key: at(kernel, name) for kernel in (*kernels.ON_CPU, *kernels.ON_GPU)}
-        self.lanes = 1 if self.fused else GPU_LANES
+        self.lanes = 1 if self.one_thread else GPU_LANES
         self._keep_step(step)
         self._first_element = np.cumsum([0] + [pair.order[0].elements for pair in self.pairs])
         self._sections, self._rounds, self._pairs = self._make_sections(), self._make_rounds(), self._make_pairs(rows)
@@ -265,7 +265,7 @@ class RevolutionContact(PairModule):
         for name, side in self.surfaces.items():
             first, last = self._range(name)
             self._write(first, last, side.profile.samples, 0.0, list(worlds))
-        if self.fused:
+        if self.one_thread:
             self._launch(self._kernels["update_world"], self.worlds, self._sections)
         else:
             self._launch(self._kernels["update_surfaces"], (self.worlds, len(self.surfaces)), self._sections)
@@ -280,7 +280,7 @@ class RevolutionContact(PairModule):
         k, where = self._kernels, (self._sections, self._rounds, self._pairs, self._poses, self._lists)
         e, sums = self._elements, self._sums
         outputs = (self.out.wrench, self.out.implicit, self.out.status)
-        if self.fused:
+        if self.one_thread:
             launch(k["evaluate_world"], self.worlds, [*where, e, sums, *self._moving(), *outputs])
             return
         by_pair = (self.worlds, len(self.pairs))
@@ -294,7 +294,7 @@ class RevolutionContact(PairModule):
         """Launch the kernels of `commit`: stick points after the step."""
         k, e, sums = self._kernels, self._elements, self._sums
         rounds, pairs, poses = self._rounds, self._pairs, self._poses
-        if self.fused:
+        if self.one_thread:
             launch(k["commit_world"], self.worlds, [self._sections, rounds, pairs, poses, e, sums, *self._moving()])
             return
         by_pair = (self.worlds, len(self.pairs))

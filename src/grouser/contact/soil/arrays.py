@@ -132,7 +132,7 @@ def motion_arrays(motion: Motion, dtype: str) -> Any:
     """Make `types.MotionArrays` of views of the engine's arrays."""
     m = at(t.MotionArrays, dtype)()
     m.position, m.rotation, m.velocity, m.angular_velocity = (
-        motion.position, motion.rotation, motion.velocity, motion.spin,
+        motion.position, motion.rotation, motion.velocity, motion.angular_velocity,
     )  # fmt: skip
     return m
 

@@ -40,6 +40,7 @@ SHEAR_LAWS = {
     "shear-displacement": t.SHEAR_DISPLACEMENT, "mohr-coulomb": t.SHEAR_LIMIT, "coulomb": t.SHEAR_LIMIT,
     "none": t.NO_SHEAR,
 }  # fmt: skip
+THREADS = ("per-world", "per-node")  # kernels of per_world.py or of per_node.py
 REASONS = {
     t.EDGE: ("its footprint reaches the edge of the terrain, where no soil carries it", False),
     t.LEFT: ("it has left the terrain", True),
@@ -66,7 +67,8 @@ class SoilOptions:
     samples: int | None = None  # sub-cell points along an axis, 1 to 4; None: chosen by grid spacing
     node_shear: bool = False  # True: store the shear state on soil nodes instead of on the body (gives too much pull)
     creep_speed: float = 1e-3  # [m/s] slip speed below which "mohr-coulomb" and "coulomb" are regularised
-    fused: bool | None = None  # True: one thread per world; False: one per node; None: True on CPU, False on GPU
+    threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-node" on GPU
+    fused: bool | None = None  # older name of `threads`: True is "per-world", False is "per-node"
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
 
     def __post_init__(self):
@@ -76,6 +78,16 @@ class SoilOptions:
             raise InputError(f"friction: {self.friction!r} is not known; allowed: {', '.join(SHEAR_LAWS)}")
         if self.samples is not None and not 1 <= self.samples <= 4:
             raise InputError(f"samples: {self.samples} is not allowed; 1 to 4 are")
+        if self.threads is not None and self.threads not in THREADS:
+            raise InputError(f"threads: {self.threads!r} is not known; allowed: {', '.join(THREADS)}")
+        if self.threads is not None and self.fused is not None and self.fused != (self.threads == "per-world"):
+            raise InputError(f"fused: {self.fused} contradicts threads: {self.threads!r}; give threads alone")
+
+    def one_thread_per_world(self, device: str) -> bool:
+        """Whether a step runs in one thread per world on this `device`, else in one thread per node."""
+        if self.threads is not None:
+            return self.threads == "per-world"
+        return self.fused if self.fused is not None else device == "cpu"
 
 
 class SoilModule(KernelModule):
@@ -157,7 +169,7 @@ class SoilModule(KernelModule):
         moving = motion_arrays(motion, p.name)
         self._observation = Observation(self.ground, motion, rows, out, self.arrays, moving)
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
-        per_world = self.options.fused if self.options.fused is not None else device == "cpu"
+        per_world = self.options.one_thread_per_world(device)
         launcher = (PerWorldLauncher if per_world else PerNodeLauncher)(p.name, chosen_law(self.options.pressure))
         self._record(
             lambda launch: launcher.evaluate(launch, self.arrays, moving, out),

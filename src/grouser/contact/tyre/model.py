@@ -136,13 +136,21 @@ class TyreModule(KernelModule):
     def _launch_evaluate(self, launch) -> None:
         m, out = self.motion, self.out
         inputs = [self._wheels, self._terrain, self._ground, self._rows, self._step]
-        inputs += [m.position, m.rotation, m.velocity, m.spin]
+        inputs += [m.position, m.rotation, m.velocity, m.angular_velocity]
         outputs = [self.wheel_states, out.wrench, out.implicit, out.status]
         launch(self._evaluate, self.worlds, [*inputs, *outputs])
 
     def _launch_commit(self, launch) -> None:
         m = self.motion
-        inputs = [self._wheels, self._rows, self._step, m.velocity, m.spin, self.out.effective, self.wheel_states]
+        inputs = [
+            self._wheels,
+            self._rows,
+            self._step,
+            m.velocity,
+            m.angular_velocity,
+            self.out.effective,
+            self.wheel_states,
+        ]
         launch(self._commit, self.worlds, inputs)
 
     # ---- state, channels ------------------------------------------------------------------------------

@@ -86,8 +86,8 @@ def stable_step(
         mass = float(model.body_subtreemass[model.body_rootid[body]])
         down = -data.xmat[body].reshape(3, 3)[2]
         skin = Skin(surface)
-        ways = directions(skin, axle(model, body) if surface.width else None)
-        landings = [land(skin, soil, way, mobility) for way in (down, *ways)]
+        candidates = directions(skin, axle(model, body) if surface.width else None)
+        landings = [land(skin, soil, direction, mobility) for direction in (down, *candidates)]
         limits[name] = longest_step(np.array([landing.rates(mass) for landing in landings]))
         lowest = float(data.xpos[body, 2] - (surface.vertices @ down).max())
         standing.append((name, lowest, landings[0].force, jacobian.T @ landings[0].push))
@@ -112,20 +112,20 @@ def landing_together(force: np.ndarray, mobility: np.ndarray, model: mujoco.MjMo
     return rates * reached(force.sum(axis=0), float(model.body_mass.sum()))
 
 
-def land(skin: Skin, soil: Soil, way: np.ndarray, mobility: np.ndarray) -> Landing:
-    """Landing of a body whose direction `way` (body axes) points down. `mobility`: (6, 6) J M^-1 J^T, body axes."""
-    heights = skin.vertices @ way
+def land(skin: Skin, soil: Soil, direction: np.ndarray, mobility: np.ndarray) -> Landing:
+    """Landing of a body with `direction` (body axes) pointing down. `mobility`: (6, 6) J M^-1 J^T, body axes."""
+    heights = skin.vertices @ direction
     low = skin.vertices[heights > heights.max() - EVEN]
-    pushes = np.hstack([np.broadcast_to(-way, low.shape), np.cross(low, -way)])
+    pushes = np.hstack([np.broadcast_to(-direction, low.shape), np.cross(low, -direction)])
     lightness = ((pushes @ mobility) * pushes).sum(axis=1)
     lightest = int(lightness.argmax())
-    return Landing(bekker_force(skin, soil, way), float(lightness[lightest]), pushes[lightest])
+    return Landing(bekker_force(skin, soil, direction), float(lightness[lightest]), pushes[lightest])
 
 
-def bekker_force(skin: Skin, soil: Soil, way: np.ndarray) -> np.ndarray:
-    """Force [N], (depth,) on a body pressed in by DEPTHS along `way` (body axes): sum of p(z) over its surface."""
-    area = skin.areas @ way
-    height = (skin.vertices @ way).max() - skin.middles @ way
+def bekker_force(skin: Skin, soil: Soil, direction: np.ndarray) -> np.ndarray:
+    """Force [N], (depth,) on a body pushed in by DEPTHS along `direction` (body axes): p(z) summed over its surface."""
+    area = skin.areas @ direction
+    height = (skin.vertices @ direction).max() - skin.middles @ direction
     looks_down = area > 0
     bins = np.searchsorted(EDGES, height[looks_down], side="right") - 1  # a face counts at the lower edge
     areas = np.bincount(np.maximum(bins, 0), area[looks_down], len(EDGES))

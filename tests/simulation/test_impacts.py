@@ -9,7 +9,7 @@ import pytest
 from grouser import InputError, on_soil, soil
 from grouser.contact.soil import SoilModule, Surface
 from grouser.module import Channel
-from grouser.simulation import Simulation, blows
+from grouser.simulation import Simulation, impacts
 from grouser.simulation.shapes import body_surface
 from grouser.simulation.step_choice import LONGEST_STEP
 from tests.simulation.drops import Drop, energy, random_drop
@@ -112,10 +112,10 @@ def sphere(radius: float) -> Surface:
 def test_the_force_of_a_sphere_is_bekkers():
     """F = 2 pi k (R z^(n+1)/(n+1) - z^(n+2)/((n+1)(n+2))), no less and little more."""
     material, radius = soil("dry-sand").replace(k_c=0.0, elastic_stiffness=1e12), 0.1
-    n, z = material.n, blows.DEPTHS
+    n, z = material.n, impacts.DEPTHS
     exact = 2 * np.pi * material.k_phi * (radius * z ** (n + 1) / (n + 1) - z ** (n + 2) / ((n + 1) * (n + 2)))
-    skin = blows.Skin(sphere(radius))
-    found = blows.bekker_force(skin, material, np.array([0.6, 0.0, 0.8]))
+    skin = impacts.Skin(sphere(radius))
+    found = impacts.bekker_force(skin, material, np.array([0.6, 0.0, 0.8]))
     deep = (z > 5e-3) & (z < radius)
     assert (found[deep] > exact[deep] * (1 - GAIN)).all()
     assert (found[deep] < exact[deep] * (1 + BINNED)).all()
@@ -123,10 +123,10 @@ def test_the_force_of_a_sphere_is_bekkers():
 
 def test_a_step_is_as_long_as_the_mass_allows():
     """h^2 F / (z m) = CALM^2: four times the mass, twice the step, where the depth is the same."""
-    rates = np.zeros(len(blows.DEPTHS))
+    rates = np.zeros(len(impacts.DEPTHS))
     rates[-1] = 100.0
-    assert blows.longest_step(rates) == pytest.approx(blows.CALM / 10)
-    assert blows.longest_step(rates / 4) == pytest.approx(blows.CALM / 5)
+    assert impacts.longest_step(rates) == pytest.approx(impacts.CALM / 10)
+    assert impacts.longest_step(rates / 4) == pytest.approx(impacts.CALM / 5)
 
 
 def test_feet_that_land_at_once_push_one_body_together():
@@ -143,8 +143,8 @@ def test_feet_that_land_at_once_push_one_body_together():
     mujoco.mj_forward(model, data)
     skins: dict[str, Surface] = {f"foot{k}": sphere(0.1) for k in range(4)}
     material = soil("lunar-nominal").replace(k_c=0.0)
-    one = blows.stable_step(model, data, {"foot0": skins["foot0"]}, material)[1]
-    all_four = blows.stable_step(model, data, skins, material)[1]
+    one = impacts.stable_step(model, data, {"foot0": skins["foot0"]}, material)[1]
+    all_four = impacts.stable_step(model, data, skins, material)[1]
     assert 0.4 * one < all_four < 0.8 * one  # shallower together, so a little more than half
 
 
