@@ -120,7 +120,7 @@ def test_two_bodies_over_two_soils(dtype):
 
 def test_a_reset_leaves_nothing_in_the_window():
     """What the body wrote over its nodes before is gone, wherever it comes down next."""
-    rigs = [ManufacturedMotion(rolling({}, "float64", True), step=STEP) for _ in range(2)]
+    rigs = [ManufacturedMotion(rolling({}, "float64", "per-world"), step=STEP) for _ in range(2)]
     used = rigs[0]
     for k in range(40):
         used.place(
