@@ -16,7 +16,7 @@ from grouser.recording import Recording
 from grouser.scenarios import tracked_machine as tracked
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import metric, scenario_of
-from grouser.scenarios.tracked_machine import RAMP, SETTLING, SIDES, MachineSettings
+from grouser.scenarios.tracked_machine import CONTACT_LENGTH, RAMP, SETTLING, SIDES, MachineSettings
 from grouser.simulation import Simulation
 from grouser.track import Link, SoilValues
 
@@ -45,9 +45,6 @@ class BulldozerDrawbar(MachineSettings):
     @property
     def greatest(self) -> float:
         return self.pull if self.pull is not None else 1.5 * self.strength
-
-
-CONTACT_LENGTH = 2.4  # [m] of a track on the ground; assumed: distance of the end rollers and a little more
 
 
 def shear_strength(load: np.ndarray, link: Link, soil: SoilValues) -> np.ndarray:

@@ -20,11 +20,10 @@ from grouser.recording import Recording
 from grouser.scenarios import tracked_machine as tracked
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import metric, scenario_of
-from grouser.scenarios.tracked_machine import RAMP, SETTLING, MachineSettings
+from grouser.scenarios.tracked_machine import CONTACT_LENGTH, RAMP, SETTLING, MachineSettings
 from grouser.simulation import Simulation
 
 AVERAGED = 0.5  # last fraction of each stage, in which the turn is steady
-CONTACT_LENGTH = 2.4  # [m] distance of the axles of the end rollers plus half a roller spacing; assumed
 
 
 class BulldozerTurn(MachineSettings):

@@ -29,6 +29,7 @@ from grouser.track.ground import Terrain
 
 SETTLING = 2.5  # [s] at rest before anything is driven
 RAMP = 0.5  # [s] time to change from one speed to the next
+CONTACT_LENGTH = 2.4  # [m] of a track on the ground: end rollers plus half a roller spacing; assumed
 REST = 0.3  # [s] at the end of settling over which loads at rest are averaged
 SIDES = ("left", "right")
 PLAIN = 60.0  # [m] size of the level ground with plastic soil

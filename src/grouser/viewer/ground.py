@@ -20,7 +20,6 @@ LEAF = 2  # tiles along the side of a leaf
 COARSE = 24  # largest number of grid cells along the side of an unchanged square
 ROOTS = 8  # approximate number of root squares along the longer side of the terrain
 MINIMAL_RANGE = 0.02  # [m] smallest range of the colour scale
-PRESSED = 1e-4  # [m] a node that sinks by more than this between two tiles counts as pressed
 
 
 class Cell(NamedTuple):

@@ -36,16 +36,23 @@ def at_corners(el: Element, value: real, slope_x: real, slope_y: real):
 
 
 @wp.func
-def behind_plane(el: Element, d: real, dx: real, dy: real, limit: real):
-    """Clip an element to where its depth d + dx x + dy y is between 0 and `limit` [m].
-
-    Returns the corners in the plane of the element and their number.
-    """
+def corners(el: Element):
+    """Coordinates [m] of the three corners of an element in its own plane, the first at the origin."""
     x = clipping.coordinates()
     y = clipping.coordinates()
     x[1] = el.L
     x[2] = el.a
     y[2] = el.b
+    return x, y
+
+
+@wp.func
+def behind_plane(el: Element, d: real, dx: real, dy: real, limit: real):
+    """Clip an element to where its depth d + dx x + dy y is between 0 and `limit` [m].
+
+    Returns the corners in the plane of the element and their number.
+    """
+    x, y = corners(el)
     count = int(3)
     x, y, count = clipping.cut(x, y, count, dx, dy, d)
     if count > 2:
@@ -56,11 +63,7 @@ def behind_plane(el: Element, d: real, dx: real, dy: real, limit: real):
 @wp.func
 def behind_face(el: Element, A: vec3, B: vec3, C: vec3, d: real, dx: real, dy: real, limit: real):
     """Clip an element as `behind_plane` does, and to the triangle A B C seen along the element's normal."""
-    x = clipping.coordinates()
-    y = clipping.coordinates()
-    x[1] = el.L
-    x[2] = el.a
-    y[2] = el.b
+    x, y = corners(el)
     count = int(3)
     a = A - el.corner
     b = B - el.corner

@@ -4,11 +4,11 @@ Forces summed over nodes and sub-cell points do not derive exactly from a potent
 could gain energy at any step size. The account prevents this. A force that would return more work than the soil holds
 is scaled down, as in a passivity controller (Hannaford and Ryu 2002, time-domain passivity).
 
-A robot that drives, stands or walks has put in far more work than it gets back, so its forces are not changed. A body
-that starts inside the soil counts as pressed there: its account begins with the work that takes.
+A robot that drives, stands or walks has put in far more work than it gets back, so the account leaves its forces
+alone. A body that starts inside the soil counts as pressed there: its account begins with the work that takes.
 
 The account sees the work of a step only afterwards. Where a force appears within one step (a light body that lands in
-the print it made), `braking_block` keeps this step from throwing the body back.
+the print it made), `braking_block` keeps this step from adding energy.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import warp as wp
 from grouser.contact.soil.types import Account, BodyMotion, Energy
 from grouser.precision import mat66, real, vec3, vec6
 
-STILL = 1.0e-6  # [m/s] below this speed a body is at rest (assumed)
-GENTLE = 0.05  # [m/s] contact slower than this is no impact: a robot that settles at its start (assumed)
+IMPACT_SPEED = 0.05  # [m/s] slower contact is no impact: a robot that settles at its start (assumed)
+REST_SPEED = 1.0e-3  # [m/s] smallest speed in the divisor of `braking_block`, so that the block stays finite (assumed)
 
 # Account.status. NEW: nothing was evaluated since the start or a reset. BOOKED: `held` includes all work so far.
 # OPEN: a step has been evaluated but not yet committed.
@@ -49,31 +49,40 @@ def work_of_pressing(upward: real, sinkage: real):
 
 
 @wp.func
-def suddenness(before: vec3, now: vec3, velocity: vec3):
-    """How far a force is that of an impact, 0 to 1: it was not there in the last step, and the body comes fast.
-
-    1 where the last step had less than a quarter of it and the body approaches with 2 GENTLE or more, 0 where the last
-    step had more than half of it or the body approaches with less than GENTLE.
-    """
-    size = wp.length(now)
-    approach = -wp.dot(now, velocity)
-    if approach <= real(GENTLE) * size:
+def approach_speed(wrench: vec6, velocity: vec3, angular_velocity: vec3):
+    """Speed [m/s] with which a body moves against the force of a wrench at its point of contact; 0 without a force."""
+    size = wp.length(vec3(wrench[0], wrench[1], wrench[2]))
+    if size < real(1.0e-12):
         return real(0.0)
-    fresh = wp.clamp(real(2.0) - real(4.0) * wp.dot(before, now) / (size * size), real(0.0), real(1.0))
-    return fresh * wp.min(approach / (real(GENTLE) * size) - real(1.0), real(1.0))
+    return -power(wrench, velocity, angular_velocity) / size
 
 
 @wp.func
-def braking_block(h: real, share: real, wrench: vec6, velocity: vec3, angular_velocity: vec3):
-    """Implicit block `share` h F F^T / P of a wrench F that brakes a body, P = -F^T v [W] being the power it takes.
+def impact_share(before: vec3, now: vec3, approach: real):
+    """1 for the force of an impact, 0 for a force of steady contact, and between them in between.
 
-    With share = 1, (M + B) dv = h F gives F^T dv = P q / (P + q) with q = h F^T M^-1 F: less than P, whatever the mass.
-    So the body may be stopped within the step, not thrown back.
+    An impact has a force `now` [N] that is new, at an approach speed [m/s] that is high. New: the last step had less
+    than a quarter of it (1) or more than half of it (0). High: twice IMPACT_SPEED (1) or IMPACT_SPEED (0).
     """
-    taken = -power(wrench, velocity, angular_velocity)
-    if taken <= real(STILL) * wp.length(vec3(wrench[0], wrench[1], wrench[2])):  # at rest, moving apart, or no force
+    zero = real(0.0)
+    one = real(1.0)
+    fast = wp.clamp(approach / real(IMPACT_SPEED) - one, zero, one)
+    if fast == zero:
+        return zero
+    return fast * wp.clamp(real(2.0) - real(4.0) * wp.dot(before, now) / wp.dot(now, now), zero, one)
+
+
+@wp.func
+def braking_block(h: real, share: real, wrench: vec6, approach: real):
+    """Implicit block `share` h F F^T / P of a wrench F that takes the power P = -F^T v [W] from a body.
+
+    With share = 1, (M + B) dv = h F gives F^T dv = P Q / (P + Q) with Q = h F^T M^-1 F: less than P, whatever the mass.
+    So the wrench takes power until the end of the step and the body gains no energy: the contact is stopped at most.
+    """
+    if approach <= real(0.0):  # no force, or the body moves away
         return mat66()
-    return (share * h / taken) * wp.outer(wrench, wrench)
+    size = wp.length(vec3(wrench[0], wrench[1], wrench[2]))
+    return (share * h / (size * wp.max(approach, real(REST_SPEED)))) * wp.outer(wrench, wrench)
 
 
 @wp.func
@@ -86,10 +95,9 @@ def open_account(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6
         # from then on every second step would carry nothing.
         held = work_of_pressing(wrench[2], sinkage)
     given = h * power(wrench, m.velocity, m.angular_velocity)
-    if a.status == BOOKED:  # the body may speed up within the step, as it did in the last one
-        faster = real(0.5) * h * power(wrench, m.velocity - a.velocity, m.angular_velocity - a.angular_velocity)
-        given += wp.max(faster, real(0.0))
-    energy.account[slot] = Account(held, m.velocity, m.angular_velocity, a.force, OPEN)
+    # The body may speed up within the step, as it did in the last one.
+    given += wp.max(real(0.5) * h * power(wrench, a.change, a.angular_change), real(0.0))
+    energy.account[slot] = Account(held, m.velocity, m.angular_velocity, a.change, a.angular_change, a.force, OPEN)
     return allowed_share(held, given)
 
 
@@ -101,19 +109,23 @@ def book_work(energy: Energy, h: real, slot: int, m: BodyMotion, effective: vec6
         # Mean velocity of the step times h is the displacement.
         half = real(0.5)
         given = h * power(effective, half * (a.velocity + m.velocity), half * (a.angular_velocity + m.angular_velocity))
+        change = m.velocity - a.velocity
+        angular_change = m.angular_velocity - a.angular_velocity
         force = vec3(effective[0], effective[1], effective[2])
-        energy.account[slot] = Account(a.held - given, a.velocity, a.angular_velocity, force, BOOKED)
+        energy.account[slot] = Account(
+            a.held - given, a.velocity, a.angular_velocity, change, angular_change, force, BOOKED
+        )
 
 
 @wp.func
 def limit_wrench(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6, block: mat66, sinkage: real):
-    """Wrench and implicit block that the body gets: no sudden throw, and no more work than the soil holds."""
+    """Wrench and implicit block that the body gets, so that it gains no energy from the soil."""
     affordable = open_account(energy, h, slot, m, wrench, sinkage)
-    # A force that was there in the last step changes as foreseen (`laws.yielding_stiffness`): it needs no more block,
-    # and a wheel or a foot at work gets none. With an overdrawn account every step has to be free of gain.
-    sudden = suddenness(energy.account[slot].force, vec3(wrench[0], wrench[1], wrench[2]), m.velocity)
-    if energy.account[slot].held < real(0.0):
-        sudden = real(1.0)
-    if sudden > real(0.0):
-        block += braking_block(h, sudden, wrench, m.velocity, m.angular_velocity)
+    approach = approach_speed(wrench, m.velocity, m.angular_velocity)
+    # A force that was there in the last step changes as foreseen (`laws.yielding_stiffness`) and needs no more block.
+    share = impact_share(energy.account[slot].force, vec3(wrench[0], wrench[1], wrench[2]), approach)
+    if energy.account[slot].held < real(0.0):  # overdrawn: from now on no step may add energy
+        share = real(1.0)
+    if share > real(0.0):
+        block += braking_block(h, share, wrench, approach)
     return affordable * wrench, affordable * block

@@ -169,6 +169,15 @@ def rest_damping(s: vec3, v_t: vec3):
 
 
 @wp.func
+def shear_at_end(s: vec3, v_t: vec3, step_over_k: real):
+    """Shear state at the end of a step with its damping at rest, and how much it grows with velocity [s/m]."""
+    one = real(1.0)
+    viscous = rest_damping(s, v_t)
+    grip = step_over_k * (one / (one + step_over_k * wp.length(v_t))) + viscous
+    return advance_shear(s, v_t, step_over_k) + viscous * v_t, grip
+
+
+@wp.func
 def displacement_parts(v: vec3, normal: vec3):
     """Normal part of a velocity [m/s], and the shares of sinkage and bulldozing in the displaced soil.
 

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import boxes, erosion, implicit, patch, placement, raster, sinkage, spoil, traction, window
+from grouser.contact.soil import (
+    body_wrench,
+    boxes,
+    erosion,
+    patch,
+    placement,
+    raster,
+    sinkage,
+    spoil,
+    traction,
+    window,
+)
 from grouser.contact.soil import energy as work
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
@@ -470,19 +481,10 @@ def sum_up(
     """Add the small shapes, limit the energy given back, and write wrench and implicit block. One thread per world."""
     world = wp.tid()
     slot = slot_of(b, world, body)
-    area = real(pred.loaded[slot]) * g.spacing * g.spacing
-    wrench = pred.wrench[slot]
-    sums = pred.sums[slot]
-    m = t.body_motion(motion, world, b.rows[body])
-    if pressing.has_shapes(shapes, body):
-        part, share, more = pressing.shape_forces(g, o, shapes, place, win, points, world, body, slot, m)
-        wrench += part
-        sums = implicit.plus(sums, share)
-        area += more
-    pred.area[slot] = area
-    limited, block = work.limit_wrench(energy, o.step[0], slot, m, wrench, implicit.assemble(sums), place.sinkage[slot])
-    wrench_out[world, body] = limited
-    implicit_out[world, body] = block
+    body_wrench.write_wrench(
+        g, o, shapes, points, place, win, pred, energy, world, body, slot, t.body_motion(motion, world, b.rows[body]),
+        pred.wrench[slot], pred.sums[slot], pred.loaded[slot], wrench_out, implicit_out,
+    )  # fmt: skip
 
 
 KERNELS = [value for value in list(globals().values()) if isinstance(value, wp.Kernel)]

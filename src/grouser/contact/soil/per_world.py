@@ -9,6 +9,7 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.contact.soil import (
+    body_wrench,
     boxes,
     erosion,
     implicit,
@@ -414,16 +415,10 @@ def force(
                     sums = implicit.plus(sums, share)
                     nodes += 1
                 j += 1
-    area = real(nodes) * g.spacing * g.spacing
-    if pressing.has_shapes(shapes, body):
-        part, share, more = pressing.shape_forces(g, o, shapes, place, win, points, world, body, slot, m)
-        wrench += part
-        sums = implicit.plus(sums, share)
-        area += more
-    pred.area[slot] = area
-    limited, block = work.limit_wrench(energy, o.step[0], slot, m, wrench, implicit.assemble(sums), place.sinkage[slot])
-    wrench_out[world, body] = limited
-    implicit_out[world, body] = block
+    body_wrench.write_wrench(
+        g, o, shapes, points, place, win, pred, energy, world, body, slot, m, wrench, sums, nodes,
+        wrench_out, implicit_out,
+    )  # fmt: skip
 
 
 # ---- kernels ----------------------------------------------------------------------------------------------

@@ -303,11 +303,7 @@ def point_force(
     grip = zero  # [s/m] growth of the shear state with velocity, for the implicit block
     if o.shear_law == t.SHEAR_DISPLACEMENT:
         s = m.R * points.point_shear[world, e]
-        s = s - wp.dot(s, normal) * normal
-        per_k = h / soil.shear_k
-        viscous = laws.rest_damping(s, v_t)
-        s = laws.advance_shear(s, v_t, per_k) + viscous * v_t
-        grip = per_k * (one / (one + per_k * wp.length(v_t))) + viscous
+        s, grip = laws.shear_at_end(s - wp.dot(s, normal) * normal, v_t, h / soil.shear_k)
     elif o.shear_law == t.SHEAR_LIMIT:
         grip = one / (wp.length(v_t) + o.creep_speed)
         s = grip * v_t

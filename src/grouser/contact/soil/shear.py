@@ -6,9 +6,10 @@ import warp as wp
 
 from grouser.contact.soil import laws
 from grouser.contact.soil import types as t
+from grouser.contact.soil.between_nodes import corner_node, corner_weight
 from grouser.contact.soil.types import SEEN, Bodies, BodyMotion, Options, Skin, Vertices, Window
 from grouser.device import nonnegative
-from grouser.precision import real, vec3
+from grouser.precision import real, vec2, vec3
 from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
@@ -38,18 +39,15 @@ def is_touching(g: Ground, win: Window, slot: int, at: vec3, sheared: bool):
     k = int(0)
     if i >= 0 and j >= 0 and i < frame.rows - 1 and j < frame.columns - 1:
         k = nonnegative((slot * win.side + i) * win.side + j)
-        fx = x - real(j)
-        fy = y - real(i)
-        one = real(1.0)
+        inside = vec2(x - real(j), y - real(i))
         # Mean height of the nodes not in contact, with bilinear weights. A node in contact has the height of the body
         # itself, so its height cannot tell whether the vertex is in the soil.
         weight = real(0.0)
         height = real(0.0)
         for corner in range(4):
-            n = k + (corner // 2) * win.side + corner % 2
+            n = corner_node(win, k, corner)
             if win.mark[n] != t.CONTACT:
-                w = wp.where(corner % 2 == 0, one - fx, fx) * wp.where(corner // 2 == 0, one - fy, fy)
-                w += real(1.0e-12)  # avoids 0/0 for a vertex exactly over a node in contact
+                w = corner_weight(inside, corner) + real(1.0e-12)  # avoids 0/0 exactly over a node in contact
                 weight += w
                 height += w * win.levels[n][SURFACE]
         if weight == real(0.0):

@@ -6,6 +6,7 @@ import warp as wp
 
 from grouser.contact.soil import laws, pressure
 from grouser.contact.soil import types as t
+from grouser.contact.soil.cell_pressure import bend
 from grouser.contact.soil.types import SEEN, Bodies, Displacement, Options, Placement, Skin, Window
 from grouser.device import nonnegative
 from grouser.precision import real
@@ -19,21 +20,13 @@ FALLING = wp.constant(real(laws.FALLING))
 
 
 @wp.func
-def bow(ahead: real, behind: real, here: real):
-    """Second difference [m] of the body's lower surface along an axis if it is convex downwards, else 0."""
-    if ahead < SEEN and behind < SEEN:
-        return wp.max(ahead + behind - here - here, real(0.0))
-    return real(0.0)
-
-
-@wp.func
 def bow_below(win: Window, skin: Skin, k: int):
     """Height [m] above a node's soil up to which a convex body may still press between the nodes; see
     `traction.loaded`."""
     z = skin.height[k]
-    down = bow(skin.height[k + 1], skin.height[nonnegative(k - 1)], z)
-    down += bow(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)
-    return THIRD * down
+    along_x = bend(skin.height[k + 1], skin.height[nonnegative(k - 1)], z)
+    along_y = bend(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)
+    return THIRD * (wp.max(along_x, real(0.0)) + wp.max(along_y, real(0.0)))
 
 
 @wp.func

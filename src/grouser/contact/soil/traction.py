@@ -245,11 +245,7 @@ def node_force(
             s = win.node_shear[k]
         else:
             s = m.R * sample_shear(b, verts, world, skin.triangle[k], at_column, at_row)
-        s = s - wp.dot(s, normal) * normal
-        per_k = h / soil.shear_k
-        viscous = laws.rest_damping(s, v_t)
-        s = laws.advance_shear(s, v_t, per_k) + viscous * v_t
-        grip = per_k * (one / (one + per_k * wp.length(v_t))) + viscous
+        s, grip = laws.shear_at_end(s - wp.dot(s, normal) * normal, v_t, h / soil.shear_k)
     elif o.shear_law == t.SHEAR_LIMIT:
         # A pure limit law has no direction at rest, so it is regularised below the creep speed.
         grip = one / (wp.length(v_t) + o.creep_speed)

@@ -346,7 +346,9 @@ class Account:
     held: real  # [J] work received from the body minus work returned: the most that the soil may return
     velocity: vec3  # [m/s] of the body at the start of the step
     angular_velocity: vec3  # [rad/s]
-    force: vec3  # [N] effective force of the last step that was booked
+    change: vec3  # [m/s] change of the velocity in the last step that was booked
+    angular_change: vec3  # [rad/s]
+    force: vec3  # [N] effective force of that step
     status: int  # NEW, BOOKED or OPEN, see energy.py
 
 

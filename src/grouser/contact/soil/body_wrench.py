@@ -1,0 +1,42 @@
+"""Wrench and implicit block of one body: the sums over its nodes, its small shapes and the limits of its energy."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.contact.soil import energy as work
+from grouser.contact.soil import implicit
+from grouser.contact.soil import points as pressing
+from grouser.contact.soil.types import (
+    BlockSums,
+    BodyMotion,
+    Energy,
+    Options,
+    Placement,
+    Points,
+    Prediction,
+    SmallShapes,
+    Window,
+)
+from grouser.device import array2d
+from grouser.precision import mat66, real, vec6
+from grouser.terrain.ground import GroundArrays as Ground
+
+
+@wp.func
+def write_wrench(
+    g: Ground, o: Options, shapes: SmallShapes, points: Points, place: Placement, win: Window, pred: Prediction,
+    energy: Energy, world: int, body: int, slot: int, m: BodyMotion, wrench: vec6, sums: BlockSums, nodes: int,
+    wrench_out: array2d[vec6], implicit_out: array2d[mat66],
+):  # fmt: skip
+    """Add the small shapes to the sums of the `nodes` loaded nodes, limit the energy given back, write the result."""
+    area = real(nodes) * g.spacing * g.spacing
+    if pressing.has_shapes(shapes, body):
+        part, share, more = pressing.shape_forces(g, o, shapes, place, win, points, world, body, slot, m)
+        wrench += part
+        sums = implicit.plus(sums, share)
+        area += more
+    pred.area[slot] = area
+    limited, block = work.limit_wrench(energy, o.step[0], slot, m, wrench, implicit.assemble(sums), place.sinkage[slot])
+    wrench_out[world, body] = limited
+    implicit_out[world, body] = block
