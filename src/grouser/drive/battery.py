@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 import warp as wp
 
-from grouser.device import numpy_dtype
+from grouser.device import fields, numpy_dtype
 from grouser.drive.battery_kernels import MotorData, Pack, share
 from grouser.drive.motor import Motor
 from grouser.errors import InputError
@@ -115,10 +115,9 @@ class BatteryPack:
         return table
 
     def state(self) -> dict[str, Any]:
-        return {
-            "current": self.current, "total": self.total, "power": self.power, "sum": self.sum,
-            "energy": self.energy, "charge": self.charge, "scale": self.scale,
-        }  # fmt: skip
+        """All arrays of `Pack` that a step writes."""
+        arrays = (name for name, kind in fields(Pack).items() if hasattr(kind, "ndim") and name != "motors")
+        return {name: getattr(self, name) for name in arrays}
 
     def reset(self, worlds: Sequence[int]) -> None:
         chosen = list(worlds)

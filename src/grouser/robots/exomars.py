@@ -94,6 +94,16 @@ class ExoMars:
         bogies = self.bogie_mass * sum(self.pivot(name) for name in BOGIES)
         return (self.mass * centre - wheels - bogies) / self.chassis_mass
 
+    def wheel_rate(self, speed: float) -> float:
+        """Speed of the wheels [rad/s] at which the rover drives at `speed` [m/s], or an InputError if it cannot."""
+        rate = speed / self.wheel_radius
+        if rate > self.drive_speed:
+            raise InputError(
+                f"speed = {speed:g} m/s: allowed is at most {self.drive_speed * self.wheel_radius:.3g} m/s, "
+                f"rover.drive_speed {self.drive_speed:g} rad/s times rover.wheel_radius {self.wheel_radius:g} m"
+            )
+        return rate
+
     def pivot(self, bogie: str) -> np.ndarray:
         """Pivot [m], (3,) of a bogie in the frame of the chassis."""
         if bogie == "rear":

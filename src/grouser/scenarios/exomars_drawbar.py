@@ -16,7 +16,6 @@ import pydantic
 
 from grouser.contact.soil import SoilModule, SoilOptions
 from grouser.control import PowerMeter, Wheels
-from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.robots import exomars
@@ -101,12 +100,7 @@ class ExoMarsDrawbar(Settings):
 
 def build(s: ExoMarsDrawbar) -> Simulation:
     p = s.parameters
-    rate = s.speed / p.wheel_radius
-    if rate > p.drive_speed:
-        raise InputError(
-            f"speed = {s.speed:g} m/s: allowed is at most {p.drive_speed * p.wheel_radius:.3g} m/s, "
-            f"rover.drive_speed {p.drive_speed:g} rad/s times rover.wheel_radius {p.wheel_radius:g} m"
-        )
+    rate = p.wheel_rate(s.speed)
     ground = _ground(s, p)
     spec = exomars.build(p, gravity=s.gravity)
     _add_spring(spec, s, p)
@@ -167,10 +161,6 @@ def _channels(sim: Simulation, s: ExoMarsDrawbar, slip: SlidingSlip) -> list[Cha
         Channel("drawbar/smooth_slip", "1", frame="", source=slip.longest_mean),
         Channel("wheel/torque", "N m", (len(DRIVES),), "", labels=DRIVES, source=torque, refresh=refresh),
     ]
-
-
-def duration(s: ExoMarsDrawbar) -> float:
-    return s.duration
 
 
 def metrics(s: ExoMarsDrawbar) -> list[dict[str, Any]]:

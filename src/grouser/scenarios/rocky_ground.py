@@ -184,11 +184,7 @@ def rigid_layer(tread: Tread) -> Layer:
 def controllers(s: RockyDrive) -> list[Any]:
     """Controllers: set the rover down, drive straight and hold the line by steering; a meter for the motors."""
     p = s.parameters
-    if s.speed / p.wheel_radius > p.drive_speed:
-        raise InputError(
-            f"speed = {s.speed:g} m/s: allowed is at most {p.drive_speed * p.wheel_radius:.3g} m/s, "
-            f"rover.drive_speed {p.drive_speed:g} rad/s times rover.wheel_radius {p.wheel_radius:g} m"
-        )
+    p.wheel_rate(s.speed)  # raises if the drives are too slow
     wheels = Wheels(exomars.wheel_positions(p), p.wheel_radius, np.full(6, p.steer_limit), DRIVES, STEERS)
     drive = Drive(wheels, wheel_rate_limit=p.drive_speed)
     line = Path([(0.0, 0.0), (s.rectangle[0][0], 0.0)])

@@ -101,11 +101,7 @@ class RoverCourse(Settings):
 
 def build(s: RoverCourse) -> Simulation:
     p, path = s.parameters, s.path
-    if s.speed / p.wheel_radius > p.drive_speed:
-        raise InputError(
-            f"speed = {s.speed:g} m/s: allowed is at most {p.drive_speed * p.wheel_radius:.3g} m/s, "
-            f"rover.drive_speed {p.drive_speed:g} rad/s times rover.wheel_radius {p.wheel_radius:g} m"
-        )
+    p.wheel_rate(s.speed)  # raises if the drives are too slow
     low, high = path.points.min(axis=0) - MARGIN, path.points.max(axis=0) + MARGIN
     size = (float(high[0] - low[0]), float(high[1] - low[1]))
     terrain = slope(s.slope_deg, s.slope_direction_deg, size=size, spacing=min(size) / 8, origin=(low[0], low[1]))

@@ -129,8 +129,10 @@ def scenario_of(
 ) -> Scenario[S]:
     """Make the scenario that a module defines by its functions `metrics`, `figures`, `build`, `duration` and `measure`.
 
-    It has the name of the module, with hyphens. `functions` replace those of the module.
+    It has the name of the module, with hyphens. `functions` replace those of the module. Without `duration` a run takes
+    the setting of that name.
     """
-    own = {name: function for name, function in vars(sys.modules[module]).items() if name in FUNCTIONS}
+    own: dict[str, Callable[..., Any]] = {"duration": lambda s: s.duration}
+    own |= {name: function for name, function in vars(sys.modules[module]).items() if name in FUNCTIONS}
     name = module.rpartition(".")[2].replace("_", "-")
     return Scenario(name, summary, source, settings, rate=rate, **(own | functions))

@@ -171,10 +171,6 @@ def paper_front(v: Vehicle, acceleration: float, height: float, gravity: float) 
     return axle / len(v.axles[0])
 
 
-def duration(s: ViviAcceleration) -> float:
-    return s.duration
-
-
 def metrics(s: ViviAcceleration) -> list[dict[str, Any]]:
     worst = f"worst of the torques, mean over the last {END:g} s"
     return [

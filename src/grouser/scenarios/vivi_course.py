@@ -180,10 +180,6 @@ def _view(values: np.ndarray, kind: Any) -> wp.array:
     return wp.array(values, dtype=kind, copy=False, device="cpu")
 
 
-def duration(s: Course) -> float:
-    return s.duration
-
-
 def metrics(s: Course, expectations: dict[str, tuple[Any, Any, str]]) -> list[dict[str, Any]]:
     """`expectations`: expected value, tolerance and source by name of the metric."""
     order = f"one value for each vehicle: {', '.join(s.names)}" if len(s.names) > 1 else "of the vehicle"
@@ -291,6 +287,6 @@ def course(
         metrics=lambda s: metrics(s, outcomes(s, rolls)),
         figures=figures,
         build=lambda s: build(s, terrain(s)),
-        duration=duration,
+        duration=lambda s: s.duration,
         measure=measure,
     )

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from grouser.device import array, array2d, array3d, array4d, at, struct
+from grouser.device import array, array2d, array3d, array4d, at, fields, struct
 from grouser.errors import InputError
 from grouser.precision import Precision, precision, real, vec3, vec4
 from grouser.terrain import checks
@@ -49,6 +49,9 @@ class GroundArrays:
     rows: int
     columns: int
     ratio: real  # spacing of this grid over that of the base
+
+
+CONSTANT = ("base", "base_soil")  # arrays of the ground that no step changes; all others are its state
 
 
 @wp.func
@@ -244,9 +247,9 @@ class Ground:
             self.generation += 1
 
     def state(self) -> dict[str, wp.array]:
-        a = self.arrays
-        state = {"table": a.table, "used": a.used, "owner": a.owner, "stamp": a.stamp, "levels": a.levels}
-        return {**state, "shear": a.shear} if self.keeps_shear else state
+        unchanged = CONSTANT if self.keeps_shear else (*CONSTANT, "shear")
+        arrays = (name for name, kind in fields(GroundArrays).items() if hasattr(kind, "ndim"))
+        return {name: getattr(self.arrays, name) for name in arrays if name not in unchanged}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         if state["levels"].shape[1] != self.capacity:

@@ -87,7 +87,7 @@ class View:
 
     def switch(self, path: Path) -> None:
         """Show another recording in all browsers."""
-        Recording(path).close()
+        Recording(path).close()  # raises before any browser lets go of the old one; each opens the new one for itself
         self.path = path
         for client in self.server.get_clients().values():
             self._closed(client)
