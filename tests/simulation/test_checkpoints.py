@@ -276,10 +276,15 @@ def test_a_checkpoint_of_something_else_is_refused_and_nothing_changes():
     sim, several, other = cart(), cart(worlds=2), wheel()
     sim.step(20)
     before = sim.engine.state(0)
+    older, single = sim.checkpoint(), sim.checkpoint()
+    older["modules"][0].popitem()
+    single["modules"][0]["sinkage"] = single["modules"][0]["sinkage"].astype(np.float32)
     for checkpoint, words in (
         (several.checkpoint(), "2 worlds"),
         (other.checkpoint(), "controllers"),
         ({}, "0 worlds"),
+        (older, "is missing or of another version"),
+        (single, "state 'sinkage' of soil is missing or of another version"),
     ):
         with pytest.raises(InputError, match=words):
             sim.restore(checkpoint)

@@ -445,6 +445,10 @@ class Simulation:
         mine, there = len(self.engine.state(0)), len(checkpoint["engine"][0])
         if mine != there:
             raise InputError(f"checkpoint: it is of another model: {there} numbers of state; allowed are {mine}")
+        for module, saved in zip(self.modules, checkpoint["modules"], strict=True):
+            for name, array in _copies(module.state()).items():
+                if name not in saved or saved[name].dtype != array.dtype:
+                    raise InputError(f"checkpoint: state {name!r} of {module.name} is missing or of another version")
 
 
 def actuator_outputs(m: mujoco.MjModel) -> tuple[str, ...]:

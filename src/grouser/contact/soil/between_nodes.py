@@ -69,7 +69,7 @@ def levels_at(win: Window, k: int, inside: vec2):
             weight += w
             pressed = wp.min(pressed, win.levels[n][VIRGIN] - win.levels[n][SURFACE])
     levels = levels / weight
-    levels[0] = levels[1] - pressed
+    levels[SURFACE] = levels[VIRGIN] - pressed
     return levels
 
 
