@@ -87,6 +87,7 @@ def set_relative_pose(
     `mount` [m] and `turn` are position and orientation of each surface on its body. Returns the twist of the implicit
     body.
     """
+    # A surface without a body is fixed to the world: these values stay.
     p1 = vec3()
     p2 = vec3()
     v1 = vec3()
@@ -119,6 +120,8 @@ def set_relative_pose(
     between = p1 - p2
     poses.position[world, pair] = into * (between + arm1 - arm2)
     poses.rotation[world, pair] = into * R1
+    # Both velocities are those of material points at the origin of the first surface. Two bodies that move as one then
+    # have no relative velocity, also when they turn.
     poses.velocity[world, pair] = into * (v1 - v2 + wp.cross(w1, arm1) - wp.cross(w2, between + arm1))
     poses.angular_velocity[world, pair] = into * (w1 - w2)
     # Moments are taken about the frame origin of the first body, or of the second if the first is fixed.
@@ -126,6 +129,7 @@ def set_relative_pose(
     poses.between[world, pair] = between
     poses.world_position[world, pair] = p2 + arm2
     poses.world_rotation[world, pair] = R2
+    # The body that moves against the ground is the one with an implicit block.
     v = v1
     w = w1
     if one < 0:

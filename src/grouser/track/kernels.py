@@ -116,10 +116,13 @@ def commit_tracks(
     tr = c.track[which]
     if committed.placed[world, which] == 1:
         link_stage.copy_state(world, which, tr, s, committed)
+        # Ruts only here: a step may be evaluated more than once, but is committed once.
         if g.kind == t.SOIL:
             for i in range(tr.first_link, tr.first_link + contacts.low_count[world, which]):
                 ruts.leave_rut(world, tr, g, tiles, s, contacts.low_links[world, i])
         return
+    # First commit: the chain starts at rest against its frame. On a vehicle that already moves, links at rest in the
+    # world would be jerked along.
     row = c.row[tr.first_carrier + tr.frame]
     q = rotation[world, row]
     for i in range(tr.first_link, tr.first_link + tr.links):
@@ -130,9 +133,10 @@ def commit_tracks(
         committed.angular_velocity[world, i] = angular_velocity[world, row]
         grip = tr.first_grip + (i - tr.first_link) * tr.markers
         for m in range(grip, grip + tr.markers):
-            committed.gripped[world, m] = 0
+            committed.gripped[world, m] = 0  # shear starts where a shoe first touches
     for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
         committed.wheel_rate[world, k] = real(0.0)
     committed.impulse[world, which] = vec3()
     committed.placed[world, which] = 1
+    # The next commit copies the trial state, also if no step was evaluated before it.
     link_stage.copy_state(world, which, tr, committed, s)

@@ -67,6 +67,7 @@ def look(
     velocity_sum = vec3()
     speed = real(0.0)
     count = real(0.0)
+    # Directions of three neighbours, carried along: a link is on a straight run if neither of its joints is bent.
     before = forward(s, world, first + tr.links - 1)
     here = forward(s, world, first)
     for i in range(first, first + tr.links):
@@ -81,6 +82,7 @@ def look(
             wp.vec3d(x), wp.quatd(wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]))
         )
         out.lateral[world, i] = wp.float64(wp.dot(x - position[world, row], aside) - offset[which])
+        # Nominal values: the ground's force over the whole shoe, however much of it touches.
         load = results.shoe_load[world, i]
         out.shoe_pressure[world, i] = wp.float64(load[2] / area)
         out.shoe_shear[world, i] = wp.float64(wp.sqrt(load[0] * load[0] + load[1] * load[1]) / area)
@@ -93,8 +95,10 @@ def look(
         before = here
         here = after
     out.momentum[world, which] = wp.vec3d(tr.mass * velocity_sum)
+    # If no link is on a straight run, the speed is recorded as 0.
     out.chain_speed[world, which] = wp.float64(speed / wp.max(count, one))
     look_at_wheels(world, tr, wheels, out)
+    # Links and wheels must push on each other with opposite wrenches. The rest, over the larger one, shows the error.
     a = results.links_wrench[world, which]
     b = results.wheels_wrench[world, which]
     size = wp.max(wp.max(wp.abs(a)), wp.max(wp.abs(b)))

@@ -133,6 +133,8 @@ def cut(e: Contacts, side: int, count: int, origin: vec3, inward: vec3, flag: in
 
     Returns the buffer with the result and its number of corners.
     """
+    # Sutherland and Hodgman: keep the corners inside, and add one wherever an edge crosses the plane. The flag of a
+    # corner belongs to the edge that starts there.
     other = 1 - side
     kept = int(0)
     room = e.flag.shape[1]
@@ -149,11 +151,11 @@ def cut(e: Contacts, side: int, count: int, origin: vec3, inward: vec3, flag: in
                 e.polygon[other, kept] = one
                 e.flag[other, kept] = e.flag[side, k]
                 kept += 1
-            if d2 < real(0.0) and kept < room:
+            if d2 < real(0.0) and kept < room:  # leaving: the edge that starts here runs along the plane
                 e.polygon[other, kept] = one + (d1 / (d1 - d2)) * (two - one)
                 e.flag[other, kept] = flag
                 kept += 1
-        elif d2 >= real(0.0) and kept < room:
+        elif d2 >= real(0.0) and kept < room:  # entering: here starts the rest of edge k
             e.polygon[other, kept] = one + (d1 / (d1 - d2)) * (two - one)
             e.flag[other, kept] = e.flag[side, k]
             kept += 1

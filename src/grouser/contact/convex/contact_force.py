@@ -149,16 +149,20 @@ def add_friction(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3,
         held = e.load[i]
         if held > real(0.0):
             x = e.at[i]
+            # Area by share of the load. With its own area a lightly loaded point would reach its limit before the
+            # others, and a patch under a steady tangential force would creep.
             w = totals.area * held / totals.load
             vt = along * velocity_at(q, x)
             xi = stick.xi + stick.phi * wp.cross(n, x - centre)
             totals.stored += real(0.5) * w * m.c_t * wp.dot(xi, xi)
-            if q.ground:
+            if q.ground:  # implicit: the force is that at the end of the step, where the spring is longer
                 xi = xi + h * vt
             speed = wp.length(vt)
             slip = m.mu_slip * held
             limit = penalty.friction_limit(slipping, speed, s.stick_speed, m.mu_stick * held, slip)
             drag, slips = penalty.friction(w * (m.c_t * xi + m.d_t * vt), limit, slip)
+            # A slipping point enters the block with the secant of its force. With the tangent, which is zero, friction
+            # could reverse a slow motion within one step.
             weight = w * (h * m.c_t + m.d_t)
             if slips == 1:
                 weight = penalty.friction_impedance(weight, slip, speed)
@@ -181,6 +185,7 @@ def pair_force(
     q = patch(s, found, old, e, q, k, slot)
     if q.points == 0:
         return False
+    # Centre of the patch, about which the stick spring is displaced and rotated.
     centre = vec3()
     area = zero
     for i in range(q.first, q.first + q.points):
@@ -191,11 +196,14 @@ def pair_force(
     centre = centre / area
     stick = stick_of(s, old, q, centre, area)
     totals = add_pressure(s, e, q, stick, centre)
+    # No load in the first step of a contact with the course: friction there uses the pressure of the last step.
     if totals.load > zero:
         totals = add_friction(s, e, q, stick, centre, totals)
     row = s.out[q.a]
     force = totals.force
     wrench_out[0, row] = wrench_out[0, row] + wrench_of(force, totals.moment)
+    # Only the course, which stands still, gives an implicit block: against another moving body the block of one body
+    # would act as added mass. Two parts get opposite forces, each with the moment about its own origin.
     if q.ground:
         implicit_out[0, row] = implicit_out[0, row] + totals.block
     else:
@@ -206,12 +214,15 @@ def pair_force(
     e.deepest[slot] = q.deepest
     e.force[slot] = force
     e.block[slot] = totals.block
+    # A contact that carries no load has no centre of pressure: use the middle of the patch.
     e.pressed[slot] = centre
     if totals.load > zero:
         e.pressed[slot] = totals.pressed / totals.load
+    # From here on the slot is taken. A pair that returned above leaves it, and its room for points, to the next pair.
     e.first_point[slot + 1] = q.first + q.points
     e.first_corner[slot + 1] = e.first_corner[slot] + q.corners
     e.stored[0] = e.stored[0] + totals.stored
+    # A trial state: `update_stick` advances it after the step, so that a step may be evaluated more than once.
     fresh.pair[slot, 0] = q.a
     fresh.pair[slot, 1] = q.b
     fresh.state[slot] = stick.state

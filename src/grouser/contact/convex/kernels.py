@@ -38,10 +38,11 @@ def compute_forces(
     e.stored[0] = real(0.0)
     e.first_point[0] = 0
     e.first_corner[0] = 0
+    # One thread and a fixed order: the sums have the same bits in every run, and contacts fill consecutive slots.
     slot = int(0)
     for k in range(found.counts[0].candidates):
         if found.touch[k] == 1:
-            if slot >= e.kind.shape[0]:
+            if slot >= e.kind.shape[0]:  # the run must stop: without this contact a part would fall through
                 found.counts[0].overflow = 1
             elif pair_force(s, poses, found, old, fresh, e, k, slot, wrench_out, implicit_out):
                 slot += 1

@@ -34,6 +34,8 @@ def pose_and_box(
     poses.rotation[part] = wp.quat_to_matrix(q)
     poses.velocity[part] = v
     poses.angular_velocity[part] = w
+    # Contact with the course is implicit and needs the pose at the end of the step; contact between parts needs the
+    # present one.
     x = x + h * v
     angle = h * wp.length(w)
     if angle > real(0.0):
@@ -47,6 +49,8 @@ def pose_and_box(
         at = x + R * s.vertex[k]
         low = wp.min(low, at)
         high = wp.max(high, at)
+    # Grown by the motion of the step, the box also contains the present pose: a contact that opens during the step is
+    # found too.
     reach = moves_by(s, poses, part) + real(CLOSE)
     pad = vec3(reach, reach, reach)
     poses.low[part] = low - pad

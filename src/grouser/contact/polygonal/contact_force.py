@@ -190,6 +190,8 @@ def add_friction(
     patch: Patch, totals: Totals,
 ):  # fmt: skip
     """Add the friction of an element, at the centre of its contact area. Also writes what `stick` needs in `commit`."""
+    # Friction acts at the centre of the contact area, along the mean plane of its polygons. Its spring is measured at
+    # the centroid of the whole element: the centre of the area shifts when the area changes, without any sliding.
     point = patch.middle / patch.area
     normal = wp.normalize(patch.pressed)
     middle = el.corner + ((el.L + el.a) * el.e1 + el.b * el.e2) / real(3.0)

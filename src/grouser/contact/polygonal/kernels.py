@@ -43,6 +43,7 @@ def poses_ahead(
 def press(s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements, sums: PairSums):
     """Sum normal forces, friction and implicit block of all listed elements. Several threads (lanes) share a pair."""
     world, pair, lane = wp.tid()
+    # Before the test for quiet pairs: faces are missing from this list, so whether the pair touches is not known.
     if lists.state[world, pair].overflow == 1:
         wp.atomic_or(sums.flags, world, pair, 1 << FULL)
     if lists.state[world, pair].quiet == 1:
@@ -52,7 +53,7 @@ def press(s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elemen
     base = pairs.first_element[pair]
     for k in range(lane, lists.elements[world, pair], pairs.lanes):
         totals = press_element(s, pairs, lists, e, world, pair, base + k, motion, totals)
-    if totals.touched == 1:
+    if totals.touched == 1:  # a thread sums its elements by itself, so that few atomics are needed
         wp.atomic_add(sums.wrench, world, pair, wrench_of(totals.force, totals.moment))
         wp.atomic_add(sums.block, world, pair, assemble(totals.block))
         wp.atomic_max(sums.depth, world, pair, totals.depth)

@@ -48,7 +48,12 @@ def facing_share(g: real, depth: real, nearest: real):
 
 @wp.func
 def corner_lift(L: real, a: real, b: real):
-    """Largest distance [m] of a corner in front of a facing surface that touches another point of the element."""
+    """Largest distance [m] by which a corner of an element in contact may lie in front of the other surface.
+
+    With linear depth the surface over an element is a plane through points over its corners, inclined by at most SLOPE.
+    If it touches the element anywhere, it is at most SLOPE times the longest edge away from a corner. Faces that far in
+    front of a corner must be searched too, or the plane is not found.
+    """
     longest = wp.max(L * L, wp.max(a * a, (L - a) * (L - a)) + b * b)
     return real(SLOPE) * wp.sqrt(longest)
 

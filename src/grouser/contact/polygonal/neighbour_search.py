@@ -15,7 +15,7 @@ from grouser.contact.polygonal.types import Element, Lists, Pairs, Shapes
 from grouser.device import nonnegative
 from grouser.precision import mat33, real, vec3
 
-# Relation of a face to an element while the list is valid.
+# Classes of a face of the second shape against an element, while the list is valid; see `may_touch`.
 NOTHING = 0  # they cannot interact
 BEHIND = 1  # the element may lie behind the face
 EITHER = 2  # the element may lie behind it, or the face may turn away and hide other faces
@@ -32,14 +32,17 @@ def check_list(pairs: Pairs, poses: RelativePoses, lists: Lists, sums: PairSums,
     """
     radius = pairs.radius[pair]
     moved = moved_since(poses, world, pair, lists.position[world, pair], lists.rotation[world, pair], radius)
+    # The list is used at the predicted end of the coming step: it must hold until there.
     ahead = wp.length(poses.velocity[world, pair]) + radius * wp.length(poses.angular_velocity[world, pair])
     ahead = pairs.bodies.step[0] * ahead
     lists.state[world, pair].quiet = 0
     if moved + ahead < lists.slack[world, pair]:
         lists.state[world, pair].stale = 0
+        # A pair that touched in the last step is evaluated once more, so that its elements lose their stick points.
         if moved + ahead < lists.gap[world, pair] and sums.touched[world, pair] == 0:
             lists.state[world, pair].quiet = 1
     else:
+        # A fast pair gets a longer list. With the margin alone it would need a new one in every step.
         lists.slack[world, pair] = pairs.margin[pair] + ahead
         lists.gap[world, pair] = lists.slack[world, pair]
         lists.position[world, pair] = poses.position[world, pair]
@@ -67,9 +70,13 @@ def is_beside(xa: real, ya: real, xb: real, yb: real, el: Element, wide: real):
 
 @wp.func
 def may_touch(el: Element, A: vec3, B: vec3, C: vec3, m: vec3, slack: real, reach: real, turn: real, lift: real):
-    """Relation of a face to an element within `slack` [m] of motion and `turn` [rad], and the element's depth behind.
+    """Classify a face (corners A, B, C, normal m) against an element: NOTHING, BEHIND, EITHER, REVERSED or BEYOND.
 
-    With a `lift` [m], faces that the element lies in front of by up to this much count as BEYOND.
+    The class holds as long as the list is valid, that is while the pair moves by up to `slack` [m] and turns by up to
+    `turn` [rad]. Faces deeper than `reach` [m] behind the element are ignored. If `lift` [m] is not zero, the element's
+    corners may lie in front of a face by up to this much; such faces are BEYOND.
+
+    Also returns the largest depth [m] of the element behind the face; `slack` for EITHER, which may touch at once.
     """
     facing = wp.dot(el.n, m)
     depths = at_corners(el, wp.dot(A - el.corner, m), -wp.dot(el.e1, m), -wp.dot(el.e2, m))
@@ -157,6 +164,7 @@ def search_face(
     """
     slack = lists.slack[world, pair]
     reach = pairs.reach[pair]
+    # A rotation moves the farthest vertex by angle x radius, which counts as motion of the pair.
     turn = slack / pairs.radius[pair]
     el = element_of(s, face, position, R)
     lift = real(0.0)
@@ -195,17 +203,20 @@ def search_face(
             if start >= 0 and start + found < room:
                 lists.other[world, start + found] = listed(kind, f)
             found += 1
-            if kind == REVERSED or kind == EITHER:
+            if kind == REVERSED or kind == EITHER:  # it may hide other faces: the force stage must check that
                 doubtful = 1
             if kind == BEHIND or kind == EITHER:
                 behind += 1
                 deepest = wp.max(deepest, deep)
     lists.state[world, pair].tests += tests
+    # The other classes only hide faces or help to find the plane over the corners: alone they cannot push. Candidates
+    # written so far are overwritten by the next element, as they were not counted.
     if behind == 0:
         return
     wp.atomic_min(lists.gap, world, pair, -deepest)
     written = start >= 0
     start = pairs.first_candidate[pair] + wp.atomic_add(lists.candidates, world, pair, found)
+    # No room: the run stops. With a part of its faces an element would be pushed in a wrong direction.
     if start + found > room:
         lists.state[world, pair].overflow = 1
         return

@@ -44,13 +44,15 @@ def press_part(law: Constants, centre: vec3, ahead: real, reach: real, part: Par
     damping = penalty.release_damping(elastic, damping, outgoing)
     N = part.facing * (elastic - damping * outgoing)
     touch.weight = zero
-    if N <= zero and ahead <= zero:
+    if N <= zero and ahead <= zero:  # explicit contact has no block: a part without force has no effect
         return touch
     touch.touched = 1
     push = N * part.normal
     touch.force += push
     touch.moment += wp.cross(part.point - centre, push)
     touch.weight = part.facing * ahead * (ahead * law.c + damping) * part.area
+    # `part.depth` is that at the end of the step. In an impact it is too large, because the step has not braked the
+    # body yet, and so would friction be. The second load is that at the present depth.
     held = wp.min(N, N + part.facing * law.c * ahead * outgoing)
     if held <= zero:
         return touch
@@ -65,6 +67,7 @@ def press_part(law: Constants, centre: vec3, ahead: real, reach: real, part: Par
     touch.friction.damping += law.d_t * part.area
     touch.friction.stick_limit += law.mu_stick * held
     touch.friction.slip_limit += law.mu_slip * held
+    # Report the present depth: in an impact the bodies do not get as deep as predicted.
     deep = part.peak + ahead * out
     touch.deepest = wp.max(touch.deepest, deep)
     if deep > law.thickness:
@@ -171,10 +174,13 @@ def press_element(
     line = s.line[world, nonnegative(s.first[F.one] + k)]
     near, part = map_middle(s.line, world, F, line, near, e_r, e_p)
     totals.mapped += 1
+    # `clear` is the motion that the pair must make before anything can touch. Until then the whole pair is skipped.
     if near.touches == 0:
         totals.clear = wp.min(totals.clear, near.gap)
         return totals
     totals.clear = zero
+    # At the border of the contact the element is evaluated in parts, well inside as a whole. In between both results
+    # count, with weights whose sum is 1: if one replaced the other at once, the force would jump.
     touch = Touch()
     if near.deep < real(1.0):
         totals.mapped += refine * refine
@@ -189,9 +195,10 @@ def press_element(
         touch = press_part(law, F.centre, F.ahead, F.reach, part, touch)
         if touch.weight > zero:
             totals.block = add_normal(totals.block, part.point - F.centre, part.normal, touch.weight)
+    # One friction force for the element, after its parts: its limit is their load together.
     if touch.load > zero:
         totals = add_friction(pairs, e, world, pair, element, F, line, e_r, touch, totals)
-    if touch.touched == 1:
+    if touch.touched == 1:  # also without load: against the ground a part that opens still adds to the block
         totals.touched = 1
         totals.force += touch.force
         totals.moment += touch.moment
@@ -251,12 +258,16 @@ def stick(
         own = base + element
         line = s.line[world, s.first[one] + element / sectors]
         a = rounds.angle[rounds.first_angle[one] + (element % sectors) * stride]
+        # Follow the middle of the whole element. The centre of its contact area shifts when the area changes, and would
+        # stretch the spring without any sliding.
         middle = middle_on(line)
         grow = line.speed + real(0.5) * line.more_speed
         arm = R * vec3(middle[0] * a[0], middle[0] * a[1], middle[1])
         other_velocity = e.surface_velocity[world, slot]
+        # A shape that changes moves its surface, which rubs as if the body moved.
         own_velocity = R * vec3(grow[0] * a[0], grow[0] * a[1], grow[1])
         v = velocity + wp.cross(angular_velocity, arm) + own_velocity - other_velocity
+        # A state counts only if the element was in contact in the step before. So elements that leave need no clearing.
         state = int(FREE)
         if e.seen[world, own] == tick:
             state = e.state[world, own]

@@ -53,7 +53,11 @@ def mirrored(n: vec2, about: vec2):
 
 @wp.func
 def rise(n: vec2, along: vec2, straight: vec2):
-    """Slope of a curve relative to its chord at a point with normal n. The chord has the normal `straight`."""
+    """Slope of a curve against its chord, at a point where the curve has the normal n.
+
+    `along` is the direction of the chord and `straight` its normal. The curve is perpendicular to n, so for each metre
+    along the chord it rises above the chord by -(n . along) / (n . straight).
+    """
     return -wp.dot(n, along) / wp.dot(n, straight)
 
 
@@ -101,7 +105,11 @@ def inner_share(depth: real, spread: real):
 
 @wp.func
 def climb(slope: real, curvature: real, half_side: real):
-    """Largest value [m] of g x - k x^2 / 2 for x between -l and l: slope g, curvature k, half side l."""
+    """How much deeper [m] an element gets along one of its sides than it is in the middle; never negative.
+
+    At the distance x from the middle the depth differs by g x - k x^2 / 2, with slope g and curvature k [1/m]. This is
+    the largest value for x between -l and l, where l [m] is half the side.
+    """
     zero = real(0.0)
     x = half_side
     if curvature * half_side > wp.abs(slope):

@@ -20,7 +20,11 @@ WIDER = 1.000001  # factor on a bound that covers round-off
 
 @wp.func
 def frame_of(s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, world: int, pair: int):
-    """Pose and motion of the first surface of a pair, and the distance up to which contact is searched."""
+    """Collect what all elements of a pair need in this step.
+
+    That is the pose and velocity of the first surface in the axes of the second, the pair's constants, and the
+    distances `reach` and `slack` of the search.
+    """
     F = Frame()
     R = poses.rotation[world, pair]
     F.at = poses.position[world, pair]
@@ -36,6 +40,8 @@ def frame_of(s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, wo
     F.layers = pairs.layers[pair]
     F.step_angle = real(TURN) / real(rounds.sectors[F.one])
     F.reach = pairs.reach[pair]
+    # The search measures distances between chords at the predicted pose. The curves over the chords may be closer by
+    # their heights. An element of an implicit contact counts also if it touches now and leaves during the step.
     F.slack = s.height[world, F.one] + s.height[world, F.two]
     if pairs.bodies.both_move[pair] == 0:
         F.ahead = pairs.bodies.step[0]
@@ -231,6 +237,7 @@ def cut_element(l: real, w0: real, w1: real, d: real, dx: real, dy: real):
     """
     xs = vec4(-l, l, l, -l)
     ys = vec4(-w0, -w1, w1, w0)
+    # Sum area and moments while walking around the clipped polygon, from one of its corners to the next.
     area = real(0.0)
     mx = real(0.0)
     my = real(0.0)
@@ -268,11 +275,12 @@ def cut_element(l: real, w0: real, w1: real, d: real, dx: real, dy: real):
                 x0 = x
                 y0 = y
                 count += 1
+    # The side from the last corner back to the first.
     z = x0 * first_y - first_x * y0
     area += z
     mx += z * (x0 + first_x)
     my += z * (y0 + first_y)
-    if area <= real(2.0) * area_slack * l * wp.max(w0, w1):
+    if area <= real(2.0) * area_slack * l * wp.max(w0, w1):  # a sliver: its centroid is round-off
         return Cut()
     over = real(1.0) / (real(3.0) * area)
     return Cut(real(0.5) * area, over * mx, over * my)
@@ -281,6 +289,7 @@ def cut_element(l: real, w0: real, w1: real, d: real, dx: real, dy: real):
 @wp.func
 def cut_twice(l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: real, past_x: real, past_y: real):
     """As `cut_element`, and clip to the edge of the other surface: past + past_x x + past_y y < 0."""
+    # Two cuts can leave up to six corners, which must be stored. That is slower, but only parts at an edge need it.
     px = clipping.coordinates()
     py = clipping.coordinates()
     px[0] = -l
@@ -298,7 +307,7 @@ def cut_twice(l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: re
     if count < 3:
         return Cut()
     m = clipping.moments(px, py, count)
-    if m.area <= area_slack * l * wp.max(w0, w1):
+    if m.area <= area_slack * l * wp.max(w0, w1):  # a sliver: its centroid is round-off
         return Cut()
     return Cut(m.area, m.x / m.area, m.y / m.area)
 
@@ -325,18 +334,20 @@ def map_part(
     depth, m2, past = section.depth_below(lines, world, q, k, along)
     l = half * line.length / real(count)
     w = half * F.step_angle * at[0] / real(count)
-    if depth < -(l + w + F.slack):
+    if depth < -(l + w + F.slack):  # no point of the part can touch
         return part
     e = radial(x, q[0])
     m = in_space(m2, e)
     part.facing = -(n[0] * wp.dot(e_r, m) + n[1] * wp.dot(F.Rz, m))
-    if part.facing <= zero:
+    if part.facing <= zero:  # both surfaces look the same way: this is the far side of the body
         return part
     grow = line.speed + f * line.more_speed
     part.surface_velocity = surface_velocity(lines, world, k, along, e)
     part.velocity = (
         F.velocity + wp.cross(F.angular_velocity, x - F.at) + grow[0] * e_r + grow[1] * F.Rz - part.surface_velocity
     )
+    # `bound` is the larger of the depths now and at the end of the step, and decides what is in contact. The force
+    # itself uses `depth`.
     bound = depth
     if F.ahead > zero:
         bound += F.ahead * wp.max(wp.dot(part.velocity, m), zero)
@@ -344,18 +355,21 @@ def map_part(
     part.layer = lines[world, k].layer
     part.counts = 1
     u = line.sign * (n[0] * F.Rz - n[1] * e_r)
+    # A sector gets wider with the radius, so the part is a trapezoid: half its width is w - dw to w + dw.
     dw = half * half * F.step_angle * line.chord[0] / real(count * count)
     dx = -wp.dot(u, m)
     dy = -wp.dot(e_p, m)
     most = wp.abs(dx) * l + wp.abs(dy) * (w + wp.abs(dw))
     left = Cut()
+    # Near an edge of the other surface, cut off what lies past it: it touches nothing. Without this a plug would leave
+    # a tube in jumps, one part after another.
     if past > -(l + w + wp.abs(dw)):
         u2 = lines[world, k].along
         if along < half * lines[world, k].length:
             u2 = -u2
         out = in_space(u2, e)  # direction past the edge
         left = cut_twice(l, w - dw, w + dw, bound, dx, dy, past, wp.dot(out, u), wp.dot(out, e_p))
-    elif bound >= most:
+    elif bound >= most:  # all of it is in contact
         left = Cut(real(4.0) * l * w, l * dw / (real(3.0) * w), zero)
     elif bound > -most:
         left = cut_element(l, w - dw, w + dw, bound, dx, dy)

@@ -74,6 +74,7 @@ def find_curve(s: Sections, world: int, surface: int, first: int, last: int, k: 
     """Find the cubic over a line from the normals at its ends. Returns a bound of its distance from the line [m]."""
     line = s.line[world, k]
     n = line.normal
+    # Normals at the two ends. A straight line has its own at both.
     a = n
     b = n
     if s.curved[k] == 1:
@@ -83,6 +84,8 @@ def find_curve(s: Sections, world: int, surface: int, first: int, last: int, k: 
             a = s.corner[world, k]
         if to_smooth:
             b = s.corner[world, k + 1]
+        # At a corner, an edge or a straight neighbour there is no normal of the curve. The line is then an arc, with
+        # the turn of its other end. With the chord's normal the curve would flatten towards this end.
         if from_smooth and not to_smooth:
             b = laws.mirrored(a, n)
         if to_smooth and not from_smooth:
@@ -91,6 +94,7 @@ def find_curve(s: Sections, world: int, surface: int, first: int, last: int, k: 
     line.end = b
     line.tilt = line.length * vec2(laws.rise(a, line.along, n), laws.rise(b, line.along, n))
     line.bend = wp.dot(b - a, line.along) / line.length
+    # For points that are nearest to a sample, and for points past an end of the surface, see `depth_below`.
     line.corner = s.corner[world, k]
     line.far_corner = s.corner[world, k + 1]
     line.hard = wp.where(s.kind[world, k] == t.HARD, 1, 0)
@@ -109,7 +113,9 @@ def update_section(s: Sections, world: int, surface: int):
     changed, moved = has_changed(s, world, first, last)
     if changed == 0:
         return
+    # Neighbour lists are valid for a limited motion; that of the shape itself counts too.
     s.path[world, surface] = s.path[world, surface] + moved
+    # Three passes: the normal at a sample needs the lines on both sides, a curve the normals at both of its ends.
     line = Line()
     for k in range(first, last):
         line.point = s.point[world, k]
@@ -126,6 +132,7 @@ def update_section(s: Sections, world: int, surface: int):
     height = real(0.0)
     for k in range(first, last):
         height = wp.max(height, find_curve(s, world, surface, first, last, k))
+    # Searches and boxes use straight lines. `height` is how far the curves may leave them, and is added to their slack.
     s.height[world, surface] = height
     for b in range(s.first_block[surface], s.first_block[surface + 1]):
         start = first + (b - s.first_block[surface]) * t.BLOCK
@@ -191,9 +198,11 @@ def window(
 
 @wp.func
 def roughness(lines: array2d[Line], world: int, low: int, high: int, q: vec2, bound: real, size: real):
-    """Largest curvature [1/m] of the lines from `low` to `high` within `bound` [m] of a point, nearness of a corner.
+    """How uneven the section is near a point q: the largest curvature [1/m], and a weight for a corner, 0 to 1.
 
-    The nearness is 0 to 1. Both fade in over the last `size` [m] of the distance, so that the force has no jumps.
+    Lines and corners from `low` to `high` count if they are within `bound` [m] of q. From `bound` inward their weight
+    grows linearly from 0 to 1 over a distance of `size` [m], so that the force does not jump when one comes near. The
+    curvature returned is weighted in this way too.
     """
     bend = real(0.0)
     corner = real(0.0)

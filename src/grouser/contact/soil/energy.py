@@ -44,7 +44,10 @@ def allowed_share(held: real, given: real):
 
 @wp.func
 def work_of_pressing(upward: real, sinkage: real):
-    """Work [J] of pressing a body in by `sinkage` [m] where the soil carries `upward` [N], growing with the depth."""
+    """Work [J] that it takes to press a body `sinkage` [m] into the soil, where the soil pushes up with `upward` [N].
+
+    The force is taken to grow linearly from zero at the surface, so this is half of force times depth.
+    """
     return real(0.5) * wp.max(upward, real(0.0)) * wp.max(sinkage, real(0.0))
 
 

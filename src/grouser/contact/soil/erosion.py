@@ -185,7 +185,11 @@ def next_pairs(
 
 @wp.func
 def crowd(steep: int):
-    """Number of pairs that share the flow of a node, times two: gives + takes + the larger of both."""
+    """Twice the number n of pairs among which a node shares its flow; twice, to stay an integer.
+
+    A pair moves 1 / (1 + n) of its excess height. n counts the steep pairs that the node gives soil to or those that it
+    takes soil from, whichever are more, plus half of the others. So 2 n = gives + takes + max(gives, takes).
+    """
     gives = steep % TAKES
     takes = steep // TAKES
     return gives + takes + wp.max(gives, takes)

@@ -47,18 +47,26 @@ def yield_pressure(loose: real, packed: real, reload: real):
 
 @wp.func
 def unforeseen(step: real, change: real):
-    """Error bound [m] of the prediction x + h v of a step's end, if the last step changed the speed by `change`."""
+    """Largest expected error [m] of the height x + h v that is predicted for the end of a step.
+
+    The prediction has no acceleration, so it is wrong by h times the change of speed in the step. This is taken as
+    twice the `change` [m/s] of the last step, plus SUDDEN times h for a body whose motion was steady so far.
+    """
     return step * (real(SUDDEN) * step + real(2.0) * wp.abs(change))
 
 
 @wp.func
 def left_out(step: real, v: real, change: real):
-    """Height [m] above the predicted end of a step at which the yield pressure is evaluated.
+    """Vertical travel [m] of a step that the yield pressure leaves out: it is evaluated this much above x + h v.
 
-    `v` [m/s] is the vertical speed of the body (negative: it sinks), `change` [m/s] its change in the last step. For a
-    falling body this is the whole travel of the step. Depth and speed are then updated alternately (leapfrog), and the
-    energy lost in an impact is second-order accurate in h. For a body driven down at constant speed (a bevameter) it
-    is zero.
+    `v` [m/s] is the vertical speed of the body (negative: it sinks), `change` [m/s] its change in the last step.
+
+    - A falling body leaves out the whole travel -h v. Depth and speed then advance alternately (leapfrog), and the
+      energy lost in an impact is second-order accurate in h. The yield pressure at x + h v would brake a fall like a
+      damper of h times the stiffness.
+    - A body driven down at constant speed (a bevameter) leaves out nothing, so that force and depth belong to one time.
+
+    The factor change^2 / (change^2 + (STEADY v)^2) leads from one case to the other.
     """
     steady = real(STEADY) * v
     c = change * change
@@ -67,10 +75,12 @@ def left_out(step: real, v: real, change: real):
 
 @wp.func
 def yielding_stiffness(k_e: real, spare: real, per_off: real):
-    """Stiffness [Pa/m] of soil that a step compresses `spare` [m] beyond its elastic limit.
+    """Stiffness [Pa/m] of soil in the implicit block: K_e if the soil is elastic, less if it yields, down to zero.
 
-    This is the secant of min(y, K_e (u - w)) from w = 0 to 1 / `per_off` [m]: zero where soil keeps yielding, K_e where
-    it hardly yields. With the full K_e on yielding soil the implicit block would act like an added mass.
+    `spare` [m] is how far the predicted end of the step lies beyond the elastic limit, u - y / K_e. The pressure stays
+    at y until the body ends the step higher than predicted by more than that. 1 / `per_off` [m] is how much higher it
+    may end (`unforeseen`). The stiffness is the secant of the pressure min(y, K_e (u - w)) from w = 0 to there, or
+    K_e max(1 - spare per_off, 0). With the full K_e on yielding soil the block would act like an added mass.
     """
     return k_e * wp.max(real(1.0) - wp.max(spare, real(0.0)) * per_off, real(0.0))
 

@@ -407,6 +407,7 @@ def force(
         for i in range(near.row0, near.row1 + 1):
             j = int(near.column0)
             while j <= near.column1:
+                # Most nodes near a body carry nothing: this test is cheap, the force is not.
                 if traction.loaded(pred, win.side, nonnegative(start + i * win.side + j), g.spacing):
                     part, share = traction.node_force(
                         g, o, b, place, win, skin, verts, disp, pred, world, body, slot, i, j, first_node, m
@@ -415,6 +416,7 @@ def force(
                     sums = implicit.plus(sums, share)
                     nodes += 1
                 j += 1
+    # Also for a body without a window: the wrench of the last step must be cleared, and its account goes on.
     body_wrench.write_wrench(
         g, o, shapes, points, place, win, pred, energy, world, body, slot, m, wrench, sums, nodes,
         wrench_out, implicit_out,

@@ -83,18 +83,21 @@ def settle_point(
     z = arm[2] + m.position[2]
     k, inside = node_below(win, slot, at)
     u = real(-FAR)
+    # Outside the window, far above all soil, or part of a side or top face: it cannot press.
     if k < 0 or z > place.top[slot] + g.spacing or not looks_down(area):
         forget_point(points, world, e)
         return -1, inside, u
-    if win.soil[nearest_node(win, k, inside)] < 0:
+    if win.soil[nearest_node(win, k, inside)] < 0:  # bare ground: the soil module carries nothing here
         forget_point(points, world, e)
         return -1, inside, u
     level = levels_at(win, k, inside)[SURFACE]
     pressed = pressed_level(level, points.pressed[world, e])
-    if z > level:
+    if z > level:  # out of its print. Its cell is still returned: soil close below it takes no spoil
         pressed = level
         points.pressed[world, e] = FAR
     else:
+        # A print stays where it was made. A point that slides leaves it and meets higher soil, which it must press
+        # again. Slower than STUCK is no sliding: the tremor of a body at rest would fill up its print.
         v = m.velocity + wp.cross(m.angular_velocity, arm)
         n = wp.normalize(area)
         v_t = v - wp.dot(v, n) * n

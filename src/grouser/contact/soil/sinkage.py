@@ -21,8 +21,12 @@ FALLING = wp.constant(real(laws.FALLING))
 
 @wp.func
 def bow_below(win: Window, skin: Skin, k: int):
-    """Height [m] above a node's soil up to which a convex body may still press between the nodes; see
-    `traction.loaded`."""
+    """Clearance [m] over a node below which a convex body may still press the soil between this node and the next.
+
+    Between two nodes the body bulges below the straight line by up to a share of the second difference of its lower
+    surface. Soil that was pressed follows that line, so the body can touch it there. The bound is that of
+    `traction.loaded`: a third of the second differences along both axes.
+    """
     z = skin.height[k]
     along_x = bend(skin.height[k + 1], skin.height[nonnegative(k - 1)], z)
     along_y = bend(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)

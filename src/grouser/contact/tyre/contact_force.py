@@ -72,6 +72,7 @@ def secant_across(w: Wheel, excess: real, s: Slip):
 @wp.func
 def block(sn: real, sx: real, sy: real, n: vec3, x: vec3, y: vec3, arm: vec3):
     """Implicit block: sum of size J^T J for the velocities along n, x, y of the rim's point at `arm`, by component."""
+    # The speed of the rim's point along n is n . velocity + (arm x n) . angular velocity, so J = [n, arm x n].
     r = wp.cross(arm, n)
     u = wp.cross(arm, x)
     v = wp.cross(arm, y)
@@ -81,6 +82,7 @@ def block(sn: real, sx: real, sy: real, n: vec3, x: vec3, y: vec3, arm: vec3):
     q = sn * r
     d = sx * u
     e = sy * v
+    # Entries of the 3 x 3 blocks: f linear, g mixed, t angular. f and t are symmetric: only their upper halves.
     f01 = a[0] * n[1] + b[0] * x[1] + c[0] * y[1]
     f02 = a[0] * n[2] + b[0] * x[2] + c[0] * y[2]
     f12 = a[1] * n[2] + b[1] * x[2] + c[1] * y[2]
@@ -192,8 +194,10 @@ def wall_force(
 ):  # fmt: skip
     """Force [N] of a wall on a wheel: spring, damper and friction of the tyre. Adds to wrench and implicit block."""
     zero = real(0.0)
+    # A wall presses along the tyre's own radius. The suspension cannot give way in this direction.
     normal = wall.cosine * g.up - wall.sine * g.ahead
     along = wall.cosine * g.ahead + wall.sine * g.up
+    # The contact lies on the wall, inside the undeformed rim.
     arm = -(w.radius - wall.depth) * normal
     rate = -wp.dot(normal, g.velocity)
     size = wp.max(w.radial_stiffness * (wall.depth + h * rate) + w.radial_damping * rate, zero)
@@ -204,9 +208,12 @@ def wall_force(
     vx = wp.dot(rim_velocity, along)
     vy = wp.dot(rim_velocity, g.across)
     speed = wp.sqrt(vx * vx + vy * vy)
+    # Coulomb friction as force over speed. There is no tread spring here, so it fades out below WALL_SPEED: with its
+    # full size at rest it would change sign in every step.
     drag = grip_along(w, zero) * size / wp.max(speed, real(WALL_SPEED))
     push = size * normal - drag * (vx * along + vy * g.across)
     turn = wp.cross(arm, push)
+    # Add: a wheel may touch ground and wall together.
     f = wrench_of(push, turn)
     wrench_out[world, k + 1] = wrench_out[world, k + 1] + f
     size_n = h * (w.radial_damping + h * w.radial_stiffness)

@@ -153,6 +153,7 @@ def step_uphill(
     h = travel_at(t, ground, world, centre, ahead, up, radius, start, guess)
     low = start
     high = start
+    # Climb to whichever side is higher, but never to an angle that is a wall: the suspension does not carry that.
     for _ in range(t.slices):
         low = vec2(turn[0] * t.half[1] - turn[1] * t.half[0], turn[1] * t.half[1] + turn[0] * t.half[0])
         high = vec2(turn[0] * t.half[1] + turn[1] * t.half[0], turn[1] * t.half[1] - turn[0] * t.half[0])
@@ -166,6 +167,8 @@ def step_uphill(
             h = right
         else:
             break
+    # The crest lies between `low` and `high`. The tangent plane at an angle shows on which side of it. This also works
+    # at an edge, where steps from one tangent plane's crest to the next would go to and fro.
     middle = turn
     top = Crest(turn, h, False)
     for _ in range(HALVINGS):
@@ -173,10 +176,10 @@ def step_uphill(
         to = tangent_plane_crest(t, ground, world, centre, ahead, up, radius, turn, h)
         aside = to.turn[0] * turn[1] - to.turn[1] * turn[0]
         if is_ground(h, turn[0], limit):
-            if h > top.travel:
+            if h > top.travel:  # keep the highest: at an edge the last angle may lie just beyond it
                 top.turn = turn
                 top.travel = h
-        else:
+        else:  # a wall: go back towards where the climb ended
             aside = middle[0] * turn[1] - middle[1] * turn[0]
         if aside > real(0.0):
             low = turn

@@ -47,6 +47,7 @@ def evaluate(
         g.ahead = wp.normalize(wp.cross(g.across, g.up))
         g.angular_velocity = angular_velocity[world, row]
         found = GroundContact(zero, zero, real(1.0), zero)
+        # Wheels of a vehicle on its side or roof find no ground: it lies on its chassis.
         if g.up[2] > real(LEAST_UPRIGHT):
             found = contact_search.find_contact(t, ground, world, centre, g.ahead, g.up, w.radius, w.travel)
         before = state.held[world, k]
@@ -54,6 +55,8 @@ def evaluate(
         # comes up from below after a rollover, would be shot out.
         most = wp.where((before & ON_GROUND) == 0, w.travel, real(BURIED) * w.travel)
         travel = wp.where(found.travel > most, zero, wp.max(found.travel, zero))
+        # MuJoCo's wheel stays where its suspension is extended. The wheel that rolls is lifted from there by the
+        # travel, and moves with the chassis.
         shift = travel * g.up
         g.axle = centre + shift
         g.velocity = velocity[world, row] + wp.cross(g.chassis_angular_velocity, shift)
@@ -64,16 +67,20 @@ def evaluate(
             lean = contact_search.side_slope(t, ground, world, foot, g.across)
             push = ground_force(w, g, found, lean, h, world, k, state, wrench_out, implicit_out)
             touching = ON_GROUND
-        else:
+        else:  # in the air: clear what the last step wrote
             state.slip[world, k] = vec2()
             wrench_out[world, k + 1] = vec6()
             implicit_out[world, k + 1] = mat66()
         state.wall[world, k] = zero
+        # Some of the rim is in ground that the suspension cannot climb. Ignore a wall in which the wheel is deep at
+        # first contact: it did not come from outside and would be shot out.
         if found.wall_travel > travel:
             wall = contact_search.find_wall(t, ground, world, g.axle, centre, g.ahead, g.up, w.radius, w.travel)
             if wall.depth > zero and ((before & ON_WALL) != 0 or wall.depth <= real(SHALLOW) * w.radius):
                 push = push + wall_force(w, g, wall, h, world, k, state, wrench_out, implicit_out)
                 touching = touching + ON_WALL
+        # The force acts `shift` above the origin of MuJoCo's wheel. The suspension takes this moment to the chassis; on
+        # the wheel it would turn it about its axle.
         chassis_torque = chassis_torque + wp.cross(shift, push)
         state.across[world, k] = g.across
         state.shift[world, k] = shift

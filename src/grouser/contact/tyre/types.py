@@ -129,12 +129,16 @@ class Crest:
 
 @struct
 class Bound:
-    """Bound on the ground: at travel h the rim is above it at all angles with a sin + b cos <= c + d h."""
+    """Test that excludes contact at an angle of the rim without a look at the ground there.
+
+    If a sin(gamma) + b cos(gamma) <= c + d h, the rim's point at the angle gamma from the suspension's axis is above
+    the ground when the suspension has travelled by h [m]. See `contact_search.tangent_bound`.
+    """
 
     a: real
     b: real
     c: real
-    d: real
+    d: real  # [1/m]
 
 
 @struct

@@ -84,6 +84,7 @@ def share_contacts(
         F = one.force
         arm = one.arm
         if tr.implicit == 1:
+            # The force with which the links were accelerated: as evaluated, less impedance times change of velocity.
             change = links.velocity_change[world, i]
             du = linear(change) + wp.cross(angular(change), arm)
             n = one.normal
@@ -101,12 +102,15 @@ def share_contacts(
         else:
             wheel_arm = one.wheel_arm
             wheels.wrench[world, wheel] = wheels.wrench[world, wheel] - wrench(F, wp.cross(wheel_arm, F))
+            # Friction that a wheel loses as it turns faster. `push_carriers` is implicit in it.
             wheels.axle_damping[world, wheel] = (
                 wheels.axle_damping[world, wheel] + one.tangential_impedance * wp.length_sq(wheel_arm)
             )  # fmt: skip
+            # About the world's origin, as `push_carriers` sums the wheels' side: the two must cancel.
             links_wrench = links_wrench + wrench(F, wp.cross(s.position[world, i] + arm, F))
             if last == 1 and c.teeth[wheel] > 0:
                 results.tooth_load[world, i] = results.tooth_load[world, i] + wp.dot(F, one.normal)
     results.ground_force[world, which] = results.ground_force[world, which] + ground / real(tr.substeps)
+    # Impulse from outside: scenarios compare it with the momentum that machine and links gain together.
     s.impulse[world, which] = s.impulse[world, which] + h * (ground + real(tr.links) * tr.mass * tr.gravity)
     results.links_wrench[world, which] = links_wrench

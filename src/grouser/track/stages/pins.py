@@ -108,8 +108,10 @@ def shoe_edges(
     world: int, tr: Track, s: State, links: Links, i: int, j: int, x: vec3, side: real, h: real, ahead: real
 ):
     """Add the contact of the next shoe's rear edge with this shoe's front face: the back-bend stop by geometry."""
+    # One end of the edge (`side` is -1 or 1). With two points the contact also resists a twist between the shoes.
     arm_j = links.axes[world, j] * vec3(-tr.edge_x, side * tr.edge_y, tr.edge_z)
     arm_i = s.position[world, j] + arm_j - s.position[world, i]
+    # Shoes meet at their undersides when the chain bends the wrong way; bending around a wheel opens the gap.
     depth = tr.edge_x - wp.dot(arm_i, x)
     rate = (
         s.velocity[world, j] + wp.cross(s.angular_velocity[world, j], arm_j)
@@ -119,6 +121,7 @@ def shoe_edges(
         depth, -wp.dot(rate, x), tr.edge_stiffness, tr.edge_damping, tr.full_damping_depth, ahead
     )
     if size > real(0.0):
+        # Opposite forces at one point, so that their moments cancel too.
         F = size * x
         links.force[world, i] = links.force[world, i] - F
         links.force[world, j] = links.force[world, j] + F

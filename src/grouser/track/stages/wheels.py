@@ -97,10 +97,13 @@ def push_carriers(
             about = wp.dot(T, axle)
             drag = c.drag[k]
             rate = s.wheel_rate[world, k]
+            # Implicit: wheels are light and the friction of links on them is stiff, so explicit substeps would be tiny.
             change = h * (about - drag * rate) / (c.inertia[k] + h * (wheels.axle_damping[world, k] + drag))
             s.wheel_rate[world, k] = rate + change
+            # The bearing passes on everything but the torque about the axle, and of that only its own drag.
             T = T + (drag * rate - about) * axle
         b = tr.first_carrier + c.carrier[k]
+        # About the carrier's origin, and the mean over the substeps: the engine applies it for the whole step.
         T = T + wp.cross(wheels.centre[world, k] - carriers.position[world, b], F)
         carriers.wrench[world, b] = carriers.wrench[world, b] + wrench(F, T) / real(tr.substeps)
     results.wheels_wrench[world, which] = total
