@@ -158,7 +158,7 @@ def test_annotations_that_hold_no_float_need_not_be_text():
 
 
 def test_a_function_inside_another_is_refused():
-    with pytest.raises(TypeError, match=r"scaled refers to factor of a function round it"):
+    with pytest.raises(TypeError, match=r"scaled refers to factor of an enclosing function"):
         at(samples.inside(2.0), "float32")
 
 

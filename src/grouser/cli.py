@@ -38,8 +38,8 @@ app = typer.Typer(
     cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Robots on real ground.",
-    epilog="Begin with: grouser list; grouser run single-wheel --out first; grouser view first",
+    help="Simulate robots on soil, rocks, stairs and rough ground.",
+    epilog="Start with: grouser list; grouser run single-wheel --out first; grouser view first",
 )
 
 
@@ -56,14 +56,16 @@ def _scenario_names(incomplete: str) -> list[str]:
 
 
 Host = Annotated[
-    str, typer.Option("--host", metavar="ADDRESS", help="Where the page is served; any but this machine needs a token.")
+    str,
+    typer.Option("--host", metavar="ADDRESS", help="Address to serve the page on; any but localhost needs a token."),
 ]
-Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: any that is free.")]
+Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: any free port.")]
 Token = Annotated[
-    str | None, typer.Option("--token", metavar="TEXT", help="Asked of viewers. [default: made up where one is needed]")
+    str | None,
+    typer.Option("--token", metavar="TEXT", help="Required from viewers. [default: random if one is needed]"),
 ]
 Field = Annotated[
-    str, typer.Option("--ground", metavar="FIELD", help="Ground coloured by sinkage, height, pressure or plain.")
+    str, typer.Option("--ground", metavar="FIELD", help="Colour of the ground: sinkage, height, pressure or plain.")
 ]
 Place = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or its recording.")]
 
@@ -90,7 +92,7 @@ def options(
 
 @app.command("list", epilog=example("list"))
 def list_scenarios() -> int:
-    """Name the scenarios."""
+    """List the scenarios."""
     from grouser.commands import catalogue
 
     return catalogue.list_scenarios()
@@ -106,31 +108,33 @@ def run(
     ] = None,
     set_: Annotated[list[str] | None, _setting("soil.k_c=900")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where results go. [default: runs/NAME-TIME]")
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results. [default: runs/NAME-TIME]")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")] = False,
     rate: Annotated[
         float | None, typer.Option("--rate", metavar="HZ", help="Frames recorded per second (default: the scenario's).")
     ] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Draw figures and report.")] = True,
-    view: Annotated[bool, typer.Option("--view", help="Show the run in a browser while it goes on.")] = False,
+    view: Annotated[bool, typer.Option("--view", help="Show the run in a browser while it runs.")] = False,
     host: Host = "127.0.0.1",
     port: Port = 8080,
     robot: Annotated[str | None, _short("--robot", "FILE", "Run your own robot instead: MJCF or URDF.")] = None,
     bodies: Annotated[str | None, _short("--bodies", "PATTERN", "Bodies that touch soil. [default: all]")] = None,
-    drive: Annotated[list[str] | None, _short("--drive", "PATTERN=VALUE", "Control of motors; repeatable.")] = None,
-    soil: Annotated[str | None, _short("--soil", "NAME", "Short for --set soil=NAME; so are those below.")] = None,
-    time: Annotated[str | None, _short("--time", "S", "How long a robot runs. [default: 10]")] = None,
-    gravity: Annotated[str | None, _short("--gravity", "M/S2", "Downwards. [default: the model's]")] = None,
-    slope: Annotated[str | None, _short("--slope", "DEG", "Ground of a robot that rises along x.")] = None,
-    terrain: Annotated[str | None, _short("--terrain", "FILE", "Ground of a robot: GeoTIFF, PNG, mesh, …")] = None,
-    spacing: Annotated[str | None, _short("--spacing", "M", "Of the soil grid.")] = None,
-    step: Annotated[str | None, _short("--step", "S", "Of the simulation.")] = None,
+    drive: Annotated[
+        list[str] | None, _short("--drive", "PATTERN=VALUE", "Control value of motors; repeatable.")
+    ] = None,
+    soil: Annotated[str | None, _short("--soil", "NAME", "Same as --set soil=NAME.")] = None,
+    time: Annotated[str | None, _short("--time", "S", "Duration of a run with --robot. [default: 10]")] = None,
+    gravity: Annotated[str | None, _short("--gravity", "M/S2", "Gravity, downwards. [default: the model's]")] = None,
+    slope: Annotated[str | None, _short("--slope", "DEG", "Slope of the ground along x, with --robot.")] = None,
+    terrain: Annotated[str | None, _short("--terrain", "FILE", "Ground for --robot: GeoTIFF, PNG, mesh, …")] = None,
+    spacing: Annotated[str | None, _short("--spacing", "M", "Spacing of the soil grid.")] = None,
+    step: Annotated[str | None, _short("--step", "S", "Time step of the simulation.")] = None,
     controller: Annotated[
-        str | None, _short("--controller", "NAME|FILE.py", "Of a vehicle; see docs/vehicles.md.")
+        str | None, _short("--controller", "NAME|FILE.py", "Controller of a vehicle; see docs/vehicles.md.")
     ] = None,
     pin_core: Annotated[
-        int | None, typer.Option("--pin-core", metavar="N", help="Keep the dynamics on processor core N alone.")
+        int | None, typer.Option("--pin-core", metavar="N", help="Run the dynamics on processor core N only.")
     ] = None,
 ) -> int:
     """Run a scenario or your robot; leaves recording.h5, summary.json, figures and report.html in DIR."""
@@ -146,14 +150,14 @@ def run(
 
 @app.command(epilog=example("sweep examples/wheel-design.yaml --workers 2"))
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="What to vary, see docs/sweeps.md.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The sweep file; see docs/sweeps.md.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where results go. [default: runs/FILE]")
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results. [default: runs/FILE]")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="Processes at a time. [default: one per core]")
+        int | None, typer.Option("--workers", metavar="N", help="Number of parallel processes. [default: one per core]")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the results in DIR instead of going on.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the results in DIR instead of continuing.")] = False,
 ) -> int:
     """Run many cases of a scenario; goes on where an interrupted sweep ended."""
     from grouser.commands import console
@@ -179,7 +183,7 @@ def export(
         list[str] | None, typer.Option("--format", metavar="html|csv|mcap", help="Repeatable. [default: html]")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where it goes. [default: beside the recording]")
+        Path | None, typer.Option("--out", metavar="DIR", help="Output file. [default: next to the recording]")
     ] = None,
     field: Field = "sinkage",
 ) -> int:
@@ -194,17 +198,19 @@ def video(
     place: Place,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Ends in .mp4, .webm or .gif. [default: video.mp4 beside it]"),
+        typer.Option("--out", metavar="FILE", help="Output file: .mp4, .webm or .gif. [default: video.mp4 next to it]"),
     ] = None,
     camera: Annotated[
         list[str] | None,
-        typer.Option("--camera", metavar="NAME", help="follow, wheel, top or driver; several side by side."),
+        typer.Option(
+            "--camera", metavar="NAME", help="follow, wheel, top or driver; repeat it to show several side by side."
+        ),
     ] = None,
-    size: Annotated[str, _short("--size", "WxH", "Of each camera's picture.")] = "960x540",
-    rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Pictures a second.")] = 25.0,
-    speed: Annotated[float, typer.Option("--speed", metavar="X", help="Seconds of the run a second.")] = 1.0,
-    start: Annotated[float | None, typer.Option("--from", metavar="S", help="First time shown.")] = None,
-    end: Annotated[float | None, typer.Option("--to", metavar="S", help="Last time shown.")] = None,
+    size: Annotated[str, _short("--size", "WxH", "Size of the image of each camera.")] = "960x540",
+    rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Frames per second.")] = 25.0,
+    speed: Annotated[float, typer.Option("--speed", metavar="X", help="Simulated seconds per second of video.")] = 1.0,
+    start: Annotated[float | None, typer.Option("--from", metavar="S", help="Start time.")] = None,
+    end: Annotated[float | None, typer.Option("--to", metavar="S", help="End time.")] = None,
     field: Field = "sinkage",
     forces: Annotated[bool, typer.Option("--forces/--no-forces", help="Draw arrows.")] = True,
 ) -> int:
@@ -222,7 +228,7 @@ def view(
     host: Host = "127.0.0.1",
     port: Port = 8080,
     token: Token = None,
-    texture: Annotated[Path | None, _short("--texture", "FILE", "Picture to lay over the ground.")] = None,
+    texture: Annotated[Path | None, _short("--texture", "FILE", "Image to put on the ground.")] = None,
     browse: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser on this machine.")] = False,
 ) -> int:
     """Show a recording in a browser, finished or still growing."""
@@ -241,9 +247,12 @@ def drive(
     ],
     set_: Annotated[list[str] | None, _setting("speed=0.07")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where results go. [default: runs/NAME-drive-TIME]")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for the results. [default: runs/NAME-drive-TIME]"),
     ] = None,
-    time: Annotated[float, typer.Option("--time", metavar="S", min=0.1, help="After which it ends.")] = 3600.0,
+    time: Annotated[
+        float, typer.Option("--time", metavar="S", min=0.1, help="Longest duration of the drive.")
+    ] = 3600.0,
     host: Host = "127.0.0.1",
     port: Port = 8080,
     token: Token = None,

@@ -210,7 +210,7 @@ def _copy(f: Any, build: _Build) -> Any:
     """The same code with its global names bound to new values. Warp reads the source through the code object."""
     if f.__closure__:
         raise TypeError(
-            f"device function {f.__qualname__} refers to {', '.join(f.__code__.co_freevars)} of a function round it; "
+            f"device function {f.__qualname__} refers to {', '.join(f.__code__.co_freevars)} of an enclosing function; "
             "`at` can rebind names of a module only: move it to module level"
         )
     _refuse_float64_for_good(f, f.__annotations__, build)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 MOST_LINES = 20  # largest number of mistakes in one message
-LEFT_OUT = "further mistakes are left out"
+LEFT_OUT = "further errors are not shown"
 
 
 class GrouserError(Exception):

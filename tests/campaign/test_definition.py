@@ -222,7 +222,7 @@ def test_a_file_that_is_no_sweep(capsys, text, said):
         ("slip: []", "8: parameters.slip = []: allowed is a list with at least one value"),
         ("slip: {min: 1, max: 0, count: 3}", "8: parameters.slip: min 1 is not below max 0"),
         ("slip: {min: 0, max: 1, count: 1}", "32: parameters.slip.count = 1: must be greater than or equal to 2"),
-        ("slip: {min: 0, max: 1, count: 3, scale: log}", "8: parameters.slip: min 0: a logarithmic scale needs one"),
+        ("slip: {min: 0, max: 1, count: 3, scale: log}", "8: parameters.slip: min 0: a logarithmic scale needs a min"),
         ("slip: {min: 0, max: 1}", "8: parameters.slip: lacks 'count'"),
         ("soil: [clay, clya]", "15: soil"),
     ],
@@ -243,7 +243,7 @@ def test_a_parameter_of_a_grid_that_cannot_be(capsys, parameter, said):
         ("slip: {distribution: normal, mean: 0, deviation: -1}", "51: parameters.slip.deviation = -1"),
         (
             "slip: {distribution: normal, mean: 0, deviation: 1, min: 50}",
-            "8: parameters.slip: min and max leave nothing",
+            "8: parameters.slip: no part of the distribution",
         ),
         ("slip: {distribution: lognormal, median: 0, log_deviation: 1}", "42: parameters.slip.median = 0"),
         ("slip: {values: [0, 1], weights: [1]}", "8: parameters.slip: 1 weights for 2 values"),
@@ -264,9 +264,9 @@ def test_a_distribution_that_cannot_be(capsys, parameter, said):
     [
         ("parametres: {slip: [0]}", "3:1: parametres: unknown field, did you mean 'parameters'?"),
         ("set: {sol: clay}", "3:7: sol: unknown field, did you mean 'soil'?"),
-        ("set: {wheel: {radius: 1}, wheel.radius: 2}", "3:27: set.wheel.radius stands twice"),
-        ("samples: 3", "3:10: samples = 3: a grid has none"),
-        ("method: monte-carlo", "3:9: method = 'monte-carlo': lacks 'samples'"),
+        ("set: {wheel: {radius: 1}, wheel.radius: 2}", "3:27: set.wheel.radius is given twice"),
+        ("samples: 3", "3:10: samples = 3: a grid does not use samples"),
+        ("method: monte-carlo", "3:9: method = 'monte-carlo': 'samples' is missing"),
         ("method: gird", "3:9: method = 'gird': not known, did you mean 'grid'?"),
         ("metrics: [end_m, end_k]", "3:18: metrics: 'end_k' is not known, did you mean 'end_m'?"),
         ("rate: 0", "3:7: rate = 0: must be greater than 0"),
@@ -289,7 +289,7 @@ def test_no_parameter_at_all(capsys):
 def test_a_distribution_without_samples(capsys):
     text = "scenario: fake-rig\nmethod: latin-hypercube\nparameters: {slip: {min: 0, max: 0.5}}\n"
     (line,) = error_line(capsys, text)
-    assert line.startswith("2:9: method = 'latin-hypercube': lacks 'samples'")
+    assert line.startswith("2:9: method = 'latin-hypercube': 'samples' is missing")
 
 
 def test_everything_that_is_wrong_with_settings_is_told_at_once(capsys):

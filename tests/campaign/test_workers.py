@@ -221,7 +221,7 @@ def test_a_sweep_goes_on_after_a_kill_of_the_main_process(tmp_path):
     with command(log) as process:
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
-    assert f"6 of 6 cases complete ({len(done)} from before)" in out
+    assert f"6 of 6 cases complete ({len(done)} from an earlier run)" in out
     assert set(started(log)[len(first) :]) == set(NAMES) - done, "what was finished is not run again"
     left = sorted(file.name for file in Path("out").iterdir())
     assert left == ["cases", "figures", "sweep.html", "sweep.json", "table.csv", "table.md"]
@@ -240,7 +240,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, whom):
     assert process.returncode == 130
     assert "Traceback" not in err
     done = [file.stem for file in Path("out/cases").glob("[0-9]*.json")]
-    assert err.splitlines() == [f"error: interrupted: {len(done)} of 6 cases are kept, the same command goes on"]
+    assert err.splitlines() == [f"error: interrupted: {len(done)} of 6 cases are kept, the same command continues"]
     assert not any(map(alive, workers(log)))
     assert all(result(name)["status"] == "complete" for name in done)
 
@@ -265,7 +265,7 @@ def test_a_script_without_a_guard_is_told_so(tmp_path):
         [sys.executable, "script.py"], capture_output=True, text=True, env=environment, timeout=PATIENCE
     )
     assert done.returncode == 1
-    assert "SweepStopped: worker processes end before their first case" in done.stderr
+    assert "SweepStopped: the worker processes ended before their first case" in done.stderr
     assert "below `if __name__ == '__main__':`" in done.stderr
     assert not list(Path("out/cases").glob("*"))
 
@@ -306,9 +306,9 @@ def test_a_folder_of_something_else_is_refused_and_never_emptied(runner):
     swept(runner, SIX | {"parameters": {"frequency": [1.0]}}, force=True)
     assert Path("out/cases/0009.json").read_text() == "{}"
     Path("file").write_text("")
-    with pytest.raises(InputError, match="--out file: a file is in the way"):
+    with pytest.raises(InputError, match="--out file: is a file"):
         run_sweep(read_sweep(SIX), Path("file"), runner)
-    with pytest.raises(InputError, match="--workers 0: allowed is a whole number of at least 1"):
+    with pytest.raises(InputError, match="--workers 0: allowed is an integer of at least 1"):
         swept(runner, workers=0)
 
 
@@ -365,4 +365,4 @@ def test_the_command_says_what_happened(runner, monkeypatch, capsys):
     Path("mine.yaml").write_text("scenario: fake-rig\nparameters:\n  slip: [0.1, 0.2]\n")
     assert status(["sweep", "mine.yaml", "--out", "fine"]) == 0
     assert status(["sweep", "mine.yaml", "--out", "fine"]) == 0
-    assert capsys.readouterr().out.endswith("2 of 2 cases complete (2 from before): fine/sweep.html\n")
+    assert capsys.readouterr().out.endswith("2 of 2 cases complete (2 from an earlier run): fine/sweep.html\n")

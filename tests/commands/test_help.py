@@ -23,7 +23,7 @@ def test_every_command_has_help_with_an_example(command, capsys):
 def test_alone_it_says_how_to_begin(capsys):
     assert cli.status([]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "Begin with: grouser list" in text
+    assert "Start with: grouser list" in text
     assert all(command in text for command in COMMANDS)
 
 
@@ -52,5 +52,5 @@ def test_the_shell_completes_names():
 
 def test_a_scenario_that_cannot_be_driven_says_so(tmp_path, capsys):
     assert cli.status(["drive", "single-wheel", "--out", str(tmp_path / "x"), "--port", "0"]) == 2
-    assert "no drive to take over" in capsys.readouterr().err
+    assert "no wheels to drive" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()

@@ -166,7 +166,7 @@ def test_a_file_that_is_being_created_is_left_alone(tmp_path, monkeypatch):
     clock = Clock()
     with sample(path, clock) as writer:
         fill(writer, clock, 64)
-    assert told == [f"recording {path} is being written by another run; another name is needed"]
+    assert told == [f"recording {path} is being written by another run; give another name"]
     with Recording(path) as recording:
         assert len(recording) == 64
 

@@ -49,7 +49,7 @@ def test_compare_names_what_differs(tmp_path, capsys):
 
 def test_compare_of_folders_without_a_run(tmp_path, capsys):
     assert status(["compare", str(tmp_path), str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: neither recording.h5 nor summary.json there")
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: neither recording.h5 nor summary.json found")
 
 
 def test_report_can_be_drawn_again(tmp_path, capsys):

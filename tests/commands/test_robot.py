@@ -38,7 +38,7 @@ def test_the_command_of_the_documentation(tmp_path, capsys):
     assert {p.name for p in out.iterdir()} == {"figures", "recording.h5", "report.html", "summary.json"}
     text = capsys.readouterr().out
     assert "note: driven at 1: motor_fl, motor_fr, motor_rl, motor_rr" in text
-    assert "note: ground contact of wheel_fl, wheel_fr, wheel_rl, wheel_rr handed from MuJoCo to the soil" in text
+    assert "note: ground contact of wheel_fl, wheel_fr, wheel_rl, wheel_rr moved from MuJoCo to the soil" in text
     metrics = {name: metric["value"] for name, metric in summary(out)["metrics"].items()}
     assert metrics["bodies"] == ["wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr"]
     assert 0.15 < metrics["distance_m"] < 0.12 * 3  # wheels of 0.12 m at 1 rad/s
@@ -79,8 +79,8 @@ def test_who_carries_a_robot_stands_in_summary_report_and_notes(tmp_path, capsys
     assert metrics["floor_load_mean_N"] == pytest.approx([9.81], rel=0.02)
     assert metrics["floor_load_max_N"][0] >= metrics["floor_load_mean_N"][0]
     assert 0 < metrics["floor_load_from_s"][0] < 0.5
-    for words in ("4 small shapes (10 mm) count as their hull", "carried nothing up to t = 1 s: seat",
-                  "stands on the hard floor, not on soil, first at t = 0.", "mass 3.4 kg, weight 33.35 N"):  # fmt: skip
+    for words in ("4 small shapes (10 mm) are replaced by their hull", "carried no load up to t = 1 s: seat",
+                  "touches the hard floor, not soil, first at t = 0.", "mass 3.4 kg, weight 33.35 N"):  # fmt: skip
         assert words in " ".join(text.replace("\n", " ").split()), words
         assert any(words in note for note in whole["notes"]), words
         assert words in page, words

@@ -396,7 +396,7 @@ def test_a_controller_from_a_file(tmp_path):
         ("def control(:", "mine.py:1: "),
         ("PERIOD = -1\ndef control(r, s): return []", "PERIOD = -1: allowed is a finite number above 0"),
         ("import nothing_of_that_name", "ModuleNotFoundError"),
-        ("def start(): return 3\ndef control(r, s): return []", "start\\(\\) gives int"),
+        ("def start(): return 3\ndef control(r, s): return []", "start\\(\\) returned int"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused(tmp_path, text, says):

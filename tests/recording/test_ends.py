@@ -188,10 +188,10 @@ def test_garbage_is_refused_in_one_line(tmp_path):
     with pytest.raises(InputError, match="is a folder"):
         Recording(tmp_path)
     path.write_bytes(b"")
-    with pytest.raises(InputError, match="no HDF5 file"):
+    with pytest.raises(InputError, match="not an HDF5 file"):
         Recording(path)
     path.write_bytes(os.urandom(5000))
-    with pytest.raises(InputError, match="no HDF5 file"):
+    with pytest.raises(InputError, match="not an HDF5 file"):
         repair(path)
 
 
@@ -222,12 +222,12 @@ def test_truncated_files_are_refused_or_read_in_part(tmp_path, finished):
 def test_another_hdf5_file_and_a_newer_schema_are_refused(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["x"] = 1
-    with pytest.raises(InputError, match="no recording of Grouser"):
+    with pytest.raises(InputError, match="not a Grouser recording"):
         Recording(tmp_path / "a.h5")
     sample(tmp_path / "b.h5", Clock()).close("complete")
     with h5py.File(tmp_path / "b.h5", "r+") as file:
         file.attrs["schema"] = 99
-    with pytest.raises(InputError, match="schema 99; up to 1 is known"):
+    with pytest.raises(InputError, match="schema 99; allowed: up to 1"):
         Recording(tmp_path / "b.h5")
 
 

@@ -54,7 +54,7 @@ def test_options(tmp_path, changes, words):
 def test_header(tmp_path):
     with pytest.raises(InputError, match="nx, ny missing"):
         RecordingWriter(tmp_path / "a.h5", header(tiles={"spacing": 1, "origin": [0, 0], "size": 8}), [])
-    with pytest.raises(InputError, match=r"tiles.spacing: 0; more than 0 allowed"):
+    with pytest.raises(InputError, match=r"tiles.spacing: 0; it must be above 0"):
         RecordingWriter(tmp_path / "a.h5", header(tiles={**PLACEMENT, "spacing": 0}), [])
     with pytest.raises(InputError, match="is a complex"):
         RecordingWriter(tmp_path / "a.h5", {"settings": 1j}, [])
@@ -95,7 +95,7 @@ def test_time_moves_forward(tmp_path):
     with RecordingWriter(tmp_path / "a.h5", header(), [channel()]) as writer:
         writer.append(1.0)
         for time in (1.0, 0.5, float("nan")):
-            with pytest.raises(InputError, match="later allowed"):
+            with pytest.raises(InputError, match="times must increase"):
                 writer.append(time)
         writer.append(1.5)
 
@@ -106,12 +106,12 @@ def test_tiles_need_a_place_and_a_shape(tmp_path):
         with pytest.raises(InputError, match="without a 'tiles' entry"):
             writer.append_tiles(0.0, 0, index, heights)
     with RecordingWriter(tmp_path / "b.h5", header(tiles=PLACEMENT), [channel()]) as writer:
-        with pytest.raises(InputError, match=r"\(m, 2\) with \(m, 8, 8\) allowed"):
+        with pytest.raises(InputError, match=r"allowed: \(m, 2\) with \(m, 8, 8\)"):
             writer.append_tiles(0.0, 0, index, heights[:, 1:])
 
 
 def test_status_by_name(tmp_path):
     writer = RecordingWriter(tmp_path / "a.h5", header(), [channel()])
-    with pytest.raises(InputError, match="'running'; complete, stopped or interrupted allowed"):
+    with pytest.raises(InputError, match="'running'; allowed: complete, stopped, interrupted"):
         writer.close("running")
     writer.close("complete")

@@ -87,7 +87,7 @@ def test_channels_that_cannot_be_compared_say_why(tmp_path):
     assert notes == {
         "one": "no frames",
         "two": "no frames",
-        "rows": "rows come and go: not compared",
+        "rows": "the number of rows varies: not compared",
         "x": "shape, unit or worlds differ",
     }
     plain = run(tmp_path / "c.h5", np.sin)

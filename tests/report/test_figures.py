@@ -59,7 +59,7 @@ def test_xy_and_points(recording):
 def test_xy_pairs_labels(recording):
     axes = draw(recording, {"name": "p", "kind": "xy", "x": "soil/slip", "y": ["soil/load"]}).axes[0]
     np.testing.assert_array_equal(curves(axes)["rear left"][:, 0], recording["soil/slip"][:, 2])
-    with pytest.raises(InputError, match="has no '' to go with 'soil/pull'"):
+    with pytest.raises(InputError, match="has no '', which 'soil/pull' needs"):
         draw(recording, {"name": "p", "kind": "xy", "x": "soil/slip", "y": ["soil/pull"]})
 
 
@@ -126,7 +126,7 @@ def test_points_are_the_last_frame_in_order(recording):
     drawn = axes.lines[0].get_xydata()
     np.testing.assert_array_equal(drawn[:, 0], recording["soil/sinkage"][-1][order])
     np.testing.assert_array_equal(drawn[:, 1], recording["soil/load"][-1][order])
-    with pytest.raises(InputError, match="as many allowed"):
+    with pytest.raises(InputError, match="the numbers must be equal"):
         draw(recording, {"name": "p", "kind": "points", "x": "soil/sinkage", "y": ["soil/pull"]})
 
 
@@ -157,18 +157,18 @@ def test_panels_are_figures_side_by_side(recording):
     [
         (
             {"kind": "pie"},
-            r"kind: 'pie'; lines, xy, bars, points, map, chain, loop, snapshots, scene allowed \(or panels\)",
+            r"kind: 'pie'; allowed: lines, xy, bars, points, map, chain, loop, snapshots, scene \(or panels\)",
         ),
         ({"kind": "panels"}, "0 panels in 2 columns"),
         (
             {"kind": "panels", "panels": [{"kind": "map"}]},
-            "kind: 'map'; lines, xy, bars, points, chain, loop, snapshots, scene allowed",
+            "kind: 'map'; allowed: lines, xy, bars, points, chain, loop, snapshots, scene",
         ),
         ({"y": []}, "names no channel"),
         ({"y": ["soil/sinkag"]}, "did you mean 'soil/sinkage'"),
         ({"y": ["body/pose"]}, r"'body/pose\[label, component\]'"),
         ({"y": ["soil/pull"], "overlay": [{"label": "o", "x": [1], "y": [1, 2]}]}, "1 x and 2 y values"),
-        ({"kind": "map", "field": "colour"}, "field: 'colour'; height or sinkage allowed"),
+        ({"kind": "map", "field": "colour"}, "field: 'colour'; allowed: height, sinkage"),
         ({"kind": "map", "paths": ["soil/pull"]}, "positions"),
     ],
 )

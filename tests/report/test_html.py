@@ -109,7 +109,7 @@ def test_what_settings_say_is_escaped(tmp_path):
             "soil, body 'wheel': diverged",
             "The run stopped at t = 0.9 s. soil, body 'wheel': diverged",
         ),
-        (None, "", "The run goes on: what is shown ends at t = 0.9 s."),
+        (None, "", "The run has not ended: the data shown end at t = 0.9 s."),
     ],
 )
 def test_unfinished_runs_say_so(tmp_path, status, message, words):
@@ -121,7 +121,7 @@ def test_unfinished_runs_say_so(tmp_path, status, message, words):
     with Recording(tmp_path / "recording.h5") as recording:
         page = Page(write_report(recording, tmp_path).read_text())
     assert words in page.text
-    assert "Its metrics have not been measured." in page.text
+    assert "Its metrics were not computed." in page.text
     assert page.text.count("not measured") == 3
     assert "✗ missed" not in page.text
     assert (status or "running") in page.text

@@ -66,9 +66,9 @@ def test_a_real_time_factor_never_decides(value):
 @pytest.mark.parametrize(
     ("tolerance", "words"),
     [
-        ({"percent": 2}, "'percent'; rel, abs, min, max allowed"),
-        ({"rel": -0.1}, "rel: -0.1; a number, 0 or more, allowed"),
-        ({"max": "3"}, "max: '3'; a number allowed"),
+        ({"percent": 2}, "'percent'; allowed: rel, abs, min, max"),
+        ({"rel": -0.1}, "rel: -0.1; allowed: a number, 0 or more"),
+        ({"max": "3"}, "max: '3'; allowed: a number"),
         ({"abs": 0.1}, "needs an expected value"),
     ],
 )

@@ -226,5 +226,5 @@ def test_a_sweep_without_results_has_a_page_too(tmp_path):
 
 
 def test_no_sweep_there(tmp_path):
-    with pytest.raises(InputError, match="no sweep there"):
+    with pytest.raises(InputError, match="no sweep found"):
         read_table(tmp_path)

@@ -159,7 +159,7 @@ def test_a_vehicle_with_tyre_file_mesh_and_texture(tmp_path):
         (lambda t: t.replace("steering: skid", "steering: ackermann"), "no wheel has a steer_limit_deg above 0"),
         (lambda t: t.replace("steering: skid", "steering: crab"), "steering 'crab' is not known"),
         (lambda t: t.replace("name: fr", "name: fl"), "each name once"),
-        (lambda t: t.replace("x: -0.36", "x: 0.5"), "some before and some behind the centre of mass"),
+        (lambda t: t.replace("x: -0.36", "x: 0.5"), "wheels in front of and behind the centre of mass"),
         (lambda t: t.replace("  mu: 0.7", ""), "tyre: lacks mu"),
         (lambda t: t.replace("x: -0.36", "x: back"), "wheel 'r[lr]': x = 'back': allowed is a finite number"),
         (lambda t: t.replace("  mu: 0.7", "  mu: low"), "tyre: mu = 'low': allowed is a finite number"),

@@ -242,7 +242,7 @@ def test_a_fast_wheel_at_the_step_the_program_chose(changes):
 def test_a_step_too_large_for_the_speed_is_said():
     _, simulation = built(speed=0.5, step=5e-3)
     assert len(simulation.notes) == 1
-    assert "2.5 mm a step" in simulation.notes[0]
+    assert "2.5 mm per step" in simulation.notes[0]
 
 
 @pytest.mark.parametrize("chi", [1.0])

@@ -213,5 +213,5 @@ def test_a_step_above_20_ms_is_refused():
 
 
 def test_substeps_are_a_whole_number():
-    with pytest.raises(InputError, match="substeps = 0: allowed is a whole number of at least 1"):
+    with pytest.raises(InputError, match="substeps = 0: allowed is an integer of at least 1"):
         Simulation(mujoco.MjSpec.from_string(ball()), substeps=0)

@@ -93,7 +93,7 @@ def test_the_floor_of_a_model_does_not_hold_a_soil_body(kind):
             <geom name="ball" size="{height}" mass="{MASS}"/></body></worldbody>{contact}</mujoco>"""
         )
         sim = on_soil(spec, terrain=terrain)  # the pattern for all bodies leaves out what stands still
-        assert "ground contact of block handed from MuJoCo to the soil (dry-sand)" in sim.notes
+        assert "ground contact of block moved from MuJoCo to the soil (dry-sand)" in sim.notes
         sim.step(150)
         assert sim.data.ncon == 0
         ends.append(sim.data.qpos.copy())

@@ -41,9 +41,9 @@ def carried(sim) -> np.ndarray:
 def test_four_small_balls_of_a_foot_are_one_sole_and_carry_the_robot():
     sim = on_soil(biped(), bodies=".*_foot")
     area = 1e4 * (TRAPEZE + 0.005 * (0.05 + 0.06 + 2 * 0.17))  # a margin of the radius, corners less
-    said = notes(sim, "count as their hull")
+    said = notes(sim, "are replaced by their hull")
     assert len(said) == 2
-    start, rest = "body 'left_foot': 4 small shapes (10 mm) count as their hull, ", " cm^2 seen from above"
+    start, rest = "body 'left_foot': 4 small shapes (10 mm) are replaced by their hull, ", " cm^2 seen from above"
     assert said[0].startswith(start)
     assert said[0].endswith(f"{rest} (merge_small_shapes = false keeps them apart)")
     assert float(said[0].removeprefix(start).split()[0]) == pytest.approx(area, rel=0.02)
@@ -75,14 +75,14 @@ def test_small_shapes_beside_a_large_one_do_not_swallow_it():
     sole = """<body name="plate" pos="0 0 -0.4"><geom type="box" size=".1 .05 .01"/>
         <geom size=".004" pos=".05 0 -.015"/><geom size=".004" pos="-.05 0 -.015"/></body>"""
     sim = on_soil(biped(more=sole), bodies="plate")
-    assert len(notes(sim, "2 small shapes (8 mm) count as their hull")) == 1
+    assert len(notes(sim, "2 small shapes (8 mm) are replaced by their hull")) == 1
     np.testing.assert_allclose(np.ptp(sim.soil.surfaces["plate"].vertices, axis=0)[:2], [0.2, 0.1])
 
 
 def test_a_ball_below_half_a_cell_is_refused_with_the_spacing_that_carries_it():
     line = refusal(biped(radius=0.002), bodies=".*_foot", spacing=0.01, merge_small_shapes=False)
     assert line == (
-        "spacing: 0.01 m is too coarse for body 'left_foot': it has a shape that stands alone and is 4 mm across; "
+        "spacing: 0.01 m is too coarse for body 'left_foot': it has a separate shape that is 4 mm across; "
         "allowed is a spacing of at most 0.008 m"
     )
     sim = on_soil(biped(radius=0.002), bodies=".*_foot", merge_small_shapes=False)
@@ -99,28 +99,28 @@ PEG = """<body name="peg" pos="0 0 -0.2"><joint type="slide" axis="0 0 1"/>
 def test_a_chosen_body_that_carries_nothing_is_said_at_the_start_and_later():
     sim = on_soil(biped(), bodies="trunk|.*_foot")
     start = "trunk (235 mm above the ground at the start)"
-    assert notes(sim, "carried nothing") == [f"chosen, but carried nothing up to t = 0 s: {start}"]
+    assert notes(sim, "carried no load") == [f"soil bodies that carried no load up to t = 0 s: {start}"]
     sim.step(round(0.5 / sim.step_size))
-    (line,) = notes(sim, "carried nothing")
+    (line,) = notes(sim, "carried no load")
     assert line.endswith(f" s: {start}")
     assert 0.5 - PERIOD <= float(line.split("t = ")[1].split()[0]) <= 0.5
     sim.reset()
-    assert notes(sim, "carried nothing") == [f"chosen, but carried nothing up to t = 0 s: {start}"]
+    assert notes(sim, "carried no load") == [f"soil bodies that carried no load up to t = 0 s: {start}"]
 
 
 def test_feet_that_carry_are_not_said_to_carry_nothing():
     sim = on_soil(biped(), bodies=".*_foot")
     sim.step(round(0.2 / sim.step_size))
-    assert not notes(sim, "carried nothing")
+    assert not notes(sim, "carried no load")
 
 
 def test_what_an_unchosen_body_puts_on_the_hard_floor_is_said_with_how_much_and_when():
     """A peg that slides down between the feet: nothing chose it, so it stands on the undisturbed ground."""
     sim = on_soil(biped(more=PEG, floor=FLOOR), bodies=".*_foot")
-    assert not notes(sim, "hard floor, not on soil")
+    assert not notes(sim, "hard floor, not soil")
     sim.step(round(1.0 / sim.step_size))
-    (line,) = notes(sim, "hard floor, not on soil")
-    assert line.startswith("'peg' stands on the hard floor, not on soil, first at t = 0.")
+    (line,) = notes(sim, "hard floor, not soil")
+    assert line.startswith("'peg' touches the hard floor, not soil, first at t = 0.")
     assert "% of the weight" in line
     assert sim.loads is not None
     falls = np.sqrt(2 * 0.205 / G)  # [s] from 205 mm above the ground
@@ -145,7 +145,7 @@ def test_what_is_said_of_loads_goes_back_with_a_checkpoint():
         return on_soil(biped(more=PEG, floor=FLOOR), bodies="trunk|.*_foot")
 
     def told(sim) -> tuple[list[str], list[float]]:
-        return notes(sim, "carried nothing") + notes(sim, "not on soil"), sim.loads.floor_load[0].tolist()
+        return notes(sim, "carried no load") + notes(sim, "not on soil"), sim.loads.floor_load[0].tolist()
 
     steps, one = round(0.55 / build().step_size), build()
     start, before = one.checkpoint(), told(one)

@@ -103,7 +103,7 @@ def test_a_robot_stands_on_uneven_ground_wherever_it_was():
             clear.append((p[:, 2] - ground.height(p[:, 0], p[:, 1])).min())
         assert min(clear) == pytest.approx(GAP, abs=1e-9)
         assert max(clear) < 2e-3
-        assert len(notes(sim, "stands on the ground")) == 1
+        assert len(notes(sim, "to stand on the ground")) == 1
         np.testing.assert_allclose(sim.data.qpos[:2], 1.0)
 
 
@@ -126,7 +126,7 @@ def test_a_robot_on_a_platform_is_not_pushed_into_it():
     world = '<geom name="floor" type="plane" size="5 5 1"/><geom type="box" size="1 1 0.25" pos="0 0 0.25"/>'
     sim = on_soil(model(ball(height=0.62, world=world)))
     assert sim.data.qpos[2] == 0.62
-    assert notes(sim, "in something else")
+    assert notes(sim, "overlap something else")
     sim.step(100)
     assert sim.data.qpos[2] == pytest.approx(0.62, abs=2e-3)  # it rests on the platform, which is MuJoCo's
     assert sim.data.ncon > 0
@@ -144,7 +144,7 @@ def test_a_robot_beside_its_terrain_is_refused():
 def test_the_soil_lies_where_the_floor_of_the_model_was():
     sim = on_soil(model(ball(height=-0.3, world='<geom name="floor" type="plane" size="5 5 1" pos="0 0 -0.5"/>')))
     assert float(sim.terrain.height(0, 0)) == pytest.approx(-0.5)
-    assert "floor 'floor' of the model gave way to the soil" in sim.notes
+    assert "floor 'floor' of the model was replaced by the soil" in sim.notes
     sim.step(150)
     assert sim.data.ncon == 0
     assert -0.5 + 0.12 - 0.04 < sim.data.qpos[2] < -0.5 + 0.12 - 0.003
@@ -173,7 +173,7 @@ def test_a_box_the_robot_stands_on_is_a_floor_and_one_beside_it_is_not():
     slab = '<geom name="slab" type="box" size="5 5 0.1" pos="0 0 -0.1"/>'
     world = slab + '<geom name="crate" type="box" size=".2 .2 .2" pos="1 0 .2"/>'
     sim = on_soil(model(ball(world=world)))
-    assert "floor 'slab' of the model gave way to the soil" in sim.notes
+    assert "floor 'slab' of the model was replaced by the soil" in sim.notes
     sim.step(100)
     assert sim.data.qpos[2] < 0.12 - 0.003  # it sinks
     sim.data.qpos[:3], sim.data.qvel[:3] = (0.66, 0, 0.13), (0.5, 0, 0)
@@ -209,7 +209,7 @@ def test_bodies_not_on_soil_stand_on_the_undisturbed_ground(ground, height):
     terrain = None if ground is None else from_function(ground, size=(8, 8), spacing=0.1)
     spec = model(OTHERS.format(z=height + 0.15, more="", bits=""))
     sim = on_soil(spec, bodies="ball", terrain=terrain)
-    assert notes(sim, "crate meet the undisturbed ground as a hard floor")
+    assert notes(sim, "crate touch the undisturbed ground as a hard floor")
     sim.step(60)
     assert sim.data.body("crate").xpos[2] == pytest.approx(height + 0.1, abs=0.03)  # lies aslant where the ground does
     names = {sim.model.geom(g).name for c in sim.data.contact for g in c.geom}
@@ -230,7 +230,7 @@ def test_contact_pairs_and_sensors_that_name_the_floor_go_on_working():
 
 def test_without_a_floor_the_rest_is_held_by_nothing_and_that_is_said():
     sim = on_soil(model(CART.format(joint="<freejoint/>", more="")), bodies="left|right")
-    assert notes(sim, "no ground") == ["no ground holds chassis: name them among the bodies if they may touch it"]
+    assert notes(sim, "no ground") == ["these bodies touch no ground: chassis; add them to `bodies` if they should"]
 
 
 # ---- drives -----------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_motors_are_driven_by_the_name_of_actuator_or_joint():
     sim = on_soil(model(spec), bodies="left|right", drive={"left": 0.4, "r": 7.0})
     np.testing.assert_allclose(sim.data.ctrl, [0.4, 7.0])
     assert notes(sim, "driven") == ["driven at 0.4: left", "driven at 7: r"]
-    assert notes(sim, "cuts") == ["actuator 'r' takes -2 to 2: MuJoCo cuts 7 to that"]
+    assert notes(sim, "clips") == ["actuator 'r' takes -2 to 2: MuJoCo clips 7 to that"]
     sim.step(5)
     sim.reset()
     np.testing.assert_allclose(sim.data.ctrl, [0.4, 7.0])
@@ -294,7 +294,7 @@ def test_a_light_body_gets_a_step_at_which_it_does_not_bounce():
     sinkage = {}
     for step in (None, 5e-3, 2e-2):
         sim = on_soil(model(ball(height=radius, mass=mass, radius=radius)), material, step=step)
-        assert notes(sim, "'ball' is light for its size, and longer ones may throw it up")
+        assert notes(sim, "'ball' is light for its size, and longer steps may throw it into the air")
         sim.step(round(1.0 / sim.step_size))
         sinkage[step] = float(sim.observe()["soil/sinkage"][0, 0])
     assert sinkage[None] == pytest.approx(expected, rel=LET_GO)
@@ -306,7 +306,7 @@ def test_small_bodies_get_a_finer_grid():
     assert on_soil(model(ball())).ground.spacing == 0.01
     small = on_soil(model(ball(height=0.012, radius=0.012, mass=0.1)), step=1e-3)
     assert small.ground.spacing == pytest.approx(0.006)
-    assert notes(small, "spacing 6 mm, for body 'ball' is small")
+    assert notes(small, "spacing 6 mm, because body 'ball' is small")
 
 
 FREE = '<mujoco><worldbody><body name="b"><freejoint/>{}</body></worldbody></mujoco>'
@@ -322,7 +322,7 @@ def test_a_body_with_a_huge_skin_is_refused_before_it_is_prepared():
     hall = (
         '<mujoco><worldbody><body name="hall"><freejoint/><geom type="box" size="4 4 2"/></body></worldbody></mujoco>'
     )
-    assert refusal(model(hall)).startswith("body 'hall' has 256 m^2 of skin: allowed are 100 m^2")
+    assert refusal(model(hall)).startswith("body 'hall' has 256 m^2 of surface: allowed are 100 m^2")
 
 
 ROD = FREE.format('<geom type="capsule" size="{} 0.2" density="8000"/>')

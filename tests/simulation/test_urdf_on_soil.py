@@ -39,7 +39,9 @@ def test_a_urdf_that_is_tied_to_a_link_called_world_stays_tied(tmp_path, base, f
     sim = on_soil(urdf(tmp_path, leg), bodies="foot", base=base)
     assert (sim.model.nv == 7) is free
     if not free:
-        assert notes(sim, "stays so") == ["body 'hip' is fixed to the world and stays so (base = free sets it free)"]
+        assert notes(sim, "stays fixed") == [
+            "body 'hip' is fixed to the world and stays fixed (base = free gives it a free joint)"
+        ]
 
 
 INERTIAL = """<inertial><mass value="{}"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"""
@@ -68,7 +70,7 @@ def test_a_link_without_inertial_has_no_mass_and_the_weight_is_said(tmp_path):
     assert {sim.model.body(b).name: sim.model.body_mass[b] for b in range(1, sim.model.nbody)} == {
         "base": 12.0, "plate": 0.0, "wheel": 3.0, "hub": 0.0,
     }  # fmt: skip
-    assert notes(sim, "no mass") == ["no mass: plate, hub (the file gives none, and none is made up)"]
+    assert notes(sim, "no mass") == ["no mass: plate, hub (the file gives none, and none is assumed)"]
     assert notes(sim, "weight") == ["mass 15 kg, weight 150 N"]
     sim.step(10)
 
@@ -155,7 +157,7 @@ def test_a_mesh_that_is_only_looked_at_need_not_be_there(tmp_path):
     ("text", "words"),
     [
         (block("package://a/b.stl"), ["mesh 'package://a/b.stl' of link 'block'", "ROS_PACKAGE_PATH"]),
-        (block("block.stl"), ["mesh 'block.stl' of link 'block'", "not there"]),
+        (block("block.stl"), ["mesh 'block.stl' of link 'block'", "the file is missing"]),
         (block("block.dae"), ["mesh 'block.dae' of link 'block'", ".stl, .obj, .msh"]),
         ('<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="a"/></robot>', ["xacro"]),
         ("<robot><link></robot>", ["robot.urdf"]),

@@ -219,7 +219,7 @@ def test_origin_and_soil_are_passed_on():
         (lambda: terrain.sinusoid(0.1, 0.15), r"sinusoid: wavelength \(at least 2 spacings\) = 0.15"),
         (
             lambda: terrain.steps(0, 0.1, 0.3),
-            "steps: step_count = 0: allowed is a whole number of at least 1",
+            "steps: step_count = 0: allowed is an integer of at least 1",
         ),
         (lambda: terrain.steps(2.5, 0.1, 0.3), "steps: step_count = 2.5"),
         (lambda: terrain.steps(2, 0.1, 0.01), r"steps: depth \(at least one spacing\) = 0.01"),

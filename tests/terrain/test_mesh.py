@@ -133,7 +133,7 @@ def test_a_bad_mesh_is_one_clear_line(tmp_path):
         ),
         (
             lambda: terrain.from_mesh((points[:5], faces), 0.1),
-            "triangles name vertices 0 to 8: allowed are 0 to 4",
+            "triangles refer to vertices 0 to 8: allowed are 0 to 4",
         ),
         (lambda: terrain.from_mesh((points, faces[:0]), 0.1), "has no triangles"),
         (lambda: terrain.from_mesh((points[:, :2], faces), 0.1), r"vertices are float64 \(9, 2\)"),

@@ -91,9 +91,9 @@ def test_esri_ascii_nodata_is_refused_or_filled(tmp_path):
         ),
         (
             HEADER.replace("nrows 4", "nrows 1") + "1 2 3\n",
-            "nrows = 1: allowed is a whole number of at least 2",
+            "nrows = 1: allowed is an integer of at least 2",
         ),
-        (HEADER.replace("nrows 4", "nrows 4.5") + "1 2 3\n" * 4, "nrows = 4.5: allowed is a whole number"),
+        (HEADER.replace("nrows 4", "nrows 4.5") + "1 2 3\n" * 4, "nrows = 4.5: allowed is an integer"),
         (HEADER.replace("xllcorner 100\n", "") + "1 2 3\n" * 4, "neither xllcorner nor xllcenter"),
         (
             HEADER.replace("ncols 3", "ncols three") + "1 2 3\n" * 4,
@@ -173,7 +173,7 @@ def test_geotiff_with_a_transformation_matrix(tmp_path):
     assert grid.origin == pytest.approx((101.0, 201.0), rel=ROUND_OFF)
     turned = (1.6, 1.2, 0.0, 100.0, 1.2, -1.6, 0.0, 208.0, *(0.0,) * 7, 1.0)
     file = write_tiff(tmp_path / "turned.tif", HEIGHTS.astype(np.float32), pixel=None, matrix=turned, keys=METRES)
-    with pytest.raises(InputError, match="is a turned raster: allowed is north up"):
+    with pytest.raises(InputError, match="is a rotated raster: allowed is north up"):
         terrain.from_geotiff(file)
 
 
@@ -239,7 +239,7 @@ def test_a_bad_geotiff_is_one_clear_line(tmp_path):
         (plain, {}, "does not say its pixel size: give spacing"),
         (tmp_path / "colour.tif", {}, "has 3 bands: allowed is one"),
         (tmp_path / "text.tif", {}, "is not readable"),
-        (upside, {}, "is a turned raster: allowed is north up"),
+        (upside, {}, "is a rotated raster: allowed is north up"),
         (tmp_path / "none.tif", {}, "does not exist"),
         (plain, {"spacing": 0}, "spacing = 0"),
         (plain, {"scale": np.nan}, "scale = nan"),

@@ -329,7 +329,7 @@ def test_all_fixed_rocks_as_one_mesh():
         (lambda: rock_field(keep_out=[(0, 0)]), r"keep_out\[0\] = \(0, 0\)"),
         (lambda: rock_field(keep_out=[(0, 0, -1)]), "radius = -1"),
         (lambda: rock_field(movable_within=(0, 1)), "x_min, x_max, y_min and y_max"),
-        (lambda: rock_field(size=(1000, 1000)), "4500000 rocks are to be expected"),
+        (lambda: rock_field(size=(1000, 1000)), "4500000 rocks are expected"),
         (lambda: SizeClasses((0.1, 0.2), (1.0,)), "2 diameters and 1 densities"),
         (lambda: SizeClasses((0.1,), (-1.0,)), r"densities\[0\] = -1"),
         (lambda: SizeTable((0.1, 0.05), (2.0, 1.0)), r"diameters\[1\] = 0.05"),

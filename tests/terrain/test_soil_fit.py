@@ -122,7 +122,7 @@ def test_plates_that_tell_nothing_are_refused_in_one_line(arrays, message):
         (([5e3, 5e3], [0.01, 0.02], [1e3, 2e3]), "normal pressures = 5000: allowed are at least two"),
         (([5e3, 9e3], [0.01, 0.01], [1e3, 2e3]), "displacements: allowed are at least two above 0"),
         (([5e3, 9e3] * 3, [0.01, 0.01, 0.02, 0.02, 0.03, 0.03], [1, 2, 2, 4, 3, 6]), "still rise"),
-        (([5e3, 9e3] * 3, [0.01, 0.01, 0.02, 0.02, 0.03, 0.03], [1, 2] * 3), "no rise"),
+        (([5e3, 9e3] * 3, [0.01, 0.01, 0.02, 0.02, 0.03, 0.03], [1, 2] * 3), "do not rise"),
         (([5e3, 9e3], [-0.01, 0.01], [1e3, 2e3]), r"displacements\[0\] = -0.01"),
     ],
 )

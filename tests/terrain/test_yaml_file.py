@@ -39,7 +39,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     ("text", "words"),
     [
         (BOMB, f"more than {MOST_VALUES} values with its aliases written out"),
-        (SELF_MERGE, "1:12: an alias that holds itself"),
+        (SELF_MERGE, "1:12: an alias that contains itself"),
         (NESTED, f"nested deeper than {DEEPEST}"),
         (NESTED_BLOCKS, f"nested deeper than {DEEPEST}"),
         (NESTED_BY_ALIASES, f"nested deeper than {DEEPEST}"),
@@ -70,5 +70,5 @@ def test_aliases_of_a_plain_kind_are_taken(tmp_path):
 
 @pytest.mark.parametrize("value", ["[" * 5000 + "]" * 5000, "{a: &x [*x]}"])
 def test_options_are_yaml_too(value):
-    with pytest.raises(InputError, match=r"nested deeper|holds itself"):
+    with pytest.raises(InputError, match=r"nested deeper|contains itself"):
         read_options([f"wheel={value}"])

@@ -63,7 +63,7 @@ def test_keys_drive_and_start_anew(tmp_path):
         assert process.returncode == 0, output
         with Recording(out / "recording.h5") as recording:
             assert recording.status == "complete"
-            assert recording.message == "the driver starts anew"
+            assert recording.message == "restarted by the driver"
             assert recording.metrics["distance_m"] > DRIVEN
             assert recording["driver/share"][:, 0].max() == 1
             assert len(recording.tile_time()), "ruts are recorded"

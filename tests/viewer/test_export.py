@@ -77,12 +77,12 @@ def test_a_report_with_the_replay_in_it(folder):
     ("arguments", "said"),
     [
         (["export", "{}", "--format", "xml"], "--format xml: allowed are html, csv, mcap"),
-        (["export", "{}/nothing"], "no recording there"),
+        (["export", "{}/nothing"], "no recording found"),
         (["video", "{}", "--size", "big"], "--size big"),
         (["video", "{}", "--camera", "moon"], "camera 'moon'"),
-        (["video", "{}", "--out", "film.avi"], "film.avi: a film ends in .mp4, .webm, .gif"),
+        (["video", "{}", "--out", "film.avi"], "film.avi: the file name of a video must end in .mp4, .webm, .gif"),
         (["video", "{}", "--ground", "taste"], "ground by 'taste'"),
-        (["view", "{}/nothing"], "no recording there"),
+        (["view", "{}/nothing"], "no recording found"),
     ],
 )
 def test_bad_wishes_are_told_in_one_line(folder, tmp_path, monkeypatch, capsys, arguments, said):

@@ -140,10 +140,12 @@ class _Reader:
         read = self.read
         if read.method == "grid" and read.samples is not None:
             place = self.source.place(("samples",))
-            self.lines.append(f"{place}: samples = {read.samples}: a grid has none; allowed with {', '.join(SAMPLED)}")
+            self.lines.append(
+                f"{place}: samples = {read.samples}: a grid does not use samples; allowed with {', '.join(SAMPLED)}"
+            )
         if read.method != "grid" and read.samples is None:
             place = self.source.place(("method",))
-            self.lines.append(f"{place}: method = {read.method!r}: lacks 'samples', how many cases to draw")
+            self.lines.append(f"{place}: method = {read.method!r}: 'samples' is missing (the number of cases to draw)")
 
     def _points(self) -> list[list[Value]]:
         """Values of each parameter: the steps of the grid, or one value per sample."""
@@ -224,7 +226,7 @@ class _Reader:
             full = _undotted(path)
             if full in base.leaves:
                 place = written.place(path, of_key=True)
-                raise InputError(f"{place}: set.{dotted(full)} stands twice")
+                raise InputError(f"{place}: set.{dotted(full)} is given twice")
             base.leaves[full] = value
         base.values[()] = self.source.place(("set",)) or self.where
         return joined(base)

@@ -42,7 +42,7 @@ class _Between(Settings):
         if not self.min < self.max:
             _refuse(f"min {self.min:g} is not below max {self.max:g}")
         if self.scale == "log" and self.min <= 0:
-            _refuse(f"min {self.min:g}: a logarithmic scale needs one above 0")
+            _refuse(f"min {self.min:g}: a logarithmic scale needs a min above 0")
         return self
 
     def along(self, share: np.ndarray) -> np.ndarray:
@@ -83,7 +83,7 @@ class _Bell(Settings):
     def _something_left(self) -> Self:
         low, high = self._cut()
         if not high - low > SHARE_LEFT:
-            _refuse("min and max leave nothing of the distribution")
+            _refuse("no part of the distribution lies between min and max")
         return self
 
     @abstractmethod
@@ -144,7 +144,7 @@ class Choice(Settings):
     @pydantic.model_validator(mode="after")
     def _as_many(self) -> Self:
         if self.weights is not None and len(self.weights) != len(self.values):
-            _refuse(f"{len(self.weights)} weights for {len(self.values)} values: as many of both are allowed")
+            _refuse(f"{len(self.weights)} weights for {len(self.values)} values: the numbers must be equal")
         if self.weights is not None and not sum(self.weights) > 0:
             _refuse("all weights are 0")
         return self

@@ -52,7 +52,7 @@ class SweepFolder:
         """Raise InputError if the sweep cannot start or continue in this folder. Writes nothing."""
         path = self.path
         if path.exists() and not path.is_dir():
-            raise InputError(f"--out {path}: a file is in the way: allowed is a folder")
+            raise InputError(f"--out {path}: is a file: allowed is a folder")
         parent = next(place for place in (path, *path.absolute().parents) if place.exists())
         if not parent.is_dir() or not os.access(parent, os.W_OK):
             raise InputError(f"--out {path}: {parent} cannot be written to")

@@ -25,7 +25,7 @@ def run_sweep(
 ) -> SweepCounts:
     """Run the cases that are not finished in `folder` with `runner`, on `workers` processes."""
     if workers is not None and workers < 1:
-        raise InputError(f"--workers {workers}: allowed is a whole number of at least 1")
+        raise InputError(f"--workers {workers}: allowed is an integer of at least 1")
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # in a worker that imports the user's script
         raise InputError("a sweep was started by one of its workers: call it below `if __name__ == '__main__':`")
     place = SweepFolder(folder, sweep)

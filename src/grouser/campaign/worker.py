@@ -81,7 +81,7 @@ def work(runner: Runner, order: Order) -> dict[str, Any]:
     try:
         write_result(order, found)
     except ValueError as error:
-        found = failed(f"its result cannot be written: {error}")
+        found = failed(f"the result cannot be written: {error}")
     return {"status": found["status"], "reason": found["reason"]}
 
 

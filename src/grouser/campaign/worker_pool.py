@@ -193,7 +193,7 @@ class WorkerPool:
         if order is None:
             if often:
                 raise SweepStopped(
-                    f"worker processes end before their first case ({how}); in a script, call grouser.sweep "
+                    f"the worker processes ended before their first case ({how}); in a script, call grouser.sweep "
                     "below `if __name__ == '__main__':`"
                 )
         elif self.folder.finished(name):

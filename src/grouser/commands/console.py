@@ -80,7 +80,7 @@ def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None
     try:
         yield watch
         if views and sys.stdin.isatty():
-            print(f"the view stays at {views[-1].address} until Ctrl-C", flush=True)
+            print(f"the view is open at {views[-1].address} until Ctrl-C", flush=True)
             with suppress(KeyboardInterrupt):
                 threading.Event().wait()
     finally:
@@ -109,7 +109,7 @@ def print_outcome(outcome: Outcome) -> None:
 
 def _data_kept(outcome: Outcome) -> str:
     if not outcome.frames:
-        return f"no frame is in {outcome.folder}"
+        return f"no frame was recorded in {outcome.folder}"
     return f"data up to t = {outcome.last_time:.6g} s is in {outcome.folder}"
 
 
@@ -130,11 +130,11 @@ def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int
         with sweep_progress.progress_bar(file.stem) as show:
             outcome = swept(file, out=out, workers=workers, force=force, progress=on_progress)
     except KeyboardInterrupt:
-        kept = f": {counts.done} of {counts.total} cases are kept, the same command goes on" if counts else ""
+        kept = f": {counts.done} of {counts.total} cases are kept, the same command continues" if counts else ""
         print(f"error: interrupted{kept}", file=sys.stderr)
         return INTERRUPTED
     total, complete = len(outcome.table.rows), len(outcome.table.complete)
-    before = f" ({counts.before} from before)" if counts and counts.before else ""
+    before = f" ({counts.before} from an earlier run)" if counts and counts.before else ""
     print(f"{complete} of {total} cases complete{before}: {outcome.folder / 'sweep.html'}")
     for name, reason in outcome.failed.items():
         print(f"failed: {name}: {reason}", file=sys.stderr)

@@ -19,7 +19,7 @@ def pinned_to(core: int | None) -> Iterator[None]:
         yield
         return
     if not hasattr(os, "sched_setaffinity"):
-        raise InputError(f"--pin-core {core}: this system does not let a process choose its cores; leave it out")
+        raise InputError(f"--pin-core {core}: this system does not let a process choose its cores; omit the option")
     allowed = os.sched_getaffinity(0)
     if core not in allowed:
         raise InputError(f"--pin-core {core}: allowed are {', '.join(map(str, sorted(allowed)))}")

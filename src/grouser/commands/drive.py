@@ -51,7 +51,7 @@ class DriveSession:
         if "drive" in message:
             wheel.take(*message["drive"])
         elif "end" in message:
-            wheel.end("the driver ended it")
+            wheel.end("ended by the driver")
             if self.stopped:
                 self._over.set()
         elif "reset" in message:
@@ -68,12 +68,12 @@ class DriveSession:
             return
         self.next_options = options
         if self.input is not None:
-            self.input.end("the driver starts anew")
+            self.input.end("restarted by the driver")
 
     def wait_after(self, message: str) -> None:
         """Keep showing a stopped run until the driver restarts it or ends the session."""
         self.stopped = True
-        self.show_note(f"{message}: start anew (R), or end")
+        self.show_note(f"{message}: restart (R) or end")
         while self.next_options is None and not self._over.wait(0.1):
             pass
         self.stopped = False
@@ -88,7 +88,7 @@ class DriveSession:
             wheel = self.input
             if wheel is not None and wheel.pace == wheel.pace and not self.stopped:
                 slow = wheel.pace < SLOW
-                self.show_note(f"{wheel.pace:.2f} x real time" + (": it falls behind" if slow else ""))
+                self.show_note(f"{wheel.pace:.2f} x real time" + (": the simulation falls behind" if slow else ""))
 
     def close(self) -> None:
         self._over.set()
@@ -164,7 +164,7 @@ def replace_follower(sim: Simulation, speed: float) -> DriverInput:
     """Replace the path follower by a driver. Returns the driver's input."""
     drive = next((c for c in sim.controllers if isinstance(c, Drive)), None)
     if drive is None:
-        raise InputError("this scenario has no drive to take over: rover-course, viking-rocks, rocks-and-sand have")
+        raise InputError("this scenario has no wheels to drive; allowed: rover-course, viking-rocks, rocks-and-sand")
     followers = [c for c in sim.controllers if isinstance(c, PathFollower)]
     driver = DriverInput(drive, speed, start=max((f.start for f in followers), default=0.0))
     kept = [c for c in sim.controllers if not isinstance(c, PathFollower)]
@@ -174,8 +174,8 @@ def replace_follower(sim: Simulation, speed: float) -> DriverInput:
 
 
 METRICS = [
-    metric("distance_m", "m", "way of the chassis' origin in plan view"),
-    metric("real_time_factor", "1", "simulated over wall time of the loop; 1 where it kept up"),
+    metric("distance_m", "m", "path length of the chassis' origin, seen from above"),
+    metric("real_time_factor", "1", "simulated time over wall time of the loop; 1 is real time"),
 ]
 
 
@@ -189,10 +189,10 @@ def measure(recording: Recording) -> dict[str, Any]:
 def figures(has_ground: bool) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [
         {
-            "name": "driver", "title": "What the driver asked for", "kind": "lines", "y": ["driver/share"],
-            "ylabel": "share of the most [1]", "caption": "Forward, turn to the left, sideways to the left.",
+            "name": "driver", "title": "Commands of the driver", "kind": "lines", "y": ["driver/share"],
+            "ylabel": "share of the maximum [1]", "caption": "Forward, turn to the left, sideways to the left.",
         },
     ]  # fmt: skip
     if has_ground:
-        found.append(soil_map("Height against the undisturbed surface.", ["body/pose[chassis]"]))
+        found.append(soil_map("Height above the undisturbed surface.", ["body/pose[chassis]"]))
     return found

@@ -15,7 +15,7 @@ RECORDING, SUMMARY, FIGURES, REPORT = "recording.h5", "summary.json", "figures",
 def check_output_folder(folder: Path, force: bool) -> None:
     """Raise InputError unless a run may write there: into a new or empty folder, or any folder with `force`."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"--out {folder}: a file is in the way: allowed is a folder")
+        raise InputError(f"--out {folder}: is a file: allowed is a folder")
     if is_folder_locked(folder):
         raise InputError(holder_message(folder))
     _check_empty(folder, force)
@@ -56,5 +56,5 @@ def recording_path(place: str | Path) -> Path:
     path = Path(place)
     file = path / RECORDING if path.is_dir() else path
     if not file.is_file():
-        raise InputError(f"{place}: no recording there: allowed is the folder of a run or its {RECORDING}")
+        raise InputError(f"{place}: no recording found: allowed is the folder of a run or its {RECORDING}")
     return file

@@ -15,7 +15,7 @@ SCENARIO = "robot"  # scenario that `--robot FILE` runs
 def scenario_name(target: str | None, robot: Any) -> str:
     """Name of the scenario, from the argument or from `--robot`. One of the two must be given."""
     if robot is not None and target not in (None, SCENARIO):
-        raise InputError(f"--robot {robot}: it cannot be put into {target!r}; leave that out")
+        raise InputError(f"--robot {robot}: it cannot be combined with {target!r}; give one of them")
     if robot is None and target is None:
         names = ", ".join(registry.NAMES)
         raise InputError(f"NAME is missing: allowed are {names}, a YAML file, or --robot FILE (see grouser run --help)")

@@ -147,7 +147,7 @@ def new_run_folder(name: str) -> Path:
         except OSError as error:
             raise InputError(f"{folder}: cannot be created: {error.strerror}") from None
         return folder
-    raise InputError(f"runs/{stem}: a thousand of that name are there; --out names another")
+    raise InputError(f"runs/{stem}: a thousand folders with that name exist; give another with --out")
 
 
 def _header(experiment: Experiment, sim: Simulation) -> dict[str, Any]:

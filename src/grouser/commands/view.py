@@ -43,7 +43,7 @@ def _picture(path: Path | None) -> bytes:
         file = BytesIO()
         Image.open(path).convert("RGB").save(file, "PNG")
     except (OSError, UnidentifiedImageError):
-        raise InputError(f"--texture {path}: no picture that can be read") from None
+        raise InputError(f"--texture {path}: not an image that can be read") from None
     return file.getvalue()
 
 

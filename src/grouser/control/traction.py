@@ -161,7 +161,7 @@ class Cdta(SpeedController):
         mean = sum(a.stiffness * a.x for a in self.axles) / total
         spread = sum(a.stiffness * (a.x - mean) ** 2 for a in self.axles)
         if spread <= 0:
-            raise InputError("cdta: all axles are at one place; allowed are two or more")
+            raise InputError("cdta: all axles have the same position; allowed are two positions or more")
         # B_k = share_k sum(B) + tilt_k (moment about the centre of mass)
         tilt = [a.stiffness * (a.x - mean) / spread for a in self.axles]
         self._share = [a.stiffness / total - t * mean for a, t in zip(self.axles, tilt, strict=True)]

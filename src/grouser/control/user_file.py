@@ -40,7 +40,7 @@ class UserController:
         given = self._start()
         if not isinstance(given, dict):
             raise InputError(
-                f"controller {self.file}: start() gives {type(given).__name__}: allowed is a dict of arrays"
+                f"controller {self.file}: start() returned {type(given).__name__}: allowed is a dict of arrays"
             )
         return {str(name): np.array(value, float) for name, value in given.items()}
 

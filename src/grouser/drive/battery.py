@@ -40,7 +40,7 @@ class Battery:
         if self.current_limit > most:
             raise InputError(
                 f"battery: current_limit = {self.current_limit:g} A: allowed is at most {most:.4g} A, where a "
-                f"battery of {self.voltage:g} V and {self.resistance:g} ohm gives the most power"
+                f"battery of {self.voltage:g} V and {self.resistance:g} ohm gives its maximum power"
             )
 
     @property

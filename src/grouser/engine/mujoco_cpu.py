@@ -132,7 +132,8 @@ class MujocoCpu:
         for module in self.modules:
             if self.step > module.step_limit:
                 raise InputError(
-                    f"step: {self.step:g} s is above the {module.step_limit:g} s module {module.name!r} is stable at"
+                    f"step: {self.step:g} s is above the stability limit of module {module.name!r}, "
+                    f"{module.step_limit:g} s"
                 )
         self._check_options()
         for module in self.modules:
@@ -169,7 +170,7 @@ class MujocoCpu:
                     "allowed: integrator implicitfast (Euler is changed to it), solver Newton or CG"
                 )
         if option.integrator == enum.mjtIntegrator.mjINT_EULER:
-            self.notes.append("integrator set to implicitfast (the model says Euler)")
+            self.notes.append("integrator set to implicitfast (the model has Euler)")
         option.integrator = enum.mjtIntegrator.mjINT_IMPLICITFAST
         option.disableflags |= enum.mjtDisableBit.mjDSBL_AUTORESET
 

@@ -86,11 +86,11 @@ def holder_message(folder: Path) -> str:
     while is_folder_locked(folder):
         holder = _holder(folder / NAME)
         if holder:
-            return f"{folder} is in use by {holder}: wait for it, or take another folder"
+            return f"{folder} is in use by {holder}: wait for it, or use another folder"
         if time.monotonic() > end:
             break
         time.sleep(LOOK_PERIOD)
-    return f"{folder} is in use by another process: wait for it, or take another folder"
+    return f"{folder} is in use by another process: wait for it, or use another folder"
 
 
 def _holder(path: Path) -> str:

@@ -192,7 +192,7 @@ def _tiles(group: h5py.Group, size: int, axes: _Axes, filters: Mapping[str, Any]
 def _terrain(group: h5py.Group, terrain: Elevation, filters: Mapping[str, Any]) -> None:
     values = np.asarray(terrain.heights, dtype=np.float32)
     if values.ndim != 2 or not values.size:
-        raise InputError(f"terrain heights of shape {values.shape}; (ny, nx) with at least one node allowed")
+        raise InputError(f"terrain heights of shape {values.shape}; allowed: (ny, nx) with at least one node")
     heights = group.create_dataset("heights", data=values, **filters)
     group.attrs.update({"spacing": float(terrain.spacing), "origin": np.asarray(terrain.origin, dtype=float)})
     heights.attrs["unit"] = "m"
@@ -214,7 +214,7 @@ class _Meshes:
         for name, array, dtype in (("vertices", vertices, np.float32), ("triangles", triangles, np.int32)):
             values = np.ascontiguousarray(array, dtype=dtype)
             if values.ndim != 2 or values.shape[1] != 3:
-                raise InputError(f"{what}: {name} of shape {values.shape}; (n, 3) allowed")
+                raise InputError(f"{what}: {name} of shape {values.shape}; allowed: (n, 3)")
             key = hashlib.sha256(name.encode() + values.tobytes()).digest()
             if key in self._kept:
                 folder[name] = self._kept[key]

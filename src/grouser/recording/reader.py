@@ -34,10 +34,10 @@ class Recording:
             with self._readable():
                 attributes = self.file.attrs
                 if attributes.get("format") != FORMAT:
-                    raise InputError(f"{self.path} is an HDF5 file but no recording of Grouser")
+                    raise InputError(f"{self.path} is an HDF5 file but not a Grouser recording")
                 if attributes["schema"] > SCHEMA:
                     found = attributes["schema"]
-                    raise InputError(f"{self.path} has schema {found}; up to {SCHEMA} is known: update Grouser")
+                    raise InputError(f"{self.path} has schema {found}; allowed: up to {SCHEMA}; update Grouser")
                 self.header: dict[str, Any] = json.loads(attributes["header"])
                 self.worlds = int(attributes["worlds"])
                 self._channels = _channels(self.file["channels"])
@@ -315,7 +315,7 @@ def _open(path: Path) -> tuple[bool, Any]:
     if not path.is_file():
         raise InputError(f"{path} is a folder; a recording is a file" if path.exists() else f"{path}: no such file")
     if not h5py.is_hdf5(path):
-        raise InputError(f"{path} is no HDF5 file, so no recording")
+        raise InputError(f"{path} is not an HDF5 file, so not a recording")
     locked = is_locked_by_writer(path)
     if locked:
         with suppress(*DAMAGE):

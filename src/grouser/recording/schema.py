@@ -126,7 +126,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(value)
     kind = type(value).__name__
-    raise InputError(f"recording: {value!r} is a {kind}; numbers, text, lists and dicts can be kept")
+    raise InputError(f"recording: {value!r} is a {kind}; numbers, text, lists and dicts can be stored")
 
 
 def check_channels(channels: Iterable[Channel]) -> None:
@@ -134,7 +134,7 @@ def check_channels(channels: Iterable[Channel]) -> None:
     seen: set[str] = set()
     for channel in channels:
         if not re.fullmatch(r"[^/\[\]]+(/[^/\[\]]+)*", channel.name) or "." in channel.name.split("/"):
-            raise InputError(f"channel name {channel.name!r}: words joined by '/' allowed, no '[' or ']'")
+            raise InputError(f"channel name {channel.name!r}; allowed: words joined by '/', without '[' and ']'")
         if channel.name in seen:
             raise InputError(f"channel {channel.name!r} is declared twice; names must differ")
         if channel.kind == "pose" and channel.shape[-1:] != (7,):
@@ -144,7 +144,7 @@ def check_channels(channels: Iterable[Channel]) -> None:
         if channel.labels and channel.shape[:1] != (len(channel.labels),):
             raise InputError(
                 f"channel {channel.name!r}: {len(channel.labels)} labels for shape {channel.shape}; "
-                "one for each place of its first axis allowed"
+                "allowed: one for each entry of its first axis"
             )
         seen.add(channel.name)
     for name in seen:
@@ -162,7 +162,7 @@ def check_shapes(shapes: Iterable[Shape], channels: Iterable[Channel]) -> None:
         name, inside = split(shape.follows)
         channel = known.get(name)
         if channel is None or channel.shape[-1:] != (7,) or (channel.kind == "ragged" and channel.shape != (7,)):
-            raise InputError(f"shape {shape.name!r} follows {shape.follows!r}, which is no channel of poses (.., 7)")
+            raise InputError(f"shape {shape.name!r} follows {shape.follows!r}, which is not a channel of poses (.., 7)")
         if inside and inside not in axis_names(channel, 0):
             raise InputError(f"shape {shape.name!r} follows {shape.follows!r}; no {inside!r} in that channel")
 
@@ -173,7 +173,7 @@ def check_tiles(placement: Mapping[str, Any]) -> None:
         raise InputError(f"recording header, tiles: {', '.join(missing)} missing")
     for key in ("spacing", "nx", "ny", "size"):
         if not placement[key] > 0:
-            raise InputError(f"recording header, tiles.{key}: {placement[key]!r}; more than 0 allowed")
+            raise InputError(f"recording header, tiles.{key}: {placement[key]!r}; it must be above 0")
 
 
 def stored_dtype(channel: Channel, precision: str | Mapping[str, str]) -> np.dtype:
@@ -183,7 +183,7 @@ def stored_dtype(channel: Channel, precision: str | Mapping[str, str]) -> np.dty
     """
     wanted = precision.get(channel.name) if isinstance(precision, Mapping) else precision
     if wanted not in (None, "float32", "float64"):
-        raise InputError(f"precision of channel {channel.name!r}: {wanted!r}; float32 or float64 allowed")
+        raise InputError(f"precision of channel {channel.name!r}: {wanted!r}; allowed: float32, float64")
     if isinstance(precision, Mapping) and wanted is not None:
         return np.dtype(wanted)
     alone = channel.kind == "fixed" and not channel.shape

@@ -22,7 +22,7 @@ def split(words: str) -> tuple[str, str]:
     """Split into the name of the channel and the text in the brackets."""
     match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[(.*)\]\s*)?", words)
     if match is None:
-        raise InputError(f"{words!r} is no channel; 'name', 'name[label]' or 'name[label, component]' allowed")
+        raise InputError(f"{words!r} is not a channel; allowed: 'name', 'name[label]' or 'name[label, component]'")
     return match.group(1), (match.group(2) or "").strip()
 
 
@@ -55,7 +55,7 @@ def select(values: np.ndarray, channel: Channel, inside: str, first_axis: int) -
             place = int(key)
         else:
             raise InputError(
-                f"'{channel.name}[{inside}]': no {key!r}; {', '.join(names)} or 0 to {channel.shape[axis] - 1} allowed"
+                f"'{channel.name}[{inside}]': no {key!r}; allowed: {', '.join(names)} or 0 to {channel.shape[axis] - 1}"
             )
         values = values.take(place, axis=first_axis)
     return values

@@ -136,7 +136,7 @@ class TileStream:
         if indices.shape != (count, 2) or heights.shape != (count, self.size, self.size):
             raise InputError(
                 f"tiles: indices of shape {indices.shape} with heights of shape {heights.shape}; "
-                f"(m, 2) with (m, {self.size}, {self.size}) allowed"
+                f"allowed: (m, 2) with (m, {self.size}, {self.size})"
             )
         if not count:
             return

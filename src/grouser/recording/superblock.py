@@ -82,7 +82,7 @@ class Checked(io.FileIO):
             index, used = int.from_bytes(heap[place : place + 2], "little"), heap[place + 8 : place + HEAP_OBJECT]
             length = int.from_bytes(used, "little")
             if index == 0 and length == 0:
-                raise OSError(f"a list of texts at byte {address + place} is overwritten")
+                raise OSError(f"a list of texts at byte {address + place} was overwritten")
             place += HEAP_OBJECT + -(-length // 8) * 8 if index else length  # free space: header included
 
 

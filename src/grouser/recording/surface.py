@@ -45,7 +45,7 @@ class _Lattice:
         """Columns and rows inside a region, clipped to the grid."""
         x0, x1, y0, y1 = region
         if not (x0 < x1 and y0 < y1):
-            raise InputError(f"region {region}: (x0, x1, y0, y1) with x0 < x1 and y0 < y1 allowed")
+            raise InputError(f"region {region}; allowed: (x0, x1, y0, y1) with x0 < x1 and y0 < y1")
         (c0, c1), (r0, r1) = self._range(x0, x1, 0, self.nx), self._range(y0, y1, 1, self.ny)
         stride = max(1, math.isqrt((c1 - c0 + 1) * (r1 - r0 + 1) // max(1, max_nodes)))
         while math.ceil((c1 - c0 + 1) / stride) * math.ceil((r1 - r0 + 1) / stride) > max_nodes:

@@ -54,7 +54,7 @@ class RecordingWriter:
         """`patience` [s]: wall time that a full block may wait before it is written; 0 for a live view."""
         self.path = Path(path)
         if worlds < 1 or block < 1:
-            raise InputError(f"recording {self.path}: worlds = {worlds}, block = {block}; at least 1 allowed")
+            raise InputError(f"recording {self.path}: worlds = {worlds}, block = {block}; allowed: at least 1")
         check_channels(channels)
         for channel in channels:
             if channel.read is None and channel.kind != "tiles":
@@ -152,7 +152,7 @@ class RecordingWriter:
             raise
 
     def _busy(self) -> InputError:
-        return InputError(f"recording {self.path} is being written by another run; another name is needed")
+        return InputError(f"recording {self.path} is being written by another run; give another name")
 
     @property
     def frames(self) -> int:
@@ -167,7 +167,7 @@ class RecordingWriter:
     def append(self, time: float) -> None:
         """Append one frame. All channels are read now."""
         if not time > self._last_time:
-            raise InputError(f"recording {self.path}: frame at {time} s after {self._last_time} s; later allowed")
+            raise InputError(f"recording {self.path}: frame at {time} s after {self._last_time} s; times must increase")
         self._check_open()
         for refresh in self._refreshes:
             refresh()
@@ -252,7 +252,7 @@ class RecordingWriter:
     ) -> None:
         """Flush, write the outcome and close. A second call does nothing. `sim_s` [s] defaults to the last frame."""
         if status not in STATUSES or status == "running":
-            raise InputError(f"status {status!r}; complete, stopped or interrupted allowed")
+            raise InputError(f"status {status!r}; allowed: complete, stopped, interrupted")
         outcome = {"metrics": dict(metrics or {}), "notes": list(notes), "wall_s": wall_s, "steps": steps}
         outcome["sim_s"] = max(self._last_time, 0.0) if sim_s is None else sim_s
         failure = None

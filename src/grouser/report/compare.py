@@ -58,14 +58,14 @@ def _summary(path: Path) -> dict[str, Any]:
             return summarise(recording)
     if path.is_dir():
         if not (path / "summary.json").is_file():
-            raise InputError(f"{path}: neither recording.h5 nor summary.json there: allowed is the folder of a run")
+            raise InputError(f"{path}: neither recording.h5 nor summary.json found: allowed is the folder of a run")
         path = path / "summary.json"
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is neither a recording nor a summary: {error}") from None
     if not isinstance(summary, dict) or not isinstance(summary.get("metrics"), dict):
-        raise InputError(f"{path} is no summary of a run: 'metrics' missing")
+        raise InputError(f"{path} is not the summary of a run: 'metrics' missing")
     return summary
 
 
@@ -123,7 +123,7 @@ def _channel_row(name: str, one: Recording, two: Recording) -> Row:
     if (first.shape, first.unit, one.worlds) != (second.shape, second.unit, two.worlds):
         return Row("channel", name, first.unit, None, None, note="shape, unit or worlds differ")
     if first.kind == "ragged" or second.kind == "ragged":
-        return Row("channel", name, first.unit, None, None, note="rows come and go: not compared")
+        return Row("channel", name, first.unit, None, None, note="the number of rows varies: not compared")
     a, b = one[name], two[name]
     if not len(a) or not len(b):
         return Row("channel", name, first.unit, None, None, note="no frames")

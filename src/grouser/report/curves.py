@@ -33,7 +33,7 @@ def frames(recording: Recording, figure: Mapping[str, Any]) -> slice:
         np.inf if bound is None and k else -np.inf if bound is None else bound for k, bound in enumerate(window)
     )
     if not start < stop:
-        raise InputError(f"figure {figure['name']!r}, window: {list(window)}; [start, stop] with start < stop allowed")
+        raise InputError(f"figure {figure['name']!r}, window: {list(window)}; allowed: [start, stop] with start < stop")
     return slice(
         int(np.searchsorted(recording.time, start, "left")),
         int(np.searchsorted(recording.time, stop, "right")),
@@ -48,7 +48,7 @@ def curves(recording: Recording, words: str, within: slice) -> list[Curve]:
     name, inside = split(words)
     channel = recording.channel_info(name)
     if channel.kind == "ragged":
-        raise InputError(f"channel {name!r} has another number of rows in every frame; a figure cannot draw it")
+        raise InputError(f"channel {name!r} has a varying number of rows; a figure cannot show it")
     values = recording.read(words, within)
     if recording.worlds == 1:
         values = values[:, None]

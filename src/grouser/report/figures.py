@@ -74,7 +74,7 @@ def file_name(figure: Mapping[str, Any]) -> str:
     """Name of the figure with all characters replaced except letters, digits, '-' and '_'."""
     name = re.sub(r"[^\w-]+", "-", str(figure.get("name", ""))).strip("-")
     if not name:
-        raise InputError(f"figure name {figure.get('name')!r}; letters, digits, '-' and '_' allowed")
+        raise InputError(f"figure name {figure.get('name')!r}; allowed: letters, digits, '-' and '_'")
     return name
 
 
@@ -98,7 +98,7 @@ def draw(recording: Recording, figure: Mapping[str, Any]) -> Figure:
 def _draw_on(axes: Axes, recording: Recording, figure: Mapping[str, Any], allowed: Mapping[str, Callable]) -> None:
     kind = figure.get("kind", "lines")
     if kind not in allowed:
-        raise InputError(f"kind: {kind!r}; {', '.join(allowed)} allowed{' (or panels)' if allowed is KINDS else ''}")
+        raise InputError(f"kind: {kind!r}; allowed: {', '.join(allowed)}{' (or panels)' if allowed is KINDS else ''}")
     allowed[kind](axes, recording, figure)
     if figure.get("title"):
         axes.set_title(figure["title"])
@@ -110,7 +110,7 @@ def _draw_panels(drawn: Figure, recording: Recording, figure: Mapping[str, Any])
     """Draw several line plots or bar charts as a grid, row by row, on one scale unless `same_scale` is false."""
     panels, columns = figure.get("panels") or (), int(figure.get("columns", 2))
     if not panels or columns < 1:
-        raise InputError(f"{len(panels)} panels in {columns} columns; at least 1 of both allowed")
+        raise InputError(f"{len(panels)} panels in {columns} columns; allowed: at least 1 of both")
     rows, same = -(-len(panels) // columns), bool(figure.get("same_scale", True))
     drawn.set_size_inches(WIDTH, PANEL_HEIGHT * rows + TITLE_HEIGHT)
     grid = drawn.subplots(rows, columns, squeeze=False, sharex=same, sharey=same)

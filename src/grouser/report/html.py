@@ -99,7 +99,7 @@ def _badges(recording: Recording, summary: Mapping[str, Any]) -> list[Badge]:
 def _state(recording: Recording) -> str:
     """Sentences that say why the report is incomplete; empty for a complete run."""
     words = {
-        "running": f"The run goes on: what is shown ends at t = {number(recording.last_time)} s.",
+        "running": f"The run has not ended: the data shown end at t = {number(recording.last_time)} s.",
         "interrupted": f"The run was interrupted: the recording ends at t = {number(recording.last_time)} s.",
         "stopped": f"The run stopped at t = {number(recording.sim_s)} s.",
     }
@@ -107,7 +107,7 @@ def _state(recording: Recording) -> str:
     if recording.message and recording.status != "complete":
         text += f" {recording.message}"
     if not recording.metrics and recording.header.get("metrics"):
-        text += " Its metrics have not been measured."
+        text += " Its metrics were not computed."
     return text.strip()
 
 

@@ -29,7 +29,7 @@ def draw_lines(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
     for place, (curve, label) in enumerate(zip(up, labels(up), strict=True)):
         x = across[0] if len(across) == 1 else partner.get(curve.label)
         if x is None:
-            raise InputError(f"x {figure['x']!r} has no {curve.label!r} to go with {curve.channel!r}")
+            raise InputError(f"x {figure['x']!r} has no {curve.label!r}, which {curve.channel!r} needs")
         look = {
             "color": COLOURS[place % len(COLOURS)],
             "linestyle": DASHES[place // len(COLOURS) % len(DASHES)],
@@ -67,7 +67,7 @@ def draw_overlay(axes: Axes, figure: Mapping[str, Any], used: int) -> None:
         label = extra.get("label")
         x, y = np.asarray(extra["x"], dtype=float), np.asarray(extra["y"], dtype=float)
         if x.shape != y.shape or x.ndim != 1:
-            raise InputError(f"overlay {label!r}: {x.size} x and {y.size} y values; as many of both allowed")
+            raise InputError(f"overlay {label!r}: {x.size} x and {y.size} y values; the numbers must be equal")
         colour = colours[place % len(colours)]
         if extra.get("style", "points") == "line":
             axes.plot(x, y, color=colour, linestyle=(0, (4, 2)), linewidth=1.3, label=label, zorder=3)

@@ -33,7 +33,7 @@ PATH_POINTS = 5000  # largest number of points of a path
 def draw_map(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
     field = figure.get("field", "sinkage")
     if field not in ("height", "sinkage"):
-        raise InputError(f"field: {field!r}; height or sinkage allowed")
+        raise InputError(f"field: {field!r}; allowed: height, sinkage")
     time = figure.get("time", "end")
     time = math.inf if time in (None, "end") else float(time)
     region = figure.get("region")

@@ -29,7 +29,9 @@ def draw_points(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> 
     for place, (found, name) in enumerate(zip(up, names, strict=True)):
         y = _last(found)
         if x.shape != y.shape:
-            raise InputError(f"x {figure['x']!r} has {len(x)} numbers, {found[0].channel!r} {len(y)}; as many allowed")
+            raise InputError(
+                f"x {figure['x']!r} has {len(x)} numbers, {found[0].channel!r} {len(y)}; the numbers must be equal"
+            )
         known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
         order = known[np.argsort(x[known], kind="stable")]
         marker = "o" if figure.get("markers", True) else ""

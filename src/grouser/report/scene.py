@@ -114,4 +114,4 @@ def _arrows(axes: Axes, contacts: list[np.ndarray], height: float) -> None:
                         "mutation_scale": 7,
                     },
                 )  # fmt: skip
-    axes.plot([], [], color=COLOURS[4], label=f"force, at most {force.max():.0f} N (length as its root)")
+    axes.plot([], [], color=COLOURS[4], label=f"force, up to {force.max():.0f} N (length as its square root)")

@@ -53,7 +53,7 @@ def _draw_ways(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
     up = [curve for words in listed(figure) for curve in curves(recording, words, within)]
     for place, (curve, label) in enumerate(zip(up, labels(up), strict=True)):
         if curve.label not in across:
-            raise InputError(f"x {figure['x']!r} has no {curve.label!r} to go with {curve.channel!r}")
+            raise InputError(f"x {figure['x']!r} has no {curve.label!r}, which {curve.channel!r} needs")
         axes.plot(
             across[curve.label].values[:, 0], curve.values[:, 0], color=COLOURS[place % len(COLOURS)], label=label
         )

@@ -39,9 +39,9 @@ def _check_tolerance(declaration: Mapping[str, Any]) -> None:
     for kind, bound in (declaration.get("tolerance") or {}).items():
         where = f"metric {declaration['name']!r}, tolerance"
         if kind not in TOLERANCES:
-            raise InputError(f"{where} {kind!r}; {', '.join(TOLERANCES)} allowed")
+            raise InputError(f"{where} {kind!r}; allowed: {', '.join(TOLERANCES)}")
         if not _is_number(bound) or math.isnan(bound) or (kind in ("rel", "abs") and bound < 0):
-            raise InputError(f"{where} {kind}: {bound!r}; a number{', 0 or more,' * (kind in ('rel', 'abs'))} allowed")
+            raise InputError(f"{where} {kind}: {bound!r}; allowed: a number{', 0 or more' * (kind in ('rel', 'abs'))}")
         if kind in ("rel", "abs") and declaration.get("expected") is None:
             raise InputError(f"{where} {kind}: needs an expected value")
 

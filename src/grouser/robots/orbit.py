@@ -41,7 +41,7 @@ class OrbitalMotion:
 
     def bind(self, motion, rows, out, step) -> None:
         if motion.position.dtype._wp_scalar_type_ != wp.float64:
-            raise InputError(f"{self.name}: float64 only: accelerations of 1e-8 m/s^2 drown in float32")
+            raise InputError(f"{self.name}: float64 only: accelerations of 1e-8 m/s^2 are lost in float32")
         self.motion, self.out, self.device = motion, out, motion.position.device
         worlds = motion.position.shape[0]
         self._arrays = (
@@ -69,7 +69,7 @@ class OrbitalMotion:
             self._before = None
 
     def explain(self, code: int) -> tuple[str, bool]:
-        return "no such code", False
+        return "unknown status", False
 
     def state(self):
         return {"impulse": self.impulse}

@@ -122,7 +122,7 @@ class Vehicle:
         front, rear = max(w.x for w in self.wheels), min(w.x for w in self.wheels)
         if not front > 0 > rear:
             raise InputError(
-                f"vehicle: wheels from x = {rear:g} to {front:g} m: allowed are some before and some behind the "
+                f"vehicle: wheels from x = {rear:g} to {front:g} m: allowed are wheels in front of and behind the "
                 "centre of mass"
             )
 

@@ -121,18 +121,19 @@ def metrics(s: BoxOnStairs) -> list[dict[str, Any]]:
     return [
         metric(
             "energy_gain_max_rel", "1",
-            "greatest rise of kinetic, potential and contact energy above an earlier value, over the first drop's",
+            "largest increase of kinetic, potential and contact energy above an earlier value, over the energy of "
+            "the first drop",
             0.0, {"max": ENERGY_GAIN}, "conservation of energy",
         ),
         metric(
-            "contact_kinds", "1", "kinds of contact seen", sorted(KINDS) if full else None, None,
+            "contact_kinds", "1", "kinds of contact that occurred", sorted(KINDS) if full else None, None,
             f"{PAPER}, Fig. 7: faces, edges and vertices" if full else None,
         ),
-        metric("rest_time_s", "s", "time from which on the box stays at rest"),
-        metric("steps_descended", "1", "steps from the landing down to where the box lies at the end"),
-        metric("force_max_N", "N", "greatest force on the box in one step"),
-        metric("energy_left_rel", "1", "energy at the end over that at the start, above the floor"),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("rest_time_s", "s", "time after which the box stays at rest"),
+        metric("steps_descended", "1", "number of steps between the landing and the final position of the box"),
+        metric("force_max_N", "N", "largest force on the box in one step"),
+        metric("energy_left_rel", "1", "energy at the end over that at the start, relative to the floor"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
 
 
@@ -142,15 +143,17 @@ def figures(s: BoxOnStairs) -> list[dict[str, Any]]:
         {
             "name": "tumble", "title": "A box on stairs", "kind": "scene", "body": "box", "contacts": "convex/contacts",
             "corners": s.solid.vertices.tolist(), "course": outlines,
-            "caption": "Positions evenly along the path, contact points and force vectors, as in Fig. 7 of 004.",
+            "caption": "Positions evenly spaced along the path, contact points and force vectors, as in Stadukhin "
+            "2016, Fig. 7.",
         },
         {
             "name": "energy", "title": "Energy", "kind": "lines", "y": ["box/energy", "convex/stored"],
-            "ylabel": "energy [J]", "caption": "Kinetic and potential energy of the box, and what the contacts store.",
+            "ylabel": "energy [J]", "caption": "Kinetic and potential energy of the box, and elastic energy of the "
+            "contacts.",
         },
         {
             "name": "force", "title": "Force on the box", "kind": "lines", "y": ["convex/force[box]"],
-            "ylabel": "force [N]", "caption": "What the box really got in each step, world axes.",
+            "ylabel": "force [N]", "caption": "Force applied to the box in each step, world axes.",
         },
     ]  # fmt: skip
 

@@ -79,10 +79,10 @@ def duration(s: BulldozerDitch) -> float:
 def metrics(s: BulldozerDitch) -> list[dict[str, Any]]:
     return [
         *tracked.shared_metrics(s, False),
-        metric("pitch_max_deg", "degree", "greatest pitch of the chassis, either way"),
-        metric("roll_max_deg", "degree", "greatest roll of the chassis, either way"),
-        metric("torque_max_Nm", "N m", "greatest torque of a sprocket's drive"),
-        metric("distance_m", "m", "way of the chassis along x", *_out(s)),
+        metric("pitch_max_deg", "degree", "largest absolute pitch of the chassis"),
+        metric("roll_max_deg", "degree", "largest absolute roll of the chassis"),
+        metric("torque_max_Nm", "N m", "largest torque of a sprocket's drive"),
+        metric("distance_m", "m", "distance of the chassis along x", *_out(s)),
     ]
 
 

@@ -108,13 +108,15 @@ def duration(s: BulldozerDrawbar) -> float:
 def metrics(s: BulldozerDrawbar) -> list[dict[str, Any]]:
     return [
         *tracked.shared_metrics(s, True),
-        metric("drawbar_pull_max_N", "N", "mean pull once slip has passed 0.9, else the greatest"),
+        metric("drawbar_pull_max_N", "N", "mean pull after slip has passed 0.9, otherwise the largest pull"),
         metric("pull_coefficient", "1", "that pull over the weight"),
-        metric("strength_N", "N", "c A + W tan(phi) + passive force on grousers, of the shoes' loads meanwhile; mean"),
+        metric("strength_N", "N", "c A + W tan(phi) + passive force on grousers, from the shoe loads during that "
+            "time; mean"),
         metric("pull_over_strength", "1", "drawbar_pull_max_N over strength_N", *_expected(s)),
         metric("slip_at_half", "1", "slip at half that pull"),
-        metric("mean_maximum_pressure_Pa", "Pa", "mean over rollers of the greatest shoe pressure near each, no pull"),
-        metric("mean_pressure_Pa", "Pa", "weight over the plan area of shoes that bear, before the pull"),
+        metric("mean_maximum_pressure_Pa", "Pa", "mean over the rollers of the largest shoe pressure near each, "
+            "without pull"),
+        metric("mean_pressure_Pa", "Pa", "weight over the plan area of loaded shoes, before the pull"),
     ]  # fmt: skip
 
 
@@ -130,14 +132,15 @@ def figures(s: BulldozerDrawbar) -> list[dict[str, Any]]:
         {
             "name": "slip-pull", "title": "Pull against slip", "kind": "xy", "x": "machine/slip", "y": ["drawbar/pull"],
             "xlabel": "slip [1]", "ylabel": "drawbar pull [N]", "window": [begin, end],
-            "overlay": [{"label": "strength, roughly", "x": [0, 1], "y": [s.strength] * 2, "style": "line"}],
-            "caption": "The pull grows steadily and fades as the machine comes to a stand: it resists and never drags.",
+            "overlay": [{"label": "soil strength, approximate", "x": [0, 1], "y": [s.strength] * 2, "style": "line"}],
+            "caption": "The pull grows steadily and decreases when the machine stops: the load resists and never "
+            "pulls the machine.",
         },
         *tracked.shared_figures(s, [SETTLING, begin + 0.6 * s.time], sides=("left",)),
         {
             "name": "pressure", "title": "Mean maximum pressure", "kind": "lines", "x": "time",
             "y": ["machine/mean_maximum_pressure"], "ylabel": "pressure [Pa]",
-            "caption": "Mean over rollers of the greatest mean pressure of a shoe near each.",
+            "caption": "Mean over the rollers of the largest mean pressure of a shoe near each.",
         },
     ]  # fmt: skip
 
@@ -177,6 +180,6 @@ def _strength(recording: Recording, when: np.ndarray, link: Link, soil: SoilValu
 
 SCENARIO = scenario_of(
     __name__, BulldozerDrawbar, rate=25.0,
-    summary="a bulldozer pulls until it slips through: slip against pull, mean maximum pressure",
+    summary="a bulldozer pulls until its tracks slip: slip against pull, mean maximum pressure",
     source="Omar 2014, section 5",
 )  # fmt: skip

@@ -115,11 +115,11 @@ def sliding_moment(s: BulldozerTurn) -> float:
 def metrics(s: BulldozerTurn) -> list[dict[str, Any]]:
     return [
         *tracked.shared_metrics(s, False),
-        metric("turning_moment_max_Nm", "N m", "greatest of `turning_moments_Nm`"),
+        metric("turning_moment_max_Nm", "N m", "largest of `turning_moments_Nm`"),
         metric("turning_moments_Nm", "N m", "difference of the tracks' thrusts x gauge / 2, mean of each stage"),
-        metric("radii_m", "m", "radius that was driven in each stage: speed over yaw rate"),
-        metric("sliding_moment_Nm", "N m", "mu W L / 4 of even pressure sliding sideways, mu = tan(phi)"),
-        metric("heading_change_deg", "degree", "turn of the chassis over the run, to the left"),
+        metric("radii_m", "m", "measured radius in each stage: speed over yaw rate"),
+        metric("sliding_moment_Nm", "N m", "mu W L / 4, for uniform pressure and sideways sliding, mu = tan(phi)"),
+        metric("heading_change_deg", "degree", "yaw angle of the chassis over the run, positive to the left"),
     ]  # fmt: skip
 
 
@@ -129,12 +129,12 @@ def figures(s: BulldozerTurn) -> list[dict[str, Any]]:
     return [
         {
             "name": "turning-moment", "title": "Turning moment against radius", "kind": "points", "x": "turn/asked",
-            "y": ["turn/moment"], "xlabel": "radius asked for [m]", "ylabel": "moment [N m]",
+            "y": ["turn/moment"], "xlabel": "commanded radius [m]", "ylabel": "moment [N m]",
             "overlay": [{"label": "mu W L / 4", "x": [0.0, most], "y": [sliding_moment(s)] * 2, "style": "line"}],
             "caption": "Difference of the two tracks' thrusts times half the gauge, mean of each stage.",
         },
         {
-            "name": "way", "title": "Way of the chassis", "kind": "xy", "x": "body/pose[chassis, x]",
+            "name": "way", "title": "Path of the chassis", "kind": "xy", "x": "body/pose[chassis, x]",
             "y": ["body/pose[chassis, y]"], "xlabel": "x [m]", "ylabel": "y [m]", "equal": True,
             "caption": "Point between the sprockets, from above.",
         },
@@ -166,6 +166,6 @@ def measure(s: BulldozerTurn, recording: Recording) -> dict[str, Any]:
 
 SCENARIO = scenario_of(
     __name__, BulldozerTurn, rate=25.0,
-    summary="a bulldozer turns, from wide to on the spot: turning moment against radius",
+    summary="a bulldozer turns, from a wide turn to a turn on the spot: turning moment against radius",
     source="Omar 2014, section 5",
 )  # fmt: skip

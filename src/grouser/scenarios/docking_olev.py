@@ -60,7 +60,7 @@ def _model(name: str, of: type, doc: str) -> type[Settings]:
 
 Machine = _model("Machine", Olev, "Parameters of both satellites, as in `grouser.robots.olev.Olev`.")
 Plan = _model("Plan", DockingPlan, "Speeds and thresholds, as in `grouser.control.docking.DockingPlan`.")
-Initial = _model("Initial", InitialState, "How the satellites float, as in `grouser.robots.olev.InitialState`.")
+Initial = _model("Initial", InitialState, "Initial state of the satellites, as in `grouser.robots.olev.InitialState`.")
 
 
 class DockingOlev(Settings):
@@ -169,10 +169,10 @@ def metrics(s: DockingOlev) -> list[dict[str, Any]]:
         return {"expected": 0.0, "tolerance": {"max": most}, "source": source} if known else {}
 
     return [
-        metric("docked", "1", "1 where the mated hold was reached, else 0"),
-        metric("captured", "1", "1 where the crown locked, else 0"),
-        metric("phase_end", "1", "phase at the end by name"),
-        metric("abort_reason", "1", "why the docking was given up by name; none where it was not"),
+        metric("docked", "1", "1 if the mated hold was reached, else 0"),
+        metric("captured", "1", "1 if the crown locked, else 0"),
+        metric("phase_end", "1", "name of the phase at the end"),
+        metric("abort_reason", "1", "reason why the docking was aborted; none if it was not"),
         metric(
             "locking_force_N", "N", f"axial contact force of crown and bolt, mean over the {AT_LOCK:g} s before locked",
             s.sequence.locking_force if locked else None, LIKELY if locked else None, source if locked else None,
@@ -181,34 +181,36 @@ def metrics(s: DockingOlev) -> list[dict[str, Any]]:
             "safety_spring_force_N", "N", f"net axial contact force of all pairs, mean over the last {LAST:g} s",
             p.spring_force if whole else None, LIKELY if whole else None, source if whole else None,
         ),
-        metric("penetration_max_m", "m", "greatest penetration of the three pairs in the nozzle, over all steps",
+        metric("penetration_max_m", "m", "largest penetration of the three pairs in the nozzle, over all steps",
                **at_most(DEEPEST, standard)),
-        *(metric(f"penetration_{pair}_m", "m", f"the same of nozzle and {pair}", **at_most(DEEPEST, standard))
+        *(metric(f"penetration_{pair}_m", "m", f"largest penetration of nozzle and "
+            f"{pair}", **at_most(DEEPEST, standard))
           for pair in PAIRS),
-        metric("penetration_brackets_m", "m", "greatest penetration of a bracket's pad and the ring",
+        metric("penetration_brackets_m", "m", "largest penetration of a bracket's pad and the ring",
                **at_most(DEEPEST, standard)),
-        metric("contact_before_lock_N", "N", "contact force on the tool's side before locking begins, mean of its size",
+        metric("contact_before_lock_N", "N", "mean magnitude of the lateral contact force on the tool before "
+            "locking begins",
                **at_most(NEGLIGIBLE, standard)),
         when("lock_start_s", "crown begins to close", s.time > 45),
         when("lock_end_s", "crown locked", locked),
         when("touchdown_start_s", "first bracket touches the ring", whole),
         when("touchdown_end_s", "all three brackets hold", whole),
-        metric("mated_s", "s", "safety spring drawn out"),
+        metric("mated_s", "s", "safety spring extended"),
         metric(
             "bending_damping_ratio", "1", "of the lowest bending on the boom, about x, between lock and retraction",
             p.boom_damping_ratio if whole and standard else None, {"rel": 0.05} if whole and standard else None,
-            "set (machine.boom_damping_ratio)" if whole and standard else None,
+            "the setting machine.boom_damping_ratio" if whole and standard else None,
         ),
         metric("bending_frequency_rad_s", "rad/s", "of the same bending"),
-        metric("client_force_max_N", "N", "greatest contact force on the client, over all steps"),
-        metric("client_rate_max", "rad/s", "greatest rate of the client"),
+        metric("client_force_max_N", "N", "largest contact force on the client, over all steps"),
+        metric("client_rate_max", "rad/s", "largest rate of the client"),
         metric("mated_rate_end", "rad/s", "rate of the client at the end"),
         metric("thruster_impulse_Ns", "N s", "sum of all thrusters' impulses"),
         metric("pair_wrench_sum_rel", "1", "sum of wrenches of a contact about the world's origin, over their sizes",
                0.0, {"abs": 1e-12}, "action and reaction"),
-        metric("momentum_drift_rel", "1", "change of the system's momentum and angular momentum less the impulse from "
-               "outside, over the client's greatest against the common centre", 0.0, {"abs": 1e-3}, "conservation"),
-        metric("real_time_factor", "1", "simulated over wall time of the loop", 5.0, {"min": 5.0}, "our bar"),
+        metric("momentum_drift_rel", "1", "change of the system's momentum and angular momentum less the external "
+               "impulse, over the client's largest relative to the common centre", 0.0, {"abs": 1e-3}, "conservation"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop", 5.0, {"min": 5.0}, "own limit"),
     ]  # fmt: skip
 
 
@@ -233,7 +235,7 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
                 lines("Axial force of each pair", ["crown/axial"], "force [N]"),
             ],
             "caption": "z is axial, from the servicer to the client. Clamping is internal: the crown pulls, the "
-            "shoulder pushes, and the sum stays near zero until the boom is drawn in.",
+            "shoulder pushes, and the sum stays near zero until the boom is retracted.",
         },
         {
             "name": "contact", "title": "Contact of the three pairs (Krenn and Hirzinger 2009, Fig. 11)",
@@ -243,7 +245,7 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
                 lines("Contact area", ["nozzle/contact_area"], "area [m²]"),
                 lines("Contact polygons", ["nozzle/polygons"], "polygons [1]"),
             ],
-            "caption": "The bar is 0.5 mm.",
+            "caption": "The limit is 0.5 mm.",
         },
         {
             "name": "locking", "title": "The crown locks (Krenn and Hirzinger 2009, Fig. 10)",
@@ -262,7 +264,7 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
         {
             "name": "satellites", "title": "Both satellites", "kind": "panels", "columns": 1, "same_scale": False,
             "panels": [
-                lines("Client against the servicer", ["system/separation"], "place [m]"),
+                lines("Client relative to the servicer", ["system/separation"], "position [m]"),
                 lines("Rates", ["system/rate"], "rate [rad/s]"),
                 lines("Angle between their axes", ["system/tilt_deg"], "angle [degree]"),
                 lines("Boom and brackets", ["boom/load"], "tension [N]"),

@@ -119,7 +119,7 @@ def build(s: ExoMarsDrawbar) -> Simulation:
     )
     if s.step is not None and s.step * s.speed > LARGEST_TRAVEL * (1 + 1e-9):
         travel = 1e3 * s.step * s.speed
-        sim.notes.append(f"step {s.step:g} s: the rims travel {travel:.2g} mm a step, rough beyond 0.25 mm")
+        sim.notes.append(f"step {s.step:g} s: the rims travel {travel:.2g} mm per step, inaccurate above 0.25 mm")
     for channel in _channels(sim, s, slip):
         sim.add_channel(channel)
     return sim
@@ -168,9 +168,9 @@ def metrics(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
         """Expectation if the run is that of the paper, else none."""
         return (expected, tolerance, f"{PAPER}, {figure}") if s.as_in_paper else (None, None, None)
 
-    end = f"undisturbed surface to the lowest point of the rim, mean of both wheels over the last {END:g} s"
+    end = f"from the undisturbed surface to the lowest point of the rim, mean of both wheels over the last {END:g} s"
     return [
-        metric("drawbar_pull_max_N", "N", f"greatest {MEAN:g} s mean of the spring's force"),
+        metric("drawbar_pull_max_N", "N", f"largest {MEAN:g} s mean of the spring's force"),
         metric(
             "drawbar_plateau_slope", "1",
             f"(d pull / d slip) / drawbar_pull_max_N, least squares over the last third of the run, {MEAN:g} s means",
@@ -178,7 +178,7 @@ def metrics(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
         ),
         metric(
             "drawbar_drop_max_rel", "1",
-            f"greatest fall of the {MEAN:g} s mean of the pull below an earlier one after {PASSED:g} s, over "
+            f"largest decrease of the {MEAN:g} s mean of the pull below an earlier one after {PASSED:g} s, over "
             "drawbar_pull_max_N",
             *seen({"max": MOST_DROP}, "Fig. 20: rising, towards a maximum"),
         ),
@@ -192,11 +192,11 @@ def metrics(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
         metric(
             "digging_ratio", "1",
             f"sinkage over the last {END:g} s over that of the {END:g} s after {PASSED:g} s, of each axle; the least",
-            *seen({"min": CLEARLY_MORE}, "Fig. 18: slipping wheels dig themselves in more and more"),
+            *seen({"min": CLEARLY_MORE}, "Fig. 18: slipping wheels dig in further and further"),
         ),
         metric("slip_final", "1", f"mean over the wheels and the last {END:g} s; 1 - v/(r w), r of the rim"),
         metric("energy_J", "J", "mechanical work of the six drive motors"),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
 
 
@@ -228,7 +228,7 @@ def figures(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
             "ylabel": "torque [N m]", "caption": "At the axle of each wheel.",
         },
         soil_map(
-            "Height against the undisturbed surface: ruts, the pits of the first drop, mounds.",
+            "Height above the undisturbed surface: ruts, pits of the first drop, mounds.",
             [f"body/pose[{body}]" for body in BODIES],
         ),
     ]  # fmt: skip
@@ -281,6 +281,6 @@ def greatest_drop(pull: np.ndarray) -> float:
 
 SCENARIO = scenario_of(
     __name__, ExoMarsDrawbar, rate=FRAMES,
-    summary="a six-wheel rover pulls at a spring on soft soil until it digs itself in",
+    summary="a six-wheel rover pulls on a spring on soft soil until it digs in",
     source="Krenn and Hirzinger 2009, section III.E, Fig. 17, 18, 20",
 )  # fmt: skip

@@ -74,7 +74,9 @@ class Gradeability(Settings):
     def _check_consistent(self) -> Gradeability:
         p = self.parameters
         if self.approach <= SETTLING:
-            raise ValueError(f"approach {self.approach:g} s must be above the {SETTLING:g} s the rover stands")
+            raise ValueError(
+                f"approach {self.approach:g} s must be above the {SETTLING:g} s in which the rover settles"
+            )
         if self.window > self.climb:
             raise ValueError(f"window {self.window:g} s must not be above climb {self.climb:g} s")
         if self.stated_trial is None:
@@ -300,11 +302,12 @@ def duration(s: Gradeability) -> float:
 def metrics(s: Gradeability) -> list[dict[str, Any]]:
     at = f"on the stated slope of {s.stated_slope_deg:g} degrees"
     climbs = [
-        metric("max_grade_deg", "degree", f"steepest slope climbed with slip up to {s.failing_slip:g}"),
-        metric("failing_grade_deg", "degree", "gentlest slope that was not; none where all were climbed"),
-        metric("half_slip_grade_deg", "degree", "slope at which slip reaches 0.5, straight between the trials"),
+        metric("max_grade_deg", "degree", f"steepest slope climbed with a slip up to {s.failing_slip:g}"),
+        metric("failing_grade_deg", "degree", "gentlest slope that was not climbed; none if all were climbed"),
+        metric("half_slip_grade_deg", "degree", "slope at which slip reaches 0.5, interpolated linearly between "
+            "trials"),
         metric(
-            "energy_per_metre_J", "J/m", f"mechanical work of the drives over the way of the chassis, {at}",
+            "energy_per_metre_J", "J/m", f"mechanical work of the drives over the distance of the chassis, {at}",
             s.work_against_gravity, {"min": s.work_against_gravity}, "work against gravity alone",
         ),
         metric("energy_per_metre_level_J", "J/m", "the same on the level"),
@@ -312,17 +315,17 @@ def metrics(s: Gradeability) -> list[dict[str, Any]]:
         metric("slip_level", "1", "the same on the level"),
     ]  # fmt: skip
     across = [
-        metric("cross_slope_drift", "1", f"way down the slope over way ahead, {at}"),
+        metric("cross_slope_drift", "1", f"distance down the slope over distance ahead, {at}"),
         metric("cross_slope_slip", "1", f"1 - v/(r w) of the rover along its heading, r of the rim, {at}"),
-        metric("energy_per_metre_J", "J/m", f"mechanical work of the drives over the way of the chassis, {at}"),
+        metric("energy_per_metre_J", "J/m", f"mechanical work of the drives over the distance of the chassis, {at}"),
     ]
     return [
         *(climbs if s.heading == "uphill" else across),
         metric(
-            "volume_error_rel", "1", "soil lost less soil compressed, over soil displaced in the trial, the greatest",
+            "volume_error_rel", "1", "soil lost less soil compressed, over soil displaced in the trial; largest value",
             0.0, {"abs": VOLUME_TOLERANCE}, "conservation of volume",
         ),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
 
 
@@ -331,12 +334,14 @@ def figures(s: Gradeability) -> list[dict[str, Any]]:
     first = {
         "uphill": {
             "name": "slip-slope", "title": "Slip against slope", "y": ["trials/slip"], "ylabel": "slip [1]", **slope,
-            "caption": f"Mean over the last {s.window:g} s of each trial; a slip above {s.failing_slip:g} has failed.",
+            "caption": f"Mean over the last {s.window:g} s of each trial; above a slip of {s.failing_slip:g} a "
+            "trial has failed.",
         },
         "cross": {
             "name": "drift-slope", "title": "Drift against slope", "y": ["trials/drift"], **slope,
-            "ylabel": "way down over way ahead [1]",
-            "caption": f"Along the slope, wheels straight; mean over the last {s.window:g} s of each trial.",
+            "ylabel": "distance down over distance ahead [1]",
+            "caption": f"Driving along the slope with straight wheels; mean over the last {s.window:g} s of each "
+            "trial.",
         },
     }  # fmt: skip
     return [
@@ -346,9 +351,9 @@ def figures(s: Gradeability) -> list[dict[str, Any]]:
             **slope, "ylabel": "energy per metre [J/m]", "caption": "Trials that did not fail.",
         },
         {
-            "name": "way", "title": "Way in each trial", "kind": "lines", "x": "trial/time", "y": ["trial/way"],
-            "xlabel": "time in the trial [s]", "ylabel": "way [m]",
-            "caption": f"The slope comes up from {s.approach:g} to {s.approach + TILTING:g} s.",
+            "name": "way", "title": "Distance in each trial", "kind": "lines", "x": "trial/time", "y": ["trial/way"],
+            "xlabel": "time in the trial [s]", "ylabel": "distance [m]",
+            "caption": f"The slope is raised from {s.approach:g} to {s.approach + TILTING:g} s.",
         },
         {
             "name": "wheel-slip", "title": "Slip of the wheels and slope", "kind": "panels", "columns": 1,
@@ -361,7 +366,7 @@ def figures(s: Gradeability) -> list[dict[str, Any]]:
         },
         {
             "name": "sinkage", "title": "Sinkage of the wheels", "kind": "lines", "y": ["soil/sinkage"],
-            "ylabel": "sinkage [m]", "caption": "Square to the slope, one trial after the other.",
+            "ylabel": "sinkage [m]", "caption": "Perpendicular to the slope, one trial after the other.",
         },
         soil_map("A lane for each trial, the first at the bottom."),
     ]  # fmt: skip

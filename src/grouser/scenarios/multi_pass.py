@@ -46,7 +46,7 @@ LARGEST_TRAVEL = 0.25e-3  # [m] per step; beyond it forces are off by percents
 VOLUME_TOLERANCE = 1e-9  # rounding error of a float64 run
 PLACES = 400  # number of positions at which leader and follower are compared
 TREND = range(4)  # powers of the position that describe how a force grows with sinkage
-RIPPLE = "amplitude of the load at the rate at which grousers come round"
+RIPPLE = "amplitude of the load at the grouser frequency"
 LETTER = "Krenn et al. 2008, eq. 29"  # z_0 as printed, without loose cover
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
@@ -93,7 +93,7 @@ class MultiPass(Settings):
         if self.least_sinkage >= self.greatest_sinkage:
             raise ValueError(f"least_sinkage {self.least_sinkage:g} m must be below greatest_sinkage")
         if self.leader_sinkage >= self.radius:
-            raise ValueError(f"the leader would sink {self.leader_sinkage:.3g} m, to its axle at {self.radius:g} m")
+            raise ValueError(f"the leader would sink {self.leader_sinkage:.3g} m, up to its axle at {self.radius:g} m")
         if self.wheelbase < 2 * (self.radius + self.grouser_height):
             raise ValueError(f"wheelbase {self.wheelbase:g} m: the wheels would touch")
         check_grousers_fit(self.radius, self.grouser_height, self.grouser_count, self.grouser_width)
@@ -254,25 +254,29 @@ def duration(s: MultiPass) -> float:
 def metrics(s: MultiPass) -> list[dict[str, Any]]:
     ratio = "mean resistance of the followers over that of the leaders at the same places, both tracks"
     return [
-        metric("follower_resistance_ratio_incompressible", "1", f"{ratio}; soil only displaced, {LETTER}"),
+        metric("follower_resistance_ratio_incompressible", "1", f"{ratio}; soil displaced only, {LETTER}"),
         metric("follower_resistance_ratio_compressible", "1", f"{ratio}; soil partly compressed, {LETTER}"),
         metric(
             "multi_pass_effect", "1", f"ratio in incompressible less that in compressible soil, {LETTER}",
-            LEAST_EFFECT, {"min": LEAST_EFFECT}, "Krenn et al. 2008, Fig. 13, 14 (bar assumed: no numbers there)",
+            LEAST_EFFECT, {"min": LEAST_EFFECT}, "Krenn et al. 2008, Fig. 13, 14 (limit assumed: no numbers there)",
         ),
-        metric("loose_cover_ratio_incompressible", "1", f"{ratio}; soil only displaced, loose cover"),
+        metric("loose_cover_ratio_incompressible", "1", f"{ratio}; soil displaced only, loose cover"),
         metric("loose_cover_ratio_compressible", "1", f"{ratio}; soil partly compressed, loose cover"),
-        metric("follower_load_ratio_incompressible", "1", f"the same of the force square to the path, {LETTER}"),
-        metric("follower_load_ratio_compressible", "1", f"the same of the force square to the path, {LETTER}"),
-        metric("leader_resistance_incompressible_N", "N", f"mean resistance of a leader where compared, {LETTER}"),
-        metric("leader_resistance_compressible_N", "N", f"mean resistance of a leader where compared, {LETTER}"),
+        metric("follower_load_ratio_incompressible", "1", f"the same ratio for the force perpendicular to the path, "
+            f"{LETTER}"),
+        metric("follower_load_ratio_compressible", "1", f"the same ratio for the force perpendicular to the path, "
+            f"{LETTER}"),
+        metric("leader_resistance_incompressible_N", "N", f"mean resistance of a leader over the compared range, "
+            f"{LETTER}"),
+        metric("leader_resistance_compressible_N", "N", f"mean resistance of a leader over the compared range, "
+            f"{LETTER}"),
         metric("grouser_ripple_N", "N", f"{RIPPLE}, follower with grousers, compressible soil, {LETTER}"),
-        metric("smooth_ripple_N", "N", f"{RIPPLE}, follower without grousers: what grid and facets add"),
+        metric("smooth_ripple_N", "N", f"{RIPPLE}, follower without grousers: effect of grid and facets"),
         metric(
             "volume_error_rel", "1", "soil lost less soil compressed, over soil displaced, at the end",
             0.0, {"abs": VOLUME_TOLERANCE}, "conservation of volume",
         ),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
 
 
@@ -302,7 +306,7 @@ def figures(s: MultiPass) -> list[dict[str, Any]]:
                     for k, (track, place) in enumerate(((t, w) for t in TRACKS for w in WHEELS), 1)
                 ],
                 "caption": f"The four diagrams of {'Fig. 13' if case.soil == SOILS[0] else 'Fig. 14'} of "
-                "Krenn et al. 2008, over the place of the axle: forces across it (load, resistance) and along it.",
+                "Krenn et al. 2008, over the position of the axle: forces across it (load, resistance) and along it.",
             }
         )  # fmt: skip
     out.append(
@@ -325,7 +329,7 @@ def _panel(
     return {
         "title": title, "x": f"{room}/place" + (f"[{place}]" if place else ""),
         "y": [f"{room}/{channel}" for channel in channels],
-        "xlabel": "place of the axle [m]", "ylabel": ylabel,
+        "xlabel": "position of the axle [m]", "ylabel": ylabel,
     }  # fmt: skip
 
 
@@ -385,6 +389,6 @@ def ripple(
 
 SCENARIO = scenario_of(
     __name__, MultiPass,
-    summary="wheels in line, the second in the track of the first, in four soils",
+    summary="wheels in line, the second in the rut of the first, in four soils",
     source="Krenn et al. 2008, section 3, Fig. 12-14",
 )  # fmt: skip

@@ -124,7 +124,7 @@ def metrics(s: PlateSinkage) -> list[dict[str, Any]]:
             s.chosen_soil().n, {"rel": EXPONENT_TOLERANCE}, bekker,
         ),
         metric(
-            "force_error_rel", "1", "greatest difference of force and A (k_c/b + k_phi) z^n, over the latter",
+            "force_error_rel", "1", "largest difference of force and A (k_c/b + k_phi) z^n, over the latter",
             0.0, {"abs": FORCE_TOLERANCE}, bekker,
         ),
         metric("sinkage_m", "m", "sinkage at the end"),
@@ -133,7 +133,7 @@ def metrics(s: PlateSinkage) -> list[dict[str, Any]]:
             "volume_error_rel", "1", "soil lost less soil compressed, over soil displaced", 0.0, {"abs": 1e-9},
             "conservation of volume",
         ),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def figures(s: PlateSinkage) -> list[dict[str, Any]]:
             "y": ["plate/force", "plate/bekker"], "xlabel": "sinkage [m]", "ylabel": "force [N]",
             "caption": "Force of the soil on the plate against Bekker's law.",
         },
-        soil_map("Height against the undisturbed surface."),
+        soil_map("Height above the undisturbed surface."),
     ]  # fmt: skip
 
 

@@ -94,7 +94,7 @@ class RobotOnSoil(Settings):
     @pydantic.model_validator(mode="after")
     def _one_ground(self) -> RobotOnSoil:
         if self.terrain is not None and self.slope_deg is not None:
-            raise PydanticCustomError("ground", "terrain and slope_deg are both given: allowed is one of them")
+            raise PydanticCustomError("ground", "terrain and slope_deg are both given; allowed is one of them")
         return self
 
     def ground(self) -> ElevationGrid | None:
@@ -167,25 +167,25 @@ def metrics(s: RobotOnSoil) -> list[dict[str, Any]]:
     return [
         metric("distance_m", "m", "horizontal distance of the centre of mass from start to end"),
         metric("speed_m_s", "m/s", "distance over time"),
-        metric("sinkage_max_m", "m", "deepest any soil body has been below the undisturbed ground"),
+        metric("sinkage_max_m", "m", "largest depth of a soil body below the undisturbed ground"),
         metric("slip_mean", "1", "mean slip of the soil bodies while they touch soil"),
-        metric("energy_J", "J", "work of the motors; what flows back into them is lost"),
+        metric("energy_J", "J", "work of the motors; energy that flows back into them is lost"),
         metric("power_mean_W", "W", "energy over time"),
         metric("cost_of_transport", "1", "energy over weight times distance"),
         metric("weight_N", "N", "mass times gravity"),
         metric("carried_rel", "1", "vertical force of the soil over the weight, mean of the last half"),
         metric("bodies", "1", "the soil bodies, in the order of the lists below"),
-        metric("sinkage_per_body_m", "m", "deepest of each"),
+        metric("sinkage_per_body_m", "m", "largest depth of each"),
         metric("slip_per_body", "1", "mean slip of each while it touches soil"),
         metric("load_per_body_N", "N", "vertical force of the soil on each, mean of the last half"),
-        metric("carries_nothing", "1", "soil bodies that carried nothing in the whole run"),
+        metric("carries_nothing", "1", "soil bodies that carried no load during the complete run"),
         metric(
-            "floor_bodies", "1", "bodies that were not chosen and stood on the hard floor, in the order of the lists"
+            "floor_bodies", "1", "bodies that were not chosen and touched the hard floor, in the order of the lists"
         ),
-        metric("floor_load_max_N", "N", "vertical force of the hard floor on each, greatest"),
+        metric("floor_load_max_N", "N", "vertical force of the hard floor on each, maximum"),
         metric("floor_load_mean_N", "N", "the same, mean of the last half"),
-        metric("floor_load_from_s", "s", "when each first stood there"),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("floor_load_from_s", "s", "time at which each first touched it"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]
 
 
@@ -203,15 +203,15 @@ def figures(s: RobotOnSoil) -> list[dict[str, Any]]:
         ),
         over_time(
             "load", "Vertical force of the soil", "soil/load", "force [N]",
-            "What the soil really gave each body, step by step.",
+            "Force applied by the soil to each body in each step.",
         ),
         over_time(
             "slip", "Slip", "soil/slip", "slip [1]",
             "Driving 1 - v/u, braking u/v - 1; u is the speed of the lowest point about the body's origin, v that of "
             "the body. 0 where it touches no soil.",
         ),
-        over_time("power", "Power of the motors", "robot/power", "power [W]", "Sum of what each joint is given."),
-        soil_map("Height against the undisturbed ground, and the way of the centre of mass.", ["robot/position"]),
+        over_time("power", "Power of the motors", "robot/power", "power [W]", "Sum of the power given to each joint."),
+        soil_map("Height above the undisturbed ground, and the path of the centre of mass.", ["robot/position"]),
     ]  # fmt: skip
 
 
@@ -279,6 +279,6 @@ def _mean(values: np.ndarray) -> float | None:
 
 SCENARIO = scenario_of(
     __name__, RobotOnSoil,
-    summary="a robot of your own on soil: grouser run --robot FILE",
+    summary="your own robot on soil: grouser run --robot FILE",
     source="your MJCF or URDF; without one, a four-wheel cart",
 )  # fmt: skip

@@ -122,7 +122,7 @@ def metrics(s: RocksAndSand) -> list[dict[str, Any]]:
     return [
         *shared[:-1],
         metric("rock_load_share", "1", "vertical force of rocks on the wheels over the rover's weight, mean"),
-        metric("sinkage_max_m", "m", "greatest sinkage of a wheel below the undisturbed sand"),
+        metric("sinkage_max_m", "m", "largest sinkage of a wheel below the undisturbed sand"),
         shared[-1],
     ]
 
@@ -133,9 +133,9 @@ def figures(s: RocksAndSand) -> list[dict[str, Any]]:
     return [
         *rocky.shared_figures(outlines),
         {
-            "name": "carried", "title": "Who carries the rover", "kind": "lines", "y": ["weight/share"],
+            "name": "carried", "title": "Load on sand and rocks", "kind": "lines", "y": ["weight/share"],
             "ylabel": "share of the weight [1]",
-            "caption": "Vertical force of sand and of rocks on all wheels; together the weight.",
+            "caption": "Vertical force of sand and of rocks on all wheels; their sum is the weight.",
         },
         {
             "name": "sinkage", "title": "Sinkage of the wheels", "kind": "lines",
@@ -145,7 +145,7 @@ def figures(s: RocksAndSand) -> list[dict[str, Any]]:
         {
             "name": "soil", "title": "Sand and rocks from above", "kind": "map", "field": "sinkage", "time": "end",
             "region": [-1.0, ahead, -0.85, 0.85], "overlay": [outlines],
-            "caption": "Height against the undisturbed surface, and the rocks: ruts end where a wheel is on a rock.",
+            "caption": "Height above the undisturbed surface, and the rocks: ruts end where a wheel is on a rock.",
         },
     ]  # fmt: skip
 

@@ -258,18 +258,18 @@ def rocks_touched(patch: np.ndarray, wheels: np.ndarray, circles: np.ndarray) ->
 def shared_metrics(distance: tuple[Any, Any, Any] = (None, None, None)) -> list[dict[str, Any]]:
     """`distance`: expected value, tolerance and source."""
     return [
-        metric("drive_torque_peak_Nm", "N m", "greatest torque of a drive motor, either way"),
-        metric("steer_torque_peak_Nm", "N m", "greatest torque of a steering motor, either way"),
-        metric("drive_power_peak_W", "W", "greatest mechanical power a drive motor gives, mean over 0.05 s"),
-        metric("drive_power_mean_W", "W", "mean mechanical power of a drive motor over the drive and the six of them"),
-        metric("distance_m", "m", "way of the chassis along x", *distance),
-        metric("contact_pairs_max", "1", "pairs of a wheel and a rock that touch at once, greatest number"),
-        metric("penetration_max_m", "m", "greatest depth of a wheel in a rock or the hard ground"),
+        metric("drive_torque_peak_Nm", "N m", "largest absolute torque of a drive motor"),
+        metric("steer_torque_peak_Nm", "N m", "largest absolute torque of a steering motor"),
+        metric("drive_power_peak_W", "W", "largest mechanical power of a drive motor, mean over 0.05 s"),
+        metric("drive_power_mean_W", "W", "mean mechanical power of a drive motor, over the drive and all six motors"),
+        metric("distance_m", "m", "distance of the chassis along x", *distance),
+        metric("contact_pairs_max", "1", "largest number of wheel and rock pairs in contact at the same time"),
+        metric("penetration_max_m", "m", "largest penetration of a wheel into a rock or the hard ground"),
         metric(
             "weight_carried", "1", "vertical force on all wheels over the rover's weight, mean over the drive",
             1.0, {"abs": WEIGHT_TOLERANCE}, "balance of momentum",
         ),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
 
 
@@ -306,7 +306,7 @@ def shared_figures(outlines: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "name": "drive-torque", "title": "Torque of the drive motors", "kind": "lines",
             "y": [f"actuator/force[{name}]" for name in DRIVES], "ylabel": "torque [N m]",
-            "caption": "Krenn et al. 2008, Fig. 10. Positive drives forward; middle wheels hang back where front "
+            "caption": "Krenn et al. 2008, Fig. 10. Positive drives forward; middle wheels lag where front "
             "wheels pull.",
         },
         {
@@ -317,17 +317,17 @@ def shared_figures(outlines: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "name": "drive-power", "title": "Power of the drive motors", "kind": "lines",
             "y": [f"power/actuator[{name}]" for name in DRIVES], "ylabel": "power [W]",
-            "caption": "Mechanical power, mean over 0.05 s; braking counts as none.",
+            "caption": "Mechanical power, mean over 0.05 s; braking counts as 0.",
         },
         {
             "name": "height", "title": "Height of the wheels", "kind": "lines", "x": "wheel/x", "y": ["wheel/z"],
             "xlabel": "x of the wheel [m]", "ylabel": "height of the axle [m]",
-            "caption": "Each wheel at its own place: wheels in line climb the same rocks.",
+            "caption": "Each wheel at its own x: wheels in line climb the same rocks.",
         },
         {
             "name": "field", "title": "The rocks from above", "kind": "xy", "x": "wheel/x", "y": ["wheel/y"],
             "xlabel": "x [m]", "ylabel": "y [m]", "equal": True, "overlay": [outlines],
-            "caption": "Outlines of the rocks and the ways of the six wheels.",
+            "caption": "Outlines of the rocks and the paths of the six wheels.",
         },
     ]  # fmt: skip
 

@@ -174,24 +174,25 @@ def duration(s: RoverCourse) -> float:
 def metrics(s: RoverCourse) -> list[dict[str, Any]]:
     return [
         metric(
-            "course_completed", "1", "the path controller says that the path has ended",
-            True, None, "the run lasts as long as the course takes at the wanted speed, and a tenth",
+            "course_completed", "1", "the path controller reports the end of the path",
+            True, None, "the run lasts 1.1 times as long as the course takes at the wanted speed",
         ),
-        metric("cross_track_error_max_m", "m", "greatest distance of the chassis' origin to the side of the path"),
+        metric("cross_track_error_max_m", "m", "largest distance of the chassis' origin from the path"),
         metric(
             "odometry_error_rel", "1",
-            "distance between where the rover is at the end and where its odometry has it, over distance_m",
+            "distance between the position of the rover at the end and its odometry, over distance_m",
         ),
-        metric("distance_m", "m", "way of the chassis' origin"),
+        metric("distance_m", "m", "path length of the chassis' origin"),
         metric("energy_per_metre_J", "J/m", "mechanical work of all drive and steering motors over distance_m"),
         metric("power_mean_W", "W", "mechanical work of all drive and steering motors over the time of the drive"),
         metric(
             "tip_over_margin_min_deg", "degree",
-            "least angle by which effective gravity would have to turn to pass an edge of the wheels' support polygon",
+            "smallest angle by which effective gravity would have to turn to pass an edge of the wheels' support "
+            "polygon",
         ),
         metric("slip_mean", "1", "mean over wheels and time of the drive; 1 - v/(r w), braking r w/v - 1, r the rim's"),
-        metric("sinkage_max_m", "m", "greatest sinkage of a wheel"),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("sinkage_max_m", "m", "largest sinkage of a wheel"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
 
 
@@ -202,13 +203,13 @@ def figures(s: RoverCourse) -> list[dict[str, Any]]:
         {
             "name": "course", "title": "The course from above", "kind": "xy", "x": "course/x", "y": ["course/y"],
             "xlabel": "x [m]", "ylabel": "y [m]", "equal": True, "overlay": [commanded],
-            "caption": "Path that was commanded, driven, and what odometry made of it.",
+            "caption": "Commanded path, driven path, and path by odometry.",
         },
         {
-            "name": "cross-track", "title": "Beside the path", "kind": "lines", "x": "path/progress",
+            "name": "cross-track", "title": "Distance from the path", "kind": "lines", "x": "path/progress",
             "y": ["path/cross_track_error", "odometry/position_error"], "xlabel": "along the path [m]",
             "ylabel": "error [m]",
-            "caption": "Cross-track error (positive to the left), and distance of the odometry from the truth.",
+            "caption": "Cross-track error (positive to the left), and error of the odometry.",
         },
         {
             "name": "slip", "title": "Slip of the wheels", "kind": "lines", "y": ["wheel/slip"],
@@ -232,9 +233,10 @@ def figures(s: RoverCourse) -> list[dict[str, Any]]:
         {
             "name": "tip-over", "title": "Tip-over margin", "kind": "lines", "y": ["tip_over/margin"],
             "ylabel": "margin [rad]", "window": driving,
-            "caption": "Least angle between effective gravity and an edge of the support polygon; below 0 it tips.",
+            "caption": "Smallest angle between effective gravity and an edge of the support polygon; below 0 the "
+            "rover tips over.",
         },
-        soil_map("Height against the undisturbed surface: the tracks of six wheels.", ["body/pose[chassis]"]),
+        soil_map("Height above the undisturbed surface: the tracks of six wheels.", ["body/pose[chassis]"]),
     ]  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def _experiment(target: str, changes: Source) -> Experiment:
         scenario = registry.scenario(target)
         return Experiment(scenario, validated(scenario.settings, changes, where=target))
     if target.lower().endswith(ROBOTS):
-        raise InputError(f"{target}: a robot, not a scenario: allowed is --robot {target}")
+        raise InputError(f"{target}: is a robot, not a scenario: allowed is --robot {target}")
     if not (target.endswith((".yaml", ".yml")) or Path(target).exists()):
         allowed = ", ".join(registry.NAMES)
         hint = nearest(target, registry.NAMES, most=3)

@@ -124,7 +124,7 @@ def build(s: SingleWheel) -> Simulation:
     )  # fmt: skip
     if s.step is not None and s.step * s.speed > LARGEST_TRAVEL * (1 + 1e-9):
         sim.notes.append(
-            f"step {s.step:g} s: the wheel travels {1e3 * s.step * s.speed:.2g} mm a step, rough beyond 0.5 mm"
+            f"step {s.step:g} s: the wheel travels {1e3 * s.step * s.speed:.2g} mm per step, inaccurate above 0.5 mm"
         )
     for channel in _channels(sim, s):
         sim.add_channel(channel)
@@ -213,7 +213,7 @@ def metrics(s: SingleWheel) -> list[dict[str, Any]]:
     book = "rigid wheel integrals with elastic unloading (docs/theory/soil.md)" if theory else None
     out = [
         metric(
-            "sinkage_m", "m", "undisturbed surface to the lowest point of the rim, mean over the steady metre",
+            "sinkage_m", "m", "from the undisturbed surface to the lowest point of the rim, mean over the steady metre",
             theory and theory.sinkage, theory and {"rel": THEORY_TOLERANCE}, book,
         ),
         metric(
@@ -235,7 +235,7 @@ def metrics(s: SingleWheel) -> list[dict[str, Any]]:
             "volume_error_rel", "1", "soil lost less soil compressed, over soil displaced, at the end",
             0.0, {"abs": VOLUME_TOLERANCE} if s.dtype == "float64" else None, "conservation of volume",
         ),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
     return out
 
@@ -272,15 +272,15 @@ def figures(s: SingleWheel) -> list[dict[str, Any]]:
             "name": "forces", "title": "Forces of the soil on the wheel", "kind": "lines", "x": "wheel/travel",
             "y": ["wheel/drawbar_pull", "wheel/side_force", "wheel/load"],
             "xlabel": "travel [m]", "ylabel": "force [N]",
-            "caption": "Effective forces: what the wheel really got in each step.",
+            "caption": "Effective forces: the forces applied to the wheel in each step.",
         },
         {
             "name": "torque", "title": "Driving torque and slip", "kind": "lines", "x": "wheel/travel",
             "y": ["wheel/torque", "wheel/slip"], "xlabel": "travel [m]", "ylabel": "torque [N m], slip [1]",
-            "caption": "Torque about the axle that the soil resists, and slip.",
+            "caption": "Driving torque about the axle, and slip.",
         },
         soil_map(
-            "Height against the undisturbed surface: the rut, and what was pushed aside and ahead.",
+            "Height above the undisturbed surface: the rut, and the soil pushed aside and ahead.",
             ["body/pose[wheel]"],
         ),
     ]  # fmt: skip
@@ -327,6 +327,6 @@ def steady_window(travel: np.ndarray, time: np.ndarray) -> np.ndarray:
 
 SCENARIO = scenario_of(
     __name__, SingleWheel,
-    summary="one wheel in a soil bin: towed, driven or at a forced slip",
+    summary="one wheel in a soil bin: towed, driven or at a prescribed slip",
     source="Krenn et al. 2008, section 2.2, Krenn and Hirzinger 2009, section III",
 )  # fmt: skip

@@ -118,11 +118,11 @@ def _walk(node: Any, file: str, path: Keys, repeated: list[str]) -> Iterator[tup
     seen: dict[str, str] = {}
     for key_node, value_node in node.value:
         if _kind(key_node) != "single value":
-            raise InputError(f"{place(file, key_node)}: a {_kind(key_node)} as a name: allowed is a word")
+            raise InputError(f"{place(file, key_node)}: a {_kind(key_node)} as a key: allowed is a word")
         key, where = key_node.value, place(file, key_node)
         below = (*path, key)
         if key in seen:
-            repeated.append(f"{where}: {dotted(below)} stands twice, first at {seen[key]}")
+            repeated.append(f"{where}: {dotted(below)} is given twice, first at {seen[key]}")
             continue
         seen[key] = where
         value = _value(value_node, file)

@@ -28,14 +28,14 @@ def give_inertia(body, mass: float, size, centre=(0.0, 0.0, 0.0)) -> None:
 # name: definition, expected value, tolerance and reason for the expectation
 DECLARED: dict[str, tuple[str, float, dict[str, float], str]] = {
     "ground_load_error_rel": (
-        "force of the ground at rest, less what accelerates, over the weight, less 1", 0.0, {"abs": 1e-4}, "weight",
+        "force of the ground at rest, less the inertial force, over the weight, less 1", 0.0, {"abs": 1e-4}, "weight",
     ),
     "speed_ratio": (
-        "chain speed against the frame over teeth x pitch x sprocket speed / (2 pi)",
+        "chain speed relative to the frame over teeth x pitch x sprocket speed / (2 pi)",
         1.0, {"abs": 0.003}, "pitch polygon",
     ),
     "speed_ratio_loaded": (
-        "the same over the pitch as the tension stretches it", 1.0, {"abs": 0.003}, "pitch polygon",
+        "the same with the pitch stretched by the tension", 1.0, {"abs": 0.003}, "pitch polygon",
     ),
     "tension_idle_error_rel": (
         "tension at the idler at rest over half the recoil force, less 1", 0.0, {"abs": 0.03}, "balance of the idler",
@@ -45,14 +45,15 @@ DECLARED: dict[str, tuple[str, float, dict[str, float], str]] = {
         0.0, {"abs": 0.05}, "balance of the sprocket",
     ),
     "pair_wrench_sum_rel": (
-        "wrenches of links and wheels on each other, added, over their size; greatest",
+        "sum of action and reaction between links and wheels, over their magnitude; largest value",
         0.0, {"abs": 1e-12}, "action and reaction",
     ),
     "impulse_error_rel": (
-        "momentum gained by {of} less impulse of loads, over weight x time", 0.0, {"abs": 1e-3}, "balance of momentum",
+        "momentum gained by {of} less the impulse of the loads, over weight x "
+        "time", 0.0, {"abs": 1e-3}, "balance of momentum",
     ),
     "thrown_links": (
-        "links whose rails left their roller line by more than the flange", 0, {"abs": 0}, "a track that stays on",
+        "links whose rails left their roller line by more than the flange", 0, {"abs": 0}, "the track stays on",
     ),
 }  # fmt: skip
 
@@ -174,7 +175,7 @@ def track_figures(
             "name": f"side-{track}", "title": f"Track {track} from the side", "kind": "chain", "pose": f"{at}/pose",
             "value": f"{at}/tension", "wheels": f"{at}/wheel_place", "radii": list(radii), "pitch": pitch,
             "times": list(times),
-            "caption": "Links as strokes between their pins, coloured by tension; wheels by tread or pitch circle.",
+            "caption": "Links as lines between their pins, coloured by tension; wheels by tread or pitch circle.",
         }  # fmt: skip
         if ground is not None:
             side["overlay"] = [{"x": list(ground[0]), "y": list(ground[1]), "label": "ground", "style": "line"}]
@@ -183,17 +184,17 @@ def track_figures(
             {
                 "name": f"tension-{track}", "title": f"Tension round the loop, {track}", "kind": "loop",
                 "y": [f"{at}/tension"], "ylabel": "tension [N]", "times": list(times),
-                "caption": "Link 0 was seated in the sprocket at the start; numbers grow along the lower run forward.",
+                "caption": "Link 0 is in the sprocket at the start; numbers increase forward along the lower run.",
             },
             {
-                "name": f"wheels-{track}", "title": f"Loads of the wheels, {track}", "kind": "lines",
+                "name": f"wheels-{track}", "title": f"Loads on the wheels, {track}", "kind": "lines",
                 "y": [f"{at}/wheel_load"], "ylabel": "load [N]",
                 "caption": "Mean force of the links on each wheel over a step.",
             },
             {
                 "name": f"teeth-{track}", "title": f"Load of the teeth, {track}", "kind": "loop",
                 "y": [f"{at}/tooth_load"], "ylabel": "normal force of the sprocket [N]", "times": [times[-1]],
-                "caption": "Round the wrap, by the link whose bushing is loaded.",
+                "caption": "Along the wrap, by the link whose bushing is loaded.",
             },
             {
                 "name": f"shoes-{track}", "title": f"Pressure and shear under the shoes, {track}", "kind": "loop",

@@ -124,10 +124,10 @@ def metrics(s: TrackRig) -> list[dict[str, Any]]:
         track_metric("speed_ratio", driven and s.speed > 0),
         track_metric("speed_ratio_loaded", driven), track_metric("tension_idle_error_rel", s.tension > 0),
         track_metric("pair_wrench_sum_rel"), track_metric("thrown_links"),
-        metric("tension_max_N", "N", "greatest tension of a joint after settling"),
-        metric("tooth_load_decay", "1", "load of the last loaded tooth over that of the first, round the wrap, mean"),
+        metric("tension_max_N", "N", "largest tension of a joint after settling"),
+        metric("tooth_load_decay", "1", "load of the last loaded tooth over that of the first, along the wrap, mean"),
         track_metric("torque_error_rel", driven and s.mode == "bollard" and s.speed > 0),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
     if s.mode == "bollard" and s.gravity > 0:
         out[:0] = [

@@ -247,9 +247,9 @@ def shared_metrics(s: MachineSettings, driven: bool, flat: bool = True) -> list[
         track_metric("tension_idle_error_rel", s.tension > 0 and flat),
         track_metric("pair_wrench_sum_rel"),
         track_metric("impulse_error_rel", of="all"), track_metric("thrown_links"),
-        metric("tension_max_N", "N", "greatest tension of a joint after settling"),
-        metric("tooth_load_decay", "1", "least over greatest load of loaded teeth round the wrap, mean while driven"),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("tension_max_N", "N", "largest tension of a joint after settling"),
+        metric("tooth_load_decay", "1", "smallest over largest load of loaded teeth along the wrap, mean while driven"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
         *([metric("rut_depth_m", "m", "median depth of the ruts at the end")] if s.plastic else []),
     ]  # fmt: skip
 
@@ -317,6 +317,6 @@ def shared_figures(s: MachineSettings, times: Sequence[float], ground=None, side
     layout = s.machine.layout
     out = results.track_figures(sides, layout.link.pitch, [w.radius for w in layout.wheels()], times, ground)
     if s.plastic:
-        caption = "Height against the first surface: ruts, and soil beside them."
+        caption = "Height above the initial surface: ruts, and soil beside them."
         out.append(soil_map(caption, ["body/pose[chassis]"], name="ruts"))
     return out

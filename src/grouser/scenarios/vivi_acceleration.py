@@ -158,7 +158,9 @@ def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
         found = root(wrong, start, tol=1e-13)
         solved = np.abs(wrong(found.x)).max() <= SOLVED
     if not solved:
-        raise InputError(f"torques = {torque:g} N m: more than the tyres of {v.name!r} hold at a constant acceleration")
+        raise InputError(
+            f"torques = {torque:g} N m: more than the tyres of {v.name!r} can transmit at a constant acceleration"
+        )
     height, pitch, acceleration, _, spin, _, normal, _ = state(found.x)
     front = [normal[axle].mean() for axle in v.axles]
     return Balance(acceleration, pitch, np.array(front), height, float(inertia * spin.sum()))
@@ -183,7 +185,7 @@ def metrics(s: ViviAcceleration) -> list[dict[str, Any]]:
             0.0, {"abs": PITCH_BAR}, f"{PAPER}, section 4: less than 0.01 deg",
         ),
         metric("front_normal_force_paper_error_rel", "1",
-               f"the same against m (g L_1 - a h_cm) / L, which knows no pitch and no wheel inertia, {worst}"),
+               f"the same against m (g L_1 - a h_cm) / L, which ignores pitch and wheel inertia, {worst}"),
         metric("front_normal_force_N", "N", "of one front wheel, one value for each torque"),
         metric("rear_normal_force_N", "N", "of one rear wheel, one value for each torque"),
         metric("pitch_deg", "deg", "nose up, one value for each torque"),
@@ -191,7 +193,7 @@ def metrics(s: ViviAcceleration) -> list[dict[str, Any]]:
         metric("slice_cost_increase_rel", "1",
                f"wall time of a step with {MANY} slices over that with {FEW}, less one, without refinement "
                f"({PAPER}, section 4: 4.67)"),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
 
 
@@ -206,11 +208,11 @@ def figures(s: ViviAcceleration) -> list[dict[str, Any]]:
         },
         {
             "name": "pitch", "title": "Pitch of the chassis", "kind": "lines", "y": ["chassis/pitch_deg"],
-            "ylabel": "pitch, nose up [deg]", "caption": "It swings in when the torque sets in, then stays.",
+            "ylabel": "pitch, nose up [deg]", "caption": "It oscillates when the torque starts, then settles.",
         },
         {
             "name": "speed", "title": "Speed", "kind": "lines", "y": ["chassis/speed"], "ylabel": "speed [m/s]",
-            "caption": "Constant torques, constant accelerations.",
+            "caption": "Constant torques give constant accelerations.",
         },
     ]  # fmt: skip
 

@@ -188,22 +188,22 @@ def metrics(s: Course, expectations: dict[str, tuple[Any, Any, str]]) -> list[di
         return metric(name, unit, definition, *expectations.get(name, (None, None, None)))
 
     out = [
-        row("time_to_speed_s", "s", f"until {REACHED:.0%} of the wanted speed, never: nothing; {order}"),
+        row("time_to_speed_s", "s", f"until {REACHED:.0%} of the wanted speed is reached, null if never; {order}"),
         row("energy_J", "J", "electric energy of the motors until the first vehicle rolls over or the end; " + order),
-        row("rolled_over", "1", f"whether the chassis ever stood upside down; {order}"),
-        row("rolled_over_at_s", "s", f"when, never: nothing; {order}"),
-        row("battery_current_max_A", "A", f"greatest current of the battery; {order}"),
+        row("rolled_over", "1", f"whether the chassis was ever upside down; {order}"),
+        row("rolled_over_at_s", "s", f"time of rolling over, null if never; {order}"),
+        row("battery_current_max_A", "A", f"largest current of the battery; {order}"),
         row("distance_m", "m", f"at the end; {order}"),
     ]
     if s.paired:
         out += [
-            row("cdta_time_ratio", "1", "time_to_speed_s of CDTA over that of the proportional controller, whose is "
-                 "the whole run where it never gets there"),
+            row("cdta_time_ratio", "1", "time_to_speed_s of CDTA over that of the proportional controller, for which "
+                 "the complete run counts if it never reaches the speed"),
             row("cdta_energy_ratio", "1", "energy_J of CDTA over that of the proportional controller"),
             row("cdta_upright", "1", "whether the vehicle with CDTA never rolled over"),
             row("proportional_rolled_over", "1", "whether the vehicle with the proportional controller rolled over"),
         ]  # fmt: skip
-    out.append(metric("real_time_factor", "1", "simulated over wall time of the loop"))
+    out.append(metric("real_time_factor", "1", "simulated time over wall time of the loop"))
     return out
 
 
@@ -211,18 +211,20 @@ def figures(s: Course) -> list[dict[str, Any]]:
     return [
         {
             "name": "speed", "title": "Speed", "kind": "lines", "y": ["course/speed"], "ylabel": "speed [m/s]",
-            "caption": f"Of the centre of mass along the chassis; wanted are {s.speed:g} m/s (Morrot et al., Fig. 11).",
+            "caption": f"Of the centre of mass along the chassis; wanted speed {s.speed:g} m/s (Morrot et al., Fig. "
+            "11).",
         },
         {
             "name": "power", "title": "Power of the motors", "kind": "lines", "y": ["course/power"],
-            "ylabel": "power [W]", "caption": "Electric, of the motors that draw (Morrot et al., Fig. 12).",
+            "ylabel": "power [W]", "caption": "Electric power of the motors that draw current (Morrot et al., Fig. "
+            "12).",
         },
         {
             "name": "pitch", "title": "Pitch", "kind": "lines", "y": ["course/pitch_deg"],
             "ylabel": "pitch, nose up [deg]", "caption": "Angle of the chassis' x axis above the horizontal.",
         },
         {
-            "name": "way", "title": "The way of the centres of mass", "kind": "xy", "x": "course/distance",
+            "name": "way", "title": "Paths of the centres of mass", "kind": "xy", "x": "course/distance",
             "y": ["course/height"], "xlabel": "distance [m]", "ylabel": "height [m]",
             "caption": "Seen from the side.",
         },

@@ -80,8 +80,8 @@ def metrics(s: ViviJump) -> list[dict[str, Any]]:
             0.0, {"abs": BAR}, f"{PAPER}, section 4: at most 0.02 %",
         ),
         metric("landing_distance_m", "m", "one value for each angle"),
-        metric("landing_force_peak_N", "N", "greatest normal force of a wheel, one value for each angle"),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("landing_force_peak_N", "N", "largest normal force of a wheel, one value for each angle"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def figures(s: ViviJump) -> list[dict[str, Any]]:
         },
         {
             "name": "normal-force", "title": "Normal force of the wheels", "kind": "lines",
-            "y": ["tyre/normal_force"], "ylabel": "normal force [N]", "caption": "None in the air, then the landing.",
+            "y": ["tyre/normal_force"], "ylabel": "normal force [N]", "caption": "0 in the air, then the landing.",
         },
     ]  # fmt: skip
 

@@ -36,7 +36,7 @@ def terrain(s: ViviSinusoid) -> ElevationGrid:
 
 SCENARIO = course(
     "vivi-sinusoid",
-    "two controllers of a four-wheel vehicle on waves of ground",
+    "two controllers of a four-wheel vehicle on wavy ground",
     f"{PAPER}, section 5, Fig. 10a",
     ViviSinusoid,
     terrain,

@@ -229,13 +229,15 @@ def metrics(s: WheelWalkerStairs) -> list[dict[str, Any]]:
     elif free:
         climbs, sequence = (0, {"abs": 0}, WARNINGS), (["rolling"], None, WARNINGS)
     out = [
-        metric("steps_climbed", "1", "steps that all four drives stand above at the end", *climbs),
+        metric("steps_climbed", "1", "number of steps below all four drives at the end", *climbs),
         metric(
-            "mode_sequence", "", "modes of the front right drive in turn; stepping: its carrier turns 30 deg in 1 s",
+            "mode_sequence", "", "sequence of modes of the front right drive; stepping: its carrier turns 30 deg in "
+            "1 s",
             *sequence,
         ),
         metric(
-            "steps_on_flat", "1", "whole steps of the front right carrier before its wheels meet the first riser", *flat
+            "steps_on_flat", "1", "complete steps of the front right carrier before its wheels touch the first "
+            "riser", *flat
         ),
         metric("climb_time_s", "s", "from the start of the motors until all four hubs are past the last riser"),
         metric(
@@ -245,7 +247,7 @@ def metrics(s: WheelWalkerStairs) -> list[dict[str, Any]]:
     if s.compare_sides is not None and s.compare_sides != p.sides:
         finer = s.compare_sides > p.sides and s.case == "paper"
         out += [
-            metric(f"ripple_{s.compare_sides}_sides", "1", "the same of a second robot with such wheels"),
+            metric(f"ripple_{s.compare_sides}_sides", "1", "the same for a second robot with such wheels"),
             metric(
                 "ripple_ratio", "1", "ripple of the second robot over that of the first",
                 None, {"max": 1.0} if finer else None, f"{PAPER}: more sides, less ripple" if finer else None,
@@ -253,8 +255,8 @@ def metrics(s: WheelWalkerStairs) -> list[dict[str, Any]]:
         ]  # fmt: skip
     return [
         *out,
-        metric("motor_torque_peak_Nm", "N m", "greatest torque of a motor at its sun"),
-        metric("real_time_factor", "1", "simulated over wall time of the loop"),
+        metric("motor_torque_peak_Nm", "N m", "largest torque of a motor at its sun gear"),
+        metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]
 
 
@@ -328,24 +330,24 @@ def figures(s: WheelWalkerStairs) -> list[dict[str, Any]]:
         {
             "name": "path", "title": "The robot on the stairs", "kind": "snapshots", "x": "path/x", "y": ["path/z"],
             "outlines": _outlines(s.parameters), "times": [share * duration(s) for share in SHOWN],
-            "profile": _profile(s), "caption": "Stadukhin 2016, Fig. 10, from the right: the robot now and then, "
+            "profile": _profile(s), "caption": "Stadukhin 2016, Fig. 10, from the right: the robot at several times, "
             "paths of a point of the hull and of an axle on the front right carrier.",
         },
         {
             "name": "speeds", "title": "Speeds of the front right drive", "kind": "lines",
             "y": ["joint/velocity[wheel_fr_0]", "joint/velocity[carrier_fr]"], "ylabel": "angular speed [rad/s]",
-            "caption": "Stadukhin 2016, Fig. 11: wheel against carrier and carrier against hull. "
+            "caption": "Stadukhin 2016, Fig. 11: wheel relative to carrier and carrier relative to hull. "
             "Rolling, the carrier rests; stepping, the wheel stands on the ground and turns back against the carrier.",
         },
         {
-            "name": "carriers", "title": "Turns of the carriers", "kind": "lines",
+            "name": "carriers", "title": "Angles of the carriers", "kind": "lines",
             "y": [f"joint/position[carrier_{name}]" for name in DRIVES], "ylabel": "angle [rad]",
             "caption": "A third of a turn is one step.",
         },
         {
             "name": "motors", "title": "Torque of the motors", "kind": "lines",
-            "y": [f"actuator/force[motor_{name}]" for name in DRIVES], "ylabel": "torque at the sun [N m]",
-            "caption": "On the straight line from stall torque to no-load speed.",
+            "y": [f"actuator/force[motor_{name}]" for name in DRIVES], "ylabel": "torque at the sun gear [N m]",
+            "caption": "Motor torques follow the straight line from stall torque to no-load speed.",
         },
     ]  # fmt: skip
     if s.compare_sides is not None:

@@ -107,7 +107,9 @@ def free_base(robot: RobotModel, model: mujoco.MjModel, bodies: Sequence[str], b
             robot.spec.body(name).add_freejoint(name=joints[-1])
             robot.notes.append(f"body {name!r} was fixed to the world and got a free joint")
         else:
-            robot.notes.append(f"body {name!r} is fixed to the world and stays so (base = free sets it free)")
+            robot.notes.append(
+                f"body {name!r} is fixed to the world and stays fixed (base = free gives it a free joint)"
+            )
     return joints
 
 
@@ -193,5 +195,5 @@ def _within_range(robot: RobotModel, actuator: Any, value: float) -> float:
     low, high = actuator.ctrlrange
     limited = actuator.ctrllimited == mujoco.mjtLimited.mjLIMITED_TRUE or low < high
     if limited and not low <= value <= high:
-        robot.notes.append(f"actuator {actuator.name!r} takes {low:g} to {high:g}: MuJoCo cuts {value:g} to that")
+        robot.notes.append(f"actuator {actuator.name!r} takes {low:g} to {high:g}: MuJoCo clips {value:g} to that")
     return value

@@ -99,10 +99,12 @@ def replace_floors(
     others = [name for name in _that_collide(spec, model) if name not in bodies]
     if not found:
         if others:
-            robot.notes.append(f"no ground holds {', '.join(others)}: name them among the bodies if they may touch it")
+            robot.notes.append(
+                f"these bodies touch no ground: {', '.join(others)}; add them to `bodies` if they should"
+            )
         return
     names = ", ".join(repr(g.name or mujoco.mjtGeom(g.type).name[7:].lower()) for g in found)
-    told = f"floor {names} of the model gave way to the soil"
+    told = f"floor {names} of the model was replaced by the soil"
     hard = _hard_ground(spec, found[0], terrain, bodies) if others else None
     for pair in list(spec.pairs):
         ends = [spec.geom(name) for name in (pair.geomname1, pair.geomname2)]
@@ -116,7 +118,7 @@ def replace_floors(
     for geom in found:
         geom.contype, geom.conaffinity, geom.group = 0, 0, 5  # kept without collisions, because sensors may refer to it
     if others:
-        told += f"; {', '.join(others)} meet the undisturbed ground as a hard floor"
+        told += f"; {', '.join(others)} touch the undisturbed ground as a hard floor"
     robot.notes.append(told)
 
 

@@ -150,12 +150,12 @@ class Loads:
                 for name, gap, none in zip(self._bodies, self._clear, idle, strict=True)
                 if none
             ]
-            out.append(f"chosen, but carried nothing up to t = {time:.3g} s: {', '.join(names)}")
+            out.append(f"soil bodies that carried no load up to t = {time:.3g} s: {', '.join(names)}")
         for k in np.flatnonzero(~np.isnan(self._first)):
             share = f", {100 * self.peak[k] / self.weight:.3g} % of the weight" if self.weight > 0 else ""
             out.append(
-                f"{self.others[k]!r} stands on the hard floor, not on soil, first at t = {self._first[k]:.3g} s: "
-                f"{self.peak[k]:.3g} N at most{share}, {self._sum[k] / self._seen[k]:.3g} N on average since; name it "
-                "among the bodies if it is to sink"
+                f"{self.others[k]!r} touches the hard floor, not soil, first at t = {self._first[k]:.3g} s: "
+                f"{self.peak[k]:.3g} N at most{share}, {self._sum[k] / self._seen[k]:.3g} N on average since; add it "
+                "to `bodies` if it should sink"
             )
         return out

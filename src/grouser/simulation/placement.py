@@ -125,7 +125,9 @@ def _place_group(
     mujoco.mj_forward(model, data)
     name = model.body(roots[0]).name
     if _deepest(model, data) < min(depth, 0.0) - BURIED:
-        robot.notes.append(f"{name!r} stays where the model has it: on the soil it would stand in something else")
+        robot.notes.append(
+            f"{name!r} keeps the position of the model: placed on the soil it would overlap something else"
+        )
         data.qpos[:] = before
         for root in roots:
             if root not in free:
@@ -139,7 +141,7 @@ def _place_group(
     if abs(lift) > 2 * GAP or tilt is not None:
         way = f"{'raised' if lift > 0 else 'lowered'} by {1e3 * abs(lift):.3g} mm"
         slant = f" and tilted by {np.degrees(2 * np.arccos(min(tilt[0], 1.0))):.3g} deg" if tilt is not None else ""
-        robot.notes.append(f"{name!r} {way}{slant}: it stands on the ground")
+        robot.notes.append(f"{name!r} {way}{slant} to stand on the ground")
 
 
 def _on_the_map(data: mujoco.MjData, surfaces: Mapping[str, Surface], terrain: ElevationGrid) -> None:

@@ -74,7 +74,7 @@ def _urdf(path: Path) -> ElementTree.Element | None:
     if root.tag != "robot":
         return None
     if any(element.tag.startswith(tuple(f"{{{space}}}" for space in XACRO)) for element in root.iter()):
-        raise InputError(f"robot {str(path)!r} is xacro: make a URDF of it first (xacro {path.name} > robot.urdf)")
+        raise InputError(f"robot {str(path)!r} is xacro: convert it to URDF first (xacro {path.name} > robot.urdf)")
     return root
 
 
@@ -106,7 +106,7 @@ def _massless(spec: mujoco.MjSpec) -> list[str]:
             )
     names = [b.name for b in spec.bodies if b.mass == 0 and b is not spec.worldbody and b.geoms]
     least = spec.compiler.boundmass
-    made = f"; its boundmass makes it {least:g} kg" if least > 0 else ", and none is made up"
+    made = f"; its boundmass makes it {least:g} kg" if least > 0 else ", and none is assumed"
     return [f"no mass: {', '.join(names)} (the file gives none{made})"] if names else []
 
 
@@ -164,8 +164,8 @@ def _mesh_file(urdf: Path, written: str, link: str, folder: str) -> Path:
     for place in _places(urdf.absolute().parent, written, folder):
         if place.is_file():
             return place
-    remedy = "set ROS_PACKAGE_PATH to where its package is" if written.startswith(SCHEMES) else "it is not there"
-    raise InputError(f"{where}: not found round {str(urdf.parent)!r}; {remedy}")
+    remedy = "set ROS_PACKAGE_PATH to where its package is" if written.startswith(SCHEMES) else "the file is missing"
+    raise InputError(f"{where}: not found near {str(urdf.parent)!r}; {remedy}")
 
 
 def _places(home: Path, written: str, folder: str) -> Iterator[Path]:

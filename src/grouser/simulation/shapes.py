@@ -43,7 +43,8 @@ def body_surface(model: mujoco.MjModel, name: str, merge: Merge | None = None) -
     area = float(np.linalg.norm(face_normals(*skin), axis=1).sum() / 2)
     if area > LARGEST_SKIN:
         raise InputError(
-            f"body {name!r} has {area:.3g} m^2 of skin: allowed are {LARGEST_SKIN:g} m^2; name fewer bodies or give it "
+            f"body {name!r} has {area:.3g} m^2 of surface: allowed are {LARGEST_SKIN:g} m^2; choose fewer bodies or "
+            "give it "
             "a simpler shape"
         )
     return prepare(*skin, name=name)
@@ -91,7 +92,8 @@ def merged(meshes: list[Mesh], name: str, merge: Merge) -> list[Mesh]:
         sole = hull(np.vstack([meshes[k][0] for k in members]))
         area = float(np.abs(face_normals(*sole) @ merge.up).sum() / 4)  # each vertical line crosses a convex hull twice
         merge.notes.append(
-            f"body {name!r}: {len(members)} small shapes ({1e3 * size[members].max():.3g} mm) count as their hull, "
+            f"body {name!r}: {len(members)} small shapes ({1e3 * size[members].max():.3g} mm) are replaced by their "
+            "hull, "
             f"{1e4 * area:.3g} cm^2 seen from above (merge_small_shapes = false keeps them apart)"
         )
         out.append(sole)

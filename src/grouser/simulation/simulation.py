@@ -212,7 +212,7 @@ class Simulation:
             if self.engine.frozen.all():
                 self._stop = stop
                 raise stop
-            self.notes.append(f"world {world} stands still: {stop}")
+            self.notes.append(f"world {world} is frozen: {stop}")
 
     def _fault(self, world: int) -> RunStopped | None:
         """Reason why a world cannot continue, or None. Statuses that are not fatal are noted."""

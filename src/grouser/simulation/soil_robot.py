@@ -108,7 +108,7 @@ def on_soil(
     check_cells_under_bodies(surfaces, cell)
     module = SoilModule(Ground(ground, material, cell, worlds=worlds, dtype=dtype), surfaces, options)
     module.takes_floor = False  # the floor is already replaced; remaining world geoms are walls and obstacles
-    loaded.notes.append(f"ground contact of {', '.join(names)} handed from MuJoCo to the soil ({material.name})")
+    loaded.notes.append(f"ground contact of {', '.join(names)} moved from MuJoCo to the soil ({material.name})")
     sim = Simulation(
         spec, [module], ground=module.ground, step=h, substeps=substeps, worlds=worlds, dtype=dtype,
         notes=[*notes, *loaded.notes], **more,
@@ -125,7 +125,7 @@ def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str], loose: boo
     names = [model.body(b).name for b in range(1, model.nbody)]
     moving = {int(model.body_rootid[b]) for b in range(1, model.nbody) if loose or model.body_weldid[b] != 0}
     shaped = [n for b, n in enumerate(names, 1) if model.body_rootid[b] in moving and _has_shape(model, b)]
-    known = ", ".join(shaped) or "the model's bodies, for none has a shape"
+    known = ", ".join(shaped) or "the model's bodies: none of them has a shape"
     if not isinstance(bodies, str):
         for name in bodies:
             if name not in names:
@@ -214,9 +214,10 @@ def chosen_spacing(surfaces: Mapping[str, Surface], notes: list[str]) -> float:
         if least < (1 - 1e-9) * LEAST * FINEST_SPACING:
             raise InputError(
                 f"body {body!r} is too small for a soil grid of {1e3 * FINEST_SPACING:g} mm, the finest chosen "
-                f"unasked: allowed is a spacing of at most {1e3 * least / LEAST:.3g} mm if you give one, or a thicker "
+                f"automatically: allowed is a spacing of at most {1e3 * least / LEAST:.3g} mm if you give one, or a "
+                "thicker "
                 "shape"
             )
     chosen = float(SPACING_STEP * np.floor(wanted / SPACING_STEP + 1e-9))
-    notes.append(f"spacing {1e3 * chosen:g} mm, for body {name!r} is small")
+    notes.append(f"spacing {1e3 * chosen:g} mm, because body {name!r} is small")
     return chosen

@@ -37,13 +37,16 @@ def chosen_step(
         if parts > 1:
             robot.notes.append(
                 f"step {1e3 * step:g} ms, in {parts} parts of {1e3 * step / parts:.3g} ms: "
-                f"{light!r} is light for its size, and longer ones may throw it up"
+                f"{light!r} is light for its size, and longer steps may throw it into the air"
             )
         return step, parts
     wanted = min(own, LARGEST_STEP) if said else LARGEST_STEP
-    told = f" (the model says {1e3 * own:g} ms)" if said else ""
+    told = f" (the model has {1e3 * own:g} ms)" if said else ""
     if wanted > limit:
-        wanted, told = rounded_down(limit), f": {light!r} is light for its size, and longer ones may throw it up"
+        wanted, told = (
+            rounded_down(limit),
+            f": {light!r} is light for its size, and longer steps may throw it into the air",
+        )
     robot.notes.append(f"step {1e3 * wanted:g} ms{told}")
     return wanted, 1
 

@@ -97,7 +97,7 @@ def spacing(value: Any, what: str) -> float:
 def count(value: Any, what: str, *, at_least: int) -> int:
     """Return `value` as an int after checking that it is at least `at_least`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < at_least:
-        raise InputError(f"{what} = {shown(value)}: allowed is a whole number of at least {at_least}")
+        raise InputError(f"{what} = {shown(value)}: allowed is an integer of at least {at_least}")
     return int(value)
 
 

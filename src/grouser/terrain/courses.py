@@ -44,7 +44,7 @@ def stairs(
     """
     _lengths("stairs", rise=rise, run=run, width=width, approach=approach, landing=landing, depth=depth)
     if count < 1 or not 0 <= overhang < run:
-        raise InputError(f"stairs: count {count}, overhang {overhang} m are not allowed; 1 or more and 0 to run are")
+        raise InputError(f"stairs: count {count}, overhang {overhang} m are not allowed; allowed: 1 or more, 0 to run")
     end = (count - 1) * run + landing
     pieces = [_profile([(-approach, -depth), (end, -depth), (end, 0), (-approach, 0)], width, "floor")]
     for k in range(count):
@@ -60,7 +60,7 @@ def kerb(
     """A road up to x = 0, then a kerb of `height` [m] whose edge is bevelled by `bevel` [m]."""
     _lengths("kerb", height=height, width=width, approach=approach, length=length, depth=depth)
     if not 0 <= bevel < min(height, length):
-        raise InputError(f"kerb: bevel {bevel} m is not allowed; 0 to below height and length are")
+        raise InputError(f"kerb: bevel {bevel} m is not allowed; allowed: 0 to below height and length")
     edge = [(0, height - bevel), (bevel, height)] if bevel else [(0, height)]
     road = _profile([(-approach, -depth), (length, -depth), (length, 0), (-approach, 0)], width, "road")
     return Course((road, _profile([(0, 0), (length, 0), (length, height), *edge], width, "kerb")), "kerb")
@@ -100,7 +100,7 @@ def blocks(
     """Random boxes on level ground round the origin: sides within `size` [m], any heading, tilt up to `tilt_deg`."""
     _lengths("blocks", length=area[0], width=area[1], least=size[0], most=size[1], depth=depth)
     if count < 1 or size[0] > size[1]:
-        raise InputError(f"blocks: count {count}, size {size} are not allowed; 1 or more and (least, most) are")
+        raise InputError(f"blocks: count {count}, size {size} are not allowed; allowed: 1 or more, (least, most)")
     rng = np.random.default_rng(seed)
     pieces = [box((area[0], area[1], depth), (0, 0, -depth / 2), "ground")]
     for k in range(count):

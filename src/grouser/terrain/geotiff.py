@@ -106,7 +106,9 @@ def _opened(file: Path) -> Iterator[Any]:
             yield source
         return
     if ELSEWHERE.search(start):
-        raise InputError(f"terrain {str(file)!r} names another file: allowed is a label with the picture behind it")
+        raise InputError(
+            f"terrain {str(file)!r} refers to another file: allowed is a label with the image in the same file"
+        )
     if (size := file.stat().st_size) > LARGEST_PDS:
         raise InputError(f"terrain {str(file)!r} has {size} bytes: allowed are {LARGEST_PDS} of a PDS file")
     with rasterio.MemoryFile(file.read_bytes()) as memory, memory.open(driver="PDS") as source:
@@ -147,7 +149,7 @@ def _read(file: Path) -> _Raster:
     if transform.is_identity:
         return _Raster(heights, (1.0, 1.0), (0.0, 0.0), "pixel")
     if transform.b or transform.d or transform.a <= 0.0 or transform.e >= 0.0:
-        raise InputError(f"terrain {str(file)!r} is a turned raster: allowed is north up")
+        raise InputError(f"terrain {str(file)!r} is a rotated raster: allowed is north up")
     south_west = (transform.c + 0.5 * transform.a, transform.f + (heights.shape[0] - 0.5) * transform.e)
     unit = "metre"
     if crs and crs.is_geographic:

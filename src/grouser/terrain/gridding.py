@@ -63,7 +63,7 @@ def square_cells(what: str, heights: np.ndarray, step_x: float, step_y: float, s
         return heights, side
     rows, columns = heights.shape
     cells = [int(min(n * step / side, MOST_NODES)) for n, step in ((rows, step_y), (columns, step_x))]
-    check_node_count(f"terrain {what!r}: pixels of {step_x:g} m x {step_y:g} m made square", cells)
+    check_node_count(f"terrain {what!r}: pixels of {step_x:g} m x {step_y:g} m resampled to squares", cells)
     return _resampled(_resampled(heights, step_x / side, 1), step_y / side, 0), side
 
 

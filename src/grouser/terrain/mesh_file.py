@@ -75,7 +75,7 @@ def _read(source: str | Path | tuple[Any, Any]) -> tuple[str, np.ndarray, np.nda
         raise InputError(f"terrain mesh {what!r}: vertex {number} = {vertices[number]}: allowed are finite numbers")
     if triangles.min() < 0 or triangles.max() >= len(vertices):
         raise InputError(
-            f"terrain mesh {what!r}: triangles name vertices {triangles.min()} to {triangles.max()}: "
+            f"terrain mesh {what!r}: triangles refer to vertices {triangles.min()} to {triangles.max()}: "
             f"allowed are 0 to {len(vertices) - 1}"
         )
     return what, vertices.astype(np.float64), triangles.astype(np.int32)
@@ -117,7 +117,7 @@ def _nodes(
     if min(lengths) < step * (1.0 - WHOLE):
         raise InputError(
             f"terrain mesh {what!r}: {lengths[0]:g} m x {lengths[1]:g} m seen from above: "
-            f"allowed is at least one spacing of {step:g} m each way"
+            f"allowed is at least one spacing of {step:g} m in each direction"
         )
     cells = [math.floor(length / step + WHOLE) for length in lengths]
     check_node_count(f"terrain mesh {what!r}: spacing = {step:g} m", cells)

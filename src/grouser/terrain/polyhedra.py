@@ -69,7 +69,7 @@ def hull(points: Any, name: str = "piece") -> Polyhedron:
 
     points = np.unique(np.asarray(points, float).reshape(-1, 3), axis=0)
     if not np.isfinite(points).all():
-        raise InputError(f"{name}: a corner is not a number; finite coordinates are allowed")
+        raise InputError(f"{name}: a corner is not finite; allowed: finite coordinates")
     try:
         found = ConvexHull(points)
     except (QhullError, ValueError):
@@ -91,7 +91,7 @@ def hull(points: Any, name: str = "piece") -> Polyhedron:
     most = max(len(f) for f in faces)
     if most > MOST_CORNERS or len(faces) > MOST_FACES:
         raise InputError(
-            f"{name}: {len(faces)} faces, one with {most} corners; at most {MOST_FACES} and {MOST_CORNERS} are allowed"
+            f"{name}: {len(faces)} faces, one with {most} corners; allowed: at most {MOST_FACES} and {MOST_CORNERS}"
         )
     kept = sorted(corners)
     place = {old: new for new, old in enumerate(kept)}
@@ -137,7 +137,7 @@ def box(size: Sequence[float], centre: Sequence[float] = (0, 0, 0), name: str = 
     """A box of sides `size` [m] about `centre`."""
     half = np.asarray(size, float) / 2
     if half.shape != (3,) or not (half > 0).all():
-        raise InputError(f"{name}: size {size} is not allowed; three lengths above 0 m are")
+        raise InputError(f"{name}: size {size} is not allowed; allowed: three lengths above 0 m")
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     faces = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
     normals = np.repeat(np.eye(3), 2, axis=0) * np.array([-1.0, 1.0] * 3)[:, None]

@@ -79,7 +79,7 @@ def _ascii_header(what: str, lines: list[str]) -> tuple[dict[str, float], int]:
         if key == "cellsize":
             checks.number(header[key], f"terrain {what!r}: {key}", above=0.0)
         elif not (header[key] >= 2 and header[key].is_integer()):
-            raise InputError(f"terrain {what!r}: {key} = {header[key]:g}: allowed is a whole number of at least 2")
+            raise InputError(f"terrain {what!r}: {key} = {header[key]:g}: allowed is an integer of at least 2")
     for axis in "xy":
         if not {f"{axis}llcorner", f"{axis}llcenter"} & header.keys():
             raise InputError(f"terrain {what!r}: the header has neither {axis}llcorner nor {axis}llcenter")

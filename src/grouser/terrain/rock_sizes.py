@@ -134,10 +134,10 @@ def _table(diameters: np.ndarray, densities: np.ndarray) -> SizeTable:
 def _columns(what: str, diameters: Any, densities: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Check two columns of equal length with positive diameters."""
     if not (isinstance(diameters, Sequence | np.ndarray) and isinstance(densities, Sequence | np.ndarray)):
-        raise InputError(f"{what}: diameters and densities must be two rows of numbers")
+        raise InputError(f"{what}: diameters and densities must be two lists of numbers")
     if len(diameters) != len(densities) or len(diameters) == 0:
         raise InputError(
-            f"{what}: {len(diameters)} diameters and {len(densities)} densities: allowed are as many of both, 1 or more"
+            f"{what}: {len(diameters)} diameters and {len(densities)} densities: allowed are equal numbers, 1 or more"
         )
     return (
         tuple(checks.number(d, f"{what}: diameters[{k}]", above=0.0) for k, d in enumerate(diameters)),

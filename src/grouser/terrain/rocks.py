@@ -161,8 +161,8 @@ def rock_field(
     expected = law.density() * lengths[0] * lengths[1]
     if not 0 <= expected <= MOST_ROCKS:
         raise InputError(
-            f"rock field: {expected:.15g} rocks are to be expected on {lengths[0]:g} m x {lengths[1]:g} m: allowed are "
-            f"at most {MOST_ROCKS}; take a smaller size or leave out the smallest rocks"
+            f"rock field: {expected:.15g} rocks are expected on {lengths[0]:g} m x {lengths[1]:g} m: allowed are "
+            f"at most {MOST_ROCKS}; use a smaller size or omit the smallest rocks"
         )
     diameters = np.sort(law.draw(int(random.poisson(expected)), random))[::-1]
     places = _Places(corner, lengths, apart, random)
@@ -202,7 +202,7 @@ class _Places:
                 return float(x), float(y)
         raise InputError(
             f"rock field: no room for a rock of {diameter:.3g} m among {len(self._taken)} others after {THROWS} "
-            "throws; take fewer rocks or a smaller gap"
+            "attempts; use fewer rocks or a smaller gap"
         )
 
     def take(self, x: float, y: float, reach: float) -> None:

@@ -34,12 +34,12 @@ def fit_bekker(widths: ArrayLike, sinkages: ArrayLike, pressures: ArrayLike) -> 
     b, z, p = _columns({"plate widths": widths, "sinkages": sinkages, "pressures": pressures}, above=0.0)
     sizes, plate = np.unique(b, return_inverse=True)
     if len(sizes) < 2:
-        raise InputError(f"plate widths = {sizes[0]:g}: allowed are at least two, one alone cannot tell k_c from k_phi")
+        raise InputError(f"plate widths = {sizes[0]:g}: allowed are at least two, one does not determine k_c and k_phi")
     points = np.bincount(plate)
     mean_z, mean_p = (np.bincount(plate, np.log(values)) / points for values in (z, p))
     log_z, log_p = np.log(z) - mean_z[plate], np.log(p) - mean_p[plate]
     if not np.any(np.abs(log_z) > 1e-9):
-        raise InputError("sinkages: allowed are at least two depths of one plate, one alone cannot tell n")
+        raise InputError("sinkages: allowed are at least two depths of one plate, one does not determine n")
     n = float(log_z @ log_p / (log_z @ log_z))
     if n <= 0:
         raise InputError(
@@ -65,10 +65,10 @@ def fit_shear(normal_pressures: ArrayLike, displacements: ArrayLike, stresses: A
     names = {"normal pressures": normal_pressures, "displacements": displacements, "stresses": stresses}
     p, j, tau = _columns(names, at_least=0.0)
     if len(np.unique(p)) < 2:
-        raise InputError(f"normal pressures = {p[0]:g}: allowed are at least two, one alone cannot tell c from phi")
+        raise InputError(f"normal pressures = {p[0]:g}: allowed are at least two, one does not determine c and phi")
     moved = np.unique(j[j > 0])
     if len(moved) < 2:
-        raise InputError("displacements: allowed are at least two above 0, one alone cannot tell K")
+        raise InputError("displacements: allowed are at least two above 0, one does not determine K")
 
     def limit(log_k: float) -> tuple[float, float, np.ndarray]:
         """Best c and tan(phi) at this K, and the residuals of tau."""
@@ -97,7 +97,7 @@ def _valley(misfit: Callable[[float], float], low: float, high: float) -> float:
     trials = np.linspace(low, high, SHEAR_TRIALS)
     best = int(np.argmin([misfit(trial) for trial in trials]))
     if best == 0:
-        raise InputError("stresses show no rise: allowed are displacements that begin well below K")
+        raise InputError("stresses do not rise: allowed are displacements that begin well below K")
     if best == len(trials) - 1:
         raise InputError("stresses still rise in proportion to the displacement: allowed are some well beyond K")
     found = minimize_scalar(misfit, bounds=(trials[best - 1], trials[best + 1]), options={"xatol": 1e-9})
@@ -127,9 +127,11 @@ def _columns(lists: dict[str, ArrayLike], **bounds: float) -> Sequence[np.ndarra
     lengths = [len(array) for array in arrays]
     if len(set(lengths)) > 1:
         counts = f"{lengths[0]}, {lengths[1]} and {lengths[2]} values"
-        raise InputError(f"{', '.join(lists)} have {counts}: allowed are three lists of one length, one entry a point")
+        raise InputError(
+            f"{', '.join(lists)} have {counts}: allowed are three lists of one length, one entry per point"
+        )
     if lengths[0] == 0:
-        raise InputError(f"{', '.join(lists)}: no values; allowed are lists with one entry a point")
+        raise InputError(f"{', '.join(lists)}: no values; allowed are lists with one entry per point")
     for name, array in zip(lists, arrays, strict=True):
         for place, value in enumerate(array):
             checks.number(float(value), f"{name}[{place}]", **bounds)

@@ -78,7 +78,7 @@ def _readable(text: str, file: str) -> Iterator[None]:
         where = _place(file, mark) if mark else file
         problem = " ".join(str(error.problem or error.context).split())
         if "\\t" in problem:
-            problem = "a tab stands where the line is indented: allowed are spaces"
+            problem = "the line is indented with a tab: allowed are spaces"
         raise InputError(f"{where}: not readable as YAML: {problem}") from None
     except (YAMLError, ValueError, TypeError) as error:  # ValueError and TypeError come from invalid tags and keys
         problem = next(iter(str(error).strip().splitlines()), type(error).__name__)
@@ -115,7 +115,7 @@ def _measure(events: Iterable[Any], file: str) -> None:
         elif isinstance(event, kinds.AliasEvent):
             found = known.get(event.anchor, _Extent())  # the composer reports an unknown anchor
             if found is None:
-                raise InputError(f"{_place(file, event.start_mark)}: an alias that holds itself")
+                raise InputError(f"{_place(file, event.start_mark)}: an alias that contains itself")
             node = _Extent(None, found.values, found.depth)
         elif isinstance(event, kinds.ScalarEvent):
             node = _Extent(event.anchor)

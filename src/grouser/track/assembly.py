@@ -171,7 +171,7 @@ def _seat(path: Belt, wheels: Sequence[TrackWheel]) -> float:
         if wheels[k].kind == "sprocket":
             return s + path.lengths[2 * n] / 2
         s += path.lengths[2 * n] + path.lengths[2 * n + 1]
-    raise InputError("track: the chain passes its sprocket by; the sprocket must lie on the outside of the loop")
+    raise InputError("track: the chain does not touch its sprocket; the sprocket must lie on the outside of the loop")
 
 
 def _step_along(path: Belt, start: float, step: float, count: int) -> tuple[np.ndarray, float]:

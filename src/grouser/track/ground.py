@@ -48,11 +48,11 @@ class MeshGround:
         if (np.abs(area) < 1e-12).any():
             k = int(np.abs(area).argmin())
             raise InputError(
-                f"ground mesh: triangle {k} stands upright or has no area; shoes need ground seen from above"
+                f"ground mesh: triangle {k} is vertical or has zero area; shoes need ground seen from above"
             )
         if not isinstance(self.soil, SoilValues) and len(self.soil) != len(self.vertices):
             raise InputError(
-                f"ground mesh: {len(self.soil)} soils for {len(self.vertices)} vertices; as many are needed"
+                f"ground mesh: {len(self.soil)} soils for {len(self.vertices)} vertices; one per vertex is needed"
             )
 
 

@@ -45,9 +45,9 @@ OF_CONTACT = (
 )  # fmt: skip  # and from `WheelContact`
 WEAR = ("link", "wheel", "normal_force", "sliding_speed", "x", "z")  # columns of the wear channel
 REASONS = {
-    t.BROKEN: ("the chain broke up: links move faster than 1 km/s; smaller substeps are needed", True),
-    t.FULL: ("more contacts than there is room for: raise `contacts`", True),
-    t.OUTSIDE: ("a shoe has left the ground that was given", True),
+    t.BROKEN: ("the chain diverged: links move faster than 1 km/s; use smaller substeps", True),
+    t.FULL: ("too many contacts: increase `contacts`", True),
+    t.OUTSIDE: ("a shoe has left the given ground", True),
 }
 
 

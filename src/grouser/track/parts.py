@@ -59,12 +59,12 @@ class Rail:
     def __post_init__(self):
         if len(self.stations) != len(self.sections) or not self.stations:
             raise InputError(
-                f"rail: {len(self.stations)} stations and {len(self.sections)} sections; as many of both are needed"
+                f"rail: {len(self.stations)} stations and {len(self.sections)} sections; the numbers must be equal"
             )
         if len({len(section) for section in self.sections}) != 1:
-            raise InputError("rail: sections with different numbers of points; all must have as many")
+            raise InputError("rail: sections with different numbers of points; all must have the same number")
         if any(b <= a for a, b in zip(self.stations, self.stations[1:], strict=False)):
-            raise InputError(f"rail: stations {self.stations} do not grow; they must, along the link")
+            raise InputError(f"rail: stations {self.stations} must increase along the link")
 
     @property
     def widths(self) -> np.ndarray:
@@ -94,7 +94,7 @@ class Shoe:
 
     def __post_init__(self):
         if not 0 <= self.grousers <= 3:
-            raise InputError(f"shoe: grousers: {self.grousers} is not allowed; 0 to 3 are")
+            raise InputError(f"shoe: grousers: {self.grousers} is not allowed; allowed: 0 to 3")
         if min(self.markers) < 1 or self.markers[0] * self.markers[1] < 4:
             raise InputError(f"shoe: markers: {self.markers} is not allowed; 4 or more are needed, such as (2, 2)")
 
@@ -205,7 +205,7 @@ def hunting_sprocket(
     if high >= tip or low <= 0:
         raise InputError(
             f"sprocket: {teeth} teeth of height {tooth_height:g} m leave no tooth between gaps for a bushing of radius "
-            f"{bushing_radius:g} m; fewer teeth a pitch or a smaller height or flank angle is needed"
+            f"{bushing_radius:g} m; fewer teeth per pitch or a smaller height or flank angle is needed"
         )
     points = ((-tip, top), (-high, top), (-low, root), (low, root), (high, top), (tip, top))
     return Sprocket(teeth, radius, points, tuple(range(5)))

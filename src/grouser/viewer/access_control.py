@@ -52,7 +52,7 @@ class AccessControl:
         if self.token and not self._knows_token(path, headers):
             return HTTPStatus.UNAUTHORIZED, "the address needs its token: use the one Grouser printed"
         if urlsplit(path).path not in ("/", "/index.html", INPUT_PATH):
-            return HTTPStatus.NOT_FOUND, "there is nothing here"
+            return HTTPStatus.NOT_FOUND, "page not found"
         return None
 
     def _knows_token(self, path: str, headers: Any) -> bool:
@@ -87,7 +87,7 @@ def check_host_is_local(host: str) -> None:
         with socket.socket(family, kind, protocol) as trial:
             trial.bind(address)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "no name of a machine"
+        reason = getattr(error, "strerror", None) or "not the name of a machine"
         allowed = "allowed is an address of this machine, 127.0.0.1, or 0.0.0.0 for all it has"
         raise InputError(f"--host {host}: cannot serve there ({reason}): {allowed}") from None
 
@@ -132,7 +132,7 @@ def access_controlled(access: AccessControl, listen: Callable[[Any], Awaitable[N
     finally:
         sockets.serve = original  # type: ignore[assignment]
     if not passed:  # never serve without access control
-        raise InputError("this version of viser starts its server in another way: install the one of requirements.lock")
+        raise InputError("this version of viser starts its server differently: install the one of requirements.lock")
 
 
 def _page() -> bytes:

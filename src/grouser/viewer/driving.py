@@ -17,8 +17,8 @@ ASIDE_LEFT, ASIDE_RIGHT = "KeyQ", "KeyE"
 BRAKE = "Space"
 RIGHT_TRIGGER, LEFT_TRIGGER, START = 7, 6, 9  # buttons of the standard gamepad
 KEYS = (
-    "**W A S D** or arrows drive, **Q E** crab sideways, **space** stops, **R** starts anew, **C** next camera. "
-    "Gamepad: left stick steers, triggers or right stick drive, start begins anew, Y next camera."
+    "**W A S D** or arrows drive, **Q E** crab sideways, **space** stops, **R** restarts, **C** next camera. "
+    "Gamepad: left stick steers, triggers or right stick drive, start restarts, Y next camera."
 )
 SAME = "as it is"
 
@@ -44,8 +44,8 @@ class PageDriver:
     def add_widgets(self, session: Session, gui: viser.GuiApi) -> None:
         with gui.add_folder("Drive"):
             gui.add_markdown(KEYS)
-            speed = gui.add_slider("speed", 0.1, 1.0, 0.05, 1.0, hint="share of the fastest")
-            again = gui.add_button("Start anew")
+            speed = gui.add_slider("speed", 0.1, 1.0, 0.05, 1.0, hint="share of the maximum speed")
+            again = gui.add_button("Restart")
             soil = gui.add_text("soil", SAME, hint="a built-in soil, for the next start")
             slope = gui.add_text("slope [degree]", SAME, hint="for the next start")
             over = gui.add_button("End the drive")

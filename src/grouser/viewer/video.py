@@ -77,11 +77,11 @@ def film(
         if camera not in CAMERAS:
             raise InputError(f"camera {camera!r}: allowed are {', '.join(CAMERAS)}")
     if path.suffix.lower() not in KINDS:
-        raise InputError(f"{path}: a film ends in {', '.join(KINDS)}")
+        raise InputError(f"{path}: the file name of a video must end in {', '.join(KINDS)}")
     if not len(recording):
-        raise InputError(f"{recording.path} has no frames: nothing to film")
+        raise InputError(f"{recording.path} has no frames: nothing to show")
     if field not in FILMED:
-        raise InputError(f"ground by {field!r}: allowed in a film are {', '.join(FILMED)}")
+        raise InputError(f"ground by {field!r}: allowed in a video are {', '.join(FILMED)}")
     if not (speed > 0 and rate > 0):
         raise InputError(f"speed {speed:g}, rate {rate:g}: both must be above 0")
     times = _times(recording, rate, speed, span)
@@ -183,7 +183,7 @@ def _writer(path: Path, kind: str, size: tuple[int, int], rate: float) -> Iterat
     try:
         import imageio_ffmpeg
     except ImportError:
-        raise InputError("films need imageio-ffmpeg: pip install 'grouser[video]'") from None
+        raise InputError("videos need imageio-ffmpeg: pip install 'grouser[video]'") from None
     command = [
         imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error",
         "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{size[0]}x{size[1]}", "-r", f"{rate:g}", "-i", "-",

@@ -33,8 +33,8 @@ def test_a_good_mesh_has_no_notes():
     ("vertices", "triangles", "words"),
     [
         (VERTICES, TRIANGLES[:, ::-1], "inside out"),
-        (VERTICES, np.vstack([TRIANGLES[:3], TRIANGLES[3:6, ::-1], TRIANGLES[6:]]), "wound against"),
-        (VERTICES, np.vstack([TRIANGLES, [[0, 0, 1], [2, 3, 2]]]), "2 triangles without area"),
+        (VERTICES, np.vstack([TRIANGLES[:3], TRIANGLES[3:6, ::-1], TRIANGLES[6:]]), "wound opposite"),
+        (VERTICES, np.vstack([TRIANGLES, [[0, 0, 1], [2, 3, 2]]]), "2 triangles with zero area"),
         (np.vstack([VERTICES, VERTICES]), np.vstack([TRIANGLES[:6], TRIANGLES[6:] + 8]), "repeated"),
     ],
     ids=["inside out", "mixed winding", "degenerate", "repeated vertices"],
@@ -80,7 +80,7 @@ STRIP = [
         (VERTICES[:, :2], TRIANGLES, r"\(8, 2\)"),
         (np.zeros((8, 3)), TRIANGLES, "zero area"),
         (VERTICES, np.vstack([TRIANGLES, [[0, 1, 7]]]), "3 faces"),
-        (MOBIUS, STRIP, "one side"),
+        (MOBIUS, STRIP, "not orientable"),
         (np.vstack([VERTICES, VERTICES + 0.013]), np.vstack([TRIANGLES, TRIANGLES + 8]), "crosses itself"),
     ],
     ids=["empty", "no faces", "nan", "index", "floats", "flat", "points", "fin", "strip", "crossing"],
@@ -151,7 +151,7 @@ def test_a_name_stands_for_one_shape():
 
 
 def test_layers_per_face_are_checked():
-    with pytest.raises(InputError, match=r"face_layer 2 is not allowed; 0 to 1 are"):
+    with pytest.raises(InputError, match=r"face_layer 2 is not allowed; allowed: 0 to 1"):
         shape(VERTICES, TRIANGLES, (RIGID, SOFT), face_layer=np.full(12, 2))
     with pytest.raises(InputError, match=r"integers \(12,\)"):
         shape(VERTICES, TRIANGLES, (RIGID, SOFT), face_layer=np.zeros(11, int))

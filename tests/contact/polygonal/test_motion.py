@@ -331,7 +331,7 @@ def test_a_body_that_sinks_past_the_reach_stops_the_run():
     start(sim, (0, 0, R))
     with pytest.raises(RunStopped, match="contact is lost"):
         sim.step(1000)
-    assert any("where the theory ends" in note for note in sim.notes)
+    assert any("the limit of the theory" in note for note in sim.notes)
 
 
 def test_a_checkpoint_goes_on_bit_for_bit():

@@ -133,6 +133,6 @@ def test_a_step_above_the_limit_is_refused():
     tube = RevolutionBody("tube", Profile.cylinder(0.0501, (-0.1, 0.1), inner=True), SLICK, "tube")
     spec = bodies((0, 0, 0), plug=(1.0, 0.004, (0, 0, 0)), tube=(3.0, 0.05, (0, 0, 0)))
     with pytest.raises(
-        InputError, match=r"step: 0\.01 s is above the .* module 'revolution' is stable at \(pair 'fit'"
+        InputError, match=r"step: 0\.01 s is above the stability limit of module 'revolution', .* s \(pair 'fit'"
     ):
         Simulation(spec, [RevolutionContact([RevolutionPair("fit", plug, tube)])], step=0.01)

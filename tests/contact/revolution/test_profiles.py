@@ -88,10 +88,10 @@ def contact(**more):
 
 BAD = {
     "2 z and 3 r": lambda: Profile([0, 1], [1, 2, 3]),
-    "is no number": lambda: Profile([0, np.nan], [1, 2]),
+    "is not a finite number": lambda: Profile([0, np.nan], [1, 2]),
     "r = -1 m of sample 1": lambda: Profile([0, 1], [1, -1]),
-    "samples 1 and the next are the same": lambda: Profile([0, 1, 1], [1, 2, 2]),
-    "lies on the axis": lambda: Profile([0, 1], [0, 0]),
+    "samples 1 and the next are equal": lambda: Profile([0, 1, 1], [1, 2, 2]),
+    "lie on the axis": lambda: Profile([0, 1], [0, 0]),
     "lines 0 and 2 cross": lambda: Profile([0.0, 1.0, 1.0, 0.2], [1.0, 1.0, 2.0, 0.5]),
     "curved must be one or 1 flags": lambda: Profile([0, 1], [1, 1], curved=[True, False]),
     "wire 0.1 m is not allowed": lambda: Profile.ring(0.05, 0.1),
@@ -103,10 +103,10 @@ BAD = {
     "profile must be a Profile": lambda: RevolutionBody("a", [1, 2], LAYER, "a"),
     "material must be a Layer": lambda: RevolutionBody("a", BALL.profile, 3.0, "a"),
     "axis (0, 0, 0) has no direction": lambda: RevolutionBody("a", BALL.profile, LAYER, "a", axis=(0, 0, 0)),
-    "3 numbers are": lambda: RevolutionBody("a", BALL.profile, LAYER, "a", position=(0, 0)),
+    "allowed: 3 finite numbers": lambda: RevolutionBody("a", BALL.profile, LAYER, "a", position=(0, 0)),
     "4 sectors are not allowed": lambda: RevolutionBody("a", BALL.profile, LAYER, "a", sectors=4),
     "refine 0 is not allowed": lambda: RevolutionBody("a", BALL.profile, LAYER, "a", refine=0),
-    "line_material must name": lambda: RevolutionBody("a", BALL.profile, LAYER, "a", line_material=[1]),
+    "line_material must hold": lambda: RevolutionBody("a", BALL.profile, LAYER, "a", line_material=[1]),
     "a and b must be RevolutionBody": lambda: RevolutionPair("pair", BALL, "floor"),
     "names must differ": lambda: RevolutionPair("pair", BALL, dataclasses.replace(FLOOR, name="ball")),
     "both surfaces are on body 'ball'": lambda: RevolutionPair(
@@ -117,7 +117,7 @@ BAD = {
     "largest_area 0 is not allowed": lambda: contact(largest_area=0),
     "friction (0.1, 0.2)": lambda: contact(friction=(0.1, 0.2)),
     "elements on 'roof'": lambda: contact(elements="roof"),
-    "pairs must be some RevolutionPair": lambda: RevolutionContact([]),
+    "pairs must be a sequence of RevolutionPair": lambda: RevolutionContact([]),
     "two pairs are called 'pair'": lambda: RevolutionContact([RevolutionPair("pair", BALL, FLOOR)] * 2),
     "another surface is called 'floor'": lambda: RevolutionContact([
         RevolutionPair("one", BALL, FLOOR), RevolutionPair("two", BALL, dataclasses.replace(FLOOR)),
@@ -141,16 +141,16 @@ def test_bad_input_is_refused_in_one_line(words):
 
 def test_bad_changes_are_refused():
     module = contact()
-    with pytest.raises(InputError, match="once a simulation has been built"):
+    with pytest.raises(InputError, match="after the simulation has been built"):
         module.spread("ball", 0.001)
     ManufacturedMotion(module)
     for words, change in {
         "no surface 'roof'; there are ball, floor": lambda: module.spread("roof", 0.1),
         "samples are not allowed": lambda: module.set_profile("ball", [[0, 0], [1, 1]]),
-        "is no number": lambda: module.set_profile("floor", [[0, np.nan], [1, 1]]),
+        "is not a finite number": lambda: module.set_profile("floor", [[0, np.nan], [1, 1]]),
         "makes r negative": lambda: module.spread("ball", -0.01),
         "speed must be 0": lambda: module.set_profile("floor", FLOOR.profile, [1.0, 2.0, 3.0]),
-        "some speed is no number": lambda: module.set_profile("floor", FLOOR.profile, np.inf),
+        "a speed is not a finite number": lambda: module.set_profile("floor", FLOOR.profile, np.inf),
     }.items():
         with pytest.raises(InputError, match=words):
             change()

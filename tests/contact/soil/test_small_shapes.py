@@ -237,7 +237,7 @@ def test_shapes_below_half_a_cell_are_refused_with_the_spacing_that_carries_them
     with pytest.raises(InputError) as refused:
         rig_of(mesh)
     assert str(refused.value) == (
-        f"spacing: 0.01 m is too coarse for body 'foot': it has a shape that stands alone and is {across} across; "
+        f"spacing: 0.01 m is too coarse for body 'foot': it has a separate shape that is {across} across; "
         f"allowed is a spacing of at most {allowed}"
     )
     rig_of(mesh, spacing=float(allowed.removesuffix(" m")))

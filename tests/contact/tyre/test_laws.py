@@ -273,7 +273,7 @@ def test_single_precision_agrees():
     ("make", "says"),
     [
         (lambda: TyreModule(flat(), []), "no wheels given"),
-        (lambda: TyreModule(flat(), [WheelUnit("w", TYRE, SPRING)], slices=2), "slices = 2: allowed is a whole number"),
+        (lambda: TyreModule(flat(), [WheelUnit("w", TYRE, SPRING)], slices=2), "slices = 2: allowed is an integer"),
         (lambda: TyreModule(flat(), [WheelUnit("w", TYRE, SPRING)] * 2), "each name once"),
         (lambda: Suspension(-1.0, 0.0), "suspension: stiffness = -1.0: allowed is a finite number above 0"),
         (lambda: Suspension(1e4, 0.0, travel=0.01), "travel = 0.01 m: allowed is at least saturation, 0.1 m"),

@@ -74,12 +74,12 @@ class ConvexContact:
         if not self.parts:
             raise InputError(f"{self.name}: no part is given; at least one is needed")
         if twice:
-            raise InputError(f"{self.name}: two parts are called {twice[0]!r}; give each a name of its own")
+            raise InputError(f"{self.name}: two parts are called {twice[0]!r}; names must differ")
         if self.course is None and not between:
             raise InputError(f"{self.name}: neither a course nor pairs of parts are given; one is needed")
         if not (len(self.friction) == 2 and 0 <= self.friction[1] <= self.friction[0] < math.inf):
             raise InputError(
-                f"{self.name}: friction {self.friction} is not allowed; stick, slip, 0 <= slip <= stick are"
+                f"{self.name}: friction {self.friction} is not allowed; allowed: (stick, slip) with 0 <= slip <= stick"
             )
         for pair in between:
             unknown = [label for label in pair if label not in labels]
@@ -88,10 +88,10 @@ class ConvexContact:
             one, two = (self.parts[labels.index(label)].body for label in pair)
             if one == two:
                 raise InputError(
-                    f"{self.name}: pair {pair}: both are parts of {one!r}; parts of two bodies are allowed"
+                    f"{self.name}: pair {pair}: both are parts of {one!r}; allowed: parts of two different bodies"
                 )
         if not 0 < self.capacity <= 1 << 20:
-            raise InputError(f"{self.name}: capacity {self.capacity} is not allowed; 1 to {1 << 20} are")
+            raise InputError(f"{self.name}: capacity {self.capacity} is not allowed; allowed: 1 to {1 << 20}")
 
     def _shown(self, body: str) -> Any:
         """Join all parts of a body into one mesh for display."""
@@ -139,13 +139,14 @@ class ConvexContact:
         if step > self.step_limit:
             one, two = self._tightest
             raise InputError(
-                f"step: {step:g} s is above the {self.step_limit:.3g} s module {self.name!r} is stable at (parts "
-                f"{one!r} and {two!r} face to face); take a smaller step or a softer material"
+                f"step: {step:g} s is above the stability limit of module {self.name!r}, {self.step_limit:.3g} s "
+                "(parts "
+                f"{one!r} and {two!r} face to face); use a smaller step or a softer material"
             )
         if motion.position.shape[0] != 1 or not motion.position.device.is_cpu:
             raise InputError(
                 f"{self.name}: {motion.position.shape[0]} worlds on {motion.position.device} are not supported: coal "
-                "works on the CPU, one world at a time"
+                "runs on the CPU and in one world only"
             )
         self.motion, self.out = motion, out
         if motion.position.dtype._wp_scalar_type_ != wp.float64:
@@ -369,7 +370,7 @@ class ConvexContact:
     # ---- state, channels ------------------------------------------------------------------------------
 
     def explain(self, code: int) -> tuple[str, bool]:
-        return f"more contacts than there is room for ({self.capacity}): raise the module's capacity", True
+        return f"more than {self.capacity} contacts: increase the capacity of the module", True
 
     def state(self) -> dict[str, wp.array]:
         return arrays(sticks=self._sticks, last=self._last)

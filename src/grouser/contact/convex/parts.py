@@ -38,7 +38,8 @@ class ConvexPart:
         quaternion = np.asarray(self.orientation, float)
         if quaternion.shape != (4,) or not abs(np.linalg.norm(quaternion) - 1) < 1e-3:
             raise InputError(
-                f"part {self.label!r}: orientation {self.orientation} is not allowed; a quaternion xyzw of length 1 is"
+                f"part {self.label!r}: orientation {self.orientation} is not allowed; allowed: a quaternion xyzw of "
+                "length 1"
             )
         shape = self.shape if isinstance(self.shape, Polyhedron) else hull(self.shape, self.label)
         return shape.placed(self.position, Rotation.from_quat(quaternion).as_rotvec())

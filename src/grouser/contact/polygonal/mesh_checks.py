@@ -74,7 +74,7 @@ def oriented(triangles: np.ndarray) -> tuple[np.ndarray, int, np.ndarray, str]:
     if against.any():
         piece, turn, fault = _two_coloured(faces, a, b, against)
         if fault:
-            return triangles, 0, piece, "it has only one side"
+            return triangles, 0, piece, "it is not orientable"
     else:
         piece = _pieces(faces, a, b)
     turned = triangles.copy()

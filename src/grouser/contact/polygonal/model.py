@@ -43,11 +43,12 @@ GPU_LANES = 128  # number of threads that share a pair on a GPU
 REASONS = {
     KAPPA: ("its material and that of {other!r} differ: |kappa| = {kappa:.2f}, and the layer model holds for "
               "tangential contact near 0 only (Krenn et al. 2008, eq. 3)", False),
-    DEEP: ("it is deeper in {other!r} than both layers are thick ({thickness:.3g} m), where the theory ends", False),
-    STIFF: ("its contact with {other!r} is stiffer than the step limit was found for ({stiffest:.3g} N/m): "
+    DEEP: ("it is deeper in {other!r} than the thickness of both layers ({thickness:.3g} m), the limit of the "
+        "theory", False),
+    STIFF: ("its contact with {other!r} is stiffer than assumed for the step limit ({stiffest:.3g} N/m): "
               "give the pair a larger largest_area", False),
-    LOST: ("it is {reach:.3g} m deep in {other!r}, as far as faces are looked for: the contact is lost", True),
-    FULL: ("it may touch more faces of {other!r} than there is room for ({room}): raise the pair's capacity", True),
+    LOST: ("it is {reach:.3g} m deep in {other!r}, the limit of the contact search: the contact is lost", True),
+    FULL: ("it may touch more than {room} faces of {other!r}: increase the capacity of the pair", True),
 }  # fmt: skip
 
 
@@ -144,9 +145,9 @@ class PolygonalModule(PairModule):
         if step > self.step_limit:
             pair = self._tightest
             raise InputError(
-                f"step: {step:g} s is above the {self.step_limit:g} s module {self.name!r} is stable at (bodies "
+                f"step: {step:g} s is above the stability limit of module {self.name!r}, {self.step_limit:g} s (bodies "
                 f"{pair.body!r} and {pair.other!r} touching over {self._tightest_area:g} m^2; give the pair its "
-                "largest_area where that is too much)"
+                "largest_area if this area is too large)"
             )
         self.motion, self.out, self.device = motion, out, motion.position.device
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")

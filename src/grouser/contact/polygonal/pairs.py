@@ -34,7 +34,7 @@ def check_pairs(name: str, pairs: Sequence[Pair], bodies: Mapping[str, Shape], f
     """Raise an InputError for pairs that are invalid or given twice."""
     both = set(bodies) & set(fixed)
     if both:
-        raise InputError(f"{name}: {sorted(both)[0]!r} is both a body and fixed; a name stands for one shape")
+        raise InputError(f"{name}: {sorted(both)[0]!r} is both a body and fixed; a name must belong to one shape")
     if not pairs:
         raise InputError(f"{name}: no pair is given; name at least one body and what it may touch")
     for pair in pairs:
@@ -46,13 +46,15 @@ def check_pairs(name: str, pairs: Sequence[Pair], bodies: Mapping[str, Shape], f
         if pair.elements not in (None, pair.body, pair.other):
             raise InputError(f"{where}: elements on {pair.elements!r}; allowed is one of the two")
         if pair.depth not in (None, LINEAR, EXACT):
-            raise InputError(f"{where}: depth {pair.depth!r} is not allowed; {LINEAR!r} and {EXACT!r} are")
+            raise InputError(f"{where}: depth {pair.depth!r} is not allowed; allowed: {LINEAR!r}, {EXACT!r}")
         for field in ("reach", "margin", "largest_area", "capacity"):
             value = getattr(pair, field)
             if value is not None and not 0 < value < math.inf:
                 raise InputError(f"{where}: {field} {value} is not allowed; it must be above 0")
         if pair.friction is not None and not 0 <= pair.friction[1] <= pair.friction[0] < math.inf:
-            raise InputError(f"{where}: friction {pair.friction} is not allowed; stick, slip, 0 <= slip <= stick are")
+            raise InputError(
+                f"{where}: friction {pair.friction} is not allowed; allowed: (stick, slip) with 0 <= slip <= stick"
+            )
     ends = [{pair.body, pair.other} for pair in pairs]
     twice = [pair for k, pair in enumerate(pairs) if ends[k] in ends[:k]]
     if twice:

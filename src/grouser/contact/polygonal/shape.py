@@ -109,7 +109,7 @@ def shape(
     """
     layers = (layer,) if isinstance(layer, Layer) else tuple(layer)
     if not layers or not all(isinstance(entry, Layer) for entry in layers):
-        raise InputError(f"mesh {name!r}: layer must be a Layer or some of them, not {layer!r}")
+        raise InputError(f"mesh {name!r}: layer must be a Layer or a sequence of them, not {layer!r}")
     vertices, triangles = _arrays(vertices, triangles, name)
     index = _face_layer(face_layer, len(triangles), len(layers), name)
     notes: list[str] = []
@@ -121,8 +121,8 @@ def shape(
         if len(crossing):
             a, b = crossing[0]
             raise InputError(
-                f"mesh {name!r}: it crosses itself ({len(crossing)} pairs of triangles, {a} and {b} first); "
-                "a surface that does not is needed"
+                f"mesh {name!r}: it crosses itself ({len(crossing)} pairs of triangles, the first {a} and {b}); "
+                "allowed is a surface that does not cross itself"
             )
     if longest_edge is not None:
         if not longest_edge > 0:
@@ -151,7 +151,7 @@ def hard_ground(grid: ElevationGrid, layer: Layer, *, bare_only: bool = False, n
         whole = bare[:-1, :-1] & bare[1:, :-1] & bare[:-1, 1:] & bare[1:, 1:]
         corner = corner[whole.ravel()]
     if not len(corner):
-        raise InputError(f"ground {name!r}: no cell of the grid is bare; nothing is left to touch")
+        raise InputError(f"ground {name!r}: no cell of the grid is bare; there is no hard ground to touch")
     first = np.stack([corner, corner + 1, corner + columns + 1], axis=1)
     second = np.stack([corner, corner + columns + 1, corner + columns], axis=1)
     triangles = np.concatenate([first, second]).astype(np.int32)
@@ -186,8 +186,8 @@ def _arrays(vertices, triangles, name: str) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(f"mesh {name!r}: it is empty; at least one triangle is needed")
     if vertices.ndim != 2 or vertices.shape[1] != 3 or triangles.ndim != 2 or triangles.shape[1] != 3:
         raise InputError(
-            f"mesh {name!r}: vertices {vertices.shape} and triangles {triangles.shape} are not allowed; "
-            "(n, 3) and (m, 3) are"
+            f"mesh {name!r}: vertices {vertices.shape} and triangles {triangles.shape} are not allowed; allowed: "
+            "(n, 3) and (m, 3)"
         )
     if triangles.dtype.kind not in "iu":
         raise InputError(f"mesh {name!r}: triangles are {triangles.dtype}; indices must be integers")
@@ -208,17 +208,17 @@ def _face_layer(given, faces: int, layers: int, name: str) -> np.ndarray:
         raise InputError(f"mesh {name!r}: face_layer is {index.dtype} {index.shape}; integers ({faces},) are needed")
     if index.min() < 0 or index.max() >= layers:
         wrong = index.min() if index.min() < 0 else index.max()
-        raise InputError(f"mesh {name!r}: face_layer {wrong} is not allowed; 0 to {layers - 1} are")
+        raise InputError(f"mesh {name!r}: face_layer {wrong} is not allowed; allowed: 0 to {layers - 1}")
     return index.astype(np.int32)
 
 
 def _clean(vertices, triangles, index, name: str, notes: list[str]):
-    """Merge repeated vertices and drop triangles without area; adds to `notes`."""
+    """Merge repeated vertices and remove triangles of zero area; adds to `notes`."""
     size = float(np.ptp(vertices[np.unique(triangles)], axis=0).max())
     count = len(vertices)
     vertices, triangles = weld(vertices, triangles, 1e-9 * size)
     if len(vertices) < count:
-        notes.append(f"mesh {name!r}: {count - len(vertices)} repeated or unused vertices were merged or dropped")
+        notes.append(f"mesh {name!r}: {count - len(vertices)} repeated or unused vertices were merged or removed")
     area = double_area(vertices, triangles)
     corners = vertices[triangles]
     longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
@@ -226,7 +226,7 @@ def _clean(vertices, triangles, index, name: str, notes: list[str]):
     if not good.any():
         raise InputError(f"mesh {name!r}: every triangle has zero area; a surface is needed")
     if not good.all():
-        notes.append(f"mesh {name!r}: {(~good).sum()} triangles without area were dropped")
+        notes.append(f"mesh {name!r}: {(~good).sum()} triangles with zero area were removed")
     return vertices, triangles[good], index[good]
 
 
@@ -234,15 +234,15 @@ def _wound(vertices, triangles, closed: bool, name: str, notes: list[str]) -> np
     """Make the winding of each piece consistent, and that of closed pieces outward; adds to `notes`."""
     triangles, turned, piece, fault = oriented(triangles)
     if fault:
-        raise InputError(f"mesh {name!r}: {fault}; a surface with two sides and at most two faces an edge is needed")
+        raise InputError(f"mesh {name!r}: {fault}; allowed is a surface with two sides and at most two faces per edge")
     if turned:
-        notes.append(f"mesh {name!r}: {turned} triangles were wound against their neighbours and were turned round")
+        notes.append(f"mesh {name!r}: {turned} triangles were wound opposite to their neighbours and were flipped")
     if closed:
         volume = signed_volume(vertices, triangles, piece)
         inside_out = volume < 0
         if inside_out.any() and volume.sum() < 0:
             triangles = np.where(inside_out[piece][:, None], triangles[:, ::-1], triangles)
-            notes.append(f"mesh {name!r}: it was inside out and was turned")
+            notes.append(f"mesh {name!r}: it was inside out and was flipped")
     return triangles
 
 

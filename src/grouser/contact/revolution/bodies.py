@@ -37,24 +37,24 @@ class RevolutionBody:
             raise InputError(f"{where}: profile must be a Profile, not {self.profile!r}")
         several = isinstance(self.material, Sequence) and len(self.material) > 0
         if not (isinstance(self.material, Layer) or several) or not all(isinstance(m, Layer) for m in self.layers):
-            raise InputError(f"{where}: material must be a Layer or some of them, not {self.material!r}")
+            raise InputError(f"{where}: material must be a Layer or a sequence of them, not {self.material!r}")
         for field_name, length in (("position", 3), ("axis", 3), ("quaternion", 4)):
             value = getattr(self, field_name)
             if value is None:
                 continue
             numbers = np.asarray(value, float).ravel()
             if numbers.shape != (length,) or not np.isfinite(numbers).all():
-                raise InputError(f"{where}: {field_name} {value} is not allowed; {length} numbers are")
+                raise InputError(f"{where}: {field_name} {value} is not allowed; allowed: {length} finite numbers")
             if field_name != "position" and np.linalg.norm(numbers) < 1e-12:
-                raise InputError(f"{where}: {field_name} {value} has no direction; it must not be nil")
+                raise InputError(f"{where}: {field_name} {value} has no direction; it must not be zero")
         if not 8 <= self.sectors == int(self.sectors):
-            raise InputError(f"{where}: {self.sectors} sectors are not allowed; 8 or more are")
+            raise InputError(f"{where}: {self.sectors} sectors are not allowed; allowed: 8 or more")
         if not 1 <= self.refine <= MOST_REFINE or self.refine != int(self.refine):
-            raise InputError(f"{where}: refine {self.refine} is not allowed; 1 to {MOST_REFINE} are")
+            raise InputError(f"{where}: refine {self.refine} is not allowed; allowed: 1 to {MOST_REFINE}")
         lines = self.profile.count - 1
         index = self.layer_of_line
         if index.shape != (lines,) or index.min() < 0 or index.max() >= len(self.layers):
-            raise InputError(f"{where}: line_material must name one of {len(self.layers)} materials for {lines} lines")
+            raise InputError(f"{where}: line_material must hold {lines} indices from 0 to {len(self.layers) - 1}")
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -136,13 +136,15 @@ class RevolutionPair:
             raise InputError(f"{where}: both surfaces are called {self.a.name!r}; names must differ")
         if self.a.body == self.b.body:
             on = "fixed to the world" if self.a.body is None else f"on body {self.a.body!r}"
-            raise InputError(f"{where}: both surfaces are {on}; one must move against the other")
+            raise InputError(f"{where}: both surfaces are {on}; one must move relative to the other")
         for name in ("reach", "largest_area"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise InputError(f"{where}: {name} {value} is not allowed; it must be above 0")
         if self.friction is not None and not 0 <= self.friction[1] <= self.friction[0] < math.inf:
-            raise InputError(f"{where}: friction {self.friction} is not allowed; stick, slip, 0 <= slip <= stick are")
+            raise InputError(
+                f"{where}: friction {self.friction} is not allowed; allowed: (stick, slip) with 0 <= slip <= stick"
+            )
         if self.elements not in (None, self.a.name, self.b.name):
             raise InputError(f"{where}: elements on {self.elements!r}; allowed: {self.a.name!r}, {self.b.name!r}")
         first = self.elements or min(self.a, self.b, key=lambda side: side.profile.surface).name

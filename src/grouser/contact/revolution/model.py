@@ -39,11 +39,11 @@ GPU_LANES = 128  # number of threads that share a pair on a GPU
 REASONS = {
     KAPPA: ("in pair {pair!r} its material and the other's differ: |kappa| = {kappa:.2f}, and the layer model holds "
               "for tangential contact near 0 only (Krenn et al. 2008, eq. 3)", False),
-    DEEP: ("in pair {pair!r} it is deeper in the other than both layers are thick ({thickness:.3g} m), where the "
-             "theory ends", False),
-    STIFF: ("in pair {pair!r} its contact is stiffer than the step limit was found for ({stiffest:.3g} N/m): give "
+    DEEP: ("in pair {pair!r} it is deeper in the other than the thickness of both layers ({thickness:.3g} m), the "
+             "limit of the theory", False),
+    STIFF: ("in pair {pair!r} its contact is stiffer than assumed for the step limit ({stiffest:.3g} N/m): give "
               "the pair a larger largest_area", False),
-    LOST: ("in pair {pair!r} it is {reach:.3g} m deep in the other, as far as contact is looked for: the contact is "
+    LOST: ("in pair {pair!r} it is {reach:.3g} m deep in the other, the limit of the contact search: the contact is "
              "lost", True),
 }  # fmt: skip
 
@@ -54,7 +54,7 @@ class RevolutionContact(PairModule):
     def __init__(self, pairs: Sequence[RevolutionPair], name: str = "revolution"):
         self.name, self.pairs = name, tuple(pairs)
         if not self.pairs or not all(isinstance(pair, RevolutionPair) for pair in self.pairs):
-            raise InputError(f"{name}: pairs must be some RevolutionPair, not {pairs!r}")
+            raise InputError(f"{name}: pairs must be a sequence of RevolutionPair, not {pairs!r}")
         self.surfaces: dict[str, RevolutionBody] = {}
         for pair in self.pairs:
             for side in pair.order:
@@ -114,9 +114,9 @@ class RevolutionContact(PairModule):
     def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
         if step > self.step_limit:
             raise InputError(
-                f"step: {step:g} s is above the {self.step_limit:g} s module {self.name!r} is stable at (pair "
+                f"step: {step:g} s is above the stability limit of module {self.name!r}, {self.step_limit:g} s (pair "
                 f"{self._tightest.name!r} touching over {self._tightest_area:g} m^2; give the pair its largest_area "
-                "where that is too much)"
+                "if this area is too large)"
             )
         self.motion, self.out, self.device = motion, out, motion.position.device
         self.precision = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
@@ -219,14 +219,14 @@ class RevolutionContact(PairModule):
         first, last = self._range(name)
         new = samples.samples if isinstance(samples, Profile) else np.asarray(samples, float)
         if new.shape != (last - first, 2):
-            raise InputError(f"profile of {name!r}: {new.shape} samples are not allowed; {(last - first, 2)} are")
+            raise InputError(f"profile of {name!r}: {new.shape} samples are not allowed; allowed: {(last - first, 2)}")
         check_samples(new, name)
         try:
             speed = np.broadcast_to(np.asarray(speed, float), new.shape)
         except ValueError:
             raise InputError(f"profile of {name!r}: speed must be 0, (r, z) or {new.shape} m/s") from None
         if not np.isfinite(speed).all():
-            raise InputError(f"profile of {name!r}: some speed is no number")
+            raise InputError(f"profile of {name!r}: a speed is not a finite number")
         self._write(first, last, new, speed, worlds)
 
     def spread(self, name: str, way: float, speed: float = 0.0, worlds: Sequence[int] | slice = slice(None)) -> None:
@@ -235,7 +235,7 @@ class RevolutionContact(PairModule):
         new = self.surfaces[name].profile.samples
         new[:, 0] += way
         if new[:, 0].min() < 0:
-            raise InputError(f"profile of {name!r}: spread by {way:g} m makes r negative; its least r is "
+            raise InputError(f"profile of {name!r}: spread by {way:g} m makes r negative; its smallest r is "
                              f"{self.surfaces[name].profile.r.min():g} m")  # fmt: skip
         self._write(first, last, new, (speed, 0.0), worlds)
 
@@ -243,9 +243,7 @@ class RevolutionContact(PairModule):
         if name not in self.surfaces:
             raise InputError(f"{self.name}: no surface {name!r}; there are {', '.join(self.surfaces)}")
         if not hasattr(self, "_sections"):
-            raise InputError(
-                f"{self.name}: profile of {name!r} can change once a simulation has been built, not before"
-            )
+            raise InputError(f"{self.name}: profile of {name!r} can only change after the simulation has been built")
         k = self._index[name]
         return int(self._first[k]), int(self._first[k + 1])
 

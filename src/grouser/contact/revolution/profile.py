@@ -37,7 +37,7 @@ class Profile:
     def __post_init__(self):
         z, r = (np.array(a, float).ravel() for a in (self.z, self.r))
         if len(z) != len(r) or len(z) < 2:
-            raise InputError(f"profile {self.name!r}: {len(z)} z and {len(r)} r; allowed are as many, 2 or more")
+            raise InputError(f"profile {self.name!r}: {len(z)} z and {len(r)} r; allowed are equal numbers, 2 or more")
         check_samples(np.column_stack([r, z]), self.name)
         try:
             curved = np.broadcast_to(np.asarray(self.curved, bool), len(z) - 1)
@@ -207,7 +207,9 @@ class Profile:
 def check_samples(samples: np.ndarray, name: str) -> None:
     """Raise an InputError for samples (r, z) that do not describe a surface of revolution."""
     if not np.isfinite(samples).all():
-        raise InputError(f"profile {name!r}: sample {int(np.argmin(np.isfinite(samples).all(axis=1)))} is no number")
+        raise InputError(
+            f"profile {name!r}: sample {int(np.argmin(np.isfinite(samples).all(axis=1)))} is not a finite number"
+        )
     if samples[:, 0].min() < 0:
         k = int(samples[:, 0].argmin())
         raise InputError(
@@ -215,9 +217,9 @@ def check_samples(samples: np.ndarray, name: str) -> None:
         )
     steps = np.hypot(*np.diff(samples, axis=0).T)
     if steps.min() <= ON_AXIS * max(float(np.ptp(samples[:, 1])), float(samples[:, 0].max())):
-        raise InputError(f"profile {name!r}: samples {int(steps.argmin())} and the next are the same; they must differ")
+        raise InputError(f"profile {name!r}: samples {int(steps.argmin())} and the next are equal; they must differ")
     if samples[:, 0].max() <= 0:
-        raise InputError(f"profile {name!r}: all of it lies on the axis; some r must be above 0")
+        raise InputError(f"profile {name!r}: all samples lie on the axis; at least one r must be above 0")
     crossing = first_crossing(samples)
     if crossing is not None:
         raise InputError(f"profile {name!r}: its lines {crossing[0]} and {crossing[1]} cross; it must not cross itself")
@@ -247,7 +249,7 @@ def sampled(curve: np.ndarray, tolerance: float, longest: float, name: str) -> n
         raise InputError(f"profile {name!r}: tolerance {tolerance} m, longest {longest} m; both must be above 0")
     way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(curve, axis=0).T))])
     if not np.isfinite(way[-1]) or way[-1] <= 0:
-        raise InputError(f"profile {name!r}: the curve has no length or is no number")
+        raise InputError(f"profile {name!r}: the curve has zero length or is not finite")
     first = np.gradient(curve, way, axis=0)
     second = np.gradient(first, way, axis=0)
     curvature = np.abs(first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0])

@@ -42,15 +42,15 @@ SHEAR_LAWS = {
 }  # fmt: skip
 THREADS = ("per-world", "per-node")  # kernels of per_world.py or of per_node.py
 REASONS = {
-    t.EDGE: ("its footprint reaches the edge of the terrain, where no soil carries it", False),
+    t.EDGE: ("its footprint reaches the edge of the terrain, beyond which no soil carries it", False),
     t.LEFT: ("it has left the terrain", True),
-    t.WINDOW_FULL: ("its footprint is larger than its own bounding sphere allows", True),
+    t.WINDOW_FULL: ("its footprint is larger than its bounding sphere", True),
     t.TILES_FULL: ("the ground ran out of tiles within one step", True),
     t.FAST: (
-        f"it moves more than {1e3 * ROUGH_TRAVEL:g} mm along the ground in a step: rough, take a smaller step",
+        f"it moves more than {1e3 * ROUGH_TRAVEL:g} mm along the ground in a step: inaccurate, use a smaller step",
         False,
     ),
-    t.BLOW: ("a blow ends within a few steps: how deep it goes is rough, take a smaller step", False),
+    t.BLOW: ("an impact lasts only a few steps: its depth is inaccurate, use a smaller step", False),
     t.NOT_FINITE: ("its position is not a number", True),
 }
 
@@ -77,7 +77,7 @@ class SoilOptions:
         if self.friction not in SHEAR_LAWS:
             raise InputError(f"friction: {self.friction!r} is not known; allowed: {', '.join(SHEAR_LAWS)}")
         if self.samples is not None and not 1 <= self.samples <= 4:
-            raise InputError(f"samples: {self.samples} is not allowed; 1 to 4 are")
+            raise InputError(f"samples: {self.samples} is not allowed; allowed: 1 to 4")
         if self.threads is not None and self.threads not in THREADS:
             raise InputError(f"threads: {self.threads!r} is not known; allowed: {', '.join(THREADS)}")
         if self.threads is not None and self.fused is not None and self.fused != (self.threads == "per-world"):
@@ -124,7 +124,7 @@ class SoilModule(KernelModule):
         if nodes >= 2**30 or (self.ground.device == "cpu" and size > MEMORY_SHARE * _memory()):
             raise InputError(
                 f"spacing: {spacing:g} m under {count} bodies, of which {body!r} is {2 * reach:.3g} m across, "
-                f"takes {size / 2**30:.3g} GiB: allowed is what fits into memory, by a larger spacing, fewer "
+                f"takes {size / 2**30:.3g} GiB, more than the memory allows: use a larger spacing, or fewer "
                 "or smaller bodies"
             )
 

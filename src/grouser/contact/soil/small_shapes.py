@@ -99,7 +99,7 @@ def refused_if_too_small(body: str, surface: Surface, spacing: float) -> None:
     across = least_size(surface, spacing)
     if across < (1 - 1e-9) * LEAST * spacing:
         raise InputError(
-            f"spacing: {spacing:g} m is too coarse for body {body!r}: it has a shape that stands alone and is "
+            f"spacing: {spacing:g} m is too coarse for body {body!r}: it has a separate shape that is "
             f"{1e3 * across:.3g} mm across; allowed is a spacing of at most {_rounded_down(across / LEAST):g} m"
         )
 

@@ -157,8 +157,8 @@ class TyreModule(KernelModule):
 
     def explain(self, code: int) -> tuple[str, bool]:
         reasons = {
-            BEYOND: "it is beyond the terrain, which goes on level from its border",
-            TOO_FAR: "its suspension is pushed beyond its travel: nothing is known of the spring there",
+            BEYOND: "it is beyond the terrain, which continues level outside its border",
+            TOO_FAR: "its suspension is compressed beyond its travel, where its spring is not defined",
         }
         return reasons[code], False
 

@@ -129,7 +129,7 @@ def read_table(folder: str | Path) -> SweepTable:
     folder = Path(folder)
     about = _read(folder / "sweep.json")
     if about is None:
-        raise InputError(f"{folder}: no sweep there: allowed is the folder of a sweep, with its sweep.json")
+        raise InputError(f"{folder}: no sweep found: allowed is the folder of a sweep, with its sweep.json")
     rows, units = [], {}
     for case in about["cases"]:
         found = _read(folder / "cases" / f"{case['name']}.json") or {}
