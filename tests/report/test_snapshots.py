@@ -59,5 +59,5 @@ def test_what_is_needed_is_asked_for(recording, missing):
 
 
 def test_ways_go_with_their_labels(recording):
-    with pytest.raises(InputError, match=", which .* needs"):
+    with pytest.raises(InputError, match=r", which .* needs"):
         draw(recording, {**FIGURE, "x": "soil/slip[front left]", "y": ["soil/pull"]})
