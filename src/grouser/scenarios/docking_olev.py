@@ -183,13 +183,13 @@ def metrics(s: DockingOlev) -> list[dict[str, Any]]:
         ),
         metric("penetration_max_m", "m", "largest penetration of the three pairs in the nozzle, over all steps",
                **at_most(DEEPEST, standard)),
-        *(metric(f"penetration_{pair}_m", "m", f"largest penetration of nozzle and "
-            f"{pair}", **at_most(DEEPEST, standard))
+        *(metric(f"penetration_{pair}_m", "m", f"largest penetration of nozzle and {pair}",
+                 **at_most(DEEPEST, standard))
           for pair in PAIRS),
         metric("penetration_brackets_m", "m", "largest penetration of a bracket's pad and the ring",
                **at_most(DEEPEST, standard)),
-        metric("contact_before_lock_N", "N", "mean magnitude of the lateral contact force on the tool before "
-            "locking begins",
+        metric("contact_before_lock_N", "N", "magnitude of the contact force on tool, crown and bolt together, "
+               "mean before locking begins",
                **at_most(NEGLIGIBLE, standard)),
         when("lock_start_s", "crown begins to close", s.time > 45),
         when("lock_end_s", "crown locked", locked),

@@ -262,13 +262,13 @@ def metrics(s: MultiPass) -> list[dict[str, Any]]:
         ),
         metric("loose_cover_ratio_incompressible", "1", f"{ratio}; soil displaced only, loose cover"),
         metric("loose_cover_ratio_compressible", "1", f"{ratio}; soil partly compressed, loose cover"),
-        metric("follower_load_ratio_incompressible", "1", f"the same ratio for the force perpendicular to the path, "
+        metric("follower_load_ratio_incompressible", "1", "the same ratio for the force perpendicular to the path, "
             f"{LETTER}"),
-        metric("follower_load_ratio_compressible", "1", f"the same ratio for the force perpendicular to the path, "
+        metric("follower_load_ratio_compressible", "1", "the same ratio for the force perpendicular to the path, "
             f"{LETTER}"),
-        metric("leader_resistance_incompressible_N", "N", f"mean resistance of a leader over the compared range, "
+        metric("leader_resistance_incompressible_N", "N", "mean resistance of a leader over the compared range, "
             f"{LETTER}"),
-        metric("leader_resistance_compressible_N", "N", f"mean resistance of a leader over the compared range, "
+        metric("leader_resistance_compressible_N", "N", "mean resistance of a leader over the compared range, "
             f"{LETTER}"),
         metric("grouser_ripple_N", "N", f"{RIPPLE}, follower with grousers, compressible soil, {LETTER}"),
         metric("smooth_ripple_N", "N", f"{RIPPLE}, follower without grousers: effect of grid and facets"),

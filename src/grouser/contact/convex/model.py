@@ -140,8 +140,7 @@ class ConvexContact:
             one, two = self._tightest
             raise InputError(
                 f"step: {step:g} s is above the stability limit of module {self.name!r}, {self.step_limit:.3g} s "
-                "(parts "
-                f"{one!r} and {two!r} face to face); use a smaller step or a softer material"
+                f"(parts {one!r} and {two!r} face to face); use a smaller step or a softer material"
             )
         if motion.position.shape[0] != 1 or not motion.position.device.is_cpu:
             raise InputError(
