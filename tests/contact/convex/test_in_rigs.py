@@ -119,7 +119,7 @@ def test_bad_input_is_named(make, words):
 
 def test_a_batch_is_refused():
     module = ConvexContact([ConvexPart("box0", box(SIZE))], FLOOR)
-    with pytest.raises(InputError, match="one world at a time"):
+    with pytest.raises(InputError, match="one world only"):
         Simulation(boxes([(0, 0, 1)]), [module], worlds=2)
 
 

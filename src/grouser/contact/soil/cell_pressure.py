@@ -46,8 +46,8 @@ def soil_beside(share: real, pressed: real, load: real, here: vec4, there: vec4,
     `gap` [m] is the depth of the body in the neighbour's soil, negative where the neighbour is free. Virgin soil
     (`pressed` = 0) is level up to the body. Soil that has been pressed (`pressed` = 1) is linear between nodes. While
     loading (`load` = 1), a higher free neighbour counts as a vertical wall: the side of the rut. While unloading
-    (`load` = 0) it does not: soil that fell in behind the body is no wall. The rules blend over 1 / `per_soft` [m].
-    Without blending the force would jump when a body at rest moves by micrometres.
+    (`load` = 0) it does not, because it may be loose soil that fell in behind the body. The rules blend over
+    1 / `per_soft` [m]. Without blending the force would jump when a body at rest moves by micrometres.
     """
     zero = real(0.0)
     one = real(1.0)
@@ -72,7 +72,7 @@ def beside(
 
 @wp.func
 def yields(node: NodeEnd):
-    """Whether the soil of a neighbour yields too, or the body ends before it (then it does not count)."""
+    """Whether the soil of a neighbour yields. A neighbour that the body does not cover counts as yielding."""
     return node.height > SEEN or node.yielding > real(0.0)
 
 

@@ -112,9 +112,9 @@ class SoilModule(KernelModule):
         self._parts = [split(surface, ground.spacing) for surface in self.surfaces.values()]
 
     def _refuse_what_fits_no_memory(self) -> None:
-        """Raise an InputError where the windows of all bodies do not fit into memory.
+        """Raise an InputError if the windows of all bodies do not fit into memory.
 
-        All windows have the size that the largest body needs. Pairs of nodes are numbered with 31 bits, which bounds
+        All windows have the size that the largest body needs. Pairs of nodes are numbered with 31 bits, which limits
         the number of nodes.
         """
         spacing, count = self.ground.spacing, self.ground.worlds * len(self.bodies)

@@ -48,10 +48,11 @@ def outline(area: real, across: real):
 
 @wp.func
 def staircase(b: Bodies, verts: Vertices, win: Window, world: int, body: int, slot: int):
-    """Perimeter of the part of a body that is in the soil over that of its outline in sides of cells, at most 1.
+    """Correction factor, at most 1, for a perimeter that is counted in sides of cells.
 
-    Sides of cells turn an oblique edge into a staircase: the outline of a convex patch becomes its bounding box, up to
-    4 / pi too long. Both perimeters are those of the body's vertices below the surface.
+    Sides of cells turn an oblique edge into a staircase: a convex patch then has the perimeter of its bounding box,
+    which is up to 4 / pi too long. The factor is the true perimeter over that of the bounding box, both for the
+    vertices of the body that are below the surface.
     """
     low = widths(FAR)
     high = widths(-FAR)

@@ -37,7 +37,7 @@ FAR = wp.constant(real(t.FAR))
 
 @wp.func
 def remember_motion(o: Options, place: Placement, slot: int, velocity: vec3):
-    """Store the velocities at the start and the end of the step, and what the next evaluation derives from them."""
+    """Store the velocities at the start and the end of the step, and what `types.Travel` derives from them."""
     h = o.step[0]
     last = place.travel[slot].velocity
     change = velocity[2] - last[2]  # distinguishes a fall from a body that is driven down at constant speed

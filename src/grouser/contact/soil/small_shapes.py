@@ -84,7 +84,11 @@ def _pieces(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 
 def sizes(vertices: np.ndarray) -> np.ndarray:
-    """Three sizes [m] of a shape, smallest first: along the frame's axes or its principal axes, the smaller ones."""
+    """Three sizes [m] of a shape, smallest first.
+
+    They are measured along the axes of the body frame, or along the principal axes of the shape if those give a clearly
+    smaller size (a shape that is turned in the frame).
+    """
     plain = np.sort(np.ptp(vertices, axis=0))
     if len(vertices) <= 3:
         return plain
