@@ -182,8 +182,8 @@ METRICS = [
 def measure(recording: Recording) -> dict[str, Any]:
     labels = recording.channel_info("body/pose").labels
     body = "chassis" if "chassis" in labels else labels[0]
-    way = recording[f"body/pose[{body}]"][:, :2]
-    return {"distance_m": float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())}
+    path = recording[f"body/pose[{body}]"][:, :2]
+    return {"distance_m": float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())}
 
 
 def figures(has_ground: bool) -> list[dict[str, Any]]:

@@ -57,8 +57,8 @@ class PowerMeter:
             self.energy[world] += work
             np.divide(work, passed, out=self.power[world])
             self.elapsed[world] += passed
-            way = place - self.place[world]
-            self.distance[world] += math.sqrt(way.dot(way))
+            displacement = place - self.place[world]
+            self.distance[world] += math.sqrt(displacement.dot(displacement))
         self.started[world] = True
         self.force[world], self.length[world], self.place[world] = force, length, place
         self.time[world] = time

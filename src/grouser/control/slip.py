@@ -38,11 +38,11 @@ class WheelSlip(OnWheels):
         ahead = np.cross(sensors.xaxis[wires.axles] * wires.drive_sign[:, None], up)
         if self.started[world]:
             heading = (ahead + self.ahead[world]) / 2
-            way = np.einsum("ij,ij->i", centres - self.centres[world], heading)
+            displacement = np.einsum("ij,ij->i", centres - self.centres[world], heading)
             rim = (rolled - self.rolled[world]) * self.wheels.radius
-            larger = np.where(np.abs(rim) >= np.abs(way), rim, way)
+            larger = np.where(np.abs(rim) >= np.abs(displacement), rim, displacement)
             moves = np.abs(larger) > LEAST_WAY
-            self.slip[world] = np.where(moves, (rim - way) / np.where(moves, larger, 1.0), 0.0)
+            self.slip[world] = np.where(moves, (rim - displacement) / np.where(moves, larger, 1.0), 0.0)
         self.started[world] = True
         self.rolled[world], self.centres[world], self.ahead[world] = rolled, centres, ahead
 

@@ -70,8 +70,8 @@ def _turned(corners: np.ndarray, pose: np.ndarray) -> np.ndarray:
 
 def _even(path: np.ndarray) -> np.ndarray:
     """Frames evenly spaced along the path, including the first and the last."""
-    way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
-    return np.unique(np.searchsorted(way, np.linspace(0, way[-1], POSITIONS)).clip(0, len(path) - 1))
+    path_length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+    return np.unique(np.searchsorted(path_length, np.linspace(0, path_length[-1], POSITIONS)).clip(0, len(path) - 1))
 
 
 def _outline(points: np.ndarray) -> np.ndarray:

@@ -237,6 +237,6 @@ def first_row(p: ExoMars, start: float, spacing: float) -> float:
     A wheel moves sideways by micrometres. A node right at its edge would be inside and outside the rut in turn: soil
     slides in and is pressed down again, which reduces the drawbar pull.
     """
-    edges = [side * (p.track + way * p.wheel_width) / 2 for side in (-1, 1) for way in (-1, 1)]
+    edges = [side * (p.track + border * p.wheel_width) / 2 for side in (-1, 1) for border in (-1, 1)]
     shifts = [start - spacing * eighth / 8 for eighth in range(8)]
     return max(shifts, key=lambda row: round(min(abs(math.remainder(edge - row, spacing)) for edge in edges), 9))

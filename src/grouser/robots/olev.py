@@ -324,10 +324,10 @@ def thruster_layout(p: Olev) -> tuple[np.ndarray, np.ndarray]:
     )
     places, directions = [], []
     for axis in range(3):
-        for way in (1.0, -1.0):
+        for sign in (1.0, -1.0):
             for side in (1.0, -1.0):
                 places.append(side * arms[axis])
-                directions.append(way * np.eye(3)[axis])
+                directions.append(sign * np.eye(3)[axis])
     return np.array(places), np.array(directions)
 
 

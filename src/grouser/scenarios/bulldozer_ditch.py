@@ -53,13 +53,13 @@ class BulldozerDitch(MachineSettings):
         return FRONT + APPROACH + slant + self.width / 2 / math.cos(math.radians(self.oblique_deg))
 
     @property
-    def way(self) -> float:
+    def distance(self) -> float:
         """Distance [m] to drive until the whole machine is out of the ditch."""
         return 2 * self.centre - FRONT - APPROACH + REAR + BEYOND
 
 
 def terrain(s: BulldozerDitch):
-    length, breadth = s.way + FRONT + 6.0, 8.0
+    length, breadth = s.distance + FRONT + 6.0, 8.0
     across = math.cos(math.radians(s.oblique_deg))
     return v_ditch(
         s.depth, s.width, s.centre * across, s.oblique_deg, size=(length, breadth), spacing=SPACING,
@@ -73,7 +73,7 @@ def build(s: BulldozerDitch) -> Simulation:
 
 
 def duration(s: BulldozerDitch) -> float:
-    return SETTLING + (s.time if s.time is not None else RAMP + s.way / s.speed)
+    return SETTLING + (s.time if s.time is not None else RAMP + s.distance / s.speed)
 
 
 def metrics(s: BulldozerDitch) -> list[dict[str, Any]]:
@@ -90,11 +90,11 @@ def _out(s: BulldozerDitch) -> tuple[Any, Any, Any]:
     """Expected distance: in a run of default length the whole machine is past the ditch at the end."""
     if s.time is not None:
         return None, None, None
-    return None, {"min": s.way - BEYOND}, "geometry: the rear of the machine has passed the far edge of the ditch"
+    return None, {"min": s.distance - BEYOND}, "geometry: the rear of the machine has passed the far edge of the ditch"
 
 
 def figures(s: BulldozerDitch) -> list[dict[str, Any]]:
-    x = np.linspace(-2.0, s.way + FRONT, 200)
+    x = np.linspace(-2.0, s.distance + FRONT, 200)
     ground = (x.tolist(), terrain(s).height(x, 0 * x + s.machine.gauge / 2).tolist())
     end = duration(s)
     start = SETTLING + RAMP

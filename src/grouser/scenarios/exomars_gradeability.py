@@ -208,14 +208,14 @@ class Trials:
     def _judge(self, data: Any) -> None:
         """Evaluate a trial: slip of the rover along its heading, and the other results over the window."""
         s = self.s
-        way = data.body("chassis").xpos - self.mark
-        slip = 1 - way[0] / (s.parameters.wheel_radius * (_turned(data) - self.turned[0]))
+        displacement = data.body("chassis").xpos - self.mark
+        slip = 1 - displacement[0] / (s.parameters.wheel_radius * (_turned(data) - self.turned[0]))
         moved = slip <= s.failing_slip
         found = {
             "slip": slip,
             "failed": float(not moved),
             "energy_per_metre": float(self.power.energy_per_metre()[0]) if moved else math.nan,
-            "drift": -way[1] / way[0] if moved else math.nan,
+            "drift": -displacement[1] / displacement[0] if moved else math.nan,
             "sinkage": float(self.sim.observe()["soil/sinkage"].mean()),
         }
         for name, value in found.items():
@@ -245,7 +245,7 @@ class Trials:
     def channels(self) -> list[Channel]:
         names = tuple(str(k + 1) for k in range(self.s.count))
 
-        def way() -> np.ndarray:
+        def distance() -> np.ndarray:
             out = np.full((1, self.s.count), np.nan)
             out[0, self.number[0]] = self.sim.data.body("chassis").xpos[0]
             return out
@@ -253,7 +253,7 @@ class Trials:
         return [
             Channel("trial/tilt_deg", "degree", (), "", read=self.tilt_deg.copy),
             Channel("trial/time", "s", (), "", read=lambda: self.sim.time - self.start),
-            Channel("trial/way", "m", (self.s.count,), labels=names, read=way),
+            Channel("trial/way", "m", (self.s.count,), labels=names, read=distance),
             *(
                 Channel(
                     f"trials/{name}",

@@ -246,15 +246,17 @@ def measure(s: RoverCourse, recording: Recording) -> dict[str, Any]:
     driving = slice(int(np.searchsorted(recording.time, SETTLING)), last + 1)
     distance, energy = recording["travel/distance"], recording["energy/total"]
     moving = recording["drive/waiting"][driving] == 0
-    way = float(distance[last] - distance[driving.start])
+    travelled = float(distance[last] - distance[driving.start])
     work = float(energy[last] - energy[driving.start])
     time = float(recording.time[last] - recording.time[driving.start])
     return {
         "course_completed": bool(ended.any()),
         "cross_track_error_max_m": float(np.nanmax(np.abs(recording["path/cross_track_error"][driving]))),
-        "odometry_error_rel": float(recording["odometry/position_error"][last]) / way if way > 0 else math.nan,
-        "distance_m": way,
-        "energy_per_metre_J": work / way if way > 0 else math.nan,
+        "odometry_error_rel": float(recording["odometry/position_error"][last]) / travelled
+        if travelled > 0
+        else math.nan,
+        "distance_m": travelled,
+        "energy_per_metre_J": work / travelled if travelled > 0 else math.nan,
         "power_mean_W": work / time if time > 0 else math.nan,
         "tip_over_margin_min_deg": math.degrees(float(np.nanmin(recording["tip_over/margin"][driving]))),
         "slip_mean": float(np.mean(recording["wheel/slip"][driving][moving])),

@@ -139,9 +139,9 @@ def _place_group(
             body = robot.spec.body(model.body(root).name)
             body.pos = [body.pos[0], body.pos[1], body.pos[2] + lift]
     if abs(lift) > 2 * GAP or tilt is not None:
-        way = f"{'raised' if lift > 0 else 'lowered'} by {1e3 * abs(lift):.3g} mm"
+        shift_text = f"{'raised' if lift > 0 else 'lowered'} by {1e3 * abs(lift):.3g} mm"
         slant = f" and tilted by {np.degrees(2 * np.arccos(min(tilt[0], 1.0))):.3g} deg" if tilt is not None else ""
-        robot.notes.append(f"{name!r} {way}{slant} to stand on the ground")
+        robot.notes.append(f"{name!r} {shift_text}{slant} to stand on the ground")
 
 
 def _on_the_map(data: mujoco.MjData, surfaces: Mapping[str, Surface], terrain: ElevationGrid) -> None:

@@ -68,8 +68,8 @@ def belt(centres: np.ndarray, radii: np.ndarray) -> Belt:
     tangents = []
     for n, a in enumerate(order):
         b = order[(n + 1) % len(order)]
-        way = centres[b] - centres[a]
-        normal = math.atan2(way[1], way[0]) - math.acos((radii[a] - radii[b]) / math.hypot(*way))
+        span = centres[b] - centres[a]
+        normal = math.atan2(span[1], span[0]) - math.acos((radii[a] - radii[b]) / math.hypot(*span))
         out = np.array([math.cos(normal), math.sin(normal)])
         tangents.append((centres[a] + radii[a] * out, centres[b] + radii[b] * out, normal))
     pieces, lengths, turns = [], [], {}
@@ -85,11 +85,11 @@ def belt(centres: np.ndarray, radii: np.ndarray) -> Belt:
 
 
 def pin_belt(
-    wheels: Sequence[TrackWheel], link: Link, idler_shift: float, idler: int, way: np.ndarray, step: float
+    wheels: Sequence[TrackWheel], link: Link, idler_shift: float, idler: int, direction: np.ndarray, step: float
 ) -> Belt:
     """Path of the pins, far enough outside that the rails of straight links do not cut into the wheels."""
     centres = np.array([wheel.centre for wheel in wheels], float)
-    centres[idler] += idler_shift * way
+    centres[idler] += idler_shift * direction
     bare = np.array([w.radius if w.sprocket else w.radius + link.rail.height for w in wheels])
     toothed = np.array([w.sprocket is not None for w in wheels])
     radii, half = bare.copy(), step / 2
@@ -114,10 +114,11 @@ def assemble(
     links: int | None = None,
     tension: float = 0.0,
     travel: tuple[float, float] = (-0.15, 0.15),
-    way: tuple[float, float] = (1.0, 0.0),
+    idler_direction: tuple[float, float] = (1.0, 0.0),
 ) -> Assembly:
-    """Assemble the chain around `wheels`. The idler moves along `way` within `travel` [m] until the chain closes.
+    """Assemble the chain around `wheels`.
 
+    The idler moves along `idler_direction` within `travel` [m] until the chain closes.
     With `links` None, the number of links is chosen that closes nearest to the idler's given position. The chain is
     stretched by `tension` [N]: each bushing is displaced from its pin by T / K.
     """
@@ -125,7 +126,7 @@ def assemble(
     if not moving or not any(wheel.kind == "sprocket" for wheel in wheels):
         raise InputError("track: a chain needs a sprocket and an idler; names: " + ", ".join(w.name for w in wheels))
     idler = max(moving, key=lambda k: wheels[k].centre[0])
-    direction = np.array(way, float) / math.hypot(*way)
+    direction = np.array(idler_direction, float) / math.hypot(*idler_direction)
     step = link.pitch + tension / link.joint.radial_stiffness
 
     def laid(shift: float, count: int):
@@ -219,7 +220,7 @@ def _root(function, low: float, high: float) -> float:
 def _placed(wheels, link: Link, pins: np.ndarray, shift: float, tension: float, gap: float) -> Assembly:
     after = np.roll(pins, -1, axis=0)
     middle = (pins + after) / 2
-    way = after - pins
+    along = after - pins
     gaps = {}
     for wheel in wheels:
         if wheel.sprocket:
@@ -227,4 +228,4 @@ def _placed(wheels, link: Link, pins: np.ndarray, shift: float, tension: float, 
             seat = min(pins, key=lambda pin: abs(math.dist(pin, centre) - wheel.sprocket.pitch_radius))
             gaps[wheel.name] = math.atan2(*(seat - centre)[::-1])
     position = np.column_stack([middle[:, 0], np.zeros(len(pins)), middle[:, 1]])
-    return Assembly(position, np.arctan2(way[:, 1], way[:, 0]), shift, tension, gaps, float(abs(gap)))
+    return Assembly(position, np.arctan2(along[:, 1], along[:, 0]), shift, tension, gaps, float(abs(gap)))

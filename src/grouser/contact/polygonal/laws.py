@@ -75,9 +75,9 @@ def corner_plane(L: real, a: real, b: real, u0: real, u1: real, u2: real):
 @wp.func
 def segment_distance(x: vec3, A: vec3, B: vec3):
     """Distance [m] of a point x from the segment A B."""
-    way = B - A
-    along = wp.clamp(wp.dot(x - A, way) / wp.dot(way, way), real(0.0), real(1.0))
-    return wp.length(x - A - along * way)
+    edge = B - A
+    along = wp.clamp(wp.dot(x - A, edge) / wp.dot(edge, edge), real(0.0), real(1.0))
+    return wp.length(x - A - along * edge)
 
 
 @wp.func

@@ -297,9 +297,9 @@ def tree_boxes(surface: Shape, inward: float) -> tuple[np.ndarray, np.ndarray]:
     count, depth = len(surface.triangles), tree_depth(len(surface.triangles))
     leaves = 1 << depth
     starts = np.array([count * k // leaves for k in range(leaves)])
-    corners, way = surface.corners, -inward * surface.normals
-    low = np.minimum.reduceat(corners.min(axis=1) + np.minimum(way, 0), starts, axis=0)
-    high = np.maximum.reduceat(corners.max(axis=1) + np.maximum(way, 0), starts, axis=0)
+    corners, offset = surface.corners, -inward * surface.normals
+    low = np.minimum.reduceat(corners.min(axis=1) + np.minimum(offset, 0), starts, axis=0)
+    high = np.maximum.reduceat(corners.max(axis=1) + np.maximum(offset, 0), starts, axis=0)
     lows, highs = [low], [high]
     for _ in range(depth):
         low, high = np.minimum(low[::2], low[1::2]), np.maximum(high[::2], high[1::2])

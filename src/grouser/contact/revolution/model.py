@@ -229,13 +229,15 @@ class RevolutionContact(PairModule):
             raise InputError(f"profile of {name!r}: a speed is not a finite number")
         self._write(first, last, new, speed, worlds)
 
-    def spread(self, name: str, way: float, speed: float = 0.0, worlds: Sequence[int] | slice = slice(None)) -> None:
-        """Widen a surface: add `way` [m] to every r of its initial profile. It moves at `speed` [m/s] radially."""
+    def spread(
+        self, name: str, widening: float, speed: float = 0.0, worlds: Sequence[int] | slice = slice(None)
+    ) -> None:
+        """Widen a surface: add `widening` [m] to every r of its initial profile. It moves at `speed` [m/s] radially."""
         first, last = self._range(name)
         new = self.surfaces[name].profile.samples
-        new[:, 0] += way
+        new[:, 0] += widening
         if new[:, 0].min() < 0:
-            raise InputError(f"profile of {name!r}: spread by {way:g} m makes r negative; its smallest r is "
+            raise InputError(f"profile of {name!r}: spread by {widening:g} m makes r negative; its smallest r is "
                              f"{self.surfaces[name].profile.r.min():g} m")  # fmt: skip
         self._write(first, last, new, (speed, 0.0), worlds)
 

@@ -247,17 +247,17 @@ def sampled(curve: np.ndarray, tolerance: float, longest: float, name: str) -> n
     """
     if not (tolerance > 0 and longest > 0):
         raise InputError(f"profile {name!r}: tolerance {tolerance} m, longest {longest} m; both must be above 0")
-    way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(curve, axis=0).T))])
-    if not np.isfinite(way[-1]) or way[-1] <= 0:
+    path_length = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(curve, axis=0).T))])
+    if not np.isfinite(path_length[-1]) or path_length[-1] <= 0:
         raise InputError(f"profile {name!r}: the curve has zero length or is not finite")
-    first = np.gradient(curve, way, axis=0)
-    second = np.gradient(first, way, axis=0)
+    first = np.gradient(curve, path_length, axis=0)
+    second = np.gradient(first, path_length, axis=0)
     curvature = np.abs(first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0])
     density = np.maximum(np.sqrt(curvature / (8 * tolerance)), 1 / longest)
-    need = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(way))])
+    need = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(path_length))])
     pieces = max(1, math.ceil(need[-1] - 1e-9))
-    at = np.interp(np.linspace(0, need[-1], pieces + 1), need, way) if need[-1] > 0 else way[[0, -1]]
-    return np.column_stack([np.interp(at, way, curve[:, k]) for k in (0, 1)])
+    at = np.interp(np.linspace(0, need[-1], pieces + 1), need, path_length) if need[-1] > 0 else path_length[[0, -1]]
+    return np.column_stack([np.interp(at, path_length, curve[:, k]) for k in (0, 1)])
 
 
 def divided(points: np.ndarray, longest: float, name: str) -> np.ndarray:
