@@ -177,7 +177,7 @@ class _Module(ModuleType):
 @cache
 def _struct(struct: Any, build: _Build) -> Any:
     cls = struct.cls
-    _refuse_float64_for_good(cls, cls.__annotations__, build)
+    _check_annotations_are_text(cls, cls.__annotations__, build)
     names = vars(sys.modules[cls.__module__])
     space = _space(names, _names_in(cls.__annotations__), build)
     if all(value is names[key] for key, value in space.items()):
@@ -213,7 +213,7 @@ def _copy(f: Any, build: _Build) -> Any:
             f"device function {f.__qualname__} refers to {', '.join(f.__code__.co_freevars)} of an enclosing function; "
             "`at` can rebind names of a module only: move it to module level"
         )
-    _refuse_float64_for_good(f, f.__annotations__, build)
+    _check_annotations_are_text(f, f.__annotations__, build)
     used = {step.argval for step in dis.get_instructions(f) if step.opname == "LOAD_GLOBAL"}
     space = _space(f.__globals__, used | _names_in(f.__annotations__), build)
     copy = FunctionType(f.__code__, space, f.__name__, f.__defaults__)
@@ -222,7 +222,7 @@ def _copy(f: Any, build: _Build) -> Any:
     return copy
 
 
-def _refuse_float64_for_good(owner: Any, annotations: dict[str, Any], build: _Build) -> None:
+def _check_annotations_are_text(owner: Any, annotations: dict[str, Any], build: _Build) -> None:
     """Raise an error for evaluated annotations of float64: only annotations kept as text can get another type."""
     for kind in annotations.values():
         element = getattr(kind, "dtype", kind)  # element type of an array

@@ -21,8 +21,8 @@ class InputError(GrouserError):
     def of(cls, lines: Iterable[str]) -> "InputError":
         """An error with one line for each mistake, at most MOST_LINES."""
         given = [line for text in lines for line in text.splitlines()]  # a text may have several lines
-        told = [line for line in given if line != LEFT_OUT][:MOST_LINES]
-        return cls("\n".join([*told, LEFT_OUT] if len(told) < len(given) else told))
+        listed = [line for line in given if line != LEFT_OUT][:MOST_LINES]
+        return cls("\n".join([*listed, LEFT_OUT] if len(listed) < len(given) else listed))
 
 
 class RunStopped(GrouserError):

@@ -119,12 +119,12 @@ class _Reader:
         soils = own_soils(self.source, read.soils, self.lines)
         self._check_samples()
         points = self._points()
-        self._stop_if_wrong()
+        self._raise_mistakes()
         base = self._base()
         self._check_count(points)
         cases = tuple(self._cases(base, points, soils))
         self._check_metrics(cases)
-        self._stop_if_wrong()
+        self._raise_mistakes()
         described = [Parameter(path, _setting(model, path.split(".")).unit) for path in read.parameters]
         return Sweep(
             title=title, scenario=self.scenario.name, method=read.method, seed=read.seed,
@@ -132,7 +132,7 @@ class _Reader:
             recordings=read.recordings, rate=read.rate,
         )  # fmt: skip
 
-    def _stop_if_wrong(self) -> None:
+    def _raise_mistakes(self) -> None:
         if self.lines:
             raise InputError.of(self.lines)
 

@@ -40,9 +40,9 @@ class _Between(Settings):
     @pydantic.model_validator(mode="after")
     def _ordered(self) -> Self:
         if not self.min < self.max:
-            _refuse(f"min {self.min:g} is not below max {self.max:g}")
+            _raise_invalid(f"min {self.min:g} is not below max {self.max:g}")
         if self.scale == "log" and self.min <= 0:
-            _refuse(f"min {self.min:g}: a logarithmic scale needs a min above 0")
+            _raise_invalid(f"min {self.min:g}: a logarithmic scale needs a min above 0")
         return self
 
     def along(self, share: np.ndarray) -> np.ndarray:
@@ -83,7 +83,7 @@ class _Bell(Settings):
     def _something_left(self) -> Self:
         low, high = self._cut()
         if not high - low > SHARE_LEFT:
-            _refuse("no part of the distribution lies between min and max")
+            _raise_invalid("no part of the distribution lies between min and max")
         return self
 
     @abstractmethod
@@ -144,9 +144,9 @@ class Choice(Settings):
     @pydantic.model_validator(mode="after")
     def _as_many(self) -> Self:
         if self.weights is not None and len(self.weights) != len(self.values):
-            _refuse(f"{len(self.weights)} weights for {len(self.values)} values: the numbers must be equal")
+            _raise_invalid(f"{len(self.weights)} weights for {len(self.values)} values: the numbers must be equal")
         if self.weights is not None and not sum(self.weights) > 0:
-            _refuse("all weights are 0")
+            _raise_invalid("all weights are 0")
         return self
 
     def at(self, share: np.ndarray, whole: bool) -> list[Any]:
@@ -171,5 +171,5 @@ def _listed(values: np.ndarray, whole: bool) -> list[Any]:
     return np.rint(values).astype(int).tolist() if whole else values.tolist()
 
 
-def _refuse(text: str) -> None:
+def _raise_invalid(text: str) -> None:
     raise PydanticCustomError("distribution", "{text}", {"text": text})

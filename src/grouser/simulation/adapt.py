@@ -129,12 +129,12 @@ def controls_by_pattern(
     """Controls by actuator name, from regular expressions. A joint without an actuator gets a velocity servo."""
     spec, controls = robot.spec, {}
     for pattern, value in drive.items():
-        chosen = [a for a in spec.actuators if _meant(pattern, a.name, a.target)]
+        chosen = [a for a in spec.actuators if _matches(pattern, a.name, a.target)]
         bare = {a.target for a in spec.actuators}
-        joints = [j for j in spec.joints if j.name not in bare and j.type in _ONE_WAY and _meant(pattern, j.name)]
+        joints = [j for j in spec.joints if j.name not in bare and j.type in _ONE_DOF and _matches(pattern, j.name)]
         if not chosen:
             if not joints:
-                raise InputError(f"drive: {pattern!r} matches none of {_drivable(spec)}")
+                raise InputError(f"drive: {pattern!r} matches none of {_drivable_names(spec)}")
             chosen = [_add_servo(robot, model, joint, float(value), step) for joint in joints]
         for actuator in chosen:
             controls[actuator.name] = _within_range(robot, actuator, float(value))
@@ -144,22 +144,22 @@ def controls_by_pattern(
     return controls
 
 
-_ONE_WAY = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
+_ONE_DOF = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
 
 
-def _meant(pattern: str, *names: str) -> bool:
+def _matches(pattern: str, *names: str) -> bool:
     try:
         return any(re.fullmatch(pattern, name) for name in names if name)
     except re.error as error:
         raise InputError(f"drive: {pattern!r} is not a regular expression: {error}") from None
 
 
-def _drivable(spec: mujoco.MjSpec) -> str:
+def _drivable_names(spec: mujoco.MjSpec) -> str:
     targets = {a.target for a in spec.actuators}
-    joints = [j.name for j in spec.joints if j.name and j.name not in targets and j.type in _ONE_WAY]
+    joints = [j.name for j in spec.joints if j.name and j.name not in targets and j.type in _ONE_DOF]
     parts = [("the actuators", [a.name for a in spec.actuators]), ("the joints without one", joints)]
-    told = [f"{what} {', '.join(names)}" for what, names in parts if names]
-    return " or ".join(told) or "the model's joints: it has none that can be driven"
+    choices = [f"{what} {', '.join(names)}" for what, names in parts if names]
+    return " or ".join(choices) or "the model's joints: it has none that can be driven"
 
 
 def _add_servo(robot: RobotModel, model: mujoco.MjModel, joint: Any, speed: float, step: float) -> Any:

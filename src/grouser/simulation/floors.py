@@ -104,7 +104,7 @@ def replace_floors(
             )
         return
     names = ", ".join(repr(g.name or mujoco.mjtGeom(g.type).name[7:].lower()) for g in found)
-    told = f"floor {names} of the model was replaced by the soil"
+    note = f"floor {names} of the model was replaced by the soil"
     hard = _hard_ground(spec, found[0], terrain, bodies) if others else None
     for pair in list(spec.pairs):
         ends = [spec.geom(name) for name in (pair.geomname1, pair.geomname2)]
@@ -118,8 +118,8 @@ def replace_floors(
     for geom in found:
         geom.contype, geom.conaffinity, geom.group = 0, 0, 5  # kept without collisions, because sensors may refer to it
     if others:
-        told += f"; {', '.join(others)} touch the undisturbed ground as a hard floor"
-    robot.notes.append(told)
+        note += f"; {', '.join(others)} touch the undisturbed ground as a hard floor"
+    robot.notes.append(note)
 
 
 def _that_collide(spec: mujoco.MjSpec, model: mujoco.MjModel) -> list[str]:

@@ -110,7 +110,7 @@ def _massless(spec: mujoco.MjSpec) -> list[str]:
     return [f"no mass: {', '.join(names)} (the file gives none{made})"] if names else []
 
 
-def refuse_moving_without_mass(robot: RobotModel) -> None:
+def check_moving_masses(robot: RobotModel) -> None:
     """Raise an InputError for a moving link if neither it nor any link fixed to it has a mass."""
     bounded = robot.spec.compiler.boundmass > 0  # the file sets a minimum mass for all bodies
     if not robot.weighed or bounded:

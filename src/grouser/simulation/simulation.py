@@ -85,7 +85,7 @@ class Simulation:
         self.recorded_bodies = tuple(recorded_bodies) if recorded_bodies is not None else tuple(movable)
         self._more_channels: list[Channel] = []
         self._more_shapes: list[Shape] = []
-        self._said: set[tuple] = set()
+        self._noted: set[tuple] = set()
         self._stop: RunStopped | None = None  # reason why the run has stopped
         self._tile_stamps: dict[int, np.ndarray] = {}
         self.loads: Loads | None = None  # set by `watch_loads`
@@ -235,8 +235,8 @@ class Simulation:
                 if fatal:
                     return RunStopped(reason, module=module.name, body=body, time=self.time)
                 slot.explained.numpy()[world, k] = code
-                if (module.name, body, code) not in self._said:
-                    self._said.add((module.name, body, code))
+                if (module.name, body, code) not in self._noted:
+                    self._noted.add((module.name, body, code))
                     self.notes.append(f"t = {self.time:.3f} s: {module.name}, body {body!r}: {reason}")
         return None
 
@@ -406,7 +406,7 @@ class Simulation:
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
         """Restore a checkpoint of this simulation or of one built the same way. The run continues bit for bit."""
-        self._refuse_another(checkpoint)
+        self._check_checkpoint(checkpoint)
         self._stop = checkpoint["stop"]
         self.time, self.steps, self._due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
         self.engine.thaw(range(self.worlds))
@@ -432,7 +432,7 @@ class Simulation:
             seen = checkpoint.get("loads")
             self.loads.reset() if seen is None else self.loads.restore(seen)  # None: taken before `watch_loads`
 
-    def _refuse_another(self, checkpoint: Mapping[str, Any]) -> None:
+    def _check_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
         """Raise an InputError for a checkpoint of another simulation, before anything is changed."""
         own = {
             "worlds": (self.worlds, len(checkpoint.get("engine", ()))),

@@ -17,7 +17,7 @@ from grouser.engine.mujoco_cpu import compile_spec
 from grouser.errors import InputError
 from grouser.simulation import adapt, floors, placement
 from grouser.simulation.arguments import check_argument_types
-from grouser.simulation.robot_file import load_robot, refuse_moving_without_mass
+from grouser.simulation.robot_file import check_moving_masses, load_robot
 from grouser.simulation.shapes import Merge, body_surface
 from grouser.simulation.simulation import Simulation
 from grouser.simulation.step_choice import chosen_step
@@ -71,14 +71,14 @@ def on_soil(
     adapt.replace_unsupported_options(loaded)
     adapt.set_gravity(loaded, gravity)
 
-    refuse_moving_without_mass(loaded)
+    check_moving_masses(loaded)
     model = compile_spec(spec, loaded.notes)
     keys, first = placement.keyframes(model, keyframe)
     loose = loaded.loose or base == "free"
     names = chosen_bodies(model, bodies if isinstance(bodies, str) else list(bodies), loose)
     placement.remove_keyframes(spec)  # their sizes may no longer fit
     freed = adapt.free_base(loaded, model, names, base)
-    refuse_moving_without_mass(loaded)
+    check_moving_masses(loaded)
 
     model = compile_spec(spec)
     adapt.note_weight(loaded, model, names)

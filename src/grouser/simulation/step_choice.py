@@ -41,13 +41,13 @@ def chosen_step(
             )
         return step, parts
     wanted = min(own, LARGEST_STEP) if said else LARGEST_STEP
-    told = f" (the model has {1e3 * own:g} ms)" if said else ""
+    reason = f" (the model has {1e3 * own:g} ms)" if said else ""
     if wanted > limit:
-        wanted, told = (
+        wanted, reason = (
             rounded_down(limit),
             f": {light!r} is light for its size, and longer steps may throw it into the air",
         )
-    robot.notes.append(f"step {1e3 * wanted:g} ms{told}")
+    robot.notes.append(f"step {1e3 * wanted:g} ms{reason}")
     return wanted, 1
 
 

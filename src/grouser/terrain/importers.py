@@ -182,9 +182,9 @@ def _numpy_file(path: str | Path) -> np.ndarray | dict[str, np.ndarray]:
     file = checks.existing_file(path, "terrain file")
     try:
         if zipfile.is_zipfile(file):
-            _refuse_large_archive(file)
+            _check_archive_size(file)
         else:
-            _refuse_large_array(file)
+            _check_array_size(file)
         content = np.load(file, allow_pickle=False)
         return content if isinstance(content, np.ndarray) else {name: content[name] for name in content.files}
     except InputError:
@@ -194,7 +194,7 @@ def _numpy_file(path: str | Path) -> np.ndarray | dict[str, np.ndarray]:
         raise InputError(f"terrain file {str(path)!r} is not readable as NumPy data: {reason}") from None
 
 
-def _refuse_large_archive(file: Path) -> None:
+def _check_archive_size(file: Path) -> None:
     """Raise an InputError if an archive is too large, by the sizes in its directory, before unpacking it."""
     with zipfile.ZipFile(file) as archive:
         size = sum(member.file_size for member in archive.infolist())
@@ -203,7 +203,7 @@ def _refuse_large_archive(file: Path) -> None:
         raise InputError(f"terrain file {str(file)!r} unpacks to {size / 1e9:.3g} GB: allowed is {allowed}")
 
 
-def _refuse_large_array(file: Path) -> None:
+def _check_array_size(file: Path) -> None:
     with file.open("rb") as opened:
         version = np.lib.format.read_magic(opened)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

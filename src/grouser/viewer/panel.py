@@ -75,19 +75,19 @@ class Panel:
             self.legend = gui.add_html(legend(scene.scale()) if scene.ground else "")
             self.texture = gui.add_slider("texture [m]", 0.0, 2.0, 0.05, 0.0, visible=scene.ground is not None)
             self.forces = gui.add_checkbox("forces", scene.forces_shown, visible=bool(scene.motion.arrows))
-            self.ways = gui.add_dropdown("ways", WAYS, initial_value=scene.ways, visible=bool(scene.motion.arrows))
+            self.paths = gui.add_dropdown("ways", WAYS, initial_value=scene.ways, visible=bool(scene.motion.arrows))
         self.camera.on_update(lambda event: session.set_camera(self.camera.value) if event.client else None)
         self.wheel.on_update(lambda _: session.set_wheel(self.wheel.value))
         self.field.on_update(lambda _: session.change(lambda: scene.colour_by(self.field.value)))
         self.texture.on_update(lambda _: session.change(lambda: scene.lay_texture(self.texture.value)))
         self.forces.on_update(lambda _: session.change(lambda: setattr(scene, "forces_shown", self.forces.value)))
-        self.ways.on_update(lambda _: session.change(lambda: scene.show_paths(self.ways.value)))
+        self.paths.on_update(lambda _: session.change(lambda: scene.show_paths(self.paths.value)))
 
     def show(self) -> None:
         """Update the widgets that changed since the last call."""
         session = self.session
         words = f"{session.recording.header.get('scenario', '')} · {session.status}"
-        words += "".join(f" · {note}" for note in (session.note, session.told) if note)
+        words += "".join(f" · {note}" for note in (session.note, session.notice) if note)
         _set(self.state, "content", f'<div style="margin:4px 12px;font-size:12px">{_escaped(words)}</div>')
         _set(self.time, "max", max(round(session.end, 6), 1e-3))
         _set(self.time, "value", min(round(session.time, 6), self.time.max))

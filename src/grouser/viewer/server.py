@@ -99,7 +99,7 @@ class View:
         """Show a note on every page."""
         self.note = note
         for session in list(self.sessions.values()):
-            session.told = note
+            session.notice = note
 
     async def _listen(self, connection: Any) -> None:
         """Receive keys and gamepad input of one page until it closes. Then all its keys count as released."""

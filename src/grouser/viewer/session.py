@@ -40,7 +40,7 @@ class Session:
         self.camera, self.wheel = "follow", ""
         self.time = self.recording.time[0] if len(self.recording) else 0.0
         self.speed, self.playing = 1.0, False
-        self.note, self.told = "", view.note
+        self.note, self.notice = "", view.note
         self._changes: list[Callable[[], Any]] = []
         self._lock, self._gone = threading.Lock(), threading.Event()
         self._dirty, self._look_at, self._scaled = True, 0.0, 0.0

@@ -15,7 +15,7 @@ from grouser.contact.soil.arrays import allocate, body_arrays, motion_arrays, re
 from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, power_table
-from grouser.contact.soil.small_shapes import refused_if_too_small, split
+from grouser.contact.soil.small_shapes import check_shape_sizes, split
 from grouser.contact.soil.stages import COMMIT
 from grouser.contact.soil.surface import Surface
 from grouser.device import at
@@ -106,12 +106,12 @@ class SoilModule(KernelModule):
         if not self.bodies:
             raise InputError(f"{name}: no body is given; name at least one")
         for body, surface in self.surfaces.items():
-            refused_if_too_small(body, surface, ground.spacing)
-        self._refuse_what_fits_no_memory()
+            check_shape_sizes(body, surface, ground.spacing)
+        self._check_memory()
         # Per body: the surface that presses on nodes, and the small shapes that press with points.
         self._parts = [split(surface, ground.spacing) for surface in self.surfaces.values()]
 
-    def _refuse_what_fits_no_memory(self) -> None:
+    def _check_memory(self) -> None:
         """Raise an InputError if the windows of all bodies do not fit into memory.
 
         All windows have the size that the largest body needs. Pairs of nodes are numbered with 31 bits, which limits

@@ -96,10 +96,10 @@ def sizes(vertices: np.ndarray) -> np.ndarray:
     return np.where(own < TURNED * plain, own, plain)
 
 
-def refused_if_too_small(body: str, surface: Surface, spacing: float) -> None:
+def check_shape_sizes(body: str, surface: Surface, spacing: float) -> None:
     """Raise an InputError if a shape of the body is too small for the grid; it names the largest allowed spacing."""
     if _needs_nodes(surface):
-        return _refused_without_nodes(body, surface, spacing)
+        return _check_wheel_nodes(body, surface, spacing)
     across = least_size(surface, spacing)
     if across < (1 - 1e-9) * LEAST * spacing:
         raise InputError(
@@ -122,7 +122,7 @@ def _needs_nodes(surface: Surface) -> bool:
     return surface.rolls or surface.grouser_height > 0
 
 
-def _refused_without_nodes(body: str, surface: Surface, spacing: float) -> None:
+def _check_wheel_nodes(body: str, surface: Surface, spacing: float) -> None:
     """Raise an InputError if a wheel is shorter than four cells or narrower than one."""
     size = np.sort(np.ptp(surface.vertices, axis=0))
     allowed = min(float(size[0]), float(size[2]) / ALONG)
