@@ -111,7 +111,7 @@ def tumble(*, ours: bool) -> dict[str, Any]:
         wall += time.perf_counter() - start
         stored = 0.0
         if module is not None:
-            module.look()
+            module.evaluate_for_channels()
             stored = module.stored()
         rise.add(box_on_stairs._energy(sim)[0] + stored, sim.data.qpos[2])
         path.append(sim.data.qpos[:3].copy())
@@ -235,7 +235,7 @@ def throw(solid: Polyhedron, course: Course, rng: np.random.Generator, step: flo
     sim, least, most, drop = Simulation(spec, [module], step=step), np.inf, 0.0, np.nan
     for _ in range(round(2 / step)):
         sim.step()
-        module.look()
+        module.evaluate_for_channels()
         energy = box_on_stairs._energy(sim)[0] + module.stored()
         least = min(least, energy)
         most = max(most, energy - least)

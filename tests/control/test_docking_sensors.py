@@ -46,7 +46,7 @@ def samples(eye: StereoCamera, place, count: int) -> tuple[np.ndarray, np.ndarra
 def test_camera_samples_at_its_rate():
     eye = camera(rate=5.0)
     scene((0, 0, 2.0), eye).step(round(4 / STEP))
-    assert eye.count[0] == eye.looks[0] == 20
+    assert eye.count[0] == eye.measurement_count[0] == 20
 
 
 def test_noise_has_the_size_set():
@@ -78,7 +78,7 @@ def test_only_what_is_in_the_field_of_view_is_seen(place, seen):
     eye = camera()
     eye.act(0.0, scene(place).data, None)
     assert eye.seen[0] == seen
-    assert eye.looks[0] == seen
+    assert eye.measurement_count[0] == seen
 
 
 def test_distance_to_a_cylinder_and_a_cone():

@@ -168,10 +168,10 @@ def test_cameras_look_at_the_robot(recording):
     cameras = Cameras(RecordedMotion(recording), recording.shapes())
     assert cameras.main == "cart"
     for camera in set(CAMERAS) - {"driver"}:
-        look = cameras.look(camera, 4.0)
+        look = cameras.camera_pose(camera, 4.0)
         assert np.linalg.norm(look.target - (2.0, 0, 0.4)) < 0.6, camera
         assert look.position[2] > 0.2
-    eye = cameras.look("driver", 4.0)
+    eye = cameras.camera_pose("driver", 4.0)
     assert eye.target[0] > eye.position[0] > 2.0, "ahead"
 
 

@@ -35,17 +35,17 @@ Row = tuple[str, str]
 
 def doctor(warm: bool = False) -> int:
     """Print one line for each check."""
-    for look in (_platform, _packages, _warp, _hdf5, _gl, *([_kernels] if warm else [])):
-        for name, text in _safely(look):
+    for check in (_platform, _packages, _warp, _hdf5, _gl, *([_kernels] if warm else [])):
+        for name, text in _safely(check):
             print(f"{name:14} {text}", flush=True)
     return 0
 
 
-def _safely(look: Callable[[], Iterator[Row]]) -> Iterator[Row]:
+def _safely(check: Callable[[], Iterator[Row]]) -> Iterator[Row]:
     try:
-        yield from look()
+        yield from check()
     except Exception as error:  # report any fault of the installation
-        yield look.__name__.strip("_"), f"failed: {type(error).__name__}: {_first_line(error)}"
+        yield check.__name__.strip("_"), f"failed: {type(error).__name__}: {_first_line(error)}"
 
 
 def _platform() -> Iterator[Row]:

@@ -84,7 +84,7 @@ class StereoCamera(Sampled):
         self.position = np.zeros(3)  # [m] position of the target's frame in the axes of the camera's body
         self.tilt = np.zeros(3)  # [rad] rotation vector of the target's axes against the body's
         self.seen = np.zeros(1, bool)
-        self.looks = np.zeros(1, np.int64)  # samples with the target in view
+        self.measurement_count = np.zeros(1, np.int64)  # samples with the target in view
 
     def sample(self, data: Any) -> None:
         eye, axes = self.camera.pose(data)
@@ -100,11 +100,12 @@ class StereoCamera(Sampled):
         body = data.xmat[body_id(data.model, self.camera.body)].reshape(3, 3)
         self.position[:] = np.asarray(self.camera.position) + self.camera.rotation @ sight + self.bias
         self.tilt[:] = rotation_vector(body.T @ turn) + self.tilt_bias + self.attitude_noise * noise[3:]
-        self.looks[0] += 1
+        self.measurement_count[0] += 1
 
     def state(self) -> dict[str, Any]:
         return {
-            "count": self.count, "position": self.position, "tilt": self.tilt, "seen": self.seen, "looks": self.looks
+            "count": self.count, "position": self.position, "tilt": self.tilt, "seen": self.seen,
+            "looks": self.measurement_count,
         }  # fmt: skip
 
     def reset(self, worlds: Sequence[int]) -> None:

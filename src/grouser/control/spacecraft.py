@@ -157,7 +157,7 @@ class Aocs(_OneWorld):
         self.mode = np.zeros(1, int)
         self.place, self.velocity = np.zeros(3), np.zeros(3)  # [m], [m/s] of the client's nozzle, estimated
         self.tilt, self.spin = np.zeros(3), np.zeros(3)  # [rad], [rad/s] of the client, estimated
-        self.looks, self.count, self.since = (np.zeros(1, np.int64) for _ in range(3))
+        self.measurement_count, self.count, self.since = (np.zeros(1, np.int64) for _ in range(3))
         self.held = np.zeros(4)  # quaternion to hold when mated
         self._ids: np.ndarray | None = None
 
@@ -189,7 +189,7 @@ class Aocs(_OneWorld):
             rng = np.random.default_rng([self._seed, 3, int(self.count[0])])
             rate = rate + self.gyro_noise * rng.standard_normal(3)
         self.count[0] += 1
-        place_rate, tilt_rate = self._look(rate)
+        place_rate, tilt_rate = self._estimate_rates(rate)
         torque = np.zeros(3)
         if mode == Mode.RELATIVE:
             torque = self.inertia * (g.attitude**2 * self.tilt + 2 * g.damping * g.attitude * tilt_rate)
@@ -212,7 +212,7 @@ class Aocs(_OneWorld):
         full = (np.abs(spin) >= self.wheel_momentum) & (np.sign(spin) == np.sign(-torque))
         command[self._ids] = np.where(full, 0.0, -torque)  # the reaction on the bus has the opposite sign
 
-    def _look(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _estimate_rates(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rates of position [m/s] and tilt [rad/s], (3,) each, from alpha-beta filters on the camera's samples.
 
         Between samples the estimate is propagated with the gyros and the thrusters' commands.
@@ -220,11 +220,11 @@ class Aocs(_OneWorld):
         camera, g, h = self.camera, self.gains, self.period
         self.velocity -= h * self.thrusters.wanted / self.mass
         self.since[0] += 1
-        if camera.looks[0] != self.looks[0]:
-            if self.looks[0] == 0:
+        if camera.measurement_count[0] != self.measurement_count[0]:
+            if self.measurement_count[0] == 0:
                 self.place[:], self.tilt[:] = camera.position, camera.tilt
             elapsed = min(float(self.since[0]) * h, 2 * camera.period)
-            self.since[0], self.looks[0] = 0, camera.looks[0]
+            self.since[0], self.measurement_count[0] = 0, camera.measurement_count[0]
             for value, change, seen, speed in (
                 (self.place, self.velocity, camera.position, g.place_filter),
                 (self.tilt, self.spin, camera.tilt, g.tilt_filter),
@@ -241,7 +241,7 @@ class Aocs(_OneWorld):
     def state(self) -> dict[str, Any]:
         return {
             "mode": self.mode, "place": self.place, "velocity": self.velocity, "tilt": self.tilt,
-            "spin": self.spin, "looks": self.looks, "count": self.count, "since": self.since,
+            "spin": self.spin, "looks": self.measurement_count, "count": self.count, "since": self.since,
             "held": self.held,
         }  # fmt: skip
 

@@ -17,13 +17,13 @@ from grouser.report.figures import draw_figures
 from grouser.report.summary import missed, summarise
 from grouser.report.wording import ALL_DIGITS, expectation_text, flat, number, unit_text, value_text
 
-STATUS_LOOK = {"complete": "good", "running": "warn", "interrupted": "warn", "stopped": "bad"}
+STATUS_LEVEL = {"complete": "good", "running": "warn", "interrupted": "warn", "stopped": "bad"}
 
 
 class Badge(NamedTuple):
     """A short text on a coloured background: good, warn or bad."""
 
-    look: str
+    level: str
     text: str
 
 
@@ -71,7 +71,7 @@ def page(
         overline="Grouser run",
         badges=_badges(recording, summary),
         state=state,
-        state_look=STATUS_LOOK.get(recording.status, "warn") if recording.status != "complete" else "warn",
+        state_level=STATUS_LEVEL.get(recording.status, "warn") if recording.status != "complete" else "warn",
         facts=_facts(recording, summary),
         metrics=_metrics(recording, summary),
         replay=replay,
@@ -85,7 +85,7 @@ def page(
 
 
 def _badges(recording: Recording, summary: Mapping[str, Any]) -> list[Badge]:
-    badges = [Badge(STATUS_LOOK.get(recording.status, "warn"), recording.status)]
+    badges = [Badge(STATUS_LEVEL.get(recording.status, "warn"), recording.status)]
     judged = [metric["pass"] for metric in summary["metrics"].values() if metric["pass"] is not None]
     failed = missed(summary)
     if judged and recording.metrics:

@@ -30,11 +30,11 @@ def draw_lines(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
         x = across[0] if len(across) == 1 else partner.get(curve.label)
         if x is None:
             raise InputError(f"x {figure['x']!r} has no {curve.label!r}, which {curve.channel!r} needs")
-        look = {
+        style = {
             "color": COLOURS[place % len(COLOURS)],
             "linestyle": DASHES[place // len(COLOURS) % len(DASHES)],
         }
-        _draw_worlds(axes, x.values, curve.values, label, look, over_time)
+        _draw_worlds(axes, x.values, curve.values, label, style, over_time)
     draw_overlay(axes, figure, len(up))
     axes.set_xlabel(figure.get("xlabel") or axis_title(across))
     axes.set_ylabel(figure.get("ylabel") or axis_title(up))
@@ -46,18 +46,18 @@ def draw_lines(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
 
 
 def _draw_worlds(
-    axes: Axes, x: np.ndarray, y: np.ndarray, label: str, look: Mapping[str, Any], over_time: bool
+    axes: Axes, x: np.ndarray, y: np.ndarray, label: str, style: Mapping[str, Any], over_time: bool
 ) -> None:
     """Draw a batch: one thin line per world, and their median if plotted over time."""
     worlds = y.shape[1]
     if worlds == 1:
-        axes.plot(x[:, 0], y[:, 0], label=label, **look)
+        axes.plot(x[:, 0], y[:, 0], label=label, **style)
         return
     for world in range(min(worlds, WORLDS_DRAWN)):
         named = label if world == 0 and not over_time else None
-        axes.plot(x[:, world], y[:, world], **{**look, "linewidth": 0.7, "alpha": 0.35, "label": named})
+        axes.plot(x[:, world], y[:, world], **{**style, "linewidth": 0.7, "alpha": 0.35, "label": named})
     if over_time and len(y):
-        axes.plot(x[:, 0], np.median(y, axis=1), label=f"{label} (median of {worlds} worlds)", **look)
+        axes.plot(x[:, 0], np.median(y, axis=1), label=f"{label} (median of {worlds} worlds)", **style)
 
 
 def draw_overlay(axes: Axes, figure: Mapping[str, Any], used: int) -> None:

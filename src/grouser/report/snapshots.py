@@ -38,14 +38,14 @@ def draw_snapshots(axes: Axes, recording: Recording, figure: Mapping[str, Any]) 
             for frame in _at(recording, times):
                 ring = side_outline(corners, pose[frame])
                 axes.fill(*ring.T, facecolor=MACHINE[place % len(MACHINE)], edgecolor=INK, linewidth=0.5, alpha=0.8)
-    _draw_ways(axes, recording, figure)
+    _draw_paths(axes, recording, figure)
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel(figure.get("xlabel", "x [m]"))
     axes.set_ylabel(figure.get("ylabel", "z [m]"))
     draw_legend(axes)
 
 
-def _draw_ways(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
+def _draw_paths(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
     if not figure.get("y"):
         return
     within = frames(recording, figure)

@@ -13,7 +13,7 @@ MODULE = device.module("grouser.scenarios.course")
 
 @struct
 class CourseValues:
-    """Channels of a course, (vehicle,). Each field is the channel `course/…` of the same name, written by `look`."""
+    """Channels of a course, (vehicle,). Each field is the channel `course/…` of the same name, written by `observe`."""
 
     speed: array[real]  # [m/s] of the centre of mass along the chassis
     power: array[real]  # [W] electric power of the motors that draw power
@@ -38,7 +38,7 @@ class Chassis:
 
 
 @wp.kernel(module=MODULE)
-def look(c: Chassis, power: array2d[real], energy: array[real], current: array[real], values_out: CourseValues):
+def observe(c: Chassis, power: array2d[real], energy: array[real], current: array[real], values_out: CourseValues):
     """Compute the values of one vehicle. `power` [W], (world, motor), `energy` [J] and `current` [A] of its battery."""
     R = c.rotation[c.body]
     drawn = real(0.0)

@@ -86,7 +86,7 @@ class ExoMarsDrawbar(Settings):
         return self.soil.with_compression(self.compression)
 
     @property
-    def looked_at(self) -> float:
+    def evaluation_start(self) -> float:
         """Time [s] from which on the pull is evaluated; the middle of a short run."""
         return min(PASSED, self.duration / 2)
 
@@ -216,7 +216,7 @@ def figures(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
         {
             "name": "pull-over-slip", "title": "Drawbar pull over slip", "kind": "xy", "x": "drawbar/smooth_slip",
             "y": ["drawbar/pull"], "xlabel": "slip [1]", "ylabel": "pull [N]",
-            "window": [s.looked_at, None],
+            "window": [s.evaluation_start, None],
             "caption": f"Slip: mean of the six wheels over the last {END:g} s; the first {PASSED:g} s are left out.",
         },
         {
@@ -239,14 +239,16 @@ def measure(s: ExoMarsDrawbar, recording: Recording) -> dict[str, Any]:
     pull, slip = moving_mean(time, recording["drawbar/pull"]), recording["drawbar/slip"]
     greatest = float(pull.max())
     last = time >= time[-1] - END
-    first = (time >= s.looked_at) & (time < s.looked_at + END)
+    first = (time >= s.evaluation_start) & (time < s.evaluation_start + END)
     sinkage, before = (
         recording["soil/sinkage"][when].mean(axis=0).reshape(len(AXLES), 2).mean(axis=1) for when in (last, first)
     )
     return {
         "drawbar_pull_max_N": greatest,
         "drawbar_plateau_slope": plateau_slope(time, pull, slip) / greatest if greatest > 0 else math.nan,
-        "drawbar_drop_max_rel": greatest_drop(pull[time >= s.looked_at]) / greatest if greatest > 0 else math.nan,
+        "drawbar_drop_max_rel": greatest_drop(pull[time >= s.evaluation_start]) / greatest
+        if greatest > 0
+        else math.nan,
         **{f"{axle}_sinkage_m": float(value) for axle, value in zip(AXLES, sinkage, strict=True)},
         "front_to_rear_sinkage_ratio": float(sinkage[0] / sinkage[2]) if sinkage[2] > 0 else math.nan,
         "digging_ratio": float((sinkage / before).min()) if (before > 0).all() else math.nan,

@@ -148,7 +148,7 @@ def _channels(sim: Simulation) -> list[Channel]:
 
     def floor() -> np.ndarray:
         assert sim.loads is not None
-        sim.loads.look(at_once=True)
+        sim.loads.sample(at_once=True)
         return sim.loads.floor_load
 
     def position():

@@ -21,7 +21,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.robots.vehicle import Vehicle, add_ground
 from grouser.robots.vehicle import build as build_vehicle
-from grouser.scenarios.course_kernels import Chassis, CourseValues, look
+from grouser.scenarios.course_kernels import Chassis, CourseValues, observe
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Scenario, metric
 from grouser.scenarios.vehicle_choice import PAPER, OnWheels
@@ -166,7 +166,7 @@ def _channels(sim: Simulation, s: Course, packs: list[BatteryPack]) -> list[Chan
             c.velocity, c.position = _view(d.qvel, wp.float64), _view(d.xpos, wp.vec3d)
             c.rotation = _view(d.xmat.reshape(-1, 3, 3), wp.mat33d)
             battery = [_view(array, wp.float64) for array in (pack.power, pack.energy, pack.total)]
-            launch(look, 1, [c, *battery, values])
+            launch(observe, 1, [c, *battery, values])
 
     refresh = Launches(record).run
     return [

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 PERIOD = 0.05  # [s] between two samples
 NOTED_LOAD = 1e-3  # [weight] smallest load on the hard floor that is noted
 CLEAR = 0.01  # [m] clearance at the start from which a body counts as not standing on the ground
-SEEN = ("floor_load", "peak", "_sum", "_first", "_seen", "carried", "_clear", "_due", "_looked")  # changed by samples
+# Attributes changed by samples, the state of a checkpoint.
+SAMPLED = ("floor_load", "peak", "_sum", "_first", "_samples", "carried", "_clear", "_due", "_sampled_at")
 FLOORS = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
 
 
@@ -41,7 +42,7 @@ class Loads:
         roots = np.unique(m.body_rootid[self._rows])
         self.weight = float(m.body_subtreemass[roots].sum() * np.linalg.norm(m.opt.gravity))  # [N]
         self._scratch = mujoco.MjData(m) if len(self._others) else None
-        self._lines: list[str] = []
+        self._noted: list[str] = []
         self.reset()
 
     def reset(self) -> None:
@@ -49,20 +50,20 @@ class Loads:
         count, sim = len(self._others), self._sim
         self.floor_load = np.zeros((sim.worlds, count))  # [N] upwards, at the last sample
         self.peak, self._sum, self._first = np.zeros(count), np.zeros(count), np.full(count, np.nan)
-        self._seen = np.zeros(count, int)  # samples since the body first stood there
+        self._samples = np.zeros(count, int)  # samples since the body first stood there
         self.carried = np.zeros(len(self._bodies), bool)
         self._clear = self._clearance()
-        self._due, self._looked = 0.0, -1.0
-        self.look()
+        self._due, self._sampled_at = 0.0, -1.0
+        self.sample()
 
     def state(self) -> dict[str, Any]:
         """Copies of all samples: restoring them continues the notes of a run."""
-        return {name: copy(getattr(self, name)) for name in SEEN}
+        return {name: copy(getattr(self, name)) for name in SAMPLED}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         for name, value in saved.items():
             setattr(self, name, copy(value))
-        self._say(self._looked)
+        self._update_notes(self._sampled_at)
 
     def _clearance(self) -> np.ndarray:
         """Height [m] of the lowest point of each soil body above the ground."""
@@ -71,24 +72,24 @@ class Loads:
             return np.zeros(len(points))
         return np.array([float((p[:, 2] - terrain.height(p[:, 0], p[:, 1])).min()) for p in points.values()])
 
-    def steps_until_look(self) -> int:
+    def steps_until_sample(self) -> int:
         """Number of steps until the next sample, at least 1."""
         return max(1, math.ceil((self._due - self._sim.time) / self._sim.step_size - 1e-9))
 
-    def look(self, at_once: bool = False) -> None:
+    def sample(self, at_once: bool = False) -> None:
         """Take a sample if one is due, or `at_once`. There is at most one sample for each time."""
         time = self._sim.time
-        if time == self._looked or (time < self._due - 1e-9 and not at_once):
+        if time == self._sampled_at or (time < self._due - 1e-9 and not at_once):
             return
-        self._looked, self._due = time, time + PERIOD
+        self._sampled_at, self._due = time, time + PERIOD
         self.carried |= (self._slot.out.effective.numpy()[..., 2] > 0).any(axis=0) | self._sim.soil.has_pressed().any(
             axis=0
         )
         if len(self._others):
-            self._look_at_floor(time)
-        self._say(time)
+            self._sample_floor(time)
+        self._update_notes(time)
 
-    def _look_at_floor(self, time: float) -> None:
+    def _sample_floor(self, time: float) -> None:
         for world, d in enumerate(self._sim.engine.data):
             touching = d.ncon > 0 and self._floor[d.contact.geom].any()
             self.floor_load[world] = self._floor_load(world, d) if touching else 0.0
@@ -97,7 +98,7 @@ class Loads:
         known = ~np.isnan(self._first)
         self.peak = np.maximum(self.peak, most)
         self._sum[known] += most[known]
-        self._seen[known] += 1
+        self._samples[known] += 1
 
     def _floor_load(self, world: int, d: mujoco.MjData) -> np.ndarray:
         """Upward force [N] of the floor on each body that is not on soil.
@@ -127,17 +128,17 @@ class Loads:
 
     # ---- words ------------------------------------------------------------------------------------------
 
-    def _say(self, time: float) -> None:
+    def _update_notes(self, time: float) -> None:
         """Replace the last lines of notes by the present ones."""
         lines = self.lines(time)
-        if lines == self._lines:
+        if lines == self._noted:
             return
         notes = self._sim.notes
-        for line in self._lines:
+        for line in self._noted:
             if line in notes:
                 notes.remove(line)
         notes.extend(lines)
-        self._lines = lines
+        self._noted = lines
 
     def lines(self, time: float) -> list[str]:
         """Lines of notes at a time [s]."""
@@ -155,7 +156,7 @@ class Loads:
             share = f", {100 * self.peak[k] / self.weight:.3g} % of the weight" if self.weight > 0 else ""
             out.append(
                 f"{self.others[k]!r} touches the hard floor, not soil, first at t = {self._first[k]:.3g} s: "
-                f"{self.peak[k]:.3g} N at most{share}, {self._sum[k] / self._seen[k]:.3g} N on average since; add it "
-                "to `bodies` if it should sink"
+                f"{self.peak[k]:.3g} N at most{share}, {self._sum[k] / self._samples[k]:.3g} N on average since; add "
+                "it to `bodies` if it should sink"
             )
         return out

@@ -166,10 +166,10 @@ class Simulation:
         if self._stop is not None:
             raise self._stop.with_traceback(None)
         while count > 0:
-            most = count if self.loads is None else min(count, self.loads.steps_until_look())
+            most = count if self.loads is None else min(count, self.loads.steps_until_sample())
             count -= stepping.advance(self, most)
             if self.loads is not None:
-                self.loads.look()
+                self.loads.sample()
 
     def watch_loads(self) -> None:
         """From now on, note soil bodies that carry nothing and loads of other bodies on the hard floor."""
@@ -370,7 +370,7 @@ class Simulation:
                     progress(self.time)
         finally:
             if self.loads is not None:
-                self.loads.look(at_once=True)
+                self.loads.sample(at_once=True)
             if writer is not None:
                 if self.ground is not None:
                     self._record_tiles(writer)

@@ -130,7 +130,7 @@ class TrackModule(KernelModule):
         self._allocate()
         wp.load_module(self.kernels.run_tracks.module, device=self.device)
         offsets = self._array([track.offset[1] for track in self.tracks], self.precision.real)
-        self._look = TrackObservation(
+        self._observation = TrackObservation(
             self.precision.name, self._tables, self._committed, self._wheels, self._results, motion, offsets
         )
         self._record(self._record_evaluate, self._record_commit)
@@ -372,7 +372,7 @@ class TrackModule(KernelModule):
 
     def pair_wrench_sum(self) -> np.ndarray:
         """Sum of the wrenches of links and wheels on each other over the larger one, (world, track): 0 if opposite."""
-        return self._look.read("pair_wrench_sum")
+        return self._observation.read("pair_wrench_sum")
 
     def ground_force(self) -> np.ndarray:
         """Force [N] of the ground on each chain, (world, track, 3), mean over the last step."""
@@ -380,11 +380,11 @@ class TrackModule(KernelModule):
 
     def chain_speed(self) -> np.ndarray:
         """Speed [m/s] of the chain relative to the frame, (world, track): mean of links on straight runs."""
-        return self._look.read("chain_speed")
+        return self._observation.read("chain_speed")
 
     def lateral(self, k: int) -> np.ndarray:
         """Lateral offset [m] of the links from the plane of their wheels, to the left, (world, link)."""
-        return self._look.read("lateral")[:, self.links_of(k)]
+        return self._observation.read("lateral")[:, self.links_of(k)]
 
     def wear(self, k: int, world: int = 0) -> np.ndarray:
         """Contacts of a track, (contact, 6): link, wheel (-1: ground), normal force [N], sliding speed [m/s], x and z
@@ -429,8 +429,8 @@ class TrackModule(KernelModule):
             return seen(what, unit, wheels, len(wheel_names), *shape, frame=frame, labels=wheel_names)
 
         def seen(what: str, unit: str, rows, *shape: int, **more: Any) -> Channel:
-            values = self._look.values[what][:, rows]
-            return Channel(name(what), unit, shape, source=values, refresh=self._look.refresh, **more)
+            values = self._observation.values[what][:, rows]
+            return Channel(name(what), unit, shape, source=values, refresh=self._observation.refresh, **more)
 
         def held(what: str, unit: str, array: wp.array, rows, *shape: int, **more: Any) -> Channel:
             """Channel of an array that is stored."""

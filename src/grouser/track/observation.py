@@ -12,7 +12,7 @@ from grouser.device import at, fields
 from grouser.launches import Launches
 from grouser.module import Motion
 from grouser.pose import Pose, pose_values
-from grouser.track.observation_kernels import Observed, look
+from grouser.track.observation_kernels import Observed, observe
 
 STRAIGHT = math.radians(3)  # fold up to which a joint counts as straight
 
@@ -42,7 +42,7 @@ class TrackObservation:
         self._on_host = wp.get_device(device).is_cpu
         moving = motion.position, motion.rotation, motion.velocity, motion.angular_velocity
         inputs = [tables, state, wheels, results, offsets, math.cos(STRAIGHT), *moving, observed]
-        kernel = at(look, name)
+        kernel = at(observe, name)
         self._launches = Launches(lambda launch: launch(kernel, (worlds, tracks), inputs), device)
 
     def refresh(self) -> None:

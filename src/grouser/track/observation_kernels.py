@@ -15,7 +15,7 @@ MODULE = device.module("grouser.track.observation")
 
 @struct
 class Observed:
-    """Channels of tracks, always float64. Written by `look`."""
+    """Channels of tracks, always float64. Written by `observe`."""
 
     pose: array2d[Pose]  # (world, link)
     lateral: array2d[wp.float64]  # [m], (world, link) offset from the plane of the wheels, to the left
@@ -39,7 +39,7 @@ def forward(s: State, world: int, i: int):
 
 
 @wp.func
-def look_at_wheels(world: int, tr: Track, wheels: Wheels, out: Observed):
+def observe_wheels(world: int, tr: Track, wheels: Wheels, out: Observed):
     for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
         f = wheels.mean_wrench[world, k]
         force = vec3(f[0], f[1], f[2])
@@ -51,7 +51,7 @@ def look_at_wheels(world: int, tr: Track, wheels: Wheels, out: Observed):
 
 
 @wp.kernel(module=MODULE)
-def look(
+def observe(
     c: Tables, s: State, wheels: Wheels, results: Results, offset: array[real], straight: real,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
     out: Observed,
@@ -97,7 +97,7 @@ def look(
     out.momentum[world, which] = wp.vec3d(tr.mass * velocity_sum)
     # If no link is on a straight run, the speed is recorded as 0.
     out.chain_speed[world, which] = wp.float64(speed / wp.max(count, one))
-    look_at_wheels(world, tr, wheels, out)
+    observe_wheels(world, tr, wheels, out)
     # Links and wheels must push on each other with opposite wrenches. The rest, over the larger one, shows the error.
     a = results.links_wrench[world, which]
     b = results.wheels_wrench[world, which]

@@ -15,7 +15,7 @@ CAMERAS = ("free", "follow", "wheel", "top", "driver")
 SMALLEST = 0.15  # [m] lower bound for half the size of a robot
 
 
-class Look(NamedTuple):
+class CameraPose(NamedTuple):
     position: np.ndarray  # [m]
     target: np.ndarray  # [m]
     up: np.ndarray = np.array([0.0, 0.0, 1.0])
@@ -41,11 +41,11 @@ class Cameras:
         pose = self.motion.poses(BODIES, start)[self.motion.bodies.index(self.main)]
         return rotation_matrix(pose[3:]).T @ ((self.low + self.high) / 2 - pose[:3])
 
-    def look(self, camera: str, time: float, wheel: str = "") -> Look:
+    def camera_pose(self, camera: str, time: float, wheel: str = "") -> CameraPose:
         """Position and target of a camera. `wheel`: the body that the wheel camera looks at (default: the first)."""
         poses = self.motion.poses(BODIES, time) if self.motion.bodies else np.zeros((0, 7))
         if not len(poses):
-            return Look(np.array([3.0, -3.0, 2.0]), np.zeros(3))
+            return CameraPose(np.array([3.0, -3.0, 2.0]), np.zeros(3))
         pose = poses[self.motion.bodies.index(self.main)]
         origin = pose[:3]
         centre = origin + rotation_matrix(pose[3:]) @ self._middle
@@ -55,16 +55,16 @@ class Cameras:
             reach = self._wheel_size.get(body, SMALLEST)
             side = np.sign(rotation_matrix(pose[3:])[:, 1] @ (at - origin)) or -1.0
             outward = side * rotation_matrix(pose[3:])[:, 1]
-            return Look(
+            return CameraPose(
                 at + reach * (4.2 * outward + np.array([0, 0, 1.6])) + 1.4 * reach * rotation_matrix(pose[3:])[:, 0], at
             )
         if camera == "top":
-            return Look(centre + np.array([-1e-3, 0, 4.2 * self.size]), centre)
+            return CameraPose(centre + np.array([-1e-3, 0, 4.2 * self.size]), centre)
         if camera == "driver":
             turn = rotation_matrix(pose[3:])
             eye = origin + turn @ np.array([self._ahead, 0, self._top])
-            return Look(eye, eye + turn @ np.array([1.0, 0.0, -0.35]), turn[:, 2])
-        return Look(centre + self.size * np.array([-1.5, -2.1, 1.5]), centre)
+            return CameraPose(eye, eye + turn @ np.array([1.0, 0.0, -0.35]), turn[:, 2])
+        return CameraPose(centre + self.size * np.array([-1.5, -2.1, 1.5]), centre)
 
 
 def _placed(motion: RecordedMotion, shapes: list[Shape]) -> list[np.ndarray]:

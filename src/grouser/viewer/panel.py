@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from grouser.viewer.session import Session
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5", "10")
-WAYS = ("lines", "vectors", "none")
+PATH_STYLES = ("lines", "vectors", "none")
 PLOT_POINTS = 800
 CURVES = 8
 CURVE_COLOURS = ("#2b6c99", "#d1543f", "#3f8f5f", "#e0a030", "#7a5ba6", "#5a6b78", "#1c9aa8", "#b0577f")
@@ -75,7 +75,9 @@ class Panel:
             self.legend = gui.add_html(legend(scene.scale()) if scene.ground else "")
             self.texture = gui.add_slider("texture [m]", 0.0, 2.0, 0.05, 0.0, visible=scene.ground is not None)
             self.forces = gui.add_checkbox("forces", scene.forces_shown, visible=bool(scene.motion.arrows))
-            self.paths = gui.add_dropdown("ways", WAYS, initial_value=scene.ways, visible=bool(scene.motion.arrows))
+            self.paths = gui.add_dropdown(
+                "ways", PATH_STYLES, initial_value=scene.path_style, visible=bool(scene.motion.arrows)
+            )
         self.camera.on_update(lambda event: session.set_camera(self.camera.value) if event.client else None)
         self.wheel.on_update(lambda _: session.set_wheel(self.wheel.value))
         self.field.on_update(lambda _: session.change(lambda: scene.colour_by(self.field.value)))
@@ -123,8 +125,8 @@ class Plots:
         elif name != "-":
             data, labels = curves(self.session.recording, name)
             unit = self.session.recording.channel_info(name).unit
-            looks = zip(labels, CURVE_COLOURS, strict=False)
-            series = ({"label": "t"}, *({"label": label, "stroke": colour, "width": 1.5} for label, colour in looks))
+            styled = zip(labels, CURVE_COLOURS, strict=False)
+            series = ({"label": "t"}, *({"label": label, "stroke": colour, "width": 1.5} for label, colour in styled))
             with self.folder:
                 self.shown[name] = self.gui.add_uplot(
                     data, cast(Any, series), title=f"{name} [{unit}]", scales={"x": {"time": False}}, height=170,

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from grouser.recording import Recording
-from grouser.viewer.cameras import Cameras, Look
+from grouser.viewer.cameras import CameraPose, Cameras
 from grouser.viewer.colours import Scale, srgb
 from grouser.viewer.motion import RecordedMotion
 
@@ -125,8 +125,8 @@ class RenderModel:
             mujoco.mjv_connector(geom, kind, 0.012 * size, start, tip)
             scene.ngeom += 1
 
-    def look(self, camera: str, time: float, wheel: str = "") -> Look:
-        return self.cameras.look(camera, time, wheel)
+    def camera_pose(self, camera: str, time: float, wheel: str = "") -> CameraPose:
+        return self.cameras.camera_pose(camera, time, wheel)
 
 
 class _Field:

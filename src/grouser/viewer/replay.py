@@ -40,8 +40,8 @@ def replay(
         server.scene.world_axes.visible = False
         scene = Scene(recording, server.scene, stride=STRIDE)
         scene.colour_by(field)
-        look = scene.cameras.look("follow", float(times[len(times) // 2]))
-        server.initial_camera.position, server.initial_camera.look_at = look.position, look.target
+        view = scene.cameras.camera_pose("follow", float(times[len(times) // 2]))
+        server.initial_camera.position, server.initial_camera.look_at = view.position, view.target
         serializer = server.get_scene_serializer()
         every = max(1, math.ceil(len(times) / GROUND_UPDATES))
         for k, time in enumerate(times):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import viser
 
 PUSH_COLOUR = (214, 60, 40)
-WAY_COLOURS = ((43, 108, 153), (209, 84, 63), (63, 143, 95), (224, 160, 48), (122, 91, 166), (90, 107, 120))
+PATH_COLOURS = ((43, 108, 153), (209, 84, 63), (63, 143, 95), (224, 160, 48), (122, 91, 166), (90, 107, 120))
 MOST_ARROWS = 60
 LEAST_ARROW, ARROW_CHANGE = 0.02, 0.02  # of the robot's size: shorter arrows and smaller changes are not drawn
 COMB = 60  # approximate number of force vectors along a path
@@ -41,13 +41,13 @@ class Scene:
         self.ground = GroundView(recording) if recording.has_terrain else None
         self.pressure = Pressure(self.ground, self.motion) if self.ground else None
         self.field, self.scales = "sinkage", dict[str, Scale]()
-        self.forces_shown, self.ways = True, "lines"
+        self.forces_shown, self.path_style = True, "lines"
         self._stamps: dict[Cell, tuple[Any, ...]] = {}
         self._cells: dict[Cell, Any] = {}
         self._nodes = [self._added(k) for k in range(len(self.shapes))]
         self._arrows: dict[int, tuple[Any, np.ndarray]] = {}  # node and vector drawn [m]
-        self._ways: dict[str, Any] = {}
-        self._ways_until = -math.inf
+        self._paths: dict[str, Any] = {}
+        self._paths_until = -math.inf
         self._newtons = self._largest_force()
         self._picture = b""
         api.set_up_direction("+z")
@@ -59,15 +59,15 @@ class Scene:
         shape, follow = self.shapes[k], self.motion.follow(self.shapes[k])
         red, green, blue, alpha = shape.colour
         colour = (round(255 * red), round(255 * green), round(255 * blue))
-        look: dict[str, Any] = {"opacity": None if alpha >= 1 else alpha, "side": "double"}
+        style: dict[str, Any] = {"opacity": None if alpha >= 1 else alpha, "side": "double"}
         name = f"/shapes/{k}"
         if follow is not None and follow.place is None:
             return self.api.add_batched_meshes_simple(
                 name, shape.vertices, shape.triangles, np.tile((1.0, 0, 0, 0), (1, 1)), np.zeros((1, 3)),
-                batched_colors=colour, lod="off", flat_shading=True, **look,
+                batched_colors=colour, lod="off", flat_shading=True, **style,
             )  # fmt: skip
         return self.api.add_mesh_simple(
-            name, shape.vertices, shape.triangles, color=colour, flat_shading=len(shape.triangles) < 20000, **look
+            name, shape.vertices, shape.triangles, color=colour, flat_shading=len(shape.triangles) < 20000, **style
         )
 
     def _place_shapes(self, time: float) -> None:
@@ -210,28 +210,28 @@ class Scene:
 
     def show_paths(self, kind: str) -> None:
         """Choose how paths are drawn: "lines", "vectors" (forces along the path) or "none"."""
-        self.ways, self._ways_until = kind, -math.inf
-        for node in self._ways.values():
+        self.path_style, self._paths_until = kind, -math.inf
+        for node in self._paths.values():
             node.remove()
-        self._ways.clear()
+        self._paths.clear()
 
     def _draw_paths(self, time: float) -> None:
         """Redraw the paths after each second of the recording, or if time went back."""
-        if self.ways == "none" or 0 <= time - self._ways_until < 1:
+        if self.path_style == "none" or 0 <= time - self._paths_until < 1:
             return
-        self._ways_until = time
+        self._paths_until = time
         for k, body in enumerate(self.motion.loaded_bodies()):
             times, points = self.motion.path(body, time)
             if len(points) < 2:
-                if body in self._ways:
-                    self._ways.pop(body).remove()
+                if body in self._paths:
+                    self._paths.pop(body).remove()
                 continue
-            if self.ways == "vectors":
+            if self.path_style == "vectors":
                 self._draw_force_comb(body, times, points)
                 continue
-            colour = WAY_COLOURS[k % len(WAY_COLOURS)]
+            colour = PATH_COLOURS[k % len(PATH_COLOURS)]
             vertices, triangles = ribbon(points, 0.008 * self.cameras.size)
-            self._ways[body] = self.api.add_mesh_simple(
+            self._paths[body] = self.api.add_mesh_simple(
                 f"/ways/{k}", vertices, triangles, color=colour, side="double", cast_shadow=False, receive_shadow=False
             )
 
@@ -248,8 +248,8 @@ class Scene:
                 forces[n] += values[arrows.bodies == place, :3].sum(axis=0)
         ends = self._arrow_ends(points[picked], forces, 0.3).astype(np.float32)
         thin = 0.006 * self.cameras.size
-        self._ways[body] = self.api.add_arrows(
-            f"/ways/{place}", ends, WAY_COLOURS[place % len(WAY_COLOURS)],
+        self._paths[body] = self.api.add_arrows(
+            f"/ways/{place}", ends, PATH_COLOURS[place % len(PATH_COLOURS)],
             shaft_radius=thin, head_radius=2 * thin, head_length=4 * thin,
         )  # fmt: skip
 

@@ -157,7 +157,7 @@ class Session:
         scene, camera = self.scene, self.client.camera
         if self.camera == "free" or not len(self.recording):
             if jump and self.camera != "free":
-                self._set_camera(scene.cameras.look("follow", self.time))
+                self._set_camera(scene.cameras.camera_pose("follow", self.time))
             return
         body = self.wheel or (scene.cameras.wheels or [scene.cameras.main])[0]
         if self.camera == "follow" and not jump:  # keep the distance and direction that the user chose
@@ -170,12 +170,12 @@ class Session:
         if scene.motion.bodies:
             places = scene.motion.poses(BODIES, self.time)
             self._followed = places[scene.motion.bodies.index(scene.cameras.main)][:3]
-        self._set_camera(scene.cameras.look(self.camera, self.time, body))
+        self._set_camera(scene.cameras.camera_pose(self.camera, self.time, body))
 
-    def _set_camera(self, look: Any) -> None:
+    def _set_camera(self, pose: Any) -> None:
         camera = self.client.camera
-        camera.up_direction = look.up
-        camera.position, camera.look_at = look.position, look.target
+        camera.up_direction = pose.up
+        camera.position, camera.look_at = pose.position, pose.target
 
     def _play(self) -> None:
         last = clock.perf_counter()

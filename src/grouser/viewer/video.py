@@ -126,8 +126,8 @@ def pictures(
             _upload(renderer, scene, float(time))
             images = []
             for camera in cameras:
-                look = scene.look(camera, float(time), wheel)
-                renderer.update_scene(scene.data, _camera(look))
+                pose = scene.camera_pose(camera, float(time), wheel)
+                renderer.update_scene(scene.data, _camera(pose))
                 renderer.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = not light
                 renderer.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
                 if forces:
@@ -159,15 +159,15 @@ def _upload(renderer: Any, scene: Any, time: float) -> None:
         mujoco.mjr_uploadTexture(scene.model, context, scene.model.texture("ground").id)
 
 
-def _camera(look: Any) -> Any:
+def _camera(pose: Any) -> Any:
     """MuJoCo's free camera, given by a target, a distance and two angles. The horizon stays level."""
     import mujoco
 
     camera = mujoco.MjvCamera()
-    ahead = look.target - look.position
+    ahead = pose.target - pose.position
     distance = float(np.linalg.norm(ahead))
     camera.type = mujoco.mjtCamera.mjCAMERA_FREE
-    camera.lookat[:] = look.target
+    camera.lookat[:] = pose.target
     camera.distance = distance
     camera.azimuth = float(np.degrees(np.arctan2(ahead[1], ahead[0])))
     camera.elevation = float(np.degrees(np.arcsin(np.clip(ahead[2] / max(distance, 1e-9), -1, 1))))

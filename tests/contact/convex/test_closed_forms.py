@@ -23,7 +23,7 @@ def test_box_at_rest_carries_its_weight_evenly():
     sim = one_box(place=(0, 0, SIZE[2] / 2 + 1e-4))
     sim.step(500)
     module = sim.modules[0]
-    module.look()
+    module.evaluate_for_channels()
     force, depth = effective(sim), module.points()[:, 3]
     assert force[2] == pytest.approx(MASS * G, rel=ROUND_OFF)
     assert np.abs(force[[0, 1, 3, 4, 5]]).max() < ROUND_OFF * MASS * G
@@ -74,7 +74,7 @@ def frozen(part, tilt, depth, material=None, **more):
     lowest = (Rotation.from_quat(quat).apply(part.vertices))[:, 2].min()
     module = ConvexContact([ConvexPart("box0", part)], FLOOR, material, **more)
     Simulation(boxes([(0, 0, -lowest - depth)], quats=[quat[[3, 0, 1, 2]]]), [module], step=1e-3)
-    module.look()
+    module.evaluate_for_channels()
     return module
 
 
@@ -108,7 +108,7 @@ def test_crossing_edges_touch_in_a_point():
     upper = box((2.0, 0.4, 0.4)).placed((0, 0, 0), (math.pi / 4, 0, 0))
     module = ConvexContact([ConvexPart("box0", upper)], Course((ridge,)))
     Simulation(boxes([(0, 0, 2 * top - depth)]), [module])
-    module.look()
+    module.evaluate_for_channels()
     (contact,) = module.contacts()
     assert contact[7] == 1
     assert contact[6] == pytest.approx(depth, rel=1e-6)

@@ -87,7 +87,7 @@ def test_looking_changes_nothing():
     one, two = (one_box(velocity=(0.4, 0.1, 0, 0, 0, 1.0)) for _ in range(2))
     for _ in range(100):
         one.step()
-        one.modules[0].look()
+        one.modules[0].evaluate_for_channels()
         two.step()
     assert np.array_equal(one.data.qpos, two.data.qpos)
 

@@ -83,7 +83,7 @@ def test_a_stone_thrown_on_rough_ground_gains_no_energy(seed):
     least, most = math.inf, 0.0
     for _ in range(3000):
         sim.step()
-        module.look()
+        module.evaluate_for_channels()
         mujoco.mj_energyPos(sim.model, sim.data)
         mujoco.mj_energyVel(sim.model, sim.data)
         energy = float(sim.data.energy.sum()) + module.stored()
@@ -114,7 +114,7 @@ def test_manipulator_tip_presses_with_its_load():
     tip = hull([(0, 0, -0.1), *((x, y, 0.1) for x in (-0.03, 0.03) for y in (-0.03, 0.03))])
     sim, module = held(tip, 0.0, load=50.0)
     sim.step(3000)
-    module.look()
+    module.evaluate_for_channels()
     (contact,) = module.contacts()
     assert effective(sim)[2] == pytest.approx(50 + 2 * G, rel=CLOSED)
     assert contact[7] == 2
@@ -130,7 +130,7 @@ def test_ski_glides_with_its_friction():
     sim, module = held(ski, 0.0, load=100.0, mass=20.0, friction=0.1, velocity=2.0)
     sim.step(1000)
     force = effective(sim)
-    module.look()
+    module.evaluate_for_channels()
     assert force[2] == pytest.approx(100 + 20 * G, rel=CLOSED)
     assert -force[0] / force[2] == pytest.approx(0.1, rel=CLOSED)
     length = np.ptp(module.points()[:, 0])
@@ -143,7 +143,7 @@ def test_outrigger_on_a_slope_holds_by_friction():
     foot = box((0.2, 0.15, 0.03))
     sim, module = held(foot, 0.15, load=500.0, friction=0.4)
     sim.step(3000)
-    module.look()
+    module.evaluate_for_channels()
     (contact,) = module.contacts()
     assert contact[7] == 1
     assert effective(sim)[2] == pytest.approx(500 + 2 * G, rel=CLOSED)
@@ -164,6 +164,6 @@ def test_walls_push_as_they_lean():
     for course, place, direction in expected.values():
         module = ConvexContact([ConvexPart("box0", box(SIZE))], course)
         Simulation(boxes([place]), [module])
-        module.look()
+        module.evaluate_for_channels()
         assert len(module.contacts()) == 1
         assert module.normals()[0] == pytest.approx(direction, abs=1e-9)

@@ -152,7 +152,7 @@ def check(rounds: int, seed: int) -> None:
         middle = np.array([piece.vertices.mean(0) for piece in pieces])
         x = middle + rng.normal(0, 0.12, (PARTS, 3))
         rig.place(position=x[None], rotation=turns.as_quat()[None])
-        module.look()
+        module.evaluate_for_channels()
         contacts, normals, points = module.contacts(), module.normals(), module.points()
         for c, contact in enumerate(contacts):
             k, piece = int(contact[8]), pieces[int(contact[9])]

@@ -357,13 +357,13 @@ class ConvexContact:
         ]  # fmt: skip
         launch(self._kernels["update_sticks"], 1, inputs)
 
-    def look(self) -> None:
+    def evaluate_for_channels(self) -> None:
         """Evaluate the present contact for channels. Changes neither the state nor the outputs of the step."""
         before = self._h
         self._set_step(0.0)
         self._run("search", self._launch_search)
         self._collide()
-        self._run("look", lambda launch: self._launch_forces(launch, self._now))
+        self._run("channels", lambda launch: self._launch_forces(launch, self._now))
         self._set_step(before)
 
     # ---- state, channels ------------------------------------------------------------------------------
@@ -421,9 +421,9 @@ class ConvexContact:
         """Energy [J] in the springs at the last evaluation. Exact for the penalty law."""
         return float(self._contacts.stored.numpy()[0])
 
-    def _seen_now(self, read):
+    def _evaluated_now(self, read):
         def value():
-            self.look()
+            self.evaluate_for_channels()
             return read()
 
         return value
@@ -441,7 +441,7 @@ class ConvexContact:
                 labels=self.bodies,
                 read=lambda: out.effective.numpy()[..., 3:],
             ),
-            Channel(f"{self.name}/stored", "J", frame="", read=self._seen_now(lambda: np.array([self.stored()]))),
+            Channel(f"{self.name}/stored", "J", frame="", read=self._evaluated_now(lambda: np.array([self.stored()]))),
             Channel(f"{self.name}/contacts", "m, N, m, 1", (10,), kind="ragged", read=self.step_contacts),
             Channel(f"{self.name}/points", "m, m, 1", (5,), kind="ragged", read=self.points),
         ]

@@ -38,13 +38,13 @@ def search(
     table = rounds.first_angle[F.one]
     base = pairs.first_element[pair]
     tests = int(0)
-    looked_at = int(-1)
+    last_block = int(-1)
     near_ring = bool(False)
     for patch in range(lane, (s.first_block[F.one + 1] - start_block) * arcs, pairs.lanes):
         block = start_block + patch / arcs
         # Coarsest test: the whole ring of a block of lines.
-        if block != looked_at:
-            looked_at = block
+        if block != last_block:
+            last_block = block
             near_ring = ring_is_near(s.box, world, block, first_block, s.first_block[F.two + 1], F)
         if not near_ring:
             continue

@@ -185,12 +185,12 @@ def _grid_lines(axes: Axes, table: SweepTable, metric: str, axis: _Axis) -> None
             lines.setdefault(tuple(value_key(row.parameters[path]) for path in others), []).append(row)
     for rows in lines.values():
         rows.sort(key=axis.place)
-        look: dict[str, Any] = {
+        base: dict[str, Any] = {
             "color": _of(table, coloured, rows[0], COLOURS) if coloured or not others else FAINT,
             "linestyle": _of(table, dashed, rows[0], DASHES),
             "linewidth": 1.5 if len(lines) <= 2 * len(COLOURS) else 0.8,
         }
-        style: Any = look if axis.numeric else look | {"linestyle": "none"}
+        style: Any = base if axis.numeric else base | {"linestyle": "none"}
         axes.plot(
             [axis.place(row) for row in rows],
             [row.metrics[metric] for row in rows],
@@ -200,9 +200,9 @@ def _grid_lines(axes: Axes, table: SweepTable, metric: str, axis: _Axis) -> None
         )
 
 
-def _of(table: SweepTable, path: str | None, row: Row, looks: Sequence[Any]) -> Any:
+def _of(table: SweepTable, path: str | None, row: Row, styles: Sequence[Any]) -> Any:
     """Colour or dash pattern for the value of a parameter in a row."""
-    return looks[0] if path is None else looks[table.steps[path].index(row.parameters[path])]
+    return styles[0] if path is None else styles[table.steps[path].index(row.parameters[path])]
 
 
 def _legend(table: SweepTable, path: str) -> list[Any]:
@@ -210,13 +210,13 @@ def _legend(table: SweepTable, path: str) -> list[Any]:
     from matplotlib.lines import Line2D
 
     entries = []
-    for parameter, name, looks in zip(
+    for parameter, name, values in zip(
         _colour_and_dash(table, path)[1:], ("color", "linestyle"), (COLOURS, DASHES), strict=True
     ):
         if parameter is not None:
             entries.append(Line2D([], [], linestyle="none", label=table.label(parameter)))
-            for value, look in zip(table.steps[parameter], looks, strict=False):
-                style: dict[str, Any] = {"color": FAINT} | {name: look}
+            for value, setting in zip(table.steps[parameter], values, strict=False):
+                style: dict[str, Any] = {"color": FAINT} | {name: setting}
                 entries.append(Line2D([], [], label=value_text(value), **style))
     return entries
 
