@@ -29,8 +29,8 @@ def turned(angle: float) -> float:
 
 def point_velocity(data: Any, bodies: Any, roots: Any) -> np.ndarray:
     """Velocity [m/s], (…, 3) of frame origins, world axes. `roots`: roots of the bodies' trees (`body_rootid`)."""
-    spin, velocity = data.cvel[bodies, :3], data.cvel[bodies, 3:]
-    return velocity + np.cross(spin, data.xpos[bodies] - data.subtree_com[roots])
+    angular_velocity, velocity = data.cvel[bodies, :3], data.cvel[bodies, 3:]
+    return velocity + np.cross(angular_velocity, data.xpos[bodies] - data.subtree_com[roots])
 
 
 def body_twist(data: Any, body: int, root: int) -> Twist:

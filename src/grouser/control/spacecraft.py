@@ -156,7 +156,7 @@ class Aocs(_OneWorld):
         self.gyro_noise, self.period, self.gains, self._seed = gyro_noise, period, gains or AocsGains(), seed
         self.mode = np.zeros(1, int)
         self.place, self.velocity = np.zeros(3), np.zeros(3)  # [m], [m/s] of the client's nozzle, estimated
-        self.tilt, self.spin = np.zeros(3), np.zeros(3)  # [rad], [rad/s] of the client, estimated
+        self.tilt, self.angular_velocity = np.zeros(3), np.zeros(3)  # [rad], [rad/s] of the client, estimated
         self.measurement_count, self.count, self.since = (np.zeros(1, np.int64) for _ in range(3))
         self.held = np.zeros(4)  # quaternion to hold when mated
         self._ids: np.ndarray | None = None
@@ -208,8 +208,8 @@ class Aocs(_OneWorld):
             if mode == Mode.RETREAT:
                 self.thrusters.wanted[:] = [0, 0, -self.mass * g.station * (g.retreat - place_rate[2])]
         torque = np.clip(torque, -self.wheel_torque, self.wheel_torque)
-        spin = sensors.qvel[self._speed] * self.wheel_inertia
-        full = (np.abs(spin) >= self.wheel_momentum) & (np.sign(spin) == np.sign(-torque))
+        momentum = sensors.qvel[self._speed] * self.wheel_inertia
+        full = (np.abs(momentum) >= self.wheel_momentum) & (np.sign(momentum) == np.sign(-torque))
         command[self._ids] = np.where(full, 0.0, -torque)  # the reaction on the bus has the opposite sign
 
     def _estimate_rates(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -227,13 +227,13 @@ class Aocs(_OneWorld):
             self.since[0], self.measurement_count[0] = 0, camera.measurement_count[0]
             for value, change, seen, speed in (
                 (self.place, self.velocity, camera.position, g.place_filter),
-                (self.tilt, self.spin, camera.tilt, g.tilt_filter),
+                (self.tilt, self.angular_velocity, camera.tilt, g.tilt_filter),
             ):
                 x = min(speed * elapsed, 0.5)
                 error = seen - value
                 value += 2 * FILTER_DAMPING * x * error
                 change += x * x / elapsed * error
-        place_rate, tilt_rate = self.velocity - np.cross(rate, self.place), self.spin - rate
+        place_rate, tilt_rate = self.velocity - np.cross(rate, self.place), self.angular_velocity - rate
         self.place += h * place_rate
         self.tilt += h * tilt_rate
         return place_rate, tilt_rate
@@ -241,7 +241,7 @@ class Aocs(_OneWorld):
     def state(self) -> dict[str, Any]:
         return {
             "mode": self.mode, "place": self.place, "velocity": self.velocity, "tilt": self.tilt,
-            "spin": self.spin, "looks": self.measurement_count, "count": self.count, "since": self.since,
+            "spin": self.angular_velocity, "looks": self.measurement_count, "count": self.count, "since": self.since,
             "held": self.held,
         }  # fmt: skip
 

@@ -189,10 +189,10 @@ def _add_wheel(bogie, name: str, p: ExoMars) -> None:
     shapes.draw_knuckle(knuckle, name, p)
     body = knuckle.add_body(name=f"wheel_{name}")
     body.add_joint(name=f"drive_{name}", type=hinge, axis=[0, 1, 0], armature=p.drive_inertia)
-    spin = p.wheel_mass * (RIM_GYRATION * p.wheel_radius) ** 2
-    across = spin / 2 + p.wheel_mass * p.wheel_width**2 / 12
+    axial = p.wheel_mass * (RIM_GYRATION * p.wheel_radius) ** 2
+    across = axial / 2 + p.wheel_mass * p.wheel_width**2 / 12
     body.mass, body.explicitinertial, body.ipos = p.wheel_mass, True, [0, 0, 0]
-    body.inertia = [across, spin, across]
+    body.inertia = [across, axial, across]
     shapes.draw_wheel(body, p)
 
 

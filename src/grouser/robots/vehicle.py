@@ -255,8 +255,8 @@ def _add_wheel(spec: mujoco.MjSpec, chassis, wheel: WheelMount, vehicle: Vehicle
         place = [0, 0, 0]
     body = mount.add_body(name=f"wheel_{wheel.name}", pos=place)
     body.add_joint(name=f"drive_{wheel.name}", type=hinge, axis=[0, 1, 0])
-    spin = vehicle.wheel_inertia
-    _give_inertia(body, AXLE_MASS, [spin / 2, spin, spin / 2])
+    axial = vehicle.wheel_inertia
+    _give_inertia(body, AXLE_MASS, [axial / 2, axial, axial / 2])
     _draw_wheel(spec, body, vehicle)
 
 

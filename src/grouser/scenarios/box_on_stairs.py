@@ -88,8 +88,9 @@ def build(s: BoxOnStairs) -> Simulation:
     body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=size, mass=s.mass)
     turn = np.zeros(9)
     mujoco.mju_quat2Mat(turn, s.start[3:])
-    spin = turn.reshape(3, 3).T @ np.array([0, -s.spin, 0])  # a free joint's angular velocity is in body axes
-    spec.add_key(qpos=s.start.tolist(), qvel=[-s.speed, 0, 0, *spin])
+    # The angular velocity of a free joint is in body axes.
+    angular_velocity = turn.reshape(3, 3).T @ np.array([0, -s.spin, 0])
+    spec.add_key(qpos=s.start.tolist(), qvel=[-s.speed, 0, 0, *angular_velocity])
     material = Material(stiffness=s.stiffness, damping=s.damping_time * s.stiffness, spread=s.spread)
     module = ConvexContact([ConvexPart("box", s.solid)], s.course, material, s.friction)
     sim = Simulation(spec, [module], step=s.step)

@@ -178,7 +178,7 @@ def _frames(s: MultiPass) -> mujoco.MjSpec:
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     angle = math.radians(s.declination_deg) / 2
     speeds, controls = [], []
-    along, spin = s.speed / math.cos(2 * angle), s.speed / s.radius
+    along, wheel_speed = s.speed / math.cos(2 * angle), s.speed / s.radius
     for k, case in enumerate(CASES):
         frame = spec.worldbody.add_body(
             name=case.name, pos=[0, k * s.lane, s.radius], quat=[math.cos(angle), 0, math.sin(angle), 0]
@@ -194,7 +194,7 @@ def _frames(s: MultiPass) -> mujoco.MjSpec:
                 axle = frame.add_body(name=name, pos=[-behind, side * s.gauge, 0])
                 axle.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0, 1, 0])
                 _weigh(axle)
-                speeds.append(spin / (1 - s.slip) if s.slip is not None else spin)
+                speeds.append(wheel_speed / (1 - s.slip) if s.slip is not None else wheel_speed)
                 if s.slip is not None:
                     _drive(spec, name)
                     controls.append(speeds[-1])
@@ -224,7 +224,7 @@ def _track_channels(
     out, rows = slots[names[0]][0], [slots[name][1] for name in names]
     ids = [sim.model.body(name).id for name in names]
     turns = [sim.model.joint(name).qposadr[0] for name in names]
-    spins = [sim.model.joint(name).dofadr[0] for name in names]
+    axle_dofs = [sim.model.joint(name).dofadr[0] for name in names]
 
     angle = math.radians(s.declination_deg)
     back, up, axle = [-math.cos(angle), 0, math.sin(angle)], [math.sin(angle), 0, math.cos(angle)], [0, 1, 0]
@@ -242,7 +242,7 @@ def _track_channels(
         read("load", "N", force(up), "path"),
         read("torque", "N m", lambda: -out.effective.numpy()[:, rows, 4].astype(float), "path"),
         read("turned", "rad", lambda: sim.data.qpos[None, turns], ""),
-        read("rim", "1", lambda: s.radius / s.speed * sim.data.qvel[None, spins], ""),
+        read("rim", "1", lambda: s.radius / s.speed * sim.data.qvel[None, axle_dofs], ""),
     ]
 
 

@@ -147,15 +147,15 @@ def _bin(s: SingleWheel) -> mujoco.MjSpec:
     axle = carriage.add_body(name="wheel", quat=[math.cos(angle), 0, 0, math.sin(angle)])
     axle.add_joint(name="axle", type=hinge, axis=[0, 1, 0])
     _give_inertia(axle, WHEEL_SHARE * mass, r, b)
-    travel, spin = s.travel_speed, s.rim_speed / r
+    travel, wheel_speed = s.travel_speed, s.rim_speed / r
     controls = []
     if s.mode != "driven":
         _servo(spec, "pull", "travel")
         controls.append(travel)
     if s.mode != "towed":
         _servo(spec, "motor", "axle")
-        controls.append(spin)
-    spec.add_key(qpos=[0, 0, 0], qvel=[travel, 0, spin if s.mode != "towed" else travel / r], ctrl=controls)
+        controls.append(wheel_speed)
+    spec.add_key(qpos=[0, 0, 0], qvel=[travel, 0, wheel_speed if s.mode != "towed" else travel / r], ctrl=controls)
     return spec
 
 

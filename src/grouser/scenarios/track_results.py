@@ -69,10 +69,10 @@ def measure_speed_ratio(
     recording: Recording, track: str, frames, pitch: float, teeth: int, per_pitch: int
 ) -> float | None:
     speed = recording[f"track/{track}/chain_speed"][frames]
-    spin = recording[f"track/{track}/wheel_spin[sprocket]"][frames]
-    if not len(spin) or abs(spin.mean()) < 1e-6:
+    wheel_speed = recording[f"track/{track}/wheel_spin[sprocket]"][frames]
+    if not len(wheel_speed) or abs(wheel_speed.mean()) < 1e-6:
         return None
-    return float(abs(speed.mean()) / abs(teeth / per_pitch * pitch * spin.mean() / (2 * math.pi)))
+    return float(abs(speed.mean()) / abs(teeth / per_pitch * pitch * wheel_speed.mean() / (2 * math.pi)))
 
 
 def measure_stretch(recording: Recording, track: str, frames, pitch: float) -> float:

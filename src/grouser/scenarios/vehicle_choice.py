@@ -41,8 +41,9 @@ def add_start(
     With `rolling` the wheels turn at the speed of travel.
     """
     joints = len(v.wheels) + sum(1 for name in v.steers if name)
-    spin = velocity[0] / v.tyre.radius if rolling else 0.0
-    spins: list[float] = []
+    wheel_speed = velocity[0] / v.tyre.radius if rolling else 0.0
+    wheel_speeds: list[float] = []
     for name in v.steers:
-        spins += [0.0, spin] if name else [spin]
-    spec.add_key(qpos=[0, 0, height, 1, 0, 0, 0, *([0.0] * joints)], qvel=[*velocity, 0, 0, 0, *spins], ctrl=list(ctrl))
+        wheel_speeds += [0.0, wheel_speed] if name else [wheel_speed]
+    position = [0, 0, height, 1, 0, 0, 0, *([0.0] * joints)]
+    spec.add_key(qpos=position, qvel=[*velocity, 0, 0, 0, *wheel_speeds], ctrl=list(ctrl))

@@ -115,7 +115,7 @@ class Balance:
     pitch: float  # [rad] nose up
     normal: np.ndarray  # [N], (axle,) normal force of one wheel
     height: float  # [m] of the centre of mass
-    spin_up: float  # [N m] reaction of the wheels' angular acceleration on the chassis: sum I w'
+    wheel_reaction: float  # [N m] reaction of the wheels' angular acceleration on the chassis: sum I w'
 
 
 def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
@@ -136,20 +136,20 @@ def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
         height, pitch, acceleration, slip = unknown[0], unknown[1], unknown[2] * gravity, unknown[3:]
         travel = (r - height - x * math.sin(pitch)) / math.cos(pitch) - z
         spring = np.array([v.suspension.force(h) for h in travel])
-        spin = acceleration * (1 + slip) / r
-        along = (torque * driven - inertia * spin) / r
+        wheel_acceleration = acceleration * (1 + slip) / r
+        along = (torque * driven - inertia * wheel_acceleration) / r
         normal = (spring + along * math.sin(pitch)) / math.cos(pitch)  # eq. 10 with gamma = -pitch
         ahead = x * math.cos(pitch) - (z + travel) * math.sin(pitch)
-        return height, pitch, acceleration, slip, spin, along, normal, ahead
+        return height, pitch, acceleration, slip, wheel_acceleration, along, normal, ahead
 
     def wrong(unknown: np.ndarray) -> np.ndarray:
-        height, _, acceleration, slip, spin, along, normal, ahead = state(unknown)
+        height, _, acceleration, slip, wheel_acceleration, along, normal, ahead = state(unknown)
         weight = m * gravity
         tyre = np.array([float(v.tyre.longitudinal(s, n)) for s, n in zip(slip, normal, strict=True)])
         return np.array([
             normal.sum() / weight - 1,
             along.sum() / weight - acceleration / gravity,
-            ((ahead * normal).sum() + height * along.sum() + inertia * spin.sum()) / weight,
+            ((ahead * normal).sum() + height * along.sum() + inertia * wheel_acceleration.sum()) / weight,
             *((tyre - along) / weight),
         ])  # fmt: skip
 
@@ -161,9 +161,9 @@ def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
         raise InputError(
             f"torques = {torque:g} N m: more than the tyres of {v.name!r} can transmit at a constant acceleration"
         )
-    height, pitch, acceleration, _, spin, _, normal, _ = state(found.x)
+    height, pitch, acceleration, _, wheel_acceleration, _, normal, _ = state(found.x)
     front = [normal[axle].mean() for axle in v.axles]
-    return Balance(acceleration, pitch, np.array(front), height, float(inertia * spin.sum()))
+    return Balance(acceleration, pitch, np.array(front), height, float(inertia * wheel_acceleration.sum()))
 
 
 def paper_front(v: Vehicle, acceleration: float, height: float, gravity: float) -> float:

@@ -206,8 +206,8 @@ def body_motion(motion: MotionArrays, world: int, row: int):
     R = wp.quat_to_matrix(motion.rotation[world, row])
     at = motion.position[world, row]
     velocity = motion.velocity[world, row]
-    spin = motion.angular_velocity[world, row]
-    return BodyMotion(at, R, velocity, spin)  # pyright: ignore[reportCallIssue] device structs take their fields
+    omega = motion.angular_velocity[world, row]
+    return BodyMotion(at, R, velocity, omega)  # pyright: ignore[reportCallIssue] device structs take their fields
 
 
 # ---- elements of the arrays below ------------------------------------------------------------------------
