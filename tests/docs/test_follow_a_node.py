@@ -29,6 +29,6 @@ def test_ten_links_lead_to_device_functions():
         assert (ROOT / path).samefile(Path(found.func.__code__.co_filename)), name
 
 
-def test_they_are_in_the_order_of_the_step():
+def test_links_follow_the_order_of_the_step():
     order = [(*COMMIT, *EVALUATE).index(stage) for stage, _, _ in rows()]
     assert order == sorted(order)

@@ -24,8 +24,8 @@ STILL = 1e-3  # of the weight: what is left of the motion by then
 P = precision("float64")
 
 
-def share(held: float, given: float) -> float:
-    return call(at(allowed_share, "float64"), P.real(held), P.real(given), returns=P.real)
+def share(stored: float, given: float) -> float:
+    return call(at(allowed_share, "float64"), P.real(stored), P.real(given), returns=P.real)
 
 
 def test_a_wrench_stays_whole_while_the_soil_can_afford_it():
@@ -135,9 +135,9 @@ def test_the_account_holds_what_a_falling_body_has_lost(threads):
     step = float(sim.model.body_mass[1]) * G * sim.step_size * np.sqrt(2 * G * DROP.fall)
     for _ in range(10):
         sim.step(20)
-        held = float(sim.soil.arrays.energy.account.numpy()["held"][0])
-        assert held == pytest.approx(start - energy(sim), abs=step)
-    assert held > 0.9 * blow > 20 * step  # the test saw the blow
+        stored = float(sim.soil.arrays.energy.account.numpy()["stored_work"][0])
+        assert stored == pytest.approx(start - energy(sim), abs=step)
+    assert stored > 0.9 * blow > 20 * step  # the test saw the blow
 
 
 @pytest.mark.parametrize("threads", THREADS)

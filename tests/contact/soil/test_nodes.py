@@ -363,9 +363,9 @@ def test_pairs_by_number():
         assert call(erosion.decoded, code, returns=(int,) * 3) == (i, j, side)
 
 
-def test_crowd_counts_what_a_node_gives_and_takes():
+def test_shared_pairs_counts_what_a_node_gives_and_takes():
     gives, takes = 3, 2
-    assert call(erosion.crowd, erosion.TAKES * takes + erosion.GIVES * gives, returns=int) == 2 * 3 + 2
+    assert call(erosion.shared_pairs, erosion.TAKES * takes + erosion.GIVES * gives, returns=int) == 2 * 3 + 2
 
 
 def test_one_pair_hands_over_half_of_the_excess_and_less(bench):
@@ -374,7 +374,7 @@ def test_one_pair_hands_over_half_of_the_excess_and_less(bench):
     bench.set(bench.arrays.window.levels, n, (step,) * 4)
     args = ("g", "o", "skin", "win", "slides")
     assert bench.call(erosion.add_pair, *args, 0, 0, 8, 8, erosion.TO_EAST, 0, returns=int) == 1
-    bench.call(erosion.hand_over, *args, k, n)
+    bench.call(erosion.add_flow, *args, k, n)
     flow = bench.arrays.slides.flow.numpy()
     excess = step - 0.9 * CELL * SAND.slope_limit
     assert flow[[k, n]] == pytest.approx([excess / 2, -excess / 2], rel=ROUND_OFF[bench.dtype])
@@ -431,15 +431,15 @@ def test_a_wall_beside_a_node_begins_at_once_while_it_is_loaded():
     assert change(0.0) == pytest.approx([0.01, 0.01 / 3, 0.01, 0.01 / 3])
 
 
-def test_slope_and_bend_are_one_sided_where_the_body_ends():
+def test_slope_and_second_difference_are_one_sided_where_the_body_ends():
     real = precision("float64").real
     far = real(t.FAR)
-    for ahead, behind, here, slope, bend in (
+    for ahead, behind, here, slope, second in (
         (3.0, 1.0, 1.5, 1.0, 1.0), (3.0, far, 1.0, 2.0, 0.0), (far, 3.0, 1.0, -2.0, 0.0), (far, far, 1.0, 0.0, 0.0),
     ):  # fmt: skip
         args = (real(ahead), real(behind), real(here))
         assert call(cells.slope, *args, returns=real) == slope
-        assert call(cells.bend, *args, returns=real) == bend
+        assert call(cells.second_difference, *args, returns=real) == second
 
 
 @pytest.mark.parametrize(

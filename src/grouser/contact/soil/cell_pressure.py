@@ -32,7 +32,7 @@ def slope(ahead: real, behind: real, here: real):
 
 
 @wp.func
-def bend(ahead: real, behind: real, here: real):
+def second_difference(ahead: real, behind: real, here: real):
     """Second difference [m] of the body's lower surface along an axis; zero where the body ends."""
     if ahead < SEEN and behind < SEEN:
         return ahead + behind - here - here
@@ -77,10 +77,10 @@ def yields(node: NodeEnd):
 
 
 @wp.func
-def change_of_depth(bow: real, depth: real, behind: NodeEnd, ahead: NodeEnd):
+def change_of_depth(second: real, depth: real, behind: NodeEnd, ahead: NodeEnd):
     """Variation [m] of the depth along one axis of a cell. Neighbours past the end of the body are ignored."""
     zero = real(0.0)
-    return wp.abs(bow) + wp.max(
+    return wp.abs(second) + wp.max(
         wp.where(ahead.height < SEEN, wp.abs(ahead.depth - depth), zero),
         wp.where(behind.height < SEEN, wp.abs(behind.depth - depth), zero),
     )
@@ -150,10 +150,10 @@ def cell_pressure(
     pressed = wp.min((levels[VIRGIN] - levels[SURFACE] + wp.max(u, zero)) * per_soft, real(1.0))
     if pressed <= zero and u + HALF * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:  # no corner of the cell is in the soil
         return CellLoad(zero, zero, zero, zero, zero, zx, zy)
-    bow_x = bend(east, west, z)
-    bow_y = bend(north, south, z)
-    steep_x = change_of_depth(bow_x, u, at_west, at_east)
-    steep_y = change_of_depth(bow_y, u, at_south, at_north)
+    second_x = second_difference(east, west, z)
+    second_y = second_difference(north, south, z)
+    steep_x = change_of_depth(second_x, u, at_west, at_east)
+    steep_y = change_of_depth(second_y, u, at_south, at_north)
     columns, rows, apart_x, apart_y = sample_points(o.samples, steep_x, steep_y)
     to_east = win.levels[k + 1]
     to_west = win.levels[nonnegative(k - 1)]
@@ -180,13 +180,13 @@ def cell_pressure(
         row = beside(
             y, pressed, load, levels, to_south, to_north, u_south, u_north, south < SEEN, north < SEEN, per_soft
         )
-        skin = y * (rise_y + HALF * bow_y * y)  # height of the body above that at the node, to second order
+        skin = y * (rise_y + HALF * second_y * y)  # height of the body above that at the node, to second order
         for a in range(columns):
             x = real(2 * a + 1 - columns) * column_step
             change = row + beside(
                 x, pressed, load, levels, to_west, to_east, u_west, u_east, west < SEEN, east < SEEN, per_soft
             )
-            rise = skin + x * (rise_x + HALF * bow_x * x)
+            rise = skin + x * (rise_x + HALF * second_x * x)
             deep = u - rise + change[SURFACE]
             if deep > zero:
                 # The law of a node, applied at the point. Damping never pulls (max) and never exceeds the yield (min).
@@ -195,8 +195,8 @@ def cell_pressure(
                 total += q
                 stiffness += laws.yielding_stiffness(soil.k_e, deep - cap * soil.per_k_e, per_unforeseen)
                 inside += 1
-                px += q * (rise_x + bow_x * x)
-                py += q * (rise_y + bow_y * y)
+                px += q * (rise_x + second_x * x)
+                py += q * (rise_y + second_y * y)
     # Divide by all points: those outside the soil count as zero pressure.
     mean = per_row * per_column
     covered = real(inside) * mean

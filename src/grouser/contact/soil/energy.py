@@ -21,7 +21,7 @@ from grouser.precision import mat66, real, vec3, vec6
 IMPACT_SPEED = 0.05  # [m/s] slower contact is no impact: a robot that settles at its start (assumed)
 REST_SPEED = 1.0e-3  # [m/s] smallest speed in the divisor of `braking_block`, so that the block stays finite (assumed)
 
-# Account.status. NEW: nothing was evaluated since the start or a reset. BOOKED: `held` includes all work so far.
+# Account.status. NEW: nothing was evaluated since the start or a reset. BOOKED: `stored_work` includes all work so far.
 # OPEN: a step has been evaluated but not yet committed.
 NEW, BOOKED, OPEN = range(3)
 
@@ -35,10 +35,10 @@ def power(wrench: vec6, velocity: vec3, angular_velocity: vec3):
 
 
 @wp.func
-def allowed_share(held: real, given: real):
-    """Factor on a wrench that would give `given` [J] to the body while the soil holds `held` [J]; 1 if affordable."""
-    if given > wp.max(held, real(0.0)):
-        return wp.max(held, real(0.0)) / given
+def allowed_share(stored_work: real, given: real):
+    """Factor on a wrench that would give `given` [J] to the body while the soil holds `stored_work` [J]; at most 1."""
+    if given > wp.max(stored_work, real(0.0)):
+        return wp.max(stored_work, real(0.0)) / given
     return real(1.0)
 
 
@@ -92,16 +92,18 @@ def braking_block(h: real, share: real, wrench: vec6, approach: real):
 def open_account(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6, sinkage: real):
     """Store the motion at the start of a step. Returns the factor on the wrench, see `allowed_share`."""
     a = energy.account[slot]
-    held = a.held
+    stored_work = a.stored_work
     if a.status == NEW:
         # Without this a body deeper than its weight presses it would be in debt for good: it would rise a little, and
         # from then on every second step would carry nothing.
-        held = work_of_pressing(wrench[2], sinkage)
+        stored_work = work_of_pressing(wrench[2], sinkage)
     given = h * power(wrench, m.velocity, m.angular_velocity)
     # The body may speed up within the step, as it did in the last one.
     given += wp.max(real(0.5) * h * power(wrench, a.change, a.angular_change), real(0.0))
-    energy.account[slot] = Account(held, m.velocity, m.angular_velocity, a.change, a.angular_change, a.force, OPEN)
-    return allowed_share(held, given)
+    energy.account[slot] = Account(
+        stored_work, m.velocity, m.angular_velocity, a.change, a.angular_change, a.force, OPEN
+    )
+    return allowed_share(stored_work, given)
 
 
 @wp.func
@@ -116,7 +118,7 @@ def book_work(energy: Energy, h: real, slot: int, m: BodyMotion, effective: vec6
         angular_change = m.angular_velocity - a.angular_velocity
         force = vec3(effective[0], effective[1], effective[2])
         energy.account[slot] = Account(
-            a.held - given, a.velocity, a.angular_velocity, change, angular_change, force, BOOKED
+            a.stored_work - given, a.velocity, a.angular_velocity, change, angular_change, force, BOOKED
         )
 
 
@@ -127,7 +129,7 @@ def limit_wrench(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6
     approach = approach_speed(wrench, m.velocity, m.angular_velocity)
     # A force that was there in the last step changes as foreseen (`laws.yielding_stiffness`) and needs no more block.
     share = impact_share(energy.account[slot].force, vec3(wrench[0], wrench[1], wrench[2]), approach)
-    if energy.account[slot].held < real(0.0):  # overdrawn: from now on no step may add energy
+    if energy.account[slot].stored_work < real(0.0):  # overdrawn: from now on no step may add energy
         share = real(1.0)
     if share > real(0.0):
         block += braking_block(h, share, wrench, approach)

@@ -89,8 +89,8 @@ def loose_nodes(win: Window, disp: Displacement, slides: Slides, slot: int):
     """Box of the nodes to check first: around the body now and a step ago, and where sliding did not end last time."""
     frame = win.frame[slot]
     loose = boxes.grown(disp.near[slot], REACH)
-    if slides.restless[slot].row1 >= slides.restless[slot].row0:
-        loose = boxes.spanning(loose, boxes.shifted(slides.restless[slot], -frame.row0, -frame.column0))
+    if slides.recheck[slot].row1 >= slides.recheck[slot].row0:
+        loose = boxes.spanning(loose, boxes.shifted(slides.recheck[slot], -frame.row0, -frame.column0))
     return boxes.common(loose, boxes.inside_rim(frame.rows, frame.columns))
 
 
@@ -184,7 +184,7 @@ def next_pairs(
 
 
 @wp.func
-def crowd(steep: int):
+def shared_pairs(steep: int):
     """Twice the number n of pairs among which a node shares its flow; twice, to stay an integer.
 
     A pair moves 1 / (1 + n) of its excess height. n counts the steep pairs that the node gives soil to or those that it
@@ -196,7 +196,7 @@ def crowd(steep: int):
 
 
 @wp.func
-def hand_over(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, k: int, n: int):
+def add_flow(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, k: int, n: int):
     """Add the height that slides between two neighbours in a sweep to their flows.
 
     Krenn and Hirzinger 2009, eq. 11-12. A pair moves only a share of its excess height, depending on how many pairs its
@@ -205,7 +205,7 @@ def hand_over(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, k:
     """
     difference = win.levels[n][SURFACE] - win.levels[k][SURFACE]
     lower = wp.where(difference > real(0.0), k, n)
-    sharing = wp.max(crowd(slides.steep[k]), crowd(slides.steep[n]))
+    sharing = wp.max(shared_pairs(slides.steep[k]), shared_pairs(slides.steep[n]))
     flow = laws.erosion_flux(difference, pair_limit(g, o, win, k, n)) / (real(1.0) + HALF * real(sharing))
     room = room_below(skin, win, lower) / real(slides.steep[lower] // TAKES)  # shared by all pairs that feed it
     flow = wp.clamp(flow, -room, room)
@@ -258,16 +258,16 @@ def kept_edge(edge: int, moved: int, spare: int):
 
 @wp.func
 def remember_slides(o: Options, win: Window, disp: Displacement, slides: Slides, slot: int, ended: bool):
-    """Store the boxes for the next step: `restless`, the nodes to check first, and `slid`, the nodes the window holds.
+    """Store the boxes for the next step: `recheck`, the nodes to check first, and `slid`, the nodes the window holds.
 
-    If sliding has not ended, `restless` includes all nodes that moved.
+    If sliding has not ended, `recheck` includes all nodes that moved.
     """
     frame = win.frame[slot]
     moving = slides.moving[slot]
-    restless = boxes.grown(disp.near[slot], REACH)
+    recheck = boxes.grown(disp.near[slot], REACH)
     if not ended:
-        restless = boxes.spanning(restless, boxes.grown(moving, REACH))
-    slides.restless[slot] = boxes.shifted(restless, frame.row0, frame.column0)
+        recheck = boxes.spanning(recheck, boxes.grown(moving, REACH))
+    slides.recheck[slot] = boxes.shifted(recheck, frame.row0, frame.column0)
     if moving.row1 >= moving.row0:
         slid = slides.slid[slot]
         here = boxes.shifted(moving, frame.row0, frame.column0)
@@ -303,7 +303,7 @@ def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, sl
         while q < pairs:
             i, j, side = decoded(slides.pairs[nonnegative(2 * start + q)])
             k = nonnegative(start + i * win.side + j)
-            hand_over(g, o, skin, win, slides, k, second_node(win, k, side))
+            add_flow(g, o, skin, win, slides, k, second_node(win, k, side))
             q += 1
         stamp += 1
         moved = int(0)

@@ -228,7 +228,7 @@ def open_window(
         return t.LEFT
     status = int(t.FINE)
     extent = place.extent[slot]
-    footprint = slides.restless[slot]
+    footprint = slides.recheck[slot]
     if extent.column0 > extent.column1:  # the body is in the air, but soil it has just left may still slide
         if footprint.row1 < footprint.row0:
             return t.FINE

@@ -58,8 +58,8 @@ def bekker(o: Options, soil: int, modulus: real, depth: real):
     a = o.powers[nonnegative(soil), nonnegative(i)]
     b = o.powers[nonnegative(soil), nonnegative(i) + 1]
     rise = b[0] - a[0]
-    bend = a[1] + b[1] - rise - rise
-    return modulus * (a[0] + f * (a[1] + f * (rise - a[1] - bend + f * bend)))
+    cubic = a[1] + b[1] - rise - rise
+    return modulus * (a[0] + f * (a[1] + f * (rise - a[1] - cubic + f * cubic)))
 
 
 PRESSURE_LAWS: dict[str, Any] = {"bekker": bekker}  # to add a law, write its function above and one entry here

@@ -60,8 +60,8 @@ def raster_triangle(
         area = xb * yc - xc * yb  # [cells^2] twice the signed area in plan view, negative if it faces down
         one = real(1.0)
         if area < -flat_slack:
-            bow = b.bulge[triangle]
-            down = area * g.spacing * g.spacing * bow.per_area  # vertical component of the unit outward normal
+            bulge = b.bulge[triangle]
+            down = area * g.spacing * g.spacing * bulge.per_area  # vertical component of the unit outward normal
             if down > UPRIGHT:  # skip walls: they do not press, and nodes would get a height from anywhere along them
                 return
             # With the slack both neighbours take a node on their common edge. Without it a node could fall between.
@@ -90,7 +90,7 @@ def raster_triangle(
                 z = A[2] + u * zb + v * zc
                 # Add the curvature of a rounded surface. Without it a wheel would be a polygon: its corners would press
                 # and its flats carry nothing.
-                z += down * (bow.sag_ab * w * u + bow.sag_bc * u * v + bow.sag_ca * v * w)
+                z += down * (bulge.sag_ab * w * u + bulge.sag_bc * u * v + bulge.sag_ca * v * w)
                 z = wp.where(u >= -cell_slack, z, FAR)
                 z = wp.where(v >= -cell_slack, z, FAR)
                 z = wp.where(u + v <= one + cell_slack, z, FAR)

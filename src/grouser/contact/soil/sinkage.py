@@ -6,7 +6,7 @@ import warp as wp
 
 from grouser.contact.soil import laws, pressure
 from grouser.contact.soil import types as t
-from grouser.contact.soil.cell_pressure import bend
+from grouser.contact.soil.cell_pressure import second_difference
 from grouser.contact.soil.types import SEEN, Bodies, Displacement, Options, Placement, Skin, Window
 from grouser.device import nonnegative
 from grouser.precision import real
@@ -20,7 +20,7 @@ FALLING = wp.constant(real(laws.FALLING))
 
 
 @wp.func
-def bow_below(win: Window, skin: Skin, k: int):
+def bulge_between_nodes(win: Window, skin: Skin, k: int):
     """Clearance [m] over a node below which a convex body may still press the soil between this node and the next.
 
     Between two nodes the body bulges below the straight line by up to a share of the second difference of its lower
@@ -28,8 +28,8 @@ def bow_below(win: Window, skin: Skin, k: int):
     `traction.loaded`: a third of the second differences along both axes.
     """
     z = skin.height[k]
-    along_x = bend(skin.height[k + 1], skin.height[nonnegative(k - 1)], z)
-    along_y = bend(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)
+    along_x = second_difference(skin.height[k + 1], skin.height[nonnegative(k - 1)], z)
+    along_y = second_difference(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)
     return THIRD * (wp.max(along_x, real(0.0)) + wp.max(along_y, real(0.0)))
 
 
@@ -56,7 +56,7 @@ def touch_node(
         # nodes (spoil there would lift a rocking body).
         if u > -HOLD * g.spacing - o.step[0] * fall:
             win.mark[k] = t.HELD
-        elif u > -wp.max(HOLD * g.spacing + FALLING * fall, bow_below(win, skin, k)):
+        elif u > -wp.max(HOLD * g.spacing + FALLING * fall, bulge_between_nodes(win, skin, k)):
             win.mark[k] = t.CLOSE
         return ABOVE
     win.mark[k] = t.CONTACT

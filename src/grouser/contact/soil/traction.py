@@ -6,7 +6,7 @@ import warp as wp
 
 from grouser.contact.soil import implicit, laws, pressure
 from grouser.contact.soil import types as t
-from grouser.contact.soil.cell_pressure import bend, cell_pressure, slope
+from grouser.contact.soil.cell_pressure import cell_pressure, second_difference, slope
 from grouser.contact.soil.types import (
     SEEN,
     BlockSums,
@@ -98,10 +98,10 @@ def loaded(pred: Prediction, side: int, k: int, cell: real):
     if at_east.depth > zero or at_west.depth > zero or at_north.depth > zero or at_south.depth > zero:
         return True
     z = pred.end[k].height
-    bow = wp.max(bend(at_east.height, at_west.height, z), zero) + wp.max(
-        bend(at_north.height, at_south.height, z), zero
+    bulge = wp.max(second_difference(at_east.height, at_west.height, z), zero) + wp.max(
+        second_difference(at_north.height, at_south.height, z), zero
     )
-    return u + THIRD * bow > zero  # bound for points a third of a cell towards neighbours that just touch
+    return u + THIRD * bulge > zero  # bound for points a third of a cell towards neighbours that just touch
 
 
 # ---- inside a triangle ------------------------------------------------------------------------------------

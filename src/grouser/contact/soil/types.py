@@ -343,7 +343,7 @@ class BlockSums:
 class Account:
     """Work exchanged between one body and the soil, see energy.py."""
 
-    held: real  # [J] work received from the body minus work returned: the most that the soil may return
+    stored_work: real  # [J] work received from the body minus work returned: the most that the soil may return
     velocity: vec3  # [m/s] of the body at the start of the step
     angular_velocity: vec3  # [rad/s]
     change: vec3  # [m/s] change of the velocity in the last step that was booked
@@ -438,7 +438,7 @@ class Slides:
 
     loose: array[Box] = scratch(SLOT)  # nodes to check first in this step
     moving: array[Box] = scratch(SLOT, EMPTY)  # nodes that slid in this step
-    restless: array[Box] = kept(SLOT, EMPTY)  # nodes that the last step may have made too steep, grid indices
+    recheck: array[Box] = kept(SLOT, EMPTY)  # nodes that the last step may have made too steep, grid indices
     slid: array[Box] = kept(SLOT, EMPTY)  # nodes that slid while the body has been near, grid indices
     sweeps: array[int] = kept(SLOT)  # number of sweeps so far, used as a stamp
     flow: array[real] = scratch(NODE)  # [m] height gained or lost in this sweep; zero between sweeps
@@ -461,6 +461,6 @@ class Prediction:
 
 @laid_out
 class Energy:
-    """Energy accounts. Written by energy.py: `held` once per step in commit, the motion in evaluate."""
+    """Energy accounts. Written by energy.py: `stored_work` once per step in commit, the motion in evaluate."""
 
     account: array[Account] = kept(SLOT)
