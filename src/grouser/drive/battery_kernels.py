@@ -103,10 +103,10 @@ def share(p: Pack, world: int, speeds: array[real], command: array[real]):
         i = p.current[world, k]
         linear = shaft_power(m, speeds[m.dof], i)
         square = m.resistance * i * i
-        held = wp.where(linear + square > real(0.0), scale, real(1.0))
-        power = held * linear + held * held * square
-        command[m.actuator] = held * i * m.constant
-        p.current[world, k] = held * i
+        factor = wp.where(linear + square > real(0.0), scale, real(1.0))
+        power = factor * linear + factor * factor * square
+        command[m.actuator] = factor * i * m.constant
+        p.current[world, k] = factor * i
         p.power[world, k] = power
         every += power
         if power > real(0.0) or p.recovers:

@@ -25,15 +25,15 @@ GREY, GOLD, BLUE, DARK, RED = (
 
 def nozzle_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
     """z and r [m] of the nozzle's inner wall: exit, bell, rounded throat at z = 0, convergent part, chamber."""
-    r_t, bend = p.throat_radius, p.throat_rounding
+    r_t, rounding = p.throat_radius, p.throat_rounding
     wide, narrow = math.radians(p.nozzle_angle_deg), math.radians(CONVERGENT_DEG)
     arc = np.linspace(-wide, narrow, 25)
-    z_arc, r_arc = bend * np.sin(arc), r_t + bend * (1 - np.cos(arc))
+    z_arc, r_arc = rounding * np.sin(arc), r_t + rounding * (1 - np.cos(arc))
     depth = p.nozzle_length + z_arc[0]  # of the bell
     d = depth * np.linspace(1, 0, 17)[:-1] ** 1.5
     slope = math.tan(wide)
-    bow = (p.exit_radius - r_arc[0] - slope * depth) / depth**2
-    z_bell, r_bell = z_arc[0] - d, r_arc[0] + slope * d + bow * d**2
+    quadratic = (p.exit_radius - r_arc[0] - slope * depth) / depth**2
+    z_bell, r_bell = z_arc[0] - d, r_arc[0] + slope * d + quadratic * d**2
     rise = (p.chamber_radius - r_arc[-1]) / math.tan(narrow)
     share = np.linspace(0, 1, 4)[1:]
     z_cone, r_cone = z_arc[-1] + share * rise, r_arc[-1] + share * rise * math.tan(narrow)

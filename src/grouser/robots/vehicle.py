@@ -304,14 +304,14 @@ def _draw_wheel(spec: mujoco.MjSpec, body, vehicle: Vehicle) -> None:
         _add_mesh(spec, body, vehicle, vehicle.looks.wheel, "wheel")
         return
     radius, half = vehicle.tyre.radius, vehicle.tyre.width / 2
-    quiet = {"contype": 0, "conaffinity": 0, "mass": 0.0, "group": 2}
-    disc = {"type": mujoco.mjtGeom.mjGEOM_CYLINDER, "quat": [math.sqrt(0.5), math.sqrt(0.5), 0, 0], **quiet}
+    visual_only = {"contype": 0, "conaffinity": 0, "mass": 0.0, "group": 2}
+    disc = {"type": mujoco.mjtGeom.mjGEOM_CYLINDER, "quat": [math.sqrt(0.5), math.sqrt(0.5), 0, 0], **visual_only}
     body.add_geom(size=[radius, half, 0], material="rubber", **disc)
     body.add_geom(size=[0.55 * radius, 1.02 * half, 0], material="rim", **disc)
     for k in range(3):  # spokes make the rotation visible
         body.add_geom(
             type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.9 * radius, 1.04 * half, 0.06 * radius], material="rim",
-            quat=[math.cos(math.pi * k / 6), 0, math.sin(math.pi * k / 6), 0], **quiet,
+            quat=[math.cos(math.pi * k / 6), 0, math.sin(math.pi * k / 6), 0], **visual_only,
         )  # fmt: skip
 
 

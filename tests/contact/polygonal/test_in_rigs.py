@@ -219,24 +219,24 @@ def test_a_list_that_lasts_gives_what_a_fresh_one_gives(depth):
     assert searches[1] > 90 > 10 * searches[0] / 2 > 0
 
 
-def test_a_pair_nobody_looks_at_cannot_have_touched():
-    """Falling on the plane, spinning, and rising again: a quiet pair misses no contact and is quiet while far off."""
-    forces, quiet = [], []
+def test_a_pair_marked_out_of_reach_does_not_touch():
+    """Falling on the plane, spinning, and rising again: no contact is missed, and far off the pair is marked."""
+    forces, apart = [], []
     for margin in (None, 1e-9):
         rig, seen, silent = rolling(ball(R, 4), margin=margin), [], []
 
         def note(rig=rig, seen=seen, silent=silent):
             seen.append(rig.wrench[0, 0])
-            silent.append(rig.module._lists.state.numpy()["quiet"][0, 0])
+            silent.append(rig.module._lists.state.numpy()["out_of_reach"][0, 0])
 
         for start, speed in ((R + DEPTH, -0.01), (R - DEPTH, 0.01)):
             motion = SteadyMotion((0.003, 0.002, start), velocity=(0, 0, speed), spin=(0, 0.03, 0))
             rig.follow(motion, round(2 * DEPTH / abs(speed) / rig.step), note)
         forces.append(np.array(seen))
-        quiet.append(np.array(silent))
+        apart.append(np.array(silent))
     np.testing.assert_allclose(forces[0], forces[1], atol=ROUND_OFF * np.abs(forces[1]).max())
     touching = np.abs(forces[1]).max(axis=1) > 0
     assert touching.sum() > 10
-    assert not (touching & (quiet[0] == 1)).any()
+    assert not (touching & (apart[0] == 1)).any()
     fall = touching.argmax()
-    assert quiet[0][:fall].sum() > fall / 2  # up again its list is still the one of the contact
+    assert apart[0][:fall].sum() > fall / 2  # up again its list is still the one of the contact

@@ -235,8 +235,8 @@ def quadrature(e: Contacts, side: int, count: int, first: int, normal: vec3, spr
         if e.flag[side, before] == 0:
             corner += spread * length_back / real(6.0)
             if e.flag[side, k] == 0 and length > real(0.0) and length_back > real(0.0):
-                bend = wp.dot(back, ahead) / (length * length_back)
-                corner += real(0.5) * wp.acos(wp.clamp(bend, real(-1.0), real(1.0))) * spread * spread
+                cosine = wp.dot(back, ahead) / (length * length_back)
+                corner += real(0.5) * wp.acos(wp.clamp(cosine, real(-1.0), real(1.0))) * spread * spread
         e.at[first + n] = real(0.5) * (middle + v1)
         e.area[first + n] = third_before + third
         e.at[first + n + 1] = real(0.5) * (v1 + v2)

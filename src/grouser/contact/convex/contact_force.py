@@ -106,7 +106,7 @@ def add_pressure(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3)
         depth = wp.dot(x - q.origin, q.steep)
         outward = wp.dot(velocity_at(q, x), n)
         e.load[i] = real(-1.0)
-        e.dip[i] = depth
+        e.point_depth[i] = depth
         # Skip points out of contact. A point that is leaving still counts if it is in contact now.
         if w <= zero or (depth <= zero and depth + q.now * outward <= zero):
             continue
@@ -115,21 +115,21 @@ def add_pressure(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3)
         N = w * (pressure - damping * outward)
         # In an impact the predicted load at the end of the step is unreliable, so friction uses the load of the last
         # step.
-        held = w * wp.max(stick.pressure + wp.dot(stick.slope, x - centre), zero)
+        friction_load = w * wp.max(stick.pressure + wp.dot(stick.slope, x - centre), zero)
         if q.ground:
             weight = h * w * (h * stiffness + damping)
             totals.block = block_add(totals.block, x - q.xa, weight * wp.outer(n, n))
         else:
             N = wp.max(N, zero)
-            held = N
-        e.load[i] = held
+            friction_load = N
+        e.load[i] = friction_load
         totals.force += N * n
         totals.moment += wp.cross(x - q.xa, N * n)
-        totals.pressed += held * x
+        totals.pressed += friction_load * x
         if depth > zero:
             totals.stored += real(0.5) * w * pressure * depth
-        if held > zero:
-            totals.load += held
+        if friction_load > zero:
+            totals.load += friction_load
             totals.area += w
     return totals
 
@@ -146,20 +146,20 @@ def add_friction(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3,
     slipping = wp.where(stick.state == SLIPPING, 1, 0)
     along = wp.identity(n=3, dtype=real) - wp.outer(n, n)
     for i in range(q.first, q.first + q.points):
-        held = e.load[i]
-        if held > real(0.0):
+        friction_load = e.load[i]
+        if friction_load > real(0.0):
             x = e.at[i]
             # Area by share of the load. With its own area a lightly loaded point would reach its limit before the
             # others, and a patch under a steady tangential force would creep.
-            w = totals.area * held / totals.load
+            w = totals.area * friction_load / totals.load
             vt = along * velocity_at(q, x)
             xi = stick.xi + stick.phi * wp.cross(n, x - centre)
             totals.stored += real(0.5) * w * m.c_t * wp.dot(xi, xi)
             if q.ground:  # implicit: the force is that at the end of the step, where the spring is longer
                 xi = xi + h * vt
             speed = wp.length(vt)
-            slip = m.mu_slip * held
-            limit = penalty.friction_limit(slipping, speed, s.stick_speed, m.mu_stick * held, slip)
+            slip = m.mu_slip * friction_load
+            limit = penalty.friction_limit(slipping, speed, s.stick_speed, m.mu_stick * friction_load, slip)
             drag, slips = penalty.friction(w * (m.c_t * xi + m.d_t * vt), limit, slip)
             # A slipping point enters the block with the secant of its force. With the tangent, which is zero, friction
             # could reverse a slow motion within one step.
@@ -250,7 +250,7 @@ def end_loads(s: Solids, poses: Poses, fresh: Sticks, e: Contacts, slot: int, v:
             at = e.at[i]
             outward = wp.dot(v + wp.cross(w, at - x), n)
             before = wp.dot(poses.velocity[a] + wp.cross(poses.angular_velocity[a], at - x), n)
-            depth = e.dip[i] - h * (outward - before)
+            depth = e.point_depth[i] - h * (outward - before)
             pressure, stiffness, damping = laws.penalty_pressure(depth, s.material)
             damping = penalty.release_damping(pressure, damping, outward)
             e.load[i] = e.area[i] * wp.max(pressure - damping * outward, real(0.0))

@@ -226,7 +226,7 @@ class ConvexContact:
         self._poses = zeros(t.Poses, "cpu", (parts,))
         self._found = zeros(t.Candidates, "cpu", (n,), pair=(n, 2), counts=(1,))
         self._sticks, self._trial = (zeros(t.Sticks, "cpu", (n,), pair=(n, 2), count=(1,)) for _ in range(2))
-        of_points = dict.fromkeys(("at", "area", "load", "dip", "corner", "depth"), (points,))
+        of_points = dict.fromkeys(("at", "area", "load", "point_depth", "corner", "depth"), (points,))
         self._contacts = zeros(
             t.Contacts, "cpu", (n,), **of_points, first_point=(n + 1,), first_corner=(n + 1,), stored=(1,),
             polygon=clipped, flag=clipped,

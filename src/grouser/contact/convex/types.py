@@ -114,7 +114,7 @@ class Contacts:
     at: array[vec3]  # [m], (point,) contact points
     area: array[real]  # [m^2], (point,)
     load: array[real]  # [N], (point,) negative: not in contact
-    dip: array[real]  # [m], (point,) depth
+    point_depth: array[real]  # [m], (point,)
     corner: array[vec3]  # [m], (corner,) corners of the clipped polygon
     depth: array[real]  # [m], (corner,)
     stored: array[real]  # [J], (1,) energy in all springs

@@ -149,12 +149,12 @@ def press_face(
     along_y = q0 * area.y + qx * area.xy + qy * area.yy
     totals.force += N * m
     totals.moment += wp.cross(N * arm + along_x * el.e1 + along_y * el.e2, m)
-    held = wp.min(N, N + g * stiff * motion.now * outward)  # the present load, if it is smaller
+    friction_load = wp.min(N, N + g * stiff * motion.now * outward)  # the present load, if it is smaller
     if motion.implicit:
         totals = add_normal_block(totals, el, arm, m, area, g * motion.h * (motion.h * stiff + damping))
-    if held <= zero:
+    if friction_load <= zero:
         return totals, patch
-    patch = add_to_patch(patch, el, m, area, held, law)
+    patch = add_to_patch(patch, el, m, area, friction_load, law)
     totals.polygons += 1
     totals.stiffness += g * stiff * M
     if g > real(MEASURED):

@@ -46,7 +46,7 @@ def press(s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elemen
     # Before the test for quiet pairs: faces are missing from this list, so whether the pair touches is not known.
     if lists.state[world, pair].overflow == 1:
         wp.atomic_or(sums.flags, world, pair, 1 << FULL)
-    if lists.state[world, pair].quiet == 1:
+    if lists.state[world, pair].out_of_reach == 1:
         return
     motion = pair_motion(pairs, poses, world, pair)
     totals = Totals()
@@ -91,7 +91,7 @@ def poses_now(
 def stick(s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements):
     """Update the stick points and states of all listed elements after the step. Several lanes share a pair."""
     world, pair, lane = wp.tid()
-    if lists.state[world, pair].quiet == 1:
+    if lists.state[world, pair].out_of_reach == 1:
         return
     base = pairs.first_element[pair]
     for k in range(lane, lists.elements[world, pair], pairs.lanes):

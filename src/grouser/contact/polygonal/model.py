@@ -101,8 +101,8 @@ class PolygonalModule(PairModule):
         if chosen:
             return chosen
         elements, other = (self.shapes[name] for name in self._order[k])
-        bend = other.sharpest * max(1.0, elements.longest / other.edge)  # [rad] across an element
-        if bend * elements.longest / 8 >= FLAT * min(law["thickness"] for law in self._laws[k]):
+        turning_angle = other.sharpest * max(1.0, elements.longest / other.edge)  # [rad] across an element
+        if turning_angle * elements.longest / 8 >= FLAT * min(law["thickness"] for law in self._laws[k]):
             return EXACT
         return LINEAR if other.closed or other.pieces == 1 else EXACT
 
@@ -276,9 +276,9 @@ class PolygonalModule(PairModule):
         return self._lists.state.numpy()["searches"]
 
     def _in_contact(self, world: int, load: np.ndarray) -> list[Any]:
-        quiet, listed = self._lists.state.numpy()["quiet"][world], self._lists.elements.numpy()[world]
+        out_of_reach, listed = self._lists.state.numpy()["out_of_reach"][world], self._lists.elements.numpy()[world]
         first = self._first_element[:-1]
-        slots = [np.arange(n, n + (0 if quiet[k] else listed[k])) for k, n in enumerate(first)]
+        slots = [np.arange(n, n + (0 if out_of_reach[k] else listed[k])) for k, n in enumerate(first)]
         return [own[load[own] > 0] for own in slots]
 
     def channels(self) -> list[Channel]:

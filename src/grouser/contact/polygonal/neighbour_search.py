@@ -28,19 +28,19 @@ BOX_ROUND_OFF = wp.constant(real(1e-6))  # relative round-off of a box's coordin
 def check_list(pairs: Pairs, poses: RelativePoses, lists: Lists, sums: PairSums, world: int, pair: int):
     """Mark the list of a pair as stale, and empty it, if the pair may move farther in this step than it allows.
 
-    A pair that did not touch and cannot close its gap in this step is marked quiet: the force kernel skips it.
+    A pair that did not touch and cannot close its gap in this step is marked out of reach: the force kernel skips it.
     """
     radius = pairs.radius[pair]
     moved = moved_since(poses, world, pair, lists.position[world, pair], lists.rotation[world, pair], radius)
     # The list is used at the predicted end of the coming step: it must hold until there.
     ahead = wp.length(poses.velocity[world, pair]) + radius * wp.length(poses.angular_velocity[world, pair])
     ahead = pairs.bodies.step[0] * ahead
-    lists.state[world, pair].quiet = 0
+    lists.state[world, pair].out_of_reach = 0
     if moved + ahead < lists.slack[world, pair]:
         lists.state[world, pair].stale = 0
         # A pair that touched in the last step is evaluated once more, so that its elements lose their stick points.
         if moved + ahead < lists.gap[world, pair] and sums.touched[world, pair] == 0:
-            lists.state[world, pair].quiet = 1
+            lists.state[world, pair].out_of_reach = 1
     else:
         # A fast pair gets a longer list. With the margin alone it would need a new one in every step.
         lists.slack[world, pair] = pairs.margin[pair] + ahead

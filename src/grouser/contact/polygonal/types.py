@@ -54,7 +54,7 @@ class ListState:
     """State of one pair's list. Written by `check_list` and the search."""
 
     stale: int  # 1: it must be rebuilt in this step
-    quiet: int  # 1: nothing on it can touch, so the force kernel skips it
+    out_of_reach: int  # 1: nothing on it can touch, so the force kernel skips it
     overflow: int  # 1: there was no room for all candidates
     tests: int  # pairs of faces compared by the last search
     searches: int  # number of searches since the last reset

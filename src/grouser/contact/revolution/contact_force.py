@@ -53,20 +53,20 @@ def press_part(law: Constants, centre: vec3, ahead: real, reach: real, part: Par
     touch.weight = part.facing * ahead * (ahead * law.c + damping) * part.area
     # `part.depth` is that at the end of the step. In an impact it is too large, because the step has not braked the
     # body yet, and so would friction be. The second load is that at the present depth.
-    held = wp.min(N, N + part.facing * law.c * ahead * outgoing)
-    if held <= zero:
+    friction_load = wp.min(N, N + part.facing * law.c * ahead * outgoing)
+    if friction_load <= zero:
         return touch
     touch.polygons += part.counts
-    touch.load += held
-    touch.pressed += held * part.normal
-    touch.carried += held * part.surface_velocity
+    touch.load += friction_load
+    touch.pressed += friction_load * part.normal
+    touch.carried += friction_load * part.surface_velocity
     touch.area += part.area
     touch.middle += part.area * part.point
     touch.stiffness += part.facing * law.c * part.area
     touch.friction.stiffness += law.c_t * part.area
     touch.friction.damping += law.d_t * part.area
-    touch.friction.stick_limit += law.mu_stick * held
-    touch.friction.slip_limit += law.mu_slip * held
+    touch.friction.stick_limit += law.mu_stick * friction_load
+    touch.friction.slip_limit += law.mu_slip * friction_load
     # Report the present depth: in an impact the bodies do not get as deep as predicted.
     deep = part.peak + ahead * out
     touch.deepest = wp.max(touch.deepest, deep)
@@ -216,7 +216,7 @@ def press(
     world: int, pair: int, lane: int,
 ):  # fmt: skip
     """Sum normal forces, friction and implicit block of all listed elements of a pair. Several lanes share a pair."""
-    if lists.state[world, pair].asleep == 1:
+    if lists.state[world, pair].out_of_reach == 1:
         return
     F = frame_of(s, rounds, pairs, poses, world, pair)
     totals = Totals()

@@ -172,7 +172,7 @@ def map_middle(lines: array2d[Line], world: int, F: Frame, line: Line, near: Nea
     e = radial(x, q[0])
     m = in_space(m2, e)
     n = line.normal
-    if line.bend != zero:
+    if line.curvature != zero:
         n = laws.blend(line.start, line.end, half)
     u = line.sign * (n[0] * F.Rz - n[1] * e_r)
     gx = -wp.dot(u, m)
@@ -190,17 +190,17 @@ def map_middle(lines: array2d[Line], world: int, F: Frame, line: Line, near: Nea
     corner = zero
     if near.last > near.first:
         most, corner = section.roughness(lines, world, near.first, near.last, q, wp.sqrt(gap2) + real(2.0) * size, size)
-        rough = wp.max(most - wp.abs(lines[world, k].bend), zero)
+        rough = wp.max(most - wp.abs(lines[world, k].curvature), zero)
     across = vec3(-e[1], e[0], zero)
     round_axis = m2[0] / wp.max(q[0], size)  # curvature around the axis of the surface through x parallel to the other
-    tall = lines[world, k].bend
+    tall = lines[world, k].curvature
     tall = tall / wp.max(real(1.0) - tall * depth, half)
     own = n[0] / wp.max(middle[0], w)
-    curl = size * wp.max(wp.max(wp.abs(line.bend), wp.abs(own)), wp.max(wp.abs(round_axis), wp.abs(tall) + rough))
+    curl = size * wp.max(wp.max(wp.abs(line.curvature), wp.abs(own)), wp.max(wp.abs(round_axis), wp.abs(tall) + rough))
     corner = wp.max(corner, wp.clamp(real(2.0) * curl - real(1.0), zero, real(1.0)))  # element is too large
     c_u = wp.dot(u, across)
     c_p = wp.dot(e_p, across)
-    k_s = line.bend + tall + (round_axis - tall) * c_u * c_u
+    k_s = line.curvature + tall + (round_axis - tall) * c_u * c_u
     k_p = own + tall + (round_axis - tall) * c_p * c_p
     k_sp = (round_axis - tall) * c_u * c_p
     spread = half * (wp.abs(k_s) * l * l + wp.abs(k_p) * w * w + rough * size * size) + wp.abs(k_sp) * l * w
@@ -325,7 +325,7 @@ def map_part(
     half = real(0.5)
     at = line.point + f * line.chord
     n = line.normal
-    if line.bend != zero:
+    if line.curvature != zero:
         at += laws.bulge(line.tilt, f) * n
         n = laws.blend(line.start, line.end, f)
     x = F.at + at[1] * F.Rz + at[0] * e_r

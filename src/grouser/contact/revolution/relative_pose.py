@@ -30,7 +30,7 @@ def set_surface_pose(
 def check_list(
     s: Sections, rounds: Rounds, pairs: Pairs, poses: RelativePoses, lists: Lists, world: int, pair: int,
 ):  # fmt: skip
-    """Mark a pair as asleep if it still cannot touch, and its list as stale if it must be rebuilt.
+    """Mark a pair as out of reach if it still cannot touch, and its list as stale if it must be rebuilt.
 
     Both the relative motion of the pair and the change of its shapes count.
     """
@@ -42,7 +42,7 @@ def check_list(
     radius = pairs.radius[pair]
     moved = moved_since(poses, world, pair, cleared, lists.clear_rotation[world, pair], radius)
     moved += path - lists.clear_path[world, pair] + frame_of(s, rounds, pairs, poses, world, pair).slack
-    lists.state[world, pair].asleep = wp.where(moved < lists.clear[world, pair], 1, 0)
+    lists.state[world, pair].out_of_reach = wp.where(moved < lists.clear[world, pair], 1, 0)
     if moved < lists.clear[world, pair]:
         return
     # Start a new clearance from here. The force stage may reduce it.

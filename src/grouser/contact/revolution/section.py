@@ -93,7 +93,7 @@ def find_curve(s: Sections, world: int, surface: int, first: int, last: int, k: 
     line.start = a
     line.end = b
     line.tilt = line.length * vec2(laws.rise(a, line.along, n), laws.rise(b, line.along, n))
-    line.bend = wp.dot(b - a, line.along) / line.length
+    line.curvature = wp.dot(b - a, line.along) / line.length
     # For points that are nearest to a sample, and for points past an end of the surface, see `depth_below`.
     line.corner = s.corner[world, k]
     line.far_corner = s.corner[world, k + 1]
@@ -204,17 +204,19 @@ def roughness(lines: array2d[Line], world: int, low: int, high: int, q: vec2, bo
     grows linearly from 0 to 1 over a distance of `size` [m], so that the force does not jump when one comes near. The
     curvature returned is weighted in this way too.
     """
-    bend = real(0.0)
+    curvature = real(0.0)
     corner = real(0.0)
     for k in range(low, high + 1):
         i = nonnegative(k)
         gap2, x = line_gap2(lines, world, i, q)
         gap = wp.sqrt(gap2)
-        bend = wp.max(bend, wp.abs(lines[world, i].bend) * wp.clamp((bound - gap) / size, real(0.0), real(1.0)))
+        curvature = wp.max(
+            curvature, wp.abs(lines[world, i].curvature) * wp.clamp((bound - gap) / size, real(0.0), real(1.0))
+        )
         if k > low and lines[world, i].hard == 1:
             gap = wp.length(q - lines[world, i].point)
             corner = wp.max(corner, wp.clamp((bound - gap) / size, real(0.0), real(1.0)))
-    return bend, corner
+    return curvature, corner
 
 
 @wp.func
@@ -253,7 +255,7 @@ def depth_below(lines: array2d[Line], world: int, q: vec2, i: int, x: real):
     m = n
     # The point projects onto the line itself, or lies past an edge.
     if (x > zero and x < size) or past > zero:
-        if lines[world, i].bend != zero:
+        if lines[world, i].curvature != zero:
             share = wp.clamp(x / size, zero, real(1.0))
             depth += laws.bulge(lines[world, i].tilt, share)
             m = laws.blend(lines[world, i].start, lines[world, i].end, share)

@@ -30,7 +30,7 @@ class Line:
     speed: vec2  # [m/s] velocity (r, z) of the shape itself at its first sample
     more_speed: vec2  # [m/s] the same at its last sample, minus `speed`
     length: real  # [m]
-    bend: real  # [1/m] curvature, positive if convex
+    curvature: real  # [1/m] positive if convex
     sign: real  # 1 outer, -1 inner
     hard: int  # 1: its first sample is a corner
     far_hard: int  # 1: its last sample is a corner
@@ -106,7 +106,7 @@ class ListState:
     """State of one pair's list."""
 
     stale: int  # 1: it must be rebuilt in this step
-    asleep: int  # 1: the pair cannot touch in this step
+    out_of_reach: int  # 1: the pair cannot touch in this step
     tests: int  # patches and elements tested by the last search
     searches: int  # number of searches since the start
 

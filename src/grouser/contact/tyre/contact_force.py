@@ -5,7 +5,7 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.contact.rigid import wrench_of
-from grouser.contact.tyre.laws import deflected, low_speed, magic_secant, normal_load, spring_force
+from grouser.contact.tyre.laws import low_speed, magic_secant, next_deflection, normal_load, spring_force
 from grouser.contact.tyre.types import GroundContact, Slip, WallContact, Wheel, WheelPose, WheelStates
 from grouser.device import array2d
 from grouser.precision import mat66, quat, real, vec2, vec3, vec6
@@ -142,8 +142,8 @@ def ground_force(
     moving = one - slow
     standing = w.damping * slow
     u = state.deflection[world, k]
-    kappa = (deflected(u[0], vx, travelling, w.length_x, h) - standing * vx) / w.length_x
-    tangent = (deflected(u[1], vy, travelling, w.length_y, h) - standing * vy) / w.length_y
+    kappa = (next_deflection(u[0], vx, travelling, w.length_x, h) - standing * vx) / w.length_x
+    tangent = (next_deflection(u[1], vy, travelling, w.length_y, h) - standing * vy) / w.length_y
     state.slip[world, k] = vec2(kappa, tangent)
     state.arm[world, k] = arm
     state.along[world, k] = along

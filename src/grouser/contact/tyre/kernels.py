@@ -7,7 +7,7 @@ import warp as wp
 from grouser.contact.rigid import wrench_of
 from grouser.contact.tyre import contact_search
 from grouser.contact.tyre.contact_force import ground_force, wall_force, y_axis, z_axis
-from grouser.contact.tyre.laws import deflected, held
+from grouser.contact.tyre.laws import limit_slip, next_deflection
 from grouser.contact.tyre.types import ON_GROUND, ON_WALL, GroundContact, Terrain, Wheel, WheelPose, WheelStates
 from grouser.device import array, array2d, module
 from grouser.precision import mat66, quat, real, vec2, vec3, vec6
@@ -116,11 +116,11 @@ def commit(
             vy = wp.dot(contact_speed, across)
             travelling = wp.dot(frame_speed, along)
             u = state.deflection[world, k]
-            kappa = deflected(u[0], vx, travelling, w.length_x, h) / w.length_x
-            tangent = deflected(u[1], vy, travelling, w.length_y, h) / w.length_y
+            kappa = next_deflection(u[0], vx, travelling, w.length_x, h) / w.length_x
+            tangent = next_deflection(u[1], vy, travelling, w.length_y, h) / w.length_y
             # Beyond the peak the tread slides: limit its deflection to that of steady slip.
             steady = wp.sqrt(vx * vx + vy * vy) / wp.max(wp.abs(travelling), w.slow)
-            share = held(kappa, tangent, wp.max(w.peak, steady))
+            share = limit_slip(kappa, tangent, wp.max(w.peak, steady))
             state.deflection[world, k] = vec2(kappa * share * w.length_x, tangent * share * w.length_y)
             e = effective[world, k + 1]
             got = vec3(e[0], e[1], e[2])

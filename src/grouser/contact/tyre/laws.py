@@ -48,7 +48,7 @@ def normal_load(suspension: real, traction: real, cosine: real, sine: real):
 
 
 @wp.func
-def deflected(u: real, slip_velocity: real, travel_speed: real, length: real, h: real):
+def next_deflection(u: real, slip_velocity: real, travel_speed: real, length: real, h: real):
     """Deflection of the tread [m] a step later: u' + |V| u / length = -V_s, backward Euler (Pacejka 2006, section 7.2).
 
     While the wheel rolls, u / length is the slip, delayed by the relaxation `length` [m]. At a standstill the tread is
@@ -58,7 +58,7 @@ def deflected(u: real, slip_velocity: real, travel_speed: real, length: real, h:
 
 
 @wp.func
-def held(kappa: real, tangent: real, bound: real):
+def limit_slip(kappa: real, tangent: real, bound: real):
     """Factor on both slips that limits their resultant to `bound`."""
     size = wp.sqrt(kappa * kappa + tangent * tangent)
     if size > bound:
