@@ -59,7 +59,7 @@ def change_kernel(
         if change[q][0] > real(0.0):
             levels = laws.sink(levels, change[q][0], change[q][1])
         else:
-            levels = laws.cover(levels, change[q][2], loose)
+            levels = laws.add_loose_soil(levels, change[q][2], loose)
         out[q] = levels
 
 

@@ -305,7 +305,7 @@ def test_a_deposit_gives_out_all_of_the_spoil():
         np.stack([even, even * away[:, 0].clip(0) ** 2, 0 * even], axis=1), rel=ROUND_OFF[dtype]
     )
     totals = [p.real(total) for total in np.sum(weights, axis=0)]
-    shared = call(at(spoil.share_out, dtype), sums, deposit, *totals, returns=at(t.Deposit, dtype))
+    shared = call(at(spoil.complete_deposit, dtype), sums, deposit, *totals, returns=at(t.Deposit, dtype))
     deposit = struct_of(t.Deposit, p, shared)
     got = [call(at(spoil.received_from, dtype), deposit, *(p.real(w) for w in one), returns=p.real) for one in weights]
     assert sum(got) == pytest.approx(0.006, rel=ROUND_OFF[dtype])
@@ -412,7 +412,7 @@ def test_the_end_of_the_step_and_what_the_soil_bears_there(bench):
     height = -depth + STEP * (-v - v * 0.5)
     assert end["height"] == pytest.approx(height, rel=ROUND_OFF[bench.dtype])
     assert end["depth"] == pytest.approx(-height, rel=ROUND_OFF[bench.dtype])
-    assert end["bears"] == pytest.approx(SAND.pressure_modulus(0.1) * (-height) ** SAND.n, rel=1e-5)
+    assert end["yield_pressure"] == pytest.approx(SAND.pressure_modulus(0.1) * (-height) ** SAND.n, rel=1e-5)
     assert end["yielding"] == 1
     assert bench.call(loaded, "pred", bench.side, k, float(CELL), returns=bool)
     bench.call(predict_node, *args, 0, 8, bench.p.vec3(), m)
@@ -425,7 +425,7 @@ def test_a_wall_beside_a_node_begins_at_once_while_it_is_loaded():
 
     def change(load: float) -> np.ndarray:
         args = (real(1 / 3), real(1.0), real(load), here, there, real(-0.01), soft)
-        return call(cells.soil_beside, *args, returns=vec4)
+        return call(cells.level_change_towards, *args, returns=vec4)
 
     assert change(1.0) == pytest.approx([0.03, 0.01, 0.03, 0.01])
     assert change(0.0) == pytest.approx([0.01, 0.01 / 3, 0.01, 0.01 / 3])

@@ -49,7 +49,7 @@ class _Maker:
     def array(self, values: Any, dtype: Any) -> wp.array:
         return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self._device)
 
-    def firsts(self, arrays: Any) -> wp.array:
+    def start_indices(self, arrays: Any) -> wp.array:
         """Start index of each array in their concatenation, and the end of the last."""
         return self.array(np.cumsum([0] + [len(a) for a in arrays]).astype(np.int32), wp.int32)
 
@@ -75,11 +75,11 @@ def body_arrays(
     make, b, surfaces = _Maker(p, device), at(t.Bodies, p.name)(), [surface for surface, _ in parts]
     starts = np.cumsum([0] + [len(s.vertices) for s in surfaces])
     b.rows = make.flags(rows)
-    b.first_vertex = make.firsts([s.vertices for s in surfaces])
-    b.first_triangle = make.firsts([s.triangles for s in surfaces])
-    b.first_vertex_chunk = make.firsts([s.vertex_spheres for s in surfaces])
-    b.first_triangle_chunk = make.firsts([s.triangle_spheres for s in surfaces])
-    b.first_crease = make.firsts([s.creases for s in surfaces])
+    b.first_vertex = make.start_indices([s.vertices for s in surfaces])
+    b.first_triangle = make.start_indices([s.triangles for s in surfaces])
+    b.first_vertex_chunk = make.start_indices([s.vertex_spheres for s in surfaces])
+    b.first_triangle_chunk = make.start_indices([s.triangle_spheres for s in surfaces])
+    b.first_crease = make.start_indices([s.creases for s in surfaces])
     b.half = make.array(np.array([np.abs(s.vertices).max(axis=0) for s in surfaces], p.numpy), p.vec3)
     b.edge = make.numbers(edges)
     b.grouser = make.numbers([s.grouser_height for s in surfaces])
@@ -104,12 +104,13 @@ def _shape_arrays(parts: Sequence[Part], make: _Maker, p: Precision) -> Any:
     """Make `types.SmallShapes`. If no body has small shapes, the arrays have one unused row."""
     s, found, rows = at(t.SmallShapes, p.name)(), [small for _, small in parts], shape_rows(parts)
     spare = [np.zeros((int(not any(found)), 3))]
-    s.first_shape = make.firsts(found)
-    s.first_point, s.first_rim = make.firsts([one.points for one in rows]), make.firsts([one.rim for one in rows])
+    s.first_shape = make.start_indices(found)
+    s.first_point = make.start_indices([one.points for one in rows])
+    s.first_rim = make.start_indices([one.rim for one in rows])
     s.points = make.joined([one.points for one in rows] + spare, p.vec3)
     s.areas = make.joined([one.areas for one in rows] + spare, p.vec3)
     s.rims = make.joined([one.rim for one in rows], p.vec3)
-    s.first_point_chunk = make.firsts([chunks(one.points) for one in rows])
+    s.first_point_chunk = make.start_indices([chunks(one.points) for one in rows])
     groups = [group for one in rows for group in chunks(one.points)] or [np.zeros((1, 3))]
     s.point_spheres = make.vector_and_number(t.Sphere, [bounding_spheres(groups)], "centre", "radius")
     s.across = make.numbers([one.across for one in rows])

@@ -40,7 +40,7 @@ def second_difference(ahead: real, behind: real, here: real):
 
 
 @wp.func
-def soil_beside(share: real, pressed: real, load: real, here: vec4, there: vec4, gap: real, per_soft: real):
+def level_change_towards(share: real, pressed: real, load: real, here: vec4, there: vec4, gap: real, per_soft: real):
     """Change of the four levels [m] from a node to a point `share` of a cell away, towards a neighbour.
 
     `gap` [m] is the depth of the body in the neighbour's soil, negative where the neighbour is free. Virgin soil
@@ -58,15 +58,15 @@ def soil_beside(share: real, pressed: real, load: real, here: vec4, there: vec4,
 
 
 @wp.func
-def beside(
+def level_change(
     x: real, pressed: real, load: real, here: vec4, behind: vec4, ahead: vec4, gap_behind: real, gap_ahead: real,
     there_behind: bool, there_ahead: bool, per_soft: real,
 ):  # fmt: skip
     """Change of the four levels [m] from a node to a point x cells along an axis; zero past the end of the body."""
     if x > real(0.0) and there_ahead:
-        return soil_beside(x, pressed, load, here, ahead, gap_ahead, per_soft)
+        return level_change_towards(x, pressed, load, here, ahead, gap_ahead, per_soft)
     if x < real(0.0) and there_behind:
-        return soil_beside(-x, pressed, load, here, behind, gap_behind, per_soft)
+        return level_change_towards(-x, pressed, load, here, behind, gap_behind, per_soft)
     return vec4()
 
 
@@ -111,13 +111,13 @@ def sample_points(samples: int, steep_x: real, steep_y: real):
 @wp.func
 def cell_pressure(
     g: Ground, o: Options, win: Window, pred: Prediction, soil: Constants, k: int, modulus: real,
-    sinking: real, left_out: real, per_unforeseen: real,
+    sinking: real, yield_offset: real, per_prediction_error: real,
 ):  # fmt: skip
     """Load of a cell at the end of the step: mean of the elastic trial pressure K_e (Z - Zp), capped by the yield.
 
     Where all of the cell yields, the node's value is used. Where part of it unloads or is free, the mean is taken over
-    sub-cell points. `sinking` [m] is the depth that damping adds; `left_out` and `per_unforeseen` are fields of
-    `types.Travel`.
+    sub-cell points. `sinking` [m] is the depth that damping adds; `yield_offset` and `per_prediction_error` are fields
+    of `types.Travel`.
     """
     zero = real(0.0)
     cell = g.spacing
@@ -137,8 +137,8 @@ def cell_pressure(
     zy = slope(north, south, z) * per
     # The whole cell yields: the pressure varies little within it, so the value at the node is enough.
     if here.yielding > zero and yields(at_east) and yields(at_west) and yields(at_north) and yields(at_south):
-        y = here.bears
-        give = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, per_unforeseen)
+        y = here.yield_pressure
+        give = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, per_prediction_error)
         return CellLoad(y, give, y * zx, y * zy, real(1.0), zx, zy)
     u_east = at_east.depth
     u_west = at_west.depth
@@ -162,8 +162,8 @@ def cell_pressure(
     # Degree of loading at the node: 1 where its soil yields, 0 where the body just lets go of it.
     load = zero
     if u > zero:
-        load = pressed * wp.min(soil.k_e * u / wp.max(here.bears, real(1.0e-9)), real(1.0))
-    start = z + left_out  # height at which the yield pressure is evaluated, see `laws.left_out`
+        load = pressed * wp.min(soil.k_e * u / wp.max(here.yield_pressure, real(1.0e-9)), real(1.0))
+    start = z + yield_offset  # height at which the yield pressure is evaluated, see `laws.yield_offset`
     rise_x = zx * cell
     rise_y = zy * cell
     per_column = real(1.0) / real(columns)
@@ -177,13 +177,13 @@ def cell_pressure(
     inside = int(0)
     for c in range(rows):
         y = real(2 * c + 1 - rows) * row_step  # symmetric, and exactly 0 for the middle point
-        row = beside(
+        row = level_change(
             y, pressed, load, levels, to_south, to_north, u_south, u_north, south < SEEN, north < SEEN, per_soft
         )
         skin = y * (rise_y + HALF * second_y * y)  # height of the body above that at the node, to second order
         for a in range(columns):
             x = real(2 * a + 1 - columns) * column_step
-            change = row + beside(
+            change = row + level_change(
                 x, pressed, load, levels, to_west, to_east, u_west, u_east, west < SEEN, east < SEEN, per_soft
             )
             rise = skin + x * (rise_x + HALF * second_x * x)
@@ -193,7 +193,7 @@ def cell_pressure(
                 cap = pressure.yield_at(o, win.soil[k], modulus, start + rise, levels + change)
                 q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                 total += q
-                stiffness += laws.yielding_stiffness(soil.k_e, deep - cap * soil.per_k_e, per_unforeseen)
+                stiffness += laws.yielding_stiffness(soil.k_e, deep - cap * soil.per_k_e, per_prediction_error)
                 inside += 1
                 px += q * (rise_x + second_x * x)
                 py += q * (rise_y + second_y * y)

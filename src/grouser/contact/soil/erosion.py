@@ -223,7 +223,7 @@ def settle(
     if slides.steep[k] == 0:  # already done as a node of another pair
         return moved
     slides.steep[k] = 0
-    win.levels[k] = laws.cover(win.levels[k], slides.flow[k], o.loose)
+    win.levels[k] = laws.add_loose_soil(win.levels[k], slides.flow[k], o.loose)
     slides.flow[k] = real(0.0)
     hold_node(g, skin, win, k)  # soil that has risen to the body stops there
     slides.queued[k] = stamp

@@ -38,16 +38,16 @@ class PerNodeLauncher:
 
     def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
         for body, (surface, small) in enumerate(arrays.parts):
-            go = self._runner(launch, arrays, motion, out, body)
-            stages = self._commit_stages(go, arrays, surface, bool(small))
+            run_kernel = self._runner(launch, arrays, motion, out, body)
+            stages = self._commit_stages(run_kernel, arrays, surface, bool(small))
             for name in COMMIT:
                 stages[name]()
-            go(per_node.finish, arrays.worlds)
+            run_kernel(per_node.finish, arrays.worlds)
 
     def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
         for body in range(len(arrays.parts)):
-            go = self._runner(launch, arrays, motion, out, body)
-            stages = self._evaluate_stages(go, arrays)
+            run_kernel = self._runner(launch, arrays, motion, out, body)
+            stages = self._evaluate_stages(run_kernel, arrays)
             for name in EVALUATE:
                 stages[name]()
 
@@ -58,65 +58,69 @@ class PerNodeLauncher:
             "implicit_out": out.implicit, "effective": out.effective,
         }  # fmt: skip
 
-        def go(kernel: Any, dim: Any, **more: Any) -> None:
+        def run_kernel(kernel: Any, dim: Any, **more: Any) -> None:
             if dim == arrays.worlds or dim[1] > 0:  # a body may have no creases, or only small shapes: nothing to do
                 launch(self._at[kernel], dim, [{**given, **more}[arg.label] for arg in kernel.adj.args])
 
-        return go
+        return run_kernel
 
     @staticmethod
     def _commit_stages(
-        go: Callable[..., None], arrays: SoilArrays, surface: Surface, small: bool
+        run_kernel: Callable[..., None], arrays: SoilArrays, surface: Surface, small: bool
     ) -> dict[str, Callable[[], None]]:
         worlds, o = arrays.worlds, arrays.options
         nodes, blocks = (worlds, arrays.window.side**2), (worlds, arrays.displacement.blocks**2)
         vertices, triangles = (worlds, len(surface.vertices)), (worlds, len(surface.triangles))
 
         def place() -> None:
-            go(per_node.begin, worlds)
-            go(per_node.place_vertices, vertices)
-            go(per_node.open_window, worlds)
+            run_kernel(per_node.begin, worlds)
+            run_kernel(per_node.place_vertices, vertices)
+            run_kernel(per_node.open_window, worlds)
 
         def rasterise() -> None:
-            go(per_node.raster_triangles, triangles, mode=raster.HEIGHTS)
-            go(per_node.raster_triangles, triangles, mode=raster.TRIANGLES)
-            go(per_node.mark_creases, (worlds, len(surface.creases)))
-            go(per_node.close_hit, worlds)
+            run_kernel(per_node.raster_triangles, triangles, mode=raster.HEIGHTS)
+            run_kernel(per_node.raster_triangles, triangles, mode=raster.TRIANGLES)
+            run_kernel(per_node.mark_creases, (worlds, len(surface.creases)))
+            run_kernel(per_node.close_hit, worlds)
 
         def displace() -> None:
-            go(per_node.touch_nodes, nodes)
+            run_kernel(per_node.touch_nodes, nodes)
             if small:
-                go(per_node.press_shapes, worlds)
-            go(per_node.mark_borders, nodes)
+                run_kernel(per_node.press_shapes, worlds)
+            run_kernel(per_node.mark_borders, nodes)
             if surface.width is None:
-                go(per_node.measure_patch, worlds)
+                run_kernel(per_node.measure_patch, worlds)
             if o.spoil:
-                go(per_node.dig, nodes)
-                go(per_node.collect_spoil, blocks)
-                go(per_node.pile_spoil, nodes)
-            go(per_node.sink_nodes, nodes)
+                run_kernel(per_node.dig, nodes)
+                run_kernel(per_node.collect_spoil, blocks)
+                run_kernel(per_node.pile_spoil, nodes)
+            run_kernel(per_node.sink_nodes, nodes)
 
         return {
-            "book": lambda: go(per_node.book, worlds),
+            "book": lambda: run_kernel(per_node.book, worlds),
             "place": place,
-            "gather": lambda: go(per_node.gather, nodes),
+            "gather": lambda: run_kernel(per_node.gather, nodes),
             "raster": rasterise,
             "displace": displace,
-            "shear": lambda: go(per_node.shear_nodes, nodes) if o.node_shear else go(per_node.shear_vertices, vertices),
-            "erode": lambda: go(per_node.erode, worlds) if o.sweeps else None,
-            "write back": lambda: go(per_node.scatter, nodes),
+            "shear": lambda: (
+                run_kernel(per_node.shear_nodes, nodes)
+                if o.node_shear
+                else run_kernel(per_node.shear_vertices, vertices)
+            ),
+            "erode": lambda: run_kernel(per_node.erode, worlds) if o.sweeps else None,
+            "write back": lambda: run_kernel(per_node.scatter, nodes),
         }
 
     @staticmethod
-    def _evaluate_stages(go: Callable[..., None], arrays: SoilArrays) -> dict[str, Callable[[], None]]:
+    def _evaluate_stages(run_kernel: Callable[..., None], arrays: SoilArrays) -> dict[str, Callable[[], None]]:
         worlds, nodes = arrays.worlds, (arrays.worlds, arrays.window.side**2)
 
         def push() -> None:
-            go(per_node.force, nodes)
-            go(per_node.sum_up, worlds)
+            run_kernel(per_node.force, nodes)
+            run_kernel(per_node.sum_up, worlds)
 
         return {
-            "refresh": lambda: go(per_node.refresh, nodes) if arrays.options.several else None,
-            "predict": lambda: go(per_node.predict, nodes),
+            "refresh": lambda: run_kernel(per_node.refresh, nodes) if arrays.options.shared_ground else None,
+            "predict": lambda: run_kernel(per_node.predict, nodes),
             "force": push,
         }

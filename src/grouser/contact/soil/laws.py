@@ -46,7 +46,7 @@ def yield_pressure(loose: real, packed: real, reload: real):
 
 
 @wp.func
-def unforeseen(step: real, change: real):
+def prediction_error(step: real, change: real):
     """Largest expected error [m] of the height x + h v that is predicted for the end of a step.
 
     The prediction has no acceleration, so it is wrong by h times the change of speed in the step. This is taken as
@@ -56,7 +56,7 @@ def unforeseen(step: real, change: real):
 
 
 @wp.func
-def left_out(step: real, v: real, change: real):
+def yield_offset(step: real, v: real, change: real):
     """Vertical travel [m] of a step that the yield pressure leaves out: it is evaluated this much above x + h v.
 
     `v` [m/s] is the vertical speed of the body (negative: it sinks), `change` [m/s] its change in the last step.
@@ -105,7 +105,7 @@ def sink(levels: vec4, d: real, a: real):
 
 
 @wp.func
-def cover(levels: vec4, f: real, loose: int):
+def add_loose_soil(levels: vec4, f: real, loose: int):
     """Levels [m] after f [m] of loose soil is added (f > 0) or slides off (f < 0).
 
     loose = 1: the soil forms a loose cover over the compacted level. loose = 0: Krenn et al. 2008, eq. 29 literally,

@@ -199,9 +199,9 @@ class SoilModule(KernelModule):
         o.shear_law = SHEAR_LAWS[choice.friction]
         o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
-        o.fast, o.hard, o.blow = ROUGH_TRAVEL, ROUGH_DROP, ROUGH_BLOW
+        o.travel_limit, o.fall_limit, o.impact_limit = ROUGH_TRAVEL, ROUGH_DROP, ROUGH_BLOW
         o.stages = wp.array([len(COMMIT)], dtype=wp.int32, device=self.device)
-        o.several = int(len(self.bodies) > 1)
+        o.shared_ground = int(len(self.bodies) > 1)
         return o
 
     # ---- the step -----------------------------------------------------------------------------------

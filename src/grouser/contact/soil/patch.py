@@ -29,7 +29,7 @@ PI = wp.constant(real(math.pi))
 
 
 @wp.func
-def spread(x: real, y: real):
+def along_directions(x: real, y: real):
     """Coordinate of the point (x, y) along each of the WIDTHS directions."""
     return x * COSINES + y * SINES
 
@@ -67,7 +67,7 @@ def staircase(b: Bodies, verts: Vertices, win: Window, world: int, body: int, sl
                 k, inside = node_below(win, slot, at)
                 if k >= 0:
                     if spot[2] < levels_at(win, k, inside)[SURFACE]:
-                        out = spread(spot[0], spot[1])
+                        out = along_directions(spot[0], spot[1])
                         low = wp.min(low, out)
                         high = wp.max(high, out)
                         first_corner = wp.min(first_corner, at)

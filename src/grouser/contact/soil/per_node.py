@@ -147,7 +147,7 @@ def open_window(
     slot = slot_of(b, world, body)
     position = motion.position[world, b.rows[body]]
     # A serial loop: of equally deep vertices it takes the first, as per_world.py does.
-    lean = placement.ground_lean(g, position)
+    lean = placement.ground_slope(g, position)
     for v in range(b.first_vertex[body], b.first_vertex[body + 1]):
         spot = verts.place[world, v]
         if placement.lies_deeper(spot, place.lowest[slot], lean):
@@ -303,7 +303,7 @@ def collect_spoil(
                         even += w
                         ahead += w_ahead
                         along += w_along
-            disp.deposit[entry] = spoil.share_out(sums, deposit, even, ahead, along)
+            disp.deposit[entry] = spoil.complete_deposit(sums, deposit, even, ahead, along)
             disp.displaces[entry] = 1
 
 

@@ -79,7 +79,7 @@ def place_vertices(
 ):  # fmt: skip
     """Place the vertices that may reach the soil. Find the area they span and the deepest vertex."""
     cut = place.top[slot] + g.spacing
-    lean = placement.ground_lean(g, m.position)
+    lean = placement.ground_slope(g, m.position)
     last = b.first_vertex[body + 1]
     extent = place.extent[slot]
     # Local variables: the compiler keeps them in registers during the loop.
@@ -254,7 +254,7 @@ def dig(
 
 
 @wp.func
-def spread(disp: Displacement, sums: Spoil, start: int, border: int):
+def distribute_spoil(disp: Displacement, sums: Spoil, start: int, border: int):
     """Distribute the displaced soil of one block over the border nodes."""
     deposit = spoil.deposit_of(sums)
     even = real(0.0)
@@ -271,7 +271,7 @@ def spread(disp: Displacement, sums: Spoil, start: int, border: int):
         ahead += w_ahead
         along += w_along
         q += 1
-    deposit = spoil.share_out(sums, deposit, even, ahead, along)
+    deposit = spoil.complete_deposit(sums, deposit, even, ahead, along)
     q = int(start)
     while q < end:
         w3 = disp.weights[nonnegative(q)]
@@ -292,7 +292,7 @@ def move_spoil(
     for block in range(spoil.block_count(o, disp.touched[slot])):
         sums = spoil.gather_spoil(g, o, skin, win, disp, slot, block, first_node, m)
         if sums.volume > real(0.0):
-            spread(disp, sums, start, border)
+            distribute_spoil(disp, sums, start, border)
     # Only after all blocks: a node that gets soil from two blocks must be covered in one go.
     for q in range(border):
         if disp.received[start + q] > real(0.0):
@@ -484,7 +484,7 @@ def evaluate_world(
         m = t.body_motion(motion, world, nonnegative(b.rows[body]))
         first_node = placement.first_node(g, win, slot, m.position)
         for stage in range(EVALUATE_STAGES):
-            if stage == stages.REFRESH and o.several == 1 and win.frame[slot].rows > 0:
+            if stage == stages.REFRESH and o.shared_ground == 1 and win.frame[slot].rows > 0:
                 window.refresh_window(g, win, world, slot)
             elif stage == stages.PREDICT and win.frame[slot].rows > 0:
                 predict(g, o, place, win, skin, disp, pred, slot, first_node, m)

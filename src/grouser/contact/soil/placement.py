@@ -41,9 +41,9 @@ def remember_motion(o: Options, place: Placement, slot: int, velocity: vec3):
     h = o.step[0]
     last = place.travel[slot].velocity
     change = velocity[2] - last[2]  # distinguishes a fall from a body that is driven down at constant speed
-    left_out = laws.left_out(h, velocity[2], change)
-    per_unforeseen = real(1.0) / laws.unforeseen(h, change)
-    place.travel[slot] = Travel(velocity, last, left_out, per_unforeseen)
+    yield_offset = laws.yield_offset(h, velocity[2], change)
+    per_prediction_error = real(1.0) / laws.prediction_error(h, change)
+    place.travel[slot] = Travel(velocity, last, yield_offset, per_prediction_error)
 
 
 @wp.func
@@ -54,13 +54,13 @@ def roughness(o: Options, place: Placement, slot: int):
     """
     h = o.step[0]
     velocity = place.travel[slot].velocity
-    if h * wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1]) > o.fast:
+    if h * wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1]) > o.travel_limit:
         return t.FAST
     deep = wp.max(place.sinkage[slot], real(SHALLOW))
     last = place.travel[slot].last_velocity
     # An impact is half an oscillation of angular frequency w. The change of the downward travel per step over the depth
     # estimates (h w)^2.
-    if h * (velocity[2] - last[2]) > o.blow * deep or h * wp.abs(velocity[2]) > o.hard:
+    if h * (velocity[2] - last[2]) > o.impact_limit * deep or h * wp.abs(velocity[2]) > o.fall_limit:
         return t.BLOW
     return t.FINE
 
@@ -130,7 +130,7 @@ def begin(
 
 
 @wp.func
-def ground_lean(g: Ground, position: vec3):
+def ground_slope(g: Ground, position: vec3):
     """Rise of the undisturbed ground below a body per column and per row [m]."""
     row = wp.clamp(int(wp.floor((position[1] - g.y0) * g.per_spacing)), 0, g.rows - 2)
     column = wp.clamp(int(wp.floor((position[0] - g.x0) * g.per_spacing)), 0, g.columns - 2)

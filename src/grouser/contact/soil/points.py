@@ -18,7 +18,7 @@ from grouser.contact.soil.between_nodes import (
     node_below,
     pressed_level,
 )
-from grouser.contact.soil.patch import mean_width, outline, spread, widths
+from grouser.contact.soil.patch import along_directions, mean_width, outline, widths
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.surface import UPRIGHT as UPRIGHT_COSINE
 from grouser.contact.soil.types import (
@@ -143,7 +143,7 @@ def patch_per_width(
             k, inside = node_below(win, slot, at)
             if k >= 0:
                 if r[2] + m.position[2] < levels_at(win, k, inside)[SURFACE]:
-                    out = spread(r[0], r[1])
+                    out = along_directions(r[0], r[1])
                     low = wp.min(low, out)
                     high = wp.max(high, out)
     perimeter = outline(area, mean_width(low, high))
@@ -297,10 +297,10 @@ def point_force(
         return vec6(), BlockSums(), zero
     soil = o.soils[nonnegative(material)]
     modulus = pressure.modulus_of(soil, points.shape_per_width[world, shape])
-    y = pressure.yield_at(o, material, modulus, z + place.travel[slot].left_out, levels)
+    y = pressure.yield_at(o, material, modulus, z + place.travel[slot].yield_offset, levels)
     # Elastic trial pressure with damping, capped by the yield pressure. Damping never pulls (max).
     push = wp.min(soil.k_e * wp.max(u - soil.damping_time * rise, zero), y)
-    stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, place.travel[slot].per_unforeseen)
+    stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, place.travel[slot].per_prediction_error)
     v_t = v - wp.dot(v, normal) * normal
     s = vec3()
     grip = zero  # [s/m] growth of the shear state with velocity, for the implicit block

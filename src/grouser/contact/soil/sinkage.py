@@ -121,7 +121,7 @@ def sink_node(o: Options, win: Window, disp: Displacement, k: int, keeps: int):
     win.levels[k] = laws.sink(win.levels[k], d, a)
     # Soil dug by slip takes its virgin level along, so a wheel that spins on the spot digs in.
     if keeps == 0 and o.spoil == 1 and disp.dug[k] > real(0.0):
-        win.levels[k] = laws.cover(win.levels[k], -disp.dug[k], o.loose)
+        win.levels[k] = laws.add_loose_soil(win.levels[k], -disp.dug[k], o.loose)
 
 
 @wp.func

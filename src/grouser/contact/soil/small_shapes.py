@@ -155,7 +155,7 @@ def split(surface: Surface, spacing: float) -> tuple[Surface, list[SmallShape]]:
     if not small:
         return surface, []
     triangles = surface.triangles[np.sort(np.concatenate(kept))] if kept else surface.triangles[:0]
-    return without(surface, triangles), small
+    return keep_triangles(surface, triangles), small
 
 
 def small_shape(vertices: np.ndarray, triangles: np.ndarray, spacing: float, size: np.ndarray) -> SmallShape:
@@ -197,7 +197,7 @@ def _winding(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     return turns
 
 
-def without(surface: Surface, triangles: np.ndarray) -> Surface:
+def keep_triangles(surface: Surface, triangles: np.ndarray) -> Surface:
     """The surface reduced to the given triangles, in their order. All vertices stay."""
     if not len(triangles):
         none = np.zeros((0, 4))

@@ -151,7 +151,7 @@ def gather_spoil(
 
 @wp.func
 def deposit_of(spoil: Spoil):
-    """Centroid and directions of a block's spoil. `share_out` adds the heights per unit weight."""
+    """Centroid and directions of a block's spoil. `complete_deposit` adds the heights per unit weight."""
     zero = real(0.0)
     column = spoil.moment_column / spoil.volume
     row = spoil.moment_row / spoil.volume
@@ -173,7 +173,7 @@ def border_weights(deposit: Deposit, column: real, row: real):
 
 
 @wp.func
-def share_out(spoil: Spoil, deposit: Deposit, even: real, ahead: real, along: real):
+def complete_deposit(spoil: Spoil, deposit: Deposit, even: real, ahead: real, along: real):
     """Complete a deposit with heights per unit weight, given the sums of the weights of all border nodes.
 
     If no border node lies in the direction of the pushed or dragged soil, that part goes to all sides.
@@ -203,4 +203,4 @@ def received_from(deposit: Deposit, even: real, ahead: real, along: real):
 @wp.func
 def pile_up(o: Options, win: Window, k: int, f: real):
     """Add loose soil of the height f [m] to a node."""
-    win.levels[k] = laws.cover(win.levels[k], f, o.loose)
+    win.levels[k] = laws.add_loose_soil(win.levels[k], f, o.loose)

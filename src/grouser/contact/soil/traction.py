@@ -46,7 +46,7 @@ def predict_node(
 
     The surface moves with the body: Zp = Zw + h (v_z - v_x dZw/dx - v_y dZw/dy). For a falling body the yield pressure
     is evaluated without the sinkage of this step, so that an impact loses the right energy to second order in h (see
-    `laws.left_out`).
+    `laws.yield_offset`).
     """
     k = nonnegative((slot * win.side + i) * win.side + j)
     z = skin.height[k]
@@ -69,7 +69,7 @@ def predict_node(
     if u > real(0.0):
         soil = o.soils[nonnegative(win.soil[k])]
         modulus = pressure.modulus_of(soil, disp.per_width[slot])
-        y = pressure.yield_at(o, win.soil[k], modulus, height + place.travel[slot].left_out, win.levels[k])
+        y = pressure.yield_at(o, win.soil[k], modulus, height + place.travel[slot].yield_offset, win.levels[k])
         # 99 % of the yield counts as yielding. Otherwise round-off would switch cells between two rules.
         if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
             yielding = real(1.0)
@@ -163,7 +163,7 @@ def lug_gain(
     yield pressure at their tips while the rim loads the soil, and unload together with the rim. Their pressure fades in
     over the first LUG_ONSET of the rim's pressure.
     """
-    y = pred.end[k].bears
+    y = pred.end[k].yield_pressure
     tip = pressure.yield_at(o, win.soil[k], modulus, pred.end[k].height - height, win.levels[k])
     return real(1.0) + share * wp.max(tip - y, real(0.0)) / (wp.max(rim, y) + real(LUG_ONSET))
 
@@ -203,8 +203,10 @@ def node_force(
     soil = o.soils[nonnegative(win.soil[k])]
     modulus = pressure.modulus_of(soil, disp.per_width[slot])
     sinking = soil.damping_time * (skin.height[k] - z) * per_h  # [m] damping as an additional depth
-    left_out = place.travel[slot].left_out
-    load = cell_pressure(g, o, win, pred, soil, k, modulus, sinking, left_out, place.travel[slot].per_unforeseen)
+    yield_offset = place.travel[slot].yield_offset
+    load = cell_pressure(
+        g, o, win, pred, soil, k, modulus, sinking, yield_offset, place.travel[slot].per_prediction_error
+    )
     if load.covered <= zero:
         return vec6(), BlockSums()
     normal_pressure = load.pressure
@@ -224,7 +226,7 @@ def node_force(
             here_column = real(win.frame[slot].column0 + j)
             here_row = real(win.frame[slot].row0 + i)
             lugs = lug_share(b, verts, world, skin.triangle[k], here_column, here_row)
-            gain = lug_gain(o, win, pred, k, modulus, normal_pressure, lugs, b.grouser[body] - left_out)
+            gain = lug_gain(o, win, pred, k, modulus, normal_pressure, lugs, b.grouser[body] - yield_offset)
             normal_pressure *= gain
             stiffness *= gain
             px *= gain

@@ -105,11 +105,11 @@ class Options:
     shear_law: int  # SHEAR_DISPLACEMENT, SHEAR_LIMIT or NO_SHEAR
     node_shear: int  # 1: soil nodes keep the shear state; 0: the body's vertices do
     creep_speed: real  # [m/s] slip speed below which SHEAR_LIMIT is regularised
-    fast: real  # [m] travel along the ground per step above which results are inaccurate
-    hard: real  # [m] the same for travel downwards
-    blow: real  # change of the downward travel per step over depth above which an impact is inaccurate
+    travel_limit: real  # [m] travel along the ground per step above which results are inaccurate
+    fall_limit: real  # [m] the same for travel downwards
+    impact_limit: real  # change of the downward travel per step over depth above which an impact is inaccurate
     stages: array[int]  # (1,) number of commit stages to run; fewer than all only to time them
-    several: int  # 1: other bodies may change the ground between commit and evaluate
+    shared_ground: int  # 1: other bodies may change the ground between commit and evaluate
 
 
 @struct
@@ -253,8 +253,8 @@ class Travel:
 
     velocity: vec3  # [m/s] at the end of the step
     last_velocity: vec3  # [m/s] one step earlier
-    left_out: real  # [m] `laws.left_out`
-    per_unforeseen: real  # [1/m] one over `laws.unforeseen`
+    yield_offset: real  # [m] `laws.yield_offset`
+    per_prediction_error: real  # [1/m] one over `laws.prediction_error`
 
 
 @struct
@@ -311,7 +311,7 @@ class NodeEnd:
     height: real  # [m] height of the body's lower surface, FAR where there is none
     depth: real  # [m] depth of the body in the soil, negative above it
     yielding: real  # 1 if the soil yields, else 0
-    bears: real  # [Pa] yield pressure
+    yield_pressure: real  # [Pa]
 
 
 @struct
