@@ -148,7 +148,7 @@ class Launches:
             self._compiled: list[CompiledCall] = []
             record(self._record)
             self.calls = [compiled.call for compiled in self._compiled]
-            self._run = self._compiled[0].run if len(self._compiled) == 1 else _through(self.calls)
+            self._run = self._compiled[0].run if len(self._compiled) == 1 else _one_call_for(self.calls)
         else:
             # Load the modules first: that is not possible during the capture.
             record(lambda kernel, dim, inputs: wp.load_module(kernel.module, device=device))
@@ -170,7 +170,7 @@ def call_table(calls: Sequence[Call]) -> wp.array:
     return wp.array(table, dtype=NativeCall, device="cpu")
 
 
-def _through(calls: Sequence[Call]) -> Callable[[], None]:
+def _one_call_for(calls: Sequence[Call]) -> Callable[[], None]:
     return CompiledCall(run_once, 1, [call_table(calls), len(calls)]).run
 
 
@@ -183,7 +183,7 @@ class Loop:
         table = call_table([*before, *after])
         inputs = [table, len(before), len(before) + len(after), 1, alarm, self._done]
         self._rounds = CompiledCall(run_repeatedly, 1, inputs)
-        self.finish = _through(after)  # runs the second part of the last round
+        self.finish = _one_call_for(after)  # runs the second part of the last round
 
     def run(self, times: int) -> int:
         """Run up to `times` rounds, the last without its second part. Returns the number; an alarm ends it early."""

@@ -221,9 +221,9 @@ class _Reader:
         """The settings under `set`. Names may be dotted paths there too."""
         written, base = self.source.under("set"), Source()
         for part, into in ((written.keys, base.keys), (written.values, base.values)):
-            into.update({_undotted(path): place for path, place in part.items()})
+            into.update({_split_at_dots(path): place for path, place in part.items()})
         for path, value in written.leaves.items():
-            full = _undotted(path)
+            full = _split_at_dots(path)
             if full in base.leaves:
                 place = written.place(path, of_key=True)
                 raise InputError(f"{place}: set.{dotted(full)} is given twice")
@@ -280,7 +280,7 @@ class _Reader:
                 self.lines.append(f"{place}: metrics: {name!r} is not known{hint}; allowed: {', '.join(declared)}")
 
 
-def _undotted(path: Keys) -> Keys:
+def _split_at_dots(path: Keys) -> Keys:
     return tuple(part for key in path for part in (key.split(".") if isinstance(key, str) else (key,)))
 
 

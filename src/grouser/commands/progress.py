@@ -32,7 +32,7 @@ def _bar(name: str, duration: float) -> Iterator[Callable[[float], None]]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(name, total=duration, factor="-")
-        yield _every(REDRAW, lambda now, factor: progress.update(task, completed=now, factor=f"{factor:.2f} x"))
+        yield _at_most_every(REDRAW, lambda now, factor: progress.update(task, completed=now, factor=f"{factor:.2f} x"))
 
 
 @contextmanager
@@ -40,10 +40,10 @@ def _lines(name: str, duration: float) -> Iterator[Callable[[float], None]]:
     def line(now: float, factor: float) -> None:
         print(f"{name}: {now:.2f} of {duration:.2f} s, {factor:.2f} x real time", file=sys.stderr, flush=True)
 
-    yield _every(LINE_EVERY, line)
+    yield _at_most_every(LINE_EVERY, line)
 
 
-def _every(period: float, show: Callable[[float, float], None]) -> Callable[[float], None]:
+def _at_most_every(period: float, show: Callable[[float, float], None]) -> Callable[[float], None]:
     """Make a callable that calls show(time, real-time factor) at most once per `period` [s] of wall time."""
     first: list[float] = []  # simulated time and clock at the first call, after the model is built
     due = 0.0

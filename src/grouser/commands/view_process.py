@@ -41,7 +41,7 @@ def main() -> int:
         if "path" in message:
             shown.switch(Path(message["path"]))
         if "note" in message:
-            shown.say(str(message["note"]))
+            shown.show_note(str(message["note"]))
     return 0
 
 

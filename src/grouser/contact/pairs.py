@@ -13,7 +13,7 @@ import warp as wp
 
 from grouser.contact import penalty
 from grouser.contact.penalty import FREE, SLIPPING, STUCK, Friction
-from grouser.contact.rigid import in_world, turned, wrench_of
+from grouser.contact.rigid import in_world, rotated, wrench_of
 from grouser.device import array, array2d, at, struct
 from grouser.precision import mat33, mat66, quat, real, vec3, vec6
 
@@ -106,12 +106,12 @@ def set_relative_pose(
         v1 = velocity[world, one]
         w1 = angular_velocity[world, one]
         p1 = position[world, one] + h * v1
-        q1 = turned(rotation[world, one], h * w1)
+        q1 = rotated(rotation[world, one], h * w1)
     if two >= 0:
         v2 = velocity[world, two]
         w2 = angular_velocity[world, two]
         p2 = position[world, two] + h * v2
-        q2 = turned(rotation[world, two], h * w2)
+        q2 = rotated(rotation[world, two], h * w2)
     arm1 = wp.quat_rotate(q1, mount1)
     arm2 = wp.quat_rotate(q2, mount2)
     R1 = wp.quat_to_matrix(q1) * turn1

@@ -18,7 +18,7 @@ class Block:
 
 
 @wp.func
-def turned(q: quat, angle_vector: vec3):
+def rotated(q: quat, angle_vector: vec3):
     """Orientation q rotated by a rotation vector [rad] given in world axes."""
     angle = wp.length(angle_vector)
     if angle == real(0.0):

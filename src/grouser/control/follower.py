@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from grouser.control.drive import PERIOD, Drive
-from grouser.control.motion import heading, turned
+from grouser.control.motion import heading, wrap_angle
 from grouser.control.path import Path
 from grouser.control.steering import Twist, ackermann, crab, point_turn, sharpest_curvature
 from grouser.control.wheels import Worlds, body_id
@@ -92,7 +92,7 @@ class PathFollower:
     def _twist(self, world: int, x: float, y: float, yaw: float, leg: int, arc: float) -> Twist:
         if self.mode == "point-turn":
             if self._must_turn(world, yaw, leg):
-                missing = turned(self.path.heading(leg) - yaw)
+                missing = wrap_angle(self.path.heading(leg) - yaw)
                 rate = math.copysign(min(self.turn_rate, HEADING_GAIN * abs(missing)), missing)
                 return point_turn(rate, (self.axle, 0.0))
             goal = self.path.point_of_leg(arc + self.look_ahead, leg)
@@ -109,14 +109,14 @@ class PathFollower:
         if math.isnan(self.heading[world]):
             self.heading[world] = yaw
         course = self.path.heading(leg) - math.atan2(self.error[world], self.look_ahead)
-        vx, vy, _ = crab(self.speed, turned(course - yaw))
-        turn = HEADING_GAIN * turned(self.heading[world] - yaw)
+        vx, vy, _ = crab(self.speed, wrap_angle(course - yaw))
+        turn = HEADING_GAIN * wrap_angle(self.heading[world] - yaw)
         turn = min(max(turn, -self.turn_rate), self.turn_rate)
         return vx, vy - turn * self.axle, turn
 
     def _must_turn(self, world: int, yaw: float, leg: int) -> bool:
         """Whether to turn on the spot: once at the start of each leg, until the heading is that of the leg."""
-        off = abs(turned(self.path.heading(leg) - yaw))
+        off = abs(wrap_angle(self.path.heading(leg) - yaw))
         if leg >= self.legs_turned[world]:
             self.legs_turned[world] = leg + 1
             self.turning[world] = off > TURN_ABOVE

@@ -22,7 +22,7 @@ def tilt(data: Any, body: int) -> tuple[float, float]:
     return math.atan2(-matrix[6], math.hypot(matrix[7], matrix[8])), math.atan2(matrix[7], matrix[8])
 
 
-def turned(angle: float) -> float:
+def wrap_angle(angle: float) -> float:
     """Wrap an angle [rad] to -pi to pi."""
     return math.remainder(angle, 2 * math.pi)
 

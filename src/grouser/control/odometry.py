@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from grouser.control.drive import PERIOD
-from grouser.control.motion import heading, tilt, turned
+from grouser.control.motion import heading, tilt, wrap_angle
 from grouser.control.wheels import OnWheels, Wheels, Worlds
 from grouser.module import Channel
 
@@ -98,7 +98,7 @@ class Odometry(OnWheels):
         ahead, left = chord(ahead, left, yaw)
         c, s = math.cos(self.heading[world]), math.sin(self.heading[world])
         self.position[world] += (c * ahead - s * left, s * ahead + c * left, rise)
-        self.heading[world] = turned(self.heading[world] + yaw)
+        self.heading[world] = wrap_angle(self.heading[world] + yaw)
 
     def state(self) -> dict[str, Any]:
         return {

@@ -57,7 +57,7 @@ def _rewrite(source: Recording, part: Path) -> None:
     try:
         target = h5py.File(part, "w", **NEW_FILE, locking=False)
         lock.reserve(source.path.stat().st_size)
-        _copy(source, _like(source, target))
+        _copy(source, _create_like(source, target))
         target.close()
         lock.trim()
     except BaseException:
@@ -68,7 +68,7 @@ def _rewrite(source: Recording, part: Path) -> None:
         lock.release()
 
 
-def _like(source: Recording, target: h5py.File) -> Layout:
+def _create_like(source: Recording, target: h5py.File) -> Layout:
     """Create the same datasets, still empty, with complete terrain and geometry."""
     terrain = None
     if source.has_terrain:

@@ -128,7 +128,7 @@ def _channel_row(name: str, one: Recording, two: Recording) -> Row:
     if not len(a) or not len(b):
         return Row("channel", name, first.unit, None, None, note="no frames")
     largest_a, largest_b = float(np.max(np.abs(a), initial=0)), float(np.max(np.abs(b), initial=0))
-    times, apart = _apart(one.time, a.reshape(len(a), -1), two.time, b.reshape(len(b), -1))
+    times, apart = _differences(one.time, a.reshape(len(a), -1), two.time, b.reshape(len(b), -1))
     if not len(times):
         return Row("channel", name, first.unit, largest_a, largest_b, note="no common time")
     worst = int(np.argmax(apart))
@@ -137,7 +137,7 @@ def _channel_row(name: str, one: Recording, two: Recording) -> Row:
     return Row("channel", name, first.unit, largest_a, largest_b, difference, _relative(difference, largest_a), note)
 
 
-def _apart(time_a: np.ndarray, a: np.ndarray, time_b: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _differences(time_a: np.ndarray, a: np.ndarray, time_b: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Times and largest difference of each common frame of A. B is interpolated if its times differ.
 
     If a value is NaN in one run only, the difference is infinite.

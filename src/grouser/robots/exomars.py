@@ -108,12 +108,12 @@ class ExoMars:
         """Pivot [m], (3,) of a bogie in the frame of the chassis."""
         if bogie == "rear":
             return np.array([self.rear_x, 0.0, self.transverse_pivot_height - self.longitudinal_pivot_height])
-        return np.array([self.longitudinal_pivot_x, _left(bogie) * self.pivot_track / 2, 0.0])
+        return np.array([self.longitudinal_pivot_x, _side_sign(bogie) * self.pivot_track / 2, 0.0])
 
     def axle(self, name: str) -> np.ndarray:
         """Centre [m], (3,) of a wheel in the frame of the chassis, with level bogies."""
         x = {"f": self.front_x, "m": self.middle_x, "r": self.rear_x}[name[0]]
-        return np.array([x, _left(name[1]) * self.track / 2, self.wheel_radius - self.longitudinal_pivot_height])
+        return np.array([x, _side_sign(name[1]) * self.track / 2, self.wheel_radius - self.longitudinal_pivot_height])
 
 
 def bogie_of(name: str) -> str:
@@ -226,7 +226,7 @@ def _give_box_inertia(body, mass: float, size: tuple[float, float, float], centr
     body.inertia = [mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12]
 
 
-def _left(side: str) -> int:
+def _side_sign(side: str) -> int:
     """1 on the left, -1 on the right."""
     return 1 if side[0] == "l" else -1
 

@@ -167,9 +167,9 @@ class Vehicle:
             step = 1e-7
             slope = np.array([(self.suspension.force(h + step) - f) / step for h, f in zip(travel, force, strict=True)])
             slope = np.maximum(slope, self.suspension.stiffness * 1e-3)
-            wrong = np.array([force.sum() - weight, (force * x).sum()])
+            residual = np.array([force.sum() - weight, (force * x).sum()])
             matrix = np.array([[slope.sum(), -(slope * x).sum()], [(slope * x).sum(), -(slope * x * x).sum()]])
-            change = np.linalg.solve(matrix, wrong)
+            change = np.linalg.solve(matrix, residual)
             heave, pitch = heave - change[0], pitch - change[1]
             if abs(change).max() < 1e-12:
                 break

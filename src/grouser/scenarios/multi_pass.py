@@ -184,7 +184,7 @@ def _frames(s: MultiPass) -> mujoco.MjSpec:
             name=case.name, pos=[0, k * s.lane, s.radius], quat=[math.cos(angle), 0, math.sin(angle), 0]
         )
         frame.add_joint(name=f"{case.name}-travel", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[1, 0, 0])
-        _weigh(frame)
+        _give_mass(frame)
         _drive(spec, f"{case.name}-travel")
         speeds.append(along)
         controls.append(along)
@@ -193,7 +193,7 @@ def _frames(s: MultiPass) -> mujoco.MjSpec:
                 name = body(case, track, place)
                 axle = frame.add_body(name=name, pos=[-behind, side * s.gauge, 0])
                 axle.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0, 1, 0])
-                _weigh(axle)
+                _give_mass(axle)
                 speeds.append(wheel_speed / (1 - s.slip) if s.slip is not None else wheel_speed)
                 if s.slip is not None:
                     _drive(spec, name)
@@ -202,7 +202,7 @@ def _frames(s: MultiPass) -> mujoco.MjSpec:
     return spec
 
 
-def _weigh(part: Any) -> None:
+def _give_mass(part: Any) -> None:
     part.mass, part.explicitinertial, part.inertia, part.ipos = MASS, True, [INERTIA] * 3, [0, 0, 0]
 
 

@@ -142,7 +142,7 @@ def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
         ahead = x * math.cos(pitch) - (z + travel) * math.sin(pitch)
         return height, pitch, acceleration, slip, wheel_acceleration, along, normal, ahead
 
-    def wrong(unknown: np.ndarray) -> np.ndarray:
+    def residual(unknown: np.ndarray) -> np.ndarray:
         height, _, acceleration, slip, wheel_acceleration, along, normal, ahead = state(unknown)
         weight = m * gravity
         tyre = np.array([float(v.tyre.longitudinal(s, n)) for s, n in zip(slip, normal, strict=True)])
@@ -155,8 +155,8 @@ def balance(v: Vehicle, torque: float, gravity: float) -> Balance:
 
     start = np.array([v.rest_height(gravity), 0.0, 0.0, *([0.0] * len(x))])
     with np.errstate(divide="ignore", invalid="ignore"):  # wheels that lift off in an iteration have no stiffness
-        found = root(wrong, start, tol=1e-13)
-        solved = np.abs(wrong(found.x)).max() <= SOLVED
+        found = root(residual, start, tol=1e-13)
+        solved = np.abs(residual(found.x)).max() <= SOLVED
     if not solved:
         raise InputError(
             f"torques = {torque:g} N m: more than the tyres of {v.name!r} can transmit at a constant acceleration"

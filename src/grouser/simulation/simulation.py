@@ -125,7 +125,7 @@ class Simulation:
 
     def reset(self, worlds: Sequence[int] | None = None) -> None:
         """Reset bodies, ground, modules and controllers to the start, in all worlds or only in `worlds`."""
-        chosen = list(range(self.worlds)) if worlds is None else self._some(worlds)
+        chosen = list(range(self.worlds)) if worlds is None else self._checked_worlds(worlds)
         others = [w for w in range(self.worlds) if w not in chosen]
         kept = [_copies(arrays) for arrays in self._committed()] if others else []
         self.engine.reset(chosen)
@@ -147,7 +147,7 @@ class Simulation:
         if self.loads is not None and worlds is None:
             self.loads.reset()
 
-    def _some(self, worlds: Sequence[int]) -> list[int]:
+    def _checked_worlds(self, worlds: Sequence[int]) -> list[int]:
         """Check world numbers. Returns each once."""
         known = range(self.worlds)
         if not isinstance(worlds, Iterable) or any(world not in known for world in worlds):
@@ -226,7 +226,9 @@ class Simulation:
         fast = np.flatnonzero(~(np.abs(engine.data[world].qvel) < SPEED_LIMIT))
         if len(fast):
             body = self.model.body(self.model.dof_bodyid[fast[0]]).name
-            return RunStopped(f"the motion diverged{self._hardest(world)}", module="mujoco", body=body, time=self.time)
+            return RunStopped(
+                f"the motion diverged{self._largest_wrench_text(world)}", module="mujoco", body=body, time=self.time
+            )
         for slot in engine.slots:
             module = slot.module
             for k in np.flatnonzero(slot.out.status.numpy()[world]):
@@ -240,7 +242,7 @@ class Simulation:
                     self.notes.append(f"t = {self.time:.3f} s: {module.name}, body {body!r}: {reason}")
         return None
 
-    def _hardest(self, world: int) -> str:
+    def _largest_wrench_text(self, world: int) -> str:
         """Text that names the module and body with the largest wrench of this step."""
         most, words = 0.0, ""
         for slot in self.engine.slots:

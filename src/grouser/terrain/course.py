@@ -70,14 +70,14 @@ class Walls:
     normals: np.ndarray  # (piece, face, 3)
     offsets: np.ndarray  # [m], (piece, face); infinite for padding
 
-    def hold(self, points: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
+    def contain(self, points: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
         """Whether each point lies in any of the pieces, (point,) bool."""
         if not len(self.normals):
             return np.zeros(len(points), bool)
         depth = np.einsum("pi,mfi->pmf", points, self.normals)
         return (depth <= self.offsets + tolerance).all(2).any(1)
 
-    def some(self, chosen: np.ndarray) -> Walls:
+    def selected(self, chosen: np.ndarray) -> Walls:
         return Walls(self.normals[chosen], self.offsets[chosen])
 
 
@@ -115,7 +115,7 @@ def find_seams(pieces: Sequence[Polyhedron]) -> tuple[Seams, ...]:
     for k, piece in enumerate(pieces):
         reach = 2 * STEP_OUT * piece.size
         near = np.flatnonzero(((low <= high[k] + reach) & (high >= low[k] - reach)).all(1))
-        out.append(_seams_of(piece, walls.some(near[near != k])))
+        out.append(_seams_of(piece, walls.selected(near[near != k])))
     return tuple(out)
 
 
@@ -137,7 +137,7 @@ def _seams_of(piece: Polyhedron, others: Walls) -> Seams:
                 asked.append((a, b, k, other, place, mark))
     if asked:
         probes = np.concatenate([_beyond(piece, a, b, k, other, out) for a, b, k, other, _, _ in asked])
-        runs_on = [bool(held.all()) for held in others.hold(probes).reshape(-1, 3)]
+        runs_on = [bool(contained.all()) for contained in others.contain(probes).reshape(-1, 3)]
         for (a, b, _, other, place, mark), flat in zip(asked, runs_on, strict=True):
             if flat:
                 edges[other][place] = True
@@ -154,9 +154,9 @@ def _covered(piece: Polyhedron, others: Walls, out: float) -> np.ndarray:
         middle = ring.mean(0)
         spots = np.vstack([ring, (ring + np.roll(ring, -1, 0)) / 2, middle[None]])
         samples.append(middle + SHRINK * (spots - middle) + out * normal)
-    held = others.hold(np.concatenate(samples), 1e-3 * out)
+    contained = others.contain(np.concatenate(samples), 1e-3 * out)
     ends = np.cumsum([len(spots) for spots in samples])
-    return np.array([part.all() for part in np.split(held, ends[:-1])])
+    return np.array([part.all() for part in np.split(contained, ends[:-1])])
 
 
 def _beyond(piece: Polyhedron, a: int, b: int, face: int, other: int, out: float) -> np.ndarray:

@@ -88,7 +88,7 @@ def surface_at(g: GroundArrays, world: int, row: int, column: int):
 
 
 @wp.func
-def touch(g: GroundArrays, world: int, tile_row: int, tile_column: int):
+def allocate_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int):
     """Allocate a tile if it does not exist. Returns False if the pool of tiles is full.
 
     Only one thread per world may call this, because it takes the next free tile without an atomic operation.

@@ -76,7 +76,7 @@ def fit_shear(normal_pressures: ArrayLike, displacements: ArrayLike, stresses: A
         c, tan_phi = _two_terms(risen, p * risen, tau, np.ones_like(tau))
         return c, tan_phi, tau - (c + p * tan_phi) * risen
 
-    log_k = _valley(
+    log_k = _find_minimum(
         lambda trial: float(np.sum(limit(trial)[2] ** 2)),
         math.log(moved[0] / SHEAR_SEARCH),
         math.log(moved[-1] * SHEAR_SEARCH),
@@ -90,7 +90,7 @@ def fit_shear(normal_pressures: ArrayLike, displacements: ArrayLike, stresses: A
     return Fit(constants, _root_mean_square(left) / _root_mean_square(tau))
 
 
-def _valley(misfit: Callable[[float], float], low: float, high: float) -> float:
+def _find_minimum(misfit: Callable[[float], float], low: float, high: float) -> float:
     """Find the minimum of the misfit between two ends. A minimum at an end is an error."""
     from scipy.optimize import minimize_scalar
 

@@ -129,34 +129,34 @@ def assemble(
     direction = np.array(idler_direction, float) / math.hypot(*idler_direction)
     step = link.pitch + tension / link.joint.radial_stiffness
 
-    def laid(shift: float, count: int):
+    def lay_chain(shift: float, count: int):
         path = pin_belt(wheels, link, shift, idler, direction, step)
         return _step_along(path, _seat(path, wheels), step, count)
 
     def excess(shift: float, count: int) -> float:
-        return laid(shift, count)[1]
+        return lay_chain(shift, count)[1]
 
-    def fitting(shift: float) -> float:
+    def links_that_fit(shift: float) -> float:
         """Number of links that fit on the path, as a real number."""
         path = pin_belt(wheels, link, shift, idler, direction, step)
         return path.lengths.sum() / step
 
     low, high = travel
     if links is None:
-        guess = round(fitting(0.0))
+        guess = round(links_that_fit(0.0))
         near = [n for n in range(guess - 1, guess + 3) if excess(low, n) > 0 > excess(high, n)]
         if not near:
-            raise InputError(_cannot(wheels[idler], None, travel, fitting))
+            raise InputError(_no_fit_message(wheels[idler], None, travel, links_that_fit))
         links = min(near, key=lambda n: abs(_close(excess, n, low, high)))
     if links < 4 or not excess(low, links) > 0 > excess(high, links):
-        raise InputError(_cannot(wheels[idler], links, travel, fitting))
+        raise InputError(_no_fit_message(wheels[idler], links, travel, links_that_fit))
     shift = _close(excess, links, low, high)
-    pins, gap = laid(shift, links)
+    pins, gap = lay_chain(shift, links)
     return _placed(wheels, link, pins, shift, tension, gap)
 
 
-def _cannot(idler: TrackWheel, links: int | None, travel: tuple[float, float], fitting) -> str:
-    first, last = (fitting(shift) for shift in travel)
+def _no_fit_message(idler: TrackWheel, links: int | None, travel: tuple[float, float], links_that_fit) -> str:
+    first, last = (links_that_fit(shift) for shift in travel)
     could = range(math.ceil(first), math.floor(last) + 1)
     words = f"{could.start} to {could.stop - 1} links would" if len(could) > 1 else (
         f"{could.start} links would" if len(could) else f"none between {first:.1f} and {last:.1f} links does"

@@ -26,8 +26,8 @@ SAME = "as it is"
 class PageDriver:
     """Sends drivers' input to the run. If several pages drive, the last input counts."""
 
-    def __init__(self, say: Callable[[dict[str, Any]], None], soils: tuple[str, ...] = ()):
-        self.say, self.soils = say, soils
+    def __init__(self, send: Callable[[dict[str, Any]], None], soils: tuple[str, ...] = ()):
+        self.send, self.soils = send, soils
         self._lock, self._last = threading.Lock(), (0.0, 0.0, 0.0)
 
     def take(self, keys: set[str], pad: dict[str, Any] | None) -> None:
@@ -35,11 +35,11 @@ class PageDriver:
         with self._lock:
             changed, self._last = shares != self._last, shares
         if changed or any(shares):  # held keys are sent repeatedly: without messages the robot stops
-            self.say({"drive": list(shares)})
+            self.send({"drive": list(shares)})
 
     def pressed(self, code: str) -> None:
         if code in ("KeyR", f"Pad{START}"):
-            self.say({"reset": {}})
+            self.send({"reset": {}})
 
     def add_widgets(self, session: Session, gui: viser.GuiApi) -> None:
         with gui.add_folder("Drive"):
@@ -49,14 +49,14 @@ class PageDriver:
             soil = gui.add_text("soil", SAME, hint="a built-in soil, for the next start")
             slope = gui.add_text("slope [degree]", SAME, hint="for the next start")
             over = gui.add_button("End the drive")
-        speed.on_update(lambda _: self.say({"speed": float(speed.value)}))
+        speed.on_update(lambda _: self.send({"speed": float(speed.value)}))
 
         def reset(_: Any) -> None:
             asked = {"soil": soil.value.strip(), "slope_deg": slope.value.strip()}
-            self.say({"reset": {name: value for name, value in asked.items() if value and value != SAME}})
+            self.send({"reset": {name: value for name, value in asked.items() if value and value != SAME}})
 
         again.on_click(reset)
-        over.on_click(lambda _: self.say({"end": True}))
+        over.on_click(lambda _: self.send({"end": True}))
 
 
 def sticks(keys: set[str], pad: dict[str, Any] | None) -> tuple[float, float, float]:

@@ -115,7 +115,7 @@ class GroundView:
         first = first_heights(self.recording, x, y)
         heights = first.copy()
         if fine:
-            self._latest.lay(rows, columns, heights)
+            self._latest.apply_tiles(rows, columns, heights)
         return Patch(x, y, heights, first)
 
     def _nodes(self, start: int, stop: int, fine: bool, stride: int) -> np.ndarray:
@@ -130,7 +130,7 @@ class GroundView:
     def height_range(self) -> tuple[float, float]:
         """Lowest and highest point [m] of the terrain before the run, at least 5 MINIMAL_RANGE apart."""
         heights = self.recording.terrain_patch(slice(None), slice(None))
-        return _apart(float(heights.min()), float(heights.max()), 5 * MINIMAL_RANGE)
+        return _at_least_apart(float(heights.min()), float(heights.max()), 5 * MINIMAL_RANGE)
 
     def sinkage_range(self) -> tuple[float, float]:
         """Range [m] of the sinkage colours: from raised ground (below 0) to the deepest rut at the last time."""
@@ -169,7 +169,7 @@ class _Latest:
     def heights(self, row: int, column: int) -> np.ndarray:
         return self.view.recording.tile_heights(self.patches[row, column])
 
-    def lay(self, rows: np.ndarray, columns: np.ndarray, heights: np.ndarray) -> None:
+    def apply_tiles(self, rows: np.ndarray, columns: np.ndarray, heights: np.ndarray) -> None:
         """Overwrite `heights` at these node indices by the tiles."""
         size = self.view.size
         for r in range(rows[0] // size, rows[-1] // size + 1):
@@ -189,6 +189,6 @@ def _before(row: int, column: int) -> set[tuple[int, int]]:
     return {(r, c) for r in rows for c in columns if r >= 0 and c >= 0}
 
 
-def _apart(low: float, high: float, least: float) -> tuple[float, float]:
+def _at_least_apart(low: float, high: float, least: float) -> tuple[float, float]:
     middle = (low + high) / 2
     return (low, high) if high - low >= least else (middle - least / 2, middle + least / 2)

@@ -95,7 +95,7 @@ class View:
             client.gui.reset()
             self._opened(client)
 
-    def say(self, note: str) -> None:
+    def show_note(self, note: str) -> None:
         """Show a note on every page."""
         self.note = note
         for session in list(self.sessions.values()):

@@ -52,7 +52,7 @@ class Session:
         if view.driver is not None:
             view.driver.add_widgets(self, client.gui)
         self.panel = Panel(self, client.gui, driving=view.driver is not None)
-        self._aim(jump=True)
+        self._move_camera(jump=True)
         self.thread = threading.Thread(target=self._play, name=f"viewer {self.number}", daemon=True)
         self.thread.start()
 
@@ -128,13 +128,13 @@ class Session:
     def set_camera(self, camera: str) -> None:
         def chosen() -> None:
             self.camera = camera
-            self._aim(jump=True)
+            self._move_camera(jump=True)
 
         if camera in CAMERAS:
             self.change(chosen)
 
     def set_wheel(self, wheel: str) -> None:
-        self.change(lambda: (setattr(self, "wheel", wheel), self._aim(jump=True)))
+        self.change(lambda: (setattr(self, "wheel", wheel), self._move_camera(jump=True)))
 
     def next_camera(self) -> None:
         self.set_camera(CAMERAS[(CAMERAS.index(self.camera) + 1) % len(CAMERAS)])
@@ -152,7 +152,7 @@ class Session:
 
     # ---- drawing ------------------------------------------------------------------------------------
 
-    def _aim(self, jump: bool = False) -> None:
+    def _move_camera(self, jump: bool = False) -> None:
         """Move the camera with the robot. A free camera moves only when it is chosen."""
         scene, camera = self.scene, self.client.camera
         if self.camera == "free" or not len(self.recording):
@@ -209,7 +209,7 @@ class Session:
             self._read_state()
             if empty and len(self.recording):
                 self.scene.begin()
-                self._aim(jump=True)
+                self._move_camera(jump=True)
             if self.end > GROWN * self._scaled or not self.running:
                 self._scaled = self.end
                 self.scene.rescale()
@@ -241,7 +241,7 @@ class Session:
     def draw(self) -> None:
         with self.client.atomic():
             self.scene.show(self.time)
-            self._aim()
+            self._move_camera()
         self.panel.show()
         self.panel.plots.show()
 

@@ -21,7 +21,7 @@ from grouser.contact.soil.traction import loaded, predict_node
 from grouser.device import at
 from grouser.precision import precision
 from grouser.terrain import ElevationGrid, flat, soil
-from grouser.terrain.ground import Ground, base_height, soil_at, surface_at, touch
+from grouser.terrain.ground import Ground, allocate_tile, base_height, soil_at, surface_at
 from tests.device_call import call
 from tests.rig import ManufacturedMotion
 
@@ -97,13 +97,13 @@ def test_base_height_is_bilinear_and_soil_that_of_the_nearest_node():
         assert call(at(soil_at, dtype), ground.arrays, row, column, returns=int) == int(math.floor(x + 0.5) > 1)
 
 
-def test_touch_makes_a_tile_of_untouched_soil_once_and_says_when_there_is_no_room():
+def test_allocate_tile_makes_a_tile_of_untouched_soil_once_and_says_when_there_is_no_room():
     dtype = "float64"
     ground = Ground(flat(size=(3, 3), spacing=0.5), SAND, 0.05, dtype=dtype, capacity=1)
-    assert call(at(touch, dtype), ground.arrays, 0, 1, 0, returns=bool)
-    assert call(at(touch, dtype), ground.arrays, 0, 1, 0, returns=bool)
+    assert call(at(allocate_tile, dtype), ground.arrays, 0, 1, 0, returns=bool)
+    assert call(at(allocate_tile, dtype), ground.arrays, 0, 1, 0, returns=bool)
     assert ground.arrays.used.numpy().tolist() == [1]
-    assert not call(at(touch, dtype), ground.arrays, 0, 0, 0, returns=bool), "one tile is all there is"
+    assert not call(at(allocate_tile, dtype), ground.arrays, 0, 0, 0, returns=bool), "one tile is all there is"
     host = ground.arrays.levels.numpy()
     host[0, 0, 3, 4] = (0.5, 0.6, 0.4, 0.7)
     ground.arrays.levels.assign(host)

@@ -45,7 +45,7 @@ def may_push(s: Solids, solid: int, direction: vec3, far: real):
 
 
 @wp.func
-def facing(s: Solids, solid: int, direction: vec3):
+def face_towards(s: Solids, solid: int, direction: vec3):
     """The uncovered face whose normal is closest to `direction`; -1 if all faces are covered."""
     best = int(-1)
     most = real(-2.0)
@@ -115,9 +115,9 @@ def reference(
         crossing = 1
         depth = -distance
         out = away
-        face = facing(s, b, back_b * away)
+        face = face_towards(s, b, back_b * away)
         of_part = 0
-        own = facing(s, a, -(back_a * away))
+        own = face_towards(s, a, -(back_a * away))
         along = real(0.0)
         if face >= 0:
             along = wp.dot(Rb * s.normal[face], away)
@@ -170,7 +170,7 @@ def clip(
 
     `out` points away from `solid`. The incident face is the one that faces the reference most directly.
     """
-    incident = facing(s, other, -(wp.transpose(Ro) * out))
+    incident = face_towards(s, other, -(wp.transpose(Ro) * out))
     side = int(0)
     count = int(0)
     for k in range(s.first_corner[incident], s.first_corner[incident + 1]):

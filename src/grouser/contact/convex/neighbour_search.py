@@ -13,7 +13,7 @@ CLOSE = 1.0e-6  # [m] padding of bounding boxes
 
 
 @wp.func
-def moves_by(s: Solids, poses: Poses, part: int):
+def motion_bound(s: Solids, poses: Poses, part: int):
     """Upper bound [m] of the motion of any point of a part in this step."""
     return s.step[0] * (wp.length(poses.velocity[part]) + s.radius[part] * wp.length(poses.angular_velocity[part]))
 
@@ -51,7 +51,7 @@ def pose_and_box(
         high = wp.max(high, at)
     # Grown by the motion of the step, the box also contains the present pose: a contact that opens during the step is
     # found too.
-    reach = moves_by(s, poses, part) + real(CLOSE)
+    reach = motion_bound(s, poses, part) + real(CLOSE)
     pad = vec3(reach, reach, reach)
     poses.low[part] = low - pad
     poses.high[part] = high + pad
@@ -82,7 +82,7 @@ def find_candidates(s: Solids, poses: Poses, found: Candidates):
     count = int(0)
     seen = int(0)
     for part in range(s.parts):
-        reach = moves_by(s, poses, part)
+        reach = motion_bound(s, poses, part)
         if s.bvh != wp.uint64(0):
             # The boxes of the tree are float32; they were padded when it was built.
             query = wp.bvh_query_aabb(s.bvh, wp.vec3(poses.low[part]), wp.vec3(poses.high[part]))

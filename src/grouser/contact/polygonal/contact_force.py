@@ -72,7 +72,7 @@ def add_normal_block(totals: Totals, el: Element, arm: vec3, m: vec3, area: Mome
 @wp.func(inline=True)
 def press_face(
     s: Shapes, pairs: Pairs, lists: Lists, world: int, pair: int, face: int, other: int, first: int, last: int,
-    doubtful: bool, motion: PairMotion, el: Element, plane: Plane, totals: Totals, patch: Patch,
+    may_face_away: bool, motion: PairMotion, el: Element, plane: Plane, totals: Totals, patch: Patch,
 ):  # fmt: skip
     """Add the normal force of the part of an element that lies behind a face, or behind the plane over its corners.
 
@@ -125,7 +125,7 @@ def press_face(
     law = pairs.contacts[pairs.first_contact[pair] + s.layer[face] * pairs.layers[pair] + s.layer[other]]
     depth = (d * M + dx * area.x + dy * area.y) / M
     share = real(1.0)
-    if doubtful or g < real(laws.FACING):
+    if may_face_away or g < real(laws.FACING):
         middle = el.corner + (area.x * el.e1 + area.y * el.e2) / M
         nearest, hidden = nearest_and_hidden(s, lists.other, world, first, last, middle, el.n, depth, g)
         if hidden:
@@ -225,11 +225,11 @@ def press_element(
     el = element_of(s, face, motion.position, motion.rotation)
     first = lists.first[world, slot]
     last = first + lists.count[world, slot]
-    doubtful = lists.doubtful[world, slot] == 1
+    may_face_away = lists.may_face_away[world, slot] == 1
     patch = Patch()
     plane = Plane()
     plane.face = -1
-    if pairs.linear[pair] == 1 and not doubtful:
+    if pairs.linear[pair] == 1 and not may_face_away:
         plane = corner_plane_of(s, lists, e, world, own, first, last, el, motion.reach)
     if plane.face >= 0:  # the plane replaces all candidates: one pass
         last = first + 1
@@ -237,7 +237,7 @@ def press_element(
         f = lists.other[world, c]
         other = wp.where(plane.face >= 0, plane.face, wp.where(f < 0, -1 - f, f))
         totals, patch = press_face(
-            s, pairs, lists, world, pair, face, other, first, last, doubtful, motion, el, plane, totals, patch
+            s, pairs, lists, world, pair, face, other, first, last, may_face_away, motion, el, plane, totals, patch
         )
     e.area[world, slot] = patch.area
     e.load[world, slot] = patch.load

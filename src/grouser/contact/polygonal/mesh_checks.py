@@ -72,7 +72,7 @@ def oriented(triangles: np.ndarray) -> tuple[np.ndarray, int, np.ndarray, str]:
     a, b = one // 3, two // 3
     piece, turn = np.arange(faces), np.zeros(faces, bool)
     if against.any():
-        piece, turn, fault = _two_coloured(faces, a, b, against)
+        piece, turn, fault = _faces_to_reverse(faces, a, b, against)
         if fault:
             return triangles, 0, piece, "it is not orientable"
     else:
@@ -96,7 +96,7 @@ def _pieces(faces: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         label = new
 
 
-def _two_coloured(faces: int, a: np.ndarray, b: np.ndarray, against: np.ndarray):
+def _faces_to_reverse(faces: int, a: np.ndarray, b: np.ndarray, against: np.ndarray):
     """Pieces, the faces to reverse so that the winding of neighbours agrees, and whether that is impossible."""
     piece = _pieces(faces, a, b)
     neighbours: list[list[tuple[int, bool]]] = [[] for _ in range(faces)]

@@ -163,7 +163,7 @@ class PolygonalModule(PairModule):
         self._poses = zeros(at(RelativePoses, name), self.device, of_pairs)
         self._sums = zeros(at(PairSums, name), self.device, of_pairs)
         self._elements = zeros(at(t.Elements, name), self.device, of_elements, over=(*of_elements, 3))
-        listed = dict.fromkeys(("face", "first", "count", "doubtful"), of_elements)
+        listed = dict.fromkeys(("face", "first", "count", "may_face_away"), of_elements)
         self._lists = zeros(at(t.Lists, name), self.device, of_pairs, **listed, other=(self.worlds, sum(self._room)))
         self._record(self._launch_evaluate, self._launch_commit)
 

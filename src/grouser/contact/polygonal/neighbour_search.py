@@ -134,7 +134,7 @@ def listed(kind: int, face: int):
 
 
 @wp.func
-def single(v: vec3, outward: real):
+def float32_corner(v: vec3, outward: real):
     """Corner of a box in float32 for Warp's tree, moved outward by the round-off."""
     size = BOX_ROUND_OFF * wp.max(wp.abs(v[0]), wp.max(wp.abs(v[1]), wp.abs(v[2]))) * outward
     return wp.vec3(wp.float32(v[0] + size), wp.float32(v[1] + size), wp.float32(v[2] + size))
@@ -148,7 +148,7 @@ def box_is_near(pairs: Pairs, bvh: wp.uint64, node: int, position: vec3, R: mat3
     e = vec3()
     for k in range(3):
         e[k] = wp.abs(R[k, 0]) * half[0] + wp.abs(R[k, 1]) * half[1] + wp.abs(R[k, 2]) * half[2] + grow
-    query = wp.bvh_query_aabb(bvh, single(c - e, real(-1.0)), single(c + e, real(1.0)))
+    query = wp.bvh_query_aabb(bvh, float32_corner(c - e, real(-1.0)), float32_corner(c + e, real(1.0)))
     face = wp.int32(0)
     return wp.bvh_query_next(query, face)
 
@@ -188,11 +188,11 @@ def search_face(
         start = pairs.first_candidate[pair] + lists.candidates[world, pair]
     found = int(0)
     behind = int(0)
-    doubtful = int(0)
+    may_face_away = int(0)
     tests = int(0)
     deepest = -slack
     k = wp.int32(0)
-    query = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
+    query = wp.bvh_query_aabb(bvh, float32_corner(low, real(-1.0)), float32_corner(high, real(1.0)))
     while wp.bvh_query_next(query, k):
         f = nonnegative(first + k)
         tests += 1
@@ -204,7 +204,7 @@ def search_face(
                 lists.other[world, start + found] = listed(kind, f)
             found += 1
             if kind == REVERSED or kind == EITHER:  # it may hide other faces: the force stage must check that
-                doubtful = 1
+                may_face_away = 1
             if kind == BEHIND or kind == EITHER:
                 behind += 1
                 deepest = wp.max(deepest, deep)
@@ -224,10 +224,10 @@ def search_face(
     lists.face[world, slot] = face
     lists.first[world, slot] = start
     lists.count[world, slot] = found
-    lists.doubtful[world, slot] = doubtful
+    lists.may_face_away[world, slot] = may_face_away
     if written:
         return
-    again = wp.bvh_query_aabb(bvh, single(low, real(-1.0)), single(high, real(1.0)))
+    again = wp.bvh_query_aabb(bvh, float32_corner(low, real(-1.0)), float32_corner(high, real(1.0)))
     while wp.bvh_query_next(again, k):
         f = nonnegative(first + k)
         kind, deep = may_touch(

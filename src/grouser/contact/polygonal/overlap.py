@@ -98,7 +98,7 @@ def behind_face(el: Element, A: vec3, B: vec3, C: vec3, d: real, dx: real, dy: r
 
 
 @wp.func
-def leads_in(s: Shapes, face: int, x: vec3, n: vec3, distance: real):
+def ray_enters(s: Shapes, face: int, x: vec3, n: vec3, distance: real):
     """Whether the ray from x along -n passes through this face, which faces away, within `distance` [m]."""
     A = s.corners[face, 0]
     B = s.corners[face, 1]
@@ -132,7 +132,7 @@ def nearest_and_hidden(
         f = other[world, c]
         if f < 0:
             f = -1 - f
-            if leads_in(s, f, x, n, depth / g):
+            if ray_enters(s, f, x, n, depth / g):
                 return nearest, True
         if g < real(laws.FACING):
             A = s.corners[f, 0]

@@ -115,7 +115,7 @@ def shape(
     notes: list[str] = []
     vertices, triangles, index = _clean(vertices, triangles, index, name, notes)
     closed = is_closed(triangles)
-    triangles = _wound(vertices, triangles, closed, name, notes)
+    triangles = _consistently_wound(vertices, triangles, closed, name, notes)
     if check_intersections:
         crossing = self_intersections(vertices, triangles)
         if len(crossing):
@@ -230,7 +230,7 @@ def _clean(vertices, triangles, index, name: str, notes: list[str]):
     return vertices, triangles[good], index[good]
 
 
-def _wound(vertices, triangles, closed: bool, name: str, notes: list[str]) -> np.ndarray:
+def _consistently_wound(vertices, triangles, closed: bool, name: str, notes: list[str]) -> np.ndarray:
     """Make the winding of each piece consistent, and that of closed pieces outward; adds to `notes`."""
     triangles, turned, piece, fault = oriented(triangles)
     if fault:

@@ -74,7 +74,7 @@ class Lists:
     face: array2d[int]  # (world, element) face of the first shape
     first: array2d[int]  # (world, element) its first candidate in `other`
     count: array2d[int]  # (world, element) number of its candidates
-    doubtful: array2d[int]  # (world, element) 1: some listed face may face away from it
+    may_face_away: array2d[int]  # (world, element) 1: some listed face may face away from it
     other: array2d[int]  # (world, candidate) face f of the second shape; -1 - f: it may face away
 
 

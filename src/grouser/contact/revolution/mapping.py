@@ -287,7 +287,9 @@ def cut_element(l: real, w0: real, w1: real, d: real, dx: real, dy: real):
 
 
 @wp.func
-def cut_twice(l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: real, past_x: real, past_y: real):
+def cut_element_at_edge(
+    l: real, w0: real, w1: real, d: real, dx: real, dy: real, past: real, past_x: real, past_y: real
+):
     """As `cut_element`, and clip to the edge of the other surface: past + past_x x + past_y y < 0."""
     # Two cuts can leave up to six corners, which must be stored. That is slower, but only parts at an edge need it.
     px = clipping.coordinates()
@@ -368,7 +370,7 @@ def map_part(
         if along < half * lines[world, k].length:
             u2 = -u2
         out = in_space(u2, e)  # direction past the edge
-        left = cut_twice(l, w - dw, w + dw, bound, dx, dy, past, wp.dot(out, u), wp.dot(out, e_p))
+        left = cut_element_at_edge(l, w - dw, w + dw, bound, dx, dy, past, wp.dot(out, u), wp.dot(out, e_p))
     elif bound >= most:  # all of it is in contact
         left = Cut(real(4.0) * l * w, l * dw / (real(3.0) * w), zero)
     elif bound > -most:

@@ -25,7 +25,7 @@ from grouser.contact.soil.types import (
 )
 from grouser.device import nonnegative
 from grouser.precision import mat33, real, vec2, vec3
-from grouser.terrain.ground import SURFACE, TILE, base_height, touch
+from grouser.terrain.ground import SURFACE, TILE, allocate_tile, base_height
 from grouser.terrain.ground import GroundArrays as Ground
 
 SHALLOW = 1e-3  # [m] smallest depth that the speed of an impact is compared with
@@ -254,7 +254,7 @@ def open_window(
     # A tile is created once and then kept. `Ground.ensure` has made room for all tiles that a step may need.
     for i in range(r0 // TILE, (r0 + rows - 1) // TILE + 1):
         for j in range(c0 // TILE, (c0 + columns - 1) // TILE + 1):
-            if not touch(g, world, i, j):
+            if not allocate_tile(g, world, i, j):
                 return t.TILES_FULL
     win.frame[slot] = Frame(r0, c0, rows, columns)
     low = place.lowest[slot]

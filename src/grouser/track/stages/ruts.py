@@ -5,7 +5,7 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.precision import mat33, real, vec3, vec4
-from grouser.terrain.ground import PACKED, PACKED_VIRGIN, SURFACE, TILE, VIRGIN, GroundArrays, touch
+from grouser.terrain.ground import PACKED, PACKED_VIRGIN, SURFACE, TILE, VIRGIN, GroundArrays, allocate_tile
 from grouser.track import laws
 from grouser.track.stages.surface import node_levels
 from grouser.track.types import Ground, State, Track
@@ -75,7 +75,7 @@ def leave_rut(world: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, i
                     bears = g.modulus * wp.pow(wp.max(levels[VIRGIN] - levels[SURFACE], zero), g.exponent)
                     if stiffness * pressed > bears:  # the soil yields
                         spring, slope = laws.rebound(levels[VIRGIN] - plate, stiffness, g.modulus, g.exponent)
-                        if pressed > spring and touch(tiles, world, row / TILE, column / TILE):
+                        if pressed > spring and allocate_tile(tiles, world, row / TILE, column / TILE):
                             old = touched_levels(tiles, world, row, column)
                             now = plate + spring
                             packed = wp.min(old[PACKED], now)
@@ -108,7 +108,7 @@ def push_aside(world: int, tr: Track, g: Ground, tiles: GroundArrays, R: mat33, 
                 plate, along, across = on_plate(tr, tiles, R, x, row, column)
                 beside = wp.abs(across) - wide
                 if wp.abs(along) <= half * tr.pitch and beside > zero and beside < tr.shoe_width:
-                    if touch(tiles, world, row / TILE, column / TILE):
+                    if allocate_tile(tiles, world, row / TILE, column / TILE):
                         old = touched_levels(tiles, world, row, column)
                         level = old[SURFACE] + steep * beside  # constant on the slope of a heap
                         weight = wp.max(lowest + steep * wide - level, zero)
