@@ -43,7 +43,7 @@ def poses_ahead(
 def press(s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elements, sums: PairSums):
     """Sum normal forces, friction and implicit block of all listed elements. Several threads (lanes) share a pair."""
     world, pair, lane = wp.tid()
-    # Before the test for pairs out of reach: faces are missing from this list, so whether the pair touches is not known.
+    # Before the test of reach: faces are missing from this list, so whether the pair touches is not known.
     if lists.state[world, pair].overflow == 1:
         wp.atomic_or(sums.flags, world, pair, 1 << FULL)
     if lists.state[world, pair].out_of_reach == 1:

@@ -79,8 +79,8 @@ def yielding_stiffness(k_e: real, spare: real, per_off: real):
 
     `spare` [m] is how far the predicted end of the step lies beyond the elastic limit, u - y / K_e. The pressure stays
     at y until the body ends the step higher than predicted by more than that. 1 / `per_off` [m] is how much higher it
-    may end (`prediction_error`). The stiffness is the secant of the pressure min(y, K_e (u - w)) from w = 0 to there, or
-    K_e max(1 - spare per_off, 0). With the full K_e on yielding soil the block would act like an added mass.
+    may end (`prediction_error`). The stiffness is the secant of the pressure min(y, K_e (u - w)) from w = 0 to there,
+    or K_e max(1 - spare per_off, 0). With the full K_e on yielding soil the block would act like an added mass.
     """
     return k_e * wp.max(real(1.0) - wp.max(spare, real(0.0)) * per_off, real(0.0))
 
