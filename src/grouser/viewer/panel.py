@@ -45,7 +45,8 @@ class Panel:
         end = max(session.end, 1e-3)
         with gui.add_folder("Time"):
             self.time = gui.add_slider("time [s]", 0.0, end, 0.001, min(session.time, end))
-            self.distance = gui.add_slider("distance [m]", 0.0, max(session.length, 1e-3), 0.001, 0.0, hint="along its path")
+            length = max(session.length, 1e-3)
+            self.distance = gui.add_slider("distance [m]", 0.0, length, 0.001, 0.0, hint="along its path")
             self.play = gui.add_button("Pause" if session.playing else "Play")
             self.steps = gui.add_button_group("step", ("« 1 s", "‹ frame", "frame ›", "1 s »"))
             self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
