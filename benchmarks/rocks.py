@@ -36,7 +36,7 @@ COLUMNS = {
     "steer_torque_peak_Nm": ("steering N·m", 1, 1.0),
     "drive_power_peak_W": ("peak W", 2, 1.0),
     "drive_power_mean_W": ("mean W", 3, 1.0),
-    "distance_m": ("way m", 2, 1.0),
+    "distance_m": ("distance m", 2, 1.0),
     "contact_pairs_max": ("pairs", 0, 1.0),
     "penetration_max_m": ("depth mm", 1, 1e3),
 }

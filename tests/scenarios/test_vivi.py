@@ -81,7 +81,7 @@ def test_all_jumps(tmp_path):
 
 
 def test_torques_the_tyres_do_not_hold_are_refused(tmp_path):
-    with pytest.raises(InputError, match="torques = 40 N m: more than the tyres of 'vivi' hold"):
+    with pytest.raises(InputError, match="torques = 40 N m: more than the tyres of 'vivi' can transmit"):
         ran(tmp_path, "vivi-acceleration", torques=(40.0,))
 
 

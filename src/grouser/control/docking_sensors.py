@@ -105,7 +105,7 @@ class StereoCamera(Sampled):
     def state(self) -> dict[str, Any]:
         return {
             "count": self.count, "position": self.position, "tilt": self.tilt, "seen": self.seen,
-            "looks": self.measurement_count,
+            "measurement_count": self.measurement_count,
         }  # fmt: skip
 
     def reset(self, worlds: Sequence[int]) -> None:

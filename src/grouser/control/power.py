@@ -36,8 +36,11 @@ class PowerMeter:
         self.length = np.zeros((worlds, count))  # [rad] at the last act
         self.place = np.zeros((worlds, 3))  # [m] of the chassis at the last act
         self.time = np.zeros(worlds)  # [s] of the last act
-        self.totals = np.zeros((worlds, 4))  # [W] power, mean_power, [J] energy, [J/m] energy_per_metre: all actuators
-        self.totals[:, 3] = np.nan
+        # Totals of all actuators, computed once per act because channels may be read more often.
+        self.total_power = np.zeros(worlds)  # [W] mean over the last period
+        self.total_mean_power = np.zeros(worlds)  # [W] since the start
+        self.total_energy = np.zeros(worlds)  # [J]
+        self.total_per_metre = np.full(worlds, np.nan)  # [J/m] NaN below LEAST_DISTANCE
         self._worlds = Worlds(self, worlds, self._wire)
 
     def _wire(self, model: mujoco.MjModel) -> None:
@@ -65,25 +68,23 @@ class PowerMeter:
         self._sum_up(world)
 
     def _sum_up(self, world: int) -> None:
-        """Compute the totals once per act, because channels may be read more often."""
         energy, distance = float(self.energy[world].sum()), float(self.distance[world])
-        self.totals[world] = (
-            self.power[world].sum(),
-            energy / max(float(self.elapsed[world]), self.period),
-            energy,
-            energy / distance if distance >= LEAST_DISTANCE else np.nan,
-        )
+        self.total_power[world] = self.power[world].sum()
+        self.total_mean_power[world] = energy / max(float(self.elapsed[world]), self.period)
+        self.total_energy[world] = energy
+        self.total_per_metre[world] = energy / distance if distance >= LEAST_DISTANCE else np.nan
 
     def state(self) -> dict[str, Any]:
         return {
             "energy": self.energy, "power": self.power, "distance": self.distance, "elapsed": self.elapsed,
             "started": self.started, "force": self.force, "length": self.length, "place": self.place,
-            "time": self.time, "totals": self.totals,
+            "time": self.time, "total_power": self.total_power, "total_mean_power": self.total_mean_power,
+            "total_energy": self.total_energy, "total_per_metre": self.total_per_metre,
         }  # fmt: skip
 
     def reset(self, worlds: Sequence[int]) -> None:
         chosen = self._worlds.clear(worlds)
-        self.totals[chosen, 3] = np.nan
+        self.total_per_metre[chosen] = np.nan
 
     def energy_per_metre(self) -> np.ndarray:
         """Energy per metre [J/m], (world,); NaN below LEAST_DISTANCE."""
@@ -96,13 +97,12 @@ class PowerMeter:
 
     def channels(self) -> list[Channel]:
         count, names = len(self.actuators), self.actuators
-        power, mean, energy, per_metre = self.totals.T
         return [
             Channel("power/actuator", "W", (count,), "", labels=names, source=self.power),
-            Channel("power/total", "W", (), "", source=power),
-            Channel("power/mean", "W", (), "", source=mean),
+            Channel("power/total", "W", (), "", source=self.total_power),
+            Channel("power/mean", "W", (), "", source=self.total_mean_power),
             Channel("energy/actuator", "J", (count,), "", labels=names, source=self.energy),
-            Channel("energy/total", "J", (), "", source=energy),
-            Channel("energy/per_metre", "J/m", (), "", source=per_metre),
+            Channel("energy/total", "J", (), "", source=self.total_energy),
+            Channel("energy/per_metre", "J/m", (), "", source=self.total_per_metre),
             Channel("travel/distance", "m", (), "", source=self.distance),
         ]

@@ -11,7 +11,7 @@ from grouser.control.wheels import OnWheels, Wheels, Worlds
 from grouser.module import Channel
 
 PERIOD = 0.5  # [s] over which slip is measured (assumed: a rover moves a few centimetres, several grousers)
-LEAST_WAY = 1e-3  # [m] distance per period, rolled and travelled, below which a wheel counts as standing
+LEAST_DISTANCE = 1e-3  # [m] distance per period, rolled and travelled, below which a wheel counts as standing
 
 
 class WheelSlip(OnWheels):
@@ -41,7 +41,7 @@ class WheelSlip(OnWheels):
             displacement = np.einsum("ij,ij->i", centres - self.centres[world], heading)
             rim = (rolled - self.rolled[world]) * self.wheels.radius
             larger = np.where(np.abs(rim) >= np.abs(displacement), rim, displacement)
-            moves = np.abs(larger) > LEAST_WAY
+            moves = np.abs(larger) > LEAST_DISTANCE
             self.slip[world] = np.where(moves, (rim - displacement) / np.where(moves, larger, 1.0), 0.0)
         self.started[world] = True
         self.rolled[world], self.centres[world], self.ahead[world] = rolled, centres, ahead

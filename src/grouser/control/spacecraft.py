@@ -241,7 +241,8 @@ class Aocs(_OneWorld):
     def state(self) -> dict[str, Any]:
         return {
             "mode": self.mode, "place": self.place, "velocity": self.velocity, "tilt": self.tilt,
-            "spin": self.angular_velocity, "looks": self.measurement_count, "count": self.count, "since": self.since,
+            "angular_velocity": self.angular_velocity, "measurement_count": self.measurement_count,
+            "count": self.count, "since": self.since,
             "held": self.held,
         }  # fmt: skip
 

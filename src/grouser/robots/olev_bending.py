@@ -81,7 +81,9 @@ def _bending(p: Olev, length: float) -> tuple[np.ndarray, np.ndarray]:
         try:
             half = np.linalg.inv(np.linalg.cholesky(inertia))
         except np.linalg.LinAlgError:
-            raise InputError("machine: masses and lengths so different that the boom's bending has no modes") from None
+            raise InputError(
+                "machine: no bending modes of the boom found; its masses and lengths differ by too much"
+            ) from None
         values, shapes = np.linalg.eigh(half @ elastic @ half.T)
         modes = half.T @ shapes[:, RIGID:]
         share = np.einsum("im,ij,jm->m", modes, boom, modes) / values[RIGID:]  # fraction of the energy in the boom

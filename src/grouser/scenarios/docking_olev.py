@@ -197,19 +197,20 @@ def metrics(s: DockingOlev) -> list[dict[str, Any]]:
         when("touchdown_end_s", "all three brackets hold", whole),
         metric("mated_s", "s", "safety spring extended"),
         metric(
-            "bending_damping_ratio", "1", "of the lowest bending on the boom, about x, between lock and retraction",
+            "bending_damping_ratio", "1", "of the boom's lowest bending mode about x, between lock and retraction",
             p.boom_damping_ratio if whole and standard else None, {"rel": 0.05} if whole and standard else None,
             "the setting machine.boom_damping_ratio" if whole and standard else None,
         ),
-        metric("bending_frequency_rad_s", "rad/s", "of the same bending"),
+        metric("bending_frequency_rad_s", "rad/s", "frequency of that mode"),
         metric("client_force_max_N", "N", "largest contact force on the client, over all steps"),
         metric("client_rate_max", "rad/s", "largest rate of the client"),
         metric("mated_rate_end", "rad/s", "rate of the client at the end"),
         metric("thruster_impulse_Ns", "N s", "sum of all thrusters' impulses"),
         metric("pair_wrench_sum_rel", "1", "sum of wrenches of a contact about the world's origin, over their sizes",
                0.0, {"abs": 1e-12}, "action and reaction"),
-        metric("momentum_drift_rel", "1", "change of the system's momentum and angular momentum less the external "
-               "impulse, over the client's largest relative to the common centre", 0.0, {"abs": 1e-3}, "conservation"),
+        metric("momentum_drift_rel", "1", "change of the system's momentum less external impulse, over the client's "
+               "largest relative to the common centre; the same for angular momentum; the larger of both",
+               0.0, {"abs": 1e-3}, "conservation"),
         metric("real_time_factor", "1", "simulated time over wall time of the loop", 5.0, {"min": 5.0}, "own limit"),
     ]  # fmt: skip
 

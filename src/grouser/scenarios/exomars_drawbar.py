@@ -191,7 +191,7 @@ def metrics(s: ExoMarsDrawbar) -> list[dict[str, Any]]:
         ),
         metric(
             "digging_ratio", "1",
-            f"sinkage over the last {END:g} s over that of the {END:g} s after {PASSED:g} s, of each axle; the least",
+            f"mean sinkage in the last {END:g} s over that in the {END:g} s after {PASSED:g} s; smallest of the axles",
             *seen({"min": CLEARLY_MORE}, "Fig. 18: slipping wheels dig in further and further"),
         ),
         metric("slip_final", "1", f"mean over the wheels and the last {END:g} s; 1 - v/(r w), r of the rim"),

@@ -94,8 +94,9 @@ class MultiPass(Settings):
             raise ValueError(f"least_sinkage {self.least_sinkage:g} m must be below greatest_sinkage")
         if self.leader_sinkage >= self.radius:
             raise ValueError(f"the leader would sink {self.leader_sinkage:.3g} m, up to its axle at {self.radius:g} m")
-        if self.wheelbase < 2 * (self.radius + self.grouser_height):
-            raise ValueError(f"wheelbase {self.wheelbase:g} m: the wheels would touch")
+        least = 2 * (self.radius + self.grouser_height)
+        if self.wheelbase < least:
+            raise ValueError(f"wheelbase {self.wheelbase:g} m: the wheels would touch; allowed: {least:g} m or more")
         check_grousers_fit(self.radius, self.grouser_height, self.grouser_count, self.grouser_width)
         return self
 

@@ -75,8 +75,8 @@ def duration(s: ViviJump) -> float:
 def metrics(s: ViviJump) -> list[dict[str, Any]]:
     return [
         metric(
-            "landing_distance_error_rel", "1", "way to where the centre of mass is back at its first height, between "
-            "frames interpolated, against v^2 sin(2 angle) / g; worst of the angles",
+            "landing_distance_error_rel", "1", "horizontal distance at which the centre of mass is back at its "
+            "initial height (interpolated between frames) against v^2 sin(2 angle) / g; worst of the angles",
             0.0, {"abs": BAR}, f"{PAPER}, section 4: at most 0.02 %",
         ),
         metric("landing_distance_m", "m", "one value for each angle"),

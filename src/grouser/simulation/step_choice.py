@@ -15,7 +15,7 @@ from grouser.terrain.soils import Soil
 
 LARGEST_STEP = 5e-3  # [s] largest step chosen by default
 LONGEST_STEP = 2e-2  # [s] largest step a user may set
-UNSAID = 2e-3  # [s] MuJoCo's default for models without a timestep
+MUJOCO_DEFAULT = 2e-3  # [s] MuJoCo's default for models without a timestep
 DIGITS = 2  # significant digits of a chosen step, rounded down
 
 
@@ -30,7 +30,7 @@ def chosen_step(
     if step is not None and not 0 < step <= LONGEST_STEP:
         raise InputError(f"step: {step:g} s is not allowed; it must be above 0 and at most {LONGEST_STEP:g} s on soil")
     own = robot.spec.option.timestep
-    said = bool(robot.spec.authored.option & 1) or own != UNSAID  # the first bit: the file sets the timestep
+    said = bool(robot.spec.authored.option & 1) or own != MUJOCO_DEFAULT  # the first bit: the file sets the timestep
     light, limit = stable_step(data.model, data, surfaces, soil)
     if step is not None:
         parts = math.ceil(step / limit * (1 - 1e-9))

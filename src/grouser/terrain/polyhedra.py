@@ -87,7 +87,9 @@ def hull(points: Any, name: str = "piece") -> Polyhedron:
         normals.append(normal)
         corners.update(loop)
     if not faces:
-        raise InputError(f"{name}: {size:g} m long and so thin that it has no faces; a solid has at least 4 corners")
+        raise InputError(
+            f"{name}: {size:g} m long and so thin that it has no faces; its corners must not lie in one plane"
+        )
     most = max(len(f) for f in faces)
     if most > MOST_CORNERS or len(faces) > MOST_FACES:
         raise InputError(

@@ -97,9 +97,9 @@ def _find_minimum(misfit: Callable[[float], float], low: float, high: float) -> 
     trials = np.linspace(low, high, SHEAR_TRIALS)
     best = int(np.argmin([misfit(trial) for trial in trials]))
     if best == 0:
-        raise InputError("stresses do not rise: allowed are displacements that begin well below K")
+        raise InputError("stresses do not rise: measure displacements that begin well below K")
     if best == len(trials) - 1:
-        raise InputError("stresses still rise in proportion to the displacement: allowed are some well beyond K")
+        raise InputError("stresses still rise in proportion to the displacement: measure displacements well beyond K")
     found = minimize_scalar(misfit, bounds=(trials[best - 1], trials[best + 1]), options={"xatol": 1e-9})
     return float(found.x)
 

@@ -77,7 +77,7 @@ class Panel:
             self.texture = gui.add_slider("texture [m]", 0.0, 2.0, 0.05, 0.0, visible=scene.ground is not None)
             self.forces = gui.add_checkbox("forces", scene.forces_shown, visible=bool(scene.motion.arrows))
             self.paths = gui.add_dropdown(
-                "ways", PATH_STYLES, initial_value=scene.path_style, visible=bool(scene.motion.arrows)
+                "paths", PATH_STYLES, initial_value=scene.path_style, visible=bool(scene.motion.arrows)
             )
         self.camera.on_update(lambda event: session.set_camera(self.camera.value) if event.client else None)
         self.wheel.on_update(lambda _: session.set_wheel(self.wheel.value))

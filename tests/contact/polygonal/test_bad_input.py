@@ -75,7 +75,7 @@ STRIP = [
         (np.zeros((0, 3)), np.zeros((0, 3), int), "empty"),
         (VERTICES, np.zeros((0, 3), int), "empty"),
         (np.where(np.arange(24).reshape(8, 3) == 7, np.nan, VERTICES), TRIANGLES, "vertex 2"),
-        (VERTICES, TRIANGLES + 1, "index 8 with 8"),
+        (VERTICES, TRIANGLES + 1, "index 8 is not allowed"),
         (VERTICES, TRIANGLES.astype(float), "integers"),
         (VERTICES[:, :2], TRIANGLES, r"\(8, 2\)"),
         (np.zeros((8, 3)), TRIANGLES, "zero area"),

@@ -249,8 +249,14 @@ def broken(change) -> tuple[np.ndarray, np.ndarray]:
         ((np.zeros((0, 3)), np.zeros((0, 3), int)), r"mesh of 'foot': it is empty"),
         ((tetrahedron()[0], np.zeros((0, 3), int)), r"mesh of 'foot': it is empty"),
         (broken(lambda v, t: v.__imul__(0.0)), r"mesh of 'foot': every triangle has zero area"),
-        (broken(lambda v, t: t.__setitem__((1, 1), 4)), r"mesh of 'foot': triangle index 4 with 4 vertices"),
-        (broken(lambda v, t: t.__setitem__((1, 1), -1)), r"mesh of 'foot': triangle index -1 with 4 vertices"),
+        (
+            broken(lambda v, t: t.__setitem__((1, 1), 4)),
+            r"mesh of 'foot': triangle index 4 is not allowed; allowed: 0 to 3",
+        ),
+        (
+            broken(lambda v, t: t.__setitem__((1, 1), -1)),
+            r"mesh of 'foot': triangle index -1 is not allowed; allowed: 0 to 3",
+        ),
     ],
     ids=["nan", "infinite", "no vertices", "no triangles", "zero area", "index too large", "index negative"],
 )

@@ -81,7 +81,9 @@ class Candidates:
 
 @struct
 class Sticks:
-    """Friction state of every contact: stick spring and pressure. Written by `stick`; `press` writes a trial state.
+    """Friction state of every contact: stick spring and pressure.
+
+    Written by `update_sticks`; `compute_forces` writes a trial state.
 
     The displacement of the stick spring at x is xi + phi n x (x - centre). The pressure at the end of the step is
     pressure + slope . (x - centre). It limits the friction of the next step.
@@ -102,7 +104,7 @@ class Sticks:
 
 @struct
 class Contacts:
-    """Results of the last evaluation. Written by `press`."""
+    """Results of the last evaluation. Written by `compute_forces`."""
 
     kind: array[int]  # (contact,) FACE, EDGE, VERTEX
     deepest: array[real]  # [m] largest depth at the end of the step
@@ -124,7 +126,7 @@ class Contacts:
 
 @struct
 class StepContacts:
-    """Contacts of the last step with the forces the parts received, for channels. Written by `stick`."""
+    """Contacts of the last step with the forces the parts received, for channels. Written by `update_sticks`."""
 
     count: array[int]  # (1,)
     pair: array2d[int]  # (contact, 2) part, solid

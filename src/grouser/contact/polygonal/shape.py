@@ -196,7 +196,7 @@ def _arrays(vertices, triangles, name: str) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(f"mesh {name!r}: vertex {bad[0]} is {vertices[bad[0]]}; coordinates must be finite")
     if triangles.min() < 0 or triangles.max() >= len(vertices):
         wrong = triangles.min() if triangles.min() < 0 else triangles.max()
-        raise InputError(f"mesh {name!r}: triangle index {wrong} with {len(vertices)} vertices")
+        raise InputError(f"mesh {name!r}: triangle index {wrong} is not allowed; allowed: 0 to {len(vertices) - 1}")
     return vertices, triangles.astype(np.int32)
 
 

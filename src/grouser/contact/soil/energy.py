@@ -62,7 +62,7 @@ def approach_speed(wrench: vec6, velocity: vec3, angular_velocity: vec3):
 
 @wp.func
 def impact_share(before: vec3, now: vec3, approach: real):
-    """1 for the force of an impact, 0 for a force of steady contact, and between them in between.
+    """1 for the force of an impact, 0 for a force of steady contact, interpolated linearly between.
 
     An impact has a force `now` [N] that is new, at an approach speed [m/s] that is high. New: the last step had less
     than a quarter of it (1) or more than half of it (0). High: twice IMPACT_SPEED (1) or IMPACT_SPEED (0).

@@ -28,7 +28,7 @@ from grouser.terrain.soils import Soil
 
 ROUGH_TRAVEL = 0.6e-3  # [m] travel along the ground per step; above it pull and sinkage are off by some percent
 ROUGH_DROP = 3.5e-3  # [m] downward travel per step; above it an impact sinks too deep
-ROUGH_BLOW = 0.015  # largest change of downward travel per step over depth: (h w)^2 at fifty steps per oscillation
+ROUGH_IMPACT = 0.015  # largest change of downward travel per step over depth: (h w)^2 at fifty steps per oscillation
 FINE_SPACING = 7.5e-3  # [m] up to this spacing two sub-cell points per axis are enough, above it three
 SWEEPS = 1000  # maximum number of erosion sweeps per step; a slide ends long before
 MARGIN = 0.2  # [m] distance from a footprint within which soil may slide
@@ -50,7 +50,7 @@ REASONS = {
         f"it moves more than {1e3 * ROUGH_TRAVEL:g} mm along the ground in a step: inaccurate, use a smaller step",
         False,
     ),
-    t.BLOW: ("an impact lasts only a few steps: its depth is inaccurate, use a smaller step", False),
+    t.SHORT_IMPACT: ("an impact lasts only a few steps: its depth is inaccurate, use a smaller step", False),
     t.NOT_FINITE: ("its position is not a number", True),
 }
 
@@ -67,9 +67,9 @@ class SoilOptions:
     samples: int | None = None  # sub-cell points along an axis, 1 to 4; None: chosen by grid spacing
     node_shear: bool = False  # True: store the shear state on soil nodes instead of on the body (gives too much pull)
     creep_speed: float = 1e-3  # [m/s] slip speed below which "mohr-coulomb" and "coulomb" are regularised
-    threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-node" on GPU
     fused: bool | None = None  # older name of `threads`: True is "per-world", False is "per-node"
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
+    threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-node" on GPU
 
     def __post_init__(self):
         if self.pressure not in PRESSURE_LAWS:
@@ -199,7 +199,7 @@ class SoilModule(KernelModule):
         o.shear_law = SHEAR_LAWS[choice.friction]
         o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
-        o.travel_limit, o.fall_limit, o.impact_limit = ROUGH_TRAVEL, ROUGH_DROP, ROUGH_BLOW
+        o.travel_limit, o.fall_limit, o.impact_limit = ROUGH_TRAVEL, ROUGH_DROP, ROUGH_IMPACT
         o.stages = wp.array([len(COMMIT)], dtype=wp.int32, device=self.device)
         o.shared_ground = int(len(self.bodies) > 1)
         return o

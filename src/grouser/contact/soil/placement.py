@@ -48,9 +48,9 @@ def remember_motion(o: Options, place: Placement, slot: int, velocity: vec3):
 
 @wp.func
 def roughness(o: Options, place: Placement, slot: int):
-    """Status of a body on soil: FINE, FAST if it moves too far along the ground per step, or BLOW.
+    """Status of a body on soil: FINE, FAST if it moves too far along the ground per step, or SHORT_IMPACT.
 
-    BLOW means an impact that ends within so few steps that its depth is inaccurate.
+    SHORT_IMPACT means an impact that ends within so few steps that its depth is inaccurate.
     """
     h = o.step[0]
     velocity = place.travel[slot].velocity
@@ -61,7 +61,7 @@ def roughness(o: Options, place: Placement, slot: int):
     # An impact is half an oscillation of angular frequency w. The change of the downward travel per step over the depth
     # estimates (h w)^2.
     if h * (velocity[2] - last[2]) > o.impact_limit * deep or h * wp.abs(velocity[2]) > o.fall_limit:
-        return t.BLOW
+        return t.SHORT_IMPACT
     return t.FINE
 
 

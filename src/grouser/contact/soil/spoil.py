@@ -120,6 +120,7 @@ def gather_spoil(
             if win.mark[k] == t.CONTACT:
                 d = disp.sunk[k]
                 dug = disp.dug[k]
+                disp.share[k] = real(0.0)
             if d + dug > real(0.0):
                 v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)
                 disp.share[k] = sinkage

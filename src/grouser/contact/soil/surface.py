@@ -77,7 +77,7 @@ def prepare(
         raise InputError(f"mesh of {name!r}: vertex {bad[0]} is {vertices[bad[0]]}; coordinates must be finite")
     if triangles.min() < 0 or triangles.max() >= len(vertices):
         wrong = triangles.min() if triangles.min() < 0 else triangles.max()
-        raise InputError(f"mesh of {name!r}: triangle index {wrong} with {len(vertices)} vertices")
+        raise InputError(f"mesh of {name!r}: triangle index {wrong} is not allowed; allowed: 0 to {len(vertices) - 1}")
     if normals is None:
         check_piece_count(piece_count(vertices, triangles, longest_edge), f"mesh of {name!r}", longest_edge)
         vertices, triangles = divide(*weld(vertices, triangles), longest_edge)
@@ -296,7 +296,9 @@ def wheel(
     """
     for what, value in (("radius", radius), ("width", width)):
         if not 0 < value <= LARGEST_BODY:
-            raise InputError(f"wheel.{what}: {value} m is not allowed; it must be above 0 and at most {LARGEST_BODY:g}")
+            raise InputError(
+                f"wheel.{what}: {value} m is not allowed; it must be above 0 and at most {LARGEST_BODY:g} m"
+            )
     for what, value in (("grouser_height", grouser_height), ("grouser_count", grouser_count)):
         if not (np.isfinite(value) and value >= 0):
             raise InputError(f"wheel.{what}: {value} is not allowed; it must be 0 or more")

@@ -46,7 +46,7 @@ MANY = 1 << 20  # more rows than any window has
 # Marks of a node. Soil marked FREE, BORDER or CLOSE may slide. CLOSE, CONTACT and HELD are in the footprint.
 FREE, BORDER, CLOSE, CONTACT, HELD, BARE_NODE = range(6)
 # Status codes of a body; `model.REASONS` has their text.
-FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, FAST, NOT_FINITE, BLOW = range(8)
+FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, FAST, NOT_FINITE, SHORT_IMPACT = range(8)
 SHEAR_DISPLACEMENT, SHEAR_LIMIT, NO_SHEAR = range(3)  # shear laws
 EAST, WEST, NORTH, SOUTH = range(4)  # components of Skin.reach
 
