@@ -154,37 +154,45 @@ def weld(vertices: np.ndarray, triangles: np.ndarray, tolerance: float = 1e-7):
 def divide(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float):
     """Halve every edge longer than `longest_edge` [m], in both of its triangles at once, until none is left."""
     while True:
-        ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]], axis=2)  # (triangle, edge, 2)
+        ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]], axis=2).astype(np.int64)  # (triangle, edge, 2)
         length = np.linalg.norm(vertices[ends[..., 0]] - vertices[ends[..., 1]], axis=2)
-        wanted = np.unique(ends[length > longest_edge], axis=0)
+        count = len(vertices)
+        code = ends[..., 0] * count + ends[..., 1]
+        wanted = np.unique(code[length > longest_edge])
         if not len(wanted):
             return vertices, triangles
-        number = {(a, b): len(vertices) + k for k, (a, b) in enumerate(wanted.tolist())}
-        vertices = np.vstack([vertices, vertices[wanted].mean(axis=1)])
-        pieces = [p for corners in triangles.tolist() for p in _divided(corners, number)]
-        triangles = np.array(pieces, np.int32)
+        vertices = np.vstack([vertices, vertices[np.stack([wanted // count, wanted % count], axis=1)].mean(axis=1)])
+        place = np.minimum(np.searchsorted(wanted, code), len(wanted) - 1)
+        cut = wanted[place] == code
+        triangles = _cut_at_midpoints(triangles, np.where(cut, count + place, -1)).astype(np.int32)
 
 
-def _divided(corners: list[int], number: dict[tuple[int, int], int]) -> list[tuple[int, int, int]]:
-    """Cut a triangle at the midpoints of its edges. `number` has the vertex of each midpoint; other edges stay."""
-    middle = [number.get((min(p, q), max(p, q))) for p, q in zip(corners, corners[1:] + corners[:1], strict=True)]
-    cut = [m is not None for m in middle]
-    if not any(cut):
-        return [(corners[0], corners[1], corners[2])]
-    while not (cut[0] and (sum(cut) != 2 or cut[1])):  # rotate the corners until the cut edges come first
-        corners, middle, cut = corners[1:] + corners[:1], middle[1:] + middle[:1], cut[1:] + cut[:1]
-    (a, b, c), (ab, bc, ca) = corners, [m if m is not None else -1 for m in middle]
-    if sum(cut) == 1:
-        return [(a, ab, c), (ab, b, c)]
-    if sum(cut) == 2:
-        return [(ab, b, bc), (a, ab, bc), (a, bc, c)]
-    return [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
+def _cut_at_midpoints(triangles: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    """Cut triangles at the midpoints of their edges. `middle`: (triangle, 3) vertex of each midpoint, -1: not cut."""
+    cut = middle >= 0
+    cuts = cut.sum(axis=1)
+    # Rotate the corners until the cut edges come first.
+    first = np.where(cuts == 1, cut.argmax(axis=1), np.where(cuts == 2, (cut.argmin(axis=1) + 1) % 3, 0))
+    turned = (first[:, None] + np.arange(3)) % 3
+    a, b, c = np.take_along_axis(triangles, turned, axis=1).T
+    ab, bc, ca = np.take_along_axis(middle, turned, axis=1).T
+    by_cuts = [
+        [(a, b, c)],
+        [(a, ab, c), (ab, b, c)],
+        [(ab, b, bc), (a, ab, bc), (a, bc, c)],
+        [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)],
+    ]
+    pieces = np.zeros((len(triangles), 4, 3), np.int64)
+    for number, parts in enumerate(by_cuts):
+        chosen = cuts == number
+        for k, corners in enumerate(parts):
+            pieces[chosen, k] = np.stack(corners, axis=1)[chosen]
+    return pieces[np.arange(4) <= cuts[:, None]]
 
 
 def smooth_patches(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """Index of the patch between creases each triangle belongs to, (triangle,)."""
-    n = face_normals(vertices, triangles)
-    n /= np.linalg.norm(n, axis=1)[:, None]
+    _, faces, sharp = edges_of(vertices, triangles)
     parent = list(range(len(triangles)))
 
     def root(t: int) -> int:
@@ -193,9 +201,8 @@ def smooth_patches(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
             t = parent[t]
         return t
 
-    for faces in _edge_faces(triangles).values():
-        if len(faces) == 2 and n[faces[0]] @ n[faces[1]] >= CREASE_COSINE:
-            parent[root(faces[0])] = root(faces[1])
+    for one, other in faces[~sharp].tolist():
+        parent[root(one)] = root(other)
     return np.array([root(t) for t in range(len(triangles))])
 
 
@@ -226,20 +233,29 @@ def place_codes(points: np.ndarray, low: np.ndarray, length: float) -> np.ndarra
     return z
 
 
-def _edge_faces(triangles: np.ndarray) -> dict[tuple[int, int], list[int]]:
-    faces: dict[tuple[int, int], list[int]] = {}
-    for t, (a, b, c) in enumerate(triangles.tolist()):
-        for p, q in ((a, b), (b, c), (c, a)):
-            faces.setdefault((min(p, q), max(p, q)), []).append(t)
-    return faces
+def edges_of(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Edges (edge, 2) in the order of the triangles, their two faces (edge, 2), and whether they are sharp.
+
+    Sharp are open edges, edges of more than two faces, and those whose two faces meet at an angle.
+    """
+    ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]], axis=2).reshape(-1, 2)
+    code = ends[:, 0].astype(np.int64) * len(vertices) + ends[:, 1]
+    order = np.argsort(code, kind="stable")
+    starts = np.flatnonzero(np.diff(code[order], prepend=-1))
+    uses = np.diff(np.append(starts, len(order)))
+    first, last = order[starts], order[starts + uses - 1]
+    n = face_normals(vertices, triangles)
+    n /= np.linalg.norm(n, axis=1)[:, None]
+    sharp = (uses != 2) | (np.einsum("ei,ei->e", n[first // 3], n[last // 3]) < CREASE_COSINE)
+    by_first = np.argsort(first)
+    faces = np.stack([first // 3, last // 3], axis=1)
+    return ends[first][by_first], faces[by_first], sharp[by_first]
 
 
 def crease_edges(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """Open edges, and edges whose two faces meet at a sharp angle: there a footprint may end between two nodes."""
-    n = face_normals(vertices, triangles)
-    n /= np.linalg.norm(n, axis=1)[:, None]
-    sharp = [e for e, t in _edge_faces(triangles).items() if len(t) != 2 or n[t[0]] @ n[t[1]] < CREASE_COSINE]
-    return np.array(sharp, np.int32).reshape(-1, 2)
+    edges, _, sharp = edges_of(vertices, triangles)
+    return edges[sharp].astype(np.int32).reshape(-1, 2)
 
 
 def vertex_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
