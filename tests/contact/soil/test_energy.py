@@ -109,22 +109,6 @@ def test_an_impact_is_a_new_force_at_high_speed():
 
 
 @pytest.mark.parametrize("threads", THREADS)
-def test_a_step_can_be_evaluated_again_before_it_is_committed(threads):
-    sim = on_soil(DROP.spec(), DROP.soil, options=SoilOptions(threads=threads))
-    sim.data.qvel[:] = [0.0, 0.0, -np.sqrt(2 * G * DROP.fall), *DROP.spin]
-    pushed = 0
-    for _ in range(40):
-        sim.step()
-        results = []
-        for _ in range(2):
-            sim.soil.evaluate(sim.engine.step)
-            results.append(np.concatenate([sim.soil.out.wrench.numpy().ravel(), sim.soil.out.implicit.numpy().ravel()]))
-        assert np.array_equal(*results)
-        pushed += results[0].any()
-    assert pushed > 5
-
-
-@pytest.mark.parametrize("threads", THREADS)
 def test_the_account_holds_what_a_falling_body_has_lost(threads):
     sim = on_soil(DROP.spec(), DROP.soil, options=SoilOptions(threads=threads))
     sim.data.qvel[:] = [0.0, 0.0, -np.sqrt(2 * G * DROP.fall), *DROP.spin]
