@@ -36,12 +36,12 @@ RUN_SOIL = "dry-sand"
 
 def builtin_soils() -> str:
     """Every constant of every soil, as soils.yaml has it."""
-    head = ("soil", "n", "k_c", "k_φ", "c Pa", "φ °", "K mm", "K_e Pa/m", "t_d ms", "χ")
+    head = ("soil", "n", "k_c", "k_φ", "c Pa", "φ °", "K mm", "K_e Pa/m", "t_d ms", "χ", "ρ kg/m³")
     rows = []
     for name in soil_names():
         s = soil(name)
         values = (s.n, s.k_c, s.k_phi, s.cohesion, s.friction_angle_deg, 1e3 * s.shear_modulus)
-        values += (s.elastic_stiffness, 1e3 * s.damping_time, s.compression)
+        values += (s.elastic_stiffness, 1e3 * s.damping_time, s.compression, s.density)
         rows.append((f"`{name}`", *(f"{value:.10g}".replace("e+0", "e") for value in values)))
     return table(head, rows)
 

@@ -77,6 +77,13 @@ def test_slope_limit_is_the_friction_angle_unless_a_repose_angle_is_given():
     assert s.replace(repose_angle_deg=40).slope_limit == math.tan(math.radians(40))
 
 
+def test_wall_friction_is_two_thirds_of_the_friction_angle_unless_given():
+    s = soil("dry-sand")
+    assert s.wall_angle_deg == pytest.approx(28 * 2 / 3)
+    assert s.replace(wall_friction_deg=10).wall_angle_deg == 10
+    assert s.replace(wall_friction_deg=40).wall_angle_deg == 28  # the soil itself shears first
+
+
 def test_soil_is_hashable_and_survives_a_process_border():
     s = soil("dry-sand")
     again = pickle.loads(pickle.dumps(s))
@@ -107,6 +114,8 @@ def test_soil_is_hashable_and_survives_a_process_border():
         ("compression", 1.01),
         ("compression", -0.01),
         ("repose_angle_deg", 0),
+        ("density", 0),
+        ("wall_friction_deg", 90),
     ],
 )
 def test_a_constant_out_of_range_is_one_line_with_field_and_value(field, value):

@@ -32,6 +32,8 @@ class SoilConstants(Settings):
     wheel_friction: float | None = None
     compression: float | None = None
     repose_angle_deg: Annotated[float, Unit("degree")] | None = None
+    density: Annotated[float, Unit("kg/m^3")] | None = None
+    wall_friction_deg: Annotated[float, Unit("degree")] | None = None
 
     @pydantic.field_validator(*RANGES)
     @classmethod

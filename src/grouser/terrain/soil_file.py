@@ -23,9 +23,11 @@ UNITS: dict[str, str | None] = {  # unit to which a text such as "1.2 kPa" is co
     "wheel_friction": "dimensionless",
     "compression": "dimensionless",
     "repose_angle_deg": "degree",
+    "density": "kg/m^3",
+    "wall_friction_deg": "degree",
 }
 REQUIRED = ("n", "k_c", "k_phi", "cohesion", "friction_angle_deg", "shear_modulus")
-ASSUMED = dict.fromkeys(("elastic_stiffness", "damping_time", "compression"), "assumed")
+ASSUMED = dict.fromkeys(("elastic_stiffness", "damping_time", "compression", "density"), "assumed")
 KEYS = ("like", *RANGES, "sources")
 
 

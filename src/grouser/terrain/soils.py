@@ -28,8 +28,11 @@ RANGES: dict[str, dict[str, float]] = {
     "wheel_friction": {"at_least": 0.0},
     "compression": {"at_least": 0.0, "at_most": 1.0},
     "repose_angle_deg": {"above": 0.0, "below": 90.0},
+    "density": {"above": 0.0},
+    "wall_friction_deg": {"at_least": 0.0, "below": 90.0},
 }
-OPTIONAL = ("wheel_friction", "repose_angle_deg")
+OPTIONAL = ("wheel_friction", "repose_angle_deg", "wall_friction_deg")
+WALL_SHARE = 2 / 3  # wall friction angle over friction angle of the soil, where none is given (assumed)
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Soil:
     wheel_friction: float | None = None  # between body and soil; None: the soil's own limit
     compression: float = 0.3  # chi, fraction of the sinkage volume that is lost to compaction
     repose_angle_deg: float | None = None  # [deg] steepest stable slope; None: the friction angle
+    density: float = 1600.0  # [kg/m^3] bulk density, of which the weight of soil ahead of a face follows
+    wall_friction_deg: float | None = None  # [deg] friction of soil on a steep face; None: 2/3 of the friction angle
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)  # field -> paper or "assumed"
 
     def __post_init__(self):
@@ -74,6 +79,12 @@ class Soil:
         """Tangent of the steepest stable slope: the angle of repose, by default the friction angle."""
         angle_deg = self.friction_angle_deg if self.repose_angle_deg is None else self.repose_angle_deg
         return math.tan(math.radians(angle_deg))
+
+    @property
+    def wall_angle_deg(self) -> float:
+        """Angle [deg] of the friction between soil and a steep face, at most that of the soil itself."""
+        angle = WALL_SHARE * self.friction_angle_deg if self.wall_friction_deg is None else self.wall_friction_deg
+        return min(angle, self.friction_angle_deg)
 
     def replace(self, **overrides: Any) -> Soil:
         """The same soil with some fields changed. New values are checked, and their source becomes the user."""

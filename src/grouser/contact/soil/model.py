@@ -35,6 +35,7 @@ MARGIN = 0.2  # [m] distance from a footprint within which soil may slide
 SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
 NODE_REALS, NODE_BYTES = 31, 36  # memory per window node: number of floats (two tiles included), bytes of integers
+GRAVITY = 9.81  # [m/s^2] where no model says otherwise
 MEMORY_SHARE = 0.8  # largest share of the machine's memory that windows may use
 SHEAR_LAWS = {
     "shear-displacement": t.SHEAR_DISPLACEMENT, "mohr-coulomb": t.SHEAR_LIMIT, "coulomb": t.SHEAR_LIMIT,
@@ -102,6 +103,7 @@ class SoilModule(KernelModule):
         self.ground, self.options, self.name = ground, options or SoilOptions(), name
         self.surfaces = dict(surfaces)
         self.bodies = tuple(self.surfaces)
+        self.gravity = GRAVITY  # [m/s^2] of which the weight of soil follows; `declare` sets that of the model
         self.precision = ground.precision
         if not self.bodies:
             raise InputError(f"{name}: no body is given; name at least one")
@@ -138,9 +140,10 @@ class SoilModule(KernelModule):
         return 2 * math.ceil(reach / self.ground.spacing) + 2 * self._margin() + 4
 
     def declare(self, spec) -> None:
-        """Switch off MuJoCo's contact between the soil bodies and the floor of the world, if it has one."""
+        """Switch off MuJoCo's contact between the soil bodies and the floor of the world. Take over its gravity."""
         import mujoco
 
+        self.gravity = float(np.linalg.norm(spec.option.gravity))
         kinds = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
         floors = [g for g in spec.worldbody.geoms if g.type in kinds and (g.contype or g.conaffinity)]
         if not (self.takes_floor and floors):
@@ -180,7 +183,7 @@ class SoilModule(KernelModule):
     def _make_options(self):
         p, choice, spacing = self.precision, self.options, self.ground.spacing
         o = at(t.Options, p.name)()
-        constants = [soil_constants(soil, choice.friction) for soil in self.ground.soils]
+        constants = [soil_constants(soil, choice.friction, self.gravity) for soil in self.ground.soils]
         columns = {key: [one[key] for one in constants] for key in constants[0]}
         o.soils = records(at(t.Constants, p.name), columns, self.device)
         powers = power_table([soil.n for soil in self.ground.soils]).astype(self.precision.numpy)
@@ -282,8 +285,8 @@ def _memory() -> float:
         return math.inf
 
 
-def soil_constants(soil: Soil, friction: str) -> dict[str, float]:
-    """Fields of `types.Constants` for a soil and the chosen friction law."""
+def soil_constants(soil: Soil, friction: str, gravity: float = GRAVITY) -> dict[str, float]:
+    """Fields of `types.Constants` for a soil, the chosen friction law and the gravity [m/s^2]."""
     tan_phi = math.tan(math.radians(soil.friction_angle_deg))
     mu = -1.0 if soil.wheel_friction is None else soil.wheel_friction
     cohesion = soil.cohesion
@@ -294,4 +297,6 @@ def soil_constants(soil: Soil, friction: str) -> dict[str, float]:
         "shear_k": soil.shear_modulus, "k_e": soil.elastic_stiffness,
         "per_k_e": 1 / soil.elastic_stiffness, "damping_time": soil.damping_time,
         "chi": soil.compression, "mu": mu, "tan_repose": soil.slope_limit,
+        "unit_weight": soil.density * gravity, "phi": math.radians(soil.friction_angle_deg),
+        "wall_angle": math.radians(soil.wall_angle_deg),
     }  # fmt: skip

@@ -85,6 +85,9 @@ class Constants:
     chi: real  # share of the sinkage volume that is compressed
     mu: real  # friction coefficient of body on soil; negative: not given
     tan_repose: real  # slope above which the soil slides
+    unit_weight: real  # [N/m^3] density times gravity
+    phi: real  # [rad] friction angle
+    wall_angle: real  # [rad] friction angle between soil and a steep face
 
 
 @struct
