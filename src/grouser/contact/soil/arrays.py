@@ -13,6 +13,9 @@ from grouser.contact.soil import types as t
 from grouser.contact.soil.layout import (
     BLOCK,
     CHUNK,
+    FACE,
+    FACE_BIN,
+    FACE_SAMPLE,
     NODE,
     PAIR,
     POINT,
@@ -23,7 +26,9 @@ from grouser.contact.soil.layout import (
     VERTEX,
     Arrays,
 )
+from grouser.contact.soil.faces import BINS, SAMPLES
 from grouser.contact.soil.small_shapes import SmallShape
+from grouser.contact.soil.steep_faces import SteepFace
 from grouser.contact.soil.surface import Surface, bounding_spheres, chunks
 from grouser.device import at
 from grouser.module import Motion
@@ -129,6 +134,20 @@ def _shape_widths(parts: Sequence[Part]) -> list[float | None]:
     return [surface.width for surface, small in parts for _ in small] or [None]
 
 
+def face_arrays(faces: Sequence[Sequence[SteepFace]], p: Precision, device: Any) -> Any:
+    """Make `types.Faces` from the faces of each body. If no body has any, the arrays have one unused row."""
+    make, a, rows = _Maker(p, device), at(t.Faces, p.name)(), [face for of_body in faces for face in of_body]
+    a.first_face = make.start_indices(faces)
+    a.first_edge = make.start_indices([face.edges for face in rows])
+    a.normals = make.joined([[face.normal for face in rows] or np.zeros((1, 3))], p.vec3)
+    a.middles = make.joined([[face.middle for face in rows] or np.zeros((1, 3))], p.vec3)
+    a.radii = make.numbers([face.radius for face in rows] or [0.0])
+    a.thin = make.flags([face.thin for face in rows] or [0])
+    edges = np.concatenate([face.edges for face in rows] or [np.zeros((1, 2, 3))])
+    a.edge_starts, a.edge_ends = make.joined([edges[:, 0]], p.vec3), make.joined([edges[:, 1]], p.vec3)
+    return a
+
+
 def motion_arrays(motion: Motion, dtype: str) -> Any:
     """Make `types.MotionArrays` of views of the engine's arrays."""
     m = at(t.MotionArrays, dtype)()
@@ -149,6 +168,8 @@ class SoilArrays:
     bodies: Any
     shapes: Any
     points: Any
+    faces: Any
+    pushing: Any
     placement: Any
     window: Any
     skin: Any
@@ -164,9 +185,14 @@ class SoilArrays:
         """Structs by the parameter names of the kernels, in the order of the per-world kernels."""
         return {
             "g": self.ground, "o": self.options, "b": self.bodies, "shapes": self.shapes, "points": self.points,
-            "place": self.placement, "win": self.window, "skin": self.skin, "verts": self.vertices,
+            "faces": self.faces, "push": self.pushing, "place": self.placement, "win": self.window, "skin": self.skin, "verts": self.vertices,
             "disp": self.displacement, "slides": self.slides, "pred": self.prediction, "energy": self.energy,
         }  # fmt: skip
+
+    @property
+    def first_face(self) -> np.ndarray:
+        """First steep face of each body, and the end of the last, (body + 1,)."""
+        return self.faces.first_face.numpy()
 
     @property
     def groups(self) -> list[Any]:
@@ -174,17 +200,18 @@ class SoilArrays:
 
 
 def allocate(
-    parts: Sequence[Part], worlds: int, side: int, ground: Any, options: Any, bodies: tuple[Any, Any], p: Precision,
-    device: Any,
+    parts: Sequence[Part], worlds: int, side: int, ground: Any, options: Any, bodies: tuple[Any, Any, Any],
+    p: Precision, device: Any,
 ) -> SoilArrays:  # fmt: skip
-    """Allocate all structs, with windows of `side` x `side` nodes. `bodies` comes from `body_arrays`."""
-    slots, blocks, (b, shapes) = worlds * len(parts), -(-side // options.block), bodies
+    """Allocate all structs, with windows of `side` x `side` nodes. `bodies`: `body_arrays`, `face_arrays`."""
+    slots, blocks, (b, shapes, faces) = worlds * len(parts), -(-side // options.block), bodies
     sizes = {
         SLOT: slots, NODE: slots * side**2, PAIR: 2 * slots * side**2, BLOCK: slots * blocks**2,
         SHEAR_NODE: slots * side**2 if options.node_shear else slots,
         VERTEX: (worlds, b.vertices.shape[0]), CHUNK: (worlds, b.vertex_spheres.shape[0]),
         SHAPE: (worlds, shapes.across.shape[0]), POINT: (worlds, shapes.points.shape[0]),
-        POINT_CHUNK: (worlds, shapes.point_spheres.shape[0]),
+        POINT_CHUNK: (worlds, shapes.point_spheres.shape[0]), FACE: (worlds, faces.radii.shape[0]),
+        FACE_SAMPLE: (worlds, SAMPLES * faces.radii.shape[0]), FACE_BIN: (worlds, BINS * faces.radii.shape[0]),
     }  # fmt: skip
     layout = Arrays(p.name, device, worlds, sizes)
     widths = [s.width or np.ptp(s.vertices, axis=0).min() or 1.0 for s, _ in parts]
@@ -192,6 +219,7 @@ def allocate(
     made = SoilArrays(
         parts, worlds, ground, options, b, shapes,
         layout.allocate(t.Points, shape_per_width=np.tile(1 / np.array(small), (worlds, 1))),
+        faces, layout.allocate(t.Pushing),
         layout.allocate(t.Placement), layout.allocate(t.Window), layout.allocate(t.Skin), layout.allocate(t.Vertices),
         layout.allocate(t.Displacement, per_width=np.tile(1 / np.array(widths), worlds)),
         layout.allocate(t.Slides), layout.allocate(t.Prediction), layout.allocate(t.Energy), layout,

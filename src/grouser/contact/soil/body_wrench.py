@@ -5,16 +5,19 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.contact.soil import energy as work
+from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import implicit
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil.types import (
     BlockSums,
     BodyMotion,
     Energy,
+    Faces,
     Options,
     Placement,
     Points,
     Prediction,
+    Pushing,
     SmallShapes,
     Window,
 )
@@ -25,17 +28,21 @@ from grouser.terrain.ground import GroundArrays as Ground
 
 @wp.func
 def write_wrench(
-    g: Ground, o: Options, shapes: SmallShapes, points: Points, place: Placement, win: Window, pred: Prediction,
-    energy: Energy, world: int, body: int, slot: int, m: BodyMotion, wrench: vec6, sums: BlockSums, nodes: int,
+    g: Ground, o: Options, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing, place: Placement,
+    win: Window, pred: Prediction, energy: Energy, world: int, body: int, slot: int, m: BodyMotion, wrench: vec6, sums: BlockSums, nodes: int,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
-    """Add the small shapes to the sums of the `nodes` loaded nodes, limit the energy given back, write the result."""
+    """Add small shapes and steep faces to the sums of the `nodes` loaded nodes, limit the energy given back, write the result."""
     area = real(nodes) * g.spacing * g.spacing
     if pressing.has_shapes(shapes, body):
         part, share, more = pressing.shape_forces(g, o, shapes, place, win, points, world, body, slot, m)
         wrench += part
         sums = implicit.plus(sums, share)
         area += more
+    if pushing.has_faces(faces, body):
+        pushed, by_faces = pushing.face_forces(g, o, faces, push, world, body, m)
+        wrench += pushed
+        sums = implicit.plus(sums, by_faces)
     pred.area[slot] = area
     limited, block = work.limit_wrench(energy, o.step[0], slot, m, wrench, implicit.assemble(sums), place.sinkage[slot])
     wrench_out[world, body] = limited

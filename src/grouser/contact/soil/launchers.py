@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from grouser.contact.soil import per_node, raster
 from grouser.contact.soil.arrays import SoilArrays
 from grouser.contact.soil.per_world import commit_world, evaluate_world
@@ -39,7 +41,8 @@ class PerNodeLauncher:
     def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
         for body, (surface, small) in enumerate(arrays.parts):
             run_kernel = self._runner(launch, arrays, motion, out, body)
-            stages = self._commit_stages(run_kernel, arrays, surface, bool(small))
+            faces = bool(np.diff(arrays.first_face)[body])
+            stages = self._commit_stages(run_kernel, arrays, surface, bool(small), faces)
             for name in COMMIT:
                 stages[name]()
             run_kernel(per_node.finish, arrays.worlds)
@@ -66,7 +69,7 @@ class PerNodeLauncher:
 
     @staticmethod
     def _commit_stages(
-        run_kernel: Callable[..., None], arrays: SoilArrays, surface: Surface, small: bool
+        run_kernel: Callable[..., None], arrays: SoilArrays, surface: Surface, small: bool, faces: bool
     ) -> dict[str, Callable[[], None]]:
         worlds, o = arrays.worlds, arrays.options
         nodes, blocks = (worlds, arrays.window.side**2), (worlds, arrays.displacement.blocks**2)
@@ -84,9 +87,13 @@ class PerNodeLauncher:
             run_kernel(per_node.close_hit, worlds)
 
         def displace() -> None:
+            if faces:
+                run_kernel(per_node.sweep_faces, worlds)
             run_kernel(per_node.touch_nodes, nodes)
             if small:
                 run_kernel(per_node.press_shapes, worlds)
+            if faces:
+                run_kernel(per_node.include_swept, worlds)
             run_kernel(per_node.mark_borders, nodes)
             if surface.width is None:
                 run_kernel(per_node.measure_patch, worlds)
@@ -109,6 +116,7 @@ class PerNodeLauncher:
             ),
             "erode": lambda: run_kernel(per_node.erode, worlds) if o.sweeps else None,
             "write back": lambda: run_kernel(per_node.scatter, nodes),
+            "push": lambda: run_kernel(per_node.move_faces, worlds) if faces else None,
         }
 
     @staticmethod

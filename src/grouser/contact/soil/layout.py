@@ -25,6 +25,7 @@ from grouser.device import Struct, at, struct
 SLOT, NODE, SHEAR_NODE, PAIR, BLOCK = "slot", "node", "node that keeps a shear state", "pair of nodes", "block of nodes"
 VERTEX, CHUNK = "vertex of each world", "chunk of vertices of each world"
 SHAPE, POINT, POINT_CHUNK = "small shape of each world", "point of each world", "chunk of points of each world"
+FACE, FACE_SAMPLE, FACE_BIN = "steep face of each world", "sample of a face's toe", "trial plane of a face"
 STAGGER = 320  # [bytes] offset between large arrays: five cache lines, see `Arrays._zeros`
 
 Thing = TypeVar("Thing")

@@ -11,12 +11,13 @@ import numpy as np
 import warp as wp
 
 from grouser.contact.soil import types as t
-from grouser.contact.soil.arrays import allocate, body_arrays, motion_arrays, records
+from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, records
 from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, power_table
 from grouser.contact.soil.small_shapes import check_shape_sizes, split
 from grouser.contact.soil.stages import COMMIT
+from grouser.contact.soil.steep_faces import steep_faces
 from grouser.contact.soil.surface import Surface
 from grouser.device import at
 from grouser.errors import InputError
@@ -70,6 +71,7 @@ class SoilOptions:
     creep_speed: float = 1e-3  # [m/s] slip speed below which "mohr-coulomb" and "coulomb" are regularised
     fused: bool | None = None  # older name of `threads`: True is "per-world", False is "per-node"
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
+    faces: bool = True  # steep faces of bodies push the soil ahead of them
     threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-node" on GPU
 
     def __post_init__(self):
@@ -112,6 +114,8 @@ class SoilModule(KernelModule):
         self._check_memory()
         # Per body: the surface that presses on nodes, and the small shapes that press with points.
         self._parts = [split(surface, ground.spacing) for surface in self.surfaces.values()]
+        pushing = self.surfaces.values() if self.options.faces else ()
+        self._faces = [steep_faces(surface, ground.spacing) for surface in pushing] or [[] for _ in self._parts]
 
     def _check_memory(self) -> None:
         """Raise an InputError if the windows of all bodies do not fit into memory.
@@ -165,7 +169,7 @@ class SoilModule(KernelModule):
             self.ground.keep_shear()
         self._keep_step(step)
         edges = [surface.longest_edge for surface in self.surfaces.values()]
-        bodies = body_arrays(self._parts, edges, rows, p, device)
+        bodies = (*body_arrays(self._parts, edges, rows, p, device), face_arrays(self._faces, p, device))
         self.arrays = allocate(
             self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device
         )

@@ -20,6 +20,7 @@ from grouser.contact.soil import (
     window,
 )
 from grouser.contact.soil import energy as work
+from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
@@ -29,11 +30,13 @@ from grouser.contact.soil.types import (
     Bodies,
     Displacement,
     Energy,
+    Faces,
     MotionArrays,
     Options,
     Placement,
     Points,
     Prediction,
+    Pushing,
     Skin,
     Slides,
     SmallShapes,
@@ -201,6 +204,41 @@ def close_hit(b: Bodies, win: Window, skin: Skin, body: int):
 
 
 # ---- displace ---------------------------------------------------------------------------------------------
+
+
+@wp.kernel(module=MODULE)
+def sweep_faces(
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, win: Window, disp: Displacement,
+    motion: MotionArrays, body: int,
+):  # fmt: skip
+    """Cut the soil ahead of steep faces. One thread per world: faces may share nodes."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    if win.frame[slot].rows > 0:
+        m = t.body_motion(motion, world, b.rows[body])
+        pushing.sweep_faces(g, o, faces, push, place, win, disp, world, body, slot, m)
+
+
+@wp.kernel(module=MODULE)
+def include_swept(b: Bodies, push: Pushing, win: Window, disp: Displacement, body: int):
+    """Add the nodes that faces have cut to the nodes near the body. One thread per world."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    if win.frame[slot].rows > 0:
+        pushing.include_swept(push, disp, slot)
+
+
+@wp.kernel(module=MODULE)
+def move_faces(
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, win: Window,
+    motion: MotionArrays, body: int,
+):  # fmt: skip
+    """Advance the state of steep faces. One thread per world: a face sums up all soil ahead of it."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    if win.frame[slot].rows > 0:
+        m = t.body_motion(motion, world, b.rows[body])
+        pushing.move_faces(g, o, faces, push, place, world, body, slot, m)
 
 
 @wp.kernel(module=MODULE)
@@ -474,16 +512,16 @@ def force(
 
 @wp.kernel(module=MODULE)
 def sum_up(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window,
-    pred: Prediction, energy: Energy, motion: MotionArrays, body: int,
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
+    place: Placement, win: Window, pred: Prediction, energy: Energy, motion: MotionArrays, body: int,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
-    """Add the small shapes, limit the energy given back, and write wrench and implicit block. One thread per world."""
+    """Add small shapes and steep faces, limit the energy given back, and write wrench and implicit block. One thread per world."""
     world = wp.tid()
     slot = slot_of(b, world, body)
     body_wrench.write_wrench(
-        g, o, shapes, points, place, win, pred, energy, world, body, slot, t.body_motion(motion, world, b.rows[body]),
-        pred.wrench[slot], pred.sums[slot], pred.loaded[slot], wrench_out, implicit_out,
+        g, o, shapes, points, faces, push, place, win, pred, energy, world, body, slot,
+        t.body_motion(motion, world, b.rows[body]), pred.wrench[slot], pred.sums[slot], pred.loaded[slot], wrench_out, implicit_out,
     )  # fmt: skip
 
 

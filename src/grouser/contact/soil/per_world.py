@@ -23,6 +23,7 @@ from grouser.contact.soil import (
     window,
 )
 from grouser.contact.soil import energy as work
+from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
@@ -35,12 +36,14 @@ from grouser.contact.soil.types import (
     Displacement,
     Energy,
     Extent,
+    Faces,
     Frame,
     MotionArrays,
     Options,
     Placement,
     Points,
     Prediction,
+    Pushing,
     Skin,
     Slides,
     SmallShapes,
@@ -55,16 +58,17 @@ from grouser.terrain.ground import GroundArrays as Ground
 MODULE = module("grouser.contact.soil.per_world")
 EVALUATE_STAGES = len(stages.EVALUATE)
 GROUPS = {
-    "g": Ground, "o": Options, "b": Bodies, "shapes": SmallShapes, "points": Points, "place": Placement, "win": Window,
-    "skin": Skin, "verts": Vertices, "disp": Displacement, "slides": Slides, "pred": Prediction,
+    "g": Ground, "o": Options, "b": Bodies, "shapes": SmallShapes, "points": Points, "faces": Faces, "push": Pushing,
+    "place": Placement, "win": Window, "skin": Skin, "verts": Vertices, "disp": Displacement, "slides": Slides, "pred": Prediction,
     "energy": Energy,
 }  # fmt: skip
 
 
 @wp.func_native(t.without_gaps(**GROUPS))
 def assume_packed(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window, skin: Skin,
-    verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction, energy: Energy,
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
+    place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction,
+    energy: Energy,
 ):  # fmt: skip
     """Tell the compiler that these arrays are contiguous, see `types.without_gaps`."""
     ...
@@ -318,13 +322,17 @@ def sink(o: Options, win: Window, disp: Displacement, slot: int, keeps: int):
 
 @wp.func
 def displace(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, place: Placement, skin: Skin, points: Points, win: Window,
-    verts: Vertices, disp: Displacement, world: int, body: int, slot: int, m: BodyMotion,
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, faces: Faces, push: Pushing, place: Placement, skin: Skin,
+    points: Points, win: Window, verts: Vertices, disp: Displacement, world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
     """Sink the soil under the footprint plastically and move the displaced soil to its border."""
+    if pushing.has_faces(faces, body):
+        pushing.sweep_faces(g, o, faces, push, place, win, disp, world, body, slot, m)
     removed = touch_nodes(g, o, b, place, skin, win, disp, slot)
     if pressing.has_shapes(shapes, body):
         removed += pressing.press_shapes(g, o, shapes, place, win, points, disp, world, body, slot, m)
+    if pushing.has_faces(faces, body):
+        pushing.include_swept(push, disp, slot)
     if disp.contacts[slot].nodes + disp.contacts[slot].pressed == 0:
         return
     border = list_border(win, disp, slot)  # 0 if the footprint is surrounded by bare nodes or the window's rim
@@ -392,8 +400,8 @@ def predict(
 
 @wp.func
 def force(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window, skin: Skin,
-    verts: Vertices, disp: Displacement, pred: Prediction, energy: Energy,
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
+    place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement, pred: Prediction, energy: Energy,
     world: int, body: int, slot: int, first_node: vec3, m: BodyMotion,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
@@ -418,7 +426,7 @@ def force(
                 j += 1
     # Also for a body without a window: the wrench of the last step must be cleared, and its account goes on.
     body_wrench.write_wrench(
-        g, o, shapes, points, place, win, pred, energy, world, body, slot, m, wrench, sums, nodes,
+        g, o, shapes, points, faces, push, place, win, pred, energy, world, body, slot, m, wrench, sums, nodes,
         wrench_out, implicit_out,
     )  # fmt: skip
 
@@ -428,12 +436,13 @@ def force(
 
 @wp.kernel(module=MODULE)
 def commit_world(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window, skin: Skin,
-    verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction, energy: Energy,
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
+    place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction,
+    energy: Energy,
     motion: MotionArrays, effective: array2d[vec6], status_out: array2d[int],
 ):  # fmt: skip
     """Run the stages of `stages.COMMIT` for every body of one world, body by body. One thread per world."""
-    assume_packed(g, o, b, shapes, points, place, win, skin, verts, disp, slides, pred, energy)
+    assume_packed(g, o, b, shapes, points, faces, push, place, win, skin, verts, disp, slides, pred, energy)
     world = nonnegative(wp.tid())
     bodies = b.rows.shape[0]
     for body in range(bodies):
@@ -456,13 +465,17 @@ def commit_world(
                 elif stage == stages.RASTER:
                     raster_body(g, b, place, win, verts, skin, world, body, slot, m)
                 elif stage == stages.DISPLACE:
-                    displace(g, o, b, shapes, place, skin, points, win, verts, disp, world, body, slot, m)
+                    displace(
+                        g, o, b, shapes, faces, push, place, skin, points, win, verts, disp, world, body, slot, m
+                    )
                 elif stage == stages.SHEAR:
                     shear(g, o, b, place, skin, win, verts, world, body, slot, m)
                 elif stage == stages.ERODE and o.sweeps > 0:
                     erosion.erode(g, o, skin, disp, win, slides, slot)
                 elif stage == stages.WRITE_BACK and win.changed[slot] == 1:
                     window.write_back(g, o, win, disp, slides, world, slot)
+                elif stage == stages.PUSH and pushing.has_faces(faces, body):
+                    pushing.move_faces(g, o, faces, push, place, world, body, slot, m)
         touching = disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0
         if win.frame[slot].rows > 0 and status == t.FINE and touching:
             status = placement.roughness(o, place, slot)
@@ -471,12 +484,13 @@ def commit_world(
 
 @wp.kernel(module=MODULE)
 def evaluate_world(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window, skin: Skin,
-    verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction, energy: Energy,
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
+    place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction,
+    energy: Energy,
     motion: MotionArrays, wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
     """Run the stages of `stages.EVALUATE` for every body of one world. Does not change the ground."""
-    assume_packed(g, o, b, shapes, points, place, win, skin, verts, disp, slides, pred, energy)
+    assume_packed(g, o, b, shapes, points, faces, push, place, win, skin, verts, disp, slides, pred, energy)
     world = nonnegative(wp.tid())
     bodies = b.rows.shape[0]
     for body in range(bodies):
@@ -490,6 +504,6 @@ def evaluate_world(
                 predict(g, o, place, win, skin, disp, pred, slot, first_node, m)
             elif stage == stages.FORCE:
                 force(
-                    g, o, b, shapes, points, place, win, skin, verts, disp, pred, energy, world, body, slot, first_node,
-                    m, wrench_out, implicit_out,
+                    g, o, b, shapes, points, faces, push, place, win, skin, verts, disp, pred, energy,
+                    world, body, slot, first_node, m, wrench_out, implicit_out,
                 )  # fmt: skip

@@ -55,7 +55,7 @@ class SmallShape:
 
 def shapes_apart(surface: Surface, spacing: float) -> list[np.ndarray]:
     """Triangle indices of each separate shape. Pieces whose bounding boxes are within a cell count as one shape."""
-    piece = _pieces(surface.vertices, surface.triangles)
+    piece = pieces(surface.vertices, surface.triangles)
     count = int(piece.max()) + 1
     low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
     for k in range(3):
@@ -70,7 +70,7 @@ def shapes_apart(surface: Surface, spacing: float) -> list[np.ndarray]:
     return [np.flatnonzero(group[piece] == g) for g in np.unique(group)]
 
 
-def _pieces(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+def pieces(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """Index of the connected piece each triangle belongs to, (triangle,)."""
     label = np.arange(len(vertices))
     while True:
@@ -168,9 +168,9 @@ def small_shape(vertices: np.ndarray, triangles: np.ndarray, spacing: float, siz
         corners, faces = divide(vertices, triangles, edge)
     points = np.einsum("qc,tci->tqi", within, corners[faces]).reshape(-1, 3)
     areas = np.repeat(face_normals(corners, faces) / (2 * len(within)), len(within), axis=0)
-    piece = _pieces(vertices, triangles)
+    piece = pieces(vertices, triangles)
     if piece.max() > 0:
-        point_piece = np.repeat(_pieces(corners, faces), len(within))
+        point_piece = np.repeat(pieces(corners, faces), len(within))
         outside = np.ones(len(points), bool)
         for k in range(piece.max() + 1):
             others = point_piece != k

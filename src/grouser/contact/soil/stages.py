@@ -13,10 +13,11 @@ COMMIT = (
     "place",  # placement.py: locate the body and choose the nodes of its window
     "gather",  # window.py: copy these nodes from the tiles of the ground
     "raster",  # raster.py: find the height of the body's lower surface over them
-    "displace",  # sinkage.py, spoil.py: sink the soil plastically, put the spoil on the border
+    "displace",  # faces.py: cut what steep faces pass; sinkage.py, spoil.py: sink the soil, put spoil on the border
     "shear",  # shear.py: advance the shear state
     "erode",  # erosion.py: let slopes that are too steep slide
     "write back",  # window.py: copy changed nodes back to the tiles
+    "push",  # faces.py: the force that the soil ahead of steep faces can bear
 )
 # Run any number of times between two commits. Does not change the state of the soil.
 EVALUATE = (
@@ -24,7 +25,5 @@ EVALUATE = (
     "predict",  # traction.py: extrapolate body and soil to the end of the step
     "force",  # traction.py: sum the wrench and the implicit block
 )
-BOOK, PLACE, GATHER, RASTER, DISPLACE, SHEAR, ERODE, WRITE_BACK = (
-    COMMIT.index(name) for name in ("book", "place", "gather", "raster", "displace", "shear", "erode", "write back")
-)
+BOOK, PLACE, GATHER, RASTER, DISPLACE, SHEAR, ERODE, WRITE_BACK, PUSH = range(len(COMMIT))
 REFRESH, PREDICT, FORCE = (EVALUATE.index(name) for name in ("refresh", "predict", "force"))

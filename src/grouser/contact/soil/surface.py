@@ -190,9 +190,9 @@ def _cut_at_midpoints(triangles: np.ndarray, middle: np.ndarray) -> np.ndarray:
     return pieces[np.arange(4) <= cuts[:, None]]
 
 
-def smooth_patches(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Index of the patch between creases each triangle belongs to, (triangle,)."""
-    _, faces, sharp = edges_of(vertices, triangles)
+def smooth_patches(vertices: np.ndarray, triangles: np.ndarray, cosine: float = CREASE_COSINE) -> np.ndarray:
+    """Index of the patch between sharp edges each triangle belongs to, (triangle,). `cosine` as in `edges_of`."""
+    _, faces, sharp = edges_of(vertices, triangles, cosine)
     parent = list(range(len(triangles)))
 
     def root(t: int) -> int:
@@ -233,10 +233,13 @@ def place_codes(points: np.ndarray, low: np.ndarray, length: float) -> np.ndarra
     return z
 
 
-def edges_of(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def edges_of(
+    vertices: np.ndarray, triangles: np.ndarray, cosine: float = CREASE_COSINE
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Edges (edge, 2) in the order of the triangles, their two faces (edge, 2), and whether they are sharp.
 
-    Sharp are open edges, edges of more than two faces, and those whose two faces meet at an angle.
+    Sharp are open edges, edges of more than two faces, and those between whose faces the normal turns by more than the
+    angle of this `cosine`.
     """
     ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]], axis=2).reshape(-1, 2)
     code = ends[:, 0].astype(np.int64) * len(vertices) + ends[:, 1]
@@ -246,7 +249,7 @@ def edges_of(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, n
     first, last = order[starts], order[starts + uses - 1]
     n = face_normals(vertices, triangles)
     n /= np.linalg.norm(n, axis=1)[:, None]
-    sharp = (uses != 2) | (np.einsum("ei,ei->e", n[first // 3], n[last // 3]) < CREASE_COSINE)
+    sharp = (uses != 2) | (np.einsum("ei,ei->e", n[first // 3], n[last // 3]) < cosine)
     by_first = np.argsort(first)
     faces = np.stack([first // 3, last // 3], axis=1)
     return ends[first][by_first], faces[by_first], sharp[by_first]

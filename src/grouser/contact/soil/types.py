@@ -10,6 +10,7 @@ Which stage writes which struct (`stages.py` has their order):
     Skin          raster                     height of the body's lower surface over these nodes
     Vertices      place, shear               vertices of the body in grid coordinates, their shear state
     Points        displace                   points of small shapes: depth they have pressed, shear state
+    Pushing       displace, push             steep faces: the force that the soil ahead of them bears
     Displacement  displace                   contact, sinkage and spoil of the step
     Slides        erode                      pairs of nodes that are too steep
     Prediction    predict, force             body and soil at the end of the next step
@@ -25,6 +26,9 @@ import warp as wp
 from grouser.contact.soil.layout import (
     BLOCK,
     CHUNK,
+    FACE,
+    FACE_BIN,
+    FACE_SAMPLE,
     NODE,
     PAIR,
     POINT,
@@ -184,6 +188,20 @@ class SmallShapes:
 
 
 @struct
+class Faces:
+    """Steep faces of all bodies, see steep_faces.py. Constant. Body frame."""
+
+    first_face: array[int]  # (body + 1,)
+    first_edge: array[int]  # (face + 1,)
+    normals: array[vec3]  # (face,) outward
+    middles: array[vec3]  # [m], (face,)
+    radii: array[real]  # [m], (face,) of a sphere about the middle
+    thin: array[int]  # (face,) 1: soil could slide through the body behind the face, between two rows of nodes
+    edge_starts: array[vec3]  # [m], (edge,) outline
+    edge_ends: array[vec3]  # [m], (edge,)
+
+
+@struct
 class BodyMotion:
     """Motion of one body at the end of the step, world axes."""
 
@@ -331,6 +349,18 @@ class CellLoad:
 
 
 @struct
+class FaceView:
+    """A steep face as its body is turned now. Vectors from the frame origin, world axes."""
+
+    steep: int  # 0: it looks down or up too much to push soil ahead
+    normal: vec3  # outward
+    ahead: vec3  # horizontal direction in which it looks
+    across: vec3  # horizontal, along the face
+    middle: vec3  # [m]
+    cot_rake: real  # cotangent of the angle between the face and the level ahead; positive: it looks up
+
+
+@struct
 class BlockSums:
     """Sums that give the implicit block of a body, see implicit.py. vec6: symmetric 3 x 3 as xx, xy, xz, yy, yz, zz."""
 
@@ -411,6 +441,24 @@ class Points:
     pressed: array2d[real] = kept(POINT, FAR)  # [m] level to which the point has pressed the soil; FAR: not pressed
     point_shear: array2d[vec3] = kept(POINT)  # shear state s, body frame
     shape_per_width: array2d[real] = kept(SHAPE)  # [1/m] the 1/b of k_c/b
+
+
+@laid_out
+class Pushing:
+    """State of the steep faces of each world. Written by faces.py."""
+
+    target: array2d[real] = kept(FACE)  # [N] force that the soil ahead can bear
+    mobilised: array2d[real] = kept(FACE)  # [N] force at the farthest place of the face
+    gap: array2d[real] = kept(FACE)  # [m] how far the face has drawn back from there
+    depth: array2d[real] = kept(FACE)  # [m] mean depth of the toe below the soil; 0: not in the soil
+    cot: array2d[real] = kept(FACE)  # cotangent of the slip plane
+    at: array2d[vec3] = kept(FACE)  # [m] where the force acts, body frame
+    wall: array2d[real] = kept(FACE)  # [rad] angle of the wall friction
+    since: array2d[real] = kept(FACE)  # [m] motion since `target` was found
+    unswept: array2d[real] = kept(FACE)  # [m] advance since nodes were cut
+    swept: array[Box] = scratch(SLOT, EMPTY)  # nodes that faces have cut or held in this step
+    toe: array2d[real] = scratch(FACE_SAMPLE)  # [m] heights along the toe of each face
+    columns: array2d[vec6] = scratch(FACE_BIN)  # sums over columns of soil for each trial plane
 
 
 @laid_out

@@ -1,0 +1,67 @@
+"""Find the steep faces of a body: flat parts of its surface that push soil ahead of them. Plates, blades, boxes, sides of
+wheels. `faces.py` has the device functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grouser.contact.soil.small_shapes import pieces
+from grouser.contact.soil.surface import SMOOTH_COSINE, Surface, edges_of, face_normals, smooth_patches
+
+EDGE_COSINE = 0.94  # a face ends where the normal turns by more than about 20 degrees
+LEAST_SIDE = 0.5  # [cells] a face with a smaller side is left out
+THIN = 1.5  # [cells] a thinner body may have no row of nodes below it that keeps soil from sliding through
+MOST_FACES = 16  # largest faces of a body that are kept
+
+
+@dataclass(frozen=True)
+class SteepFace:
+    """A flat part of a body's surface, body frame. Whether it is steep depends on how the body is turned."""
+
+    normal: np.ndarray  # (3,) outward
+    middle: np.ndarray  # [m], (3,) centroid
+    radius: float  # [m] of a sphere about the middle that holds the face
+    edges: np.ndarray  # [m], (edge, 2, 3) its outline
+    thin: bool  # the body is so thin behind the face that soil could slide through it between two rows of nodes
+
+
+def steep_faces(surface: Surface, spacing: float) -> list[SteepFace]:
+    """All flat parts of a surface between sharp edges, the largest first; none of a round body.
+
+    A part is flat if its triangles turn by less than about 30 degrees from their mean normal and it ends at sharp
+    edges. The tread of a wheel is not, its two sides are.
+    """
+    patch = smooth_patches(surface.vertices, surface.triangles, EDGE_COSINE)
+    edges, owners, sharp = edges_of(surface.vertices, surface.triangles, EDGE_COSINE)
+    normals = face_normals(surface.vertices, surface.triangles)  # twice the area
+    piece = pieces(surface.vertices, surface.triangles)
+    found = []
+    for one in np.unique(patch):
+        chosen = patch == one
+        area = normals[chosen].sum(axis=0)
+        size = float(np.linalg.norm(area))
+        unit = normals[chosen] / np.linalg.norm(normals[chosen], axis=1)[:, None]
+        if size == 0 or (unit @ area).min() < SMOOTH_COSINE * size:
+            continue
+        outline = edges[sharp & chosen[owners].any(axis=1)]
+        corners = surface.vertices[np.unique(outline)]
+        across = np.sort(np.ptp(corners @ _in_plane(area / size), axis=0))
+        if len(outline) < 3 or across[0] < LEAST_SIDE * spacing:
+            continue
+        middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
+        radius = float(np.linalg.norm(corners - middle, axis=1).max())
+        behind = surface.vertices[surface.triangles[piece == piece[chosen.argmax()]]] @ (area / size)
+        thin = float((corners @ (area / size)).max() - behind.min()) < THIN * spacing
+        found.append((size, SteepFace(area / size, middle, radius, surface.vertices[outline], thin)))
+    found.sort(key=lambda pair: -pair[0])
+    return [face for _, face in found[:MOST_FACES]]
+
+
+def _in_plane(normal: np.ndarray) -> np.ndarray:
+    """Two unit vectors in the plane of a face, (3, 2)."""
+    first = np.cross(normal, np.eye(3)[np.abs(normal).argmin()])
+    first /= np.linalg.norm(first)
+    return np.stack([first, np.cross(normal, first)], axis=1)
