@@ -165,6 +165,37 @@ def sweep(
     return console.sweep(file, out, workers, force)
 
 
+@app.command(epilog=example("validate ding2011 --also friction=mohr-coulomb --out scores"))
+def validate(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME|FILE.yaml][:SET]...",
+            help="Measured wheels: data files, or names in benchmarks/wheels. [default: all of a checkout]",
+        ),
+    ] = None,
+    set_: Annotated[list[str] | None, _setting("spacing=0.005")] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option("--also", metavar="'PATH=VALUE ...'", help="Run all again with these settings too; repeatable."),
+    ] = None,
+    soil: Annotated[
+        str | None, _short("--soil", "NAME|FILE.yaml[:NAME]", "Soil for wheels whose source gives none.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results. [default: runs/validate-TIME]")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Number of parallel processes. [default: one per core]")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")] = False,
+) -> int:
+    """Compare with measured wheels: a table of errors, validation.json and figures; see docs/measured-wheels.md."""
+    from grouser.commands import console
+
+    return console.validate(names or [], set_ or [], also or [], soil, out, workers, force)
+
+
 @app.command(epilog=example("report my-run"))
 def report(
     place: Place,

@@ -141,6 +141,33 @@ def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int
     return outcome.exit_status
 
 
+def validate(
+    names: list[str], options: list[str], also: list[str], soil: str | None, out: Path | None, workers: int | None,
+    force: bool,
+) -> int:  # fmt: skip
+    """Run measured wheels with a progress bar. Print the table of errors, and what was not run or not scored."""
+    from grouser.commands import sweep_progress, tables
+    from grouser.commands.validate import RESULTS
+    from grouser.commands.validate import validate as validated
+
+    with sweep_progress.progress_bar("validate") as show:
+        done = validated(
+            names, options=options, also=also, soil=soil, out=out, workers=workers, force=force, progress=show
+        )
+    tables.score_table(done)
+    for entry in done.entries:
+        for name, reason in entry.wheel.not_scored.items():
+            print(f"not scored: {entry.wheel.name}, {name}: {reason}")
+        if not entry.blind:
+            print(f"not blind: {entry.wheel.name}: its soil is {entry.soil.name!r} of --soil; it counts in no mean")
+    for name, reason in done.left_out.items():
+        print(f"not run: {name}: {reason}")
+    print(f"results and figures: {done.folder / RESULTS}")
+    for name, reason in done.failed.items():
+        print(f"failed: {name}: {reason}", file=sys.stderr)
+    return done.exit_status
+
+
 def compare(first: Path, second: Path) -> int:
     """Print a comparison of two runs: settings that differ, metrics and channels."""
     from grouser.report import compare as compared

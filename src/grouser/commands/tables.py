@@ -1,10 +1,14 @@
-"""Prints the table of metrics on the terminal, in aligned columns of the width they need."""
+"""Prints tables of metrics and of scores on the terminal, in aligned columns of the width they need."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grouser.commands.validate import Validation
 
 LOG_WIDTH = 200  # columns if the output is not a terminal
 VERDICTS = {True: ("pass", "green"), False: ("MISSED", "bold red"), None: ("", "")}
@@ -25,3 +29,43 @@ def metric_table(metrics: Mapping[str, Mapping[str, Any]]) -> None:
         value = f"{value_text(metric['value'])} {unit_text(metric['unit'])}".strip()
         table.add_row(*(Text(cell, style=style) for cell in (name, value, expectation_text(metric), verdict)))
     Console(width=None if terminal else LOG_WIDTH, highlight=False).print(table)
+
+
+def score_rows(done: Validation) -> tuple[list[str], list[list[str]]]:
+    """Heading and rows of the table of errors: one row for each set, quantity and law, then the means of each law."""
+    from grouser.validation.score import AIM
+
+    head = ["set", "quantity", "law", "median error", "worst", "at slip", f"above {AIM:.0%} at slip"]
+    rows = []
+    for entry in done.entries:
+        name = entry.wheel.name
+        for quantity, points in entry.wheel.points.items():
+            for law in done.laws:
+                score = done.found[law.name][name][quantity]
+                worst, slip = score.worst
+                beyond = ", ".join(f"{one:g}" for one in score.beyond) or "nowhere"
+                median = _percent(score.median) if points.scored else f"({_percent(score.median)})"
+                rows.append([name, quantity, law.name, median, _percent(worst), f"{slip:g}", beyond])
+    for law in done.laws:
+        for quantity, mean in done.means(law.name).items():
+            rows.append(["mean of blind sets", quantity, law.name, _percent(mean), "", "", ""])
+    if len(done.laws) == 1:
+        rows, head = [[*row[:2], *row[3:]] for row in rows], [*head[:2], *head[3:]]
+    return head, rows
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %") if share < math.inf else "failed"
+
+
+def score_table(done: Validation) -> None:
+    """Print the table of errors."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    head, rows = score_rows(done)
+    table = Table(*head, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False).print(table)

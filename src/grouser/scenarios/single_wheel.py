@@ -7,6 +7,7 @@ classical integrals of a rigid wheel where they are valid (compaction only, no g
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 import mujoco
@@ -23,6 +24,7 @@ from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.wheel_theory import rolling_wheel
 from grouser.simulation import Simulation
+from grouser.terrain.checks import choice
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
 
@@ -80,9 +82,26 @@ class SingleWheel(Settings):
     friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
     loose_cover: bool = True  # false: Krenn et al. 2008, eq. 29 as printed
     node_shear: bool = False  # true: the shear state belongs to the soil nodes, for comparison
+    options: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies defaults. Further fields of SoilOptions, by name
     implicit: bool = True
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
     dtype: Literal["float64", "float32"] = "float64"
+
+    @pydantic.field_validator("options")
+    @classmethod
+    def _known_options(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Check the options of the soil that have no setting of their own here."""
+        allowed = [field.name for field in fields(SoilOptions) if field.name not in cls.model_fields]
+        try:
+            for name in given:
+                choice(name, "option", allowed)
+            pydantic.TypeAdapter(SoilOptions).validate_python(given)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            raise ValueError(f"{first['loc'][0]}: {first['msg']}") from None
+        return given
 
     @property
     def rim_speed(self) -> float:
@@ -116,7 +135,8 @@ def build(s: SingleWheel) -> Simulation:
         s.wheel.radius, s.wheel.width, grouser_height=s.wheel.grouser_height,
         grouser_count=s.wheel.grouser_count, grouser_width=s.wheel.grouser_width,
     )  # fmt: skip
-    options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover, node_shear=s.node_shear)
+    options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover, node_shear=s.node_shear,
+                          **s.options)  # fmt: skip
     module = SoilModule(ground, {"wheel": surface}, options)
     sim = Simulation(
         _bin(s), [module], ground=ground, step=s.chosen_step, implicit=s.implicit, dtype=s.dtype,
@@ -248,6 +268,7 @@ def _theory(s: SingleWheel, friction: bool = True):
     known = (
         s.friction in ("shear-displacement", "none")
         and not s.node_shear
+        and not s.options
         and s.spacing <= 0.01 * s.wheel.radius / 0.15 * 1.001
     )
     if not (plain and straight and known and soil.compression == 1):
