@@ -35,7 +35,7 @@ def score_rows(done: Validation) -> tuple[list[str], list[list[str]]]:
     """Heading and rows of the table of errors: one row for each set, quantity and law, then the means of each law."""
     from grouser.validation.score import AIM
 
-    head = ["set", "quantity", "law", "median error", "worst", "at slip", f"above {AIM:.0%} at slip"]
+    head = ["set", "quantity", "law", "median error", "worst", "at slip", f"above {_percent(AIM)} at slip"]
     rows = []
     for entry in done.entries:
         name = entry.wheel.name

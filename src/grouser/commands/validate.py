@@ -138,9 +138,7 @@ def _file(text: str, known: Mapping[str, Path]) -> tuple[Path, str]:
 
 def _entries(wheels: Sequence[MeasuredWheel], soil: Any) -> tuple[list[Entry], dict[str, str]]:
     """The sets that can be run, with their soils, and why others cannot."""
-    entries = [
-        Entry(wheel, wheel.soil or soil, blind=wheel.soil is not None) for wheel in wheels if wheel.soil or soil
-    ]
+    entries = [Entry(wheel, wheel.soil or soil, blind=wheel.soil is not None) for wheel in wheels if wheel.soil or soil]
     left_out = {wheel.name: NO_SOIL for wheel in wheels if not (wheel.soil or soil)}
     if not entries:
         raise InputError.of(f"{name}: {reason}" for name, reason in left_out.items())

@@ -18,6 +18,7 @@ from grouser.scenarios.settings import validated
 from grouser.scenarios.single_wheel import SCENARIO
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.source import Source, overlaid, read_mapping, read_options
+from grouser.terrain.checks import nearest
 from grouser.terrain.soils import RANGES, Soil
 from grouser.validation.measured import MeasuredWheel
 
@@ -25,6 +26,7 @@ FROM_DATA = ("mode", "slip", "slip_angle_deg", "load", "wheel", "gravity")  # se
 # Grid of the wheel of 0.15 m for which the closed forms are checked; finer in proportion for smaller wheels.
 SPACING, SPACING_RADIUS = 0.01, 0.15  # [m]
 PLAIN = "default"
+OPTIONS = "allowed are options such as 'erosion=false spacing=0.005'"
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,9 @@ def laws(options: Sequence[str], also: Iterable[str]) -> list[Law]:
         try:
             parts = shlex.split(text)
         except ValueError as error:
-            raise InputError(f"--also {text}: {error}: allowed are options such as 'erosion=false spacing=0.005'") from None
+            raise InputError(f"--also {text}: {error}: {OPTIONS}") from None
         if not parts:
-            raise InputError("--also: is empty: allowed are options such as 'erosion=false spacing=0.005'")
+            raise InputError(f"--also: is empty: {OPTIONS}")
         found.append(Law(" ".join((*options, text)), overlaid(common, _changes(parts, "--also"))))
     names = [law.name for law in found]
     if len(set(names)) < len(names):
@@ -64,17 +66,24 @@ def laws(options: Sequence[str], also: Iterable[str]) -> list[Law]:
 
 def _changes(options: Sequence[str], label: str) -> Source:
     """Read options. A field of SoilOptions that is no setting of the scenario goes to the setting `options`."""
-    own = SCENARIO.settings.model_fields
-    further = {field.name for field in fields(SoilOptions)} - own.keys()
+    own = [name for name in SCENARIO.settings.model_fields if name not in FROM_DATA]
+    further = [field.name for field in fields(SoilOptions) if field.name not in own]
     source = read_options(options, label)
     for path in source.leaves:
         where, first = source.values[path], path[0]
         if first in FROM_DATA:
-            raise InputError(f"{where}: {first} comes from the data file: allowed are the other settings of single-wheel")
+            raise InputError(
+                f"{where}: {first} comes from the data file: allowed are the other settings of single-wheel"
+            )
         if first == "soil" and path[1:] not in [(name,) for name in RANGES]:
             raise InputError(f"{where}: allowed is a constant such as soil.compression=0.3; --soil names a soil")
+        if first not in (*own, *further):
+            raise InputError(f"{where}: not known{nearest(first, own + further)}; allowed: {', '.join(own + further)}")
     moved = [{("options", *path) if path[0] in further else path: item for path, item in part.items()}
              for part in (source.leaves, source.keys, source.values)]  # fmt: skip
+    places = [where for path, where in moved[2].items() if path[0] == "options"]
+    if places:  # the options are checked together, as one setting
+        moved[1]["options",] = moved[2]["options",] = " ".join(dict.fromkeys(places))
     return Source(*moved)
 
 

@@ -138,7 +138,9 @@ class Table(Settings):
             if slips is None:
                 raise ValueError(f"{name} has no slips: give 'slip' here or in {name}")
             if len(slips) != len(quantity.values):
-                raise ValueError(f"{name} has {len(quantity.values)} values for {len(slips)} slips: allowed is one each")
+                raise ValueError(
+                    f"{name} has {len(quantity.values)} values for {len(slips)} slips: allowed is one each"
+                )
         return self
 
 
@@ -158,12 +160,12 @@ class WheelSet(Settings):
 
 
 class DataFile(Settings):
-    """The keys of a file. Sets and soils are checked one by one, so that each error has its place."""
+    """The keys of a file. What is in sets and soils is checked one by one, so that each error has its place."""
 
     format: Literal[1]
     source: Origin
-    soils: Any = None
-    sets: Any
+    soils: None = None
+    sets: None
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,7 @@ def read_wheels(file: Path) -> dict[str, MeasuredWheel]:
     source = read_file(file)
     tree, lines = source.tree(), []
     try:
-        read = DataFile.model_validate(tree)
+        read = DataFile.model_validate(tree | dict.fromkeys(tree.keys() & {"sets", "soils"}))
     except pydantic.ValidationError as error:
         raise InputError.of(error_lines(error, DataFile, source, str(file))) from None
     for key in ("sets", "soils"):
@@ -223,10 +225,10 @@ def read_wheels(file: Path) -> dict[str, MeasuredWheel]:
         lines.append(f"{source.place(('sets',))}: sets: is empty; allowed is at least one set")
     if lines:
         raise InputError.of(lines)
-    soils = own_soils(source, read.soils, lines)
-    _check_soil_sources(source, read.soils or {}, lines)
+    soils = own_soils(source, tree.get("soils"), lines)
+    _check_soil_sources(source, tree.get("soils") or {}, lines)
     found: dict[str, MeasuredWheel] = {}
-    for name, fields in read.sets.items():
+    for name, fields in tree["sets"].items():
         given = _wheel_set(source, name, fields, soils, lines)
         if given is not None:
             soil = None if given.soil == NOT_GIVEN else (builtin_soils() | soils)[given.soil]
@@ -254,7 +256,9 @@ def _wheel_set(source: Source, name: str, fields: Any, soils: dict[str, Soil], l
     for path in given.assumed:
         if (*above, *path.split(".")) not in source.keys:
             where = source.place((*above, "assumed", path), of_key=True)
-            lines.append(f"{where}: sets.{name}.assumed: {path!r} is no value of this set: allowed is a path such as load")
+            lines.append(
+                f"{where}: sets.{name}.assumed: {path!r} is no value of this set: allowed is a path such as load"
+            )
     return given if len(lines) == before else None
 
 

@@ -18,7 +18,9 @@ SINKAGE_FLOOR = 0.01  # of the radius: 0.5 to 2 mm, the accuracy to which soil b
 
 def floor(quantity: str, load: float, radius: float) -> float:
     """Least denominator of the errors of a quantity, in SI: `load` in N, `radius` of the rim in m."""
-    return {"pull": PULL_FLOOR * load, "torque": TORQUE_FLOOR * load * radius, "sinkage": SINKAGE_FLOOR * radius}[quantity]
+    return {"pull": PULL_FLOOR * load, "torque": TORQUE_FLOOR * load * radius, "sinkage": SINKAGE_FLOOR * radius}[
+        quantity
+    ]
 
 
 def error(computed: float | None, measured: float, least: float) -> float:
