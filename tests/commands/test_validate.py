@@ -28,6 +28,7 @@ def single(folder: Path, slip: float, **more) -> dict[str, float]:
 
 def test_a_set_from_anywhere_is_run_scored_and_drawn(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("grouser.commands.validate.checkout", lambda: None)  # as where only the package is installed
     Path("bin.yaml").write_text(changed(("      torque:", "      #")), encoding="utf-8")
     arguments = ["bin.yaml", "--out", "out", "--set", COARSE, "--also", "friction=none", "--workers", "2"]
     assert status(["validate", *arguments]) == 0
@@ -113,6 +114,21 @@ def test_without_a_soil_nothing_is_run_until_one_is_named(tmp_path, monkeypatch,
     assert found["sets"][0]["quantities"]["pull"]["laws"][COARSE]["computed"][0] == pytest.approx(
         single(tmp_path, 0.4)["drawbar_pull_N"], rel=1e-12
     )
+
+
+def test_a_run_that_fails_is_named_and_counts_as_failed(tmp_path, monkeypatch, capsys):
+    """An explicit step of 0.1 s on stiff soil diverges at once."""
+    monkeypatch.chdir(tmp_path)
+    Path("bin.yaml").write_text(TEXT, encoding="utf-8")
+    unstable = ["--set", COARSE, "--set", "implicit=false", "--set", "step=0.1"]
+    assert status(["validate", "bin.yaml", "--out", "out", "--workers", "1", *unstable]) == 1
+    captured = capsys.readouterr()
+    assert "failed: bin:smooth at slip 0.1" in captured.err
+    assert re.search(r"bin:smooth +pull +failed", captured.out)
+    found = json.loads(Path("out/validation.json").read_text(encoding="utf-8"))
+    (pull,) = found["sets"][0]["quantities"]["pull"]["laws"].values()
+    assert pull["median"] is None
+    assert pull["errors"] == [None, None]
 
 
 @pytest.mark.parametrize(

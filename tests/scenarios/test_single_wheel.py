@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from grouser.scenarios import single_wheel
 from grouser.scenarios.wheel_theory import rolling_wheel
 from grouser.terrain import soil
 from tests.scenarios.soil_bin import built, errors, recorded, rolled, table_errors, walked
@@ -394,3 +395,25 @@ def test_single_precision_is_good_enough():
     for what, error in got.items():
         assert abs(error) < FLOAT32_RESULT, what
     assert single["volume_error_rel"] < FLOAT32_VOLUME
+
+
+def test_options_of_the_soil_reach_the_module():
+    given = {"options": {"samples": 3, "creep_speed": 2e-3}, "erosion": False}
+    (module,) = single_wheel.build(single_wheel.SingleWheel(**given)).modules
+    assert (module.options.samples, module.options.creep_speed, module.options.erosion) == (3, 2e-3, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sample": 2}, ["option 'sample' is not known, did you mean 'samples'", "creep_speed"]),
+        ({"erosion": True}, ["option 'erosion' is not known"]),  # a setting of its own
+        ({"samples": 9}, ["samples: 9", "1 to 4"]),
+        ({"creep_speed": "fast"}, ["creep_speed", "number"]),
+    ],
+)
+def test_options_that_the_soil_does_not_know_are_refused(options, words):
+    with pytest.raises(ValueError) as caught:
+        single_wheel.SingleWheel(options=options)
+    for word in words:
+        assert word in str(caught.value)
