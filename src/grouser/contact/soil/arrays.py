@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from grouser.contact.soil import types as t
+from grouser.contact.soil.faces import BINS, SAMPLES
 from grouser.contact.soil.layout import (
     BLOCK,
     CHUNK,
@@ -26,7 +27,6 @@ from grouser.contact.soil.layout import (
     VERTEX,
     Arrays,
 )
-from grouser.contact.soil.faces import BINS, SAMPLES
 from grouser.contact.soil.small_shapes import SmallShape
 from grouser.contact.soil.steep_faces import SteepFace
 from grouser.contact.soil.surface import Surface, bounding_spheres, chunks
@@ -185,8 +185,9 @@ class SoilArrays:
         """Structs by the parameter names of the kernels, in the order of the per-world kernels."""
         return {
             "g": self.ground, "o": self.options, "b": self.bodies, "shapes": self.shapes, "points": self.points,
-            "faces": self.faces, "push": self.pushing, "place": self.placement, "win": self.window, "skin": self.skin, "verts": self.vertices,
-            "disp": self.displacement, "slides": self.slides, "pred": self.prediction, "energy": self.energy,
+            "faces": self.faces, "push": self.pushing, "place": self.placement, "win": self.window, "skin": self.skin,
+            "verts": self.vertices, "disp": self.displacement, "slides": self.slides, "pred": self.prediction,
+            "energy": self.energy,
         }  # fmt: skip
 
     @property

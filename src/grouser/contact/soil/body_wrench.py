@@ -29,10 +29,10 @@ from grouser.terrain.ground import GroundArrays as Ground
 @wp.func
 def write_wrench(
     g: Ground, o: Options, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing, place: Placement,
-    win: Window, pred: Prediction, energy: Energy, world: int, body: int, slot: int, m: BodyMotion, wrench: vec6, sums: BlockSums, nodes: int,
-    wrench_out: array2d[vec6], implicit_out: array2d[mat66],
+    win: Window, pred: Prediction, energy: Energy, world: int, body: int, slot: int, m: BodyMotion,
+    wrench: vec6, sums: BlockSums, nodes: int, wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
-    """Add small shapes and steep faces to the sums of the `nodes` loaded nodes, limit the energy given back, write the result."""
+    """Add small shapes and steep faces to the sums of the `nodes` loaded nodes, and limit the energy given back."""
     area = real(nodes) * g.spacing * g.spacing
     if pressing.has_shapes(shapes, body):
         part, share, more = pressing.shape_forces(g, o, shapes, place, win, points, world, body, slot, m)

@@ -43,7 +43,9 @@ UPRIGHT = wp.constant(real(UPRIGHT_COSINE))
 FLATTEST = wp.constant(real(0.87))  # vertical part of the normal above which a face lifts soil rather than pushes it
 FIRST_COT = wp.constant(real(3.0))  # cotangent of the first slip plane: a face that has just met the soil
 AGAIN = wp.constant(real(0.05))  # [cells] advance or change of depth after which the wedge is computed again
-LOOK = wp.constant(real(0.01))  # [cells] nodes are cut this little ahead of the toe, so that a face need not look always
+LOOK = wp.constant(
+    real(0.01)
+)  # [cells] nodes are cut this much ahead of the toe: a slow face need not look in every step
 
 
 # ---- where a face is ----------------------------------------------------------------------------------------

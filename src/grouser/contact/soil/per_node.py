@@ -516,12 +516,13 @@ def sum_up(
     place: Placement, win: Window, pred: Prediction, energy: Energy, motion: MotionArrays, body: int,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
-    """Add small shapes and steep faces, limit the energy given back, and write wrench and implicit block. One thread per world."""
+    """Add small shapes and steep faces, limit the energy given back, write the result. One thread per world."""
     world = wp.tid()
     slot = slot_of(b, world, body)
     body_wrench.write_wrench(
         g, o, shapes, points, faces, push, place, win, pred, energy, world, body, slot,
-        t.body_motion(motion, world, b.rows[body]), pred.wrench[slot], pred.sums[slot], pred.loaded[slot], wrench_out, implicit_out,
+        t.body_motion(motion, world, b.rows[body]), pred.wrench[slot], pred.sums[slot], pred.loaded[slot],
+        wrench_out, implicit_out,
     )  # fmt: skip
 
 

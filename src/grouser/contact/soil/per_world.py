@@ -59,8 +59,8 @@ MODULE = module("grouser.contact.soil.per_world")
 EVALUATE_STAGES = len(stages.EVALUATE)
 GROUPS = {
     "g": Ground, "o": Options, "b": Bodies, "shapes": SmallShapes, "points": Points, "faces": Faces, "push": Pushing,
-    "place": Placement, "win": Window, "skin": Skin, "verts": Vertices, "disp": Displacement, "slides": Slides, "pred": Prediction,
-    "energy": Energy,
+    "place": Placement, "win": Window, "skin": Skin, "verts": Vertices, "disp": Displacement, "slides": Slides,
+    "pred": Prediction, "energy": Energy,
 }  # fmt: skip
 
 
@@ -465,9 +465,7 @@ def commit_world(
                 elif stage == stages.RASTER:
                     raster_body(g, b, place, win, verts, skin, world, body, slot, m)
                 elif stage == stages.DISPLACE:
-                    displace(
-                        g, o, b, shapes, faces, push, place, skin, points, win, verts, disp, world, body, slot, m
-                    )
+                    displace(g, o, b, shapes, faces, push, place, skin, points, win, verts, disp, world, body, slot, m)
                 elif stage == stages.SHEAR:
                     shear(g, o, b, place, skin, win, verts, world, body, slot, m)
                 elif stage == stages.ERODE and o.sweeps > 0:

@@ -1,5 +1,6 @@
-"""Find the steep faces of a body: flat parts of its surface that push soil ahead of them. Plates, blades, boxes, sides of
-wheels. `faces.py` has the device functions.
+"""Find the steep faces of a body: flat parts of its surface that push soil ahead of them.
+
+Plates, blades, boxes and the sides of wheels have them. `faces.py` has the device functions.
 """
 
 from __future__ import annotations

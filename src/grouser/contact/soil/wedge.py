@@ -46,9 +46,9 @@ def mobilising_distance(depth: real, spacing: real):
 def advance_face(target: real, mobilised: real, gap: real, travel: real, distance: real):
     """Mobilised force [N] and gap [m] of a face after it moved by `travel` [m] along its normal.
 
-    Beyond its farthest place the force approaches `target` over `distance` [m], implicit in the travel. A face that draws
-    back opens a gap, which it closes again before it meets fresh soil. With one state instead of two a face that
-    vibrates would advance a little with every cycle.
+    Beyond its farthest place the force approaches `target` over `distance` [m], implicit in the travel. A face that
+    draws back opens a gap, which it closes again before it meets fresh soil. With one state instead of two a face
+    that vibrates would advance a little with every cycle.
     """
     left = gap - travel
     if left >= real(0.0):

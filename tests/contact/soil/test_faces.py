@@ -1,0 +1,185 @@
+"""Steep faces: passive force against an independent trial wedge, the pile ahead, and what must not change."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import warp as wp
+
+from grouser.contact.soil import SoilModule, wheel
+from grouser.contact.soil.model import SoilOptions
+from grouser.contact.soil.steep_faces import steep_faces
+from grouser.contact.soil.surface import prepare
+from grouser.contact.soil.wedge import advance_face, face_push
+from grouser.terrain import flat, soil
+from grouser.terrain.ground import Ground
+from tests.contact.soil.plates import SPEED, STEP, Drag
+from tests.device_call import call
+from tests.rig import ManufacturedMotion
+
+WEDGE = 0.05  # the bar: force against the trial wedge
+QUIET = 0.01  # the bar: rms of the force about its own mean over three cells
+ONLY_COMPACTS = soil("dry-sand").replace(compression=1.0)  # no pile: the ground ahead stays level
+
+LEVEL = [
+    {}, {"depth": 0.02}, {"depth": 0.2}, {"width": 0.05}, {"rake_deg": 45.0}, {"rake_deg": 60.0, "depth": 0.1},
+    {"width": 3.0, "depth": 0.1}, {"thickness": 0.006}, {"spacing": 0.02, "thickness": 0.1, "depth": 0.1},
+    {"material": soil("clay").replace(compression=1.0)}, {"material": ONLY_COMPACTS.replace(cohesion=0.0)},
+]  # fmt: skip
+PILED = [
+    {}, {"depth": 0.02}, {"depth": 0.2}, {"width": 0.05}, {"width": 3.0}, {"rake_deg": 75.0}, {"rake_deg": 45.0},
+    {"rake_deg": 45.0, "depth": 0.1}, {"thickness": 0.006}, {"thickness": 0.006, "depth": 0.1},
+    {"material": soil("clay")}, {"material": soil("dry-sand").replace(cohesion=0.0)},
+    {"material": soil("lunar-nominal")},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", LEVEL, ids=str)
+def test_force_in_level_ground_is_that_of_the_trial_wedge(changes):
+    """Soil that only compacts makes no pile. Mean over a cell of travel: the grid has no more to say."""
+    plate = Drag(**{"material": ONLY_COMPACTS, **changes})
+    plate.drag(8 * plate.spacing)
+    assert plate.draught() == pytest.approx(plate.oracle().level(), rel=WEDGE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("changes", PILED, ids=str)
+def test_force_with_a_pile_is_that_of_the_trial_wedge_through_it(changes):
+    """The force follows the growing pile over a cell of travel, which is less than it grows by within the bar."""
+    plate = Drag(**changes).drag(0.3)
+    assert plate.draught() == pytest.approx(plate.expected(), rel=WEDGE)
+    assert plate.draught() > 1.05 * plate.oracle().level(), "the pile counts"
+
+
+WRONG = [{"density": 800.0}, {"wall_friction_deg": 0.0}, {"friction_angle_deg": 23.0}, {"cohesion": 500.0}]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_a_wrong_soil_misses(wrong):
+    plate = Drag(material=ONLY_COMPACTS.replace(**wrong)).drag(0.08)
+    assert abs(plate.draught() / Drag(material=ONLY_COMPACTS).oracle().level() - 1) > WEDGE
+
+
+def test_without_faces_a_plate_feels_nothing():
+    plate = Drag(options=SoilOptions(friction="none", faces=False)).drag(0.05)
+    assert abs(plate.draught()) < 1.0
+
+
+def test_the_force_is_smooth():
+    plate = Drag().drag(0.3)
+    force = -np.array(plate.forces)[:, 0]
+    count = round(0.03 / SPEED / STEP)
+    mean = np.convolve(force, np.ones(count) / count, "valid")
+    rough = (force[count // 2 : count // 2 + len(mean)] - mean)[len(mean) // 3 :]
+    assert np.sqrt((rough**2).mean()) < QUIET * mean[-1]
+
+
+@pytest.mark.parametrize("thickness", [0.006, 0.05])
+def test_pile_stands_no_steeper_than_the_soil_can_and_no_soil_is_lost(thickness):
+    plate = Drag(thickness=thickness).drag(0.3)
+    assert plate.module.volume_error()[0] < 1e-9
+    heights, dx = plate.ground.heights(), plate.spacing
+    assert heights.max() > 0.08, "soil piles up"
+    first = math.ceil((plate.at[0] + 0.6) / dx) + 1
+    ahead = heights[:, first:]
+    steepest = max(np.abs(np.diff(ahead, axis=axis)).max() for axis in (0, 1))
+    assert steepest < 1.01 * dx * plate.ground.soils[0].slope_limit
+    middle = heights[plate.ground.rows // 2]
+    assert middle[first - round(0.1 / dx)] < -0.02, "behind the plate there is a rut"
+
+
+@pytest.mark.parametrize("yaw_deg", [30.0, 45.0, 90.0, 200.0])
+def test_force_does_not_depend_on_the_heading(yaw_deg):
+    straight, turned = Drag().drag(0.2), Drag(yaw=math.radians(yaw_deg)).drag(0.2)
+    assert turned.draught() == pytest.approx(straight.draught(), rel=WEDGE)
+    force = np.mean(turned.forces[-20:], axis=0)
+    assert abs(force[:2] @ turned.ahead[[1, 0]] * (1, -1)).max() < 0.05 * turned.draught()
+
+
+def test_face_pushes_up_by_its_wall_friction():
+    """Soil rises along the face and drags it up: tan(delta) of the draught once the bottom is on cut soil."""
+    plate = Drag().drag(0.3)
+    up = float(np.mean(plate.forces[-20:], axis=0)[2])
+    assert up / plate.draught() == pytest.approx(math.tan(math.radians(soil("dry-sand").wall_angle_deg)), rel=0.05)
+
+
+# ---- build-up and unloading ----------------------------------------------------------------------------------
+
+
+def pair(law, *values: float) -> tuple[float, float]:
+    """Two results of a law of a face."""
+    return call(law, *(wp.float64(value) for value in values), returns=(wp.float64, wp.float64))
+
+
+def test_a_face_that_vibrates_does_not_advance():
+    """Two states: a cycle below the farthest place ends where it began."""
+    mobilised, gap = 50.0, 0.0
+    for _ in range(100):
+        mobilised, gap = pair(advance_face, 100.0, mobilised, gap, -1e-4, 0.01)
+        mobilised, gap = pair(advance_face, 100.0, mobilised, gap, 1e-4, 0.01)
+    assert (mobilised, gap) == pytest.approx((50.0, 0.0), abs=1e-9)
+    assert pair(advance_face, 100.0, 50.0, 0.0, 0.01, 0.01)[0] == pytest.approx(75.0)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-4, 2e-3])
+@pytest.mark.parametrize("speed", [-0.1, -1e-3, 1e-3, 0.1])
+def test_push_never_pulls_and_its_weight_is_its_slope(gap, speed):
+    step, change = 2e-3, 1e-7
+    push, weight = pair(face_push, 100.0, 60.0, gap, speed, 0.01, step)
+    assert 0 <= push <= 100
+    high = pair(face_push, 100.0, 60.0, gap, speed + change, 0.01, step)[0]
+    low = pair(face_push, 100.0, 60.0, gap, speed - change, 0.01, step)[0]
+    assert weight == pytest.approx(step * (high - low) / (2 * change), rel=1e-3, abs=1e-9)
+
+
+def test_a_plate_that_draws_back_is_free_and_meets_its_pile_again():
+    plate = Drag().drag(0.1)
+    before = plate.draught()
+    plate.drag(-0.02)
+    assert abs(plate.draught()) < 0.05 * before
+    plate.drag(0.04)
+    assert plate.draught() > 0.8 * before
+
+
+# ---- which bodies have faces ---------------------------------------------------------------------------------
+
+
+def test_round_bodies_have_no_faces_and_wheels_have_two():
+    import trimesh
+
+    ball = trimesh.creation.icosphere(3, 0.1)
+    assert steep_faces(prepare(ball.vertices, ball.faces), 0.01) == []
+    sides = steep_faces(wheel(0.15, 0.1), 0.01)
+    assert sorted(round(float(face.normal[1])) for face in sides) == [-1, 1]
+    assert len(steep_faces(prepare(*_box(0.1, 0.2, 0.3)), 0.01)) == 6
+
+
+def _box(*sides: float):
+    import trimesh
+
+    box = trimesh.creation.box(sides)
+    return box.vertices, box.faces
+
+
+def rolling(faces: bool, sideways: float) -> np.ndarray:
+    ground = Ground(flat(size=(1.6, 0.8), spacing=0.1, origin=(-0.5, -0.4)), soil("dry-sand"), 0.01)
+    module = SoilModule(ground, {"wheel": wheel(0.15, 0.1)}, SoilOptions(faces=faces))
+    rig, forces = ManufacturedMotion(module, step=2e-3), []
+    for n in range(300):
+        time = 2e-3 * n
+        turned = (0, math.sin(time / 3), 0, math.cos(time / 3))
+        rig.place((0.1 * time, 0.0013 + sideways * time, 0.13), turned, (0.1, sideways, 0.0), (0.0, 2 / 3, 0.0))
+        rig.advance()
+        forces.append(rig.wrench[0, 0].copy())
+    return np.array(forces)
+
+
+def test_a_wheel_that_rolls_straight_ahead_does_not_feel_its_sides():
+    assert np.array_equal(rolling(True, 0.0), rolling(False, 0.0))
+
+
+def test_a_wheel_that_slips_sideways_is_held_by_its_side():
+    held, free = rolling(True, 0.03)[-50:].mean(axis=0), rolling(False, 0.03)[-50:].mean(axis=0)
+    assert held[1] < 1.1 * free[1] < 0
