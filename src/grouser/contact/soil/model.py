@@ -32,7 +32,8 @@ ROUGH_DROP = 3.5e-3  # [m] downward travel per step; above it an impact sinks to
 ROUGH_IMPACT = 0.015  # largest change of downward travel per step over depth: (h w)^2 at fifty steps per oscillation
 FINE_SPACING = 7.5e-3  # [m] up to this spacing two sub-cell points per axis are enough, above it three
 SWEEPS = 1000  # maximum number of erosion sweeps per step; a slide ends long before
-MARGIN = 0.2  # [m] distance from a footprint within which soil may slide
+MARGIN = 0.2  # [m] distance from a footprint within which soil may slide, without faces that pile it up
+LONGEST_PILE = 1.0  # [m] the same with such faces, at most
 SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
 NODE_REALS, NODE_BYTES = 31, 36  # memory per window node: number of floats (two tiles included), bytes of integers
@@ -111,11 +112,11 @@ class SoilModule(KernelModule):
             raise InputError(f"{name}: no body is given; name at least one")
         for body, surface in self.surfaces.items():
             check_shape_sizes(body, surface, ground.spacing)
+        pushing = self.surfaces.values() if self.options.faces else ()
+        self._faces = [steep_faces(surface, ground.spacing) for surface in pushing] or [[] for _ in self.surfaces]
         self._check_memory()
         # Per body: the surface that presses on nodes, and the small shapes that press with points.
         self._parts = [split(surface, ground.spacing) for surface in self.surfaces.values()]
-        pushing = self.surfaces.values() if self.options.faces else ()
-        self._faces = [steep_faces(surface, ground.spacing) for surface in pushing] or [[] for _ in self._parts]
 
     def _check_memory(self) -> None:
         """Raise an InputError if the windows of all bodies do not fit into memory.
@@ -135,8 +136,16 @@ class SoilModule(KernelModule):
             )
 
     def _margin(self) -> int:
-        """Width of the ring of nodes around a footprint in which soil may slide."""
-        return max(2, round(MARGIN / self.ground.spacing)) if self.options.erosion else 2
+        """Width of the ring of nodes around a footprint in which soil may slide: room for the pile ahead of a face.
+
+        The sides of wheels are left out: what a wheel pushes aside is no higher than it sinks.
+        """
+        if not self.options.erosion:
+            return 2
+        flat = [not surface.rolls for surface in self.surfaces.values()]
+        faces = [face.side for of_body, pushes in zip(self._faces, flat, strict=True) if pushes for face in of_body]
+        pile = max(faces, default=0.0) / min(soil.slope_limit for soil in self.ground.soils)
+        return max(2, round(max(MARGIN, min(pile, LONGEST_PILE)) / self.ground.spacing))
 
     def _window_side(self) -> int:
         """Nodes along each side of a window: enough for the largest body in any orientation."""

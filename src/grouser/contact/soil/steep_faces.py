@@ -25,6 +25,7 @@ class SteepFace:
     normal: np.ndarray  # (3,) outward
     middle: np.ndarray  # [m], (3,) centroid
     radius: float  # [m] of a sphere about the middle that holds the face
+    side: float  # [m] the smaller of its two sizes
     edges: np.ndarray  # [m], (edge, 2, 3) its outline
     thin: bool  # the body is so thin behind the face that soil could slide through it between two rows of nodes
 
@@ -56,7 +57,7 @@ def steep_faces(surface: Surface, spacing: float) -> list[SteepFace]:
         radius = float(np.linalg.norm(corners - middle, axis=1).max())
         behind = surface.vertices[surface.triangles[piece == piece[chosen.argmax()]]] @ (area / size)
         thin = float((corners @ (area / size)).max() - behind.min()) < THIN * spacing
-        found.append((size, SteepFace(area / size, middle, radius, surface.vertices[outline], thin)))
+        found.append((size, SteepFace(area / size, middle, radius, float(across[0]), surface.vertices[outline], thin)))
     found.sort(key=lambda pair: -pair[0])
     return [face for _, face in found[:MOST_FACES]]
 
