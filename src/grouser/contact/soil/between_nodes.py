@@ -52,8 +52,21 @@ def nearest_node(win: Window, k: int, inside: vec2):
 
 
 @wp.func
+def bears(win: Window, k: int, n: int):
+    """Whether n, one of the four nodes around a point, has soil below the point. If a blade pushes all four, all do."""
+    if win.soil[n] < 0:
+        return False
+    return win.mark[n] != t.AHEAD or (
+        win.mark[nonnegative(k)] == t.AHEAD
+        and win.mark[nonnegative(k + 1)] == t.AHEAD
+        and win.mark[nonnegative(k + win.side)] == t.AHEAD
+        and win.mark[nonnegative(k + win.side + 1)] == t.AHEAD
+    )
+
+
+@wp.func
 def levels_at(win: Window, k: int, inside: vec2):
-    """Interpolate the four levels of the soil [m] at a point. Nodes without soil are ignored.
+    """Interpolate the four levels of the soil [m] at a point. Nodes without soil and soil ahead of a blade are ignored.
 
     Levels are bilinear between nodes, except the surface: it lies as far below the virgin level as at the node that has
     been pressed least. A footprint has vertical walls, so a pressed node must not lower the soil next to it.
@@ -63,7 +76,7 @@ def levels_at(win: Window, k: int, inside: vec2):
     pressed = real(FAR)
     for c in range(4):
         n = corner_node(win, k, c)
-        if win.soil[n] >= 0:
+        if bears(win, k, n):
             w = corner_weight(inside, c) + real(1.0e-12)  # avoids 0/0 at a point exactly over a bare node
             levels += w * win.levels[n]
             weight += w

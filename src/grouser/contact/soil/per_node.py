@@ -20,6 +20,7 @@ from grouser.contact.soil import (
     window,
 )
 from grouser.contact.soil import energy as work
+from grouser.contact.soil import face_cutting as cutting
 from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
@@ -208,15 +209,15 @@ def close_hit(b: Bodies, win: Window, skin: Skin, body: int):
 
 @wp.kernel(module=MODULE)
 def sweep_faces(
-    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, win: Window, disp: Displacement,
-    motion: MotionArrays, body: int,
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, skin: Skin, win: Window,
+    disp: Displacement, motion: MotionArrays, body: int,
 ):  # fmt: skip
     """Cut the soil ahead of steep faces. One thread per world: faces may share nodes."""
     world = wp.tid()
     slot = slot_of(b, world, body)
     if win.frame[slot].rows > 0:
         m = t.body_motion(motion, world, b.rows[body])
-        pushing.sweep_faces(g, o, faces, push, place, win, disp, world, body, slot, m)
+        cutting.sweep_faces(g, o, faces, push, place, skin, win, disp, world, body, slot, m)
 
 
 @wp.kernel(module=MODULE)
@@ -225,7 +226,7 @@ def include_swept(b: Bodies, push: Pushing, win: Window, disp: Displacement, bod
     world = wp.tid()
     slot = slot_of(b, world, body)
     if win.frame[slot].rows > 0:
-        pushing.include_swept(push, disp, slot)
+        cutting.include_swept(push, disp, slot)
 
 
 @wp.kernel(module=MODULE)

@@ -23,6 +23,7 @@ from grouser.contact.soil import (
     window,
 )
 from grouser.contact.soil import energy as work
+from grouser.contact.soil import face_cutting as cutting
 from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
@@ -327,12 +328,12 @@ def displace(
 ):  # fmt: skip
     """Sink the soil under the footprint plastically and move the displaced soil to its border."""
     if pushing.has_faces(faces, body):
-        pushing.sweep_faces(g, o, faces, push, place, win, disp, world, body, slot, m)
+        cutting.sweep_faces(g, o, faces, push, place, skin, win, disp, world, body, slot, m)
     removed = touch_nodes(g, o, b, place, skin, win, disp, slot)
     if pressing.has_shapes(shapes, body):
         removed += pressing.press_shapes(g, o, shapes, place, win, points, disp, world, body, slot, m)
     if pushing.has_faces(faces, body):
-        pushing.include_swept(push, disp, slot)
+        cutting.include_swept(push, disp, slot)
     if disp.contacts[slot].nodes + disp.contacts[slot].pressed == 0:
         return
     border = list_border(win, disp, slot)  # 0 if the footprint is surrounded by bare nodes or the window's rim

@@ -11,6 +11,7 @@ import warp as wp
 from grouser.contact.soil import boxes, implicit, laws, placement, pressure
 from grouser.contact.soil import types as t
 from grouser.contact.soil.between_nodes import (
+    bears,
     corner_node,
     corner_weight,
     levels_at,
@@ -121,7 +122,7 @@ def mark_nodes(win: Window, disp: Displacement, slot: int, k: int, inside: vec2,
     for c in range(4):
         n = corner_node(win, k, c)
         before = win.mark[n]
-        if before != t.BARE_NODE and before != t.CONTACT:
+        if before != t.CONTACT and bears(win, k, n):
             win.mark[n] = mark
             if mark == t.CONTACT:  # start at zero: `press_point` adds the sinkage of one point after another
                 disp.sunk[n] = real(0.0)
@@ -186,11 +187,11 @@ def press_point(
             # Bare nodes have no soil to sink: the other nodes share all of it.
             whole = real(1.0e-30)
             for c in range(4):
-                if win.soil[corner_node(win, k, c)] >= 0:
+                if bears(win, k, corner_node(win, k, c)):
                     whole += corner_weight(inside, c)
             for c in range(4):
                 n = corner_node(win, k, c)
-                if win.soil[n] >= 0:
+                if bears(win, k, n):
                     disp.sunk[n] = disp.sunk[n] + corner_weight(inside, c) * lost / whole
         # Shear goes on until a little above the soil: round-off must not reset the shear of a body at rest.
         if u > -HOLD * g.spacing:

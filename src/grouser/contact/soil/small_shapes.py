@@ -139,6 +139,15 @@ def _rounded_down(length: float) -> float:
     return float(unit * np.floor(length / unit * (1 + 1e-9)))
 
 
+def presses_on_nodes(surface: Surface, corners: np.ndarray, spacing: float) -> bool:
+    """Whether a separate shape of a surface, given by its corners [m], is large enough for the nodes of the grid."""
+    if _needs_nodes(surface):
+        return True
+    size = sizes(corners)
+    thick = size[0] >= THIN * spacing or size[0] <= FLAT * size[2]  # thickness is ignored for a sheet
+    return bool(size[1] >= (SMALL if surface.width is None else PLATE) * spacing and thick)
+
+
 def split(surface: Surface, spacing: float) -> tuple[Surface, list[SmallShape]]:
     """Split a surface into the part that presses on nodes and its small shapes, which press with points."""
     if _needs_nodes(surface):
@@ -146,12 +155,10 @@ def split(surface: Surface, spacing: float) -> tuple[Surface, list[SmallShape]]:
     small, kept = [], []
     for triangles in shapes_apart(surface, spacing):
         corners = surface.vertices[np.unique(surface.triangles[triangles])]
-        size = sizes(corners)
-        thick = size[0] >= THIN * spacing or size[0] <= FLAT * size[2]  # thickness is ignored for a sheet
-        if size[1] >= (SMALL if surface.width is None else PLATE) * spacing and thick:
+        if presses_on_nodes(surface, corners, spacing):
             kept.append(triangles)
         else:
-            small.append(small_shape(surface.vertices, surface.triangles[triangles], spacing, size))
+            small.append(small_shape(surface.vertices, surface.triangles[triangles], spacing, sizes(corners)))
     if not small:
         return surface, []
     triangles = surface.triangles[np.sort(np.concatenate(kept))] if kept else surface.triangles[:0]

@@ -13,7 +13,7 @@ COMMIT = (
     "place",  # placement.py: locate the body and choose the nodes of its window
     "gather",  # window.py: copy these nodes from the tiles of the ground
     "raster",  # raster.py: find the height of the body's lower surface over them
-    "displace",  # faces.py: cut what steep faces pass; sinkage.py, spoil.py: sink the soil, put spoil on the border
+    "displace",  # face_cutting.py: cut what faces pass; sinkage.py, spoil.py: sink the soil, put spoil on the border
     "shear",  # shear.py: advance the shear state
     "erode",  # erosion.py: let slopes that are too steep slide
     "write back",  # window.py: copy changed nodes back to the tiles

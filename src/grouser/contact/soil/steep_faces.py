@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grouser.contact.soil.small_shapes import pieces
+from grouser.contact.soil.small_shapes import pieces, presses_on_nodes
 from grouser.contact.soil.surface import SMOOTH_COSINE, Surface, edges_of, face_normals, smooth_patches
 
 EDGE_COSINE = 0.94  # a face ends where the normal turns by more than about 20 degrees
 LEAST_SIDE = 0.5  # [cells] a face with a smaller side is left out
-THIN = 1.5  # [cells] a thinner body may have no row of nodes below it that keeps soil from sliding through
+THIN = 1.5  # [cells] a thinner body is a blade: without a row of nodes below it soil would slide through it
+# LEAVES: a foot whose points press its own rut. CUTS: a body that presses on nodes. BLADE: a thin body.
+LEAVES, CUTS, BLADE = range(3)
 MOST_FACES = 16  # largest faces of a body that are kept
 
 
@@ -27,7 +29,7 @@ class SteepFace:
     radius: float  # [m] of a sphere about the middle that holds the face
     side: float  # [m] the smaller of its two sizes
     edges: np.ndarray  # [m], (edge, 2, 3) its outline
-    thin: bool  # the body is so thin behind the face that soil could slide through it between two rows of nodes
+    cuts: int  # what it does to the nodes that it passes: LEAVES, CUTS or BLADE
 
 
 def steep_faces(surface: Surface, spacing: float) -> list[SteepFace]:
@@ -55,9 +57,10 @@ def steep_faces(surface: Surface, spacing: float) -> list[SteepFace]:
             continue
         middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
         radius = float(np.linalg.norm(corners - middle, axis=1).max())
-        behind = surface.vertices[surface.triangles[piece == piece[chosen.argmax()]]] @ (area / size)
-        thin = float((corners @ (area / size)).max() - behind.min()) < THIN * spacing
-        found.append((size, SteepFace(area / size, middle, radius, float(across[0]), surface.vertices[outline], thin)))
+        whole = surface.vertices[np.unique(surface.triangles[piece == piece[chosen.argmax()]])]
+        thickness = float((corners @ (area / size)).max() - (whole @ (area / size)).min())
+        cuts = BLADE if thickness < THIN * spacing else CUTS if presses_on_nodes(surface, whole, spacing) else LEAVES
+        found.append((size, SteepFace(area / size, middle, radius, float(across[0]), surface.vertices[outline], cuts)))
     found.sort(key=lambda pair: -pair[0])
     return [face for _, face in found[:MOST_FACES]]
 

@@ -47,8 +47,9 @@ from grouser.precision import mat33, quat, real, vec2, vec3, vec4, vec6
 FAR = 1.0e30  # [m] height that stands for "no body above this node"
 SEEN = wp.constant(real(0.1 * FAR))  # a height below this is that of a body
 MANY = 1 << 20  # more rows than any window has
-# Marks of a node. Soil marked FREE, BORDER or CLOSE may slide. CLOSE, CONTACT and HELD are in the footprint.
-FREE, BORDER, CLOSE, CONTACT, HELD, BARE_NODE = range(6)
+# Marks of a node. Soil marked FREE, BORDER, AHEAD or CLOSE may slide. CLOSE, CONTACT and HELD are in the footprint.
+# AHEAD is soil that a blade pushes: no part of the blade is above it.
+FREE, BORDER, AHEAD, CLOSE, CONTACT, HELD, BARE_NODE = range(7)
 # Status codes of a body; `model.REASONS` has their text.
 FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, FAST, NOT_FINITE, SHORT_IMPACT = range(8)
 SHEAR_DISPLACEMENT, SHEAR_LIMIT, NO_SHEAR = range(3)  # shear laws
@@ -196,7 +197,7 @@ class Faces:
     normals: array[vec3]  # (face,) outward
     middles: array[vec3]  # [m], (face,)
     radii: array[real]  # [m], (face,) of a sphere about the middle
-    thin: array[int]  # (face,) 1: soil could slide through the body behind the face, between two rows of nodes
+    cuts: array[int]  # (face,) what it does to the nodes that it passes: steep_faces.LEAVES, CUTS or BLADE
     edge_starts: array[vec3]  # [m], (edge,) outline
     edge_ends: array[vec3]  # [m], (edge,)
 
