@@ -144,6 +144,7 @@ def face_arrays(faces: Sequence[Sequence[SteepFace]], p: Precision, device: Any)
     a.middles = make.joined([[face.middle for face in rows] or np.zeros((1, 3))], p.vec3)
     a.radii = make.numbers([face.radius for face in rows] or [0.0])
     a.cuts = make.flags([face.cuts for face in rows] or [0])
+    a.spins = make.flags([face.spins for face in rows] or [0])
     edges = np.concatenate([face.edges for face in rows] or [np.zeros((1, 2, 3))])
     a.edge_starts, a.edge_ends = make.joined([edges[:, 0]], p.vec3), make.joined([edges[:, 1]], p.vec3)
     return a

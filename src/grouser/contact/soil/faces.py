@@ -288,7 +288,10 @@ def face_force(g: Ground, o: Options, faces: Faces, push: Pushing, world: int, f
     if p <= real(0.0):
         return vec6(), BlockSums()
     up = wp.normalize(vec3(real(0.0), real(0.0), real(1.0)) - view.normal[2] * view.normal)
-    along = wedge.wall_direction(speed, real(1.0) / push.cot[world, f], up, v - speed * view.normal)
+    sliding = v - speed * view.normal
+    if faces.spins[f] == 1:  # how a wheel drags the soil beside it round is not known: it only rises
+        sliding = vec3()
+    along = wedge.wall_direction(speed, real(1.0) / push.cot[world, f], up, sliding)
     delta = push.wall[world, f]
     force = p * (wp.sin(delta) * along - wp.cos(delta) * view.normal)
     moment = wp.cross(arm, force)

@@ -29,6 +29,7 @@ class SteepFace:
     radius: float  # [m] of a sphere about the middle that holds the face
     side: float  # [m] the smaller of its two sizes
     edges: np.ndarray  # [m], (edge, 2, 3) its outline
+    spins: bool  # the side of a wheel
     cuts: int  # what it does to the nodes that it passes: LEAVES, CUTS or BLADE
 
 
@@ -60,7 +61,14 @@ def steep_faces(surface: Surface, spacing: float) -> list[SteepFace]:
         whole = surface.vertices[np.unique(surface.triangles[piece == piece[chosen.argmax()]])]
         thickness = float((corners @ (area / size)).max() - (whole @ (area / size)).min())
         cuts = BLADE if thickness < THIN * spacing else CUTS if presses_on_nodes(surface, whole, spacing) else LEAVES
-        found.append((size, SteepFace(area / size, middle, radius, float(across[0]), surface.vertices[outline], cuts)))
+        found.append(
+            (
+                size,
+                SteepFace(
+                    area / size, middle, radius, float(across[0]), surface.vertices[outline], surface.rolls, cuts
+                ),
+            )
+        )
     found.sort(key=lambda pair: -pair[0])
     return [face for _, face in found[:MOST_FACES]]
 

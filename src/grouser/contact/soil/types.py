@@ -198,6 +198,7 @@ class Faces:
     middles: array[vec3]  # [m], (face,)
     radii: array[real]  # [m], (face,) of a sphere about the middle
     cuts: array[int]  # (face,) what it does to the nodes that it passes: steep_faces.LEAVES, CUTS or BLADE
+    spins: array[int]  # (face,) 1: the side of a wheel
     edge_starts: array[vec3]  # [m], (edge,) outline
     edge_ends: array[vec3]  # [m], (edge,)
 
