@@ -8,8 +8,8 @@ ground costs one integer per tile. Each node has four levels [m], which describe
     levels[PACKED]         C    top of the compacted soil below the loose soil
     levels[PACKED_VIRGIN]  V_c  virgin level of that compacted soil
 
-Soil may end at a depth below the initial surface, on hard ground or on a second soil. That depth never changes, so it is
-no level of a node: it is read from a map of its own, as heights of untouched ground are.
+Soil may end at a depth below the initial surface, on hard ground or on a second soil. No step changes that depth, so it
+is not stored with the nodes but read from a map of its own, as heights of untouched ground are.
 """
 
 from __future__ import annotations

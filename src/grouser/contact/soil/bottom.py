@@ -3,7 +3,7 @@
 A layer of thickness H that is squeezed by z has the natural strain e = ln(H / (H - z)). Its pressure is Bekker's at the
 depth H e: that of unlimited soil for z << H, more the nearer the body comes to the bottom. For n = 1 this is
 p = p_w (-ln(1 - z/z_w)), which Wong and Preston-Thomas 1983 fitted to snow over ice, with z_w = H and p_w = k H; for
-other n it is assumed. The pressure never exceeds the elastic K_e times the depth, so K_e is the stiffness of the bottom.
+other n it is assumed. The pressure never exceeds the elastic K_e times the depth: K_e is the stiffness of the bottom.
 """
 
 from __future__ import annotations
