@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
+from grouser.contact.soil import SoilModule, SoilOptions, bottom, prepare, wheel
 from grouser.contact.soil.model import THREADS
+from grouser.device import at
 from grouser.errors import InputError
+from grouser.precision import precision
 from grouser.simulation.shapes import box
 from grouser.terrain import ElevationGrid, Soil, flat, from_png, slope, soil
 from grouser.terrain.ground import Ground
+from tests.device_call import call
 from tests.rig import ManufacturedMotion
 
 FORCE = 5e-3  # the bar of a plate against its law, as without a bottom
@@ -25,6 +28,7 @@ ROUND_OFF = 1e-12  # [m] of heights
 PLATE = (0.2, 0.1)  # [m] sides
 STEPS = 100
 SLICES = 4000  # of the oracle's integral; the midpoint rule is then right to 1e-6
+SWEEPS = 1000  # of erosion in a step, at which it is broken off
 SAND = soil("dry-sand")
 COMPACTING = SAND.replace(compression=1.0)  # sinks without a velocity too
 
@@ -41,12 +45,12 @@ def ground_of(material: Soil = SAND, spacing: float = 0.01, dtype: str = "float6
     return Ground(terrain, material, spacing, dtype=dtype, **more)
 
 
-def press(rig: ManufacturedMotion, depth: float, at=(0.003, 0.001), surface: float = 0.0) -> np.ndarray:
+def press(rig: ManufacturedMotion, depth: float, place=(0.003, 0.001), surface: float = 0.0) -> np.ndarray:
     """Press straight down from the surface at a steady speed. Depth [m] and force [N] at the end of each step."""
-    bottom = -float(next(iter(rig.module.surfaces.values())).vertices[:, 2].min())
+    lowest = -float(next(iter(rig.module.surfaces.values())).vertices[:, 2].min())
     speed, out = depth / (STEPS * rig.step), []
     rig.follow(
-        lambda t: (np.array([*at, surface + bottom - speed * t]), rig.rotation[0, 0]), STEPS,
+        lambda t: (np.array([*place, surface + lowest - speed * t]), rig.rotation[0, 0]), STEPS,
         lambda: out.append((len(out) + 2, float(rig.wrench[0, 0, 2]))),
     )  # fmt: skip
     ends = np.array(out)
@@ -131,6 +135,27 @@ def test_soil_that_was_pressed_reloads_with_its_own_stiffness():
     assert rig.wrench[0, 0, 2] == pytest.approx(AREA * squeezed(SAND, thickness, 0.025, 0.1), rel=FORCE)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["dry-sand", "clay", "lunar-nominal"])
+def test_the_yield_pressure_rises_smoothly_and_no_faster_than_the_hard_ground(name, dtype):
+    """From unlimited soil to a spring of K_e below the bottom. A lug that reaches below it meets a finite pressure."""
+    material, thickness, p = soil(name), 0.03, precision(dtype)
+    rig = rig_of(ground_of(material, dtype=dtype, depth=thickness))
+    options, k = rig.module.arrays.by_name["o"], material.pressure_modulus(0.1)
+    under = at(bottom.Bottom, dtype)()
+    under.kind, under.height = bottom.HARD, -thickness
+    depths = np.linspace(1e-3, 1.2 * thickness, 60)
+    law = at(bottom.yield_at, dtype)
+    found = np.array([
+        call(law, options, 0, p.real(k), p.real(-z), p.vec4(0, 0, 0, 0), under, returns=p.real) for z in depths
+    ])  # fmt: skip
+    assert found == pytest.approx([layer(material, thickness, z, 0.1) for z in depths], rel=1e-4)
+    slopes = np.diff(found) / np.diff(depths)
+    assert (slopes > 0).all()
+    assert slopes.max() < material.elastic_stiffness * (1 + 1e-3)
+    assert slopes[-1] == pytest.approx(material.elastic_stiffness, rel=1e-3)
+
+
 # ---- a second soil ----------------------------------------------------------------------------------------
 
 
@@ -170,7 +195,7 @@ def test_a_map_of_depths_is_felt_where_it_is(tmp_path: Path):
     picture = from_png(tmp_path / "depth.png", 0.05, 1e-3, origin=(-1.0, -0.5))
     for depth in (values, fine, picture):
         for x, thickness in ((-0.5, 0.02), (0.5, 0.05)):
-            z, force = press(rig_of(ground_of(terrain=terrain, depth=depth)), 0.015, at=(x, 0.001))[-1]
+            z, force = press(rig_of(ground_of(terrain=terrain, depth=depth)), 0.015, place=(x, 0.001))[-1]
             assert force == pytest.approx(AREA * squeezed(SAND, thickness, z, 0.1), rel=FORCE)
 
 
@@ -223,8 +248,9 @@ def test_a_foot_of_points_meets_the_layer_and_takes_no_soil_from_below():
     z, force = press(rig, 0.01)[-1]
     b = 1 / ((0.024 + 0.016) / (0.024 * 0.016))
     assert force == pytest.approx(0.024 * 0.016 * squeezed(SAND, thickness, z, b), rel=FOOT)
-    for k in range(300):  # it slides at the bottom
-        rig.place(position=(0.003 + 2e-4 * k, 0.001, 0.02 - thickness), velocity=(0.2, 0, 0)).advance()
+    for k in range(600):  # it slides to and fro on the bottom
+        way = 0.06 * abs((k / 150) % 2 - 1)
+        rig.place(position=(way, 0.001, 0.02 - thickness), velocity=(0.4, 0, 0)).advance()
     assert ground.heights().min() >= -thickness - ROUND_OFF
     assert rig.module.volume_error()[0] < VOLUME
 
@@ -236,12 +262,15 @@ def test_steep_hard_ground_keeps_its_shape_when_its_soil_slides_off():
     terrain = ElevationGrid(heights, 0.05, (-0.5, -0.5))
     ground = ground_of(terrain=terrain, depth=0.01)
     rig = rig_of(ground, wheel(0.1, 0.08))
+    sweeps = []
     for k in range(60):
         rig.place(position=(0, 0.003, 0.095 - 2e-4 * k), rotation=rig.rotation, spin=(0, 1.0, 0)).advance()
+        sweeps.append(int(rig.module.state()["sweeps"].numpy()[0]))
     px, py = np.meshgrid(-0.5 + 0.01 * np.arange(ground.columns), -0.5 + 0.01 * np.arange(ground.rows))
     left = ground.heights() - (terrain.height(px, py) - 0.01)
     assert left.min() >= -ROUND_OFF
     assert left.min() < 2e-3, "sand has slid down"
+    assert np.diff(sweeps).max() < SWEEPS, "sliding ends, though the rock is steep"
     assert rig.module.volume_error()[0] < VOLUME
 
 

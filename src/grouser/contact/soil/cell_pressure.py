@@ -191,8 +191,7 @@ def cell_pressure(
             deep = u - rise + change[SURFACE]
             if deep > zero:
                 # The law of a node, applied at the point. Damping never pulls (max) and never exceeds the yield (min).
-                below = bottom.towards(under, x, y)
-                cap = bottom.yield_at(o, win.soil[k], modulus, start + rise, levels + change, below)
+                cap = bottom.yield_at(o, win.soil[k], modulus, start + rise, levels + change, under)
                 q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                 total += q
                 stiffness += laws.yielding_stiffness(soil.k_e, deep - cap * soil.per_k_e, per_prediction_error)

@@ -205,7 +205,7 @@ def node_force(
     z = pred.end[k].height
     soil = o.soils[nonnegative(win.soil[k])]
     modulus = pressure.modulus_of(soil, disp.per_width[slot])
-    under = bottom.bottom_around_node(g, o, win, k, disp.per_width[slot])
+    under = bottom.bottom_of_node(g, o, win, k, disp.per_width[slot])
     sinking = soil.damping_time * (skin.height[k] - z) * per_h  # [m] damping as an additional depth
     yield_offset = place.travel[slot].yield_offset
     load = cell_pressure(
