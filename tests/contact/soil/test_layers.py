@@ -274,6 +274,19 @@ def test_steep_hard_ground_keeps_its_shape_when_its_soil_slides_off():
     assert rig.module.volume_error()[0] < VOLUME
 
 
+def test_a_blade_cuts_no_soil_from_below_the_hard_ground():
+    """A plate of 0.3 m is dragged with its toe 5 mm below 20 mm of sand: it clears the hard ground and piles up."""
+    ground, mesh = ground_of(depth=0.02), prepare(*box(np.array([0.02, 0.15, 0.1])))
+    rig = rig_of(ground, mesh)
+    for k in range(200):
+        rig.place(position=(-0.2 + 1e-3 * k, 0.003, 0.1 - 0.025), rotation=rig.rotation, velocity=(0.2, 0, 0)).advance()
+    heights = ground.heights()
+    assert heights.min() >= -0.02 - ROUND_OFF
+    assert heights.min() < -0.019, "it reaches the hard ground"
+    assert heights.max() > 0.02, "a pile stands ahead of it"
+    assert rig.module.volume_error()[0] < VOLUME
+
+
 # ---- what is refused --------------------------------------------------------------------------------------
 
 

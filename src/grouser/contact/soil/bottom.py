@@ -22,6 +22,7 @@ NO_SECOND_SOIL = -1  # value of Options.below
 SMALL_STRAIN = 0.03  # z / H below which the strain is a series: 1 - z/H would lose digits in float32
 NEWTON_STEPS = 4  # right to 1e-6 for layers of up to 2 m
 THINNEST = 1e-6  # [m] a thinner layer is bare ground
+THIRD = wp.constant(real(1.0 / 3.0))
 FILM = 1e-3  # [m] thinner soil does not slide off the hard ground (assumed: some ten grains)
 
 
@@ -94,9 +95,7 @@ def natural_strain(share: real):
     """Natural strain -ln(1 - z/H) of a layer squeezed by the share z/H below 1 of its thickness."""
     one = real(1.0)
     if share < real(SMALL_STRAIN):  # error below share^6 / 6: a part of 4e-9
-        return share * (
-            one + share * (real(0.5) + share * (real(1.0 / 3.0) + share * (real(0.25) + share * real(0.2))))
-        )
+        return share * (one + share * (real(0.5) + share * (THIRD + share * (real(0.25) + share * real(0.2)))))
     return -wp.log(one - share)
 
 

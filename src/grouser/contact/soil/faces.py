@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import boxes, implicit, laws, wedge
+from grouser.contact.soil import bottom, boxes, implicit, laws, wedge
 from grouser.contact.soil import types as t
 from grouser.contact.soil.surface import UPRIGHT as UPRIGHT_COSINE
 from grouser.contact.soil.types import (
@@ -256,6 +256,8 @@ def sweep_face(
                 x = at[0] - plane_at(view, toe)
                 if x <= early and x > -behind:
                     d = win.levels[k][SURFACE] - m.position[2] - toe
+                    if bottom.is_limited(g, o):
+                        d = wp.min(d, bottom.soil_left(g, win, k))
                     if unswept > zero and x > -passed and d > zero:
                         win.levels[k] = laws.add_loose_soil(win.levels[k], -d, o.loose)
                         cut += d
