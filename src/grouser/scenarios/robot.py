@@ -23,6 +23,7 @@ from grouser.simulation.step_choice import LONGEST_STEP
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import slope
 from grouser.terrain.importers import load
+from grouser.terrain.soil_depth import DEEPEST
 
 CART = Path(__file__).with_name("cart.xml")
 SLOPE_SIZE = 100.0  # [m] side of the inclined ground
@@ -69,6 +70,10 @@ class RobotOnSoil(Settings):
     slope_deg: Annotated[float, pydantic.Field(gt=-60, lt=60), Unit("degree")] | None = None  # uphill along +x
     slope_direction_deg: Annotated[float, Unit("degree")] = 0.0  # uphill direction, from x towards y
     terrain: TerrainChoice | None = None
+    soil_depth: Annotated[float, pydantic.Field(gt=0, le=DEEPEST), Unit("m")] | None = None  # None: unlimited
+    soil_depth_map: TerrainChoice | None = None  # a map of depths instead, read like `terrain`
+    soil_below: SoilChoice | None = None  # None: hard ground below that depth
+    scale_with_gravity: bool = False  # true: k_phi times gravity / 9.81, for constants measured on Earth
     spacing: Annotated[float, Positive, Unit("m")] | None = None
     step: Annotated[float, pydantic.Field(gt=0, le=LONGEST_STEP), Unit("s")] | None = None
     base: Literal["auto", "free", "fixed"] = "auto"
@@ -95,7 +100,12 @@ class RobotOnSoil(Settings):
     def _one_ground(self) -> RobotOnSoil:
         if self.terrain is not None and self.slope_deg is not None:
             raise PydanticCustomError("ground", "terrain and slope_deg are both given; allowed is one of them")
+        if self.soil_depth is not None and self.soil_depth_map is not None:
+            raise PydanticCustomError("ground", "soil_depth and soil_depth_map are both given; allowed is one of them")
         return self
+
+    def depth(self) -> float | ElevationGrid | None:
+        return self.soil_depth if self.soil_depth_map is None else self.soil_depth_map.read()
 
     def ground(self) -> ElevationGrid | None:
         if self.terrain is not None:
@@ -125,7 +135,9 @@ def build(s: RobotOnSoil) -> Simulation:
     file = s.robot or CART
     try:
         sim = on_soil(
-            file, s.soil.resolve(), s.bodies, drive=s.drive, terrain=s.ground(), gravity=s.gravity, spacing=s.spacing,
+            file, s.soil.resolve(), s.bodies, drive=s.drive, terrain=s.ground(), depth=s.depth(),
+            below=s.soil_below and s.soil_below.resolve(), gravity=s.gravity, scale_with_gravity=s.scale_with_gravity,
+            spacing=s.spacing,
             step=s.step, base=s.base, place=s.place, keyframe=s.keyframe, merge_small_shapes=s.merge_small_shapes,
             dtype=s.dtype, options=options,
         )  # fmt: skip

@@ -27,6 +27,8 @@ from grouser.simulation import Simulation
 from grouser.terrain.checks import choice
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
+from grouser.terrain.soil_depth import DEEPEST
+from grouser.terrain.soils import Soil
 
 RUN_UP = 0.5  # [m] travel before the part that is averaged
 STEADY = 1.0  # [m] travel over which results are averaged
@@ -75,6 +77,9 @@ class SingleWheel(Settings):
     speed: Annotated[float, pydantic.Field(gt=0, le=20), Unit("m/s")] = 0.05  # travel speed; rim speed in mode `driven`
     load: Annotated[float, pydantic.Field(gt=0), Unit("N")] = 185.5
     compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
+    soil_depth: Annotated[float, pydantic.Field(gt=0, le=DEEPEST), Unit("m")] | None = None  # None: unlimited
+    soil_below: SoilChoice | None = None  # None: hard ground below `soil_depth`
+    scale_with_gravity: bool = False  # true: k_phi times gravity / 9.81, for constants measured on Earth
     wheel: WheelSettings = WheelSettings()
     spacing: Metres = 0.01
     step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
@@ -120,8 +125,20 @@ class SingleWheel(Settings):
         """Largest step [s] that keeps travel per step below half a millimetre."""
         return self.step if self.step is not None else min(LARGEST_STEP, LARGEST_TRAVEL / self.speed)
 
+    @pydantic.model_validator(mode="after")
+    def _below_a_depth(self) -> SingleWheel:
+        if self.soil_below is not None and self.soil_depth is None:
+            raise ValueError(f"soil_below {self.soil_below.name!r}: give soil_depth too")
+        return self
+
     def chosen_soil(self):
-        return self.soil.with_compression(self.compression)
+        return self._under_gravity(self.soil.with_compression(self.compression))
+
+    def chosen_soil_below(self):
+        return None if self.soil_below is None else self._under_gravity(self.soil_below.resolve())
+
+    def _under_gravity(self, soil: Soil) -> Soil:
+        return soil.under_gravity(self.gravity) if self.scale_with_gravity else soil
 
 
 def build(s: SingleWheel) -> Simulation:
@@ -130,7 +147,7 @@ def build(s: SingleWheel) -> Simulation:
     reach = 3 * s.wheel.radius
     origin = (-reach, -breadth / 2)
     terrain = flat(size=(travel + 2 * reach, breadth), spacing=breadth / 8, origin=origin)
-    ground = Ground(terrain, s.chosen_soil(), s.spacing, dtype=s.dtype)
+    ground = Ground(terrain, s.chosen_soil(), s.spacing, dtype=s.dtype, depth=s.soil_depth, below=s.chosen_soil_below())
     surface = wheel(
         s.wheel.radius, s.wheel.width, grouser_height=s.wheel.grouser_height,
         grouser_count=s.wheel.grouser_count, grouser_width=s.wheel.grouser_width,
@@ -271,12 +288,12 @@ def _theory(s: SingleWheel, friction: bool = True):
         and not s.options
         and s.spacing <= 0.01 * s.wheel.radius / 0.15 * 1.001
     )
-    if not (plain and straight and known and soil.compression == 1):
+    if not (plain and straight and known and soil.compression == 1 and s.soil_below is None):
         return None
     try:
         return rolling_wheel(
             soil, radius=s.wheel.radius, width=s.wheel.width, load=s.load, slip=s.slip,
-            friction=friction and s.friction != "none",
+            friction=friction and s.friction != "none", depth=s.soil_depth or math.inf,
         )  # fmt: skip
     except InputError:
         return None

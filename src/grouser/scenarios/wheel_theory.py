@@ -8,6 +8,8 @@ Hanamoto with the shear displacement of the rim (Wong and Reece 1967). With thet
     tau   = (c + sigma tan phi) (1 - exp(-j/K)),     j = r ((theta_1 - theta) - (1 - s)(sin theta_1 - sin theta))
     W     = r b int (sigma cos theta + tau sin theta)
     DP    = r b int (tau cos theta - sigma sin theta),  T = r^2 b int tau
+
+Soil of the depth H over hard ground has H ln(H / (H - z)) in the place of the depth z.
 """
 
 from __future__ import annotations
@@ -34,34 +36,53 @@ class WheelState:
 
 
 def rolling_wheel(
-    soil: Soil, *, radius: float, width: float, load: float, slip: float, friction: bool = True
+    soil: Soil, *, radius: float, width: float, load: float, slip: float, friction: bool = True, depth: float = math.inf
 ) -> WheelState:
-    """Solve for the sinkage at which the wheel carries `load` [N] at `slip` (driving, 0 to 1). Also pull and torque."""
+    """Solve for the sinkage at which the wheel carries `load` [N] at `slip` (driving, 0 to 1). Also pull and torque.
+
+    `depth` [m] of the soil over hard ground. The theory ends where the layer is as stiff as the ground itself.
+    """
     from scipy.optimize import brentq
 
     def integrals(sinkage: float) -> tuple[float, float, float]:
-        return _integrals(soil, radius, width, sinkage, slip, friction)
+        return _integrals(soil, radius, width, sinkage, slip, friction, depth)
 
-    deepest = radius * (1 - math.cos(1.5))
+    deepest = min(radius * (1 - math.cos(1.5)), (1 - 1e-9) * depth)
     if integrals(deepest)[0] < load:
         raise InputError(f"load: {load:g} N sinks the wheel beyond the theory (contact angle above 86 degrees)")
     root: Any = brentq(lambda z: integrals(z)[0] - load, 1e-7, deepest, xtol=1e-10)
     sinkage = float(root)
+    if _stiffness(soil, width, sinkage, depth) > soil.elastic_stiffness:
+        raise InputError(f"load: {load:g} N is carried by the ground below the soil, not by soil that yields")
     _, pull, torque = integrals(sinkage)
     return WheelState(sinkage, pull, torque)
 
 
-def _integrals(soil: Soil, r: float, b: float, z: float, s: float, friction: bool) -> tuple[float, float, float]:
-    """Load, pull and torque at sinkage z."""
+def _strained(z: Any, depth: float) -> Any:
+    """Depth H ln(H / (H - z)) [m] in unlimited soil with the pressure of a layer of thickness H = `depth` at z [m]."""
+    return z if math.isinf(depth) else -depth * np.log1p(-z / depth)
+
+
+def _stiffness(soil: Soil, b: float, z: float, depth: float) -> float:
+    """Slope dp/dz [Pa/m] of the pressure at depth z."""
+    return soil.pressure_modulus(b) * soil.n * float(_strained(z, depth)) ** (soil.n - 1) / (1 - z / depth)
+
+
+def _integrals(
+    soil: Soil, r: float, b: float, z: float, s: float, friction: bool, below: float
+) -> tuple[float, float, float]:
+    """Load, pull and torque at sinkage z; `below` [m] is the depth of the soil."""
     k, n, k_e = soil.pressure_modulus(b), soil.n, soil.elastic_stiffness
     front = math.acos(1 - z / r)
-    deepest = k * z**n
+    deepest = k * float(_strained(z, below)) ** n
     back = math.acos(max(1 - deepest / (k_e * r), -1.0))
     # The substitution theta = front (1 - x^2) removes the root singularity at the entry for n < 1.
     ahead = front * (1 - np.linspace(1, 0, POINTS) ** 2)
     theta = np.concatenate([np.linspace(-back, 0, POINTS // 4)[:-1], ahead])
     depth = np.maximum(r * (np.cos(theta) - math.cos(front)), 0)
-    sigma = np.where(theta > 0, k * depth**n, np.maximum(deepest - k_e * r * (1 - np.cos(theta)), 0))
+    sigma = np.where(
+        theta > 0, k * _strained(depth, below) ** n, np.maximum(deepest - k_e * r * (1 - np.cos(theta)), 0)
+    )
     tau = np.zeros_like(sigma)
     if friction:
         j = r * ((front - theta) - (1 - s) * (math.sin(front) - np.sin(theta)))

@@ -22,6 +22,7 @@ def check_argument_types(given: Mapping[str, Any]) -> None:
     bodies, drive, terrain = given["bodies"], given["drive"], given["terrain"]
     _check_type(given["robot"], "robot", (str, Path, mujoco.MjSpec), "the path of an MJCF or URDF file, or an MjSpec")
     _check_type(given["soil_name"], "soil_name", (str, Soil), "the name of a soil or one of grouser.load_soils(FILE)")
+    _check_type(given["below"], "below", (str, Soil, type(None)), "the name of a soil or a Soil")
     _check_type(bodies, "bodies", (str, Sequence, Mapping), "a pattern, names, or surfaces by name")
     for name, surface in bodies.items() if isinstance(bodies, Mapping) else ():
         _check_type(
@@ -34,7 +35,7 @@ def check_argument_types(given: Mapping[str, Any]) -> None:
     remedy = "; make one with grouser.terrain.from_array" if isinstance(terrain, np.ndarray) else remedy
     _check_type(terrain, "terrain", (ElevationGrid, type(None)), f"an ElevationGrid{remedy}")
     _check_type(given["options"], "options", (SoilOptions, type(None)), "SoilOptions(…) of grouser.contact.soil")
-    for name in ("place", "merge_small_shapes"):
+    for name in ("place", "merge_small_shapes", "scale_with_gravity"):
         _check_type(given[name], name, (bool, np.bool_), "True or False")
     for name in ("gravity", "spacing", "step"):
         _check_type(given[name], name, (Real, type(None)), "a number (SI)")

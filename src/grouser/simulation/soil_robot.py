@@ -23,7 +23,8 @@ from grouser.simulation.simulation import Simulation
 from grouser.simulation.step_choice import chosen_step
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
-from grouser.terrain.soils import Soil, soil
+from grouser.terrain.soil_depth import Depth
+from grouser.terrain.soils import EARTH, Soil, soil
 
 SPACING = 0.01  # [m] default spacing of the soil grid; small bodies get a finer one
 FINEST_SPACING = 2e-3  # [m] finest spacing chosen by default
@@ -41,7 +42,10 @@ def on_soil(
     *,
     drive: Mapping[str, float] | None = None,
     terrain: ElevationGrid | None = None,
+    depth: Depth | None = None,
+    below: str | Soil | None = None,
     gravity: float | None = None,
+    scale_with_gravity: bool = False,
     spacing: float | None = None,
     step: float | None = None,
     base: adapt.Base = "auto",
@@ -57,8 +61,10 @@ def on_soil(
     """Make a simulation of `robot` (path of an MJCF or URDF, or an MjSpec, which is copied) whose `bodies` touch soil.
 
     `bodies`: a regular expression for body names, a list of names, or surfaces by name. `drive`: controls by a regular
-    expression for actuator or joint names. `gravity` [m/s^2] points down. `spacing` [m]: of the soil grid. `step` [s]:
-    at most 20 ms. `base`: whether its base may get a free joint. `place`: whether it is placed on the ground.
+    expression for actuator or joint names. `depth` [m] of the soil below the initial surface: a number, or a map
+    (`terrain.soil_depth`); `below` is the soil under it, None: hard ground. `gravity` [m/s^2] points down;
+    `scale_with_gravity`: whether it also weakens the soil (`Soil.under_gravity`). `spacing` [m]: of the soil grid.
+    `step` [s]: at most 20 ms. `base`: whether its base may get a free joint. `place`: whether it is put on the ground.
     `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull. For
     arguments not given, the model's own values are used or values are chosen; `notes` lists them. Further arguments are
     passed to `Simulation`.
@@ -66,10 +72,15 @@ def on_soil(
     check_argument_types(locals())
     loaded = load_robot(robot)
     spec = loaded.spec
-    material = soil(soil_name) if isinstance(soil_name, str) else soil_name
+    material, under = (soil(name) if isinstance(name, str) else name for name in (soil_name, below))
+    assert material is not None
     adapt.name_all(loaded)
     adapt.replace_unsupported_options(loaded)
     adapt.set_gravity(loaded, gravity)
+    if scale_with_gravity:
+        acting = float(np.linalg.norm(spec.option.gravity))
+        material, under = material.under_gravity(acting), under and under.under_gravity(acting)
+        loaded.notes.append(f"k_phi of the soil times {acting / EARTH:.4g} for gravity {acting:g} m/s^2")
 
     check_moving_masses(loaded)
     model = compile_spec(spec, loaded.notes)
@@ -106,15 +117,25 @@ def on_soil(
     placement.set_keyframes(spec, start, keys)
     cell = spacing if spacing is not None else chosen_spacing(surfaces, loaded.notes)
     check_cells_under_bodies(surfaces, cell)
-    module = SoilModule(Ground(ground, material, cell, worlds=worlds, dtype=dtype), surfaces, options)
+    soil_grid = Ground(ground, material, cell, worlds=worlds, dtype=dtype, depth=depth, below=under)
+    module = SoilModule(soil_grid, surfaces, options)
     module.takes_floor = False  # the floor is already replaced; remaining world geoms are walls and obstacles
     loaded.notes.append(f"ground contact of {', '.join(names)} moved from MuJoCo to the soil ({material.name})")
+    if soil_grid.depth is not None:
+        loaded.notes.append(depth_note(soil_grid.depth, under))
     sim = Simulation(
         spec, [module], ground=module.ground, step=h, substeps=substeps, worlds=worlds, dtype=dtype,
         notes=[*notes, *loaded.notes], **more,
     )  # fmt: skip
     sim.watch_loads()
     return sim
+
+
+def depth_note(depth: ElevationGrid, below: Soil | None) -> str:
+    """What the notes say of soil with a bottom. `depth`: the map of depths."""
+    least, most = 1e3 * float(depth.heights.min()), 1e3 * float(depth.heights.max())
+    depths = f"{most:g} mm" if least == most else f"{least:g} to {most:g} mm"
+    return f"soil {depths} deep, over {'hard ground' if below is None else below.name}"
 
 
 def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str], loose: bool) -> list[str]:

@@ -7,6 +7,9 @@ ground costs one integer per tile. Each node has four levels [m], which describe
     levels[VIRGIN]         V_l  level the loose surface would have if it had never been pressed
     levels[PACKED]         C    top of the compacted soil below the loose soil
     levels[PACKED_VIRGIN]  V_c  virgin level of that compacted soil
+
+Soil may end at a depth below the initial surface, on hard ground or on a second soil. No step changes that depth, so it
+is not stored with the nodes but read from a map of its own, as heights of untouched ground are.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from grouser.errors import InputError
 from grouser.precision import Precision, precision, real, vec3, vec4
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.soil_depth import Depth, depth_map
 from grouser.terrain.soils import Soil
 
 TILE = 32  # nodes along a tile's side
@@ -36,6 +40,7 @@ class GroundArrays:
 
     base: array2d[real]  # [m], (base row, base column) heights of the elevation grid
     base_soil: array2d[int]  # (row, column) soil index, or one element if uniform
+    depth: array2d[real]  # [m], (row, column) of the soil below the initial surface; one element: unlimited
     table: array3d[int]  # (world, tile row, tile column) number of the tile, -1 where untouched
     used: array[int]  # (world,) tiles in use
     owner: array2d[wp.vec2i]  # (world, tile) tile row and column
@@ -49,25 +54,39 @@ class GroundArrays:
     rows: int
     columns: int
     ratio: real  # spacing of this grid over that of the base
+    depth_ratio: real  # the same over that of `depth`
+    depth_row: real  # row and column of `depth` at row 0 and column 0 of this grid
+    depth_column: real
 
 
-CONSTANT = ("base", "base_soil")  # arrays of the ground that no step changes; all others are its state
+CONSTANT = ("base", "base_soil", "depth")  # arrays of the ground that no step changes; all others are its state
+
+
+@wp.func
+def between(values: array2d[real], y: real, x: real):
+    """Value at row y and column x between the nodes of a grid, bilinear."""
+    # No cell begins at the last row or column of the grid.
+    i = wp.clamp(int(wp.floor(y)), 0, values.shape[0] - 2)
+    j = wp.clamp(int(wp.floor(x)), 0, values.shape[1] - 2)
+    v = y - real(i)
+    u = x - real(j)
+    one = real(1.0)
+    low = (one - u) * values[i, j] + u * values[i, j + 1]
+    high = (one - u) * values[i + 1, j] + u * values[i + 1, j + 1]
+    return (one - v) * low + v * high
 
 
 @wp.func
 def base_height(g: GroundArrays, row: int, column: int):
     """Height [m] of the elevation grid under a node of the fine grid, bilinear."""
-    y = real(row) * g.ratio
-    x = real(column) * g.ratio
-    # No cell begins at the last row or column of the elevation grid.
-    i = wp.clamp(int(wp.floor(y)), 0, g.base.shape[0] - 2)
-    j = wp.clamp(int(wp.floor(x)), 0, g.base.shape[1] - 2)
-    v = y - real(i)
-    u = x - real(j)
-    one = real(1.0)
-    low = (one - u) * g.base[i, j] + u * g.base[i, j + 1]
-    high = (one - u) * g.base[i + 1, j] + u * g.base[i + 1, j + 1]
-    return (one - v) * low + v * high
+    return between(g.base, real(row) * g.ratio, real(column) * g.ratio)
+
+
+@wp.func
+def bottom_height(g: GroundArrays, row: real, column: real):
+    """Height [m] of the bottom of the soil at a place on the fine grid. Only where the soil has one, see `depth`."""
+    surface = between(g.base, row * g.ratio, column * g.ratio)
+    return surface - between(g.depth, g.depth_row + row * g.depth_ratio, g.depth_column + column * g.depth_ratio)
 
 
 @wp.func
@@ -125,8 +144,14 @@ class Ground:
         dtype: str = "float64",
         device: str = "cpu",
         capacity: int = 64,
+        depth: Depth | None = None,
+        below: Soil | None = None,
     ):
-        """`spacing` [m] of the fine grid (default: that of the elevation grid). `capacity`: initial number of tiles."""
+        """`spacing` [m] of the fine grid (default: that of the elevation grid). `capacity`: initial number of tiles.
+
+        `depth` [m] of the soil below its initial surface: a number, an array with a value for each node of the
+        elevation grid, or a map (`soil_depth.depth_map`). Below it lies hard ground, or the soil `below`.
+        """
         self.elevation = elevation
         self.soils = (soils,) if isinstance(soils, Soil) else tuple(soils) or elevation.soils
         if not self.soils:
@@ -149,6 +174,10 @@ class Ground:
                 f"spacing: {self.spacing:g} m makes {self.rows} x {self.columns} nodes of a terrain of {length:g} m x "
                 f"{breadth:g} m, more than fit into memory: allowed is a larger spacing or a smaller terrain"
             )
+        if below is not None and depth is None:
+            raise InputError(f"below: {below.name!r} is not allowed without a depth of the soil above it")
+        self.depth = None if depth is None else depth_map(depth, elevation)
+        self.below = below
         self.keeps_shear = False  # whether nodes have a shear state; a module may ask for it
         self.arrays = self._allocate(capacity)
         self._viewed = -1  # generation of the views below
@@ -175,7 +204,17 @@ class Ground:
         a.per_spacing = 1 / self.spacing
         a.spacing, a.x0, a.y0 = self.spacing, elevation.origin[0], elevation.origin[1]
         a.rows, a.columns, a.ratio = self.rows, self.columns, self.spacing / elevation.spacing
+        self._set_depth(a)
         return a
+
+    def _set_depth(self, a) -> None:
+        depth = self.depth
+        values = np.zeros((1, 1)) if depth is None else depth.heights
+        a.depth = wp.array(values.astype(self.precision.numpy), dtype=self.precision.real, device=self.device)
+        if depth is not None:
+            (x0, y0), (x, y) = depth.origin, self.elevation.origin
+            a.depth_ratio = self.spacing / depth.spacing
+            a.depth_row, a.depth_column = (y - y0) / depth.spacing, (x - x0) / depth.spacing
 
     def _allocate_pool(self, a, capacity: int) -> None:
         pool, self._capacity = (self.worlds, capacity), capacity

@@ -15,6 +15,7 @@ from grouser.terrain import checks
 
 BUILTIN_FILE = Path(__file__).with_name("soils.yaml")
 USER_SOURCE = "set by the user"
+EARTH = 9.81  # [m/s^2] gravity under which constants were measured
 
 RANGES: dict[str, dict[str, float]] = {
     "n": {"above": 0.0},
@@ -85,6 +86,16 @@ class Soil:
         """Angle [deg] of the friction between soil and a steep face, at most that of the soil itself."""
         angle = WALL_SHARE * self.friction_angle_deg if self.wall_friction_deg is None else self.wall_friction_deg
         return min(angle, self.friction_angle_deg)
+
+    def under_gravity(self, gravity: float) -> Soil:
+        """The same soil under another `gravity` [m/s^2] than the Earth's, where its constants were measured.
+
+        k_phi is multiplied by g / 9.81, all else stays: in p = (c k_c' + gamma b k_phi') (z/b)^n of Reece 1965 the
+        frictional term is proportional to the unit weight gamma = rho g, the cohesive term is not.
+        """
+        share = checks.number(gravity, f"soil {self.name!r}: gravity", above=0.0) / EARTH
+        source = f"{self.sources.get('k_phi', 'assumed')}; times {share:.4g} for gravity, Reece 1965"
+        return self.replace(k_phi=share * self.k_phi, sources={"k_phi": source})
 
     def replace(self, **overrides: Any) -> Soil:
         """The same soil with some fields changed. New values are checked, and their source becomes the user."""

@@ -69,6 +69,10 @@ class SoilGround:
     slip_speed: float = 0.5  # [m/s]
     weight: float = 1.6e4  # [N/m^3]
 
+    def __post_init__(self):
+        if self.ground.depth is not None:
+            raise InputError("tracks: a ground with a depth is not allowed; shoes know unlimited soil only")
+
     @property
     def soil(self) -> SoilValues:
         s = self.ground.soils[0]

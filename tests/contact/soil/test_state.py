@@ -23,12 +23,13 @@ CASES = {
     "one thread a world": {"threads": "per-world"},
     "one thread a node": {"threads": "per-node"},
     "shear with the soil": {"node_shear": True},
+    "over hard ground": {"depth": 0.02},
 }
 
 
-def rig(**options: Any) -> ManufacturedMotion:
+def rig(depth: float | None = None, **options: Any) -> ManufacturedMotion:
     """A wheel, a plate that takes its width from its patch, and a foot so small that it presses with points."""
-    ground = Ground(flat(size=(1.5, 1), spacing=0.5, origin=(-0.5, -0.5)), soil("dry-sand"), 0.01)
+    ground = Ground(flat(size=(1.5, 1), spacing=0.5, origin=(-0.5, -0.5)), soil("dry-sand"), 0.01, depth=depth)
     bodies = {
         "wheel": wheel(0.15, 0.1), "plate": prepare(*box(np.array([0.08, 0.05, 0.02]))),
         "foot": prepare(*box(np.array([0.025, 0.015, 0.02]))),

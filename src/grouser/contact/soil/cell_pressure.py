@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import laws, pressure
+from grouser.contact.soil import bottom, laws
+from grouser.contact.soil.bottom import Bottom
 from grouser.contact.soil.types import SEEN, CellLoad, Constants, NodeEnd, Options, Prediction, Window
 from grouser.device import nonnegative
 from grouser.precision import real, vec4
@@ -111,7 +112,7 @@ def sample_points(samples: int, steep_x: real, steep_y: real):
 @wp.func
 def cell_pressure(
     g: Ground, o: Options, win: Window, pred: Prediction, soil: Constants, k: int, modulus: real,
-    sinking: real, yield_offset: real, per_prediction_error: real,
+    under: Bottom, sinking: real, yield_offset: real, per_prediction_error: real,
 ):  # fmt: skip
     """Load of a cell at the end of the step: mean of the elastic trial pressure K_e (Z - Zp), capped by the yield.
 
@@ -190,7 +191,7 @@ def cell_pressure(
             deep = u - rise + change[SURFACE]
             if deep > zero:
                 # The law of a node, applied at the point. Damping never pulls (max) and never exceeds the yield (min).
-                cap = pressure.yield_at(o, win.soil[k], modulus, start + rise, levels + change)
+                cap = bottom.yield_at(o, win.soil[k], modulus, start + rise, levels + change, under)
                 q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                 total += q
                 stiffness += laws.yielding_stiffness(soil.k_e, deep - cap * soil.per_k_e, per_prediction_error)

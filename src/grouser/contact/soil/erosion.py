@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import boxes, laws
+from grouser.contact.soil import bottom, boxes, laws
 from grouser.contact.soil import types as t
 from grouser.contact.soil.types import SEEN, Box, Displacement, Options, Skin, Slides, Window
 from grouser.device import nonnegative
@@ -22,6 +22,7 @@ GIVES, TAKES = 1, 8  # added to `steep` of the higher and the lower node of a pa
 TO_EAST, TO_NORTH = 0, 1  # side: where the second node of a pair lies
 HOLD = wp.constant(real(laws.HOLD))
 HALF = wp.constant(real(0.5))
+FILM = wp.constant(real(bottom.FILM))
 
 
 # ---- nodes and pairs by number ----------------------------------------------------------------------------
@@ -116,6 +117,10 @@ def add_pair(
     lower = wp.where(win.levels[n][SURFACE] > win.levels[k][SURFACE], k, n)
     if room_below(skin, win, lower) <= HOLD * g.spacing:
         return pairs
+    # Hard ground may be as steep as it is.
+    if bottom.is_limited(g, o):
+        if bottom.soil_left(g, win, k + n - lower) <= FILM:
+            return pairs
     # Candidates were chosen by the weakest soil of the ground. Check again with the two soils of this pair.
     if o.soils.shape[0] > 1:
         difference = win.levels[n][SURFACE] - win.levels[k][SURFACE]
@@ -209,6 +214,10 @@ def add_flow(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, k: 
     flow = laws.erosion_flux(difference, pair_limit(g, o, win, k, n)) / (real(1.0) + HALF * real(sharing))
     room = room_below(skin, win, lower) / real(slides.steep[lower] // TAKES)  # shared by all pairs that feed it
     flow = wp.clamp(flow, -room, room)
+    if bottom.is_limited(g, o):
+        upper = k + n - lower
+        left = bottom.soil_left(g, win, upper) / real(slides.steep[upper] % TAKES)  # shared by all pairs it feeds
+        flow = wp.clamp(flow, -left, left)
     slides.flow[k] = slides.flow[k] + flow
     slides.flow[n] = slides.flow[n] - flow
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import boxes, laws, pressure
+from grouser.contact.soil import bottom, boxes, laws, pressure
 from grouser.contact.soil import types as t
 from grouser.contact.soil.face_geometry import (
     SAMPLES,
@@ -156,6 +156,8 @@ def sweep_face(
                     push.swept[slot] = boxes.widened(push.swept[slot], i - 1, i + 1, j - 1, j + 1)
                 if x <= early and x > -behind:
                     d = win.levels[k][SURFACE] - m.position[2] - toe
+                    if bottom.is_limited(g, o):
+                        d = wp.min(d, bottom.soil_left(g, win, k))
                     if unswept > zero and x > -passed and d > zero:
                         share = compacted_share(o, skin, win, disp, view, slot, i, j, toe + m.position[2])
                         win.levels[k] = laws.sink(win.levels[k], d, share)

@@ -12,6 +12,7 @@ import warp as wp
 
 from grouser.contact.soil import types as t
 from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, records
+from grouser.contact.soil.bottom import NO_SECOND_SOIL
 from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, power_table
@@ -196,10 +197,11 @@ class SoilModule(KernelModule):
     def _make_options(self):
         p, choice, spacing = self.precision, self.options, self.ground.spacing
         o = at(t.Options, p.name)()
-        constants = [soil_constants(soil, choice.friction, self.gravity) for soil in self.ground.soils]
+        soils = [*self.ground.soils, *([] if self.ground.below is None else [self.ground.below])]
+        constants = [soil_constants(soil, choice.friction, self.gravity) for soil in soils]
         columns = {key: [one[key] for one in constants] for key in constants[0]}
         o.soils = records(at(t.Constants, p.name), columns, self.device)
-        powers = power_table([soil.n for soil in self.ground.soils]).astype(self.precision.numpy)
+        powers = power_table([soil.n for soil in soils]).astype(self.precision.numpy)
         o.powers = wp.array(powers, dtype=self.precision.vec2, device=self.device)
         o.step = self._step
         o.sweeps = choice.sweeps if choice.sweeps is not None else SWEEPS
@@ -217,6 +219,7 @@ class SoilModule(KernelModule):
         o.creep_speed = choice.creep_speed
         o.travel_limit, o.fall_limit, o.impact_limit = ROUGH_TRAVEL, ROUGH_DROP, ROUGH_IMPACT
         o.stages = wp.array([len(COMMIT)], dtype=wp.int32, device=self.device)
+        o.below = NO_SECOND_SOIL if self.ground.below is None else len(self.ground.soils)
         o.shared_ground = int(len(self.bodies) > 1)
         return o
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import boxes, implicit, laws, placement, pressure
+from grouser.contact.soil import bottom, boxes, implicit, laws, placement, pressure
 from grouser.contact.soil import types as t
 from grouser.contact.soil.between_nodes import (
     bears,
@@ -169,6 +169,7 @@ def press_point(
     """
     zero = real(0.0)
     lost = zero
+    spared = zero
     pressed = points.pressed[world, e]
     arm, area, at = place_point(g, shapes, e, m)
     k, inside = node_below(win, slot, at)
@@ -179,7 +180,8 @@ def press_point(
         soil = o.soils[nonnegative(material)]
         if u > zero:
             modulus = pressure.modulus_of(soil, points.shape_per_width[world, shape])
-            y = pressure.yield_at(o, material, modulus, z, levels_at(win, k, inside))
+            under = bottom.bottom_at(g, o, at, points.shape_per_width[world, shape])
+            y = bottom.yield_at(o, material, modulus, z, levels_at(win, k, inside), under)
             # Plastic sinkage: the depth beyond the elastic compression y / K_e.
             d = wp.max(u - y * soil.per_k_e, zero)
             points.pressed[world, e] = pressed - d
@@ -192,7 +194,12 @@ def press_point(
             for c in range(4):
                 n = corner_node(win, k, c)
                 if bears(win, k, n):
-                    disp.sunk[n] = disp.sunk[n] + corner_weight(inside, c) * lost / whole
+                    share = corner_weight(inside, c) * lost / whole
+                    if bottom.is_limited(g, o):  # no soil is taken from below the hard ground
+                        left = wp.max(bottom.soil_left(g, win, n) - disp.sunk[n], zero)
+                        spared += wp.max(share - left, zero)
+                        share = wp.min(share, left)
+                    disp.sunk[n] = disp.sunk[n] + share
         # Shear goes on until a little above the soil: round-off must not reset the shear of a body at rest.
         if u > -HOLD * g.spacing:
             v = wp.transpose(m.R) * (m.velocity + wp.cross(m.angular_velocity, arm))
@@ -202,7 +209,7 @@ def press_point(
             points.point_shear[world, e] = laws.advance_shear(points.point_shear[world, e], v_t, step)
         else:
             points.point_shear[world, e] = vec3()
-    return lost
+    return lost - spared
 
 
 # ---- commit: all shapes of a body -------------------------------------------------------------------------
@@ -298,7 +305,8 @@ def point_force(
         return vec6(), BlockSums(), zero
     soil = o.soils[nonnegative(material)]
     modulus = pressure.modulus_of(soil, points.shape_per_width[world, shape])
-    y = pressure.yield_at(o, material, modulus, z + place.travel[slot].yield_offset, levels)
+    under = bottom.bottom_at(g, o, at, points.shape_per_width[world, shape])
+    y = bottom.yield_at(o, material, modulus, z + place.travel[slot].yield_offset, levels, under)
     # Elastic trial pressure with damping, capped by the yield pressure. Damping never pulls (max).
     push = wp.min(soil.k_e * wp.max(u - soil.damping_time * rise, zero), y)
     stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, place.travel[slot].per_prediction_error)

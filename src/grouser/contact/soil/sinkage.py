@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import laws, pressure
+from grouser.contact.soil import bottom, laws, pressure
 from grouser.contact.soil import types as t
 from grouser.contact.soil.cell_pressure import second_difference
 from grouser.contact.soil.types import SEEN, Bodies, Displacement, Options, Placement, Skin, Window
@@ -62,7 +62,8 @@ def touch_node(
     win.mark[k] = t.CONTACT
     soil = o.soils[nonnegative(win.soil[k])]
     modulus = pressure.modulus_of(soil, disp.per_width[slot])
-    y = pressure.yield_at(o, win.soil[k], modulus, z, win.levels[k])
+    under = bottom.bottom_of_node(g, o, win, k, disp.per_width[slot])
+    y = bottom.yield_at(o, win.soil[k], modulus, z, win.levels[k], under)
     disp.sunk[k] = wp.max(u - y * soil.per_k_e, real(0.0))  # the depth beyond the elastic compression y / K_e
     return IN_SOIL
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import laws
+from grouser.contact.soil import bottom, laws
 from grouser.contact.soil import types as t
 from grouser.contact.soil.shear import central
 from grouser.contact.soil.types import SEEN, BodyMotion, Box, Deposit, Displacement, Options, Skin, Spoil, Window
@@ -60,6 +60,9 @@ def dig_node(
         return 0
     chi = o.soils[nonnegative(win.soil[k])].chi
     disp.dug[k] = laws.dug_height(v_t, chi, o.step[0] * g.per_spacing)
+    if bottom.is_limited(g, o):  # what the sinkage of this step leaves above the hard ground
+        left = bottom.soil_left(g, win, k) - disp.sunk[k]
+        disp.dug[k] = wp.clamp(disp.dug[k], real(0.0), wp.max(left, real(0.0)))
     return wp.where(disp.dug[k] > real(0.0), 1, 0)
 
 

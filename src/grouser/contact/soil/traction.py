@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import implicit, laws, pressure
+from grouser.contact.soil import bottom, implicit, laws, pressure
 from grouser.contact.soil import types as t
+from grouser.contact.soil.bottom import Bottom
 from grouser.contact.soil.cell_pressure import cell_pressure, second_difference, slope
 from grouser.contact.soil.types import (
     SEEN,
@@ -69,7 +70,8 @@ def predict_node(
     if u > real(0.0):
         soil = o.soils[nonnegative(win.soil[k])]
         modulus = pressure.modulus_of(soil, disp.per_width[slot])
-        y = pressure.yield_at(o, win.soil[k], modulus, height + place.travel[slot].yield_offset, win.levels[k])
+        under = bottom.bottom_of_node(g, o, win, k, disp.per_width[slot])
+        y = bottom.yield_at(o, win.soil[k], modulus, height + place.travel[slot].yield_offset, win.levels[k], under)
         # 99 % of the yield counts as yielding. Otherwise round-off would switch cells between two rules.
         if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
             yielding = real(1.0)
@@ -155,7 +157,8 @@ def lug_share(b: Bodies, verts: Vertices, world: int, triangle: int, column: rea
 
 @wp.func
 def lug_gain(
-    o: Options, win: Window, pred: Prediction, k: int, modulus: real, rim: real, share: real, height: real
+    o: Options, win: Window, pred: Prediction, k: int, modulus: real, under: Bottom, rim: real, share: real,
+    height: real,
 ):  # fmt: skip
     """Factor by which grousers raise the pressure `rim` [Pa] of the rim in a cell.
 
@@ -164,7 +167,7 @@ def lug_gain(
     over the first LUG_ONSET of the rim's pressure.
     """
     y = pred.end[k].yield_pressure
-    tip = pressure.yield_at(o, win.soil[k], modulus, pred.end[k].height - height, win.levels[k])
+    tip = bottom.yield_at(o, win.soil[k], modulus, pred.end[k].height - height, win.levels[k], under)
     return real(1.0) + share * wp.max(tip - y, real(0.0)) / (wp.max(rim, y) + real(LUG_ONSET))
 
 
@@ -202,10 +205,11 @@ def node_force(
     z = pred.end[k].height
     soil = o.soils[nonnegative(win.soil[k])]
     modulus = pressure.modulus_of(soil, disp.per_width[slot])
+    under = bottom.bottom_of_node(g, o, win, k, disp.per_width[slot])
     sinking = soil.damping_time * (skin.height[k] - z) * per_h  # [m] damping as an additional depth
     yield_offset = place.travel[slot].yield_offset
     load = cell_pressure(
-        g, o, win, pred, soil, k, modulus, sinking, yield_offset, place.travel[slot].per_prediction_error
+        g, o, win, pred, soil, k, modulus, under, sinking, yield_offset, place.travel[slot].per_prediction_error
     )
     if load.covered <= zero:
         return vec6(), BlockSums()
@@ -226,7 +230,7 @@ def node_force(
             here_column = real(win.frame[slot].column0 + j)
             here_row = real(win.frame[slot].row0 + i)
             lugs = lug_share(b, verts, world, skin.triangle[k], here_column, here_row)
-            gain = lug_gain(o, win, pred, k, modulus, normal_pressure, lugs, b.grouser[body] - yield_offset)
+            gain = lug_gain(o, win, pred, k, modulus, under, normal_pressure, lugs, b.grouser[body] - yield_offset)
             normal_pressure *= gain
             stiffness *= gain
             px *= gain

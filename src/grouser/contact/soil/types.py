@@ -117,6 +117,7 @@ class Options:
     fall_limit: real  # [m] the same for travel downwards
     impact_limit: real  # change of the downward travel per step over depth above which an impact is inaccurate
     stages: array[int]  # (1,) number of commit stages to run; fewer than all only to time them
+    below: int  # index in `soils` of the soil below the bottom of the soil; negative: hard ground
     shared_ground: int  # 1: other bodies may change the ground between commit and evaluate
 
 
