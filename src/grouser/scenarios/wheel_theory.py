@@ -8,6 +8,9 @@ Hanamoto with the shear displacement of the rim (Wong and Reece 1967). With thet
     tau   = (c + sigma tan phi) (1 - exp(-j/K)),     j = r ((theta_1 - theta) - (1 - s)(sin theta_1 - sin theta))
     W     = r b int (sigma cos theta + tau sin theta)
     DP    = r b int (tau cos theta - sigma sin theta),  T = r^2 b int tau
+
+Friction mu of the wheel on the soil scales the shear curve, tau = min(c + sigma tan phi, mu sigma) (1 - exp(-j/K)), or
+caps it, tau = min(mu sigma, (c + sigma tan phi) (1 - exp(-j/K))).
 """
 
 from __future__ import annotations
@@ -34,13 +37,17 @@ class WheelState:
 
 
 def rolling_wheel(
-    soil: Soil, *, radius: float, width: float, load: float, slip: float, friction: bool = True
-) -> WheelState:
-    """Solve for the sinkage at which the wheel carries `load` [N] at `slip` (driving, 0 to 1). Also pull and torque."""
+    soil: Soil, *, radius: float, width: float, load: float, slip: float, friction: bool = True,
+    interface_friction: str = "scales",
+) -> WheelState:  # fmt: skip
+    """Solve for the sinkage at which the wheel carries `load` [N] at `slip` (driving, 0 to 1). Also pull and torque.
+
+    `interface_friction`: whether the soil's `wheel_friction` "scales" or "caps" the shear curve.
+    """
     from scipy.optimize import brentq
 
     def integrals(sinkage: float) -> tuple[float, float, float]:
-        return _integrals(soil, radius, width, sinkage, slip, friction)
+        return _integrals(soil, radius, width, sinkage, slip, friction, interface_friction == "caps")
 
     deepest = radius * (1 - math.cos(1.5))
     if integrals(deepest)[0] < load:
@@ -51,7 +58,9 @@ def rolling_wheel(
     return WheelState(sinkage, pull, torque)
 
 
-def _integrals(soil: Soil, r: float, b: float, z: float, s: float, friction: bool) -> tuple[float, float, float]:
+def _integrals(
+    soil: Soil, r: float, b: float, z: float, s: float, friction: bool, caps: bool
+) -> tuple[float, float, float]:
     """Load, pull and torque at sinkage z."""
     k, n, k_e = soil.pressure_modulus(b), soil.n, soil.elastic_stiffness
     front = math.acos(1 - z / r)
@@ -66,9 +75,10 @@ def _integrals(soil: Soil, r: float, b: float, z: float, s: float, friction: boo
     if friction:
         j = r * ((front - theta) - (1 - s) * (math.sin(front) - np.sin(theta)))
         limit = soil.cohesion + sigma * math.tan(math.radians(soil.friction_angle_deg))
-        if soil.wheel_friction is not None:
-            limit = np.minimum(limit, soil.wheel_friction * sigma)
-        tau = limit * (1 - np.exp(-j / soil.shear_modulus))
+        interface = np.inf if soil.wheel_friction is None else soil.wheel_friction * sigma
+        if not caps:
+            limit = np.minimum(limit, interface)
+        tau = np.minimum(limit * (1 - np.exp(-j / soil.shear_modulus)), interface)
     load = r * b * np.trapezoid(sigma * np.cos(theta) + tau * np.sin(theta), theta)
     pull = r * b * np.trapezoid(tau * np.cos(theta) - sigma * np.sin(theta), theta)
     return float(load), float(pull), float(r * r * b * np.trapezoid(tau, theta))
