@@ -83,6 +83,33 @@ def test_other_wheels_and_soils(wheel):
     check_against_theory(*wheel)
 
 
+CAPPED = [("sandy-loam", 0.3, 0.3), ("dry-sand", 0.4, 0.1), ("hit-lss1", 0.39, 0.2), ("lunar-nominal", 0.4, 0.6)]
+
+
+def check_smooth_wheel(name: str, mu: float, slip: float, spacing: float = 0.01) -> None:
+    """A wheel that slides on its soil: the integrals with the capped shear curve, where scaling gives other values."""
+    wheel = {"radius": 0.15, "width": 0.1, "load": 185.5, "slip": slip}
+    material = soil(name).replace(compression=1.0, wheel_friction=mu)
+    book, scaled = (rolling_wheel(material, **wheel, interface_friction=law) for law in ("caps", "scales"))
+    settings = {"soil": name, "soil__wheel_friction": mu, "compression": 1.0, "slip": slip, "spacing": spacing}
+    metrics = rolled(interface_friction="caps", **settings)
+    for what, error in errors(metrics, book.sinkage, book.drawbar_pull, book.torque, resistance(name)).items():
+        assert abs(error) < BARS[spacing], what
+    wrong = errors(metrics, scaled.sinkage, scaled.drawbar_pull, scaled.torque, resistance(name))
+    assert max(map(abs, wrong.values())) > BARS[spacing], "the two laws cannot be told apart here"
+
+
+def test_a_smooth_wheel_meets_the_integrals_with_capped_friction():
+    check_smooth_wheel(*CAPPED[0])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spacing", BARS)
+@pytest.mark.parametrize("wheel", CAPPED, ids=lambda wheel: wheel[0])
+def test_smooth_wheels_with_capped_friction(wheel, spacing):
+    check_smooth_wheel(*wheel, spacing=spacing)
+
+
 def test_metrics_say_what_happened():
     metrics = rolled(compression=1.0, slip=0.3)
     assert metrics["load_N"] == pytest.approx(185.5, rel=LOAD)
@@ -260,7 +287,7 @@ def test_explicit_steps_agree_where_they_are_small(chi):
 # ---- grousers ----------------------------------------------------------------------------------------
 
 DING = {"soil": "hit-lss1", "load": 80.0, "wheel__radius": 0.15735, "wheel__width": 0.165}  # Ding et al. 2011
-LUGS = {"wheel__grouser_height": 0.01, "wheel__grouser_count": 24}
+LUGS = {"wheel__grouser_height": 0.01, "wheel__grouser_count": 30}
 
 
 def ripple(slip: float, **changes) -> tuple[float, float, float]:

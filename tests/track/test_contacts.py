@@ -205,6 +205,27 @@ def test_shear_follows_the_anchor_back_and_forth():
     assert stand.forces()[0][0] == 0
 
 
+@pytest.mark.parametrize("rule", ["sum", "lesser"])
+@pytest.mark.parametrize("depth", [0.01, -0.02], ids=["plate in the ground", "on the grousers"])
+def test_grousers_add_their_faces_or_the_lesser_of_face_and_tip_plane(rule, depth):
+    soil = SoilValues(damping=0.0, slip_damping=0.0)
+    track = one_track(Layout(link=Link(shoe=Shoe(grousers=1, grouser_strength=rule))))
+    stand, shoe = Stand(track, FlatGround(soil=soil)), track.link.shoe
+    lying(stand, depth)
+    load = stand.forces()[0][2]
+    stand.keep()
+    stand.position[0][0] = 40.2  # far beyond 3 / k_T
+    tip, tan_phi = depth + shoe.grouser_height, math.tan(math.radians(soil.friction_angle_deg))
+    area = shoe.width * (track.link.pitch if depth > 0 else shoe.grouser_thickness)
+    root = math.tan(math.radians(45 + soil.friction_angle_deg / 2))
+    face = shoe.width * (0.5 * soil.weight * tip**2 * root**2 + 2 * soil.cohesion * tip * root)  # Rankine
+    if rule == "lesser":
+        gap = shoe.width * (track.link.pitch - shoe.grouser_thickness)
+        face = min(face, gap * (soil.cohesion + soil.weight * tip * tan_phi)) if depth < 0 else 0.0
+    strength = area * soil.cohesion + load * tan_phi + face
+    assert stand.forces()[0][0] == pytest.approx(-strength * math.tanh(3.0), rel=1e-6)
+
+
 def test_a_slope_pushes_along_its_normal():
     track, soil = shod()
     slope = math.tan(math.radians(20))

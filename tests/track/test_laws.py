@@ -116,6 +116,27 @@ def test_shear_is_the_hyperbolic_tangent_to_round_off():
     assert laws.shear(0.0, 2.0, 50.0) == 100.0
 
 
+def test_a_face_counts_up_to_the_tip_plane_and_not_below_a_plate():
+    """Grousers of 50 mm, 188 mm apart: a block shears off where the face would hold more; the plate's soil is c A."""
+    tan_phi, gamma, width, gap = math.tan(math.radians(30)), 1.6e4, 0.61, 0.188 * 0.61
+
+    def counted(depth: float, cohesion: float) -> tuple[float, float, float]:
+        face = laws.passive_force(depth, width, cohesion, tan_phi, gamma)
+        plane = gap * (cohesion + gamma * depth * tan_phi)
+        return laws.face_before_plate(face, depth, 0.05, gap, cohesion, tan_phi, gamma), face, plane
+
+    for depth, cohesion in ((0.01, 3e3), (0.04, 3e3), (0.04, 0.0), (0.001, 0.0)):
+        got, face, plane = counted(depth, cohesion)
+        assert got == pytest.approx(face)
+        assert face < plane
+    gap *= 0.25  # four times as many grousers
+    got, face, plane = counted(0.04, 3e3)
+    assert got == pytest.approx(plane)
+    assert plane < face
+    assert counted(0.0475, 3e3)[0] == pytest.approx(0.5 * min(counted(0.0475, 3e3)[1:]))
+    assert counted(0.05, 3e3)[0] == counted(0.06, 3e3)[0] == 0
+
+
 def test_passive_force_of_a_grouser_is_rankines():
     n = math.tan(math.radians(45 + 15)) ** 2
     expected = 0.61 * (0.5 * 1.6e4 * 0.05**2 * n + 2 * 3e3 * 0.05 * math.sqrt(n))

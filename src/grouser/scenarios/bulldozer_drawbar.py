@@ -50,7 +50,8 @@ class BulldozerDrawbar(MachineSettings):
 def shear_strength(load: np.ndarray, link: Link, soil: SoilValues) -> np.ndarray:
     """Shear strength [N] of the ground below shoes, each with a `load` [N]. Same shape as `load`.
 
-    c A + load tan(phi) (Omar 2014, eq. 49) + Rankine's passive force on the grouser faces. The depth of a shoe follows
+    c A + load tan(phi) (Omar 2014, eq. 49) + Rankine's passive force on the grouser faces, or no more than the tip
+    plane if the shoes have `grouser_strength` "lesser" (`track.laws.face_before_plate`). The depth of a shoe follows
     from its load: the stiffness K_y (eq. 48) supports first the tips of the grousers and then the plate too.
     """
     shoe, slope = link.shoe, math.tan(math.radians(soil.friction_angle_deg))
@@ -63,6 +64,10 @@ def shear_strength(load: np.ndarray, link: Link, soil: SoilValues) -> np.ndarray
     area = np.where(load > 0, tips, 0.0) + np.where(lying, plate, 0.0)
     root = math.hypot(1, slope) + slope  # tan(45 deg + phi / 2)
     face = shoe.grousers * shoe.width * (soil.weight * depth * root / 2 + 2 * soil.cohesion) * depth * root
+    if shoe.grouser_strength == "lesser" and tips:
+        gap = link.pitch * shoe.width - tips
+        bare = np.clip(10 * (1 - depth / shoe.grouser_height), 0, 1)
+        face = bare * np.minimum(face, gap * (soil.cohesion + soil.weight * depth * slope))
     return soil.cohesion * area + load * slope + face
 
 

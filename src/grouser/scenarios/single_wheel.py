@@ -85,6 +85,10 @@ class SingleWheel(Settings):
     step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
     erosion: bool = True
     friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
+    interface_friction: Literal["scales", "caps"] = "scales"  # what soil.wheel_friction does to the shear curve
+    lugs: Literal["share", "tips"] = "share"  # "tips": lugs press and shear the soil at their tips
+    slip_sinkage: Annotated[float, pydantic.Field(ge=0)] = 0.0  # beta; 0: digging by velocities
+    lug_carry: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0  # share of the lugs' height that carries soil
     loose_cover: bool = True  # false: Krenn et al. 2008, eq. 29 as printed
     node_shear: bool = False  # true: the shear state belongs to the soil nodes, for comparison
     options: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies defaults. Further fields of SoilOptions, by name
@@ -152,8 +156,11 @@ def build(s: SingleWheel) -> Simulation:
         s.wheel.radius, s.wheel.width, grouser_height=s.wheel.grouser_height,
         grouser_count=s.wheel.grouser_count, grouser_width=s.wheel.grouser_width,
     )  # fmt: skip
-    options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover, node_shear=s.node_shear,
-                          **s.options)  # fmt: skip
+    options = SoilOptions(
+        friction=s.friction, interface_friction=s.interface_friction, lugs=s.lugs,
+        slip_sinkage=s.slip_sinkage, lug_carry=s.lug_carry, erosion=s.erosion,
+        loose_cover=s.loose_cover, node_shear=s.node_shear, **s.options,
+    )  # fmt: skip
     module = SoilModule(ground, {"wheel": surface}, options)
     sim = Simulation(
         _bin(s), [module], ground=ground, step=s.chosen_step, implicit=s.implicit, dtype=s.dtype,
@@ -294,6 +301,7 @@ def _theory(s: SingleWheel, friction: bool = True):
         return rolling_wheel(
             soil, radius=s.wheel.radius, width=s.wheel.width, load=s.load, slip=s.slip,
             friction=friction and s.friction != "none", depth=s.soil_depth or math.inf,
+            interface_friction=s.interface_friction,
         )  # fmt: skip
     except InputError:
         return None

@@ -59,6 +59,7 @@ class MachineSettings(Settings):
     plastic: SoilChoice | None = None  # a plastic soil, such as dry-sand, in which the tracks leave ruts
     spacing: Annotated[float, Positive, Unit("m")] = 0.05  # of the grid of that soil
     grousers: Annotated[int, pydantic.Field(ge=0, le=3)] = 1
+    grouser_strength: Literal["sum", "lesser"] = "sum"  # of tip plane and face
     tension: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 15e3
     blade_load: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 0.0  # force against the motion, at the blade
     scheme: Literal["implicit", "explicit"] = "implicit"
@@ -69,7 +70,7 @@ class MachineSettings(Settings):
 
     @property
     def machine(self) -> Bulldozer:
-        link = Link(shoe=Shoe(grousers=self.grousers))
+        link = Link(shoe=Shoe(grousers=self.grousers, grouser_strength=self.grouser_strength))
         return Bulldozer(tension=self.tension, layout=Layout(link=link))
 
 

@@ -10,6 +10,8 @@ Hanamoto with the shear displacement of the rim (Wong and Reece 1967). With thet
     DP    = r b int (tau cos theta - sigma sin theta),  T = r^2 b int tau
 
 Soil of the depth H over hard ground has H ln(H / (H - z)) in the place of the depth z.
+Friction mu of the wheel on the soil scales the shear curve, tau = min(c + sigma tan phi, mu sigma) (1 - exp(-j/K)), or
+caps it, tau = min(mu sigma, (c + sigma tan phi) (1 - exp(-j/K))).
 """
 
 from __future__ import annotations
@@ -36,16 +38,18 @@ class WheelState:
 
 
 def rolling_wheel(
-    soil: Soil, *, radius: float, width: float, load: float, slip: float, friction: bool = True, depth: float = math.inf
-) -> WheelState:
+    soil: Soil, *, radius: float, width: float, load: float, slip: float, friction: bool = True,
+    depth: float = math.inf, interface_friction: str = "scales",
+) -> WheelState:  # fmt: skip
     """Solve for the sinkage at which the wheel carries `load` [N] at `slip` (driving, 0 to 1). Also pull and torque.
 
     `depth` [m] of the soil over hard ground. The theory ends where the layer is as stiff as the ground itself.
+    `interface_friction`: whether the soil's `wheel_friction` "scales" or "caps" the shear curve.
     """
     from scipy.optimize import brentq
 
     def integrals(sinkage: float) -> tuple[float, float, float]:
-        return _integrals(soil, radius, width, sinkage, slip, friction, depth)
+        return _integrals(soil, radius, width, sinkage, slip, friction, interface_friction == "caps", depth)
 
     deepest = min(radius * (1 - math.cos(1.5)), (1 - 1e-9) * depth)
     if integrals(deepest)[0] < load:
@@ -69,7 +73,7 @@ def _stiffness(soil: Soil, b: float, z: float, depth: float) -> float:
 
 
 def _integrals(
-    soil: Soil, r: float, b: float, z: float, s: float, friction: bool, below: float
+    soil: Soil, r: float, b: float, z: float, s: float, friction: bool, caps: bool, below: float
 ) -> tuple[float, float, float]:
     """Load, pull and torque at sinkage z; `below` [m] is the depth of the soil."""
     k, n, k_e = soil.pressure_modulus(b), soil.n, soil.elastic_stiffness
@@ -87,9 +91,10 @@ def _integrals(
     if friction:
         j = r * ((front - theta) - (1 - s) * (math.sin(front) - np.sin(theta)))
         limit = soil.cohesion + sigma * math.tan(math.radians(soil.friction_angle_deg))
-        if soil.wheel_friction is not None:
-            limit = np.minimum(limit, soil.wheel_friction * sigma)
-        tau = limit * (1 - np.exp(-j / soil.shear_modulus))
+        interface = np.inf if soil.wheel_friction is None else soil.wheel_friction * sigma
+        if not caps:
+            limit = np.minimum(limit, interface)
+        tau = np.minimum(limit * (1 - np.exp(-j / soil.shear_modulus)), interface)
     load = r * b * np.trapezoid(sigma * np.cos(theta) + tau * np.sin(theta), theta)
     pull = r * b * np.trapezoid(tau * np.cos(theta) - sigma * np.sin(theta), theta)
     return float(load), float(pull), float(r * r * b * np.trapezoid(tau, theta))

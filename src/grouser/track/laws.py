@@ -129,6 +129,19 @@ def passive_force(depth: real, width: real, cohesion: real, tan_phi: real, weigh
 
 
 @wp.func
+def face_before_plate(face: real, depth: real, height: real, gap: real, cohesion: real, tan_phi: real, weight: real):
+    """Share of the passive `face` force [N] of a grouser that counts where the lesser of tip plane and face does.
+
+    `depth` [m] of the tip in the ground, `gap` [m^2] of the ground between two grousers. A block of soil between them
+    shears off along the plane of the tips, (c + gamma z tan(phi)) gap, before the face finds more. Once the plate
+    presses on the soil, its own strength is that of the tip plane and the face adds nothing. The last tenth of the
+    grouser's `height` [m] leads over (assumed), so that the force does not jump.
+    """
+    bare = wp.clamp(real(10.0) * (real(1.0) - depth / height), real(0.0), real(1.0))
+    return bare * wp.min(face, gap * (cohesion + weight * depth * tan_phi))
+
+
+@wp.func
 def shear(slip: real, strength: real, rate: real):
     """Shear force over slip [N/m]: T tanh(k_T s) / s. Eq. 52.
 

@@ -248,6 +248,9 @@ class TrackModule(KernelModule):
                 "edge_x": (link.pitch - joint.edge_gap) / 2, "edge_y": link.shoe.width / 4, "edge_z": -link.shoe.depth,
                 "edge_stiffness": joint.edge_stiffness / 2, "edge_damping": joint.edge_damping / 2,
                 "shoe_width": link.shoe.width,
+                "lesser_of_plane_and_face": int(link.shoe.grouser_strength == "lesser"),
+                "grouser_height": link.shoe.grouser_height,
+                "grouser_gap": link.pitch / max(link.shoe.grousers, 1) - link.shoe.grouser_thickness,
                 **{name: getattr(touch, name) for name in OF_CONTACT},
                 "gravity": self.gravity,
             }  # fmt: skip

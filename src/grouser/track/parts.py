@@ -81,6 +81,9 @@ class Rail:
         ])  # fmt: skip
 
 
+GROUSER_STRENGTHS = ("sum", "lesser")
+
+
 @dataclass(frozen=True)
 class Shoe:
     """A plate with straight grousers across it. The ground acts at marker points."""
@@ -91,8 +94,11 @@ class Shoe:
     grouser_height: float = 0.05  # [m]
     grouser_thickness: float = 0.015  # [m]
     markers: tuple[int, int] = (2, 2)  # of the plate, along and across
+    grouser_strength: str = "sum"  # of tip plane and face, or "lesser", one of GROUSER_STRENGTHS
 
     def __post_init__(self):
+        if self.grouser_strength not in GROUSER_STRENGTHS:
+            raise InputError(f"shoe: grouser_strength: {self.grouser_strength!r} is not known; allowed: sum, lesser")
         if not 0 <= self.grousers <= 3:
             raise InputError(f"shoe: grousers: {self.grousers} is not allowed; allowed: 0 to 3")
         if min(self.markers) < 1 or self.markers[0] * self.markers[1] < 4:

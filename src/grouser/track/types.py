@@ -72,6 +72,9 @@ class Track:
     edge_y: real  # [m] lateral position of its two contact points
     edge_z: real  # [m] of its underside
     shoe_width: real  # [m]
+    lesser_of_plane_and_face: int  # 1: shear strength of grousers is the lesser of tip plane and face; 0: their sum
+    grouser_height: real  # [m]
+    grouser_gap: real  # [m] of ground between two grousers
     edge_stiffness: real  # [N/m] of one of the two points
     edge_damping: real  # [N s/m]
     tooth_stiffness: real  # [N/m]

@@ -252,7 +252,7 @@ def test_a_node_that_sinks_keeps_its_virgin_level_by_the_share_that_compacts(ben
     k, d, share, chi = bench.node(8, 8), 0.01, 0.25, SAND.compression
     bench.set(bench.arrays.displacement.sunk, k, d)
     bench.set(bench.arrays.displacement.share, k, share)
-    bench.call(sinkage.sink_node, "o", "win", "disp", k, 0)
+    bench.call(sinkage.sink_node, "o", "b", "win", "disp", 0, k, 0)
     carried_off = (1 - chi) * (1 - share) * d
     expected = (-d, -carried_off, -d, -carried_off)
     assert bench.arrays.window.levels.numpy()[k] == pytest.approx(expected, rel=ROUND_OFF[bench.dtype])
@@ -271,7 +271,9 @@ def test_slip_drags_soil_off_the_upstream_edge_alone(bench):
     m.velocity = bench.p.vec3(speed, 0.0, 0.0)
     dug = []
     for j in (7, 8, 9):
-        dug.append(bench.call(spoil.dig_node, "g", "o", "skin", "win", "disp", 0, 8, j, bench.p.vec3(), m, returns=int))
+        dug.append(
+            bench.call(spoil.dig_node, "g", "o", "b", "skin", "win", "disp", 0, 0, 8, j, bench.p.vec3(), m, returns=int)
+        )
     assert dug == [1, 0, 0], "soil moves east: nothing comes in at the west end"
     height = (1 - SAND.compression) * SHEAR_BAND * (speed - STUCK_SPEED) * STEP / CELL
     got = bench.arrays.displacement.dug.numpy()[[bench.node(8, j) for j in (7, 8, 9)]]

@@ -28,6 +28,7 @@ from grouser.contact.soil.layout import (
     VERTEX,
     Arrays,
 )
+from grouser.contact.soil.lugs import lug_pitch
 from grouser.contact.soil.small_shapes import SmallShape
 from grouser.contact.soil.steep_faces import SteepFace
 from grouser.contact.soil.surface import Surface, bounding_spheres, chunks
@@ -75,9 +76,13 @@ class _Maker:
 
 
 def body_arrays(
-    parts: Sequence[Part], edges: Sequence[float], rows: Sequence[int], p: Precision, device: Any
-) -> tuple[Any, Any]:
-    """Make `types.Bodies` and `types.SmallShapes`. `edges` [m]: longest edge of each body, small shapes included."""
+    parts: Sequence[Part], edges: Sequence[float], rows: Sequence[int], p: Precision, device: Any,
+    slip_sinkage: float = 0.0, lug_carry: float = 0.0,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Make `types.Bodies` and `types.SmallShapes`. `edges` [m]: longest edge of each body, small shapes included.
+
+    `slip_sinkage` and `lug_carry` are those of `SoilOptions`.
+    """
     make, b, surfaces = _Maker(p, device), at(t.Bodies, p.name)(), [surface for surface, _ in parts]
     starts = np.cumsum([0] + [len(s.vertices) for s in surfaces])
     b.rows = make.flags(rows)
@@ -89,6 +94,10 @@ def body_arrays(
     b.half = make.array(np.array([np.abs(s.vertices).max(axis=0) for s in surfaces], p.numpy), p.vec3)
     b.edge = make.numbers(edges)
     b.grouser = make.numbers([s.grouser_height for s in surfaces])
+    b.slip_sinkage = make.numbers([slip_sinkage * s.rolls for s in surfaces])
+    b.carried = make.numbers([lug_carry * s.grouser_height for s in surfaces])
+    b.per_pitch = make.numbers([1 / lug_pitch(s) for s in surfaces])
+    b.tip_reach = make.numbers([max((one.lug_height for one in small), default=0.0) for _, small in parts])
     b.from_patch = make.flags([s.width is None for s in surfaces])
     b.vertices = make.joined([s.vertices for s in surfaces], p.vec3)
     b.normals = make.joined([s.normals for s in surfaces], p.vec3)
@@ -103,10 +112,10 @@ def body_arrays(
     b.vertex_spheres = make.vector_and_number(t.Sphere, [s.vertex_spheres for s in surfaces], "centre", "radius")
     b.triangle_spheres = make.vector_and_number(t.Sphere, [s.triangle_spheres for s in surfaces], "centre", "radius")
     b.triangle_cones = make.vector_and_number(t.Cone, [s.triangle_cones for s in surfaces], "axis", "limit")
-    return b, _shape_arrays(parts, make, p)
+    return b, _shape_arrays(parts, make, p, device)
 
 
-def _shape_arrays(parts: Sequence[Part], make: _Maker, p: Precision) -> Any:
+def _shape_arrays(parts: Sequence[Part], make: _Maker, p: Precision, device: Any) -> Any:
     """Make `types.SmallShapes`. If no body has small shapes, the arrays have one unused row."""
     s, found, rows = at(t.SmallShapes, p.name)(), [small for _, small in parts], shape_rows(parts)
     spare = [np.zeros((int(not any(found)), 3))]
@@ -121,6 +130,10 @@ def _shape_arrays(parts: Sequence[Part], make: _Maker, p: Precision) -> Any:
     s.point_spheres = make.vector_and_number(t.Sphere, [bounding_spheres(groups)], "centre", "radius")
     s.across = make.numbers([one.across for one in rows])
     s.least = make.numbers([one.least for one in rows])
+    lugs = {"height": "lug_height", "per_pitch": "lug_pitch", "share": "lug_share"}
+    columns = {name: [getattr(one, field) for one in rows] for name, field in lugs.items()}
+    columns["per_pitch"] = [1 / pitch for pitch in columns["per_pitch"]]
+    s.lug = records(at(t.Lug, p.name), columns, device)
     s.from_patch = make.flags([width is None for width in _shape_widths(parts)])
     return s
 

@@ -146,6 +146,49 @@ def shear_limit(p: real, covered: real, cohesion: real, tan_phi: real, mu: real)
 
 
 @wp.func
+def face_force(depth: real, p: real, cohesion: real, tan_phi: real, unit_weight: real):
+    """Passive earth force [N/m] on a lug face of the height `depth` [m] under the surcharge p [Pa]; Rankine.
+
+    1/2 gamma h^2 K_p + p h K_p + 2 c h sqrt(K_p), K_p = tan^2(45 deg + phi/2), for each metre of the lug's length.
+    """
+    root = wp.sqrt(real(1.0) + tan_phi * tan_phi) + tan_phi
+    return depth * root * ((real(0.5) * unit_weight * depth + p) * root + real(2.0) * cohesion)
+
+
+@wp.func
+def lug_limit(p: real, face: real, cohesion: real, tan_phi: real, mu: real):
+    """Largest shear stress [Pa] of a surface with lugs: the lesser of two ways in which the soil gives way.
+
+    It shears along the plane of the tips, c + p tan(phi), with the soil between the lugs as one block. Or it gives way
+    before each lug, `face` [Pa] (`face_force` over the pitch), and slides along the rim, mu p. Never their sum: soil
+    that moves with the lugs cannot be pushed away by them (Wong, Theory of Ground Vehicles, on the spacing of lugs).
+    """
+    return wp.min(cohesion + p * tan_phi, face + mu * p)
+
+
+@wp.func
+def interface_cap(p: real, covered: real, cohesion: real, tan_phi: real, mu: real):
+    """Largest length of the shear state where the body slides on the soil: mu p / (c + p tan(phi)), at most 1.
+
+    Soil shears along its own curve until the interface slides: tau = min(mu p, (c + p tan(phi)) (1 - exp(-j/K))). A
+    negative mu stands for no such friction. `covered` is the share of the cell in contact.
+    """
+    own = cohesion * covered + p * tan_phi
+    if mu < real(0.0) or mu * p >= own:
+        return real(1.0)
+    return mu * p / own
+
+
+@wp.func
+def shortening(s: vec3, cap: real):
+    """Factor that shortens a shear state to the length `cap`; 1 for a shorter state and for a cap of 1 or more."""
+    length = wp.length(s)
+    if cap >= real(1.0) or length <= cap:
+        return real(1.0)
+    return cap / length
+
+
+@wp.func
 def advance_shear(s: vec3, v_t: vec3, step_over_k: real):
     """Shear state s after a step of ds = (v_T - s |v_T|) dt / K, implicit in s. `step_over_k` is dt / K [s/m].
 
@@ -179,12 +222,18 @@ def rest_damping(s: vec3, v_t: vec3):
 
 
 @wp.func
-def shear_at_end(s: vec3, v_t: vec3, step_over_k: real):
-    """Shear state at the end of a step with its damping at rest, and how much it grows with velocity [s/m]."""
+def shear_at_end(s: vec3, v_t: vec3, step_over_k: real, cap: real):
+    """Shear state at the end of a step with its damping at rest, and how much it grows with velocity [s/m].
+
+    The state is at most `cap` long (`interface_cap`). Its growth shrinks by the same factor: across the slip this is
+    the derivative, along the slip it is the secant, as without a cap.
+    """
     one = real(1.0)
     viscous = rest_damping(s, v_t)
     grip = step_over_k * (one / (one + step_over_k * wp.length(v_t))) + viscous
-    return advance_shear(s, v_t, step_over_k) + viscous * v_t, grip
+    end = advance_shear(s, v_t, step_over_k) + viscous * v_t
+    shorter = shortening(end, cap)
+    return shorter * end, shorter * grip
 
 
 @wp.func
@@ -202,16 +251,53 @@ def displacement_parts(v: vec3, normal: vec3):
 
 
 @wp.func
-def dug_height(v_t: vec3, chi: real, step_per_cell: real):
+def dug_height(v_t: vec3, chi: real, layer: real, step_per_cell: real):
     """Height [m] that slip drags off a node at the upstream edge of a footprint: (1 - chi) t |v_T| dt / dx.
 
-    A layer of soil of thickness t = SHEAR_BAND moves with the slipping surface. Inside the footprint as much soil
-    arrives at a node as leaves it; at the upstream edge none arrives. Over one pass at slip s this gives t s / (1 - s),
-    the form of classical slip sinkage, and a wheel that spins on the spot digs in. Below STUCK_SPEED soil does not
+    A `layer` of soil of thickness t [m] moves with the slipping surface: SHEAR_BAND, or what lugs carry. Inside the
+    footprint as much soil arrives at a node as leaves it; at the upstream edge none arrives. Over one pass at slip s
+    this gives t s / (1 - s), the form of classical slip sinkage, and a wheel that spins on the spot digs in. Below
+    STUCK_SPEED soil does not flow.
+    """
+    speed = wp.max(wp.length(v_t) - real(STUCK_SPEED), real(0.0))
+    return (real(1.0) - chi) * layer * speed * step_per_cell
+
+
+@wp.func
+def spinning_share(travel: real):
+    """1 for a wheel that spins on the spot, falling to 0 as it travels [m/s]: v_0 / (v_0 + v), v_0 = STUCK_SPEED.
+
+    With slip sinkage along the arc the shear band digs only on the spot, where that law ends.
+    """
+    return real(STUCK_SPEED) / (real(STUCK_SPEED) + travel)
+
+
+@wp.func
+def slip_sinkage(v_t: vec3, travel: real, step: real):
+    """Height [m] by which the virgin level falls below a wheel that slips, per unit beta: |v_T| |v| / (|v| + |v_T|) dt.
+
+    `travel` [m/s] is the speed v of the wheel along the ground. A wheel that has slip s is over a column of soil for
+    1 / (1 - s) times as long as a point of its surface takes to cross the contact. The factor v / (v + v_T) takes this
+    back, so that the level falls by beta times the shear displacement j of the surface. Below STUCK_SPEED soil does not
     flow.
     """
     speed = wp.max(wp.length(v_t) - real(STUCK_SPEED), real(0.0))
-    return (real(1.0) - chi) * real(SHEAR_BAND) * speed * step_per_cell
+    return speed * travel / (travel + speed + real(1.0e-12)) * step
+
+
+@wp.func
+def frictional_share(p: real, cohesion: real, tan_phi: real):
+    """Share p tan(phi) / (c + p tan(phi)) of friction in the shear strength; 0 without pressure."""
+    friction = p * tan_phi
+    return friction / (cohesion + friction + real(1.0e-30))
+
+
+@wp.func
+def weaken(levels: vec4, d: real):
+    """Levels [m] after the virgin levels fall by d [m], at most down to the soil below them; the surface stays."""
+    virgin = wp.max(levels[VIRGIN] - d, levels[SURFACE])
+    packed_virgin = wp.max(levels[PACKED_VIRGIN] - d, levels[PACKED])
+    return vec4(levels[SURFACE], virgin, levels[PACKED], packed_virgin)
 
 
 @wp.func

@@ -14,6 +14,7 @@ from grouser.contact.soil import types as t
 from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, records
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
 from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
+from grouser.contact.soil.lugs import lug_tips
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, power_table
 from grouser.contact.soil.small_shapes import check_shape_sizes, split
@@ -37,13 +38,15 @@ MARGIN = 0.2  # [m] distance from a footprint within which soil may slide, witho
 LONGEST_PILE = 1.0  # [m] the same with such faces, at most
 SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
-NODE_REALS, NODE_BYTES = 31, 36  # memory per window node: number of floats (two tiles included), bytes of integers
+NODE_REALS, NODE_BYTES = 32, 36  # memory per window node: number of floats (two tiles included), bytes of integers
 GRAVITY = 9.81  # [m/s^2] where no model says otherwise
 MEMORY_SHARE = 0.8  # largest share of the machine's memory that windows may use
 SHEAR_LAWS = {
     "shear-displacement": t.SHEAR_DISPLACEMENT, "mohr-coulomb": t.SHEAR_LIMIT, "coulomb": t.SHEAR_LIMIT,
     "none": t.NO_SHEAR,
 }  # fmt: skip
+INTERFACES = ("scales", "caps")  # what friction of body on soil does to the shear curve
+LUG_LAWS = ("share", "tips")
 THREADS = ("per-world", "per-node")  # kernels of per_world.py or of per_node.py
 REASONS = {
     t.EDGE: ("its footprint reaches the edge of the terrain, beyond which no soil carries it", False),
@@ -65,6 +68,11 @@ class SoilOptions:
 
     # Or "mohr-coulomb" (Krenn and Hirzinger 2009, eq. 5), "coulomb" (Krenn et al. 2008, eq. 19), "none".
     friction: str = "shear-displacement"
+    # Where a soil gives wheel_friction: "scales", or "caps", as between sand and steel (docs/theory/soil.md).
+    interface_friction: str = "scales"
+    lugs: str = "share"  # "share": lugs raise the pressure of the rim; "tips": their tips press and shear the soil
+    slip_sinkage: float = 0.0  # beta of slip sinkage along the arc of a wheel; 0: digging by velocities
+    lug_carry: float = 0.0  # share of the height of lugs that moves with them as a layer of soil, 0 to 1 (assumed)
     erosion: bool = True  # let slopes steeper than the soil can stand slide
     sweeps: int | None = None  # maximum number of erosion sweeps per step; None: SWEEPS
     loose_cover: bool = True  # spoil forms a loose layer on compacted soil; False: Krenn et al. 2008, eq. 29 literally
@@ -81,6 +89,16 @@ class SoilOptions:
             raise InputError(f"pressure: {self.pressure!r} is not known; allowed: {', '.join(PRESSURE_LAWS)}")
         if self.friction not in SHEAR_LAWS:
             raise InputError(f"friction: {self.friction!r} is not known; allowed: {', '.join(SHEAR_LAWS)}")
+        if self.interface_friction not in INTERFACES:
+            raise InputError(
+                f"interface_friction: {self.interface_friction!r} is not known; allowed: {', '.join(INTERFACES)}"
+            )
+        if self.lugs not in LUG_LAWS:
+            raise InputError(f"lugs: {self.lugs!r} is not known; allowed: {', '.join(LUG_LAWS)}")
+        if not (math.isfinite(self.slip_sinkage) and self.slip_sinkage >= 0):
+            raise InputError(f"slip_sinkage: {self.slip_sinkage} is not allowed; it must be 0 or more")
+        if not 0 <= self.lug_carry <= 1:
+            raise InputError(f"lug_carry: {self.lug_carry} is not allowed; allowed: 0 to 1")
         if self.samples is not None and not 1 <= self.samples <= 4:
             raise InputError(f"samples: {self.samples} is not allowed; allowed: 1 to 4")
         if self.threads is not None and self.threads not in THREADS:
@@ -118,6 +136,10 @@ class SoilModule(KernelModule):
         self._check_memory()
         # Per body: the surface that presses on nodes, and the small shapes that press with points.
         self._parts = [split(surface, ground.spacing) for surface in self.surfaces.values()]
+        if self.options.lugs == "tips":
+            for surface, small in self._parts:
+                if surface.grouser_count:
+                    small.append(lug_tips(surface, ground.spacing))
 
     def _check_memory(self) -> None:
         """Raise an InputError if the windows of all bodies do not fit into memory.
@@ -179,7 +201,8 @@ class SoilModule(KernelModule):
             self.ground.keep_shear()
         self._keep_step(step)
         edges = [surface.longest_edge for surface in self.surfaces.values()]
-        bodies = (*body_arrays(self._parts, edges, rows, p, device), face_arrays(self._faces, p, device))
+        dig = {"slip_sinkage": self.options.slip_sinkage, "lug_carry": self.options.lug_carry}
+        bodies = (*body_arrays(self._parts, edges, rows, p, device, **dig), face_arrays(self._faces, p, device))
         self.arrays = allocate(
             self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device
         )
@@ -198,7 +221,7 @@ class SoilModule(KernelModule):
         p, choice, spacing = self.precision, self.options, self.ground.spacing
         o = at(t.Options, p.name)()
         soils = [*self.ground.soils, *([] if self.ground.below is None else [self.ground.below])]
-        constants = [soil_constants(soil, choice.friction, self.gravity) for soil in soils]
+        constants = [soil_constants(soil, choice, self.gravity) for soil in soils]
         columns = {key: [one[key] for one in constants] for key in constants[0]}
         o.soils = records(at(t.Constants, p.name), columns, self.device)
         powers = power_table([soil.n for soil in soils]).astype(self.precision.numpy)
@@ -215,6 +238,7 @@ class SoilModule(KernelModule):
         o.spoil = int(any(soil.compression < 1 for soil in self.ground.soils))
         o.loose = int(choice.loose_cover)
         o.shear_law = SHEAR_LAWS[choice.friction]
+        o.lug_tips = int(choice.lugs == "tips")
         o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
         o.travel_limit, o.fall_limit, o.impact_limit = ROUGH_TRAVEL, ROUGH_DROP, ROUGH_IMPACT
@@ -301,18 +325,25 @@ def _memory() -> float:
         return math.inf
 
 
-def soil_constants(soil: Soil, friction: str, gravity: float = GRAVITY) -> dict[str, float]:
-    """Fields of `types.Constants` for a soil, the chosen friction law and the gravity [m/s^2]."""
+def soil_constants(soil: Soil, options: SoilOptions, gravity: float = GRAVITY) -> dict[str, float]:
+    """Fields of `types.Constants` for a soil, the chosen friction laws and the gravity [m/s^2]."""
     tan_phi = math.tan(math.radians(soil.friction_angle_deg))
     mu = -1.0 if soil.wheel_friction is None else soil.wheel_friction
-    cohesion = soil.cohesion
-    if friction == "coulomb":  # Krenn et al. 2008, eq. 19: only friction between wheel and soil, no cohesion
+    mu_rim = math.tan(math.radians(soil.wall_angle_deg)) if mu < 0 else mu
+    cohesion, mu_cap, largest_shear = soil.cohesion, -1.0, 1.0
+    if options.friction == "shear-displacement" and options.interface_friction == "caps":
+        mu, mu_cap = -1.0, mu
+        # mu p / (c + p tan(phi)) is below mu / tan(phi) at every pressure, so the stored state need not know it.
+        largest_shear = min(mu_cap / tan_phi, 1.0) if 0 <= mu_cap < tan_phi else 1.0
+    if options.friction == "coulomb":  # Krenn et al. 2008, eq. 19: only friction between wheel and soil, no cohesion
         tan_phi, cohesion = (tan_phi if mu < 0 else mu), 0.0
     return {
         "k_c": soil.k_c, "k_phi": soil.k_phi, "n": soil.n, "cohesion": cohesion, "tan_phi": tan_phi,
         "shear_k": soil.shear_modulus, "k_e": soil.elastic_stiffness,
         "per_k_e": 1 / soil.elastic_stiffness, "damping_time": soil.damping_time,
-        "chi": soil.compression, "mu": mu, "tan_repose": soil.slope_limit,
+        "chi": soil.compression, "mu": mu, "mu_cap": mu_cap, "mu_rim": mu_rim,
+        "largest_shear": largest_shear,
+        "tan_repose": soil.slope_limit,
         "unit_weight": soil.density * gravity, "phi": math.radians(soil.friction_angle_deg),
         "wall_angle": math.radians(soil.wall_angle_deg),
     }  # fmt: skip

@@ -133,7 +133,7 @@ def place_vertices(g: Ground, b: Bodies, place: Placement, verts: Vertices, moti
     if placement.chunk_is_near(g, b, place, body, slot, chunk, m):
         near = int(1)
         spot = placement.place_vertex(g, b, verts, world, v, m)
-        if spot[2] < place.top[slot] + g.spacing:
+        if spot[2] < place.top[slot] + g.spacing + b.tip_reach[body]:
             boxes.span_atomically(place.extent, slot, spot[0], spot[1])
     else:
         placement.forget_vertex(verts, world, v)
@@ -303,14 +303,14 @@ def measure_patch(g: Ground, b: Bodies, verts: Vertices, win: Window, disp: Disp
 def dig(
     g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, motion: MotionArrays, body: int
 ):  # fmt: skip
-    """Find the height that slip drags off each node in contact. One thread per node."""
+    """Find what slip does to each node in contact. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
     k = nonnegative(slot * win.side * win.side + node)
     if inside(win, slot, node) and win.mark[k] == t.CONTACT and disp.contacts[slot].border > 0:
         m = t.body_motion(motion, world, b.rows[body])
         first_node = placement.first_node(g, win, slot, m.position)
-        if spoil.dig_node(g, o, skin, win, disp, slot, node // win.side, node % win.side, first_node, m) == 1:
+        if spoil.dig_node(g, o, b, skin, win, disp, body, slot, node // win.side, node % win.side, first_node, m) == 1:
             disp.contacts[slot].dug += 1
 
 
@@ -375,7 +375,7 @@ def sink_nodes(o: Options, b: Bodies, win: Window, disp: Displacement, body: int
         if win.mark[k] == t.CONTACT and moves_soil(disp, slot):
             keeps = wp.where(disp.contacts[slot].border == 0, 1, 0)
             disp.step_tally[slot].compressed += sinkage.compressed_height(o, win, disp, k, keeps)
-            sinkage.sink_node(o, win, disp, k, keeps)
+            sinkage.sink_node(o, b, win, disp, body, k, keeps)
             win.changed[slot] = 1
 
 

@@ -83,7 +83,7 @@ def place_vertices(
     g: Ground, b: Bodies, place: Placement, verts: Vertices, world: int, body: int, slot: int, m: BodyMotion
 ):  # fmt: skip
     """Place the vertices that may reach the soil. Find the area they span and the deepest vertex."""
-    cut = place.top[slot] + g.spacing
+    cut = place.top[slot] + g.spacing + b.tip_reach[body]
     lean = placement.ground_slope(g, m.position)
     last = b.first_vertex[body + 1]
     extent = place.extent[slot]
@@ -242,9 +242,10 @@ def measure_patch(
 
 @wp.func
 def dig(
-    g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement, slot: int, first_node: vec3, m: BodyMotion
+    g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement,
+    body: int, slot: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Find the height that slip drags off each node in contact. Returns the number of nodes that lose soil."""
+    """Find what slip does to each node in contact. Returns the number of nodes that it changes."""
     start = nonnegative(slot * win.side * win.side)
     touched = disp.touched[slot]
     dug = int(0)
@@ -252,7 +253,7 @@ def dig(
         j = int(touched.column0)
         while j <= touched.column1:
             if win.mark[nonnegative(start + i * win.side + j)] == t.CONTACT:
-                if spoil.dig_node(g, o, skin, win, disp, slot, i, j, first_node, m) == 1:
+                if spoil.dig_node(g, o, b, skin, win, disp, body, slot, i, j, first_node, m) == 1:
                     dug += 1
             j += 1
     return dug
@@ -305,7 +306,7 @@ def move_spoil(
 
 
 @wp.func
-def sink(o: Options, win: Window, disp: Displacement, slot: int, keeps: int):
+def sink(o: Options, b: Bodies, win: Window, disp: Displacement, body: int, slot: int, keeps: int):
     """Lower the nodes in contact. Returns the sum of the compressed part of their sinkage [m]."""
     start = nonnegative(slot * win.side * win.side)
     touched = disp.touched[slot]
@@ -316,7 +317,7 @@ def sink(o: Options, win: Window, disp: Displacement, slot: int, keeps: int):
             k = nonnegative(start + i * win.side + j)
             if win.mark[k] == t.CONTACT:
                 compressed += sinkage.compressed_height(o, win, disp, k, keeps)
-                sinkage.sink_node(o, win, disp, k, keeps)
+                sinkage.sink_node(o, b, win, disp, body, k, keeps)
             j += 1
     return compressed
 
@@ -344,13 +345,13 @@ def displace(
     carries_off = o.spoil == 1 and border > 0
     dug = int(0)
     if carries_off:
-        dug = dig(g, o, skin, win, disp, slot, first_node, m)
+        dug = dig(g, o, b, skin, win, disp, body, slot, first_node, m)
     if removed == real(0.0) and dug == 0:  # a body at rest: no soil moves
         return
     win.changed[slot] = 1
     if carries_off:
         move_spoil(g, o, skin, win, disp, slot, first_node, m)
-    compressed = sink(o, win, disp, slot, wp.where(border == 0, 1, 0))
+    compressed = sink(o, b, win, disp, body, slot, wp.where(border == 0, 1, 0))
     disp.tally[slot].removed = disp.tally[slot].removed + removed
     disp.tally[slot].compressed = disp.tally[slot].compressed + compressed
 

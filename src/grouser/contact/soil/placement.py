@@ -176,7 +176,7 @@ def chunk_is_near(g: Ground, b: Bodies, place: Placement, body: int, slot: int, 
     """Whether a chunk of vertices may hold corners of triangles that reach the soil."""
     # A triangle reaches at most its longest edge below a corner. One cell more, because the soil also looks at surfaces
     # just above it.
-    limit = place.top[slot] + g.spacing + b.edge[body]
+    limit = place.top[slot] + g.spacing + b.edge[body] + b.tip_reach[body]
     return sphere_bottom(b.vertex_spheres[chunk], m.position, m.R) <= limit
 
 

@@ -26,7 +26,9 @@ from grouser.contact.soil.types import (
     SEEN,
     BlockSums,
     BodyMotion,
+    Constants,
     Displacement,
+    Lug,
     Options,
     Placement,
     Points,
@@ -34,15 +36,17 @@ from grouser.contact.soil.types import (
     Window,
 )
 from grouser.device import nonnegative
-from grouser.precision import real, vec2, vec3, vec6
+from grouser.precision import real, vec2, vec3, vec4, vec6
 from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
+RIM_ONSET = 1e3  # [Pa] pressure of the rim over which it takes over the shear between the lugs (assumed)
 FAR = wp.constant(real(t.FAR))
 UPRIGHT = wp.constant(real(UPRIGHT_COSINE))
 HOLD = wp.constant(real(laws.HOLD))
 STUCK = wp.constant(real(laws.STUCK_SPEED))
 FALLING = wp.constant(real(laws.FALLING))
+PER_ONSET = wp.constant(real(1.0 / RIM_ONSET))
 
 
 # ---- one point --------------------------------------------------------------------------------------------
@@ -104,6 +108,11 @@ def settle_point(
         v_t = v - wp.dot(v, n) * n
         travel = wp.max(wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) - STUCK, real(0.0)) * o.step[0]
         pressed += (level - pressed) * wp.min(travel / shapes.across[shape], real(1.0))
+        # The force on a tip is normal to it, so motion along its face does no work and must not compress the soil: a
+        # lug that turns down takes its print along. One that turns up leaves it, unless the soil sticks to it.
+        if shapes.lug[shape].height > real(0.0):
+            if v_t[2] < real(0.0) or travel == real(0.0):
+                pressed = wp.min(pressed + o.step[0] * v_t[2], level)
         points.pressed[world, e] = pressed
     return k, inside, pressed - z
 
@@ -185,7 +194,9 @@ def press_point(
             # Plastic sinkage: the depth beyond the elastic compression y / K_e.
             d = wp.max(u - y * soil.per_k_e, zero)
             points.pressed[world, e] = pressed - d
-            lost = -area[2] * d * g.per_spacing * g.per_spacing  # displaced volume over the area of a cell
+            # Lugs leave no prints on the grid: each keeps its own until it turns out of the soil.
+            if shapes.lug[shape].height == zero:
+                lost = -area[2] * d * g.per_spacing * g.per_spacing  # displaced volume over the area of a cell
             # Bare nodes have no soil to sink: the other nodes share all of it.
             whole = real(1.0e-30)
             for c in range(4):
@@ -205,8 +216,9 @@ def press_point(
             v = wp.transpose(m.R) * (m.velocity + wp.cross(m.angular_velocity, arm))
             n_body = wp.normalize(shapes.areas[nonnegative(e)])
             v_t = v - wp.dot(v, n_body) * n_body
-            step = o.step[0] / soil.shear_k
-            points.point_shear[world, e] = laws.advance_shear(points.point_shear[world, e], v_t, step)
+            s = laws.advance_shear(points.point_shear[world, e], v_t, o.step[0] / soil.shear_k)
+            largest = wp.where(shapes.lug[shape].height > zero, real(1.0), soil.largest_shear)
+            points.point_shear[world, e] = laws.shortening(s, largest) * s
         else:
             points.point_shear[world, e] = vec3()
     return lost - spared
@@ -233,7 +245,7 @@ def press_shape(
             points.point_near[world, chunk] = 1
             for e in range(first, end):
                 k, inside, u = settle_point(g, o, shapes, place, win, points, world, slot, shape, e, m)
-                if k >= 0 and u > -beside:
+                if k >= 0 and u > -beside and shapes.lug[shape].height == zero:
                     new = mark_nodes(win, disp, slot, k, inside, wp.where(u > zero, t.CONTACT, t.HELD))
                     disp.contacts[slot].pressed = disp.contacts[slot].pressed + new
                     if u > zero:
@@ -270,6 +282,29 @@ def press_shapes(
 
 
 # ---- evaluate ---------------------------------------------------------------------------------------------
+
+
+@wp.func
+def rim_pressure(o: Options, material: int, modulus: real, z: real, yield_offset: real, levels: vec4):
+    """Pressure [Pa] of the rim at the height z [m] over a lug's tip; the law of a node without damping."""
+    soil = o.soils[nonnegative(material)]
+    y = pressure.yield_at(o, material, modulus, z + yield_offset, levels)
+    return wp.min(soil.k_e * wp.max(levels[SURFACE] - z, real(0.0)), y)
+
+
+@wp.func
+def tip_shear_limit(soil: Constants, lug: Lug, push: real, rim: real, depth: real):
+    """Largest shear stress [Pa] on the tip of a lug that carries the pressure `push` beyond that of the rim.
+
+    The lesser of tip plane and faces (`laws.lug_limit`) under rim and tip together, less what the nodes below the rim
+    have of it, referred to the area of the tip. `depth` [m] of the tip is how much of the face is in the soil.
+    """
+    in_soil = wp.min(depth, lug.height)
+    face = lug.per_pitch * laws.face_force(in_soil, rim, soil.cohesion, soil.tan_phi, soil.unit_weight)
+    both = laws.lug_limit(rim + push * lug.share, face, soil.cohesion, soil.tan_phi, soil.mu_rim)
+    # Soil between the lugs belongs to the tips until the rim presses on it.
+    below_rim = wp.min(rim * PER_ONSET, real(1.0)) * laws.lug_limit(rim, face, soil.cohesion, soil.tan_phi, soil.mu_rim)
+    return wp.max(both - below_rim, real(0.0)) / lug.share
 
 
 @wp.func
@@ -310,16 +345,28 @@ def point_force(
     # Elastic trial pressure with damping, capped by the yield pressure. Damping never pulls (max).
     push = wp.min(soil.k_e * wp.max(u - soil.damping_time * rise, zero), y)
     stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, place.travel[slot].per_prediction_error)
+    limit = laws.shear_limit(push, one, soil.cohesion, soil.tan_phi, soil.mu)
+    cap = laws.interface_cap(push, one, soil.cohesion, soil.tan_phi, soil.mu_cap)
+    lug = shapes.lug[shape]
+    if lug.height > zero:
+        # The rim presses on its whole area, so a lug adds only what the soil at its tip carries beyond that.
+        offset = place.travel[slot].yield_offset
+        rim = rim_pressure(o, material, modulus, z + lug.height * normal[2], offset, levels)
+        push -= rim
+        if push <= zero:
+            return vec6(), BlockSums(), zero
+        limit = tip_shear_limit(soil, lug, push, rim, levels[SURFACE] - z)
+        cap = real(1.0)
     v_t = v - wp.dot(v, normal) * normal
     s = vec3()
     grip = zero  # [s/m] growth of the shear state with velocity, for the implicit block
     if o.shear_law == t.SHEAR_DISPLACEMENT:
         s = m.R * points.point_shear[world, e]
-        s, grip = laws.shear_at_end(s - wp.dot(s, normal) * normal, v_t, h / soil.shear_k)
+        s, grip = laws.shear_at_end(s - wp.dot(s, normal) * normal, v_t, h / soil.shear_k, cap)
     elif o.shear_law == t.SHEAR_LIMIT:
         grip = one / (wp.length(v_t) + o.creep_speed)
         s = grip * v_t
-    shear = size * laws.shear_limit(push, one, soil.cohesion, soil.tan_phi, soil.mu)
+    shear = size * limit
     force = -push * area - shear * s
     moment = wp.cross(arm, force)
     cn = size / normal[2] * h * (h + soil.damping_time) * stiffness

@@ -108,7 +108,7 @@ def count_edges(skin: Skin, win: Window, k: int):
 
 
 @wp.func
-def sink_node(o: Options, win: Window, disp: Displacement, k: int, keeps: int):
+def sink_node(o: Options, b: Bodies, win: Window, disp: Displacement, body: int, k: int, keeps: int):
     """Lower a node by its plastic sinkage. `keeps` = 1 if there is no border node to take the spoil.
 
     By Krenn et al. 2008, eq. 29 all sinkage adds to z_0. With loose cover, soil that is carried away does not.
@@ -117,9 +117,12 @@ def sink_node(o: Options, win: Window, disp: Displacement, k: int, keeps: int):
     chi = o.soils[nonnegative(win.soil[k])].chi
     # Share that compacts: the compressed part, and soil that sinks straight down. Pushed and dragged soil leaves.
     a = chi + (real(1.0) - chi) * disp.share[k]
-    if keeps == 1 or o.loose == 0:
+    if keeps == 1 or o.loose == 0 or b.slip_sinkage[body] > real(0.0):
         a = real(1.0)
     win.levels[k] = laws.sink(win.levels[k], d, a)
+    # Slip sinkage along the arc takes the place of the split by velocities above; never both.
+    if keeps == 0 and o.spoil == 1 and b.slip_sinkage[body] > real(0.0):
+        win.levels[k] = laws.weaken(win.levels[k], disp.weakened[k])
     # Soil dug by slip takes its virgin level along, so a wheel that spins on the spot digs in.
     if keeps == 0 and o.spoil == 1 and disp.dug[k] > real(0.0):
         win.levels[k] = laws.add_loose_soil(win.levels[k], -disp.dug[k], o.loose)

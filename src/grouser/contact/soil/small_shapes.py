@@ -51,6 +51,9 @@ class SmallShape:
     rim: np.ndarray  # [m], (vertex, 3) corners of the shape, from which the perimeter of its patch is found
     across: float  # [m] middle one of its three sizes
     least: float  # [m] lower bound of b in k_c / b
+    lug_height: float = 0.0  # [m] height of the lugs whose tips the points are; 0: the shape is no lug
+    lug_pitch: float = np.inf  # [m] distance of two lugs
+    lug_share: float = 0.0  # share of the circle of the tips that is tip
 
 
 def shapes_apart(surface: Surface, spacing: float) -> list[np.ndarray]:

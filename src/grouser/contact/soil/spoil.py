@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import bottom, laws
+from grouser.contact.soil import bottom, laws, pressure
 from grouser.contact.soil import types as t
 from grouser.contact.soil.shear import central
-from grouser.contact.soil.types import SEEN, BodyMotion, Box, Deposit, Displacement, Options, Skin, Spoil, Window
+from grouser.contact.soil.types import (
+    SEEN,
+    Bodies,
+    BodyMotion,
+    Box,
+    Deposit,
+    Displacement,
+    Options,
+    Skin,
+    Spoil,
+    Window,
+)
 from grouser.device import nonnegative
 from grouser.precision import real, vec2, vec3
 from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
+SHEAR_BAND = wp.constant(real(laws.SHEAR_BAND))
 TINY = wp.constant(real(1.0e-30))
 
 
@@ -36,34 +48,52 @@ def node_velocity(g: Ground, skin: Skin, win: Window, k: int, i: int, j: int, fi
 
 @wp.func
 def dig_node(
-    g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement,
-    slot: int, i: int, j: int, first_node: vec3, m: BodyMotion,
+    g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement,
+    body: int, slot: int, i: int, j: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Find the height that slip drags off a node at the upstream edge of the footprint. Returns 1 if it is above 0."""
+    """Find what slip does to a node: soil dragged off at the upstream edge of the footprint, fall of the virgin level.
+
+    Returns 1 if any of the two is above 0.
+    """
     k = nonnegative((slot * win.side + i) * win.side + j)
     disp.dug[k] = real(0.0)
+    disp.weakened[k] = real(0.0)
     if skin.height[k] >= SEEN:  # only points of a small shape press here, and they cover just part of the cell
         return 0
     east = win.mark[k + 1] != t.CONTACT
     west = win.mark[nonnegative(k - 1)] != t.CONTACT
     north = win.mark[nonnegative(k + win.side)] != t.CONTACT
     south = win.mark[nonnegative(k - win.side)] != t.CONTACT
-    if not (east or west or north or south):  # inside the footprint as much soil arrives as leaves
+    inner = not (east or west or north or south)  # inside the footprint as much soil arrives as leaves
+    if inner and b.slip_sinkage[body] == real(0.0):
         return 0
     v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)
+    soil = o.soils[nonnegative(win.soil[k])]
+    layer = SHEAR_BAND + b.carried[body]
+    changes = int(0)
+    if b.slip_sinkage[body] > real(0.0):
+        travel = wp.sqrt(m.velocity[0] * m.velocity[0] + m.velocity[1] * m.velocity[1])
+        layer = SHEAR_BAND * laws.spinning_share(travel) + b.carried[body]
+        z = skin.height[k]
+        y = pressure.yield_at(o, win.soil[k], pressure.modulus_of(soil, disp.per_width[slot]), z, win.levels[k])
+        p = wp.min(soil.k_e * (win.levels[k][SURFACE] - z), y)
+        part = (real(1.0) - soil.chi) * laws.frictional_share(p, soil.cohesion, soil.tan_phi)
+        disp.weakened[k] = b.slip_sinkage[body] * part * laws.slip_sinkage(v_t, travel, o.step[0])
+        changes = wp.where(disp.weakened[k] > real(0.0), 1, 0)
+    if inner:
+        return changes
     # Soil is dragged along v_t. A node loses soil if there is no contact behind it that would supply it. "Behind" is
     # taken along the larger component of v_t.
     upstream = wp.where(v_t[1] > real(0.0), south, north)
     if wp.abs(v_t[0]) > wp.abs(v_t[1]):
         upstream = wp.where(v_t[0] > real(0.0), west, east)
     if not upstream:
-        return 0
-    chi = o.soils[nonnegative(win.soil[k])].chi
-    disp.dug[k] = laws.dug_height(v_t, chi, o.step[0] * g.per_spacing)
+        return changes
+    disp.dug[k] = laws.dug_height(v_t, soil.chi, layer, o.step[0] * g.per_spacing)
     if bottom.is_limited(g, o):  # what the sinkage of this step leaves above the hard ground
         left = bottom.soil_left(g, win, k) - disp.sunk[k]
         disp.dug[k] = wp.clamp(disp.dug[k], real(0.0), wp.max(left, real(0.0)))
-    return wp.where(disp.dug[k] > real(0.0), 1, 0)
+    return wp.where(disp.dug[k] > real(0.0), 1, changes)
 
 
 # ---- blocks of the footprint ------------------------------------------------------------------------------

@@ -32,6 +32,8 @@ class Surface:
     bulge: np.ndarray  # (triangle, 4) 4 x sag [m] of its three edges, 1 / (2 area) [1/m^2]; see `bulges`
     lugs: np.ndarray  # (vertex,) share of the surface around the vertex that carries a grouser
     grouser_height: float = 0.0  # [m] distance of the shear plane outside the surface
+    grouser_count: int = 0
+    grouser_width: float = 0.0  # [m] along the circumference
     width: float | None = None  # [m] b of k_c / b; None: found from the contact patch
     rolls: bool = False  # a wheel: it always presses on nodes, because slip digs on nodes only
     name: str = "body"
@@ -336,7 +338,9 @@ def wheel(
         vertices, triangles, width=width, normals=normals, lugs=lugs, name=name,
         grouser_height=grouser_height if grouser_count else 0.0,
     )  # fmt: skip
-    return replace(rim, rolls=True)
+    if not (grouser_count and grouser_height):
+        return replace(rim, rolls=True)
+    return replace(rim, rolls=True, grouser_count=int(grouser_count), grouser_width=grouser_width)
 
 
 def wheel_mesh(radius: float, width: float, facets: int, strips: int) -> tuple[np.ndarray, np.ndarray]:

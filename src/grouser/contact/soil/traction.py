@@ -225,7 +225,8 @@ def node_force(
     normal = (one / inclined) * vec3(-load.zx, -load.zy, one)
     # Lever arm at the end of the step, relative to the frame origin, which moves by h v.
     arm = first_node + vec3(real(j) * cell, real(i) * cell, z) - h * m.velocity
-    if b.grouser[body] > zero:
+    by_tips = b.grouser[body] > zero and o.lug_tips == 1  # the lugs press with points of their own
+    if b.grouser[body] > zero and not by_tips:
         if carries_lugs(b, skin.triangle[k]):
             here_column = real(win.frame[slot].column0 + j)
             here_row = real(win.frame[slot].row0 + i)
@@ -240,6 +241,13 @@ def node_force(
     v = m.velocity + wp.cross(m.angular_velocity, lever)
     v_t = v - wp.dot(v, normal) * normal
     tau = laws.shear_limit(normal_pressure, load.covered, soil.cohesion, soil.tan_phi, soil.mu)
+    cap = laws.interface_cap(normal_pressure, load.covered, soil.cohesion, soil.tan_phi, soil.mu_cap)
+    if by_tips:
+        held = soil.cohesion * load.covered
+        weight = soil.unit_weight * load.covered
+        face = b.per_pitch[body] * laws.face_force(b.grouser[body], normal_pressure, held, soil.tan_phi, weight)
+        tau = laws.lug_limit(normal_pressure, face, held, soil.tan_phi, soil.mu_rim)
+        cap = real(1.0)
     s = vec3()
     grip = zero  # [s/m] growth of the shear state with velocity, for the implicit block
     if o.shear_law == t.SHEAR_DISPLACEMENT:
@@ -251,7 +259,7 @@ def node_force(
             s = win.node_shear[k]
         else:
             s = m.R * sample_shear(b, verts, world, skin.triangle[k], at_column, at_row)
-        s, grip = laws.shear_at_end(s - wp.dot(s, normal) * normal, v_t, h / soil.shear_k)
+        s, grip = laws.shear_at_end(s - wp.dot(s, normal) * normal, v_t, h / soil.shear_k, cap)
     elif o.shear_law == t.SHEAR_LIMIT:
         # A pure limit law has no direction at rest, so it is regularised below the creep speed.
         grip = one / (wp.length(v_t) + o.creep_speed)

@@ -88,7 +88,10 @@ class Constants:
     per_k_e: real  # [m/Pa] 1 / k_e
     damping_time: real  # [s] damping over stiffness
     chi: real  # share of the sinkage volume that is compressed
-    mu: real  # friction coefficient of body on soil; negative: not given
+    mu: real  # friction coefficient of body on soil that scales the shear curve; negative: not given
+    mu_cap: real  # friction coefficient of body on soil that caps the shear curve; negative: not given
+    mu_rim: real  # friction coefficient of a rim between lugs: that of body on soil, or of a wall
+    largest_shear: real  # largest length of the shear state: 1, less where friction of body on soil caps it
     tan_repose: real  # slope above which the soil slides
     unit_weight: real  # [N/m^3] density times gravity
     phi: real  # [rad] friction angle
@@ -111,6 +114,7 @@ class Options:
     spoil: int  # 1: some soil displaces volume (chi < 1)
     loose: int  # 1: loose cover; 0: Krenn et al. 2008, eq. 29 literally
     shear_law: int  # SHEAR_DISPLACEMENT, SHEAR_LIMIT or NO_SHEAR
+    lug_tips: int  # 1: lugs press with points on their tips; 0: they raise the pressure of the rim
     node_shear: int  # 1: soil nodes keep the shear state; 0: the body's vertices do
     creep_speed: real  # [m/s] slip speed below which SHEAR_LIMIT is regularised
     travel_limit: real  # [m] travel along the ground per step above which results are inaccurate
@@ -160,6 +164,10 @@ class Bodies:
     half: array[vec3]  # [m], (body,) half sides of a bounding box centred at the frame origin
     edge: array[real]  # [m], (body,) longest edge
     grouser: array[real]  # [m], (body,) height of the grousers
+    slip_sinkage: array[real]  # (body,) beta of `laws.slip_sinkage`; 0: sinkage by slip follows the velocities
+    carried: array[real]  # [m], (body,) thickness of the layer of soil that lugs carry along
+    per_pitch: array[real]  # [1/m], (body,) one over the distance of two grousers at their tips; 0: none
+    tip_reach: array[real]  # [m], (body,) how far tips that press with points of their own reach out of the surface
     from_patch: array[int]  # (body,) 1: the width b is found from the contact patch
     vertices: array[vec3]  # [m], (vertex,) body frame
     normals: array[vec3]  # (vertex,) outward, zero at a crease
@@ -170,6 +178,15 @@ class Bodies:
     vertex_spheres: array[Sphere]  # (vertex chunk,)
     triangle_spheres: array[Sphere]  # (triangle chunk,)
     triangle_cones: array[Cone]  # (triangle chunk,)
+
+
+@struct
+class Lug:
+    """What the points of a shape know of the lug whose tip they are."""
+
+    height: real  # [m] 0: the shape is no lug
+    per_pitch: real  # [1/m] one over the distance of two lugs
+    share: real  # of the circle of the tips that is tip
 
 
 @struct
@@ -186,6 +203,7 @@ class SmallShapes:
     point_spheres: array[Sphere]  # (point chunk,)
     across: array[real]  # [m], (shape,) middle one of its three sizes
     least: array[real]  # [m], (shape,) lower bound of b in k_c/b
+    lug: array[Lug]  # (shape,)
     from_patch: array[int]  # (shape,) 1: b is found from the contact patch
 
 
@@ -477,6 +495,7 @@ class Displacement:
     step_tally: array[Tally] = scratch(SLOT)  # sums of this step; per-node kernels only
     sunk: array[real] = scratch(NODE)  # [m] plastic sinkage
     dug: array[real] = scratch(NODE)  # [m] dragged away by slip
+    weakened: array[real] = scratch(NODE)  # [m] fall of the virgin level by slip
     share: array[real] = scratch(NODE)  # share of downward motion in the sinkage, Krenn and Hirzinger 2009, eq. 6
     border: array[int] = scratch(NODE)  # list of the border nodes of each slot, as indices in the window
     border_place: array[vec2] = scratch(NODE)  # their column and row; per-world kernels only

@@ -106,9 +106,13 @@ def shoe_contacts(
             strength = laws.shear_strength(elastic, area * soil.cohesion, soil.tan_friction)
             if c.blade[q] > zero and slip > zero:
                 straight = wp.dot(path, x) / slip
-                strength = strength + straight * straight * laws.passive_force(
-                    depth, c.blade[q], soil.cohesion, soil.tan_friction, soil.weight
-                )
+                face = laws.passive_force(depth, c.blade[q], soil.cohesion, soil.tan_friction, soil.weight)
+                if tr.lesser_of_plane_and_face == 1:
+                    gap = tr.grouser_gap * c.blade[q]
+                    face = laws.face_before_plate(
+                        face, depth, tr.grouser_height, gap, soil.cohesion, soil.tan_friction, soil.weight
+                    )
+                strength = strength + straight * straight * face
             stiffness = laws.shear(slip, strength, soil.shear_rate)
             tangential = u - un * n
             sliding = wp.length(tangential)
