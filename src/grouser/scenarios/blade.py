@@ -33,6 +33,8 @@ MASS = 10.0  # [kg] (assumed; the drives carry it)
 LARGEST_STEP = 5e-3  # [s]
 LARGEST_TRAVEL = 0.5e-3  # [m] per step, as in single-wheel
 ROOM = 0.3  # [m] of soil behind the blade
+SPACING, LEAST_SPACING = 0.01, 2e-3  # [m] of the grid
+CELLS_THROUGH = 1.2  # least thickness of the blade in cells: on less the lower edge presses the soil ahead of the face
 WEDGE_TOLERANCE = 0.05  # force of a face on a 10 mm grid against the trial wedge (tests/contact/soil/test_faces.py)
 SLOPE_TOLERANCE = 0.01  # of the tangent of the steepest slope: sliding stops within this
 VOLUME_TOLERANCE = 1e-9  # rounding error of a float64 run
@@ -62,6 +64,7 @@ class MeasuredDraught(Settings):
     draught: Numbers  # [N]
     scatter: Numbers  # [N]
     scored_from: Annotated[float, pydantic.Field(ge=0), Unit("m")] = 0.0  # points before are shown but not scored
+    stretch: Annotated[float, pydantic.Field(ge=0), Unit("m")] = 0.0  # of travel, over which a point is a mean
 
     @pydantic.model_validator(mode="after")
     def _same_length(self) -> MeasuredDraught:
@@ -85,7 +88,7 @@ class Blade(Settings):
     entry_speed: Speed = 0.025  # downwards, until the blade is at depth
     entry_angle_deg: Annotated[float, pydantic.Field(gt=0, le=90), Unit("degree")] = 90.0  # 90: straight down
     compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
-    spacing: Metres = 0.01
+    spacing: Metres | None = None  # None: 10 mm, or less for a thin blade
     step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
     faces: bool = True  # false: only the lower edge feels the soil, for comparison
     erosion: bool = True
@@ -96,7 +99,7 @@ class Blade(Settings):
 
     @pydantic.model_validator(mode="after")
     def _long_enough(self) -> Blade:
-        least = self.ramp + 2 * self.spacing
+        least = self.ramp + 2 * self.chosen_spacing
         if self.travel < least:
             raise ValueError(f"travel {self.travel:g} m: allowed is at least {least:g} m, way down and two cells")
         if self.blade.height < self.depth:
@@ -112,6 +115,12 @@ class Blade(Settings):
     def entry_time(self) -> float:
         """Time [s] on the way down."""
         return self.depth / self.entry_speed
+
+    @property
+    def chosen_spacing(self) -> float:
+        """Spacing [m] of the grid: so fine that the lower edge of the blade is wider than a cell."""
+        fine = max(LEAST_SPACING, min(SPACING, self.blade.thickness / CELLS_THROUGH))
+        return self.spacing if self.spacing is not None else fine
 
     @property
     def chosen_step(self) -> float:
@@ -153,15 +162,23 @@ def build(s: Blade) -> Simulation:
     room = 0.4 + 6 * s.depth + 2 * math.sqrt(s.depth * s.travel)
     breadth = s.blade.width + 2 * room
     lean = s.blade.height / math.tan(math.radians(s.blade.rake_deg))
-    origin = (-ROOM - max(lean, 0.0), -breadth / 2)
-    terrain = flat(size=(s.travel + room - origin[0], breadth), spacing=breadth / 8, origin=origin)
-    ground = Ground(terrain, s.chosen_soil(), s.spacing, dtype=s.dtype)
+    # The face ends its travel between two nodes: soil goes ahead cell by cell, and half way through a cell the heights
+    # stand for the mean. The ends of the blade are between nodes too.
+    dx = s.chosen_spacing
+    behind, beside = _half_way(s.travel + ROOM + max(lean, 0.0), dx), _half_way(room, dx)
+    origin = (s.travel - behind, -s.blade.width / 2 - beside)
+    terrain = flat(size=(behind + room, breadth), spacing=breadth / 8, origin=origin)
+    ground = Ground(terrain, s.chosen_soil(), dx, dtype=s.dtype)
     options = SoilOptions(friction=s.friction, erosion=s.erosion, faces=s.faces)
     module = SoilModule(ground, {"blade": s.surface()}, options)
     sim = Simulation(
         _guides(s), [module], ground=ground, controllers=[Guide(s)], step=s.chosen_step, dtype=s.dtype,
         recorded_bodies=("blade",),
     )  # fmt: skip
+    if s.blade.thickness < dx:
+        sim.notes.append(
+            f"spacing {dx:g} m: the blade is thinner than a cell, so that its lower edge presses on soil ahead of the face"
+        )
     out, d = sim.engine.slots[0].out, sim.data
 
     def force(axis: int, sign: float):
@@ -172,6 +189,11 @@ def build(s: Blade) -> Simulation:
     sim.add_channel(Channel("blade/travel", "m", read=lambda: np.array([d.qpos[0]])))
     sim.add_channel(Channel("blade/depth", "m", read=lambda: np.array([-d.qpos[1]])))
     return sim
+
+
+def _half_way(length: float, spacing: float) -> float:
+    """The next longer length [m] that ends half way between two nodes."""
+    return (math.floor(length / spacing) + 1.5) * spacing
 
 
 def _guides(s: Blade) -> mujoco.MjSpec:
@@ -261,11 +283,11 @@ def figures(s: Blade) -> list[dict[str, Any]]:
 
 def measure(s: Blade, recording: Recording) -> dict[str, Any]:
     travel, draught = recording["blade/travel"], recording["blade/draught"]
-    last = travel > travel[-1] - s.spacing
+    last = travel > travel[-1] - s.chosen_spacing
     force, lift = float(np.mean(draught[last])), float(np.mean(recording["blade/lift"][last]))
     soil, size = s.chosen_soil(), {"width": s.blade.width, "rake_deg": s.blade.rake_deg, "gravity": s.gravity}
     ahead = HeightsAhead(recording, float(travel[-1]), float(recording["blade/depth"][-1]))
-    expected = draught_through(soil, ahead, **size, fine=s.spacing / 5).draught
+    expected = draught_through(soil, ahead, **size, fine=s.chosen_spacing / 5).draught
     out = {
         "draught_N": force,
         "draught_level_N": level_draught(soil, depth=s.depth, **size).draught,
@@ -308,13 +330,19 @@ class HeightsAhead:
         return np.where(known, (1 - p) * low + p * high, 0.0) + self.depth
 
 
+def over_stretches(places: np.ndarray, stretch: float, travel: np.ndarray, force: np.ndarray) -> np.ndarray:
+    """Mean of a force over `stretch` [m] of travel around each of the places."""
+    shifts = np.linspace(-0.5, 0.5, 21) * stretch
+    return np.interp(places[:, None] + shifts[None, :], travel, force).mean(axis=1)
+
+
 def _against_measured(measured: MeasuredDraught, travel: np.ndarray, draught: np.ndarray) -> dict[str, Any]:
     """Errors at the measured points up to the end of the run."""
     at, value = np.array(measured.travel), np.array(measured.draught)
     scored = (at >= measured.scored_from) & (at <= travel[-1])
     if not scored.any():
         return {}
-    share = np.interp(at[scored], travel, draught) / value[scored]
+    share = over_stretches(at[scored], measured.stretch, travel, draught) / value[scored]
     errors = np.abs(share - 1)
     return {
         "measured_error_median": float(np.median(errors)),
