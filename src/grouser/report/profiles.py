@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def draw_profiles(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
-    """Draw heights over x at y = `across` [m] (default 0) at `times` [s]; later times are left out if the run is shorter.
+    """Draw heights over x at y = `across` [m] (default 0) at `times` [s]. Times after the end of the run are left out.
 
     `body` and `corners` (n, 3) in body axes are an outline to draw at each time.
     """

@@ -177,7 +177,7 @@ def build(s: Blade) -> Simulation:
     )  # fmt: skip
     if s.blade.thickness < dx:
         sim.notes.append(
-            f"spacing {dx:g} m: the blade is thinner than a cell, so that its lower edge presses on soil ahead of the face"
+            f"spacing {dx:g} m: the blade is thinner than a cell, so that its lower edge presses on the soil ahead"
         )
     out, d = sim.engine.slots[0].out, sim.data
 
@@ -310,11 +310,11 @@ class HeightsAhead:
         self.x0, self.y0, self.dx = float(x[0]), float(y[0]), float(x[1] - x[0])
         first = math.floor((at - self.x0) / self.dx + 1e-9) + 1  # the first column of nodes ahead of the face
         self.highest = float(np.max(self.heights - before))
-        # The soil that lies against the face is left out: the face holds it, not its slope.
-        pile = np.asarray(self.heights, float)[:, first + 1 :]
-        slopes = [np.abs(np.diff(pile, axis=axis)) for axis in (0, 1)]
-        self.steepest_deg = math.degrees(math.atan(max((float(s.max()) for s in slopes if s.size), default=0.0) / self.dx))
         self.heights = np.asarray(self.heights, float).copy()
+        pile = self.heights[:, first:]
+        drops = [np.abs(np.diff(pile, axis=axis)) for axis in (0, 1)]
+        steepest = max((float(drop.max()) for drop in drops if drop.size), default=0.0)
+        self.steepest_deg = math.degrees(math.atan(steepest / self.dx))
         self.heights[:, :first] = self.heights[:, first : first + 1]  # at the face as high as at the first node
 
     def __call__(self, ahead: np.ndarray, across: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ from grouser.errors import InputError
 from grouser.terrain.soils import Soil
 
 PLANES = np.radians(np.arange(4.0, 80.0, 0.1))  # trial planes; halving their distance changes forces by less than 1e-5
+COARSE = 10  # through given heights every so many planes are tried first, then all those around the best
 STRIPS, RAYS = 41, 60  # across the blade and around each of its ends
 REACH = 2.5  # [m] soil farther ahead of the toe is left out
 
@@ -53,7 +54,7 @@ def level_draught(soil: Soil, *, width: float, depth: float, rake_deg: float = 9
     plan = width * length
     if sides:
         volume, plan = volume + depth * length**2 / 3, plan + length**2
-    return _weakest(soil, volume, plan, rake_deg, gravity)
+    return _weakest(soil, PLANES, volume, plan, rake_deg, gravity)
 
 
 def draught_through(soil: Soil, height: Height, *, width: float, rake_deg: float = 90.0, gravity: float = 9.81,
@@ -71,22 +72,28 @@ def draught_through(soil: Soil, height: Height, *, width: float, rake_deg: float
     columns = np.concatenate([height(*np.broadcast_arrays(r, strip)), *(height(*end) for end in ends)], axis=1)
     areas = np.concatenate([np.full((len(r), STRIPS), fine * width / STRIPS), ring, ring], axis=1)
     on_face = width * float(columns[0, :STRIPS].mean()) ** 2 / 2 / math.tan(math.radians(rake_deg))
-    volume, plan = np.full(len(PLANES), on_face), np.zeros(len(PLANES))
-    for k, rho in enumerate(PLANES):
-        above = columns - r * math.tan(rho)
-        inside = np.logical_and.accumulate(above > 0, axis=0)  # the wedge ends where the plane comes out first
-        volume[k] += float((above * areas)[inside].sum())
-        plan[k] = float(areas[inside].sum())
-    return _weakest(soil, volume, plan, rake_deg, gravity)
+
+    def weakest(planes: np.ndarray) -> BladeForce:
+        volume, plan = np.full(len(planes), on_face), np.zeros(len(planes))
+        for k, rho in enumerate(planes):
+            above = columns - r * math.tan(rho)
+            inside = np.logical_and.accumulate(above > 0, axis=0)  # the wedge ends where the plane comes out first
+            volume[k] += float((above * areas)[inside].sum())
+            plan[k] = float(areas[inside].sum())
+        return _weakest(soil, planes, volume, plan, rake_deg, gravity)
+
+    about = math.radians(weakest(PLANES[::COARSE]).plane_deg)
+    return weakest(PLANES[np.abs(PLANES - about) < COARSE * (PLANES[1] - PLANES[0])])
 
 
-def _weakest(soil: Soil, volume: np.ndarray, plan: np.ndarray, rake_deg: float, gravity: float) -> BladeForce:
+def _weakest(soil: Soil, planes: np.ndarray, volume: np.ndarray, plan: np.ndarray, rake_deg: float,
+             gravity: float) -> BladeForce:  # fmt: skip
     """Force of the plane with the least push. `volume` [m^3] above each trial plane, `plan` [m^2] of it from above."""
     phi, wall = math.radians(soil.friction_angle_deg), math.radians(rake_deg + soil.wall_angle_deg)
-    slides = wall + phi + PLANES < math.pi - 1e-3  # steeper planes lock
+    slides = wall + phi + planes < math.pi - 1e-3  # steeper planes lock
     if not slides.any():
         raise InputError(f"rake: {rake_deg:g} degrees: no wedge can slide; allowed is a smaller rake or wall friction")
-    rho = PLANES[slides]
+    rho = planes[slides]
     cohesion = soil.cohesion * (plan[slides] / np.cos(rho)) * math.cos(phi)
     weight = soil.density * gravity * volume[slides]
     push = (weight * np.sin(rho + phi) + cohesion) / np.sin(wall + rho + phi)
