@@ -27,6 +27,8 @@ FILES = sorted((ROOT / "benchmarks" / "blades").glob("*.yaml"))
 QUICK: dict[str, Any] = {"blade.thickness": 0.012, "spacing": 0.01}
 VARIANTS: dict[str, dict[str, Any]] = {
     "10 mm grid, blade 12 mm thick": {},
+    "20 mm grid, blade 24 mm thick": {"spacing": 0.02, "blade.thickness": 0.024},
+    "5 mm grid, blade 12 mm thick": {"spacing": 0.005},
     "four times k_φ": {"soil.k_phi": 4 * 1528430.0},
     "a quarter of k_φ": {"soil.k_phi": 1528430.0 / 4},
     "n 0.7": {"soil.n": 0.7},
