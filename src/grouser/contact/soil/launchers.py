@@ -99,6 +99,8 @@ class PerNodeLauncher:
                 run_kernel(per_node.measure_patch, worlds)
             if o.spoil:
                 run_kernel(per_node.dig, nodes)
+            run_kernel(per_node.share_sinkage, nodes)
+            if o.spoil:
                 run_kernel(per_node.collect_spoil, blocks)
                 run_kernel(per_node.pile_spoil, nodes)
             run_kernel(per_node.sink_nodes, nodes)

@@ -10,6 +10,7 @@ import warp as wp
 from grouser.contact.soil import (
     body_wrench,
     boxes,
+    edges,
     erosion,
     patch,
     placement,
@@ -315,6 +316,24 @@ def dig(
 
 
 @wp.kernel(module=MODULE)
+def share_sinkage(
+    g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, motion: MotionArrays, body: int
+):  # fmt: skip
+    """Find what cells that are covered in part sink too much. One thread per node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    if inside(win, slot, node):
+        k = nonnegative(slot * win.side * win.side + node)
+        if win.mark[k] == t.CONTACT:
+            keeps = wp.where(disp.contacts[slot].border == 0, 1, 0)
+            m = t.body_motion(motion, world, b.rows[body])
+            first_node = placement.first_node(g, win, slot, m.position)
+            disp.step_tally[slot].removed -= edges.share_sinkage(
+                g, o, skin, win, disp, k, node // win.side, node % win.side, keeps, first_node, m
+            )
+
+
+@wp.kernel(module=MODULE)
 def collect_spoil(
     g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, motion: MotionArrays, body: int
 ):  # fmt: skip
@@ -366,17 +385,19 @@ def pile_spoil(o: Options, b: Bodies, win: Window, disp: Displacement, body: int
 
 
 @wp.kernel(module=MODULE)
-def sink_nodes(o: Options, b: Bodies, win: Window, disp: Displacement, body: int):
-    """Lower the nodes in contact by their sinkage. One thread per node."""
+def sink_nodes(o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, body: int):
+    """Lower the nodes in contact by their sinkage and level out those beside them. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
-    if inside(win, slot, node):
+    if inside(win, slot, node) and moves_soil(disp, slot):
         k = nonnegative(slot * win.side * win.side + node)
-        if win.mark[k] == t.CONTACT and moves_soil(disp, slot):
-            keeps = wp.where(disp.contacts[slot].border == 0, 1, 0)
+        keeps = wp.where(disp.contacts[slot].border == 0, 1, 0)
+        if win.mark[k] == t.CONTACT:
             disp.step_tally[slot].compressed += sinkage.compressed_height(o, win, disp, k, keeps)
             sinkage.sink_node(o, b, win, disp, body, k, keeps)
             win.changed[slot] = 1
+        elif edges.takes_excess(skin, win, k):
+            edges.level_out(o, b, skin, win, disp, body, k, keeps)
 
 
 # ---- shear, erode, write back -----------------------------------------------------------------------------
@@ -384,7 +405,8 @@ def sink_nodes(o: Options, b: Bodies, win: Window, disp: Displacement, body: int
 
 @wp.kernel(module=MODULE)
 def shear_vertices(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, verts: Vertices, motion: MotionArrays, body: int
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, verts: Vertices,
+    motion: MotionArrays, body: int,
 ):  # fmt: skip
     """Advance the shear state of the body's vertices. One thread per vertex."""
     world, number = wp.tid()
@@ -393,7 +415,7 @@ def shear_vertices(
     if win.frame[slot].rows > 0 and verts.near_soil[world, b.first_vertex_chunk[body] + number // CHUNK] == 1:
         if verts.place[world, v][2] < place.top[slot]:
             m = t.body_motion(motion, world, b.rows[body])
-            shearing.shear_vertex(g, o, b, win, verts, world, body, slot, v, m)
+            shearing.shear_vertex(g, o, b, skin, win, verts, world, body, slot, v, m)
         else:
             verts.shear[world, v] = vec3()
 

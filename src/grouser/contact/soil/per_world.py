@@ -11,6 +11,7 @@ import warp as wp
 from grouser.contact.soil import (
     body_wrench,
     boxes,
+    edges,
     erosion,
     implicit,
     patch,
@@ -140,7 +141,7 @@ def raster_body(
     world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
     """Rasterise those triangles and creases of a body that may reach the soil."""
-    cut = place.top[slot] + g.spacing
+    cut = place.below[slot] + g.spacing
     last = b.first_triangle[body + 1]
     for c in range(b.first_triangle_chunk[body], b.first_triangle_chunk[body + 1]):
         low = placement.sphere_bottom(b.triangle_spheres[c], m.position, m.R) <= cut
@@ -151,8 +152,8 @@ def raster_body(
                 raster.raster_triangle(g, b, place, win, verts, skin, world, slot, triangle, raster.SERIAL)
     for crease in range(b.first_crease[body], b.first_crease[body + 1]):
         raster.mark_crease(g, b, place, win, verts, skin, world, slot, crease, raster.SERIAL)
-    if skin.hit[slot].row1 >= skin.hit[slot].row0:  # one node more on each side: border nodes get marks too
-        win.dirty[slot] = boxes.spanning(win.dirty[slot], boxes.grown(skin.hit[slot], 1))
+    if skin.hit[slot].row1 >= skin.hit[slot].row0:  # border nodes get marks too
+        win.dirty[slot] = boxes.spanning(win.dirty[slot], boxes.grown(skin.hit[slot], t.RING))
     raster.close_hit(win, skin, slot)
 
 
@@ -211,9 +212,9 @@ def list_border(win: Window, disp: Displacement, slot: int):
     rows = win.frame[slot].rows
     columns = win.frame[slot].columns
     count = int(0)
-    for i in range(wp.max(near.row0 - 1, 1), wp.min(near.row1 + 2, rows - 1)):
-        j = int(wp.max(near.column0 - 1, 1))
-        while j < wp.min(near.column1 + 2, columns - 1):
+    for i in range(wp.max(near.row0 - t.RING, 1), wp.min(near.row1 + t.RING + 1, rows - 1)):
+        j = int(wp.max(near.column0 - t.RING, 1))
+        while j < wp.min(near.column1 + t.RING + 1, columns - 1):
             k = nonnegative(start + i * win.side + j)
             if sinkage.mark_border(win, k) == 1:
                 disp.border[nonnegative(start + count)] = i * win.side + j
@@ -306,18 +307,39 @@ def move_spoil(
 
 
 @wp.func
-def sink(o: Options, b: Bodies, win: Window, disp: Displacement, body: int, slot: int, keeps: int):
-    """Lower the nodes in contact. Returns the sum of the compressed part of their sinkage [m]."""
+def share_sinkage(
+    g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement, slot: int, keeps: int, removed: real,
+    first_node: vec3, m: BodyMotion,
+):  # fmt: skip
+    """Find what cells that are covered in part sink too much. Returns the sum of sinkage `removed` [m] without it."""
     start = nonnegative(slot * win.side * win.side)
     touched = disp.touched[slot]
-    compressed = real(0.0)
     for i in range(touched.row0, touched.row1 + 1):
         j = int(touched.column0)
         while j <= touched.column1:
             k = nonnegative(start + i * win.side + j)
             if win.mark[k] == t.CONTACT:
+                removed -= edges.share_sinkage(g, o, skin, win, disp, k, i, j, keeps, first_node, m)
+            j += 1
+    return removed
+
+
+@wp.func
+def sink(o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, body: int, slot: int, keeps: int):
+    """Lower the nodes in contact and level out those beside them. Returns the sum of the compressed sinkage [m]."""
+    start = nonnegative(slot * win.side * win.side)
+    frame = win.frame[slot]
+    box = boxes.common(boxes.grown(disp.touched[slot], 1), boxes.inside_rim(frame.rows, frame.columns))
+    compressed = real(0.0)
+    for i in range(box.row0, box.row1 + 1):
+        j = int(box.column0)
+        while j <= box.column1:
+            k = nonnegative(start + i * win.side + j)
+            if win.mark[k] == t.CONTACT:
                 compressed += sinkage.compressed_height(o, win, disp, k, keeps)
                 sinkage.sink_node(o, b, win, disp, body, k, keeps)
+            elif edges.takes_excess(skin, win, k):
+                edges.level_out(o, b, skin, win, disp, body, k, keeps)
             j += 1
     return compressed
 
@@ -349,9 +371,11 @@ def displace(
     if removed == real(0.0) and dug == 0:  # a body at rest: no soil moves
         return
     win.changed[slot] = 1
+    keeps = wp.where(border == 0, 1, 0)
+    removed = share_sinkage(g, o, skin, win, disp, slot, keeps, removed, first_node, m)
     if carries_off:
         move_spoil(g, o, skin, win, disp, slot, first_node, m)
-    compressed = sink(o, b, win, disp, body, slot, wp.where(border == 0, 1, 0))
+    compressed = sink(o, b, skin, win, disp, body, slot, keeps)
     disp.tally[slot].removed = disp.tally[slot].removed + removed
     disp.tally[slot].compressed = disp.tally[slot].compressed + compressed
 
@@ -377,7 +401,7 @@ def shear(
             first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * CHUNK
             for v in range(first, wp.min(first + CHUNK, last)):
                 if verts.place[world, v][2] < place.top[slot]:  # else the vertex is above all soil: reset its shear
-                    shearing.shear_vertex(g, o, b, win, verts, world, body, slot, v, m)
+                    shearing.shear_vertex(g, o, b, skin, win, verts, world, body, slot, v, m)
                 else:
                     verts.shear[world, v] = vec3()
 

@@ -24,7 +24,7 @@ from grouser.contact.soil.types import (
     Window,
 )
 from grouser.device import nonnegative
-from grouser.precision import mat33, real, vec2, vec3
+from grouser.precision import cell_slack, mat33, real, vec2, vec3
 from grouser.terrain.ground import SURFACE, TILE, allocate_tile, base_height
 from grouser.terrain.ground import GroundArrays as Ground
 
@@ -70,7 +70,10 @@ def roughness(o: Options, place: Placement, slot: int):
 
 @wp.func
 def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
-    """Height [m] of the highest soil node within the bounding box of a body in plan view, at any height."""
+    """Height [m] of the highest soil node around the bounding box of a body in plan view, and of the highest inside it.
+
+    Without a node inside both are the same.
+    """
     x = (m.position[0] - g.x0) * g.per_spacing
     y = (m.position[1] - g.y0) * g.per_spacing
     R = m.R
@@ -82,7 +85,12 @@ def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
     r1 = wp.min(int(wp.ceil(y + across)), g.rows - 1) + 1
     c0 = wp.max(int(wp.floor(x - along)), 0)
     c1 = wp.min(int(wp.ceil(x + along)), g.columns - 1) + 1
+    south = y - across - cell_slack
+    north = y + across + cell_slack
+    west = x - along - cell_slack
+    east = x + along + cell_slack
     top = real(-FAR)
+    below = real(-FAR)
     # Tile by tile: one table lookup per tile instead of one per node.
     for ti in range(r0 // TILE, (r1 - 1) // TILE + 1):
         for tj in range(c0 // TILE, (c1 - 1) // TILE + 1):
@@ -92,15 +100,19 @@ def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
             i = int(wp.max(r0, ti * TILE))
             while i < i1:
                 j = int(wp.max(c0, tj * TILE))
+                inside = real(i) >= south and real(i) <= north
                 while j < j1:
+                    z = real(0.0)
                     if tile >= 0:
                         z = g.levels[world, tile, nonnegative(i - ti * TILE), nonnegative(j - tj * TILE)][SURFACE]
-                        top = wp.where(z > top, z, top)
                     else:
-                        top = wp.max(top, base_height(g, i, j))
+                        z = base_height(g, i, j)
+                    top = wp.where(z > top, z, top)
+                    if inside and real(j) >= west and real(j) <= east:
+                        below = wp.where(z > below, z, below)
                     j += 1
                 i += 1
-    return top
+    return top, wp.where(below > -SEEN, below, top)
 
 
 @wp.func
@@ -110,7 +122,9 @@ def begin(
 ):  # fmt: skip
     """Start the step of one body: find the soil it can reach, and reset the boxes and counts of the later stages."""
     remember_motion(o, place, slot, m.velocity)
-    place.top[slot] = highest_soil(g, b, world, body, m)
+    top, below = highest_soil(g, b, world, body, m)
+    place.top[slot] = top
+    place.below[slot] = below
     # Inverted limits, so that the first vertex sets all of them.
     place.lowest[slot] = vec3(real(0.0), real(0.0), FAR)
     place.extent[slot] = Extent(FAR, -FAR, FAR, -FAR)

@@ -151,8 +151,9 @@ def gather_spoil(
             d = real(0.0)
             dug = real(0.0)
             if win.mark[k] == t.CONTACT:
-                d = disp.sunk[k]
-                dug = disp.dug[k]
+                excess = disp.excess[k]
+                d = disp.sunk[k] - excess[0]
+                dug = disp.dug[k] - excess[1]
                 disp.share[k] = real(0.0)
             if d + dug > real(0.0):
                 v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)

@@ -175,16 +175,22 @@ def lug_gain(
 
 
 @wp.func
-def covered_area(g: Ground, win: Window, skin: Skin, pred: Prediction, k: int):
-    """Area [m^2] of a node's cell below the body in plan view: half a cell to each side, or up to the body's edge."""
+def covered_part(g: Ground, win: Window, skin: Skin, pred: Prediction, k: int):
+    """Area [m^2] of a node's cell below the body in plan view, and its middle along columns and rows from the node [m].
+
+    It extends half a cell to each side, or up to the body's edge.
+    """
     east = pred.end[k + 1].height
     west = pred.end[nonnegative(k - 1)].height
     north = pred.end[nonnegative(k + win.side)].height
     south = pred.end[nonnegative(k - win.side)].height
     reach = skin.reach[k]
-    width = wp.where(east < SEEN, HALF, reach[t.EAST]) + wp.where(west < SEEN, HALF, reach[t.WEST])
-    length = wp.where(north < SEEN, HALF, reach[t.NORTH]) + wp.where(south < SEEN, HALF, reach[t.SOUTH])
-    return g.spacing * g.spacing * width * length
+    to_east = wp.where(east < SEEN, HALF, reach[t.EAST])
+    to_west = wp.where(west < SEEN, HALF, reach[t.WEST])
+    to_north = wp.where(north < SEEN, HALF, reach[t.NORTH])
+    to_south = wp.where(south < SEEN, HALF, reach[t.SOUTH])
+    area = g.spacing * g.spacing * (to_east + to_west) * (to_north + to_south)
+    return area, HALF * g.spacing * (to_east - to_west), HALF * g.spacing * (to_north - to_south)
 
 
 @wp.func
@@ -217,14 +223,16 @@ def node_force(
     stiffness = load.stiffness
     px = load.pressure_zx
     py = load.pressure_zy
-    area = covered_area(g, win, skin, pred, k)
+    area, middle_x, middle_y = covered_part(g, win, skin, pred, k)
     # Use the normal of the body's lower surface. The normal of the soil would give no compaction or bulldozing
     # resistance.
     steep = one + load.zx * load.zx + load.zy * load.zy
     inclined = wp.sqrt(steep)
     normal = (one / inclined) * vec3(-load.zx, -load.zy, one)
-    # Lever arm at the end of the step, relative to the frame origin, which moves by h v.
-    arm = first_node + vec3(real(j) * cell, real(i) * cell, z) - h * m.velocity
+    # Lever arm at the end of the step, relative to the frame origin, which moves by h v. It ends in the middle of the
+    # covered part: at the node itself the moment would jump when an edge passes a row of nodes.
+    lift = load.zx * middle_x + load.zy * middle_y
+    arm = first_node + vec3(real(j) * cell + middle_x, real(i) * cell + middle_y, z + lift) - h * m.velocity
     by_tips = b.grouser[body] > zero and o.lug_tips == 1  # the lugs press with points of their own
     if b.grouser[body] > zero and not by_tips:
         if carries_lugs(b, skin.triangle[k]):

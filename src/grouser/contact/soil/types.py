@@ -48,8 +48,10 @@ FAR = 1.0e30  # [m] height that stands for "no body above this node"
 SEEN = wp.constant(real(0.1 * FAR))  # a height below this is that of a body
 MANY = 1 << 20  # more rows than any window has
 # Marks of a node. Soil marked FREE, BORDER, AHEAD or CLOSE may slide. CLOSE, CONTACT and HELD are in the footprint.
-# AHEAD is soil that a blade pushes: no part of the blade is above it.
-FREE, BORDER, AHEAD, CLOSE, CONTACT, HELD, BARE_NODE = range(7)
+# AHEAD is soil that a blade pushes: no part of the blade is above it. BESIDE is a node that is not below the body, but
+# part of its cell is.
+FREE, BORDER, AHEAD, CLOSE, CONTACT, HELD, BESIDE, BARE_NODE = range(8)
+RING = 2  # [nodes] farthest that a border node lies from the nodes below the body: one beyond a node marked BESIDE
 # Status codes of a body; `model.REASONS` has their text.
 FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, FAST, NOT_FINITE, SHORT_IMPACT = range(8)
 SHEAR_DISPLACEMENT, SHEAR_LIMIT, NO_SHEAR = range(3)  # shear laws
@@ -415,6 +417,7 @@ class Placement:
 
     travel: array[Travel] = kept(SLOT)
     top: array[real] = scratch(SLOT)  # [m] highest soil within the body's reach
+    below: array[real] = scratch(SLOT)  # [m] highest soil right below it: what lies beside an edge does not press on it
     extent: array[Extent] = scratch(SLOT)
     lowest: array[vec3] = kept(SLOT)  # vertex deepest below the undisturbed ground: column, row [cells], height [m]
     sinkage: array[real] = kept(SLOT)  # [m] of that vertex below the undisturbed ground
@@ -496,6 +499,7 @@ class Displacement:
     sunk: array[real] = scratch(NODE)  # [m] plastic sinkage
     dug: array[real] = scratch(NODE)  # [m] dragged away by slip
     weakened: array[real] = scratch(NODE)  # [m] fall of the virgin level by slip
+    excess: array[vec4] = scratch(NODE)  # [m] parts of sunk and dug that go across the edge; factors, see edges.py
     share: array[real] = scratch(NODE)  # share of downward motion in the sinkage, Krenn and Hirzinger 2009, eq. 6
     border: array[int] = scratch(NODE)  # list of the border nodes of each slot, as indices in the window
     border_place: array[vec2] = scratch(NODE)  # their column and row; per-world kernels only
