@@ -85,7 +85,7 @@ class SingleWheel(Settings):
     step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
     erosion: bool = True
     friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
-    interface_friction: Literal["scales", "caps"] = "scales"  # what soil.wheel_friction does to the shear curve
+    interface_friction: Literal["scales", "caps"] = "caps"  # what soil.wheel_friction does to the shear curve
     lugs: Literal["share", "tips"] = "share"  # "tips": lugs press and shear the soil at their tips
     slip_sinkage: Annotated[float, pydantic.Field(ge=0)] = 0.0  # beta; 0: digging by velocities
     lug_carry: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0  # share of the lugs' height that carries soil

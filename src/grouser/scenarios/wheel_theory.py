@@ -39,7 +39,7 @@ class WheelState:
 
 def rolling_wheel(
     soil: Soil, *, radius: float, width: float, load: float, slip: float, friction: bool = True,
-    depth: float = math.inf, interface_friction: str = "scales",
+    depth: float = math.inf, interface_friction: str = "caps",
 ) -> WheelState:  # fmt: skip
     """Solve for the sinkage at which the wheel carries `load` [N] at `slip` (driving, 0 to 1). Also pull and torque.
 

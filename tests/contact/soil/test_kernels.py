@@ -19,7 +19,7 @@ CASES = {
     "grousers": {"wheel": {"grouser_height": 0.01, "grouser_count": 24}},
     "compaction only": {"soil": {"compression": 1.0}},
     "wheel friction": {"soil": {"wheel_friction": 0.4}},
-    "capped friction": {"soil": {"wheel_friction": 0.4}, "options": {"interface_friction": "caps"}},
+    "scaled friction": {"soil": {"wheel_friction": 0.4}, "options": {"interface_friction": "scales"}},
     "lugs on their tips": {
         "wheel": {"grouser_height": 0.01, "grouser_count": 24},
         "options": {"lugs": "tips", "lug_carry": 0.5, "slip_sinkage": 0.5},

@@ -69,7 +69,7 @@ class SoilOptions:
     # Or "mohr-coulomb" (Krenn and Hirzinger 2009, eq. 5), "coulomb" (Krenn et al. 2008, eq. 19), "none".
     friction: str = "shear-displacement"
     # Where a soil gives wheel_friction: "scales", or "caps", as between sand and steel (docs/theory/soil.md).
-    interface_friction: str = "scales"
+    interface_friction: str = "caps"
     lugs: str = "share"  # "share": lugs raise the pressure of the rim; "tips": their tips press and shear the soil
     slip_sinkage: float = 0.0  # beta of slip sinkage along the arc of a wheel; 0: digging by velocities
     lug_carry: float = 0.0  # share of the height of lugs that moves with them as a layer of soil, 0 to 1 (assumed)
