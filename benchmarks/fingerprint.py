@@ -68,6 +68,7 @@ NEAR = {  # the tool is in the nozzle already
     "boom_length": 2.11, "client_x": 0.0015, "client_y": -0.001, "client_tilt_x_deg": 0.2, "client_tilt_y_deg": -0.2,
 }  # fmt: skip
 SHORT = {
+    "blade": Short(3.0, {"travel": 0.1}, own=True),
     "box-on-stairs": Short(2.0, start=0.25),
     "bulldozer-ditch": Short(1.0, follows=True),
     "bulldozer-drawbar": Short(1.0),

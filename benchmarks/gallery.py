@@ -43,6 +43,7 @@ class Entry:
 
 
 ENTRIES = {
+    "blade": Entry(camera="wheel", figure="blade-pile.png"),
     "bulldozer-ditch": Entry(),
     "bulldozer-drawbar": Entry(),
     "bulldozer-turn": Entry(),

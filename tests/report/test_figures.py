@@ -157,12 +157,12 @@ def test_panels_are_figures_side_by_side(recording):
     [
         (
             {"kind": "pie"},
-            r"kind: 'pie'; allowed: lines, xy, bars, points, map, chain, loop, snapshots, scene \(or panels\)",
+            r"kind: 'pie'; allowed: lines, xy, bars, points, map, chain, loop, snapshots, scene, profiles \(or panels\)",
         ),
         ({"kind": "panels"}, "0 panels in 2 columns"),
         (
             {"kind": "panels", "panels": [{"kind": "map"}]},
-            "kind: 'map'; allowed: lines, xy, bars, points, chain, loop, snapshots, scene",
+            "kind: 'map'; allowed: lines, xy, bars, points, chain, loop, snapshots, scene, profiles",
         ),
         ({"y": []}, "names no channel"),
         ({"y": ["soil/sinkag"]}, "did you mean 'soil/sinkage'"),

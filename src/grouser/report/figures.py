@@ -15,6 +15,7 @@ from grouser.report.chain import draw_chain, draw_loop
 from grouser.report.lines import draw_lines
 from grouser.report.maps import draw_map
 from grouser.report.points import draw_points
+from grouser.report.profiles import draw_profiles
 from grouser.report.scene import draw_scene
 from grouser.report.snapshots import draw_snapshots
 from grouser.report.style import DOTS_PER_INCH, FAINT, HEIGHT, STYLE, WIDTH
@@ -33,6 +34,7 @@ KINDS: dict[str, Callable[[Axes, Recording, Mapping[str, Any]], None]] = {
     "loop": draw_loop,
     "snapshots": draw_snapshots,
     "scene": draw_scene,
+    "profiles": draw_profiles,
 }
 PANEL_HEIGHT, TITLE_HEIGHT = 2.6, 0.3  # inch
 

@@ -61,7 +61,10 @@ def _draw_worlds(
 
 
 def draw_overlay(axes: Axes, figure: Mapping[str, Any], used: int) -> None:
-    """Draw curves given as data: measurements as points, theory as dashed lines."""
+    """Draw curves given as data: measurements as points, theory as dashed lines.
+
+    `scatter` gives points error bars of this half height, one for each of them.
+    """
     colours = (INK, *(COLOURS[(used + k) % len(COLOURS)] for k in range(len(COLOURS))))
     for place, extra in enumerate(figure.get("overlay") or ()):
         label = extra.get("label")
@@ -73,7 +76,18 @@ def draw_overlay(axes: Axes, figure: Mapping[str, Any], used: int) -> None:
             axes.plot(x, y, color=colour, linestyle=(0, (4, 2)), linewidth=1.3, label=label, zorder=3)
         else:
             ring = {"markerfacecolor": "white", "markeredgecolor": colour, "markeredgewidth": 1.3}
+            if extra.get("scatter") is not None:
+                axes.errorbar(x, y, yerr=_half_heights(extra, y), fmt="none", ecolor=colour, elinewidth=1, zorder=3)
             axes.plot(x, y, linestyle="none", marker="o", markersize=5, label=label, zorder=4, **ring)
+
+
+def _half_heights(extra: Mapping[str, Any], y: np.ndarray) -> np.ndarray:
+    scatter = np.asarray(extra["scatter"], dtype=float)
+    if scatter.shape != y.shape:
+        raise InputError(
+            f"overlay {extra.get('label')!r}: {y.size} y and {scatter.size} scatter values; the numbers must be equal"
+        )
+    return scatter
 
 
 def listed(figure: Mapping[str, Any]) -> Sequence[str]:

@@ -10,6 +10,7 @@ from grouser.terrain import checks
 
 # The file name is the name of the scenario with underscores.
 NAMES = (
+    "blade",
     "box-on-stairs",
     "bulldozer-ditch",
     "bulldozer-drawbar",

@@ -83,6 +83,7 @@ class RobotOnSoil(Settings):
     erosion: bool = True
     friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
     loose_cover: bool = True
+    faces: bool = True  # steep faces of bodies push the soil ahead of them
     dtype: Literal["float64", "float32"] = "float64"
 
     @pydantic.field_validator("robot")
@@ -131,7 +132,7 @@ def _beside(file: Path, info: pydantic.ValidationInfo) -> Path:
 
 
 def build(s: RobotOnSoil) -> Simulation:
-    options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover)
+    options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover, faces=s.faces)
     file = s.robot or CART
     try:
         sim = on_soil(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -210,8 +211,19 @@ class MeasuredWheel:
         return {name: q.reason for name, q in measured.items() if q is not None and not q.scored}
 
 
-def read_wheels(file: Path) -> dict[str, MeasuredWheel]:
-    """Read all sets of a file by name. The InputError has one line for each mistake."""
+@dataclass(frozen=True)
+class OpenFile:
+    """A data file with its origin and soils checked, and its sets as they are written."""
+
+    source: Source
+    origin: Origin
+    soils: dict[str, Soil]  # those of the file
+    sets: dict[str, Any]
+    lines: list[str]  # mistakes so far
+
+
+def open_data(file: Path) -> OpenFile:
+    """Read all of a data file but its sets. Mistakes that leave sets readable are collected in `lines`."""
     source = read_file(file)
     tree, lines = source.tree(), []
     try:
@@ -227,14 +239,20 @@ def read_wheels(file: Path) -> dict[str, MeasuredWheel]:
         raise InputError.of(lines)
     soils = own_soils(source, tree.get("soils"), lines)
     _check_soil_sources(source, tree.get("soils") or {}, lines)
+    return OpenFile(source, read.source, soils, tree["sets"], lines)
+
+
+def read_wheels(file: Path) -> dict[str, MeasuredWheel]:
+    """Read all sets of a file by name. The InputError has one line for each mistake."""
+    data = open_data(file)
     found: dict[str, MeasuredWheel] = {}
-    for name, fields in tree["sets"].items():
-        given = _wheel_set(source, name, fields, soils, lines)
+    for name, fields in data.sets.items():
+        given = _wheel_set(data.source, name, fields, data.soils, data.lines)
         if given is not None:
-            soil = None if given.soil == NOT_GIVEN else (builtin_soils() | soils)[given.soil]
-            found[name] = MeasuredWheel(f"{file.stem}:{name}", file, read.source, given, soil)
-    if lines:
-        raise InputError.of(lines)
+            soil = None if given.soil == NOT_GIVEN else (builtin_soils() | data.soils)[given.soil]
+            found[name] = MeasuredWheel(f"{file.stem}:{name}", file, data.origin, given, soil)
+    if data.lines:
+        raise InputError.of(data.lines)
     return found
 
 
@@ -246,20 +264,31 @@ def _wheel_set(source: Source, name: str, fields: Any, soils: dict[str, Soil], l
     except pydantic.ValidationError as error:
         lines += error_lines(error, WheelSet, source, str(source.place(above)), above)
         return None
-    before, allowed = len(lines), [NOT_GIVEN, *(builtin_soils() | soils)]
-    if given.soil not in allowed:
-        hint = nearest(given.soil, allowed)
-        where = source.place((*above, "soil"))
-        lines.append(f"{where}: sets.{name}.soil = {given.soil!r}: not known{hint}; allowed: {', '.join(allowed)}")
+    before = len(lines)
+    check_soil_name(source, (*above, "soil"), given.soil, [NOT_GIVEN, *(builtin_soils() | soils)], lines)
     if given.wheel.lugs is None and "tips" in (given.slip_of, given.sinkage_of):
         lines.append(f"{source.place(above)}: sets.{name}: slip or sinkage of the tips of a wheel without lugs")
-    for path in given.assumed:
-        if (*above, *path.split(".")) not in source.keys:
-            where = source.place((*above, "assumed", path), of_key=True)
-            lines.append(
-                f"{where}: sets.{name}.assumed: {path!r} is no value of this set: allowed is a path such as load"
-            )
+    check_assumed(source, name, given.assumed, lines, "load")
     return given if len(lines) == before else None
+
+
+def check_soil_name(source: Source, path: tuple[str, ...], soil: str, allowed: list[str], lines: list[str]) -> None:
+    """The soil of a set is one of `allowed`."""
+    if soil not in allowed:
+        hint = nearest(soil, allowed)
+        lines.append(
+            f"{source.place(path)}: {'.'.join(path)} = {soil!r}: not known{hint}; allowed: {', '.join(allowed)}"
+        )
+
+
+def check_assumed(source: Source, name: str, assumed: Mapping[str, str], lines: list[str], example: str) -> None:
+    """What a set calls assumed is one of its values."""
+    for path in assumed:
+        if ("sets", name, *path.split(".")) not in source.keys:
+            where = source.place(("sets", name, "assumed", path), of_key=True)
+            lines.append(
+                f"{where}: sets.{name}.assumed: {path!r} is no value of this set: allowed is a path such as {example}"
+            )
 
 
 def _check_soil_sources(source: Source, soils: dict[str, Any], lines: list[str]) -> None:

@@ -1,0 +1,42 @@
+"""Sections through the ground at several times, points with scatter, and what is refused."""
+
+import numpy as np
+import pytest
+
+from grouser.errors import InputError
+from grouser.report.figures import draw
+from tests.report.runs import finished
+
+BOX = [[x, y, z] for x in (-0.5, 0.5) for y in (-0.2, 0.2) for z in (-0.1, 0.1)]
+FIGURE = {"name": "cut", "kind": "profiles", "times": [0.0, 1.0, 1e9], "body": "rover", "corners": BOX, "across": 0.3}
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    with finished(tmp_path_factory.mktemp("run") / "recording.h5") as opened:
+        yield opened
+
+
+def test_a_profile_is_the_row_of_nodes_nearest_to_the_section(recording):
+    axes = draw(recording, FIGURE).axes[0]
+    *profiles, before = axes.lines
+    assert len(profiles) == len(axes.patches) == 2  # the run never came to the third time
+    for time, line in zip(FIGURE["times"], profiles, strict=False):
+        x, y, heights, first = recording.surface_at(time)
+        row = int(np.abs(y - FIGURE["across"]).argmin())
+        assert np.array_equal(line.get_xydata(), np.column_stack([x, heights[row]]))
+        assert np.array_equal(before.get_ydata(), first[row])
+
+
+def test_times_are_needed(recording):
+    with pytest.raises(InputError, match="times are needed"):
+        draw(recording, {**FIGURE, "times": []})
+
+
+def test_points_have_the_scatter_they_are_given(recording):
+    extra = {"label": "measured", "x": [0.1, 0.2], "y": [3.0, 4.0], "scatter": [0.5, 1.0]}
+    figure = {"name": "forces", "kind": "lines", "y": ["soil/pull"], "overlay": [extra]}
+    (bars,) = draw(recording, figure).axes[0].collections
+    assert [sorted(bar[:, 1]) for bar in bars.get_segments()] == [[2.5, 3.5], [3.0, 5.0]]
+    with pytest.raises(InputError, match="2 y and 1 scatter values"):
+        draw(recording, {**figure, "overlay": [{**extra, "scatter": [0.5]}]})
