@@ -290,7 +290,7 @@ def measure(s: Blade, recording: Recording) -> dict[str, Any]:
     expected = draught_through(soil, ahead, **size, fine=s.chosen_spacing / 5).draught
     out = {
         "draught_N": force,
-        "draught_level_N": level_draught(soil, depth=s.depth, **size).draught,
+        "draught_level_N": level_draught(soil, depth=s.depth, sides=True, **size).draught,
         "draught_error_rel": force / expected - 1,
         "lift_N": lift,
         "lift_ratio": lift / force if force else math.nan,

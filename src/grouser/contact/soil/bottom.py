@@ -135,7 +135,7 @@ def squeezed_pressure(o: Options, soil: int, modulus: real, depth: real, thickne
         if soft or strain <= one - constants.n:
             return p
     strain = stiffest_strain(constants, modulus, thickness)
-    yielded = thickness * (one - wp.exp(-strain))  # [m] depth at which the spring begins
+    yielded = thickness * (one - wp.exp(-strain))  # pyright: ignore[reportOperatorIssue] [m] depth at which the spring begins
     return pressure.bekker(o, soil, modulus, thickness * strain) + constants.k_e * (depth - yielded)
 
 

@@ -94,9 +94,9 @@ def compacted_share(
     modulus = pressure.modulus_of(soil, disp.per_width[slot])
     pressed = wp.min(soil.k_e * depth, pressure.yield_at(o, win.soil[n], modulus, skin.height[n], win.levels[n]))
     most = pressure.yield_at(o, win.soil[k], modulus, toe, win.levels[k])
-    if pressed >= most:
+    if pressed >= most:  # pyright: ignore[reportOperatorIssue]
         return real(1.0)
-    return wp.pow(pressed / most, real(1.0) / soil.n)
+    return wp.pow(pressed / most, real(1.0) / soil.n)  # pyright: ignore[reportOperatorIssue]
 
 
 @wp.func
@@ -132,7 +132,7 @@ def sweep_face(
     passed = real(2.0) * unswept + early
     behind = passed
     if blade:  # wide enough that the held nodes leave no way between two of them
-        behind = wp.max(passed, g.spacing * (wp.abs(view.ahead[0]) + wp.abs(view.ahead[1])))
+        behind = wp.max(passed, g.spacing * (wp.abs(view.ahead[0]) + wp.abs(view.ahead[1])))  # pyright: ignore[reportOperatorIssue]
     low = real(t.FAR)
     high = real(-t.FAR)
     for q in range(SAMPLES):
@@ -144,7 +144,8 @@ def sweep_face(
     beyond = early
     if blade and push.mobilised[world, f] > zero:
         beyond = behind + early
-    box = boxes.shifted(node_box(g, m, view, low - behind, high + beyond, l0, l1), -frame.row0, -frame.column0)
+    rear = low - behind  # pyright: ignore[reportOperatorIssue]
+    box = boxes.shifted(node_box(g, m, view, rear, high + beyond, l0, l1), -frame.row0, -frame.column0)
     box = boxes.common(box, boxes.inside_rim(frame.rows, frame.columns))
     for i in range(box.row0, box.row1 + 1):
         for j in range(box.column0, box.column1 + 1):
@@ -156,7 +157,7 @@ def sweep_face(
                 if x > early and x <= beyond:
                     win.mark[k] = t.AHEAD
                     push.swept[slot] = boxes.widened(push.swept[slot], i - 1, i + 1, j - 1, j + 1)
-                if x <= early and x > -behind:
+                if x <= early and x > -behind:  # pyright: ignore[reportOperatorIssue]
                     d = win.levels[k][SURFACE] - m.position[2] - toe
                     if bottom.is_limited(g, o):
                         d = wp.min(d, bottom.soil_left(g, win, k))

@@ -27,9 +27,10 @@ def view_face(faces: Faces, f: int, m: BodyMotion):
     middle = m.R * faces.middles[f]
     level = wp.sqrt(n[0] * n[0] + n[1] * n[1])
     if n[2] < -UPRIGHT or n[2] > FLATTEST:
-        return FaceView(0, n, vec3(), vec3(), middle, real(0.0))
+        return FaceView(0, n, vec3(), vec3(), middle, real(0.0))  # pyright: ignore[reportCallIssue] a device struct
     ahead = vec3(n[0] / level, n[1] / level, real(0.0))
-    return FaceView(1, n, ahead, vec3(-ahead[1], ahead[0], real(0.0)), middle, n[2] / level)
+    across = vec3(-ahead[1], ahead[0], real(0.0))
+    return FaceView(1, n, ahead, across, middle, n[2] / level)  # pyright: ignore[reportCallIssue]
 
 
 @wp.func
@@ -74,7 +75,7 @@ def outline_face(faces: Faces, push: Pushing, view: FaceView, world: int, f: int
             lb = wp.dot(b, view.across)
             l0 = wp.min(l0, wp.min(la, lb))
             l1 = wp.max(l1, wp.max(la, lb))
-    if l0 >= l1:
+    if l0 >= l1:  # pyright: ignore[reportOperatorIssue]
         return vec3(real(1.0), real(0.0), top)
     for q in range(SAMPLES):
         push.toe[world, f * SAMPLES + q] = FAR
@@ -109,10 +110,11 @@ def node_box(g: Ground, m: BodyMotion, view: FaceView, s0: real, s1: real, l0: r
     half_l = real(0.5) * (l1 - l0) * g.per_spacing
     half_x = wp.abs(view.ahead[0]) * half_s + wp.abs(view.across[0]) * half_l
     half_y = wp.abs(view.ahead[1]) * half_s + wp.abs(view.across[1]) * half_l
-    return Box(
-        wp.max(int(wp.ceil(y - half_y)), 0), wp.min(int(wp.floor(y + half_y)), g.rows - 1),
-        wp.max(int(wp.ceil(x - half_x)), 0), wp.min(int(wp.floor(x + half_x)), g.columns - 1),
-    )  # fmt: skip
+    row0 = wp.max(int(wp.ceil(y - half_y)), 0)
+    row1 = wp.min(int(wp.floor(y + half_y)), g.rows - 1)
+    column0 = wp.max(int(wp.ceil(x - half_x)), 0)
+    column1 = wp.min(int(wp.floor(x + half_x)), g.columns - 1)
+    return Box(row0, row1, column0, column1)  # pyright: ignore[reportCallIssue]
 
 
 @wp.func

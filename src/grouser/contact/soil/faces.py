@@ -88,11 +88,11 @@ def weigh_soil(
             toe = toe_at(push, world, f, l0, l1, l)
             x = at[0] - plane_at(view, toe)
             beside = wp.max(wp.max(l - l1, l0 - l), zero)
-            if x > zero and x * x + beside * beside < reach * reach:
+            if x > zero and x * x + beside * beside < reach * reach:  # pyright: ignore[reportOperatorIssue]
                 depth = surface_at(g, world, i, j) - m.position[2] - toe
                 if depth + shift > zero:
                     # Share of the node's cell between the ends of the face; the rest is beside it.
-                    inside = wp.min(l + half * g.spacing, l1) - wp.max(l - half * g.spacing, l0)
+                    inside = wp.min(l + half * g.spacing, l1) - wp.max(l - half * g.spacing, l0)  # pyright: ignore[reportOperatorIssue]
                     share = wp.clamp(inside * g.per_spacing, zero, real(1.0))
                     if share > zero:
                         add_column(push, world, base, per_bin, depth, x, share, 0)
@@ -102,7 +102,7 @@ def weigh_soil(
                             near += vec4(share, share * depth, share * depth * depth, share * depth * depth * l)
                     if share < real(1.0):
                         out = wp.max(beside, half * (real(1.0) - share) * g.spacing)
-                        away = wp.sqrt(x * x + out * out)
+                        away = wp.sqrt(x * x + out * out)  # pyright: ignore[reportOperatorIssue]
                         weight = (real(1.0) - share) * x / away
                         add_column(push, world, base, per_bin, depth, away, weight, 0)
                         add_column(push, world, base, per_bin, depth + shift, away, weight, 1)
@@ -241,7 +241,7 @@ def move_face(
     if push.mobilised[world, f] == real(0.0) and travel <= real(0.0):
         return  # a face that does not push: the side of a wheel that rolls straight ahead costs nothing
     # The wedge is computed again after some advance, or when the body has moved down or up.
-    moved = wp.abs(travel) + wp.abs(o.step[0] * m.velocity[2])
+    moved = wp.abs(travel) + wp.abs(o.step[0] * m.velocity[2])  # pyright: ignore[reportOperatorIssue]
     push.since[world, f] = push.since[world, f] + moved
     if push.depth[world, f] == real(0.0) or push.since[world, f] > AGAIN * g.spacing:
         weigh_face(g, o, faces, push, place, view, world, slot, f, m)
@@ -273,6 +273,12 @@ def move_faces(
 
 
 @wp.func
+def joined(force: vec3, moment: vec3):
+    """A wrench of force [N] and moment [N m]."""
+    return vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
+
+
+@wp.func
 def face_force(g: Ground, o: Options, faces: Faces, push: Pushing, world: int, f: int, m: BodyMotion):
     """Wrench and sums of the implicit block of one face at the end of the step."""
     view = view_face(faces, f, m)
@@ -295,7 +301,7 @@ def face_force(g: Ground, o: Options, faces: Faces, push: Pushing, world: int, f
     delta = push.wall[world, f]
     force = p * (wp.sin(delta) * along - wp.cos(delta) * view.normal)
     moment = wp.cross(arm, force)
-    wrench = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
+    wrench = joined(force, moment)
     c = wp.cos(delta) * weight
     return wrench, implicit.block_sums(c, view.normal, wp.cross(arm, view.normal), real(0.0), vec3())
 
