@@ -36,7 +36,6 @@ from grouser.terrain.ground import GroundArrays as Ground
 
 FAR = wp.constant(real(t.FAR))
 NARROW = wp.constant(real(4.0))  # [cells] a narrower face cuts no nodes: the cells would be too coarse for it
-STUCK = wp.constant(real(laws.STUCK_SPEED))
 LOOK = wp.constant(real(0.01))  # [cells] nodes are cut this much ahead of the toe: a slow face need not always look
 
 
@@ -116,8 +115,7 @@ def sweep_face(
         return cut, lost
     travel = o.step[0] * normal_speed(view, m, view.middle) / wp.sqrt(real(1.0) - view.normal[2] * view.normal[2])
     blade = faces.cuts[f] == BLADE
-    # Below STUCK_SPEED soil does not flow: a side of a wheel that sways by micrometres at a row of nodes cuts nothing.
-    unswept = push.unswept[world, f] + wp.max(travel - o.step[0] * STUCK, zero)
+    unswept = push.unswept[world, f] + wp.max(travel, zero)
     push.unswept[world, f] = unswept
     if unswept < real(0.5) * LOOK * g.spacing and not blade:
         return cut, lost
