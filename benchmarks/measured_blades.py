@@ -99,7 +99,8 @@ def scores(blades: Sequence[MeasuredBlade], found: Mapping[tuple[str, str], Resu
             end = f"{number(result.at(blade)[-1], 0)} ({number(table_of.draught.values[-1], 0)})"
             ratio = np.median(np.array(table_of.lift.values) / table_of.draught.values) if table_of.lift else np.nan
             lines.append(
-                (f"{blade.name}, φ {soil.friction_angle_deg:g}°", "yes" if k == 0 else "no", *errors(result), within(blade, result), end,
+                (f"{blade.name}, φ {soil.friction_angle_deg:g}°", "yes" if k == 0 else "no", *errors(result),
+                 within(blade, result), end,
                  f"{number(result.metrics['lift_ratio'], 2)} ({number(float(ratio), 2)})")
             )  # fmt: skip
     head = ("set", "scored", "median error", "worst", "mean of computed over measured, less 1", "within 25 %",
