@@ -69,6 +69,31 @@ def forget_point(points: Points, world: int, e: int):
 
 
 @wp.func
+def surface_rise(area: vec3, v: vec3):
+    """Speed [m/s] at which a piece of surface that moves with `v` rises at a fixed place of the ground."""
+    return wp.dot(v, area) / area[2]
+
+
+@wp.func
+def fresh_share(v: vec3, h: real, across: real):
+    """Share of the soil below a shape that is fresh after a step of sliding with `v`: 1 - exp(-|v_xy| h / across).
+
+    Slower than STUCK is no sliding: the tremor of a body at rest would fill up its print.
+    """
+    travel = wp.max(wp.sqrt(v[0] * v[0] + v[1] * v[1]) - STUCK, real(0.0)) * h
+    return real(1.0) - wp.exp(-travel / across)
+
+
+@wp.func
+def fresh_level(pressed: real, level: real, rim: real, share: real):
+    """Pressed level [m] below a point after the `share` of fresh soil has come below its shape.
+
+    Fresh soil comes in over the edge of the shape, as high as the soil stands above that edge, `rim` [m].
+    """
+    return pressed + wp.max(level - wp.max(pressed, rim), real(0.0)) * share
+
+
+@wp.func
 def settle_point(
     g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
     world: int, slot: int, shape: int, e: int, m: BodyMotion,
@@ -76,8 +101,10 @@ def settle_point(
     """Update the pressed level of a point. Returns its cell, its position inside the cell and its depth [m].
 
     The cell is given by its lower node; it is -1 if the point touches nothing. The depth is measured before the soil
-    yields in this step. A point that rises above the soil loses its footprint. A point that slides meets fresh soil:
-    its level returns to that of the grid while it slides as far as its shape is wide.
+    yields in this step. A point that rises above the soil loses its footprint. A print stays where it was made, and has
+    the form of the shape: at its new place a point finds the print as much higher or lower as the shape is there. So
+    the depth grows by the sinking of the surface at a fixed place, whichever way the point itself moves. A point is
+    never lower than the bottom of its print. Below a flat shape fresh soil comes in over the edge, see `fresh_level`.
     """
     arm, area, at = place_point(g, shapes, e, m)
     z = arm[2] + m.position[2]
@@ -96,13 +123,14 @@ def settle_point(
         pressed = level
         points.pressed[world, e] = FAR
     else:
-        # A print stays where it was made. A point that slides leaves it and meets higher soil, which it must press
-        # again. Slower than STUCK is no sliding: the tremor of a body at rest would fill up its print.
-        v = m.velocity + wp.cross(m.angular_velocity, arm)
-        n = wp.normalize(area)
-        v_t = v - wp.dot(v, n) * n
-        travel = wp.max(wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) - STUCK, real(0.0)) * o.step[0]
-        pressed += (level - pressed) * wp.min(travel / shapes.across[shape], real(1.0))
+        if points.pressed[world, e] < SEEN:
+            h = o.step[0]
+            v = m.velocity + wp.cross(m.angular_velocity, arm)
+            heights = points.shape_heights[world, shape]
+            pressed += h * (v[2] - surface_rise(area, v))
+            pressed = wp.max(pressed, wp.min(m.position[2] + heights[0], z))
+            pressed = fresh_level(pressed, level, m.position[2] + heights[1], fresh_share(v, h, shapes.across[shape]))
+            pressed = pressed_level(level, pressed)
         points.pressed[world, e] = pressed
     return k, inside, pressed - z
 
@@ -218,6 +246,8 @@ def press_shape(
     cut = place.top[slot] + g.spacing
     fall = wp.max(-place.travel[slot].velocity[2], zero)
     beside = HOLD * g.spacing + wp.max(o.step[0], FALLING) * fall  # soil this close below the shape takes no spoil
+    lowest = real(FAR)
+    highest = real(-FAR)
     # First pass: locate all points. The pressure needs the width b of the patch, which depends on all of them.
     for chunk in range(shapes.first_point_chunk[shape], shapes.first_point_chunk[shape + 1]):
         first, end = points_of(shapes, shape, chunk)
@@ -225,6 +255,10 @@ def press_shape(
             points.point_near[world, chunk] = 1
             for e in range(first, end):
                 k, inside, u = settle_point(g, o, shapes, place, win, points, world, slot, shape, e, m)
+                spot = m.R * shapes.points[nonnegative(e)]
+                lowest = wp.min(lowest, spot[2])
+                if looks_down(m.R * shapes.areas[nonnegative(e)]):
+                    highest = wp.max(highest, spot[2])
                 if k >= 0 and u > -beside:
                     new = mark_nodes(win, disp, slot, k, inside, wp.where(u > zero, t.CONTACT, t.HELD))
                     disp.contacts[slot].pressed = disp.contacts[slot].pressed + new
@@ -234,6 +268,7 @@ def press_shape(
             points.point_near[world, chunk] = 0
             for e in range(first, end):
                 forget_point(points, world, e)
+    points.shape_heights[world, shape] = vec2(lowest, highest)
     # Second pass: press the soil with this width.
     if area > zero and shapes.from_patch[shape] == 1:
         points.shape_per_width[world, shape] = patch_per_width(g, shapes, place, win, slot, shape, m, area)
@@ -283,7 +318,7 @@ def point_force(
     normal = (-one / size) * area  # points up, into the body
     # Height of the surface at the end of the step.
     v = m.velocity + wp.cross(m.angular_velocity, arm)
-    rise = wp.dot(v, normal) / normal[2]
+    rise = surface_rise(area, v)
     z = arm[2] + m.position[2] + h * rise
     k, inside = node_below(win, slot, at)
     if k < 0 or z > place.top[slot] + real(0.5) * g.spacing:  # half a cell: spoil may have raised the soil since
@@ -292,7 +327,9 @@ def point_force(
     if material < 0:
         return vec6(), BlockSums(), zero
     levels = levels_at(win, k, inside)
-    u = pressed_level(levels[SURFACE], points.pressed[world, e]) - z
+    pressed = pressed_level(levels[SURFACE], points.pressed[world, e])
+    rim = m.position[2] + points.shape_heights[world, shape][1]
+    u = fresh_level(pressed, levels[SURFACE], rim, fresh_share(v, h, shapes.across[shape])) - z
     if u <= zero:
         return vec6(), BlockSums(), zero
     soil = o.soils[nonnegative(material)]
