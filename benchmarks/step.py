@@ -1,6 +1,7 @@
 """How results depend on the step: a quadruped that trots and a machine on wheels, `python benchmarks/step.py`.
 
-Speed along the heading, sinkage weighted by load, power of the servos; means over strides and nudged starts.
+Speed along the heading, sinkage weighted by load, power sum max(torque x speed, 0) of the joints (as `energy_J` of the
+scenario `robot` has it); means over strides and nudged starts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from grouser import on_soil
 from grouser.contact.soil import SoilOptions
 from tests.simulation import step_robots as robots
 
-TICK = 5e-3  # [s] of the controls and of looking; steps divide it
+TICK = 5e-3  # [s] between two looks at the soil; steps divide it
 NUDGE = (0.01, 0.02)  # [m], [m/s] standard deviation of the place and the speed at the start
 
 
@@ -41,8 +42,8 @@ class Case:
 CASES = {
     case.name: case
     for case in (
-        Case("trot-0.35", 0.35, 1.2, 10 * robots.PERIOD),
-        Case("trot-0.6", 0.6, 1.2, 10 * robots.PERIOD),
+        Case("trot-0.35", 0.35, 1.5, 10 * robots.PERIOD),
+        Case("trot-0.6", 0.6, 1.5, 10 * robots.PERIOD),
         Case("wheels-1", 1.0, 1.5, 2.0),
     )
 }
@@ -51,27 +52,21 @@ CASES = {
 def simulate(case: Case, step: float, starts: int, soil: str = "dry-sand", options: SoilOptions | None = None, **more):
     """Means over `starts` worlds, (start, 3): speed [m/s], sinkage [m], power [W]; and seconds per second of a world.
 
-    The engine's step is `step` [s]; the controls act every TICK.
     """
     text = robots.quadruped() if case.walks else robots.four_wheels()
     bodies = "shank.*" if case.walks else "wheel.*"
     sim = on_soil(robots.spec(text), soil, bodies, worlds=starts, step=step, options=options, **more)
     nudge(sim, starts)
-    trot = robots.Trot(case.speed)
     names = [sim.model.joint(j).name for j in range(sim.model.njnt) if sim.model.joint(j).type[0] == 3]
     at = np.array([sim.model.joint(n).qposadr[0] for n in names])
     dof = np.array([sim.model.joint(n).dofadr[0] for n in names])
     inner, worlds = round(TICK / step), sim.engine.data
     sums = np.zeros((starts, 4))
-    begun, wall = time.perf_counter(), 0.0
+    wall = 0.0
     for tick in range(round((case.settling + case.time) / TICK)):
         counts = tick * TICK >= case.settling - 1e-9
-        for d in worlds:
-            if case.walks:
-                trot.act(tick * TICK, None, d.ctrl)
-            else:
-                d.ctrl[:] = case.speed / robots.RIM * min(1.0, tick * TICK / (0.5 * case.settling))
-        for _ in range(inner):
+        for part in range(inner):
+            steer(case, tick * TICK + part * step, worlds)
             before = [(d.qpos.copy(), d.qvel.copy()) for d in worlds]
             now = time.perf_counter()
             sim.step(1)
@@ -83,7 +78,7 @@ def simulate(case: Case, step: float, starts: int, soil: str = "dry-sand", optio
                         force = robots.STIFFNESS * (u - q[at]) - robots.DAMPING * d.qvel[dof]
                     else:
                         force = robots.TURNING * (u - d.qvel[dof])
-                    sums[w, 2] += step * (force * (v[dof] + d.qvel[dof])).sum() / 2
+                    sums[w, 2] += step * np.maximum(force * (v[dof] + d.qvel[dof]) / 2, 0).sum()
                     ahead = d.xmat[1].reshape(3, 3)[:2, 0]
                     sums[w, 0] += step * d.qvel[:2] @ ahead / np.linalg.norm(ahead)
         if counts:
@@ -93,6 +88,16 @@ def simulate(case: Case, step: float, starts: int, soil: str = "dry-sand", optio
             sums[:, 3] += load.sum(axis=1)
     out = np.column_stack([sums[:, 0] / case.time, sums[:, 1] / sums[:, 3], sums[:, 2] / case.time])
     return out, wall / starts / (case.settling + case.time), sim
+
+
+def steer(case: Case, now: float, worlds) -> None:
+    """Controls of all worlds; every step of the engine, so that servos follow smoothly."""
+    if case.walks:
+        robots.trot(case.speed, now, worlds[0].ctrl)
+    else:
+        worlds[0].ctrl[:] = case.speed / robots.RIM * min(1.0, now / (0.5 * case.settling))
+    for d in worlds[1:]:
+        d.ctrl[:] = worlds[0].ctrl
 
 
 def nudge(sim, starts: int) -> None:

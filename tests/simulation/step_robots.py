@@ -8,9 +8,9 @@ import numpy as np
 HIP = 0.3  # [m] height of the hips above the feet
 LINK = 0.18  # [m] length of thigh and of shank, to the middle of the foot
 FOOT = 0.025  # [m] radius of the foot
-LIFT = 0.08  # [m] height of a swing
-PERIOD = 0.4  # [s] of a stride; half of it is swing
-STIFFNESS, DAMPING = 180.0, 4.0  # [N m/rad], [N m s/rad] of the servos
+LIFT = 0.07  # [m] height of a swing
+PERIOD = 0.5  # [s] of a stride; half of it is swing
+STIFFNESS, DAMPING = 120.0, 4.0  # [N m/rad], [N m s/rad] of the servos
 LEGS = {"fl": (0.19, 0.12), "fr": (0.19, -0.12), "rl": (-0.19, 0.12), "rr": (-0.19, -0.12)}  # [m] hips
 DIAGONAL = ("fl", "rr")  # these legs swing first, the others half a stride later
 RIM = 0.13  # [m] radius of the wheels
@@ -64,31 +64,16 @@ def foot_place(phase: float, stride: float) -> tuple[float, float]:
     if phase >= 0.5:
         return stride * (0.75 - phase), -HIP
     s = 2 * phase
-    ahead = stride * (-0.25 + 0.5 * s * s * (3 - 2 * s) - 0.5 * s * (1 - s) * (1 - 2 * s))  # speed as in stance at both ends
-    return ahead, -HIP + LIFT * np.sin(np.pi * s) ** 2
+    along = 0.5 * s * s * (3 - 2 * s) - 0.5 * s * (1 - s) * (1 - 2 * s)  # both ends have the speed of the stance
+    return stride * (along - 0.25), -HIP + LIFT * np.sin(np.pi * s) ** 2
 
 
-class Trot:
-    """Open-loop trot at `speed` [m/s]; the stride grows from zero during the first stride."""
-
-    period = 5e-3  # [s]
-
-    def __init__(self, speed: float):
-        self.speed = speed
-
-    def act(self, time: float, sensors, command) -> None:
-        stride = self.speed * PERIOD * min(time / PERIOD, 1.0)
-        for k, name in enumerate(LEGS):
-            phase = (time / PERIOD + (0.0 if name in DIAGONAL else 0.5)) % 1.0
-            command[2 * k : 2 * k + 2] = leg_angles(*foot_place(phase, stride))
-
-    def state(self):
-        return {}
-
-    def reset(self, worlds) -> None: ...
-
-    def channels(self):
-        return []
+def trot(speed: float, time: float, command: np.ndarray) -> None:
+    """Write the controls of an open-loop trot at `speed` [m/s]; the stride grows from zero during the first one."""
+    stride = speed * PERIOD * min(time / PERIOD, 1.0)
+    for k, name in enumerate(LEGS):
+        phase = (time / PERIOD + (0.0 if name in DIAGONAL else 0.5)) % 1.0
+        command[2 * k : 2 * k + 2] = leg_angles(*foot_place(phase, stride))
 
 
 def four_wheels() -> str:
