@@ -11,7 +11,7 @@ import numpy as np
 import warp as wp
 
 from grouser.contact.soil import types as t
-from grouser.contact.soil.arrays import allocate, body_arrays, motion_arrays, records
+from grouser.contact.soil.arrays import allocate, body_arrays, motion_arrays, motion_between, records
 from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, power_table
@@ -29,6 +29,7 @@ from grouser.terrain.soils import Soil
 ROUGH_TRAVEL = 0.6e-3  # [m] travel along the ground per step; above it pull and sinkage are off by some percent
 ROUGH_DROP = 3.5e-3  # [m] downward travel per step; above it an impact sinks too deep
 ROUGH_IMPACT = 0.015  # largest change of downward travel per step over depth: (h w)^2 at fifty steps per oscillation
+PART_TRAVEL = 0.125  # [cells] travel along the ground in a part of a step, see `placement.parts_of_step`
 FINE_SPACING = 7.5e-3  # [m] up to this spacing two sub-cell points per axis are enough, above it three
 SWEEPS = 1000  # maximum number of erosion sweeps per step; a slide ends long before
 MARGIN = 0.2  # [m] distance from a footprint within which soil may slide
@@ -167,13 +168,14 @@ class SoilModule(KernelModule):
             self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device
         )
         moving = motion_arrays(motion, p.name)
+        between = motion_between(motion, p.name)
         self._observation = Observation(self.ground, motion, rows, out, self.arrays, moving)
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
         per_world = self.options.one_thread_per_world(device)
         launcher = (PerWorldLauncher if per_world else PerNodeLauncher)(p.name, chosen_law(self.options.pressure))
         self._record(
             lambda launch: launcher.evaluate(launch, self.arrays, moving, out),
-            lambda launch: launcher.commit(launch, self.arrays, moving, out),
+            lambda launch: launcher.commit(launch, self.arrays, moving, between, out),
         )
         self.ground.ensure(self._spare)
 
@@ -200,6 +202,7 @@ class SoilModule(KernelModule):
         o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
         o.travel_limit, o.fall_limit, o.impact_limit = ROUGH_TRAVEL, ROUGH_DROP, ROUGH_IMPACT
+        o.part_travel = PART_TRAVEL * spacing
         o.stages = wp.array([len(COMMIT)], dtype=wp.int32, device=self.device)
         o.shared_ground = int(len(self.bodies) > 1)
         return o

@@ -124,7 +124,7 @@ def settle_point(
         points.pressed[world, e] = FAR
     else:
         if points.pressed[world, e] < SEEN:
-            h = o.step[0]
+            h = m.duration
             v = m.velocity + wp.cross(m.angular_velocity, arm)
             heights = points.shape_heights[world, shape]
             pressed += h * (v[2] - surface_rise(area, v))
@@ -225,7 +225,7 @@ def press_point(
             v = wp.transpose(m.R) * (m.velocity + wp.cross(m.angular_velocity, arm))
             n_body = wp.normalize(shapes.areas[nonnegative(e)])
             v_t = v - wp.dot(v, n_body) * n_body
-            step = o.step[0] / soil.shear_k
+            step = m.duration / soil.shear_k
             points.point_shear[world, e] = laws.advance_shear(points.point_shear[world, e], v_t, step)
         else:
             points.point_shear[world, e] = vec3()

@@ -76,7 +76,7 @@ def shear_vertex(
         u = u - wp.dot(u, normal) * normal  # at a crease the normal is zero: the whole velocity shears
         # The soil index of a bare node is below 0. Use soil 0 then: no pressure acts there, so the value has no effect.
         soil = o.soils[wp.max(win.soil[k], 0)]
-        verts.shear[world, v] = laws.advance_shear(s, u, o.step[0] / soil.shear_k)
+        verts.shear[world, v] = laws.advance_shear(s, u, m.duration / soil.shear_k)
     elif sheared:
         verts.shear[world, v] = vec3()
 
@@ -95,6 +95,6 @@ def shear_node(
     dy = central(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)
     n = wp.normalize(vec3(-dx, -dy, g.spacing))  # normal of the body's lower surface, pointing up
     v = m.velocity + wp.cross(m.angular_velocity, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
-    step = o.step[0] / o.soils[nonnegative(win.soil[k])].shear_k
+    step = m.duration / o.soils[nonnegative(win.soil[k])].shear_k
     win.node_shear[k] = laws.advance_shear(win.node_shear[k], v - wp.dot(v, n) * n, step)
     win.changed[slot] = 1

@@ -59,7 +59,7 @@ def dig_node(
     if not upstream:
         return 0
     chi = o.soils[nonnegative(win.soil[k])].chi
-    disp.dug[k] = laws.dug_height(v_t, chi, o.step[0] * g.per_spacing)
+    disp.dug[k] = laws.dug_height(v_t, chi, m.duration * g.per_spacing)
     return wp.where(disp.dug[k] > real(0.0), 1, 0)
 
 

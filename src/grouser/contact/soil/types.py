@@ -108,6 +108,7 @@ class Options:
     travel_limit: real  # [m] travel along the ground per step above which results are inaccurate
     fall_limit: real  # [m] the same for travel downwards
     impact_limit: real  # change of the downward travel per step over depth above which an impact is inaccurate
+    part_travel: real  # [m] a step in which a body travels farther along the ground is committed in parts
     stages: array[int]  # (1,) number of commit stages to run; fewer than all only to time them
     shared_ground: int  # 1: other bodies may change the ground between commit and evaluate
 
@@ -188,6 +189,7 @@ class BodyMotion:
     R: mat33  # body to world
     velocity: vec3  # [m/s]
     angular_velocity: vec3  # [rad/s]
+    duration: real  # [s] of the step, or of the part of a step, that ends with this motion; stages of commit use it
 
 
 @struct
@@ -198,6 +200,7 @@ class MotionArrays:
     rotation: array2d[quat]  # (world, row)
     velocity: array2d[vec3]  # [m/s], (world, row)
     angular_velocity: array2d[vec3]  # [rad/s], (world, row)
+    duration: array2d[real]  # [s], (world, row) see BodyMotion; 0: this part of the step is left out
 
 
 @wp.func
@@ -207,7 +210,8 @@ def body_motion(motion: MotionArrays, world: int, row: int):
     at = motion.position[world, row]
     velocity = motion.velocity[world, row]
     omega = motion.angular_velocity[world, row]
-    return BodyMotion(at, R, velocity, omega)  # pyright: ignore[reportCallIssue] device structs take their fields
+    duration = motion.duration[world, row]
+    return BodyMotion(at, R, velocity, omega, duration)  # pyright: ignore[reportCallIssue] device structs take their fields
 
 
 # ---- elements of the arrays below ------------------------------------------------------------------------
