@@ -40,6 +40,7 @@ THREE = (
 )  # three points per triangle, second-order quadrature: a third of its area each
 ONE = np.array([[1, 1, 1]]) / 3  # one point per triangle at its centroid, for shapes with many triangles
 ENOUGH = 4.0  # [cells] size of a shape from which one point per triangle is enough
+APART_POINTS = 1 / 12, 0.4  # [sizes, cells] mean distance of points, the smaller one; closer points are merged
 
 
 @dataclass(frozen=True)
@@ -176,10 +177,33 @@ def small_shape(vertices: np.ndarray, triangles: np.ndarray, spacing: float, siz
             others = point_piece != k
             outside[others] &= np.abs(_winding(points[others], vertices[triangles[piece == k]])) < 0.5
         points, areas = points[outside], areas[outside]
+    points, areas = merged(points, areas, min(APART_POINTS[0] * float(size[1]), APART_POINTS[1] * spacing))
     # Sort the points in space, so that the chunks of `points.py` have small bounding spheres.
     order = np.argsort(place_codes(points, points.min(axis=0), float(np.ptp(points, axis=0).max())), kind="stable")
     least = min(float(size[0]) or float(size[1]), spacing) / 2
     return SmallShape(points[order], areas[order], vertices[np.unique(triangles)], float(size[1]), least)
+
+
+def merged(points: np.ndarray, areas: np.ndarray, apart: float) -> tuple[np.ndarray, np.ndarray]:
+    """Merge points that lie closer than `apart` [m] and face alike: sum of their areas, centroid of their places.
+
+    A round geom has far more triangles than its grid can tell apart, and every point costs time. The points that stay
+    are chosen one after another, each as far from the others as can be; normals count as places `apart` away.
+    """
+    sizes = np.linalg.norm(areas, axis=1)
+    count = int(np.ceil(sizes.sum() / apart**2))
+    if count > len(points) / 2:  # too few would be saved
+        return points, areas
+    places = np.hstack([points, apart * areas / np.maximum(sizes, 1e-30)[:, None]])
+    nearest, gap = np.zeros(len(points), int), np.full(len(points), np.inf)
+    for k in range(count):
+        distance = ((places - places[int(gap.argmax())]) ** 2).sum(axis=1)
+        closer = distance < gap
+        nearest[closer], gap[closer] = k, distance[closer]
+    total = np.zeros((count, 7))
+    np.add.at(total, nearest, np.column_stack([sizes[:, None] * points, areas, sizes]))
+    total = total[total[:, 6] > 0]
+    return total[:, :3] / total[:, 6:], total[:, 3:6]
 
 
 def _winding(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
