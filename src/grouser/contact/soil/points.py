@@ -334,7 +334,9 @@ def point_force(
         return vec6(), BlockSums(), zero
     soil = o.soils[nonnegative(material)]
     modulus = pressure.modulus_of(soil, points.shape_per_width[world, shape])
-    y = pressure.yield_at(o, material, modulus, z + place.travel[slot].yield_offset, levels)
+    # The soil yields at the depth of the point itself, which does not follow the surface at a fixed place.
+    deep = arm[2] + m.position[2] + h * v[2]
+    y = pressure.yield_at(o, material, modulus, deep + place.travel[slot].yield_offset, levels)
     # Elastic trial pressure with damping, capped by the yield pressure. Damping never pulls (max).
     push = wp.min(soil.k_e * wp.max(u - soil.damping_time * rise, zero), y)
     stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, place.travel[slot].per_prediction_error)
