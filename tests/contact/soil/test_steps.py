@@ -15,7 +15,7 @@ from tests.rig import ManufacturedMotion, SteadyMotion
 SAND = soil("dry-sand")
 LONG, SHORT = 5e-3, 5e-4  # [s] the default step of a machine on wheels, and one that is short enough for all here
 SECOND_ORDER = 0.2  # of (h v)^2 / 2R, which a prediction by velocity alone leaves out; the facets of the wheel are left
-FAST = 0.02  # of load, pull and torque of a wheel at 1 m/s: what the default step keeps to
+FAST = 0.05  # of the load, for pull and torque too: 2 % of sinkage, which the default step keeps to, are 4 % of the load
 SLIDING = 0.05  # of the force on a sliding foot: what the default step keeps to
 OTHER_GRID = 0.05, 0.15  # of drag and load: points on 10 mm against nodes on 3 mm, which carry a foot behind it too
 
@@ -70,7 +70,7 @@ def test_a_fast_wheel_is_carried_and_held_alike_at_every_step():
     fine, coarse = rolled(SHORT), rolled(LONG)
     load = fine[2]
     assert coarse[2] == pytest.approx(load, rel=FAST)
-    assert coarse[0] == pytest.approx(fine[0], abs=FAST * load)
+    assert coarse[0] == pytest.approx(fine[0], abs=0.2 * FAST * load)
     assert coarse[4] == pytest.approx(fine[4], rel=FAST)
 
 

@@ -69,17 +69,6 @@ def height_at_end(g: Ground, skin: Skin, side: int, k: int, at: vec3, h: real, m
 
 
 @wp.func
-def carried_share(g: Ground, skin: Skin, side: int, k: int, at: vec3, m: BodyMotion):
-    """Share of the displaced soil of a node that bulldozing and shear carry away; Krenn and Hirzinger 2009, eq. 6."""
-    z = skin.height[k]
-    zx = slope(skin.height[k + 1], skin.height[nonnegative(k - 1)], z) * g.per_spacing
-    zy = slope(skin.height[nonnegative(k + side)], skin.height[nonnegative(k - side)], z) * g.per_spacing
-    v = m.velocity + wp.cross(m.angular_velocity, at)
-    v_n, sinkage, bulldozing = laws.displacement_parts(v, vec3(-zx, -zy, real(1.0)))
-    return real(1.0) - sinkage
-
-
-@wp.func
 def predict_node(
     g: Ground, o: Options, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
     slot: int, frame: Frame, i: int, j: int, first_node: vec3, m: BodyMotion,
@@ -92,7 +81,7 @@ def predict_node(
     k = nonnegative((slot * win.side + i) * win.side + j)
     z = skin.height[k]
     if z >= SEEN or i <= 0 or j <= 0 or i >= frame.rows - 1 or j >= frame.columns - 1:
-        pred.end[k] = NodeEnd(FAR, -FAR, real(0.0), real(0.0), real(0.0))
+        pred.end[k] = NodeEnd(FAR, -FAR, real(0.0), real(0.0))
         return
     at = first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z)
     height = height_at_end(g, skin, win.side, k, at, o.step[0], m)
@@ -102,21 +91,14 @@ def predict_node(
         u = -FAR
     y = real(0.0)
     yielding = real(0.0)
-    carried = real(0.0)
     if u > real(0.0):
         soil = o.soils[nonnegative(win.soil[k])]
         modulus = pressure.modulus_of(soil, disp.per_width[slot])
-        yield_height = height + place.travel[slot].yield_offset
-        y = pressure.yield_at(o, win.soil[k], modulus, yield_height, win.levels[k])
-        # Soil that the step will carry away takes its virgin level along (`laws.sink`), and the rest yields earlier.
-        sunk = wp.max(u - y * soil.per_k_e, real(0.0))
-        if sunk > real(0.0) and soil.chi < real(1.0) and o.loose == 1 and disp.contacts[slot].border > 0:
-            carried = (real(1.0) - soil.chi) * sunk * carried_share(g, skin, win.side, k, at, m)
-            y = pressure.yield_at(o, win.soil[k], modulus, yield_height + carried, win.levels[k])
+        y = pressure.yield_at(o, win.soil[k], modulus, height + place.travel[slot].yield_offset, win.levels[k])
         # 99 % of the yield counts as yielding. Otherwise round-off would switch cells between two rules.
         if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
             yielding = real(1.0)
-    pred.end[k] = NodeEnd(height, u, yielding, y, carried)
+    pred.end[k] = NodeEnd(height, u, yielding, y)
 
 
 @wp.func
@@ -207,9 +189,7 @@ def lug_gain(
     over the first LUG_ONSET of the rim's pressure.
     """
     y = pred.end[k].yield_pressure
-    tip = pressure.yield_at(
-        o, win.soil[k], modulus, pred.end[k].height + pred.end[k].carried - height, win.levels[k]
-    )
+    tip = pressure.yield_at(o, win.soil[k], modulus, pred.end[k].height - height, win.levels[k])
     return real(1.0) + share * wp.max(tip - y, real(0.0)) / (wp.max(rim, y) + real(LUG_ONSET))
 
 

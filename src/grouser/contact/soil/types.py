@@ -316,7 +316,6 @@ class NodeEnd:
     depth: real  # [m] depth of the body in the soil, negative above it
     yielding: real  # 1 if the soil yields, else 0
     yield_pressure: real  # [Pa]
-    carried: real  # [m] by which the virgin level falls in the step, because soil is carried away
 
 
 @struct
@@ -423,7 +422,7 @@ class Displacement:
     blocks: int  # maximum number of blocks along a window
     near: array[Box] = kept(SLOT, EMPTY)  # nodes where the body is in the soil or less than a cell above it
     touched: array[Box] = scratch(SLOT, EMPTY)  # nodes in contact
-    contacts: array[Contacts] = kept(SLOT)
+    contacts: array[Contacts] = scratch(SLOT)
     per_width: array[real] = kept(SLOT)  # [1/m] the 1/b of k_c/b
     tally: array[Tally] = kept(SLOT)  # sums since the start
     step_tally: array[Tally] = scratch(SLOT)  # sums of this step; per-node kernels only
