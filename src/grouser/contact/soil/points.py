@@ -96,9 +96,9 @@ def fresh_level(pressed: real, level: real, rim: real, share: real):
 @wp.func
 def settle_point(
     g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
-    world: int, slot: int, shape: int, e: int, m: BodyMotion,
+    world: int, slot: int, shape: int, e: int, m: BodyMotion, arm: vec3, area: vec3, at: vec2,
 ):  # fmt: skip
-    """Update the pressed level of a point. Returns its cell, its position inside the cell and its depth [m].
+    """Update the pressed level of a point, which faces down. Returns its cell, its position inside the cell and its depth [m].
 
     The cell is given by its lower node; it is -1 if the point touches nothing. The depth is measured before the soil
     yields in this step. A point that rises above the soil loses its footprint. A print stays where it was made, and has
@@ -106,12 +106,10 @@ def settle_point(
     the depth grows by the sinking of the surface at a fixed place, whichever way the point itself moves. A point is
     never lower than the bottom of its print. Below a flat shape fresh soil comes in over the edge, see `fresh_level`.
     """
-    arm, area, at = place_point(g, shapes, e, m)
     z = arm[2] + m.position[2]
     k, inside = node_below(win, slot, at)
     u = real(-FAR)
-    # Outside the window, far above all soil, or part of a side or top face: it cannot press.
-    if k < 0 or z > place.top[slot] + g.spacing or not looks_down(area):
+    if k < 0 or z > place.top[slot] + g.spacing:  # outside the window, or far above all soil: it cannot press
         forget_point(points, world, e)
         return -1, inside, u
     if win.soil[nearest_node(win, k, inside)] < 0:  # bare ground: the soil module carries nothing here
@@ -126,10 +124,10 @@ def settle_point(
         if points.pressed[world, e] < SEEN:
             h = m.duration
             v = m.velocity + wp.cross(m.angular_velocity, arm)
-            heights = points.shape_heights[world, shape]
-            pressed += h * (v[2] - surface_rise(area, v))
-            pressed = wp.max(pressed, wp.min(m.position[2] + heights[0], z))
-            pressed = fresh_level(pressed, level, m.position[2] + heights[1], fresh_share(v, h, shapes.across[shape]))
+            bottom = wp.min(points.shape_bottom[world, shape], pressed)
+            pressed = wp.max(pressed + h * (v[2] - surface_rise(area, v)), bottom)
+            rim = m.position[2] + points.shape_rim[world, shape]
+            pressed = fresh_level(pressed, level, rim, fresh_share(v, h, shapes.across[shape]))
             pressed = pressed_level(level, pressed)
         points.pressed[world, e] = pressed
     return k, inside, pressed - z
@@ -246,29 +244,32 @@ def press_shape(
     cut = place.top[slot] + g.spacing
     fall = wp.max(-place.travel[slot].velocity[2], zero)
     beside = HOLD * g.spacing + wp.max(o.step[0], FALLING) * fall  # soil this close below the shape takes no spoil
-    lowest = real(FAR)
-    highest = real(-FAR)
+    rim = real(-FAR)
     # First pass: locate all points. The pressure needs the width b of the patch, which depends on all of them.
     for chunk in range(shapes.first_point_chunk[shape], shapes.first_point_chunk[shape + 1]):
         first, end = points_of(shapes, shape, chunk)
         if placement.sphere_bottom(shapes.point_spheres[chunk], m.position, m.R) < cut:
             points.point_near[world, chunk] = 1
             for e in range(first, end):
-                k, inside, u = settle_point(g, o, shapes, place, win, points, world, slot, shape, e, m)
-                spot = m.R * shapes.points[nonnegative(e)]
-                lowest = wp.min(lowest, spot[2])
-                if looks_down(m.R * shapes.areas[nonnegative(e)]):
-                    highest = wp.max(highest, spot[2])
-                if k >= 0 and u > -beside:
-                    new = mark_nodes(win, disp, slot, k, inside, wp.where(u > zero, t.CONTACT, t.HELD))
-                    disp.contacts[slot].pressed = disp.contacts[slot].pressed + new
-                    if u > zero:
-                        area -= (m.R * shapes.areas[nonnegative(e)])[2]
+                arm, face, at = place_point(g, shapes, e, m)
+                if looks_down(face):
+                    rim = wp.max(rim, arm[2])
+                    k, inside, u = settle_point(
+                        g, o, shapes, place, win, points, world, slot, shape, e, m, arm, face, at
+                    )  # fmt: skip
+                    if k >= 0 and u > -beside:
+                        new = mark_nodes(win, disp, slot, k, inside, wp.where(u > zero, t.CONTACT, t.HELD))
+                        disp.contacts[slot].pressed = disp.contacts[slot].pressed + new
+                        if u > zero:
+                            area -= face[2]
+                elif points.pressed[world, e] < SEEN:  # a side or top face cannot press
+                    forget_point(points, world, e)
         elif points.point_near[world, chunk] == 1:
             points.point_near[world, chunk] = 0
             for e in range(first, end):
                 forget_point(points, world, e)
-    points.shape_heights[world, shape] = vec2(lowest, highest)
+    points.shape_rim[world, shape] = rim
+    bottom = real(FAR)
     # Second pass: press the soil with this width.
     if area > zero and shapes.from_patch[shape] == 1:
         points.shape_per_width[world, shape] = patch_per_width(g, shapes, place, win, slot, shape, m, area)
@@ -278,6 +279,8 @@ def press_shape(
             first, end = points_of(shapes, shape, chunk)
             for e in range(first, end):
                 removed += press_point(g, o, shapes, win, points, disp, world, slot, shape, e, m)
+                bottom = wp.min(bottom, points.pressed[world, e])
+    points.shape_bottom[world, shape] = bottom
     return removed
 
 
@@ -328,7 +331,7 @@ def point_force(
         return vec6(), BlockSums(), zero
     levels = levels_at(win, k, inside)
     pressed = pressed_level(levels[SURFACE], points.pressed[world, e])
-    rim = m.position[2] + points.shape_heights[world, shape][1]
+    rim = m.position[2] + points.shape_rim[world, shape]
     u = fresh_level(pressed, levels[SURFACE], rim, fresh_share(v, h, shapes.across[shape])) - z
     if u <= zero:
         return vec6(), BlockSums(), zero

@@ -412,7 +412,8 @@ class Points:
     pressed: array2d[real] = kept(POINT, FAR)  # [m] level to which the point has pressed the soil; FAR: not pressed
     point_shear: array2d[vec3] = kept(POINT)  # shear state s, body frame
     shape_per_width: array2d[real] = kept(SHAPE)  # [1/m] the 1/b of k_c/b
-    shape_heights: array2d[vec2] = kept(SHAPE)  # [m] of its lowest and its highest downward point above the origin
+    shape_bottom: array2d[real] = kept(SHAPE, FAR)  # [m] lowest level to which its points have pressed the soil
+    shape_rim: array2d[real] = kept(SHAPE)  # [m] of its highest downward point above the frame origin
 
 
 @laid_out
