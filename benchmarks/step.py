@@ -12,7 +12,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import mujoco
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -50,9 +49,7 @@ CASES = {
 
 
 def simulate(case: Case, step: float, starts: int, soil: str = "dry-sand", options: SoilOptions | None = None, **more):
-    """Means over `starts` worlds, (start, 3): speed [m/s], sinkage [m], power [W]; and CPU seconds per second of a world.
-
-    """
+    """Means over `starts` worlds, (start, 3): speed [m/s], sinkage [m], power [W]; and CPU seconds per second of a world."""
     text = robots.quadruped() if case.walks else robots.four_wheels()
     bodies = "shank.*" if case.walks else "wheel.*"
     sim = on_soil(robots.spec(text), soil, bodies, worlds=starts, step=step, options=options, **more)
@@ -127,7 +124,8 @@ def main() -> int:
             mean, spread = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(args.starts)
             print(
                 f"{step:6g} {mean[0]:.4f} ({spread[0]:.4f})  {1e3 * mean[1]:.3f} ({1e3 * spread[1]:.3f})  "
-                f"{mean[2]:.3f} ({spread[2]:.3f})  {1 / wall:.1f}  {sim.engine.step * 1e3:g}", flush=True
+                f"{mean[2]:.3f} ({spread[2]:.3f})  {1 / wall:.1f}  {sim.engine.step * 1e3:g}",
+                flush=True,
             )
     return 0
 

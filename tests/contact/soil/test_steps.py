@@ -15,7 +15,9 @@ from tests.rig import ManufacturedMotion, SteadyMotion
 SAND = soil("dry-sand")
 LONG, SHORT = 5e-3, 5e-4  # [s] the default step of a machine on wheels, and one that is short enough for all here
 SECOND_ORDER = 0.2  # of (h v)^2 / 2R, which a prediction by velocity alone leaves out; the facets of the wheel are left
-FAST = 0.05  # of the load, for pull and torque too: 2 % of sinkage, which the default step keeps to, are 4 % of the load
+FAST = (
+    0.05  # of the load, for pull and torque too: 2 % of sinkage, which the default step keeps to, are 4 % of the load
+)
 SLIDING = 0.05  # of the force on a sliding foot: what the default step keeps to
 OTHER_GRID = 0.05, 0.15  # of drag and load: points on 10 mm against nodes on 3 mm, which carry a foot behind it too
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from grouser.contact.soil import per_node, raster
 from grouser.contact.soil.arrays import SoilArrays
-from grouser.contact.soil.placement import MOST_PARTS
 from grouser.contact.soil.per_world import commit_world, evaluate_world
+from grouser.contact.soil.placement import MOST_PARTS
 from grouser.contact.soil.stages import COMMIT, EVALUATE
 from grouser.contact.soil.surface import Surface
 from grouser.device import at

@@ -412,7 +412,7 @@ def scatter(g: Ground, b: Bodies, win: Window, disp: Displacement, body: int):
 
 @wp.kernel(module=MODULE)
 def finish(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, disp: Displacement, slides: Slides, body: int,
+    g: Ground, o: Options, b: Bodies, win: Window, disp: Displacement, slides: Slides, energy: Energy, body: int,
     status_out: array2d[int],
 ):  # fmt: skip
     """Add the sums of the step to the totals and write the status of the body. One thread per world."""
@@ -427,7 +427,7 @@ def finish(
         )
         window.stamp_tiles(g, o, win, disp, slides, world, slot)
     if status_out[world, body] == t.FINE and nodes + disp.contacts[slot].pressed > 0:
-        status_out[world, body] = placement.roughness(o, place, slot)
+        status_out[world, body] = work.judge_step(energy, slot)
 
 
 # ---- evaluate ---------------------------------------------------------------------------------------------

@@ -30,7 +30,6 @@ from grouser.terrain.ground import SURFACE, TILE, allocate_tile, base_height
 from grouser.terrain.ground import GroundArrays as Ground
 
 MOST_PARTS = 8  # largest number of parts of a step in which the soil follows a body
-SHALLOW = 1e-3  # [m] smallest depth that the speed of an impact is compared with
 FAR = wp.constant(real(t.FAR))
 
 
@@ -39,13 +38,13 @@ FAR = wp.constant(real(t.FAR))
 
 @wp.func
 def remember_motion(o: Options, place: Placement, slot: int, velocity: vec3):
-    """Store the velocities at the start and the end of the step, and what `types.Travel` derives from them."""
+    """Store the velocity at the end of the step, and what `types.Travel` derives from them."""
     h = o.step[0]
     last = place.travel[slot].velocity
     change = velocity[2] - last[2]  # distinguishes a fall from a body that is driven down at constant speed
     yield_offset = laws.yield_offset(h, velocity[2], change)
     per_prediction_error = real(1.0) / laws.prediction_error(h, change)
-    place.travel[slot] = Travel(velocity, last, yield_offset, per_prediction_error)
+    place.travel[slot] = Travel(velocity, yield_offset, per_prediction_error)
 
 
 @wp.func
@@ -87,25 +86,6 @@ def motion_in_part(o: Options, motion: MotionArrays, world: int, row: int, part:
     velocity = motion.velocity[world, row]
     omega = motion.angular_velocity[world, row]
     return BodyMotion(position, wp.quat_to_matrix(rotation), velocity, omega, o.step[0] / real(parts))
-
-
-@wp.func
-def roughness(o: Options, place: Placement, slot: int):
-    """Status of a body on soil: FINE, FAST if it moves too far along the ground per step, or SHORT_IMPACT.
-
-    SHORT_IMPACT means an impact that ends within so few steps that its depth is inaccurate.
-    """
-    h = o.step[0]
-    velocity = place.travel[slot].velocity
-    if h * wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1]) > o.travel_limit:
-        return t.FAST
-    deep = wp.max(place.sinkage[slot], real(SHALLOW))
-    last = place.travel[slot].last_velocity
-    # An impact is half an oscillation of angular frequency w. The change of the downward travel per step over the depth
-    # estimates (h w)^2.
-    if h * (velocity[2] - last[2]) > o.impact_limit * deep or h * wp.abs(velocity[2]) > o.fall_limit:
-        return t.SHORT_IMPACT
-    return t.FINE
 
 
 # ---- begin ----------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ MANY = 1 << 20  # more rows than any window has
 # Marks of a node. Soil marked FREE, BORDER or CLOSE may slide. CLOSE, CONTACT and HELD are in the footprint.
 FREE, BORDER, CLOSE, CONTACT, HELD, BARE_NODE = range(6)
 # Status codes of a body; `model.REASONS` has their text.
-FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, FAST, NOT_FINITE, SHORT_IMPACT = range(8)
+FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, NOT_FINITE, TWICE, FIVE_TIMES, TEN_TIMES = range(9)
 SHEAR_DISPLACEMENT, SHEAR_LIMIT, NO_SHEAR = range(3)  # shear laws
 EAST, WEST, NORTH, SOUTH = range(4)  # components of Skin.reach
 
@@ -105,9 +105,6 @@ class Options:
     shear_law: int  # SHEAR_DISPLACEMENT, SHEAR_LIMIT or NO_SHEAR
     node_shear: int  # 1: soil nodes keep the shear state; 0: the body's vertices do
     creep_speed: real  # [m/s] slip speed below which SHEAR_LIMIT is regularised
-    travel_limit: real  # [m] travel along the ground per step above which results are inaccurate
-    fall_limit: real  # [m] the same for travel downwards
-    impact_limit: real  # change of the downward travel per step over depth above which an impact is inaccurate
     part_travel: real  # [m] a step in which a body travels farther along the ground is committed in parts
     stages: array[int]  # (1,) number of commit stages to run; fewer than all only to time them
     shared_ground: int  # 1: other bodies may change the ground between commit and evaluate
@@ -253,10 +250,9 @@ class Extent:
 
 @struct
 class Travel:
-    """Velocities of a body in the last two steps, and what the next evaluation derives from them."""
+    """Velocity of a body in the last step, and what the next evaluation derives from them."""
 
     velocity: vec3  # [m/s] at the end of the step
-    last_velocity: vec3  # [m/s] one step earlier
     yield_offset: real  # [m] `laws.yield_offset`
     per_prediction_error: real  # [1/m] one over `laws.prediction_error`
 
@@ -354,6 +350,10 @@ class Account:
     angular_change: vec3  # [rad/s]
     force: vec3  # [N] effective force of that step
     status: int  # NEW, BOOKED or OPEN, see energy.py
+    change_sum: real  # [N] sums over the last steps for `step_error`: change of the force from step to step
+    force_sum: real  # [N] and the force
+    loaded: real  # [s] time under load since the start
+    verdict: int  # worst status of the step so far, see `energy.judge_step`
 
 
 # ---- arrays of a step, by who writes them -----------------------------------------------------------------
