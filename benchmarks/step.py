@@ -49,7 +49,7 @@ CASES = {
 
 
 def simulate(case: Case, step: float, starts: int, soil: str = "dry-sand", options: SoilOptions | None = None, **more):
-    """Means over `starts` worlds, (start, 3): speed [m/s], sinkage [m], power [W]; and CPU seconds per second of a world."""
+    """Means over `starts` worlds, (start, 3): speed [m/s], sinkage [m], power [W]; CPU seconds per simulated second."""
     text = robots.quadruped() if case.walks else robots.four_wheels()
     bodies = "shank.*" if case.walks else "wheel.*"
     sim = on_soil(robots.spec(text), soil, bodies, worlds=starts, step=step, options=options, **more)

@@ -1,4 +1,4 @@
-"""Two robots whose results on soil shall not depend on the step: a quadruped that trots and a machine on four wheels."""
+"""Two robots whose results on soil shall not depend on the step: a quadruped that trots and a four-wheel machine."""
 
 from __future__ import annotations
 

@@ -53,6 +53,7 @@ class PerNodeLauncher:
                 for name in COMMIT[1:]:
                     stages[name]()
                 run_kernel(per_node.finish, arrays.worlds)
+            run_kernel(per_node.judge, arrays.worlds)
 
     def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
         for body in range(len(arrays.parts)):

@@ -227,9 +227,8 @@ class SoilModule(KernelModule):
         if code in TOO_LONG:
             step = 1e3 * self._h
             return (
-                f"its force changes so much from step to step that results at {step:.3g} ms are wrong by about "
-                f"{100 * energy.ROUGH * TOO_LONG[code]:.2g} %: a step of {step / TOO_LONG[code]:.2g} ms brings this below "
-                f"{100 * energy.ROUGH:g} %",
+                f"its force changes so much from step to step that results at {step:.3g} ms are inaccurate by about "
+                f"{100 * energy.ROUGH * TOO_LONG[code]:.2g} %: use a step of {step / TOO_LONG[code]:.2g} ms",
                 False,
             )
         return REASONS[code]

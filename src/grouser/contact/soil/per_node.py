@@ -412,13 +412,11 @@ def scatter(g: Ground, b: Bodies, win: Window, disp: Displacement, body: int):
 
 @wp.kernel(module=MODULE)
 def finish(
-    g: Ground, o: Options, b: Bodies, win: Window, disp: Displacement, slides: Slides, energy: Energy, body: int,
-    status_out: array2d[int],
+    g: Ground, o: Options, b: Bodies, win: Window, disp: Displacement, slides: Slides, body: int
 ):  # fmt: skip
-    """Add the sums of the step to the totals and write the status of the body. One thread per world."""
+    """Add the sums of the step to the totals. One thread per world."""
     world = wp.tid()
     slot = slot_of(b, world, body)
-    nodes = disp.contacts[slot].nodes
     if win.changed[slot] == 1:
         total = disp.tally[slot]
         step = disp.step_tally[slot]
@@ -426,8 +424,18 @@ def finish(
             total.removed + step.removed, total.compressed + step.compressed, total.moved + step.moved
         )
         window.stamp_tiles(g, o, win, disp, slides, world, slot)
-    if status_out[world, body] == t.FINE and nodes + disp.contacts[slot].pressed > 0:
-        status_out[world, body] = work.judge_step(energy, slot)
+
+
+@wp.kernel(module=MODULE)
+def judge(
+    g: Ground, o: Options, b: Bodies, place: Placement, disp: Displacement, energy: Energy, body: int,
+    status_out: array2d[int],
+):  # fmt: skip
+    """Write the status of the step. One thread per world."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    if status_out[world, body] == t.FINE and disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0:
+        status_out[world, body] = work.judge_step(g, o, place, disp, energy, slot)
 
 
 # ---- evaluate ---------------------------------------------------------------------------------------------

@@ -470,7 +470,7 @@ def commit_world(
                         window.write_back(g, o, win, disp, slides, world, slot)
         touching = disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0
         if win.frame[slot].rows > 0 and status == t.FINE and touching:
-            status = work.judge_step(energy, slot)
+            status = work.judge_step(g, o, place, disp, energy, slot)
         status_out[world, body] = status
 
 

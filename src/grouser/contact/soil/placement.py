@@ -131,7 +131,7 @@ def begin(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, slides: Slides,
     world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
-    """Start a step of one body, or a part of it: find the soil it can reach, and reset the boxes and counts of the later stages."""
+    """Start a step of one body, or a part of it: find the soil it can reach, reset boxes and counts of later stages."""
     place.top[slot] = highest_soil(g, b, world, body, m)
     # Inverted limits, so that the first vertex sets all of them.
     place.lowest[slot] = vec3(real(0.0), real(0.0), FAR)

@@ -98,7 +98,7 @@ def settle_point(
     g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
     world: int, slot: int, shape: int, e: int, m: BodyMotion, arm: vec3, area: vec3, at: vec2,
 ):  # fmt: skip
-    """Update the pressed level of a point, which faces down. Returns its cell, its position inside the cell and its depth [m].
+    """Update the pressed level of a point, which faces down. Returns its cell, its place in the cell, its depth [m].
 
     The cell is given by its lower node; it is -1 if the point touches nothing. The depth is measured before the soil
     yields in this step. A point that rises above the soil loses its footprint. A print stays where it was made, and has

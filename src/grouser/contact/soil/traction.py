@@ -45,8 +45,8 @@ def height_at_end(g: Ground, skin: Skin, side: int, k: int, at: vec3, h: real, m
 
         Zp(x) = Zw(x - d) + d_z,   d = h v + h^2 (w x (Z_t e_z - v) + w x (w x r) / 2),   v = V + w x r,
 
-    where Z_t = v_z - v_x dZw/dx - v_y dZw/dy, and Zw is quadratic around the node. Without the second order a wheel would
-    be predicted too deep by (h v)^2 / 2R, at 1 m/s and 5 ms an eighth of the elastic compression of sand behind it.
+    where Z_t = v_z - v_x dZw/dx - v_y dZw/dy, and Zw is quadratic around the node. Without the second order a wheel
+    would be predicted too deep by (h v)^2 / 2R, at 1 m/s and 5 ms an eighth of the elastic compression of sand.
     """
     z = skin.height[k]
     per = g.per_spacing
