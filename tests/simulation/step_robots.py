@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
+
 import mujoco
 import numpy as np
+
+from grouser import Simulation, on_soil
+from grouser.terrain.soils import Soil
 
 HIP = 0.3  # [m] height of the hips above the feet
 LINK = 0.18  # [m] length of thigh and of shank, to the middle of the foot
@@ -15,6 +21,9 @@ LEGS = {"fl": (0.19, 0.12), "fr": (0.19, -0.12), "rl": (-0.19, 0.12), "rr": (-0.
 DIAGONAL = ("fl", "rr")  # these legs swing first, the others half a stride later
 RIM = 0.13  # [m] radius of the wheels
 TURNING = 30.0  # [N m s/rad] gain of the drives
+
+TICK = 1e-2  # [s] between two looks at the soil; steps divide it
+NUDGE = (0.01, 0.02)  # [m], [m/s] standard deviation of the place and the speed at the start
 
 
 def quadruped() -> str:
@@ -96,5 +105,91 @@ def four_wheels() -> str:
     </mujoco>"""
 
 
-def spec(text: str) -> mujoco.MjSpec:
-    return mujoco.MjSpec.from_string(text)
+@dataclass(frozen=True)
+class Case:
+    """A robot, how fast it shall go, and for how long."""
+
+    name: str
+    speed: float  # [m/s]
+    settling: float  # [s] before the means start
+    time: float  # [s] of the means
+
+    @property
+    def walks(self) -> bool:
+        return self.name.startswith("trot")
+
+
+CASES = {
+    case.name: case
+    for case in (
+        Case("trot-0.35", 0.35, 1.5, 10 * PERIOD),
+        Case("trot-0.6", 0.6, 1.5, 10 * PERIOD),
+        Case("wheels-1", 1.0, 1.5, 2.0),
+    )
+}
+
+
+def build(case: Case, soil: str | Soil, **more) -> Simulation:
+    """The robot of a case on soil; `more` are arguments of `on_soil`."""
+    text, bodies = (quadruped(), "shank.*") if case.walks else (four_wheels(), "wheel.*")
+    return on_soil(mujoco.MjSpec.from_string(text), soil, bodies, **more)
+
+
+def simulate(case: Case, step: float, starts: int, soil: str | Soil = "dry-sand", **more):
+    """Means over `starts` worlds, (start, 3): speed [m/s], sinkage [m], power [W]; CPU seconds per simulated second."""
+    sim = build(case, soil, worlds=starts, step=step, **more)
+    nudge(sim, starts)
+    names = [sim.model.joint(j).name for j in range(sim.model.njnt) if sim.model.joint(j).type[0] == 3]
+    at = np.array([sim.model.joint(n).qposadr[0] for n in names])
+    dof = np.array([sim.model.joint(n).dofadr[0] for n in names])
+    inner, worlds = round(TICK / step), sim.engine.data
+    sums = np.zeros((starts, 4))
+    wall = 0.0
+    for tick in range(round((case.settling + case.time) / TICK)):
+        counts = tick * TICK >= case.settling - 1e-9
+        for part in range(inner):
+            steer(case, tick * TICK + part * step, worlds)
+            before = [(d.qpos.copy(), d.qvel.copy()) for d in worlds]
+            now = time.process_time()
+            sim.step(1)
+            wall += time.process_time() - now
+            if counts:
+                for w, d in enumerate(worlds):
+                    (q, v), u = before[w], d.ctrl
+                    if case.walks:
+                        force = STIFFNESS * (u - q[at]) - DAMPING * d.qvel[dof]
+                    else:
+                        force = TURNING * (u - d.qvel[dof])
+                    sums[w, 2] += step * np.maximum(force * (v[dof] + d.qvel[dof]) / 2, 0).sum()
+                    ahead = d.xmat[1].reshape(3, 3)[:2, 0]
+                    sums[w, 0] += step * d.qvel[:2] @ ahead / np.linalg.norm(ahead)
+        if counts:
+            seen = sim.observe()
+            load = np.maximum(seen["soil/force"][..., 2], 0)
+            sums[:, 1] += (load * seen["soil/sinkage"]).sum(axis=1)
+            sums[:, 3] += load.sum(axis=1)
+    out = np.column_stack([sums[:, 0] / case.time, sums[:, 1] / sums[:, 3], sums[:, 2] / case.time])
+    return out, wall / starts / (case.settling + case.time), sim
+
+
+def steer(case: Case, now: float, worlds) -> None:
+    """Controls of all worlds; every step of the engine, so that servos follow smoothly."""
+    if case.walks:
+        trot(case.speed, now, worlds[0].ctrl)
+    else:
+        worlds[0].ctrl[:] = case.speed / RIM * min(1.0, now / (0.5 * case.settling))
+    for d in worlds[1:]:
+        d.ctrl[:] = worlds[0].ctrl
+
+
+def nudge(sim, starts: int) -> None:
+    """Move every world's robot a little, the first not at all."""
+    for w, d in enumerate(sim.engine.data):
+        rng = np.random.default_rng(w)
+        if w:
+            d.qpos[:2] += rng.normal(scale=NUDGE[0], size=2)
+            d.qvel[:2] += rng.normal(scale=NUDGE[1], size=2)
+    sim.engine.kinematics()
+    sim.soil.reset(list(range(starts)))
+    for module in sim.modules:
+        module.commit(sim.engine.step)
