@@ -268,6 +268,7 @@ def test_slip_drags_soil_off_the_upstream_edge_alone(bench):
         for i in (7, 8, 9):
             bench.set(bench.arrays.skin.height, bench.node(i, j), -0.01)
     m = at(t.BodyMotion, dtype)()
+    m.duration = STEP
     m.velocity = bench.p.vec3(speed, 0.0, 0.0)
     dug = []
     for j in (7, 8, 9):

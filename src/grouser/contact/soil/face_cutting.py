@@ -113,7 +113,7 @@ def sweep_face(
     view = view_face(faces, f, m)
     if view.steep == 0:
         return cut, lost
-    travel = o.step[0] * normal_speed(view, m, view.middle) / wp.sqrt(real(1.0) - view.normal[2] * view.normal[2])
+    travel = m.duration * normal_speed(view, m, view.middle) / wp.sqrt(real(1.0) - view.normal[2] * view.normal[2])
     blade = faces.cuts[f] == BLADE
     unswept = push.unswept[world, f] + wp.max(travel, zero)
     push.unswept[world, f] = unswept

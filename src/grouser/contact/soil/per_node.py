@@ -97,11 +97,29 @@ def moves_soil(disp: Displacement, slot: int):
 
 
 @wp.kernel(module=MODULE)
-def book(o: Options, b: Bodies, energy: Energy, motion: MotionArrays, body: int, effective: array2d[vec6]):
-    """Book the work of the finished step. One thread per world."""
+def book(
+    o: Options, b: Bodies, place: Placement, energy: Energy, motion: MotionArrays, body: int, effective: array2d[vec6]
+):  # fmt: skip
+    """Book the work of the finished step and remember its motion. One thread per world."""
     world = wp.tid()
     m = t.body_motion(motion, world, b.rows[body])
     work.book_work(energy, o.step[0], slot_of(b, world, body), m, effective[world, body])
+    placement.remember_motion(o, place, slot_of(b, world, body), m.velocity)
+
+
+@wp.kernel(module=MODULE)
+def move_to_part(o: Options, b: Bodies, motion: MotionArrays, between: MotionArrays, body: int, part: int):
+    """Write the motion at the end of a part of the step. A body with fewer parts leaves out the first ones."""
+    world = wp.tid()
+    row = b.rows[body]
+    parts = placement.parts_of_step(o, b, body, t.body_motion(motion, world, row))
+    own = part - (placement.most_parts(b, body) - parts)
+    position, rotation = placement.pose_in_part(o, motion, world, row, wp.max(own, 0), parts)
+    between.position[world, row] = position
+    between.rotation[world, row] = rotation
+    between.velocity[world, row] = motion.velocity[world, row]
+    between.angular_velocity[world, row] = motion.angular_velocity[world, row]
+    between.duration[world, row] = wp.where(own < 0, real(0.0), o.step[0] / real(parts))
 
 
 # ---- place ------------------------------------------------------------------------------------------------
@@ -149,6 +167,8 @@ def open_window(
 ):  # fmt: skip
     """Find the deepest vertex and choose the window of the body. One thread per world."""
     world = wp.tid()
+    if motion.duration[world, b.rows[body]] == real(0.0):  # a part that is left out: the window stays closed
+        return
     slot = slot_of(b, world, body)
     position = motion.position[world, b.rows[body]]
     # A serial loop: of equally deep vertices it takes the first, as per_world.py does.
@@ -453,13 +473,11 @@ def scatter(g: Ground, b: Bodies, win: Window, disp: Displacement, body: int):
 
 @wp.kernel(module=MODULE)
 def finish(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, disp: Displacement, slides: Slides, body: int,
-    status_out: array2d[int],
+    g: Ground, o: Options, b: Bodies, win: Window, disp: Displacement, slides: Slides, body: int
 ):  # fmt: skip
-    """Add the sums of the step to the totals and write the status of the body. One thread per world."""
+    """Add the sums of the step to the totals. One thread per world."""
     world = wp.tid()
     slot = slot_of(b, world, body)
-    nodes = disp.contacts[slot].nodes
     if win.changed[slot] == 1:
         total = disp.tally[slot]
         step = disp.step_tally[slot]
@@ -467,8 +485,18 @@ def finish(
             total.removed + step.removed, total.compressed + step.compressed, total.moved + step.moved
         )
         window.stamp_tiles(g, o, win, disp, slides, world, slot)
-    if status_out[world, body] == t.FINE and nodes + disp.contacts[slot].pressed > 0:
-        status_out[world, body] = placement.roughness(o, place, slot)
+
+
+@wp.kernel(module=MODULE)
+def judge(
+    g: Ground, o: Options, b: Bodies, place: Placement, disp: Displacement, energy: Energy, body: int,
+    status_out: array2d[int],
+):  # fmt: skip
+    """Write the status of the step. One thread per world."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    if status_out[world, body] == t.FINE and disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0:
+        status_out[world, body] = work.judge_step(g, o, place, disp, energy, slot)
 
 
 # ---- evaluate ---------------------------------------------------------------------------------------------

@@ -395,6 +395,8 @@ def shear(
             for j in range(skin.hit[slot].column0, skin.hit[slot].column1 + 1):
                 shearing.shear_node(g, o, skin, win, slot, i, j, first_node, m)
         return
+    if b.first_triangle[body + 1] == b.first_triangle[body]:  # small shapes only: their points keep the shear
+        return
     last = b.first_vertex[body + 1]
     for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
         if verts.near_soil[world, c] == 1:
@@ -473,36 +475,41 @@ def commit_world(
     bodies = b.rows.shape[0]
     for body in range(bodies):
         slot = nonnegative(world * bodies + body)
-        m = t.body_motion(motion, world, nonnegative(b.rows[body]))
-        before = win.frame[slot]  # a window that has not moved need not be filled again
-        stays = bool(False)
+        end = t.body_motion(motion, world, nonnegative(b.rows[body]))
+        work.book_work(energy, o.step[0], slot, end, effective[world, body])
+        placement.remember_motion(o, place, slot, end.velocity)
         status = int(t.FINE)
-        for stage in range(o.stages[0]):
-            if stage == stages.BOOK:
-                work.book_work(energy, o.step[0], slot, m, effective[world, body])
-            elif stage == stages.PLACE:
-                placement.begin(g, o, b, place, win, skin, disp, slides, world, body, slot, m)
-                place_vertices(g, b, place, verts, world, body, slot, m)
-                status = placement.open_window(g, o, place, win, slides, world, slot, m.position)
-                stays = is_same(before, win.frame[slot])
-            elif win.frame[slot].rows > 0:  # else the body is far from the soil: skip the other stages
-                if stage == stages.GATHER:
-                    gather(g, win, skin, world, slot, stays)
-                elif stage == stages.RASTER:
-                    raster_body(g, b, place, win, verts, skin, world, body, slot, m)
-                elif stage == stages.DISPLACE:
-                    displace(g, o, b, shapes, faces, push, place, skin, points, win, verts, disp, world, body, slot, m)
-                elif stage == stages.SHEAR:
-                    shear(g, o, b, place, skin, win, verts, world, body, slot, m)
-                elif stage == stages.ERODE and o.sweeps > 0:
-                    erosion.erode(g, o, skin, disp, win, slides, slot)
-                elif stage == stages.WRITE_BACK and win.changed[slot] == 1:
-                    window.write_back(g, o, win, disp, slides, world, slot)
-                elif stage == stages.PUSH and pushing.has_faces(faces, body):
-                    pushing.move_faces(g, o, faces, push, place, world, body, slot, m)
+        parts = placement.parts_of_step(o, b, body, end)
+        for part in range(parts):
+            m = placement.motion_in_part(o, motion, world, nonnegative(b.rows[body]), part, parts)
+            before = win.frame[slot]  # a window that has not moved need not be filled again
+            stays = bool(False)
+            for stage in range(stages.PLACE, o.stages[0]):
+                if stage == stages.PLACE:
+                    placement.begin(g, o, b, place, win, skin, disp, slides, world, body, slot, m)
+                    place_vertices(g, b, place, verts, world, body, slot, m)
+                    status = placement.open_window(g, o, place, win, slides, world, slot, m.position)
+                    stays = is_same(before, win.frame[slot])
+                elif win.frame[slot].rows > 0:  # else the body is far from the soil: skip the other stages
+                    if stage == stages.GATHER:
+                        gather(g, win, skin, world, slot, stays)
+                    elif stage == stages.RASTER:
+                        raster_body(g, b, place, win, verts, skin, world, body, slot, m)
+                    elif stage == stages.DISPLACE:
+                        displace(
+                            g, o, b, shapes, faces, push, place, skin, points, win, verts, disp, world, body, slot, m
+                        )
+                    elif stage == stages.SHEAR:
+                        shear(g, o, b, place, skin, win, verts, world, body, slot, m)
+                    elif stage == stages.ERODE and o.sweeps > 0:
+                        erosion.erode(g, o, skin, disp, win, slides, slot)
+                    elif stage == stages.WRITE_BACK and win.changed[slot] == 1:
+                        window.write_back(g, o, win, disp, slides, world, slot)
+                    elif stage == stages.PUSH and pushing.has_faces(faces, body):
+                        pushing.move_faces(g, o, faces, push, place, world, body, slot, m)
         touching = disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0
         if win.frame[slot].rows > 0 and status == t.FINE and touching:
-            status = placement.roughness(o, place, slot)
+            status = work.judge_step(g, o, place, disp, energy, slot)
         status_out[world, body] = status
 
 

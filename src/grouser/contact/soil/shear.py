@@ -90,7 +90,7 @@ def shear_vertex(
         u = u - wp.dot(u, normal) * normal  # at a crease the normal is zero: the whole velocity shears
         # The soil index of a bare node is below 0. Use soil 0 then: no pressure acts there, so the value has no effect.
         soil = o.soils[wp.max(win.soil[k], 0)]
-        s = laws.advance_shear(s, u, o.step[0] / soil.shear_k)
+        s = laws.advance_shear(s, u, m.duration / soil.shear_k)
         # Lugs take hold of the soil: only a smooth surface slides on it.
         largest = wp.where(o.lug_tips == 1 and b.grouser[body] > real(0.0), real(1.0), soil.largest_shear)
         verts.shear[world, v] = laws.shortening(s, largest) * s
@@ -113,6 +113,6 @@ def shear_node(
     n = wp.normalize(vec3(-dx, -dy, g.spacing))  # normal of the body's lower surface, pointing up
     v = m.velocity + wp.cross(m.angular_velocity, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
     soil = o.soils[nonnegative(win.soil[k])]
-    s = laws.advance_shear(win.node_shear[k], v - wp.dot(v, n) * n, o.step[0] / soil.shear_k)
+    s = laws.advance_shear(win.node_shear[k], v - wp.dot(v, n) * n, m.duration / soil.shear_k)
     win.node_shear[k] = laws.shortening(s, soil.largest_shear) * s
     win.changed[slot] = 1
