@@ -32,7 +32,7 @@ def test_a_step_too_long_for_a_trot_is_said_and_a_robot_that_stands_is_left_alon
     for speed, spoken in ((0.6, 4), (None, 0)):
         sim = build(CASES["trot-0.6"], "dry-sand", step=5e-3)
         sim.data.ctrl[:] = stance()
-        for _ in range(400):
+        for _ in range(700):
             if speed is not None:
                 trot(speed, sim.time, sim.data.ctrl)
             sim.step(1)

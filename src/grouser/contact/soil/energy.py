@@ -24,7 +24,7 @@ IMPACT_SPEED = 0.05  # [m/s] slower contact is no impact: a robot that settles a
 REST_SPEED = 1.0e-3  # [m/s] smallest speed in the divisor of `braking_block`, so that the block stays finite (assumed)
 
 MEMORY = 1.0  # [s] time over which `step_error` is averaged (assumed: about two strides)
-LOADED = 0.5  # [s] time under load before which it says nothing: the start of a robot is an impact of its own (assumed)
+LOADED = 1.0  # [s] time under load before which it says nothing: the start of a robot is an impact of its own (assumed)
 ROUGH = 0.02  # estimated error of the step from which on it is reported
 
 # Account.status. NEW: nothing was evaluated since the start or a reset. BOOKED: `stored_work` includes all work so far.
