@@ -40,7 +40,7 @@ THREE = (
 )  # three points per triangle, second-order quadrature: a third of its area each
 ONE = np.array([[1, 1, 1]]) / 3  # one point per triangle at its centroid, for shapes with many triangles
 ENOUGH = 4.0  # [cells] size of a shape from which one point per triangle is enough
-APART_POINTS = 1 / 15, 0.35  # [sizes, cells] mean distance of points, the smaller one; closer points are merged
+APART_POINTS = 1 / 15, 0.4  # [sizes] below ENOUGH, [cells] above: mean distance of points; closer ones are merged
 APART_RIM = 1.6  # [distances of points] of the corners that give the perimeter: a round patch is 1 % too narrow at most
 
 
@@ -188,7 +188,7 @@ def small_shape(vertices: np.ndarray, triangles: np.ndarray, spacing: float, siz
             others = point_piece != k
             outside[others] &= np.abs(_winding(points[others], vertices[triangles[piece == k]])) < 0.5
         points, areas = points[outside], areas[outside]
-    apart = min(APART_POINTS[0] * float(size[1]), APART_POINTS[1] * spacing)
+    apart = APART_POINTS[0] * float(size[1]) if within is THREE else APART_POINTS[1] * spacing
     rim = vertices[np.unique(triangles)]
     rim = rim[spread(rim, int(np.ceil(np.linalg.norm(areas, axis=1).sum() / (APART_RIM * apart) ** 2)))[0]]
     points, areas = merged(points, areas, apart)
