@@ -23,9 +23,7 @@ from grouser.terrain.ground import Ground
 SHORT = {
     "soil": "dry-sand", "spacing": 0.02, "trials": 3, "approach": 4.0, "climb": 5.0, "window": 3.0, "speed": 0.05,
 }  # fmt: skip
-AS_NEW = (
-    1e-9  # [m] rounding of places some metres apart, grown over half a second; later it decides when a node touches
-)
+AS_NEW = 5e-5  # [m] rounding of places some metres apart decides on which side of a row of nodes an edge lies
 # of slip: on an inclined grid depth and Krenn and Hirzinger 2009, eq. 6-8 count vertically, not square to it
 INCLINED = 0.06
 PHI = 30.0  # [deg] friction of the soil: no rover climbs more
