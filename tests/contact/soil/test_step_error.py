@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grouser.contact.soil import SoilModule, energy, wheel
+from grouser.contact.soil import SoilModule, step_error, wheel
 from grouser.contact.soil import types as t
 from grouser.terrain import flat, soil
 from grouser.terrain.ground import Ground
@@ -26,8 +26,8 @@ def judged(forces: np.ndarray) -> tuple[float, int]:
         rig.out.effective.assign(got)
         rig.module.commit(STEP)
         rig.evaluate()
-    a = rig.module.arrays.energy.account.numpy()[0]
-    return float(a["change_sum"] / a["force_sum"] / 2), int(rig.out.status.numpy()[0, 0])
+    e = rig.module.arrays.energy.error.numpy()[0]
+    return float(e["change"] / e["force"] / 2), int(rig.out.status.numpy()[0, 0])
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,26 @@ def test_a_force_that_swings_is_judged_by_its_change_in_a_step(amplitude, period
 
 
 def test_nothing_is_said_before_a_body_has_carried_load():
-    steps = int(energy.LOADED / STEP) - 2
-    assert judged(50.0 * (1 + 0.5 * np.sin(np.arange(steps))))[1] == t.FINE
+    steps = int(step_error.LOADED / STEP) - 2
+    forces = 50.0 * (1 + 0.1 * np.sin(np.arange(3 * steps)))
+    assert judged(forces[:steps])[1] == t.FINE
+    assert judged(forces)[1] == t.TWICE
+
+
+@pytest.mark.parametrize(
+    ("height", "steps", "status"), [(2, 9, t.FINE), (8, 4, t.TWICE), (12, 3, t.FIVE_TIMES), (20, 2, t.TEN_TIMES)]
+)
+def test_a_landing_is_judged_by_the_square(height, steps, status):
+    """A blow of `height` loads with `steps` steps to either side, then rest."""
+    up = np.linspace(0, height, steps + 1)[1:]
+    blow = np.concatenate([[0.0], up, up[:-1][::-1], np.ones(40)])
+    during = blow[1 : 1 + round(step_error.LANDING / STEP)]
+    error = np.abs(np.diff(blow[: len(during) + 1])).sum() / 2 / during.sum()
+    assert judged(50.0 * blow)[1] == status == expected(error**2)
+
+
+def expected(error: float) -> int:
+    return [t.FINE, t.TWICE, t.FIVE_TIMES, t.TEN_TIMES][int(np.searchsorted([0.02, 0.04, 0.1], error))]
 
 
 def test_the_note_names_the_step():

@@ -15,17 +15,12 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import types as t
-from grouser.contact.soil.types import Account, BodyMotion, Box, Displacement, Energy, Options, Placement
+from grouser.contact.soil.step_error import add_force
+from grouser.contact.soil.types import Account, BodyMotion, Energy
 from grouser.precision import mat66, real, vec3, vec6
-from grouser.terrain.ground import GroundArrays as Ground
 
 IMPACT_SPEED = 0.05  # [m/s] slower contact is no impact: a robot that settles at its start (assumed)
 REST_SPEED = 1.0e-3  # [m/s] smallest speed in the divisor of `braking_block`, so that the block stays finite (assumed)
-
-MEMORY = 1.0  # [s] time over which `step_error` is averaged (assumed: about two strides)
-LOADED = 1.0  # [s] time under load before which it says nothing: the start of a robot is an impact of its own (assumed)
-ROUGH = 0.02  # estimated error of the step from which on it is reported
 
 # Account.status. NEW: nothing was evaluated since the start or a reset. BOOKED: `stored_work` includes all work so far.
 # OPEN: a step has been evaluated but not yet committed.
@@ -107,9 +102,8 @@ def open_account(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6
     # The body may speed up within the step, as it did in the last one.
     given += wp.max(real(0.5) * h * power(wrench, a.change, a.angular_change), real(0.0))
     energy.account[slot] = Account(
-        stored_work, m.velocity, m.angular_velocity, a.change, a.angular_change, a.force, OPEN,
-        a.change_sum, a.force_sum, a.loaded, a.verdict,
-    )  # fmt: skip
+        stored_work, m.velocity, m.angular_velocity, a.change, a.angular_change, a.force, OPEN
+    )
     return allowed_share(stored_work, given)
 
 
@@ -124,56 +118,10 @@ def book_work(energy: Energy, h: real, slot: int, m: BodyMotion, effective: vec6
         change = m.velocity - a.velocity
         angular_change = m.angular_velocity - a.angular_velocity
         force = vec3(effective[0], effective[1], effective[2])
-        size = wp.length(force)
-        keep = real(1.0) / (real(1.0) + h / real(MEMORY))
+        add_force(energy, h, slot, a.force, force)
         energy.account[slot] = Account(
-            a.stored_work - given, a.velocity, a.angular_velocity, change, angular_change, force, BOOKED,
-            keep * (a.change_sum + wp.length(force - a.force)), keep * (a.force_sum + size),
-            a.loaded + wp.where(size > real(0.0), h, real(0.0)), a.verdict,
-        )  # fmt: skip
-
-
-@wp.func
-def step_error(a: Account):
-    """Estimate of the error that the step makes in the impulse of the soil; 0 before a body has borne load for LOADED.
-
-    A step takes the force at its end for all of it. A force that changes by dF in the step is then wrong by dF / 2 on
-    average, and where errors of one sign add up (a foot that lands, slides and lifts in every stride), the impulse is
-    wrong by sum |dF| / 2 over sum |F|. The force of a body that travels is steady, but the soil below it is not: over
-    the travel h v of a step its stress along the contact of length l is known to second order, (h v / l)^2 / 2. The
-    estimate is the sum of both over the last MEMORY.
-    """
-    if a.loaded < real(LOADED) or a.force_sum <= real(0.0):
-        return real(0.0)
-    return real(0.5) * a.change_sum / a.force_sum
-
-
-@wp.func
-def contact_length(g: Ground, touched: Box, velocity: vec3):
-    """Length [m] of the footprint along the travel."""
-    speed = wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
-    if speed == real(0.0):
-        return real(1.0)
-    columns = real(touched.column1 - touched.column0 + 1)
-    rows = real(touched.row1 - touched.row0 + 1)
-    return g.spacing * (columns * wp.abs(velocity[0]) + rows * wp.abs(velocity[1])) / speed
-
-
-@wp.func
-def judge_step(g: Ground, o: Options, place: Placement, disp: Displacement, energy: Energy, slot: int):
-    """Status of a body on soil: FINE, or by how much its step has been too long for an error below ROUGH."""
-    v = place.travel[slot].velocity
-    share = o.step[0] * wp.sqrt(v[0] * v[0] + v[1] * v[1]) / contact_length(g, disp.touched[slot], v)
-    force = wp.length(energy.account[slot].force)
-    energy.account[slot].change_sum = energy.account[slot].change_sum + force * share * share
-    times = step_error(energy.account[slot]) / real(ROUGH)
-    verdict = wp.where(times > real(1.0), t.TWICE, t.FINE)
-    verdict = wp.where(times > real(2.0), t.FIVE_TIMES, verdict)
-    verdict = wp.where(times > real(5.0), t.TEN_TIMES, verdict)
-    # The worst so far: an estimate that wavers about a limit would be reported again and again.
-    verdict = wp.max(verdict, energy.account[slot].verdict)
-    energy.account[slot].verdict = verdict
-    return verdict
+            a.stored_work - given, a.velocity, a.angular_velocity, change, angular_change, force, BOOKED
+        )
 
 
 @wp.func

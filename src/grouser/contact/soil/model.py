@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from grouser.contact.soil import energy
+from grouser.contact.soil import step_error
 from grouser.contact.soil import types as t
 from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, motion_between, records
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
@@ -271,7 +271,7 @@ class SoilModule(KernelModule):
             step = 1e3 * self._h
             return (
                 f"its force changes so much from step to step that results at {step:.3g} ms are inaccurate by about "
-                f"{100 * energy.ROUGH * TOO_LONG[code]:.2g} %: use a step of {step / TOO_LONG[code]:.2g} ms",
+                f"{100 * step_error.ROUGH * TOO_LONG[code]:.2g} %: use a step of {step / TOO_LONG[code]:.2g} ms",
                 False,
             )
         return REASONS[code]

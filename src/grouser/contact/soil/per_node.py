@@ -17,6 +17,7 @@ from grouser.contact.soil import (
     raster,
     sinkage,
     spoil,
+    step_error,
     traction,
     window,
 )
@@ -496,7 +497,7 @@ def judge(
     world = wp.tid()
     slot = slot_of(b, world, body)
     if status_out[world, body] == t.FINE and disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0:
-        status_out[world, body] = work.judge_step(g, o, place, disp, energy, slot)
+        status_out[world, body] = step_error.judge_step(g, o, place, disp, energy, slot)
 
 
 # ---- evaluate ---------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from grouser.contact.soil import (
     sinkage,
     spoil,
     stages,
+    step_error,
     traction,
     window,
 )
@@ -509,7 +510,7 @@ def commit_world(
                         pushing.move_faces(g, o, faces, push, place, world, body, slot, m)
         touching = disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0
         if win.frame[slot].rows > 0 and status == t.FINE and touching:
-            status = work.judge_step(g, o, place, disp, energy, slot)
+            status = step_error.judge_step(g, o, place, disp, energy, slot)
         status_out[world, body] = status
 
 

@@ -406,10 +406,19 @@ class Account:
     angular_change: vec3  # [rad/s]
     force: vec3  # [N] effective force of that step
     status: int  # NEW, BOOKED or OPEN, see energy.py
-    change_sum: real  # [N] sums over the last steps for `step_error`: change of the force from step to step
-    force_sum: real  # [N] and the force
+
+
+@struct
+class StepError:
+    """Sums for the estimate of the step's error, see step_error.py."""
+
+    change: real  # [N] over the last steps: change of the force from step to step
+    force: real  # [N] the force
     loaded: real  # [s] time under load since the start
-    verdict: int  # worst status of the step so far, see `energy.judge_step`
+    landing_change: real  # [N] the same since the body touched down, until the landing is over
+    landing_force: real  # [N]
+    since_landing: real  # [s] time since it touched down
+    verdict: int  # worst status so far
 
 
 # ---- arrays of a step, by who writes them -----------------------------------------------------------------
@@ -547,3 +556,4 @@ class Energy:
     """Energy accounts. Written by energy.py: `stored_work` once per step in commit, the motion in evaluate."""
 
     account: array[Account] = kept(SLOT)
+    error: array[StepError] = kept(SLOT)  # written by step_error.py in commit
