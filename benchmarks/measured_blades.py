@@ -19,7 +19,7 @@ from page import FIGURES, ROOT, number, percent, publish, quiet, table
 
 import grouser
 from grouser.report.style import COLOURS, DOTS_PER_INCH, INK, STYLE
-from grouser.scenarios.blade import over_stretches
+from grouser.scenarios.blade import MEASURED_AIM, over_stretches
 from grouser.validation.blades import MeasuredBlade, read_blades
 
 FILES = sorted((ROOT / "benchmarks" / "blades").glob("*.yaml"))
@@ -82,6 +82,14 @@ def errors(result: Result) -> tuple[str, str, str]:
     )
 
 
+def within(blade: MeasuredBlade, result: Result) -> str:
+    """How many of the scored points have an error of at most the aim."""
+    given = blade.given
+    scored = np.array(given.measured.travel) >= given.scored_from
+    wrong = np.abs(result.at(blade) / [given.measured.draught.newtons(v) for v in given.measured.draught.values] - 1)
+    return f"{int((wrong[scored] <= MEASURED_AIM).sum())} of {int(scored.sum())}"
+
+
 def scores(blades: Sequence[MeasuredBlade], found: Mapping[tuple[str, str], Result]) -> str:
     """One row for each set and soil."""
     lines = []
@@ -91,10 +99,11 @@ def scores(blades: Sequence[MeasuredBlade], found: Mapping[tuple[str, str], Resu
             end = f"{number(result.at(blade)[-1], 0)} ({number(table_of.draught.values[-1], 0)})"
             ratio = np.median(np.array(table_of.lift.values) / table_of.draught.values) if table_of.lift else np.nan
             lines.append(
-                (f"{blade.name}, φ {soil.friction_angle_deg:g}°", "yes" if k == 0 else "no", *errors(result), end,
+                (f"{blade.name}, φ {soil.friction_angle_deg:g}°", "yes" if k == 0 else "no", *errors(result),
+                 within(blade, result), end,
                  f"{number(result.metrics['lift_ratio'], 2)} ({number(float(ratio), 2)})")
             )  # fmt: skip
-    head = ("set", "scored", "median error", "worst", "mean of computed over measured, less 1",
+    head = ("set", "scored", "median error", "worst", "mean of computed over measured, less 1", "within 25 %",
             "last point N (measured)", "lift over draught (measured)")  # fmt: skip
     return table(head, lines)
 

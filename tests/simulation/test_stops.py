@@ -231,12 +231,6 @@ def test_well_inside_nothing_is_said():
     assert not any("tread" in n for n in sim.notes)
 
 
-def test_going_too_far_in_a_step_is_said():
-    sim = sliding(-0.2, 0.4)
-    sim.step(5)
-    assert sum("inaccurate" in n for n in sim.notes) == 1
-
-
 def test_a_stopped_run_can_be_reset():
     sim = sliding(0.45, 0.2)
     with pytest.raises(RunStopped):

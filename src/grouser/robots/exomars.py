@@ -6,7 +6,6 @@ the Rosalind Franklin rover. "public" marks values that ESA has published for th
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import mujoco
@@ -229,14 +228,3 @@ def _give_box_inertia(body, mass: float, size: tuple[float, float, float], centr
 def _side_sign(side: str) -> int:
     """1 on the left, -1 on the right."""
     return 1 if side[0] == "l" else -1
-
-
-def first_row(p: ExoMars, start: float, spacing: float) -> float:
-    """Position [m] of the first row of nodes, less than a cell below `start`, with no row near the edge of a wheel.
-
-    A wheel moves sideways by micrometres. A node right at its edge would be inside and outside the rut in turn: soil
-    slides in and is pressed down again, which reduces the drawbar pull.
-    """
-    edges = [side * (p.track + border * p.wheel_width) / 2 for side in (-1, 1) for border in (-1, 1)]
-    shifts = [start - spacing * eighth / 8 for eighth in range(8)]
-    return max(shifts, key=lambda row: round(min(abs(math.remainder(edge - row, spacing)) for edge in edges), 9))

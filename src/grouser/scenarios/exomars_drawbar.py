@@ -129,8 +129,7 @@ def _ground(s: ExoMarsDrawbar, p: ExoMars) -> Ground:
     """Flat ground, as long as the rims can roll."""
     around = p.wheel_radius + p.grouser_height + MARGIN
     size = (p.front_x - p.rear_x + s.speed * s.duration + 2 * around, p.track + p.wheel_width + 2 * MARGIN)
-    right = exomars.first_row(p, -size[1] / 2, s.spacing)
-    terrain = flat(size=size, spacing=min(size) / 8, origin=(p.rear_x - around, right))
+    terrain = flat(size=size, spacing=min(size) / 8, origin=(p.rear_x - around, -size[1] / 2))
     return Ground(terrain, s.chosen_soil(), s.spacing, dtype=s.dtype)
 
 

@@ -278,8 +278,7 @@ def build(s: Gradeability) -> Simulation:
     behind = BEHIND - p.rear_x + p.wheel_radius
     ahead = AHEAD + p.front_x + p.wheel_radius + s.speed * (s.trial_time - SETTLING) / (1 - 0.2)
     size = (behind + ahead, s.count * lane)
-    right = exomars.first_row(p, -lane / 2, s.spacing)  # the same in every lane: lanes are whole cells apart
-    terrain = flat(size=size, spacing=min(size) / 8, origin=(-behind, right))
+    terrain = flat(size=size, spacing=min(size) / 8, origin=(-behind, -lane / 2))
     ground = Ground(terrain, s.chosen_soil(), s.spacing)
     surface = exomars.wheel_surface(p)
     module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion))

@@ -14,6 +14,7 @@ from grouser.simulation.robot_file import RobotModel
 from grouser.terrain.soils import Soil
 
 LARGEST_STEP = 5e-3  # [s] largest step chosen by default
+WALKING_STEP = 2e-3  # [s] the same for a robot with legs: MuJoCo's default; at 5 ms servos and impacts are off by 10 %
 LONGEST_STEP = 2e-2  # [s] largest step a user may set
 MUJOCO_DEFAULT = 2e-3  # [s] MuJoCo's default for models without a timestep
 DIGITS = 2  # significant digits of a chosen step, rounded down
@@ -24,8 +25,8 @@ def chosen_step(
 ) -> tuple[float, int]:
     """Choose the step [s] and the number of substeps, short enough that no impact on soil gains energy.
 
-    A step set by the user is divided into substeps. Otherwise the model's own step, at most 5 ms, is shortened. Both
-    are noted.
+    A step set by the user is divided into substeps. Otherwise the model's own step, at most 5 ms (2 ms for a robot that
+    `has_legs`), is shortened. Both are noted.
     """
     if step is not None and not 0 < step <= LONGEST_STEP:
         raise InputError(f"step: {step:g} s is not allowed; it must be above 0 and at most {LONGEST_STEP:g} s on soil")
@@ -40,7 +41,8 @@ def chosen_step(
                 f"{light!r} is light for its size, and longer steps may throw it into the air"
             )
         return step, parts
-    wanted = min(own, LARGEST_STEP) if said else LARGEST_STEP
+    largest = WALKING_STEP if has_legs(data.model, surfaces) else LARGEST_STEP
+    wanted = min(own, largest) if said else largest
     reason = f" (the model has {1e3 * own:g} ms)" if said else ""
     if wanted > limit:
         wanted, reason = (
@@ -49,6 +51,18 @@ def chosen_step(
         )
     robot.notes.append(f"step {1e3 * wanted:g} ms{reason}")
     return wanted, 1
+
+
+def has_legs(model: mujoco.MjModel, surfaces: Mapping[str, Surface]) -> bool:
+    """Whether a body on the soil is no wheel and hangs on a joint: it lands and slides while it carries a robot."""
+    for name, surface in surfaces.items():
+        body = model.body(name).id
+        while body and not surface.rolls:
+            joints = model.jnt_type[model.body_jntadr[body] :][: model.body_jntnum[body]]
+            if (joints != mujoco.mjtJoint.mjJNT_FREE).any():
+                return True
+            body = model.body_parentid[body]
+    return False
 
 
 def rounded_down(value: float) -> float:

@@ -151,7 +151,7 @@ def test_a_triangle_gives_its_plane_to_the_nodes_inside_it(bench):
     bench.arrays.vertices.place.assign(
         (order.vertices * (1 / CELL, 1 / CELL, 1) + (50, 50, 0.05))[None].astype(bench.p.numpy)
     )
-    bench.set(bench.arrays.placement.top, 0, 1.0)
+    bench.set(bench.arrays.placement.below, 0, 1.0)
     bench.call(raster.raster_triangle, "g", "b", "place", "win", "verts", "skin", 0, 0, 0, raster.SERIAL)
     height = bench.arrays.skin.height.numpy().reshape(bench.side, -1)[:20, :20]
     i, j = np.mgrid[:20, :20]
@@ -170,7 +170,7 @@ def test_a_triangle_that_looks_up_gives_nothing(bench):
     order = bench.module.surfaces["body"]
     turned = order.vertices * (1 / CELL, -1 / CELL, 1) + (50, 50, 0.05)
     bench.arrays.vertices.place.assign(turned[None].astype(bench.p.numpy))
-    bench.set(bench.arrays.placement.top, 0, 1.0)
+    bench.set(bench.arrays.placement.below, 0, 1.0)
     bench.call(raster.raster_triangle, "g", "b", "place", "win", "verts", "skin", 0, 0, 0, raster.SERIAL)
     assert (bench.arrays.skin.height.numpy() == bench.p.numpy(t.FAR)).all()
 
@@ -180,7 +180,7 @@ def test_a_crease_tells_the_nodes_beside_it_how_far_the_body_goes_on(bench):
     places = bench.arrays.vertices.place.numpy()
     places[0, first], places[0, second] = (45.25, 46.0, 0.0), (45.25, 49.0, 0.0)
     bench.arrays.vertices.place.assign(places)
-    bench.set(bench.arrays.placement.top, 0, 1.0)
+    bench.set(bench.arrays.placement.below, 0, 1.0)
     bench.call(raster.mark_crease, "g", "b", "place", "win", "verts", "skin", 0, 0, 0, raster.SERIAL)
     reach = bench.arrays.skin.reach.numpy().reshape(bench.side, -1, 4)
     assert reach[7, 5, t.EAST] == 0.25, "column 45 is number 5 of the window"
@@ -268,6 +268,7 @@ def test_slip_drags_soil_off_the_upstream_edge_alone(bench):
         for i in (7, 8, 9):
             bench.set(bench.arrays.skin.height, bench.node(i, j), -0.01)
     m = at(t.BodyMotion, dtype)()
+    m.duration = STEP
     m.velocity = bench.p.vec3(speed, 0.0, 0.0)
     dug = []
     for j in (7, 8, 9):
@@ -344,7 +345,7 @@ def test_a_vertex_touches_where_it_is_below_the_free_soil_round_it(bench):
 
     def touches(z: float, sheared: bool) -> bool:
         place = p.vec3(48.5, 48.25, z)
-        return bench.call(shearing.is_touching, "g", "win", 0, place, sheared, returns=(bool, int))[0]
+        return bench.call(shearing.is_touching, "g", "skin", "win", 0, place, sheared, returns=(bool, int))[0]
 
     assert touches(-1e-4, False)
     assert not touches(1e-4, False)

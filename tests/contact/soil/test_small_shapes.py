@@ -10,13 +10,14 @@ import pytest
 from grouser import InputError
 from grouser.contact.soil import SoilModule, SoilOptions, Surface, prepare, wheel
 from grouser.contact.soil.model import THREADS
-from grouser.contact.soil.small_shapes import SMALL, shapes_apart, split
+from grouser.contact.soil.small_shapes import shapes_apart, split
 from grouser.simulation.shapes import _arc, box, cylinder, revolved
 from grouser.terrain import flat, slope, soil
 from grouser.terrain.ground import Ground
 from tests.rig import ManufacturedMotion, check_implicit, quaternion
 
 CELL = 0.01  # [m]
+VOLUME = 0.06  # of the volume of a ball: facets 1.5 %; the grid has lost 4 % below its flanks before they come down
 BEKKER = 0.05  # of the force and the volume: what a shape of half a cell or more keeps to
 ROUND_OFF = 1e-9
 STIFF = {"compression": 1.0, "elastic_stiffness": 1e10}  # all of the depth is plastic and goes into the ground
@@ -91,9 +92,7 @@ def test_a_flat_foot_carries_bekkers_force_anywhere_on_the_grid():
         force = push(rig, depth, at, turned)
         error = force / ((ground.k_c * per_b + ground.k_phi) * depth**ground.n * area) - 1
         volume = lost_volume(rig) / (area * depth) - 1
-        # Nodes press complete cells: one more in each row, if the edges are at nodes.
-        volume_bound = BEKKER if cells < SMALL else max(BEKKER, (1 + 1 / cells) ** 2 - 1)
-        if abs(error) > BEKKER or abs(volume) > volume_bound:
+        if abs(error) > BEKKER or abs(volume) > BEKKER:
             wrong[k] = (kind, ground.name, cells, at, turned, error, volume)
     assert wrong == {}
 
@@ -110,7 +109,7 @@ def test_a_ball_carries_bekkers_force_over_the_depths_of_its_skin(cells):
     for at in ((0.0, 0.0), (0.0031, 0.0047)):
         rig = rig_of(revolved(*_arc(radius, 0.0)), sand, friction="none")
         assert push(rig, depth, at) == pytest.approx(expected, rel=BEKKER)
-        assert lost_volume(rig) == pytest.approx(volume, rel=BEKKER)
+        assert lost_volume(rig) == pytest.approx(volume, rel=VOLUME)
 
 
 def test_a_small_foot_on_a_slope_stands_in_as_much_soil_as_on_the_level():

@@ -34,7 +34,7 @@ from grouser.contact.soil.steep_faces import SteepFace
 from grouser.contact.soil.surface import Surface, bounding_spheres, chunks
 from grouser.device import at
 from grouser.module import Motion
-from grouser.precision import Precision
+from grouser.precision import Precision, precision
 
 Part = tuple[Surface, list[SmallShape]]  # one body: the surface that presses on nodes, the shapes with points
 
@@ -169,6 +169,15 @@ def motion_arrays(motion: Motion, dtype: str) -> Any:
     m.position, m.rotation, m.velocity, m.angular_velocity = (
         motion.position, motion.rotation, motion.velocity, motion.angular_velocity,
     )  # fmt: skip
+    m.duration = wp.zeros(motion.position.shape, dtype=precision(dtype).real, device=motion.position.device)
+    return m
+
+
+def motion_between(motion: Motion, dtype: str) -> Any:
+    """Make `types.MotionArrays` of the same size, for the motion at the end of a part of a step."""
+    m = motion_arrays(motion, dtype)
+    for name in ("position", "rotation", "velocity", "angular_velocity"):
+        setattr(m, name, wp.zeros_like(getattr(motion, name)))
     return m
 
 

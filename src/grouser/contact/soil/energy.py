@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from grouser.contact.soil.step_error import add_force
 from grouser.contact.soil.types import Account, BodyMotion, Energy
 from grouser.precision import mat66, real, vec3, vec6
 
@@ -117,6 +118,7 @@ def book_work(energy: Energy, h: real, slot: int, m: BodyMotion, effective: vec6
         change = m.velocity - a.velocity
         angular_change = m.angular_velocity - a.angular_velocity
         force = vec3(effective[0], effective[1], effective[2])
+        add_force(energy, h, slot, a.force, force)
         energy.account[slot] = Account(
             a.stored_work - given, a.velocity, a.angular_velocity, change, angular_change, force, BOOKED
         )

@@ -17,7 +17,7 @@ from grouser.precision import real
 from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
-REACH = 2  # [nodes] distance from a footprint within which a step may have made slopes too steep
+REACH = 3  # [nodes] distance from a footprint within which a step may have made slopes too steep
 GIVES, TAKES = 1, 8  # added to `steep` of the higher and the lower node of a pair; a node is in at most four pairs
 TO_EAST, TO_NORTH = 0, 1  # side: where the second node of a pair lies
 HOLD = wp.constant(real(laws.HOLD))

@@ -40,19 +40,20 @@ LOOK = wp.constant(real(0.01))  # [cells] nodes are cut this much ahead of the t
 
 
 @wp.func
-def pile_ahead(
-    g: Ground, o: Options, win: Window, slot: int, m: BodyMotion, view: FaceView, i: int, j: int, toe: real, f: real
+def pile_at(
+    g: Ground, o: Options, win: Window, slot: int, m: BodyMotion, view: FaceView, row: real, column: real, limit: real,
+    f: real,
 ):  # fmt: skip
-    """Put f [m] of soil, cut at the node (i, j) of the window, on the nodes a cell ahead. Returns the height placed."""
+    """Put f [m] of soil on the four nodes around a place of the window, beyond s = `limit` [m]. Returns what is placed.
+
+    Nodes whose cell the body covers in part take none: soil does not slide away from there.
+    """
     side = win.side
-    column = real(j) + view.ahead[0]
-    row = real(i) + view.ahead[1]
     j0 = int(wp.floor(column + real(1.0e-9)))
     i0 = int(wp.floor(row + real(1.0e-9)))
     u = wp.max(column - real(j0), real(0.0))
     v = wp.max(row - real(i0), real(0.0))
     frame = win.frame[slot]
-    limit = plane_at(view, toe) + LOOK * g.spacing
     # Two passes: the weights of the nodes that can take soil, then their shares.
     whole = real(0.0)
     for pass_number in range(2):
@@ -63,7 +64,7 @@ def pile_ahead(
             if w > real(1.0e-6) and ii >= 1 and jj >= 1 and ii <= frame.rows - 2 and jj <= frame.columns - 2:
                 k = nonnegative((slot * side + ii) * side + jj)
                 at = face_place(g, m, view, frame.row0 + ii, frame.column0 + jj)
-                if win.mark[k] != t.BARE_NODE and at[0] > limit:
+                if win.mark[k] != t.BARE_NODE and win.mark[k] != t.BESIDE and at[0] > limit:
                     if pass_number == 0:
                         whole += w
                     else:
@@ -71,6 +72,21 @@ def pile_ahead(
         if whole == real(0.0):
             return real(0.0)
     return f
+
+
+@wp.func
+def pile_ahead(
+    g: Ground, o: Options, win: Window, slot: int, m: BodyMotion, view: FaceView, i: int, j: int, toe: real, f: real
+):  # fmt: skip
+    """Put f [m] of soil, cut at the node (i, j) of the window, one or two cells ahead. Returns the height placed."""
+    limit = plane_at(view, toe) + LOOK * g.spacing
+    placed = pile_at(g, o, win, slot, m, view, real(i) + view.ahead[1], real(j) + view.ahead[0], limit, f)
+    if placed == real(0.0):
+        two = real(2.0)
+        placed = pile_at(
+            g, o, win, slot, m, view, real(i) + two * view.ahead[1], real(j) + two * view.ahead[0], limit, f
+        )
+    return placed
 
 
 @wp.func
@@ -113,7 +129,7 @@ def sweep_face(
     view = view_face(faces, f, m)
     if view.steep == 0:
         return cut, lost
-    travel = o.step[0] * normal_speed(view, m, view.middle) / wp.sqrt(real(1.0) - view.normal[2] * view.normal[2])
+    travel = m.duration * normal_speed(view, m, view.middle) / wp.sqrt(real(1.0) - view.normal[2] * view.normal[2])
     blade = faces.cuts[f] == BLADE
     unswept = push.unswept[world, f] + wp.max(travel, zero)
     push.unswept[world, f] = unswept
@@ -167,7 +183,7 @@ def sweep_face(
                         if o.spoil == 1:
                             placed = pile_ahead(g, o, win, slot, m, view, i, j, toe, d)
                         lost += d - placed
-                        push.swept[slot] = boxes.widened(push.swept[slot], i - 2, i + 2, j - 2, j + 2)
+                        push.swept[slot] = boxes.widened(push.swept[slot], i - 3, i + 3, j - 3, j + 3)
                     if blade and x <= zero:
                         win.mark[k] = t.HELD
                         push.swept[slot] = boxes.widened(push.swept[slot], i - 1, i + 1, j - 1, j + 1)

@@ -237,11 +237,11 @@ def move_face(
     arm = view.middle
     if push.depth[world, f] > real(0.0):
         arm = m.R * push.at[world, f]
-    travel = o.step[0] * normal_speed(view, m, arm)
+    travel = m.duration * normal_speed(view, m, arm)
     if push.mobilised[world, f] == real(0.0) and travel <= real(0.0):
         return  # a face that does not push: the side of a wheel that rolls straight ahead costs nothing
     # The wedge is computed again after some advance, or when the body has moved down or up.
-    moved = wp.abs(travel) + wp.abs(o.step[0] * m.velocity[2])  # pyright: ignore[reportOperatorIssue]
+    moved = wp.abs(travel) + wp.abs(m.duration * m.velocity[2])  # pyright: ignore[reportOperatorIssue]
     push.since[world, f] = push.since[world, f] + moved
     if push.depth[world, f] == real(0.0) or push.since[world, f] > AGAIN * g.spacing:
         weigh_face(g, o, faces, push, place, view, world, slot, f, m)

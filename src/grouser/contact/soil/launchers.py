@@ -13,6 +13,7 @@ import numpy as np
 from grouser.contact.soil import per_node, raster
 from grouser.contact.soil.arrays import SoilArrays
 from grouser.contact.soil.per_world import commit_world, evaluate_world
+from grouser.contact.soil.placement import MOST_PARTS
 from grouser.contact.soil.stages import COMMIT, EVALUATE
 from grouser.contact.soil.surface import Surface
 from grouser.device import at
@@ -25,7 +26,7 @@ class PerWorldLauncher:
         """`replaced` maps device functions to the ones to call instead, see `pressure.chosen_law`."""
         self._commit, self._evaluate = at(commit_world, dtype, replaced), at(evaluate_world, dtype, replaced)
 
-    def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
+    def commit(self, launch: Any, arrays: SoilArrays, motion: Any, between: Any, out: Any) -> None:
         launch(self._commit, arrays.worlds, [*arrays.groups, motion, out.effective, out.status])
 
     def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
@@ -38,14 +39,24 @@ class PerNodeLauncher:
     def __init__(self, dtype: str, replaced: dict[Any, Any]):
         self._at: dict[Any, Any] = {kernel: at(kernel, dtype, replaced) for kernel in per_node.KERNELS}
 
-    def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
+    def commit(self, launch: Any, arrays: SoilArrays, motion: Any, between: Any, out: Any) -> None:
+        """`between` holds the motion of one body at the end of a part of the step, `placement.motion_in_part`.
+
+        Every body gets as many launches as the largest number of parts takes; those of parts it does not need find it
+        far from the soil.
+        """
         for body, (surface, small) in enumerate(arrays.parts):
-            run_kernel = self._runner(launch, arrays, motion, out, body)
+            run_once = self._runner(launch, arrays, motion, out, body)
+            run_kernel = self._runner(launch, arrays, between, out, body)
             faces = bool(np.diff(arrays.first_face)[body])
             stages = self._commit_stages(run_kernel, arrays, surface, bool(small), faces)
-            for name in COMMIT:
-                stages[name]()
-            run_kernel(per_node.finish, arrays.worlds)
+            run_once(per_node.book, arrays.worlds)
+            for part in range(MOST_PARTS if len(surface.triangles) else 1):
+                run_once(per_node.move_to_part, arrays.worlds, between=between, part=part)
+                for name in COMMIT[1:]:
+                    stages[name]()
+                run_kernel(per_node.finish, arrays.worlds)
+            run_kernel(per_node.judge, arrays.worlds)
 
     def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
         for body in range(len(arrays.parts)):
@@ -99,21 +110,24 @@ class PerNodeLauncher:
                 run_kernel(per_node.measure_patch, worlds)
             if o.spoil:
                 run_kernel(per_node.dig, nodes)
+            run_kernel(per_node.share_sinkage, nodes)
+            if o.spoil:
                 run_kernel(per_node.collect_spoil, blocks)
                 run_kernel(per_node.pile_spoil, nodes)
             run_kernel(per_node.sink_nodes, nodes)
 
+        def shear() -> None:
+            if o.node_shear:
+                run_kernel(per_node.shear_nodes, nodes)
+            elif len(surface.triangles):  # else small shapes only: their points keep the shear
+                run_kernel(per_node.shear_vertices, vertices)
+
         return {
-            "book": lambda: run_kernel(per_node.book, worlds),
             "place": place,
             "gather": lambda: run_kernel(per_node.gather, nodes),
             "raster": rasterise,
             "displace": displace,
-            "shear": lambda: (
-                run_kernel(per_node.shear_nodes, nodes)
-                if o.node_shear
-                else run_kernel(per_node.shear_vertices, vertices)
-            ),
+            "shear": shear,
             "erode": lambda: run_kernel(per_node.erode, worlds) if o.sweeps else None,
             "write back": lambda: run_kernel(per_node.scatter, nodes),
             "push": lambda: run_kernel(per_node.move_faces, worlds) if faces else None,

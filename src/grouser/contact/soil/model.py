@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from grouser.contact.soil import step_error
 from grouser.contact.soil import types as t
-from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, records
+from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, motion_between, records
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
 from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
 from grouser.contact.soil.lugs import lug_tips
@@ -29,16 +30,14 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import Soil
 
-ROUGH_TRAVEL = 0.6e-3  # [m] travel along the ground per step; above it pull and sinkage are off by some percent
-ROUGH_DROP = 3.5e-3  # [m] downward travel per step; above it an impact sinks too deep
-ROUGH_IMPACT = 0.015  # largest change of downward travel per step over depth: (h w)^2 at fifty steps per oscillation
+PART_TRAVEL = 0.125  # [cells] travel along the ground in a part of a step, see `placement.parts_of_step`
 FINE_SPACING = 7.5e-3  # [m] up to this spacing two sub-cell points per axis are enough, above it three
 SWEEPS = 1000  # maximum number of erosion sweeps per step; a slide ends long before
 MARGIN = 0.2  # [m] distance from a footprint within which soil may slide, without faces that pile it up
 LONGEST_PILE = 1.0  # [m] the same with such faces, at most
 SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
-NODE_REALS, NODE_BYTES = 32, 36  # memory per window node: number of floats (two tiles included), bytes of integers
+NODE_REALS, NODE_BYTES = 36, 36  # memory per window node: number of floats (two tiles included), bytes of integers
 GRAVITY = 9.81  # [m/s^2] where no model says otherwise
 MEMORY_SHARE = 0.8  # largest share of the machine's memory that windows may use
 SHEAR_LAWS = {
@@ -53,13 +52,10 @@ REASONS = {
     t.LEFT: ("it has left the terrain", True),
     t.WINDOW_FULL: ("its footprint is larger than its bounding sphere", True),
     t.TILES_FULL: ("the ground ran out of tiles within one step", True),
-    t.FAST: (
-        f"it moves more than {1e3 * ROUGH_TRAVEL:g} mm along the ground in a step: inaccurate, use a smaller step",
-        False,
-    ),
-    t.SHORT_IMPACT: ("an impact lasts only a few steps: its depth is inaccurate, use a smaller step", False),
     t.NOT_FINITE: ("its position is not a number", True),
 }
+
+TOO_LONG = {t.TWICE: 2, t.FIVE_TIMES: 5, t.TEN_TIMES: 10}  # times by which a step is too long
 
 
 @dataclass(frozen=True)
@@ -207,13 +203,14 @@ class SoilModule(KernelModule):
             self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device
         )
         moving = motion_arrays(motion, p.name)
+        between = motion_between(motion, p.name)
         self._observation = Observation(self.ground, motion, rows, out, self.arrays, moving)
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
         per_world = self.options.one_thread_per_world(device)
         launcher = (PerWorldLauncher if per_world else PerNodeLauncher)(p.name, chosen_law(self.options.pressure))
         self._record(
             lambda launch: launcher.evaluate(launch, self.arrays, moving, out),
-            lambda launch: launcher.commit(launch, self.arrays, moving, out),
+            lambda launch: launcher.commit(launch, self.arrays, moving, between, out),
         )
         self.ground.ensure(self._spare)
 
@@ -241,7 +238,7 @@ class SoilModule(KernelModule):
         o.lug_tips = int(choice.lugs == "tips")
         o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
-        o.travel_limit, o.fall_limit, o.impact_limit = ROUGH_TRAVEL, ROUGH_DROP, ROUGH_IMPACT
+        o.part_travel = PART_TRAVEL * spacing
         o.stages = wp.array([len(COMMIT)], dtype=wp.int32, device=self.device)
         o.below = NO_SECOND_SOIL if self.ground.below is None else len(self.ground.soils)
         o.shared_ground = int(len(self.bodies) > 1)
@@ -270,6 +267,13 @@ class SoilModule(KernelModule):
     # ---- state, channels ----------------------------------------------------------------------------
 
     def explain(self, code: int) -> tuple[str, bool]:
+        if code in TOO_LONG:
+            step = 1e3 * self._h
+            return (
+                f"its force changes so much from step to step that results at {step:.3g} ms are inaccurate by about "
+                f"{100 * step_error.ROUGH * TOO_LONG[code]:.2g} %: use a step of {step / TOO_LONG[code]:.2g} ms",
+                False,
+            )
         return REASONS[code]
 
     def state(self) -> dict[str, wp.array]:

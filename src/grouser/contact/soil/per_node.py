@@ -10,12 +10,14 @@ import warp as wp
 from grouser.contact.soil import (
     body_wrench,
     boxes,
+    edges,
     erosion,
     patch,
     placement,
     raster,
     sinkage,
     spoil,
+    step_error,
     traction,
     window,
 )
@@ -96,11 +98,29 @@ def moves_soil(disp: Displacement, slot: int):
 
 
 @wp.kernel(module=MODULE)
-def book(o: Options, b: Bodies, energy: Energy, motion: MotionArrays, body: int, effective: array2d[vec6]):
-    """Book the work of the finished step. One thread per world."""
+def book(
+    o: Options, b: Bodies, place: Placement, energy: Energy, motion: MotionArrays, body: int, effective: array2d[vec6]
+):  # fmt: skip
+    """Book the work of the finished step and remember its motion. One thread per world."""
     world = wp.tid()
     m = t.body_motion(motion, world, b.rows[body])
     work.book_work(energy, o.step[0], slot_of(b, world, body), m, effective[world, body])
+    placement.remember_motion(o, place, slot_of(b, world, body), m.velocity)
+
+
+@wp.kernel(module=MODULE)
+def move_to_part(o: Options, b: Bodies, motion: MotionArrays, between: MotionArrays, body: int, part: int):
+    """Write the motion at the end of a part of the step. A body with fewer parts leaves out the first ones."""
+    world = wp.tid()
+    row = b.rows[body]
+    parts = placement.parts_of_step(o, b, body, t.body_motion(motion, world, row))
+    own = part - (placement.most_parts(b, body) - parts)
+    position, rotation = placement.pose_in_part(o, motion, world, row, wp.max(own, 0), parts)
+    between.position[world, row] = position
+    between.rotation[world, row] = rotation
+    between.velocity[world, row] = motion.velocity[world, row]
+    between.angular_velocity[world, row] = motion.angular_velocity[world, row]
+    between.duration[world, row] = wp.where(own < 0, real(0.0), o.step[0] / real(parts))
 
 
 # ---- place ------------------------------------------------------------------------------------------------
@@ -148,6 +168,8 @@ def open_window(
 ):  # fmt: skip
     """Find the deepest vertex and choose the window of the body. One thread per world."""
     world = wp.tid()
+    if motion.duration[world, b.rows[body]] == real(0.0):  # a part that is left out: the window stays closed
+        return
     slot = slot_of(b, world, body)
     position = motion.position[world, b.rows[body]]
     # A serial loop: of equally deep vertices it takes the first, as per_world.py does.
@@ -315,6 +337,24 @@ def dig(
 
 
 @wp.kernel(module=MODULE)
+def share_sinkage(
+    g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, motion: MotionArrays, body: int
+):  # fmt: skip
+    """Find what cells that are covered in part sink too much. One thread per node."""
+    world, node = wp.tid()
+    slot = slot_of(b, world, body)
+    if inside(win, slot, node):
+        k = nonnegative(slot * win.side * win.side + node)
+        if win.mark[k] == t.CONTACT:
+            keeps = wp.where(disp.contacts[slot].border == 0, 1, 0)
+            m = t.body_motion(motion, world, b.rows[body])
+            first_node = placement.first_node(g, win, slot, m.position)
+            disp.step_tally[slot].removed -= edges.share_sinkage(
+                g, o, skin, win, disp, k, node // win.side, node % win.side, keeps, first_node, m
+            )
+
+
+@wp.kernel(module=MODULE)
 def collect_spoil(
     g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, motion: MotionArrays, body: int
 ):  # fmt: skip
@@ -366,17 +406,19 @@ def pile_spoil(o: Options, b: Bodies, win: Window, disp: Displacement, body: int
 
 
 @wp.kernel(module=MODULE)
-def sink_nodes(o: Options, b: Bodies, win: Window, disp: Displacement, body: int):
-    """Lower the nodes in contact by their sinkage. One thread per node."""
+def sink_nodes(o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, body: int):
+    """Lower the nodes in contact by their sinkage and level out those beside them. One thread per node."""
     world, node = wp.tid()
     slot = slot_of(b, world, body)
-    if inside(win, slot, node):
+    if inside(win, slot, node) and moves_soil(disp, slot):
         k = nonnegative(slot * win.side * win.side + node)
-        if win.mark[k] == t.CONTACT and moves_soil(disp, slot):
-            keeps = wp.where(disp.contacts[slot].border == 0, 1, 0)
+        keeps = wp.where(disp.contacts[slot].border == 0, 1, 0)
+        if win.mark[k] == t.CONTACT:
             disp.step_tally[slot].compressed += sinkage.compressed_height(o, win, disp, k, keeps)
             sinkage.sink_node(o, b, win, disp, body, k, keeps)
             win.changed[slot] = 1
+        elif edges.takes_excess(skin, win, k):
+            edges.level_out(o, b, skin, win, disp, body, k, keeps)
 
 
 # ---- shear, erode, write back -----------------------------------------------------------------------------
@@ -384,7 +426,8 @@ def sink_nodes(o: Options, b: Bodies, win: Window, disp: Displacement, body: int
 
 @wp.kernel(module=MODULE)
 def shear_vertices(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, verts: Vertices, motion: MotionArrays, body: int
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, verts: Vertices,
+    motion: MotionArrays, body: int,
 ):  # fmt: skip
     """Advance the shear state of the body's vertices. One thread per vertex."""
     world, number = wp.tid()
@@ -393,7 +436,7 @@ def shear_vertices(
     if win.frame[slot].rows > 0 and verts.near_soil[world, b.first_vertex_chunk[body] + number // CHUNK] == 1:
         if verts.place[world, v][2] < place.top[slot]:
             m = t.body_motion(motion, world, b.rows[body])
-            shearing.shear_vertex(g, o, b, win, verts, world, body, slot, v, m)
+            shearing.shear_vertex(g, o, b, skin, win, verts, world, body, slot, v, m)
         else:
             verts.shear[world, v] = vec3()
 
@@ -431,13 +474,11 @@ def scatter(g: Ground, b: Bodies, win: Window, disp: Displacement, body: int):
 
 @wp.kernel(module=MODULE)
 def finish(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, disp: Displacement, slides: Slides, body: int,
-    status_out: array2d[int],
+    g: Ground, o: Options, b: Bodies, win: Window, disp: Displacement, slides: Slides, body: int
 ):  # fmt: skip
-    """Add the sums of the step to the totals and write the status of the body. One thread per world."""
+    """Add the sums of the step to the totals. One thread per world."""
     world = wp.tid()
     slot = slot_of(b, world, body)
-    nodes = disp.contacts[slot].nodes
     if win.changed[slot] == 1:
         total = disp.tally[slot]
         step = disp.step_tally[slot]
@@ -445,8 +486,18 @@ def finish(
             total.removed + step.removed, total.compressed + step.compressed, total.moved + step.moved
         )
         window.stamp_tiles(g, o, win, disp, slides, world, slot)
-    if status_out[world, body] == t.FINE and nodes + disp.contacts[slot].pressed > 0:
-        status_out[world, body] = placement.roughness(o, place, slot)
+
+
+@wp.kernel(module=MODULE)
+def judge(
+    g: Ground, o: Options, b: Bodies, place: Placement, disp: Displacement, energy: Energy, body: int,
+    status_out: array2d[int],
+):  # fmt: skip
+    """Write the status of the step. One thread per world."""
+    world = wp.tid()
+    slot = slot_of(b, world, body)
+    if status_out[world, body] == t.FINE and disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0:
+        status_out[world, body] = step_error.judge_step(g, o, place, disp, energy, slot)
 
 
 # ---- evaluate ---------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import warp as wp
 from grouser.contact.soil import (
     body_wrench,
     boxes,
+    edges,
     erosion,
     implicit,
     patch,
@@ -19,6 +20,7 @@ from grouser.contact.soil import (
     sinkage,
     spoil,
     stages,
+    step_error,
     traction,
     window,
 )
@@ -140,7 +142,7 @@ def raster_body(
     world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
     """Rasterise those triangles and creases of a body that may reach the soil."""
-    cut = place.top[slot] + g.spacing
+    cut = place.below[slot] + g.spacing
     last = b.first_triangle[body + 1]
     for c in range(b.first_triangle_chunk[body], b.first_triangle_chunk[body + 1]):
         low = placement.sphere_bottom(b.triangle_spheres[c], m.position, m.R) <= cut
@@ -151,8 +153,8 @@ def raster_body(
                 raster.raster_triangle(g, b, place, win, verts, skin, world, slot, triangle, raster.SERIAL)
     for crease in range(b.first_crease[body], b.first_crease[body + 1]):
         raster.mark_crease(g, b, place, win, verts, skin, world, slot, crease, raster.SERIAL)
-    if skin.hit[slot].row1 >= skin.hit[slot].row0:  # one node more on each side: border nodes get marks too
-        win.dirty[slot] = boxes.spanning(win.dirty[slot], boxes.grown(skin.hit[slot], 1))
+    if skin.hit[slot].row1 >= skin.hit[slot].row0:  # border nodes get marks too
+        win.dirty[slot] = boxes.spanning(win.dirty[slot], boxes.grown(skin.hit[slot], t.RING))
     raster.close_hit(win, skin, slot)
 
 
@@ -211,9 +213,9 @@ def list_border(win: Window, disp: Displacement, slot: int):
     rows = win.frame[slot].rows
     columns = win.frame[slot].columns
     count = int(0)
-    for i in range(wp.max(near.row0 - 1, 1), wp.min(near.row1 + 2, rows - 1)):
-        j = int(wp.max(near.column0 - 1, 1))
-        while j < wp.min(near.column1 + 2, columns - 1):
+    for i in range(wp.max(near.row0 - t.RING, 1), wp.min(near.row1 + t.RING + 1, rows - 1)):
+        j = int(wp.max(near.column0 - t.RING, 1))
+        while j < wp.min(near.column1 + t.RING + 1, columns - 1):
             k = nonnegative(start + i * win.side + j)
             if sinkage.mark_border(win, k) == 1:
                 disp.border[nonnegative(start + count)] = i * win.side + j
@@ -306,18 +308,39 @@ def move_spoil(
 
 
 @wp.func
-def sink(o: Options, b: Bodies, win: Window, disp: Displacement, body: int, slot: int, keeps: int):
-    """Lower the nodes in contact. Returns the sum of the compressed part of their sinkage [m]."""
+def share_sinkage(
+    g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement, slot: int, keeps: int, removed: real,
+    first_node: vec3, m: BodyMotion,
+):  # fmt: skip
+    """Find what cells that are covered in part sink too much. Returns the sum of sinkage `removed` [m] without it."""
     start = nonnegative(slot * win.side * win.side)
     touched = disp.touched[slot]
-    compressed = real(0.0)
     for i in range(touched.row0, touched.row1 + 1):
         j = int(touched.column0)
         while j <= touched.column1:
             k = nonnegative(start + i * win.side + j)
             if win.mark[k] == t.CONTACT:
+                removed -= edges.share_sinkage(g, o, skin, win, disp, k, i, j, keeps, first_node, m)
+            j += 1
+    return removed
+
+
+@wp.func
+def sink(o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, body: int, slot: int, keeps: int):
+    """Lower the nodes in contact and level out those beside them. Returns the sum of the compressed sinkage [m]."""
+    start = nonnegative(slot * win.side * win.side)
+    frame = win.frame[slot]
+    box = boxes.common(boxes.grown(disp.touched[slot], 1), boxes.inside_rim(frame.rows, frame.columns))
+    compressed = real(0.0)
+    for i in range(box.row0, box.row1 + 1):
+        j = int(box.column0)
+        while j <= box.column1:
+            k = nonnegative(start + i * win.side + j)
+            if win.mark[k] == t.CONTACT:
                 compressed += sinkage.compressed_height(o, win, disp, k, keeps)
                 sinkage.sink_node(o, b, win, disp, body, k, keeps)
+            elif edges.takes_excess(skin, win, k):
+                edges.level_out(o, b, skin, win, disp, body, k, keeps)
             j += 1
     return compressed
 
@@ -349,9 +372,11 @@ def displace(
     if removed == real(0.0) and dug == 0:  # a body at rest: no soil moves
         return
     win.changed[slot] = 1
+    keeps = wp.where(border == 0, 1, 0)
+    removed = share_sinkage(g, o, skin, win, disp, slot, keeps, removed, first_node, m)
     if carries_off:
         move_spoil(g, o, skin, win, disp, slot, first_node, m)
-    compressed = sink(o, b, win, disp, body, slot, wp.where(border == 0, 1, 0))
+    compressed = sink(o, b, skin, win, disp, body, slot, keeps)
     disp.tally[slot].removed = disp.tally[slot].removed + removed
     disp.tally[slot].compressed = disp.tally[slot].compressed + compressed
 
@@ -371,13 +396,15 @@ def shear(
             for j in range(skin.hit[slot].column0, skin.hit[slot].column1 + 1):
                 shearing.shear_node(g, o, skin, win, slot, i, j, first_node, m)
         return
+    if b.first_triangle[body + 1] == b.first_triangle[body]:  # small shapes only: their points keep the shear
+        return
     last = b.first_vertex[body + 1]
     for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
         if verts.near_soil[world, c] == 1:
             first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * CHUNK
             for v in range(first, wp.min(first + CHUNK, last)):
                 if verts.place[world, v][2] < place.top[slot]:  # else the vertex is above all soil: reset its shear
-                    shearing.shear_vertex(g, o, b, win, verts, world, body, slot, v, m)
+                    shearing.shear_vertex(g, o, b, skin, win, verts, world, body, slot, v, m)
                 else:
                     verts.shear[world, v] = vec3()
 
@@ -449,36 +476,41 @@ def commit_world(
     bodies = b.rows.shape[0]
     for body in range(bodies):
         slot = nonnegative(world * bodies + body)
-        m = t.body_motion(motion, world, nonnegative(b.rows[body]))
-        before = win.frame[slot]  # a window that has not moved need not be filled again
-        stays = bool(False)
+        end = t.body_motion(motion, world, nonnegative(b.rows[body]))
+        work.book_work(energy, o.step[0], slot, end, effective[world, body])
+        placement.remember_motion(o, place, slot, end.velocity)
         status = int(t.FINE)
-        for stage in range(o.stages[0]):
-            if stage == stages.BOOK:
-                work.book_work(energy, o.step[0], slot, m, effective[world, body])
-            elif stage == stages.PLACE:
-                placement.begin(g, o, b, place, win, skin, disp, slides, world, body, slot, m)
-                place_vertices(g, b, place, verts, world, body, slot, m)
-                status = placement.open_window(g, o, place, win, slides, world, slot, m.position)
-                stays = is_same(before, win.frame[slot])
-            elif win.frame[slot].rows > 0:  # else the body is far from the soil: skip the other stages
-                if stage == stages.GATHER:
-                    gather(g, win, skin, world, slot, stays)
-                elif stage == stages.RASTER:
-                    raster_body(g, b, place, win, verts, skin, world, body, slot, m)
-                elif stage == stages.DISPLACE:
-                    displace(g, o, b, shapes, faces, push, place, skin, points, win, verts, disp, world, body, slot, m)
-                elif stage == stages.SHEAR:
-                    shear(g, o, b, place, skin, win, verts, world, body, slot, m)
-                elif stage == stages.ERODE and o.sweeps > 0:
-                    erosion.erode(g, o, skin, disp, win, slides, slot)
-                elif stage == stages.WRITE_BACK and win.changed[slot] == 1:
-                    window.write_back(g, o, win, disp, slides, world, slot)
-                elif stage == stages.PUSH and pushing.has_faces(faces, body):
-                    pushing.move_faces(g, o, faces, push, place, world, body, slot, m)
+        parts = placement.parts_of_step(o, b, body, end)
+        for part in range(parts):
+            m = placement.motion_in_part(o, motion, world, nonnegative(b.rows[body]), part, parts)
+            before = win.frame[slot]  # a window that has not moved need not be filled again
+            stays = bool(False)
+            for stage in range(stages.PLACE, o.stages[0]):
+                if stage == stages.PLACE:
+                    placement.begin(g, o, b, place, win, skin, disp, slides, world, body, slot, m)
+                    place_vertices(g, b, place, verts, world, body, slot, m)
+                    status = placement.open_window(g, o, place, win, slides, world, slot, m.position)
+                    stays = is_same(before, win.frame[slot])
+                elif win.frame[slot].rows > 0:  # else the body is far from the soil: skip the other stages
+                    if stage == stages.GATHER:
+                        gather(g, win, skin, world, slot, stays)
+                    elif stage == stages.RASTER:
+                        raster_body(g, b, place, win, verts, skin, world, body, slot, m)
+                    elif stage == stages.DISPLACE:
+                        displace(
+                            g, o, b, shapes, faces, push, place, skin, points, win, verts, disp, world, body, slot, m
+                        )
+                    elif stage == stages.SHEAR:
+                        shear(g, o, b, place, skin, win, verts, world, body, slot, m)
+                    elif stage == stages.ERODE and o.sweeps > 0:
+                        erosion.erode(g, o, skin, disp, win, slides, slot)
+                    elif stage == stages.WRITE_BACK and win.changed[slot] == 1:
+                        window.write_back(g, o, win, disp, slides, world, slot)
+                    elif stage == stages.PUSH and pushing.has_faces(faces, body):
+                        pushing.move_faces(g, o, faces, push, place, world, body, slot, m)
         touching = disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0
         if win.frame[slot].rows > 0 and status == t.FINE and touching:
-            status = placement.roughness(o, place, slot)
+            status = step_error.judge_step(g, o, place, disp, energy, slot)
         status_out[world, body] = status
 
 

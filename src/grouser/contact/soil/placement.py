@@ -14,6 +14,7 @@ from grouser.contact.soil.types import (
     Displacement,
     Extent,
     Frame,
+    MotionArrays,
     Options,
     Placement,
     Skin,
@@ -24,11 +25,11 @@ from grouser.contact.soil.types import (
     Window,
 )
 from grouser.device import nonnegative
-from grouser.precision import mat33, real, vec2, vec3
+from grouser.precision import cell_slack, mat33, real, vec2, vec3
 from grouser.terrain.ground import SURFACE, TILE, allocate_tile, base_height
 from grouser.terrain.ground import GroundArrays as Ground
 
-SHALLOW = 1e-3  # [m] smallest depth that the speed of an impact is compared with
+MOST_PARTS = 8  # largest number of parts of a step in which the soil follows a body
 FAR = wp.constant(real(t.FAR))
 
 
@@ -37,32 +38,54 @@ FAR = wp.constant(real(t.FAR))
 
 @wp.func
 def remember_motion(o: Options, place: Placement, slot: int, velocity: vec3):
-    """Store the velocities at the start and the end of the step, and what `types.Travel` derives from them."""
+    """Store the velocity at the end of the step, and what `types.Travel` derives from them."""
     h = o.step[0]
     last = place.travel[slot].velocity
     change = velocity[2] - last[2]  # distinguishes a fall from a body that is driven down at constant speed
     yield_offset = laws.yield_offset(h, velocity[2], change)
     per_prediction_error = real(1.0) / laws.prediction_error(h, change)
-    place.travel[slot] = Travel(velocity, last, yield_offset, per_prediction_error)
+    place.travel[slot] = Travel(velocity, yield_offset, per_prediction_error)
 
 
 @wp.func
-def roughness(o: Options, place: Placement, slot: int):
-    """Status of a body on soil: FINE, FAST if it moves too far along the ground per step, or SHORT_IMPACT.
+def most_parts(b: Bodies, body: int):
+    """Largest number of parts of a step of a body. Small shapes have one: their points are not bound to nodes."""
+    return wp.where(b.first_triangle[body + 1] == b.first_triangle[body], 1, MOST_PARTS)
 
-    SHORT_IMPACT means an impact that ends within so few steps that its depth is inaccurate.
+
+@wp.func
+def parts_of_step(o: Options, b: Bodies, body: int, m: BodyMotion):
+    """Number of parts in which the soil follows a body through a step.
+
+    The footprint of a body that travels moves on by whole nodes, and its spoil goes ahead of it. In one step of half a
+    cell it would be put too far ahead, and the body would meet it too late.
     """
-    h = o.step[0]
-    velocity = place.travel[slot].velocity
-    if h * wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1]) > o.travel_limit:
-        return t.FAST
-    deep = wp.max(place.sinkage[slot], real(SHALLOW))
-    last = place.travel[slot].last_velocity
-    # An impact is half an oscillation of angular frequency w. The change of the downward travel per step over the depth
-    # estimates (h w)^2.
-    if h * (velocity[2] - last[2]) > o.impact_limit * deep or h * wp.abs(velocity[2]) > o.fall_limit:
-        return t.SHORT_IMPACT
-    return t.FINE
+    travel = o.step[0] * wp.sqrt(m.velocity[0] * m.velocity[0] + m.velocity[1] * m.velocity[1])
+    return wp.clamp(int(wp.ceil(travel / o.part_travel)), 1, most_parts(b, body))
+
+
+@wp.func
+def pose_in_part(o: Options, motion: MotionArrays, world: int, row: int, part: int, parts: int):
+    """Position and rotation of a body at the end of one of several parts of a step: back from its end by velocity."""
+    position = motion.position[world, row]
+    rotation = motion.rotation[world, row]
+    back = o.step[0] * real(parts - 1 - part) / real(parts)
+    speed = wp.length(motion.angular_velocity[world, row])
+    if back > real(0.0):
+        position -= back * motion.velocity[world, row]
+        if speed > real(0.0):
+            axis = motion.angular_velocity[world, row] / speed
+            rotation = wp.quat_from_axis_angle(axis, -speed * back) * rotation
+    return position, rotation
+
+
+@wp.func
+def motion_in_part(o: Options, motion: MotionArrays, world: int, row: int, part: int, parts: int):
+    """Motion of a body at the end of one of several parts of a step."""
+    position, rotation = pose_in_part(o, motion, world, row, part, parts)
+    velocity = motion.velocity[world, row]
+    omega = motion.angular_velocity[world, row]
+    return BodyMotion(position, wp.quat_to_matrix(rotation), velocity, omega, o.step[0] / real(parts))
 
 
 # ---- begin ----------------------------------------------------------------------------------------------
@@ -70,7 +93,10 @@ def roughness(o: Options, place: Placement, slot: int):
 
 @wp.func
 def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
-    """Height [m] of the highest soil node within the bounding box of a body in plan view, at any height."""
+    """Height [m] of the highest soil node around the bounding box of a body in plan view, and of the highest inside it.
+
+    Without a node inside both are the same.
+    """
     x = (m.position[0] - g.x0) * g.per_spacing
     y = (m.position[1] - g.y0) * g.per_spacing
     R = m.R
@@ -82,7 +108,12 @@ def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
     r1 = wp.min(int(wp.ceil(y + across)), g.rows - 1) + 1
     c0 = wp.max(int(wp.floor(x - along)), 0)
     c1 = wp.min(int(wp.ceil(x + along)), g.columns - 1) + 1
+    south = y - across - cell_slack
+    north = y + across + cell_slack
+    west = x - along - cell_slack
+    east = x + along + cell_slack
     top = real(-FAR)
+    below = real(-FAR)
     # Tile by tile: one table lookup per tile instead of one per node.
     for ti in range(r0 // TILE, (r1 - 1) // TILE + 1):
         for tj in range(c0 // TILE, (c1 - 1) // TILE + 1):
@@ -92,15 +123,19 @@ def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
             i = int(wp.max(r0, ti * TILE))
             while i < i1:
                 j = int(wp.max(c0, tj * TILE))
+                inside = real(i) >= south and real(i) <= north
                 while j < j1:
+                    z = real(0.0)
                     if tile >= 0:
                         z = g.levels[world, tile, nonnegative(i - ti * TILE), nonnegative(j - tj * TILE)][SURFACE]
-                        top = wp.where(z > top, z, top)
                     else:
-                        top = wp.max(top, base_height(g, i, j))
+                        z = base_height(g, i, j)
+                    top = wp.where(z > top, z, top)
+                    if inside and real(j) >= west and real(j) <= east:
+                        below = wp.where(z > below, z, below)
                     j += 1
                 i += 1
-    return top
+    return top, wp.where(below > -SEEN, below, top)
 
 
 @wp.func
@@ -108,9 +143,10 @@ def begin(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, slides: Slides,
     world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
-    """Start the step of one body: find the soil it can reach, and reset the boxes and counts of the later stages."""
-    remember_motion(o, place, slot, m.velocity)
-    place.top[slot] = highest_soil(g, b, world, body, m)
+    """Start a step of one body, or a part of it: find the soil it can reach, reset boxes and counts of later stages."""
+    top, below = highest_soil(g, b, world, body, m)
+    place.top[slot] = top
+    place.below[slot] = below
     # Inverted limits, so that the first vertex sets all of them.
     place.lowest[slot] = vec3(real(0.0), real(0.0), FAR)
     place.extent[slot] = Extent(FAR, -FAR, FAR, -FAR)

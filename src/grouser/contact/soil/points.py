@@ -74,22 +74,47 @@ def forget_point(points: Points, world: int, e: int):
 
 
 @wp.func
+def surface_rise(area: vec3, v: vec3):
+    """Speed [m/s] at which a piece of surface that moves with `v` rises at a fixed place of the ground."""
+    return wp.dot(v, area) / area[2]
+
+
+@wp.func
+def fresh_share(v: vec3, h: real, across: real):
+    """Share of the soil below a shape that is fresh after a step of sliding with `v`: 1 - exp(-|v_xy| h / across).
+
+    Slower than STUCK is no sliding: the tremor of a body at rest would fill up its print.
+    """
+    travel = wp.max(wp.sqrt(v[0] * v[0] + v[1] * v[1]) - STUCK, real(0.0)) * h
+    return real(1.0) - wp.exp(-travel / across)
+
+
+@wp.func
+def fresh_level(pressed: real, level: real, rim: real, share: real):
+    """Pressed level [m] below a point after the `share` of fresh soil has come below its shape.
+
+    Fresh soil comes in over the edge of the shape, as high as the soil stands above that edge, `rim` [m].
+    """
+    return pressed + wp.max(level - wp.max(pressed, rim), real(0.0)) * share
+
+
+@wp.func
 def settle_point(
     g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
-    world: int, slot: int, shape: int, e: int, m: BodyMotion,
+    world: int, slot: int, shape: int, e: int, m: BodyMotion, arm: vec3, area: vec3, at: vec2,
 ):  # fmt: skip
-    """Update the pressed level of a point. Returns its cell, its position inside the cell and its depth [m].
+    """Update the pressed level of a point, which faces down. Returns its cell, its place in the cell, its depth [m].
 
     The cell is given by its lower node; it is -1 if the point touches nothing. The depth is measured before the soil
-    yields in this step. A point that rises above the soil loses its footprint. A point that slides meets fresh soil:
-    its level returns to that of the grid while it slides as far as its shape is wide.
+    yields in this step. A point that rises above the soil loses its footprint. A print stays where it was made, and has
+    the form of the shape: at its new place a point finds the print as much higher or lower as the shape is there. So
+    the depth grows by the sinking of the surface at a fixed place, whichever way the point itself moves. A point is
+    never lower than the bottom of its print. Below a flat shape fresh soil comes in over the edge, see `fresh_level`.
     """
-    arm, area, at = place_point(g, shapes, e, m)
     z = arm[2] + m.position[2]
     k, inside = node_below(win, slot, at)
     u = real(-FAR)
-    # Outside the window, far above all soil, or part of a side or top face: it cannot press.
-    if k < 0 or z > place.top[slot] + g.spacing or not looks_down(area):
+    if k < 0 or z > place.top[slot] + g.spacing:  # outside the window, or far above all soil: it cannot press
         forget_point(points, world, e)
         return -1, inside, u
     if win.soil[nearest_node(win, k, inside)] < 0:  # bare ground: the soil module carries nothing here
@@ -101,18 +126,23 @@ def settle_point(
         pressed = level
         points.pressed[world, e] = FAR
     else:
-        # A print stays where it was made. A point that slides leaves it and meets higher soil, which it must press
-        # again. Slower than STUCK is no sliding: the tremor of a body at rest would fill up its print.
-        v = m.velocity + wp.cross(m.angular_velocity, arm)
-        n = wp.normalize(area)
-        v_t = v - wp.dot(v, n) * n
-        travel = wp.max(wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) - STUCK, real(0.0)) * o.step[0]
-        pressed += (level - pressed) * wp.min(travel / shapes.across[shape], real(1.0))
-        # The force on a tip is normal to it, so motion along its face does no work and must not compress the soil: a
-        # lug that turns down takes its print along. One that turns up leaves it, unless the soil sticks to it.
-        if shapes.lug[shape].height > real(0.0):
-            if v_t[2] < real(0.0) or travel == real(0.0):
-                pressed = wp.min(pressed + o.step[0] * v_t[2], level)
+        if points.pressed[world, e] < SEEN:
+            h = m.duration
+            v = m.velocity + wp.cross(m.angular_velocity, arm)
+            if shapes.lug[shape].height > real(0.0):
+                # The force on a tip is normal to it, so motion along its face does no work and must not compress the
+                # soil: a lug that turns down takes its print along. One that turns up leaves it, unless the soil sticks
+                # to it (slower than STUCK).
+                n = wp.normalize(area)
+                v_t = v - wp.dot(v, n) * n
+                if v_t[2] < real(0.0) or wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) <= STUCK:
+                    pressed = wp.min(pressed + h * v_t[2], level)
+            else:
+                floor = wp.min(points.shape_bottom[world, shape], pressed)
+                pressed = wp.max(pressed + h * (v[2] - surface_rise(area, v)), floor)
+                rim = m.position[2] + points.shape_rim[world, shape]
+                pressed = fresh_level(pressed, level, rim, fresh_share(v, h, shapes.across[shape]))
+                pressed = pressed_level(level, pressed)
         points.pressed[world, e] = pressed
     return k, inside, pressed - z
 
@@ -216,7 +246,7 @@ def press_point(
             v = wp.transpose(m.R) * (m.velocity + wp.cross(m.angular_velocity, arm))
             n_body = wp.normalize(shapes.areas[nonnegative(e)])
             v_t = v - wp.dot(v, n_body) * n_body
-            s = laws.advance_shear(points.point_shear[world, e], v_t, o.step[0] / soil.shear_k)
+            s = laws.advance_shear(points.point_shear[world, e], v_t, m.duration / soil.shear_k)
             largest = wp.where(shapes.lug[shape].height > zero, real(1.0), soil.largest_shear)
             points.point_shear[world, e] = laws.shortening(s, largest) * s
         else:
@@ -238,22 +268,32 @@ def press_shape(
     cut = place.top[slot] + g.spacing
     fall = wp.max(-place.travel[slot].velocity[2], zero)
     beside = HOLD * g.spacing + wp.max(o.step[0], FALLING) * fall  # soil this close below the shape takes no spoil
+    rim = real(-FAR)
     # First pass: locate all points. The pressure needs the width b of the patch, which depends on all of them.
     for chunk in range(shapes.first_point_chunk[shape], shapes.first_point_chunk[shape + 1]):
         first, end = points_of(shapes, shape, chunk)
         if placement.sphere_bottom(shapes.point_spheres[chunk], m.position, m.R) < cut:
             points.point_near[world, chunk] = 1
             for e in range(first, end):
-                k, inside, u = settle_point(g, o, shapes, place, win, points, world, slot, shape, e, m)
-                if k >= 0 and u > -beside and shapes.lug[shape].height == zero:
-                    new = mark_nodes(win, disp, slot, k, inside, wp.where(u > zero, t.CONTACT, t.HELD))
-                    disp.contacts[slot].pressed = disp.contacts[slot].pressed + new
-                    if u > zero:
-                        area -= (m.R * shapes.areas[nonnegative(e)])[2]
+                arm, face, at = place_point(g, shapes, e, m)
+                if looks_down(face):
+                    rim = wp.max(rim, arm[2])
+                    k, inside, u = settle_point(
+                        g, o, shapes, place, win, points, world, slot, shape, e, m, arm, face, at
+                    )  # fmt: skip
+                    if k >= 0 and u > -beside and shapes.lug[shape].height == zero:
+                        new = mark_nodes(win, disp, slot, k, inside, wp.where(u > zero, t.CONTACT, t.HELD))
+                        disp.contacts[slot].pressed = disp.contacts[slot].pressed + new
+                        if u > zero:
+                            area -= face[2]
+                elif points.pressed[world, e] < SEEN:  # a side or top face cannot press
+                    forget_point(points, world, e)
         elif points.point_near[world, chunk] == 1:
             points.point_near[world, chunk] = 0
             for e in range(first, end):
                 forget_point(points, world, e)
+    points.shape_rim[world, shape] = rim
+    lowest = real(t.FAR)
     # Second pass: press the soil with this width.
     if area > zero and shapes.from_patch[shape] == 1:
         points.shape_per_width[world, shape] = patch_per_width(g, shapes, place, win, slot, shape, m, area)
@@ -263,6 +303,8 @@ def press_shape(
             first, end = points_of(shapes, shape, chunk)
             for e in range(first, end):
                 removed += press_point(g, o, shapes, win, points, disp, world, slot, shape, e, m)
+                lowest = wp.min(lowest, points.pressed[world, e])
+    points.shape_bottom[world, shape] = lowest
     return removed
 
 
@@ -326,7 +368,7 @@ def point_force(
     normal = (-one / size) * area  # points up, into the body
     # Height of the surface at the end of the step.
     v = m.velocity + wp.cross(m.angular_velocity, arm)
-    rise = wp.dot(v, normal) / normal[2]
+    rise = surface_rise(area, v)
     z = arm[2] + m.position[2] + h * rise
     k, inside = node_below(win, slot, at)
     if k < 0 or z > place.top[slot] + real(0.5) * g.spacing:  # half a cell: spoil may have raised the soil since
@@ -335,13 +377,17 @@ def point_force(
     if material < 0:
         return vec6(), BlockSums(), zero
     levels = levels_at(win, k, inside)
-    u = pressed_level(levels[SURFACE], points.pressed[world, e]) - z
+    pressed = pressed_level(levels[SURFACE], points.pressed[world, e])
+    rim = m.position[2] + points.shape_rim[world, shape]
+    u = fresh_level(pressed, levels[SURFACE], rim, fresh_share(v, h, shapes.across[shape])) - z
     if u <= zero:
         return vec6(), BlockSums(), zero
     soil = o.soils[nonnegative(material)]
     modulus = pressure.modulus_of(soil, points.shape_per_width[world, shape])
     under = bottom.bottom_at(g, o, at, points.shape_per_width[world, shape])
-    y = bottom.yield_at(o, material, modulus, z + place.travel[slot].yield_offset, levels, under)
+    # The soil yields at the depth of the point itself, which does not follow the surface at a fixed place.
+    deep = arm[2] + m.position[2] + h * v[2]
+    y = bottom.yield_at(o, material, modulus, deep + place.travel[slot].yield_offset, levels, under)
     # Elastic trial pressure with damping, capped by the yield pressure. Damping never pulls (max).
     push = wp.min(soil.k_e * wp.max(u - soil.damping_time * rise, zero), y)
     stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, place.travel[slot].per_prediction_error)

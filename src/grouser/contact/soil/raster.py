@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import boxes
+from grouser.contact.soil import boxes, laws
 from grouser.contact.soil import types as t
 from grouser.contact.soil.surface import UPRIGHT as UPRIGHT_COSINE
 from grouser.contact.soil.types import SEEN, Bodies, Placement, Skin, Vertices, Window
 from grouser.device import nonnegative
 from grouser.precision import cell_slack, flat_slack, real, vec4
+from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
 SERIAL, HEIGHTS, TRIANGLES = range(
     3
 )  # SERIAL: one thread does both; else two passes of many threads: heights, then the triangles they belong to
 FAR = wp.constant(real(t.FAR))
+HALF = wp.constant(real(0.5))
+HOLD = wp.constant(real(laws.HOLD))
 UPRIGHT = wp.constant(real(-UPRIGHT_COSINE))
 
 
@@ -47,7 +50,7 @@ def raster_triangle(
     A = verts.place[world, nonnegative(corners[0])]
     B = verts.place[world, nonnegative(corners[1])]
     C = verts.place[world, nonnegative(corners[2])]
-    cut = place.top[slot] + g.spacing
+    cut = place.below[slot] + g.spacing
     # Skip triangles more than a cell above all soil, and those with a corner that was not placed.
     if wp.min(A[2], wp.min(B[2], C[2])) <= cut and wp.max(A[2], wp.max(B[2], C[2])) < SEEN:
         frame = win.frame[slot]
@@ -121,6 +124,21 @@ def extend_reach(win: Window, skin: Skin, slot: int, i: int, j: int, much: vec4,
 
 
 @wp.func
+def mark_beside(g: Ground, win: Window, skin: Skin, slot: int, i: int, j: int, i_next: int, j_next: int, z: real):
+    """Mark a node outside the footprint whose cell the body covers in part. The body's edge is at the height z [m].
+
+    (i, j) is the node next to the edge and (i_next, j_next) the one across it. Soil that slides to such a node, or is
+    put there, would be pressed down once the edge moves by less than half a cell. At an edge right at a row of nodes
+    this would happen again and again, as the body sways by micrometres.
+    """
+    k = nonnegative((slot * win.side + i) * win.side + j)
+    n = nonnegative((slot * win.side + i_next) * win.side + j_next)
+    if skin.height[k] >= SEEN and skin.height[n] < SEEN and win.mark[k] != t.BARE_NODE:
+        if z < win.levels[n][SURFACE] + HOLD * g.spacing:  # in the soil, or as close to it as soil that is HELD
+            win.mark[k] = t.BESIDE
+
+
+@wp.func
 def mark_crease(
     g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
     world: int, slot: int, crease: int, mode: int,
@@ -133,7 +151,7 @@ def mark_crease(
     ends = b.creases[crease]
     A = verts.place[world, nonnegative(ends[0])]
     B = verts.place[world, nonnegative(ends[1])]
-    if wp.max(A[2], B[2]) <= place.top[slot] + g.spacing:
+    if wp.max(A[2], B[2]) <= place.below[slot] + g.spacing:
         frame = win.frame[slot]
         xa = A[0] - real(frame.column0)
         ya = A[1] - real(frame.row0)
@@ -145,20 +163,37 @@ def mark_crease(
             j0 = wp.max(int(wp.ceil(wp.min(xa, xb) - cell_slack)), 0)
             j1 = wp.min(int(wp.floor(wp.max(xa, xb) + cell_slack)), frame.columns - 1)
             for j in range(j0, j1 + 1):
-                y = ya + (real(j) - xa) / (xb - xa) * (yb - ya)
+                along = (real(j) - xa) / (xb - xa)
+                y = ya + along * (yb - ya)
                 i = int(wp.floor(y))
-                if i >= 0 and i < frame.rows - 1:
-                    extend_reach(win, skin, slot, i, j, vec4(zero, zero, y - real(i), zero), mode)
-                    extend_reach(win, skin, slot, i + 1, j, vec4(zero, zero, zero, one - (y - real(i))), mode)
+                if i >= 1 and i < frame.rows - 2:
+                    past = y - real(i)
+                    extend_reach(win, skin, slot, i, j, vec4(zero, zero, past, zero), mode)
+                    extend_reach(win, skin, slot, i + 1, j, vec4(zero, zero, zero, one - past), mode)
+                    # At a node, which both sides of the edge may cover: it may also lie between this node and the last.
+                    if past < cell_slack:
+                        extend_reach(win, skin, slot, i - 1, j, vec4(zero, zero, one, zero), mode)
+                    elif past > one - cell_slack:
+                        extend_reach(win, skin, slot, i + 2, j, vec4(zero, zero, zero, one), mode)
+                    near = wp.where(past < HALF, i, i + 1)
+                    mark_beside(g, win, skin, slot, near, j, 2 * i + 1 - near, j, A[2] + along * (B[2] - A[2]))
         if ya != yb:  # it crosses rows: each crossing lies between two columns
             i0 = wp.max(int(wp.ceil(wp.min(ya, yb) - cell_slack)), 0)
             i1 = wp.min(int(wp.floor(wp.max(ya, yb) + cell_slack)), frame.rows - 1)
             for i in range(i0, i1 + 1):
-                x = xa + (real(i) - ya) / (yb - ya) * (xb - xa)
+                along = (real(i) - ya) / (yb - ya)
+                x = xa + along * (xb - xa)
                 j = int(wp.floor(x))
-                if j >= 0 and j < frame.columns - 1:
-                    extend_reach(win, skin, slot, i, j, vec4(x - real(j), zero, zero, zero), mode)
-                    extend_reach(win, skin, slot, i, j + 1, vec4(zero, one - (x - real(j)), zero, zero), mode)
+                if j >= 1 and j < frame.columns - 2:
+                    past = x - real(j)
+                    extend_reach(win, skin, slot, i, j, vec4(past, zero, zero, zero), mode)
+                    extend_reach(win, skin, slot, i, j + 1, vec4(zero, one - past, zero, zero), mode)
+                    if past < cell_slack:
+                        extend_reach(win, skin, slot, i, j - 1, vec4(one, zero, zero, zero), mode)
+                    elif past > one - cell_slack:
+                        extend_reach(win, skin, slot, i, j + 2, vec4(zero, one, zero, zero), mode)
+                    near = wp.where(past < HALF, j, j + 1)
+                    mark_beside(g, win, skin, slot, i, near, i, 2 * j + 1 - near, A[2] + along * (B[2] - A[2]))
 
 
 @wp.func

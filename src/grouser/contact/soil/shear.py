@@ -23,12 +23,14 @@ def central(ahead: real, behind: real, here: real):
 
 
 @wp.func
-def is_touching(g: Ground, win: Window, slot: int, at: vec3, sheared: bool):
+def is_touching(g: Ground, skin: Skin, win: Window, slot: int, at: vec3, sheared: bool):
     """Whether a vertex is in the soil, and the node south-west of it.
 
     A vertex is in the soil if all four nodes around it are in contact, or if it lies below the mean height of those
-    that are not. A vertex that already has a shear state keeps contact a little above the soil. Without this, round-off
-    would reset the shear of a body at rest and the body would lose its grip.
+    that are not. At an edge only the nodes below the body count, because the soil across the edge says little about the
+    soil below it: it may have been piled up, or its cell may be covered in part. A vertex that already has a shear
+    state keeps contact a little above the soil. Without this, round-off would reset the shear of a body at rest and the
+    body would lose its grip.
     """
     frame = win.frame[slot]
     x = at[0] - real(frame.column0)
@@ -42,18 +44,30 @@ def is_touching(g: Ground, win: Window, slot: int, at: vec3, sheared: bool):
         inside = vec2(x - real(j), y - real(i))
         # Mean height of the nodes not in contact, with bilinear weights. A node in contact has the height of the body
         # itself, so its height cannot tell whether the vertex is in the soil.
-        weight = real(0.0)
-        height = real(0.0)
+        tiny = real(1.0e-12)  # avoids 0/0 exactly over a node
+        free = vec2()  # sums of weight and weight times height: nodes below the body that are not in contact
+        pressed = vec2()  # nodes below the body in contact
+        across = vec2()  # nodes across the edge
         for corner in range(4):
             n = corner_node(win, k, corner)
-            if win.mark[n] != t.CONTACT:
-                w = corner_weight(inside, corner) + real(1.0e-12)  # avoids 0/0 exactly over a node in contact
-                weight += w
-                height += w * win.levels[n][SURFACE]
-        if weight == real(0.0):
+            w = corner_weight(inside, corner) + tiny
+            part = vec2(w, w * win.levels[n][SURFACE])
+            if win.mark[n] == t.CONTACT:
+                pressed += part
+            elif skin.height[n] < SEEN:
+                free += part
+            else:
+                across += part
+        if free[0] == real(0.0) and across[0] == real(0.0):
             touching = True
         else:
-            level = height / weight
+            level = real(0.0)
+            if free[0] > real(0.0):
+                level = free[1] / free[0]
+            else:
+                level = across[1] / across[0]
+                if pressed[0] > real(0.0):
+                    level = wp.max(level, pressed[1] / pressed[0])
             if at[2] < level or (sheared and at[2] < level + HOLD * g.spacing):
                 touching = True
     return touching, k
@@ -61,13 +75,13 @@ def is_touching(g: Ground, win: Window, slot: int, at: vec3, sheared: bool):
 
 @wp.func
 def shear_vertex(
-    g: Ground, o: Options, b: Bodies, win: Window, verts: Vertices,
+    g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, verts: Vertices,
     world: int, body: int, slot: int, v: int, m: BodyMotion,
 ):  # fmt: skip
     """Advance the shear state of a vertex with the velocity at the end of the step. Above the soil, reset it to 0."""
     s = verts.shear[world, v]
     sheared = s[0] != real(0.0) or s[1] != real(0.0) or s[2] != real(0.0)
-    touching, k = is_touching(g, win, slot, verts.place[world, v], sheared)
+    touching, k = is_touching(g, skin, win, slot, verts.place[world, v], sheared)
     if touching:
         # Soil shears at the tips of the grousers. Work in the body frame: the shear state turns with the body.
         normal = b.normals[v]
@@ -76,7 +90,7 @@ def shear_vertex(
         u = u - wp.dot(u, normal) * normal  # at a crease the normal is zero: the whole velocity shears
         # The soil index of a bare node is below 0. Use soil 0 then: no pressure acts there, so the value has no effect.
         soil = o.soils[wp.max(win.soil[k], 0)]
-        s = laws.advance_shear(s, u, o.step[0] / soil.shear_k)
+        s = laws.advance_shear(s, u, m.duration / soil.shear_k)
         # Lugs take hold of the soil: only a smooth surface slides on it.
         largest = wp.where(o.lug_tips == 1 and b.grouser[body] > real(0.0), real(1.0), soil.largest_shear)
         verts.shear[world, v] = laws.shortening(s, largest) * s
@@ -99,6 +113,6 @@ def shear_node(
     n = wp.normalize(vec3(-dx, -dy, g.spacing))  # normal of the body's lower surface, pointing up
     v = m.velocity + wp.cross(m.angular_velocity, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
     soil = o.soils[nonnegative(win.soil[k])]
-    s = laws.advance_shear(win.node_shear[k], v - wp.dot(v, n) * n, o.step[0] / soil.shear_k)
+    s = laws.advance_shear(win.node_shear[k], v - wp.dot(v, n) * n, m.duration / soil.shear_k)
     win.node_shear[k] = laws.shortening(s, soil.largest_shear) * s
     win.changed[slot] = 1

@@ -81,15 +81,21 @@ def is_touched(skin: Skin, win: Window, k: int):
 
 
 @wp.func
+def bounds_border(win: Window, k: int):
+    """Whether free soil next to a node takes displaced soil: the node or part of its cell is in the footprint."""
+    return win.mark[k] >= t.CLOSE and win.mark[k] <= t.BESIDE
+
+
+@wp.func
 def mark_border(win: Window, k: int):
     """Mark a node as BORDER if it is free and next to the footprint; displaced soil goes there. Returns 1 if it is."""
     # Not diagonal neighbours: a node at a corner of the footprint would take soil around the corner.
     if win.mark[k] == t.FREE:
         if (
-            is_under(win, nonnegative(k - 1))
-            or is_under(win, k + 1)
-            or is_under(win, nonnegative(k - win.side))
-            or is_under(win, nonnegative(k + win.side))
+            bounds_border(win, nonnegative(k - 1))
+            or bounds_border(win, k + 1)
+            or bounds_border(win, nonnegative(k - win.side))
+            or bounds_border(win, nonnegative(k + win.side))
         ):
             win.mark[k] = t.BORDER
             return 1
@@ -108,18 +114,23 @@ def count_edges(skin: Skin, win: Window, k: int):
 
 
 @wp.func
+def compacting_share(o: Options, b: Bodies, win: Window, disp: Displacement, body: int, k: int, keeps: int):
+    """Share of a node's sinkage that compacts: the compressed part, and soil that sinks straight down."""
+    if keeps == 1 or o.loose == 0 or b.slip_sinkage[body] > real(0.0):
+        return real(1.0)
+    chi = o.soils[nonnegative(win.soil[k])].chi
+    if o.spoil == 0:  # all soils only compact
+        return chi
+    return chi + (real(1.0) - chi) * disp.share[k]  # pushed and dragged soil leaves
+
+
+@wp.func
 def sink_node(o: Options, b: Bodies, win: Window, disp: Displacement, body: int, k: int, keeps: int):
     """Lower a node by its plastic sinkage. `keeps` = 1 if there is no border node to take the spoil.
 
     By Krenn et al. 2008, eq. 29 all sinkage adds to z_0. With loose cover, soil that is carried away does not.
     """
-    d = disp.sunk[k]
-    chi = o.soils[nonnegative(win.soil[k])].chi
-    # Share that compacts: the compressed part, and soil that sinks straight down. Pushed and dragged soil leaves.
-    a = chi + (real(1.0) - chi) * disp.share[k]
-    if keeps == 1 or o.loose == 0 or b.slip_sinkage[body] > real(0.0):
-        a = real(1.0)
-    win.levels[k] = laws.sink(win.levels[k], d, a)
+    win.levels[k] = laws.sink(win.levels[k], disp.sunk[k], compacting_share(o, b, win, disp, body, k, keeps))
     # Slip sinkage along the arc takes the place of the split by velocities above; never both.
     if keeps == 0 and o.spoil == 1 and b.slip_sinkage[body] > real(0.0):
         win.levels[k] = laws.weaken(win.levels[k], disp.weakened[k])
@@ -131,4 +142,5 @@ def sink_node(o: Options, b: Bodies, win: Window, disp: Displacement, body: int,
 @wp.func
 def compressed_height(o: Options, win: Window, disp: Displacement, k: int, keeps: int):
     """Part [m] of a node's sinkage that is compressed and displaces no soil; all of it if no border node exists."""
-    return wp.where(keeps == 1, real(1.0), o.soils[nonnegative(win.soil[k])].chi) * disp.sunk[k]
+    d = disp.sunk[k] - disp.excess[k][0]
+    return wp.where(keeps == 1, real(1.0), o.soils[nonnegative(win.soil[k])].chi) * d

@@ -40,6 +40,8 @@ THREE = (
 )  # three points per triangle, second-order quadrature: a third of its area each
 ONE = np.array([[1, 1, 1]]) / 3  # one point per triangle at its centroid, for shapes with many triangles
 ENOUGH = 4.0  # [cells] size of a shape from which one point per triangle is enough
+APART_POINTS = 1 / 15, 0.4  # [sizes] below ENOUGH, [cells] above: mean distance of points; closer ones are merged
+APART_RIM = 1.6  # [distances of points] of the corners that give the perimeter: a round patch is 1 % too narrow at most
 
 
 @dataclass(frozen=True)
@@ -186,10 +188,44 @@ def small_shape(vertices: np.ndarray, triangles: np.ndarray, spacing: float, siz
             others = point_piece != k
             outside[others] &= np.abs(_winding(points[others], vertices[triangles[piece == k]])) < 0.5
         points, areas = points[outside], areas[outside]
+    apart = APART_POINTS[0] * float(size[1]) if within is THREE else APART_POINTS[1] * spacing
+    rim = vertices[np.unique(triangles)]
+    rim = rim[spread(rim, int(np.ceil(np.linalg.norm(areas, axis=1).sum() / (APART_RIM * apart) ** 2)))[0]]
+    points, areas = merged(points, areas, apart)
     # Sort the points in space, so that the chunks of `points.py` have small bounding spheres.
     order = np.argsort(place_codes(points, points.min(axis=0), float(np.ptp(points, axis=0).max())), kind="stable")
     least = min(float(size[0]) or float(size[1]), spacing) / 2
-    return SmallShape(points[order], areas[order], vertices[np.unique(triangles)], float(size[1]), least)
+    return SmallShape(points[order], areas[order], rim, float(size[1]), least)
+
+
+def merged(points: np.ndarray, areas: np.ndarray, apart: float) -> tuple[np.ndarray, np.ndarray]:
+    """Merge points that lie closer than `apart` [m] and face alike: sum of their areas, centroid of their places.
+
+    A round geom has far more triangles than its grid can tell apart, and every point costs time.
+    """
+    sizes = np.linalg.norm(areas, axis=1)
+    places = np.hstack([points, apart * areas / np.maximum(sizes, 1e-30)[:, None]])  # normals count as places
+    chosen, nearest = spread(places, int(np.ceil(sizes.sum() / apart**2)))
+    total = np.zeros((len(chosen), 7))
+    np.add.at(total, nearest, np.column_stack([sizes[:, None] * points, areas, sizes]))
+    total = total[total[:, 6] > 0]
+    return total[:, :3] / total[:, 6:], total[:, 3:6]
+
+
+def spread(places: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Choose `count` of some places, each as far from the others as can be. All are kept if few would be left out.
+
+    Returns the indices of the chosen places, and for every place which of them is nearest.
+    """
+    if count > len(places) / 2:
+        return np.arange(len(places)), np.arange(len(places))
+    chosen, nearest, gap = np.zeros(count, int), np.zeros(len(places), int), np.full(len(places), np.inf)
+    for k in range(count):
+        chosen[k] = gap.argmax()
+        distance = ((places - places[chosen[k]]) ** 2).sum(axis=1)
+        closer = distance < gap
+        nearest[closer], gap[closer] = k, distance[closer]
+    return chosen, nearest
 
 
 def _winding(points: np.ndarray, corners: np.ndarray) -> np.ndarray:

@@ -78,7 +78,7 @@ def dig_node(
         y = pressure.yield_at(o, win.soil[k], pressure.modulus_of(soil, disp.per_width[slot]), z, win.levels[k])
         p = wp.min(soil.k_e * (win.levels[k][SURFACE] - z), y)
         part = (real(1.0) - soil.chi) * laws.frictional_share(p, soil.cohesion, soil.tan_phi)
-        disp.weakened[k] = b.slip_sinkage[body] * part * laws.slip_sinkage(v_t, travel, o.step[0])
+        disp.weakened[k] = b.slip_sinkage[body] * part * laws.slip_sinkage(v_t, travel, m.duration)
         changes = wp.where(disp.weakened[k] > real(0.0), 1, 0)
     if inner:
         return changes
@@ -89,7 +89,7 @@ def dig_node(
         upstream = wp.where(v_t[0] > real(0.0), west, east)
     if not upstream:
         return changes
-    disp.dug[k] = laws.dug_height(v_t, soil.chi, layer, o.step[0] * g.per_spacing)
+    disp.dug[k] = laws.dug_height(v_t, soil.chi, layer, m.duration * g.per_spacing)
     if bottom.is_limited(g, o):  # what the sinkage of this step leaves above the hard ground
         left = bottom.soil_left(g, win, k) - disp.sunk[k]
         disp.dug[k] = wp.clamp(disp.dug[k], real(0.0), wp.max(left, real(0.0)))
@@ -151,8 +151,9 @@ def gather_spoil(
             d = real(0.0)
             dug = real(0.0)
             if win.mark[k] == t.CONTACT:
-                d = disp.sunk[k]
-                dug = disp.dug[k]
+                excess = disp.excess[k]
+                d = disp.sunk[k] - excess[0]
+                dug = disp.dug[k] - excess[1]
                 disp.share[k] = real(0.0)
             if d + dug > real(0.0):
                 v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)

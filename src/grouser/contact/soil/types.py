@@ -48,10 +48,12 @@ FAR = 1.0e30  # [m] height that stands for "no body above this node"
 SEEN = wp.constant(real(0.1 * FAR))  # a height below this is that of a body
 MANY = 1 << 20  # more rows than any window has
 # Marks of a node. Soil marked FREE, BORDER, AHEAD or CLOSE may slide. CLOSE, CONTACT and HELD are in the footprint.
-# AHEAD is soil that a blade pushes: no part of the blade is above it.
-FREE, BORDER, AHEAD, CLOSE, CONTACT, HELD, BARE_NODE = range(7)
+# AHEAD is soil that a blade pushes: no part of the blade is above it. BESIDE is a node that is not below the body, but
+# part of its cell is.
+FREE, BORDER, AHEAD, CLOSE, CONTACT, HELD, BESIDE, BARE_NODE = range(8)
+RING = 2  # [nodes] farthest that a border node lies from the nodes below the body: one beyond a node marked BESIDE
 # Status codes of a body; `model.REASONS` has their text.
-FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, FAST, NOT_FINITE, SHORT_IMPACT = range(8)
+FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, NOT_FINITE, TWICE, FIVE_TIMES, TEN_TIMES = range(9)
 SHEAR_DISPLACEMENT, SHEAR_LIMIT, NO_SHEAR = range(3)  # shear laws
 EAST, WEST, NORTH, SOUTH = range(4)  # components of Skin.reach
 
@@ -117,9 +119,7 @@ class Options:
     lug_tips: int  # 1: lugs press with points on their tips; 0: they raise the pressure of the rim
     node_shear: int  # 1: soil nodes keep the shear state; 0: the body's vertices do
     creep_speed: real  # [m/s] slip speed below which SHEAR_LIMIT is regularised
-    travel_limit: real  # [m] travel along the ground per step above which results are inaccurate
-    fall_limit: real  # [m] the same for travel downwards
-    impact_limit: real  # change of the downward travel per step over depth above which an impact is inaccurate
+    part_travel: real  # [m] a step in which a body travels farther along the ground is committed in parts
     stages: array[int]  # (1,) number of commit stages to run; fewer than all only to time them
     below: int  # index in `soils` of the soil below the bottom of the soil; negative: hard ground
     shared_ground: int  # 1: other bodies may change the ground between commit and evaluate
@@ -230,6 +230,7 @@ class BodyMotion:
     R: mat33  # body to world
     velocity: vec3  # [m/s]
     angular_velocity: vec3  # [rad/s]
+    duration: real  # [s] of the step, or of the part of a step, that ends with this motion; stages of commit use it
 
 
 @struct
@@ -240,6 +241,7 @@ class MotionArrays:
     rotation: array2d[quat]  # (world, row)
     velocity: array2d[vec3]  # [m/s], (world, row)
     angular_velocity: array2d[vec3]  # [rad/s], (world, row)
+    duration: array2d[real]  # [s], (world, row) see BodyMotion; 0: this part of the step is left out
 
 
 @wp.func
@@ -249,7 +251,8 @@ def body_motion(motion: MotionArrays, world: int, row: int):
     at = motion.position[world, row]
     velocity = motion.velocity[world, row]
     omega = motion.angular_velocity[world, row]
-    return BodyMotion(at, R, velocity, omega)  # pyright: ignore[reportCallIssue] device structs take their fields
+    duration = motion.duration[world, row]
+    return BodyMotion(at, R, velocity, omega, duration)  # pyright: ignore[reportCallIssue] device structs take their fields
 
 
 # ---- elements of the arrays below ------------------------------------------------------------------------
@@ -291,10 +294,9 @@ class Extent:
 
 @struct
 class Travel:
-    """Velocities of a body in the last two steps, and what the next evaluation derives from them."""
+    """Velocity of a body in the last step, and what the next evaluation derives from them."""
 
     velocity: vec3  # [m/s] at the end of the step
-    last_velocity: vec3  # [m/s] one step earlier
     yield_offset: real  # [m] `laws.yield_offset`
     per_prediction_error: real  # [1/m] one over `laws.prediction_error`
 
@@ -406,6 +408,19 @@ class Account:
     status: int  # NEW, BOOKED or OPEN, see energy.py
 
 
+@struct
+class StepError:
+    """Sums for the estimate of the step's error, see step_error.py."""
+
+    change: real  # [N] over the last steps: change of the force from step to step
+    force: real  # [N] the force
+    loaded: real  # [s] time under load since the start
+    landing_change: real  # [N] the same since the body touched down, until the landing is over
+    landing_force: real  # [N]
+    since_landing: real  # [s] time since it touched down
+    verdict: int  # worst status so far
+
+
 # ---- arrays of a step, by who writes them -----------------------------------------------------------------
 
 
@@ -415,6 +430,7 @@ class Placement:
 
     travel: array[Travel] = kept(SLOT)
     top: array[real] = scratch(SLOT)  # [m] highest soil within the body's reach
+    below: array[real] = scratch(SLOT)  # [m] highest soil right below it: what lies beside an edge does not press on it
     extent: array[Extent] = scratch(SLOT)
     lowest: array[vec3] = kept(SLOT)  # vertex deepest below the undisturbed ground: column, row [cells], height [m]
     sinkage: array[real] = kept(SLOT)  # [m] of that vertex below the undisturbed ground
@@ -462,6 +478,8 @@ class Points:
     pressed: array2d[real] = kept(POINT, FAR)  # [m] level to which the point has pressed the soil; FAR: not pressed
     point_shear: array2d[vec3] = kept(POINT)  # shear state s, body frame
     shape_per_width: array2d[real] = kept(SHAPE)  # [1/m] the 1/b of k_c/b
+    shape_bottom: array2d[real] = kept(SHAPE, FAR)  # [m] lowest level to which its points have pressed the soil
+    shape_rim: array2d[real] = kept(SHAPE)  # [m] of its highest downward point above the frame origin
 
 
 @laid_out
@@ -496,6 +514,7 @@ class Displacement:
     sunk: array[real] = scratch(NODE)  # [m] plastic sinkage
     dug: array[real] = scratch(NODE)  # [m] dragged away by slip
     weakened: array[real] = scratch(NODE)  # [m] fall of the virgin level by slip
+    excess: array[vec4] = scratch(NODE)  # [m] parts of sunk and dug that go across the edge; factors, see edges.py
     share: array[real] = scratch(NODE)  # share of downward motion in the sinkage, Krenn and Hirzinger 2009, eq. 6
     border: array[int] = scratch(NODE)  # list of the border nodes of each slot, as indices in the window
     border_place: array[vec2] = scratch(NODE)  # their column and row; per-world kernels only
@@ -537,3 +556,4 @@ class Energy:
     """Energy accounts. Written by energy.py: `stored_work` once per step in commit, the motion in evaluate."""
 
     account: array[Account] = kept(SLOT)
+    error: array[StepError] = kept(SLOT)  # written by step_error.py in commit

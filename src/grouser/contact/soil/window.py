@@ -127,7 +127,7 @@ def changed_box(o: Options, win: Window, disp: Displacement, slides: Slides, slo
     whole = boxes.Box(0, frame.rows - 1, 0, frame.columns - 1)  # pyright: ignore[reportCallIssue] a device struct
     if o.node_shear == 1:  # the shear state of any node may have been reset
         return whole
-    return boxes.common(boxes.spanning(boxes.grown(disp.near[slot], 1), slides.moving[slot]), whole)
+    return boxes.common(boxes.spanning(boxes.grown(disp.near[slot], t.RING), slides.moving[slot]), whole)
 
 
 @wp.func

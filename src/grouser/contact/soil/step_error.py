@@ -1,0 +1,87 @@
+"""Estimate of the error that the step makes, from the forces that the bodies got.
+
+A step takes the force at its end for all of it. A force that changes by dF in the step is then wrong by dF / 2 on
+average. Where errors of one sign add up (a foot that lands, slides and lifts in every stride), the impulse of the soil
+is wrong by e = sum |dF| / 2 over sum |F|. A single landing is better: the depth at which it ends is of second order,
+e^2 of the landing alone. The force of a body that travels is steady, but the soil below it is not: over the travel h v
+of a step its stress along the contact of length l is wrong by the order of (h v / l)^2.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from grouser.contact.soil import types as t
+from grouser.contact.soil.types import Box, Displacement, Energy, Options, Placement, StepError
+from grouser.precision import real, vec3
+from grouser.terrain.ground import GroundArrays as Ground
+
+MEMORY = 1.0  # [s] time over which e is taken (assumed: about two strides)
+LOADED = 1.0  # [s] time under load before which it says nothing: the start of a robot is a landing (assumed)
+LANDING = 0.1  # [s] duration of a landing (assumed)
+ROUGH = 0.02  # estimated error from which on it is reported
+
+
+@wp.func
+def add_force(energy: Energy, h: real, slot: int, before: vec3, now: vec3):
+    """Add the effective force [N] of a step, and that of the step before, to the sums."""
+    e = energy.error[slot]
+    size = wp.length(now)
+    change = wp.length(now - before)
+    keep = real(1.0) / (real(1.0) + h / real(MEMORY))
+    landing_change = e.landing_change
+    landing_force = e.landing_force
+    since = e.since_landing + h
+    # In the air, and not in a bounce of a landing: the next force is that of a new landing.
+    if size == real(0.0) and (e.since_landing == real(0.0) or since > real(LANDING)):
+        landing_change = real(0.0)
+        landing_force = real(0.0)
+        since = real(0.0)
+    elif since < real(LANDING) + real(0.5) * h:  # half a step for round-off
+        landing_change += change
+        landing_force += size
+    energy.error[slot] = StepError(
+        keep * (e.change + change), keep * (e.force + size), e.loaded + wp.where(size > real(0.0), h, real(0.0)),
+        landing_change, landing_force, since, e.verdict,
+    )  # fmt: skip
+
+
+@wp.func
+def contact_length(g: Ground, touched: Box, velocity: vec3):
+    """Length [m] of the footprint along the travel."""
+    speed = wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
+    if speed == real(0.0):
+        return real(1.0)
+    columns = real(touched.column1 - touched.column0 + 1)
+    rows = real(touched.row1 - touched.row0 + 1)
+    return g.spacing * (columns * wp.abs(velocity[0]) + rows * wp.abs(velocity[1])) / speed
+
+
+@wp.func
+def estimate(e: StepError):
+    """Estimated relative error: that of the last MEMORY or that of the last landing, whichever is larger."""
+    error = real(0.0)
+    if e.loaded >= real(LOADED) and e.force > real(0.0):
+        error = real(0.5) * e.change / e.force
+    if e.since_landing > real(LANDING) and e.landing_force > real(0.0):
+        landing = real(0.5) * e.landing_change / e.landing_force
+        error = wp.max(error, landing * landing)
+    return error
+
+
+@wp.func
+def judge_step(g: Ground, o: Options, place: Placement, disp: Displacement, energy: Energy, slot: int):
+    """Status of a body on soil: FINE, or by how much its step has been too long for an error below ROUGH."""
+    v = place.travel[slot].velocity
+    share = o.step[0] * wp.sqrt(v[0] * v[0] + v[1] * v[1]) / contact_length(g, disp.touched[slot], v)
+    # Twice, as `estimate` takes half of the sum. The factor 1 of (h v / l)^2 is assumed.
+    error = energy.error[slot]
+    error.change += real(2.0) * wp.length(energy.account[slot].force) * share * share
+    times = estimate(error) / real(ROUGH)
+    verdict = wp.where(times > real(1.0), t.TWICE, t.FINE)
+    verdict = wp.where(times > real(2.0), t.FIVE_TIMES, verdict)
+    verdict = wp.where(times > real(5.0), t.TEN_TIMES, verdict)
+    # The worst so far: an estimate that wavers about a limit would be reported again and again.
+    error.verdict = wp.max(verdict, error.verdict)
+    energy.error[slot] = error
+    return error.verdict

@@ -1,0 +1,62 @@
+"""Robots on soil do not depend on the step, and are told when they do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.simulation.step_robots import CASES, Case, build, simulate, stance, trot
+from tests.simulation.step_robots import LEGS as LEGS_OF_IT
+
+SHORT = 5e-4  # [s] what results are compared with
+LEGS, WHEELS = 0.05, 0.02  # the bars at the default step: speed over ground, sinkage, energy
+SILENT, SPEAKS = 0.03, 0.01  # the bars of the note: errors where it is silent are below, where it speaks above
+ROBOTS = [
+    Case("trot", 0.35, 1.5, 5.0),
+    Case("trot", 0.6, 1.5, 5.0),
+    Case("wheels", 0.2, 1.5, 2.0),
+    Case("wheels", 1.0, 1.5, 2.0),
+    Case("wheels", 2.0, 1.5, 1.5),
+]
+
+
+DEFAULTS = [("trot-0.35", 2e-3, LEGS), ("trot-0.6", 2e-3, LEGS), ("wheels-1", 5e-3, WHEELS)]
+
+
+@pytest.mark.parametrize(("name", "step", "bar"), DEFAULTS)
+def test_a_robot_with_legs_gets_the_step_of_mujoco(name, step, bar):
+    assert build(CASES[name], "dry-sand").step_size == step
+
+
+def test_a_step_too_long_for_a_trot_is_said_and_a_robot_that_stands_is_left_alone():
+    for speed, spoken in ((0.6, 4), (None, 0)):
+        sim = build(CASES["trot-0.6"], "dry-sand", step=5e-3)
+        sim.data.ctrl[:] = stance()
+        for _ in range(700):
+            if speed is not None:
+                trot(speed, sim.time, sim.data.ctrl)
+            sim.step(1)
+        said = [note for note in sim.notes if "inaccurate" in note]
+        assert sum(any(f"shank_{leg}" in note for note in said) for leg in LEGS_OF_IT) == spoken
+        assert len(said) <= 3 * spoken, "each verdict once"
+        assert all("use a step of" in note for note in said)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "step", "bar"), DEFAULTS)
+def test_a_robot_at_its_default_step_does_as_at_a_short_one(name, step, bar):
+    fine, _, _ = simulate(CASES[name], SHORT, 1)
+    coarse, _, _ = simulate(CASES[name], step, 1)
+    assert np.abs(coarse / fine - 1).max() < bar
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("soil", ["dry-sand", "sandy-loam"])
+@pytest.mark.parametrize("case", ROBOTS, ids=lambda case: f"{case.name}-{case.speed}")
+def test_the_note_on_the_step_speaks_where_results_are_wrong(case, soil):
+    fine, _, _ = simulate(case, SHORT, 1, soil)
+    for step in (5e-3, 2e-3):
+        coarse, _, sim = simulate(case, step, 1, soil)
+        worst = float(np.abs(coarse / fine - 1).max())
+        spoke = any("inaccurate" in note for note in sim.notes)
+        assert worst > SPEAKS if spoke else worst < SILENT, (step, worst)
