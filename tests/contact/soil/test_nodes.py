@@ -14,6 +14,7 @@ from grouser.contact.soil import cell_pressure as cells
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
 from grouser.contact.soil.arrays import SoilArrays
+from grouser.contact.soil.elements import EMPTY, BlockSums, Box, Deposit, Frame, Spoil
 from grouser.contact.soil.laws import HOLD, SHEAR_BAND, STUCK_SPEED
 from grouser.contact.soil.placement import faces_up, sphere_bottom
 from grouser.contact.soil.pressure import modulus_of, yield_at
@@ -116,29 +117,29 @@ def test_allocate_tile_makes_a_tile_of_untouched_soil_once_and_says_when_there_i
 
 
 def as_box(*edges: int) -> Any:
-    made = t.Box()
+    made = Box()
     made.row0, made.row1, made.column0, made.column1 = edges
     return made
 
 
 def test_boxes():
     a, b = as_box(2, 5, 1, 8), as_box(4, 9, -3, 6)
-    assert tuple(call(boxes.spanning, a, b, returns=t.Box)) == (2, 9, -3, 8)
-    assert tuple(call(boxes.common, a, b, returns=t.Box)) == (4, 5, 1, 6)
-    assert tuple(call(boxes.grown, a, 2, returns=t.Box)) == (0, 7, -1, 10)
-    assert tuple(call(boxes.shifted, a, 10, -1, returns=t.Box)) == (12, 15, 0, 7)
-    empty = call(boxes.empty_box, returns=t.Box)
-    assert tuple(call(boxes.widened, as_box(*empty), 3, 4, 7, 7, returns=t.Box)) == (3, 4, 7, 7)
+    assert tuple(call(boxes.spanning, a, b, returns=Box)) == (2, 9, -3, 8)
+    assert tuple(call(boxes.common, a, b, returns=Box)) == (4, 5, 1, 6)
+    assert tuple(call(boxes.grown, a, 2, returns=Box)) == (0, 7, -1, 10)
+    assert tuple(call(boxes.shifted, a, 10, -1, returns=Box)) == (12, 15, 0, 7)
+    empty = call(boxes.empty_box, returns=Box)
+    assert tuple(call(boxes.widened, as_box(*empty), 3, 4, 7, 7, returns=Box)) == (3, 4, 7, 7)
     assert call(boxes.is_empty, as_box(*empty), returns=bool)
     assert call(boxes.holds, a, 5, 8, returns=bool)
     assert not call(boxes.holds, a, 6, 8, returns=bool)
 
 
 def test_a_box_widens_from_threads_as_it_does_alone():
-    array = wp.array(np.array([t.EMPTY] * 2, t.Box.numpy_dtype()), dtype=t.Box, device="cpu")
+    array = wp.array(np.array([EMPTY] * 2, Box.numpy_dtype()), dtype=Box, device="cpu")
     call(boxes.widen_atomically, array, 1, 4, 4, 7, 7)
     call(boxes.widen_atomically, array, 1, 2, 3, 9, 9)
-    assert [tuple(box) for box in array.numpy()] == [t.EMPTY, (2, 4, 7, 9)]
+    assert [tuple(box) for box in array.numpy()] == [EMPTY, (2, 4, 7, 9)]
 
 
 # ---- raster -----------------------------------------------------------------------------------------------
@@ -282,7 +283,7 @@ def test_slip_drags_soil_off_the_upstream_edge_alone(bench):
 
 
 def as_spoil(p, **fields) -> Any:
-    made = at(t.Spoil, p.name)()
+    made = at(Spoil, p.name)()
     for name, value in fields.items():
         setattr(made, name, value)
     return made
@@ -296,7 +297,7 @@ def test_a_deposit_gives_out_all_of_the_spoil():
         p, volume=0.006, moment_column=0.03, moment_row=0.024, sunk=0.003, pushed=0.002, dragged=0.001,
         push=p.vec2(1.0, 0.0), drag=p.vec2(-1.0, 0.0),
     )  # fmt: skip
-    deposit = struct_of(t.Deposit, p, call(at(spoil.deposit_of, dtype), sums, returns=at(t.Deposit, dtype)))
+    deposit = struct_of(Deposit, p, call(at(spoil.deposit_of, dtype), sums, returns=at(Deposit, dtype)))
     assert (deposit.column, deposit.row) == pytest.approx((5.0, 4.0), rel=ROUND_OFF[dtype])
     nodes = np.array([[7.0, 4.0], [7.0, 5.0], [5.0, 6.0]])
     weights = [
@@ -308,8 +309,8 @@ def test_a_deposit_gives_out_all_of_the_spoil():
         np.stack([even, even * away[:, 0].clip(0) ** 2, 0 * even], axis=1), rel=ROUND_OFF[dtype]
     )
     totals = [p.real(total) for total in np.sum(weights, axis=0)]
-    shared = call(at(spoil.complete_deposit, dtype), sums, deposit, *totals, returns=at(t.Deposit, dtype))
-    deposit = struct_of(t.Deposit, p, shared)
+    shared = call(at(spoil.complete_deposit, dtype), sums, deposit, *totals, returns=at(Deposit, dtype))
+    deposit = struct_of(Deposit, p, shared)
     got = [call(at(spoil.received_from, dtype), deposit, *(p.real(w) for w in one), returns=p.real) for one in weights]
     assert sum(got) == pytest.approx(0.006, rel=ROUND_OFF[dtype])
     assert got[0] > got[2], "the nodes ahead get what is pushed"
@@ -406,7 +407,7 @@ def test_the_end_of_the_step_and_what_the_soil_bears_there(bench):
     for i in (7, 8, 9):
         for j in (7, 8, 9):
             bench.set(bench.arrays.skin.height, bench.node(i, j), -depth + 0.5 * CELL * (j - 8))
-    m, frame = at(t.BodyMotion, bench.dtype)(), t.Frame()
+    m, frame = at(t.BodyMotion, bench.dtype)(), Frame()
     m.velocity = bench.p.vec3(v, 0.0, -v)
     frame.rows = frame.columns = 20
     args = ("g", "o", "place", "win", "skin", "disp", "pred", 0, frame)
@@ -471,12 +472,12 @@ def test_the_implicit_block_is_the_sum_of_its_levers(dtype):
     expected = w * jacobian(lever).T @ jacobian(lever) + c * jacobian(arm).T @ np.outer(n, n) @ jacobian(arm)
     sums = call(
         at(implicit.block_sums, dtype), p.real(c), p.vec3(*n), p.vec3(*np.cross(arm, n)), p.real(w), p.vec3(*lever),
-        returns=at(t.BlockSums, dtype),
+        returns=at(BlockSums, dtype),
     )  # fmt: skip
-    made = at(t.BlockSums, dtype)()
+    made = at(BlockSums, dtype)()
     for name in sums.dtype.names:
         value = np.ravel(sums[name])
-        setattr(made, name, at(t.BlockSums, dtype).vars[name].type(*value) if len(value) > 1 else value.item())
+        setattr(made, name, at(BlockSums, dtype).vars[name].type(*value) if len(value) > 1 else value.item())
     got = call(at(implicit.assemble, dtype), made, returns=p.mat66)
     assert got == pytest.approx(expected, rel=10 * ROUND_OFF[dtype], abs=10 * ROUND_OFF[dtype])
 

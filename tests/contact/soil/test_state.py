@@ -9,6 +9,7 @@ import pytest
 
 from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
 from grouser.contact.soil import types as t
+from grouser.contact.soil.elements import EMPTY
 from grouser.contact.soil.layout import LAYOUTS, kept, laid_out
 from grouser.device import array
 from grouser.errors import InputError
@@ -131,7 +132,7 @@ def test_an_array_without_a_layout_is_refused():
 def test_state_that_is_not_a_number_of_the_start():
     """Boxes that are empty at the start, and heights of vertices far away."""
     state = rig().module.state()
-    assert [tuple(box) for box in state["slid"].numpy()] == [t.EMPTY] * 3
+    assert [tuple(box) for box in state["slid"].numpy()] == [EMPTY] * 3
     assert (state["place"].numpy()[..., 2] == t.FAR).all()
     assert state["per_width"].numpy()[:2] == pytest.approx([1 / 0.1, 1 / 0.04])
 

@@ -8,8 +8,8 @@ from grouser.contact.soil import energy as work
 from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import implicit
 from grouser.contact.soil import points as pressing
+from grouser.contact.soil.elements import BlockSums
 from grouser.contact.soil.types import (
-    BlockSums,
     BodyMotion,
     Energy,
     Faces,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import types as t
-from grouser.contact.soil.types import Box, Extent
+from grouser.contact.soil.elements import MANY, Box, Extent
 from grouser.device import array
 from grouser.precision import real
 
@@ -13,7 +12,7 @@ from grouser.precision import real
 @wp.func
 def empty_box():
     """An empty box. Widening it by any box gives that box."""
-    return Box(t.MANY, -1, t.MANY, -1)
+    return Box(MANY, -1, MANY, -1)
 
 
 @wp.func

@@ -6,7 +6,8 @@ import warp as wp
 
 from grouser.contact.soil import bottom, laws
 from grouser.contact.soil.bottom import Bottom
-from grouser.contact.soil.types import SEEN, CellLoad, Constants, NodeEnd, Options, Prediction, Window
+from grouser.contact.soil.elements import CellLoad, NodeEnd
+from grouser.contact.soil.types import SEEN, Constants, Options, Prediction, Window
 from grouser.device import nonnegative
 from grouser.precision import real, vec4
 from grouser.terrain.ground import SURFACE, VIRGIN

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import warp as wp
 
+from grouser.contact.soil.elements import Account
 from grouser.contact.soil.step_error import add_force
-from grouser.contact.soil.types import Account, BodyMotion, Energy
+from grouser.contact.soil.types import BodyMotion, Energy
 from grouser.precision import mat66, real, vec3, vec6
 
 IMPACT_SPEED = 0.05  # [m/s] slower contact is no impact: a robot that settles at its start (assumed)

@@ -11,7 +11,8 @@ import warp as wp
 
 from grouser.contact.soil import bottom, boxes, laws
 from grouser.contact.soil import types as t
-from grouser.contact.soil.types import SEEN, Box, Displacement, Options, Skin, Slides, Window
+from grouser.contact.soil.elements import MANY, Box
+from grouser.contact.soil.types import SEEN, Displacement, Options, Skin, Slides, Window
 from grouser.device import nonnegative
 from grouser.precision import real
 from grouser.terrain.ground import SURFACE
@@ -301,9 +302,9 @@ def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, sl
     steep = o.weakest * g.spacing * real(laws.EROSION_START)
     stamp = int(slides.sweeps[slot])  # continues from the last step, so that `queued` need not be cleared
     pairs = first_pairs(g, o, skin, win, slides, slot, start, steep)
-    i0 = int(t.MANY)
+    i0 = int(MANY)
     i1 = int(-1)
-    j0 = int(t.MANY)
+    j0 = int(MANY)
     j1 = int(-1)
     sweep = int(0)
     while pairs > 0 and sweep < o.sweeps:

@@ -6,6 +6,7 @@ import warp as wp
 
 from grouser.contact.soil import bottom, boxes, laws, pressure
 from grouser.contact.soil import types as t
+from grouser.contact.soil.elements import FaceView
 from grouser.contact.soil.face_geometry import (
     SAMPLES,
     face_place,
@@ -18,17 +19,7 @@ from grouser.contact.soil.face_geometry import (
     view_face,
 )
 from grouser.contact.soil.steep_faces import BLADE, LEAVES
-from grouser.contact.soil.types import (
-    BodyMotion,
-    Displacement,
-    Faces,
-    FaceView,
-    Options,
-    Placement,
-    Pushing,
-    Skin,
-    Window,
-)
+from grouser.contact.soil.types import BodyMotion, Displacement, Faces, Options, Placement, Pushing, Skin, Window
 from grouser.device import nonnegative
 from grouser.precision import real
 from grouser.terrain.ground import SURFACE

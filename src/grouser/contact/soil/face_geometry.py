@@ -9,8 +9,9 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.contact.soil import types as t
+from grouser.contact.soil.elements import Box, FaceView
 from grouser.contact.soil.surface import UPRIGHT as UPRIGHT_COSINE
-from grouser.contact.soil.types import BodyMotion, Box, Faces, FaceView, Placement, Pushing
+from grouser.contact.soil.types import BodyMotion, Faces, Placement, Pushing
 from grouser.precision import real, vec2, vec3
 from grouser.terrain.ground import GroundArrays as Ground
 

@@ -11,6 +11,7 @@ import warp as wp
 
 from grouser.contact.soil import implicit, wedge
 from grouser.contact.soil import types as t
+from grouser.contact.soil.elements import BlockSums, FaceView
 from grouser.contact.soil.face_geometry import (
     SAMPLES,
     face_place,
@@ -22,7 +23,7 @@ from grouser.contact.soil.face_geometry import (
     toe_at,
     view_face,
 )
-from grouser.contact.soil.types import BlockSums, BodyMotion, Faces, FaceView, Options, Placement, Pushing
+from grouser.contact.soil.types import BodyMotion, Faces, Options, Placement, Pushing
 from grouser.device import nonnegative
 from grouser.precision import real, vec3, vec4, vec6
 from grouser.terrain.elevation import BARE

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil.types import BlockSums
+from grouser.contact.soil.elements import BlockSums
 from grouser.precision import mat33, mat66, real, vec3, vec6
 
 

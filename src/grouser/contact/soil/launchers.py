@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from grouser.contact.soil import per_node, raster
+from grouser.contact.soil import per_node, per_node_displacement, raster
 from grouser.contact.soil.arrays import SoilArrays
 from grouser.contact.soil.per_world import commit_world, evaluate_world
 from grouser.contact.soil.placement import MOST_PARTS
@@ -37,7 +37,9 @@ class PerNodeLauncher:
     """Launches the kernels of each stage one after another, each over all worlds."""
 
     def __init__(self, dtype: str, replaced: dict[Any, Any]):
-        self._at: dict[Any, Any] = {kernel: at(kernel, dtype, replaced) for kernel in per_node.KERNELS}
+        self._at: dict[Any, Any] = {
+            kernel: at(kernel, dtype, replaced) for kernel in (*per_node.KERNELS, *per_node_displacement.KERNELS)
+        }
 
     def commit(self, launch: Any, arrays: SoilArrays, motion: Any, between: Any, out: Any) -> None:
         """`between` holds the motion of one body at the end of a part of the step, `placement.motion_in_part`.
@@ -99,22 +101,22 @@ class PerNodeLauncher:
 
         def displace() -> None:
             if faces:
-                run_kernel(per_node.sweep_faces, worlds)
-            run_kernel(per_node.touch_nodes, nodes)
+                run_kernel(per_node_displacement.sweep_faces, worlds)
+            run_kernel(per_node_displacement.touch_nodes, nodes)
             if small:
-                run_kernel(per_node.press_shapes, worlds)
+                run_kernel(per_node_displacement.press_shapes, worlds)
             if faces:
-                run_kernel(per_node.include_swept, worlds)
-            run_kernel(per_node.mark_borders, nodes)
+                run_kernel(per_node_displacement.include_swept, worlds)
+            run_kernel(per_node_displacement.mark_borders, nodes)
             if surface.width is None:
-                run_kernel(per_node.measure_patch, worlds)
+                run_kernel(per_node_displacement.measure_patch, worlds)
             if o.spoil:
-                run_kernel(per_node.dig, nodes)
-            run_kernel(per_node.share_sinkage, nodes)
+                run_kernel(per_node_displacement.dig, nodes)
+            run_kernel(per_node_displacement.share_sinkage, nodes)
             if o.spoil:
-                run_kernel(per_node.collect_spoil, blocks)
-                run_kernel(per_node.pile_spoil, nodes)
-            run_kernel(per_node.sink_nodes, nodes)
+                run_kernel(per_node_displacement.collect_spoil, blocks)
+                run_kernel(per_node_displacement.pile_spoil, nodes)
+            run_kernel(per_node_displacement.sink_nodes, nodes)
 
         def shear() -> None:
             if o.node_shear:

@@ -6,21 +6,19 @@ import warp as wp
 
 from grouser.contact.soil import boxes, laws
 from grouser.contact.soil import types as t
+from grouser.contact.soil.elements import Extent, Frame, Travel
 from grouser.contact.soil.types import (
     SEEN,
     Bodies,
     BodyMotion,
     Cone,
     Displacement,
-    Extent,
-    Frame,
     MotionArrays,
     Options,
     Placement,
     Skin,
     Slides,
     Sphere,
-    Travel,
     Vertices,
     Window,
 )

@@ -19,12 +19,12 @@ from grouser.contact.soil.between_nodes import (
     node_below,
     pressed_level,
 )
+from grouser.contact.soil.elements import BlockSums
 from grouser.contact.soil.patch import along_directions, mean_width, outline, widths
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.surface import UPRIGHT as UPRIGHT_COSINE
 from grouser.contact.soil.types import (
     SEEN,
-    BlockSums,
     BodyMotion,
     Constants,
     Displacement,

@@ -10,19 +10,9 @@ import warp as wp
 
 from grouser.contact.soil import bottom, laws, pressure
 from grouser.contact.soil import types as t
+from grouser.contact.soil.elements import Box, Deposit, Spoil
 from grouser.contact.soil.shear import central
-from grouser.contact.soil.types import (
-    SEEN,
-    Bodies,
-    BodyMotion,
-    Box,
-    Deposit,
-    Displacement,
-    Options,
-    Skin,
-    Spoil,
-    Window,
-)
+from grouser.contact.soil.types import SEEN, Bodies, BodyMotion, Displacement, Options, Skin, Window
 from grouser.device import nonnegative
 from grouser.precision import real, vec2, vec3
 from grouser.terrain.ground import SURFACE

@@ -12,7 +12,8 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.contact.soil import types as t
-from grouser.contact.soil.types import Box, Displacement, Energy, Options, Placement, StepError
+from grouser.contact.soil.elements import Box, StepError
+from grouser.contact.soil.types import Displacement, Energy, Options, Placement
 from grouser.precision import real, vec3
 from grouser.terrain.ground import GroundArrays as Ground
 

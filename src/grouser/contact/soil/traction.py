@@ -8,14 +8,12 @@ from grouser.contact.soil import bottom, implicit, laws, pressure
 from grouser.contact.soil import types as t
 from grouser.contact.soil.bottom import Bottom
 from grouser.contact.soil.cell_pressure import cell_pressure, second_difference, slope
+from grouser.contact.soil.elements import BlockSums, Frame, NodeEnd
 from grouser.contact.soil.types import (
     SEEN,
-    BlockSums,
     Bodies,
     BodyMotion,
     Displacement,
-    Frame,
-    NodeEnd,
     Options,
     Placement,
     Prediction,
