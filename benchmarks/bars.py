@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import tempfile
 from typing import Any
 
 import mujoco
 import numpy as np
-from page import number, percent, publish, quiet, table
+from page import asked_to_write, number, percent, publish, table
 
 import grouser
 from grouser.contact.soil import wheel
@@ -138,10 +137,7 @@ def mound_table() -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/validation.md")
-    write = parser.parse_args().write
-    quiet()
+    write = asked_to_write(__doc__)
     publish({"rest": rest_table(), "volume": volume_table(), "steps": step_table(), "mound": mound_table()}, write)
     return 0
 

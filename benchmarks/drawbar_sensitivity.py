@@ -7,11 +7,10 @@ not matter.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from pathlib import Path
 
-from page import FIGURES, number, percent, publish, quiet, table
+from page import FIGURES, asked_to_write, number, percent, publish, table
 from PIL import Image
 
 import grouser
@@ -38,10 +37,7 @@ COLOURS = 128  # of a picture in the docs
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put tables and figures into docs/")
-    write = parser.parse_args().write
-    quiet()
+    write = asked_to_write(__doc__)
     publish({"drawbar": soil_table(write)}, write)
     return 0
 

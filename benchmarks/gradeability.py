@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import tempfile
 from pathlib import Path
 
 import numpy as np
 from multi_pass import COLOURS
-from page import FIGURES, number, publish, quiet, table
+from page import FIGURES, asked_to_write, number, publish, table
 from PIL import Image
 
 import grouser
@@ -28,10 +27,7 @@ PICTURES = {"slip-slope": "gradeability-slip", "soil": "gradeability-soil"}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put tables and figures into docs/")
-    write = parser.parse_args().write
-    quiet()
+    write = asked_to_write(__doc__)
     limits, parts = [], {}
     for name, settings in RUNS.items():
         metrics, results, figures = ran(settings, report=not settings)

@@ -6,7 +6,6 @@ run again with wrong machines and with what the source leaves open. Nothing here
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from page import FIGURES, ROOT, number, percent, publish, quiet, table
+from page import FIGURES, ROOT, asked_to_write, number, percent, publish, table
 
 import grouser
 from grouser.report.style import COLOURS, DOTS_PER_INCH, INK, STYLE
@@ -60,14 +59,7 @@ class Result:
 
 def run(blade: MeasuredBlade, folder: Path, soil: Any = None, changes: Mapping[str, Any] | None = None) -> Result:
     """Run a set, with some settings changed by their paths."""
-    settings = blade.settings(soil)
-    for path, value in (changes or {}).items():
-        *above, last = path.split(".")
-        place = settings
-        for key in above:
-            place = place[key]
-        place[last] = value
-    outcome = grouser.run("blade", settings, out=folder, report=soil is None and not changes)
+    outcome = grouser.run("blade", blade.settings(soil, changes), out=folder, report=soil is None and not changes)
     with grouser.Recording(outcome.recording) as recording:
         series = (recording[f"blade/{name}"] for name in ("travel", "draught", "lift"))
         return Result(outcome.metrics, *series)
@@ -153,10 +145,7 @@ def draw(blades: Sequence[MeasuredBlade], found: Mapping[tuple[str, str], Result
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="tables and figures into docs")
-    write = parser.parse_args().write
-    quiet()
+    write = asked_to_write(__doc__)
     for file in FILES:
         sets = read_blades(file)
         with tempfile.TemporaryDirectory() as name:

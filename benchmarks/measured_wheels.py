@@ -6,14 +6,13 @@ resists, the assumed values, the slip of lug tips, ripple. Nothing here is fitte
 
 from __future__ import annotations
 
-import argparse
 import math
 import shutil
 import tempfile
 from pathlib import Path
 
 import numpy as np
-from page import FIGURES, ROOT, number, percent, publish, quiet, table
+from page import FIGURES, ROOT, asked_to_write, number, percent, publish, table
 
 import grouser
 from grouser.commands.tables import score_rows
@@ -133,10 +132,7 @@ def ding(done: Validation, found: Found, tips: dict[str, Score]) -> dict[str, st
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="tables and figures into docs")
-    write = parser.parse_args().write
-    quiet()
+    write = asked_to_write(__doc__, "docs")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         done = validate(out=folder / "all")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
-from page import FIGURES, ROOT, number, publish, quiet, table
+from page import FIGURES, ROOT, asked_to_write, number, publish, table
 from PIL import Image
 
 import grouser
@@ -30,10 +29,7 @@ COLOURS = 64  # of a picture in the docs
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put tables and figures into docs/")
-    write = parser.parse_args().write
-    quiet()
+    write = asked_to_write(__doc__)
     rows, ruts = [], ""
     for name, settings in RUNS.items():
         with tempfile.TemporaryDirectory() as folder:

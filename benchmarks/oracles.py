@@ -7,11 +7,10 @@ max(|pull|, frictionless resistance), those of the torque over the torque.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from dataclasses import dataclass
 
-from page import number, percent, publish, quiet, table
+from page import asked_to_write, number, percent, publish, table
 
 import grouser
 from grouser.scenarios.wheel_theory import rolling_wheel
@@ -116,10 +115,7 @@ def plate_table() -> tuple[str, list[str]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/validation.md")
-    write = parser.parse_args().write
-    quiet()
+    write = asked_to_write(__doc__)
     cases = [
         wheel_case(soil, column, spacing, erosion)
         for soil in SOILS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -49,6 +50,15 @@ def publish(parts: dict[str, str], write: bool, file: Path = PAGE) -> None:
         page = f"{head}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}"
     file.write_text(page, encoding="utf-8")
     print(f"written: {file.relative_to(ROOT)}")
+
+
+def asked_to_write(description: str | None, where: str = "docs/validation.md") -> bool:
+    """Whether the command has the option --write. Starts Warp without its greeting."""
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help=f"put tables and figures into {where}")
+    write = parser.parse_args().write
+    quiet()
+    return write
 
 
 def quiet() -> None:

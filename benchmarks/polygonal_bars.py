@@ -5,12 +5,11 @@ The cases are those of tests/contact/polygonal, with their numbers written down.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from functools import partial
 
 import numpy as np
-from page import ROOT, number, percent, publish, quiet, table
+from page import ROOT, asked_to_write, number, percent, publish, table
 
 sys.path.insert(0, str(ROOT))
 ACROSS = (10, 20, 40, 80)
@@ -61,10 +60,7 @@ def moving() -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/validation.md")
-    write = parser.parse_args().write
-    quiet()
+    write = asked_to_write(__doc__)
     publish({"polygonal-forms": closed_forms(), "polygonal-motion": moving()}, write)
     return 0
 

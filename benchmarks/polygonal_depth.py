@@ -6,11 +6,10 @@ against its closed form, contact polygons, and what an evaluation costs.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 
-from page import ROOT, number, percent, publish, quiet, table
+from page import ROOT, asked_to_write, number, percent, publish, table
 
 sys.path.insert(0, str(ROOT))
 ACROSS = (10, 20, 40, 80)
@@ -47,10 +46,7 @@ def depths() -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="put the table into docs/theory/polygonal.md")
-    write = parser.parse_args().write
-    quiet()
+    write = asked_to_write(__doc__, "docs/theory/polygonal.md")
     publish({"polygonal-depth": depths()}, write, THEORY)
     return 0
 

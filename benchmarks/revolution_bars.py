@@ -5,11 +5,10 @@ The cases are those of tests/contact/revolution, with their numbers written down
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 import numpy as np
-from page import ROOT, number, percent, publish, quiet, table
+from page import ROOT, asked_to_write, number, percent, publish, table
 
 sys.path.insert(0, str(ROOT))
 TIMES = (1, 2, 4, 8)
@@ -67,10 +66,7 @@ def moving() -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/validation.md")
-    write = parser.parse_args().write
-    quiet()
+    write = asked_to_write(__doc__)
     publish(
         {"revolution-forms": closed_forms(), "revolution-agreement": agreement(), "revolution-motion": moving()}, write
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from page import MINUS, publish, quiet, table
+from page import MINUS, asked_to_write, publish, table
 
 import grouser
 
@@ -33,10 +32,7 @@ BALANCES = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/validation.md")
-    write = parser.parse_args().write
-    quiet()
+    write = asked_to_write(__doc__)
     found: dict[str, dict[str, Any]] = {}
     for name, (scenario, settings) in RUNS.items():
         with tempfile.TemporaryDirectory() as folder:

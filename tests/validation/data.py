@@ -1,6 +1,16 @@
-"""A small file of measured wheels, as text that tests change."""
+"""A small file of measured wheels, as text that tests change, and what is said of mistakes in such files."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grouser.errors import InputError
+
+FILE = "bin.yaml"
 
 TEXT = """\
 format: 1
@@ -32,9 +42,8 @@ sets:
 LUGS = "wheel: {radius: 0.15, width: 0.1, lugs: {count: 12, height: 10 mm, thickness: 4 mm}}"
 
 
-def changed(*pairs: tuple[str, str]) -> str:
+def changed(*pairs: tuple[str, str], text: str = TEXT) -> str:
     """The text with some parts replaced, each of which it must hold once."""
-    text = TEXT
     for old, new in pairs:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
@@ -46,3 +55,24 @@ def with_lugs(slip_of: str = "rim", sinkage_of: str = "rim") -> str:
         ("wheel: {radius: 15 cm, width: 0.1}", LUGS),
         ("slip_of: rim", f"slip_of: {slip_of}\n    sinkage_of: {sinkage_of}"),
     )
+
+
+def reader_of_text(read: Callable[[Path], Any], folder: Path) -> Callable[[str], Any]:
+    """A function that puts a text into a file and reads that."""
+
+    def read_text(text: str) -> Any:
+        file = folder / FILE
+        file.write_text(text, encoding="utf-8")
+        return read(file)
+
+    return read_text
+
+
+def mistakes(read_text: Callable[[str], Any], text: str, folder: Path, words: Sequence[str]) -> list[str]:
+    """Lines of the error that a text raises: all begin with the place, and the words stand in them."""
+    with pytest.raises(InputError) as caught:
+        read_text(text)
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(f"{folder / FILE}:") for line in lines), lines
+    assert [word for word in words if word not in str(caught.value)] == []
+    return lines

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import grouser
-from grouser.errors import InputError
 from grouser.scenarios.settings import from_python
 from grouser.validation.blades import MeasuredBlade, read_blades
+from tests.validation.data import changed, mistakes, reader_of_text
 
 ROOT = Path(__file__).parents[2]
 HAERI = ROOT / "benchmarks" / "blades" / "haeri2020.yaml"
@@ -42,12 +42,7 @@ sets:
 
 @pytest.fixture
 def read(tmp_path):
-    def reads(text: str):
-        file = tmp_path / "bin.yaml"
-        file.write_text(text, encoding="utf-8")
-        return read_blades(file)
-
-    return reads
+    return reader_of_text(read_blades, tmp_path)
 
 
 def test_a_set_becomes_settings_in_si(read):
@@ -82,12 +77,7 @@ def test_a_set_becomes_settings_in_si(read):
     ],
 )
 def test_a_mistake_is_one_line_with_its_place(read, tmp_path, old, new, words):
-    assert TEXT.count(old) == 1
-    with pytest.raises(InputError) as error:
-        read(TEXT.replace(old, new))
-    (line,) = str(error.value).splitlines()
-    assert line.startswith(str(tmp_path / "bin.yaml") + ":")
-    assert [word for word in words if word not in line] == []
+    assert len(mistakes(read, changed((old, new), text=TEXT), tmp_path, words)) == 1
 
 
 def test_the_records_of_haeri_are_complete():
@@ -102,11 +92,7 @@ def test_the_records_of_haeri_are_complete():
 
 
 def scored(folder: Path, blade: MeasuredBlade, **changes) -> dict:
-    settings = blade.settings()
-    for path, value in changes.items():
-        *above, last = path.split(".")
-        (settings[above[0]] if above else settings)[last] = value
-    return grouser.run("blade", settings, out=folder / "out", report=False).metrics
+    return grouser.run("blade", blade.settings(changes=changes), out=folder / "out", report=False).metrics
 
 
 @pytest.fixture(scope="module")

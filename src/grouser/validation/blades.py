@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -91,11 +92,14 @@ class MeasuredBlade:
     given: BladeSet
     soils: dict[str, Soil]  # the scored one first
 
-    def settings(self, soil: Soil | None = None) -> dict[str, Any]:
-        """Settings of the scenario `blade`, with the measured points. Without `soil` in the soil that is scored."""
+    def settings(self, soil: Soil | None = None, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Settings of the scenario `blade`, with the measured points. Without `soil` in the soil that is scored.
+
+        `changes` replaces some of them, by paths such as "blade.width".
+        """
         given, table = self.given, self.given.measured
         chosen = soil or next(iter(self.soils.values()))
-        return {
+        settings: dict[str, Any] = {
             "soil": {"name": chosen.name, **{field: getattr(chosen, field) for field in RANGES}},
             "blade": given.blade.model_dump(),
             **{name: getattr(given, name) for name in ("depth", "speed", "entry_speed", "entry_angle_deg", "gravity")},
@@ -109,6 +113,13 @@ class MeasuredBlade:
                 "stretch": given.stretch,
             },
         }
+        for path, value in (changes or {}).items():
+            *above, last = path.split(".")
+            place = settings
+            for key in above:
+                place = place[key]
+            place[last] = value
+        return settings
 
 
 def read_blades(file: Path) -> dict[str, MeasuredBlade]:
