@@ -8,7 +8,6 @@ from grouser.contact.soil import bottom, boxes, laws, pressure
 from grouser.contact.soil import types as t
 from grouser.contact.soil.elements import FaceView
 from grouser.contact.soil.face_geometry import (
-    SAMPLES,
     face_place,
     may_push,
     node_box,
@@ -16,6 +15,7 @@ from grouser.contact.soil.face_geometry import (
     outline_face,
     plane_at,
     toe_at,
+    toe_range,
     view_face,
 )
 from grouser.contact.soil.steep_faces import BLADE, LEAVES
@@ -25,7 +25,6 @@ from grouser.precision import real
 from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
-FAR = wp.constant(real(t.FAR))
 NARROW = wp.constant(real(4.0))  # [cells] a narrower face cuts no nodes: the cells would be too coarse for it
 LOOK = wp.constant(real(0.01))  # [cells] nodes are cut this much ahead of the toe: a slow face need not always look
 
@@ -138,13 +137,7 @@ def sweep_face(
     behind = passed
     if blade:  # wide enough that the held nodes leave no way between two of them
         behind = wp.max(passed, g.spacing * (wp.abs(view.ahead[0]) + wp.abs(view.ahead[1])))  # pyright: ignore[reportOperatorIssue]
-    low = real(t.FAR)
-    high = real(-t.FAR)
-    for q in range(SAMPLES):
-        s = plane_at(view, push.toe[world, f * SAMPLES + q])
-        if push.toe[world, f * SAMPLES + q] < real(0.1) * FAR:
-            low = wp.min(low, s)
-            high = wp.max(high, s)
+    low, high = toe_range(push, view, world, f)
     frame = win.frame[slot]
     beyond = early
     if blade and push.mobilised[world, f] > zero:

@@ -101,6 +101,20 @@ def plane_at(view: FaceView, z: real):
 
 
 @wp.func
+def toe_range(push: Pushing, view: FaceView, world: int, f: int):
+    """Least and greatest place s [m] of the plane of a face along its toe."""
+    low = real(t.FAR)
+    high = real(-t.FAR)
+    for q in range(SAMPLES):
+        toe = push.toe[world, f * SAMPLES + q]
+        if toe < real(0.1) * FAR:  # else no edge of the face passes here
+            s = plane_at(view, toe)
+            low = wp.min(low, s)
+            high = wp.max(high, s)
+    return low, high
+
+
+@wp.func
 def node_box(g: Ground, m: BodyMotion, view: FaceView, s0: real, s1: real, l0: real, l1: real):
     """Box of the grid nodes around a rectangle in the coordinates of a face, inside the grid."""
     mid_s = real(0.5) * (s0 + s1)

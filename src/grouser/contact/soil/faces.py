@@ -21,6 +21,7 @@ from grouser.contact.soil.face_geometry import (
     outline_face,
     plane_at,
     toe_at,
+    toe_range,
     view_face,
 )
 from grouser.contact.soil.types import BodyMotion, Faces, Options, Placement, Pushing
@@ -33,7 +34,6 @@ from grouser.terrain.ground import soil_at, surface_at
 BINS = 24  # trial planes
 LAST_BIN = BINS - 1
 PLANES = wp.constant(real(BINS))
-FAR = wp.constant(real(t.FAR))
 FIRST_COT = wp.constant(real(3.0))  # cotangent of the first slip plane: a face that has just met the soil
 AGAIN = wp.constant(real(0.05))  # [cells] advance or change of depth after which the wedge is computed again
 
@@ -58,6 +58,15 @@ def add_column(push: Pushing, world: int, base: int, per_bin: real, depth: real,
 
 
 @wp.func
+def add_columns(push: Pushing, world: int, base: int, per_bin: real, depth: real, away: real, share: real, shift: real):
+    """Add a column of soil as it is, and for the area of the plane a higher and a lower one; see `weigh_soil`."""
+    add_column(push, world, base, per_bin, depth, away, share, 0)
+    if shift > real(0.0):
+        add_column(push, world, base, per_bin, depth + shift, away, share, 1)
+        add_column(push, world, base, per_bin, depth - shift, away, share, 2)
+
+
+@wp.func
 def weigh_soil(
     g: Ground, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion, l0: real, l1: real, reach: real,
     per_bin: real, shift: real,
@@ -66,7 +75,7 @@ def weigh_soil(
 
     The sums are: share, share x depth, share x depth^2, share x depth^2 x l. Beside the ends of the face the plane
     continues as a cone about the end of the toe; of its soil the part along e counts (side wedges, McKyes 1985).
-    `shift` [m] is added to and subtracted from the depths, for the area of the plane.
+    `shift` [m] is added to and subtracted from the depths, for the area of the plane; zero where no area is needed.
     """
     zero = real(0.0)
     half = real(0.5)
@@ -74,13 +83,7 @@ def weigh_soil(
     base = f * BINS
     for q in range(BINS):
         push.columns[world, base + q] = vec6()
-    low = real(t.FAR)
-    high = real(-t.FAR)
-    for q in range(SAMPLES):
-        toe = push.toe[world, f * SAMPLES + q]
-        if toe < real(0.1) * FAR:
-            low = wp.min(low, plane_at(view, toe))
-            high = wp.max(high, plane_at(view, toe))
+    low, high = toe_range(push, view, world, f)
     box = node_box(g, m, view, low, high + reach, l0 - reach, l1 + reach)
     for i in range(box.row0, box.row1 + 1):
         for j in range(box.column0, box.column1 + 1):
@@ -96,18 +99,14 @@ def weigh_soil(
                     inside = wp.min(l + half * g.spacing, l1) - wp.max(l - half * g.spacing, l0)  # pyright: ignore[reportOperatorIssue]
                     share = wp.clamp(inside * g.per_spacing, zero, real(1.0))
                     if share > zero:
-                        add_column(push, world, base, per_bin, depth, x, share, 0)
-                        add_column(push, world, base, per_bin, depth + shift, x, share, 1)
-                        add_column(push, world, base, per_bin, depth - shift, x, share, 2)
+                        add_columns(push, world, base, per_bin, depth, x, share, shift)
                         if x <= real(1.001) * g.spacing and depth > zero:
                             near += vec4(share, share * depth, share * depth * depth, share * depth * depth * l)
                     if share < real(1.0):
                         out = wp.max(beside, half * (real(1.0) - share) * g.spacing)
                         away = wp.sqrt(x * x + out * out)  # pyright: ignore[reportOperatorIssue]
                         weight = (real(1.0) - share) * x / away
-                        add_column(push, world, base, per_bin, depth, away, weight, 0)
-                        add_column(push, world, base, per_bin, depth + shift, away, weight, 1)
-                        add_column(push, world, base, per_bin, depth - shift, away, weight, 2)
+                        add_columns(push, world, base, per_bin, depth, away, weight, shift)
     return near
 
 
@@ -129,10 +128,12 @@ def weakest_plane(
         sums += push.columns[world, base + q]
         slope = per_bin / real(q + 1)  # tangent of the plane whose columns are complete now
         volume = cell * (sums[0] - slope * sums[1]) + extra
-        # Area in plan view: change of the volume with the depth. Counting nodes instead would jump row by row.
-        plan = cell * ((sums[2] - slope * sums[3]) - (sums[4] - slope * sums[5])) / (real(2.0) * shift)
         rho = wp.atan(slope)
-        area = plan / wp.cos(rho)
+        area = real(0.0)
+        if shift > real(0.0):
+            # Area in plan view: change of the volume with the depth. Counting nodes instead would jump row by row.
+            plan = cell * ((sums[2] - slope * sums[3]) - (sums[4] - slope * sums[5])) / (real(2.0) * shift)
+            area = plan / wp.cos(rho)
         p = wedge.passive_force(unit_weight * volume, area, cohesion, phi, delta, rake, rho)
         if p < best:
             best = p
@@ -198,7 +199,9 @@ def weigh_face(
     for q in range(SAMPLES):
         lowest = wp.min(lowest, push.toe[world, f * SAMPLES + q])
     deepest = wp.max(place.top[slot] - m.position[2] - lowest, real(1.2) * push.depth[world, f]) + g.spacing
-    shift = real(0.5) * g.spacing / cot
+    shift = zero
+    if soil.cohesion > zero:  # else the area of the plane does not matter
+        shift = real(0.5) * g.spacing / cot
     near = weigh_soil(g, push, view, world, f, m, l0, l1, most * deepest, per_bin, shift)
     if near[0] <= zero or near[1] <= zero:
         forget_face(push, world, f)
