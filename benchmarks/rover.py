@@ -16,10 +16,11 @@ from pathlib import Path
 
 import grouser
 from benchmarks.run import Row
-from benchmarks.soil_wheel import soil_cost, stage_costs, whole_cost
+from benchmarks.soil_stages import stage_costs
+from benchmarks.soil_wheel import soil_cost, whole_cost
 from grouser.scenarios.exomars_drawbar import ExoMarsDrawbar, build
 
-REAL_TIME = 15.0  # times faster than real time
+BAR = 533.0  # [us] a step of 8 ms: 15 times faster than real time
 WARM_UP = 20.0  # [s] after which the rover has left its pits
 CLOSE = 0.03  # of the values with a tenth of the step
 NEARLY = (1.0, 1.0001, 0.9999)  # of the default speed
@@ -34,7 +35,7 @@ def measure() -> list[Row]:
     sim.step(round(WARM_UP / step))
     soil, whole = soil_cost(sim), whole_cost(sim)
     rows = [
-        Row("rover", f"step of {1e3 * step:g} ms, all (15 x real time)", whole, "us", 1e6 * step / REAL_TIME),
+        Row("rover", f"step of {1e3 * step:g} ms, all", whole, "us", BAR),
         Row("rover", "soil, commit and evaluate, six wheels", soil, "us"),
         Row("rover", "engine and glue", whole - soil, "us"),
     ]

@@ -7,11 +7,11 @@ import time
 import numpy as np
 
 from benchmarks.run import Row
-from grouser.contact.soil.stages import COMMIT
+from benchmarks.soil_stages import stage_costs
 from grouser.scenarios.single_wheel import SingleWheel, build
 from grouser.simulation.simulation import Simulation
 
-BARS = {0.01: 70.0, 0.005: 200.0}  # [us] a step for the soil
+BARS = {0.01: 60.0, 0.005: 200.0}  # [us] a step for the soil
 GLUE_BAR = 25.0  # [us] engine and glue
 WARM_UP, STEPS, BLOCK = 400, 1000, 50
 
@@ -60,29 +60,3 @@ def soil_cost(sim: Simulation) -> float:
     sim.compiled = compiled
     per_step = np.array(costs).reshape(-1, 2 * BLOCK).sum(axis=1) / BLOCK
     return 1e6 * float(np.median(per_step))
-
-
-def stage_costs(sim: Simulation, repeats: int = 300) -> dict[str, float]:
-    """[us] of each stage, from commits cut short after it on the same state."""
-    module = sim.modules[0]
-    arrays = [*module.state().values(), *sim.ground.state().values()]
-    saved = [(a.numpy(), a.numpy().copy()) for a in arrays]
-    stages = module.arrays.options.stages.numpy()
-
-    def cost(call) -> float:
-        times = []
-        for _ in range(repeats):
-            for view, value in saved:
-                view[...] = value
-            start = time.perf_counter()
-            call(sim.step_size)
-            times.append(time.perf_counter() - start)
-        return 1e6 * float(np.median(times))
-
-    cumulative = []
-    for count in range(1, len(COMMIT) + 1):
-        stages[0] = count
-        cumulative.append(cost(module.commit))
-    out = dict(zip(COMMIT, np.diff([0.0, *cumulative]), strict=True))
-    out["evaluate"] = cost(module.evaluate)
-    return out

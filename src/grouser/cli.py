@@ -1,7 +1,7 @@
 """Parser of the command line. The commands themselves are in grouser.commands.
 
-Exit status: 0 success; 1 a missed expectation, a failed case of a sweep or an internal error; 2 bad input; 3 a stopped
-run; 130 Ctrl-C. If the disk cannot be written, 3 for a run or sweep, which keeps its data, otherwise 2.
+Exit status: 0 success; 1 a missed expectation or bar, a failed case of a sweep or an internal error; 2 bad input; 3 a
+stopped run; 130 Ctrl-C. If the disk cannot be written, 3 for a run or sweep, which keeps its data, otherwise 2.
 """
 
 from __future__ import annotations
@@ -328,11 +328,12 @@ def doctor(
 @app.command(epilog=example("bench rover"))
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Cases.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Exit with status 1 if a bar is missed.")] = False,
 ) -> int:
     """Run the benchmarks of a checkout."""
     from grouser.commands import bench
 
-    return bench.bench(names or [])
+    return bench.bench(names or [], check)
 
 
 @app.command(epilog=example("schema single-wheel > single-wheel.schema.json"))

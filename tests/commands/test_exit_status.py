@@ -248,11 +248,14 @@ def test_bench_outside_a_checkout_says_so(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("error: benchmarks: not installed with the package")
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "__init__.py").touch()
-    (tmp_path / "benchmarks" / "run.py").write_text("def main(names):\n    print(names)\n    return 0\n")
+    (tmp_path / "benchmarks" / "run.py").write_text(
+        "def main(names, check):\n    print(names)\n    return int(check)\n"
+    )
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
         monkeypatch.delitem(sys.modules, name)
     assert status(["bench", "soil-wheel"]) == 0
-    assert capsys.readouterr().out == "['soil-wheel']\n"
+    assert status(["bench", "soil-wheel", "--check"]) == 1
+    assert capsys.readouterr().out == "['soil-wheel']\n" * 2
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
         monkeypatch.delitem(sys.modules, name)

@@ -10,15 +10,15 @@ import grouser
 from grouser.errors import InputError
 
 
-def bench(names: list[str]) -> int:
-    """Run `benchmarks.run.main(names)`. Without names, run all cases."""
+def bench(names: list[str], check: bool = False) -> int:
+    """Run `benchmarks.run.main`. Without names, run all cases. With `check` a missed bar gives exit status 1."""
     root = checkout()
     if root is None:
         raise InputError(
             "benchmarks: not installed with the package; run this in a checkout that has benchmarks/run.py"
         )
     sys.path.insert(0, str(root))
-    return int(importlib.import_module("benchmarks.run").main(names) or 0)
+    return int(importlib.import_module("benchmarks.run").main(names, check) or 0)
 
 
 def checkout() -> Path | None:

@@ -19,7 +19,7 @@ from grouser.contact.soil.lugs import lug_tips
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, power_table
 from grouser.contact.soil.small_shapes import check_shape_sizes, split
-from grouser.contact.soil.stages import COMMIT
+from grouser.contact.soil.stages import COMMIT, EVALUATE
 from grouser.contact.soil.steep_faces import steep_faces
 from grouser.contact.soil.surface import Surface
 from grouser.device import at
@@ -239,7 +239,7 @@ class SoilModule(KernelModule):
         o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
         o.part_travel = PART_TRAVEL * spacing
-        o.stages = wp.array([len(COMMIT)], dtype=wp.int32, device=self.device)
+        o.stages = wp.array([len(COMMIT), len(EVALUATE)], dtype=wp.int32, device=self.device)
         o.below = NO_SECOND_SOIL if self.ground.below is None else len(self.ground.soils)
         o.shared_ground = int(len(self.bodies) > 1)
         return o

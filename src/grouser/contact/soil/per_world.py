@@ -50,7 +50,6 @@ from grouser.precision import mat66, real, vec3, vec6
 from grouser.terrain.ground import GroundArrays as Ground
 
 MODULE = module("grouser.contact.soil.per_world")
-EVALUATE_STAGES = len(stages.EVALUATE)
 GROUPS = {
     "g": Ground, "o": Options, "b": Bodies, "shapes": SmallShapes, "points": Points, "faces": Faces, "push": Pushing,
     "place": Placement, "win": Window, "skin": Skin, "verts": Vertices, "disp": Displacement, "slides": Slides,
@@ -297,7 +296,7 @@ def evaluate_world(
         slot = nonnegative(world * bodies + body)
         m = t.body_motion(motion, world, nonnegative(b.rows[body]))
         first_node = placement.first_node(g, win, slot, m.position)
-        for stage in range(EVALUATE_STAGES):
+        for stage in range(o.stages[1]):
             if stage == stages.REFRESH and o.shared_ground == 1 and win.frame[slot].rows > 0:
                 window.refresh_window(g, win, world, slot)
             elif stage == stages.PREDICT and win.frame[slot].rows > 0:

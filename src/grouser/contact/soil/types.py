@@ -134,7 +134,7 @@ class Options:
     node_shear: int  # 1: soil nodes keep the shear state; 0: the body's vertices do
     creep_speed: real  # [m/s] slip speed below which SHEAR_LIMIT is regularised
     part_travel: real  # [m] a step in which a body travels farther along the ground is committed in parts
-    stages: array[int]  # (1,) number of commit stages to run; fewer than all only to time them
+    stages: array[int]  # (2,) number of stages of commit and of evaluate to run; fewer than all only to time them
     below: int  # index in `soils` of the soil below the bottom of the soil; negative: hard ground
     shared_ground: int  # 1: other bodies may change the ground between commit and evaluate
 
