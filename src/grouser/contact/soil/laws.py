@@ -173,8 +173,10 @@ def interface_cap(p: real, covered: real, cohesion: real, tan_phi: real, mu: rea
     Soil shears along its own curve until the interface slides: tau = min(mu p, (c + p tan(phi)) (1 - exp(-j/K))). A
     negative mu stands for no such friction. `covered` is the share of the cell in contact.
     """
+    if mu < real(0.0):
+        return real(1.0)
     own = cohesion * covered + p * tan_phi
-    if mu < real(0.0) or mu * p >= own:
+    if mu * p >= own:
         return real(1.0)
     return mu * p / own
 
@@ -182,8 +184,10 @@ def interface_cap(p: real, covered: real, cohesion: real, tan_phi: real, mu: rea
 @wp.func
 def shortening(s: vec3, cap: real):
     """Factor that shortens a shear state to the length `cap`; 1 for a shorter state and for a cap of 1 or more."""
+    if cap >= real(1.0):  # before the length, so that most bodies need no root and no division
+        return real(1.0)
     length = wp.length(s)
-    if cap >= real(1.0) or length <= cap:
+    if length <= cap:
         return real(1.0)
     return cap / length
 

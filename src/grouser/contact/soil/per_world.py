@@ -21,8 +21,10 @@ from grouser.contact.soil import (
     window,
 )
 from grouser.contact.soil import energy as work
+from grouser.contact.soil import face_cutting as cutting
 from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import per_world_displacement as displacement
+from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
 from grouser.contact.soil.elements import BlockSums, Extent, Frame
@@ -196,12 +198,10 @@ def predict(
 
 @wp.func
 def force(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
-    place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement, pred: Prediction, energy: Energy,
-    world: int, body: int, slot: int, first_node: vec3, m: BodyMotion,
-    wrench_out: array2d[vec6], implicit_out: array2d[mat66],
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
+    pred: Prediction, world: int, body: int, slot: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Sum the forces of all loaded nodes and points. A body without a window gets no force."""
+    """Sum the wrench and the block of all loaded nodes, and count them. A body without a window gets no force."""
     wrench = vec6()
     sums = BlockSums()
     nodes = int(0)
@@ -220,11 +220,7 @@ def force(
                     sums = implicit.plus(sums, share)
                     nodes += 1
                 j += 1
-    # Also for a body without a window: the wrench of the last step must be cleared, and its account goes on.
-    body_wrench.write_wrench(
-        g, o, shapes, points, faces, push, place, win, pred, energy, world, body, slot, m, wrench, sums, nodes,
-        wrench_out, implicit_out,
-    )  # fmt: skip
+    return wrench, sums, nodes
 
 
 # ---- kernels ----------------------------------------------------------------------------------------------
@@ -264,9 +260,18 @@ def commit_world(
                     elif stage == stages.RASTER:
                         raster_body(g, b, place, win, verts, skin, world, body, slot, m)
                     elif stage == stages.DISPLACE:
-                        displacement.displace(
-                            g, o, b, shapes, faces, push, place, skin, points, win, verts, disp, world, body, slot, m
-                        )
+                        # One call each, not one around them: a function that grows too large is not inlined in the
+                        # kernel, and then does not know that arrays are contiguous.
+                        if pushing.has_faces(faces, body):
+                            cutting.sweep_faces(g, o, faces, push, place, skin, win, disp, world, body, slot, m)
+                        removed = displacement.touch_nodes(g, o, b, place, skin, win, disp, slot)
+                        if pressing.has_shapes(shapes, body):
+                            removed += pressing.press_shapes(
+                                g, o, shapes, place, win, points, disp, world, body, slot, m
+                            )
+                        if pushing.has_faces(faces, body):
+                            cutting.include_swept(push, disp, slot)
+                        displacement.displace(g, o, b, skin, win, verts, disp, world, body, slot, removed, m)
                     elif stage == stages.SHEAR:
                         shear(g, o, b, place, skin, win, verts, world, body, slot, m)
                     elif stage == stages.ERODE and o.sweeps > 0:
@@ -302,7 +307,11 @@ def evaluate_world(
             elif stage == stages.PREDICT and win.frame[slot].rows > 0:
                 predict(g, o, place, win, skin, disp, pred, slot, first_node, m)
             elif stage == stages.FORCE:
-                force(
-                    g, o, b, shapes, points, faces, push, place, win, skin, verts, disp, pred, energy,
-                    world, body, slot, first_node, m, wrench_out, implicit_out,
+                wrench, sums, nodes = force(
+                    g, o, b, place, win, skin, verts, disp, pred, world, body, slot, first_node, m
+                )
+                # Also for a body without a window: the wrench of the last step must be cleared, its account goes on.
+                body_wrench.write_wrench(
+                    g, o, shapes, points, faces, push, place, win, pred, energy, world, body, slot, m, wrench, sums,
+                    nodes, wrench_out, implicit_out,
                 )  # fmt: skip

@@ -5,22 +5,15 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.contact.soil import boxes, edges, patch, placement, sinkage, spoil
-from grouser.contact.soil import face_cutting as cutting
-from grouser.contact.soil import faces as pushing
-from grouser.contact.soil import points as pressing
 from grouser.contact.soil import types as t
 from grouser.contact.soil.elements import Box, Spoil
 from grouser.contact.soil.types import (
     Bodies,
     BodyMotion,
     Displacement,
-    Faces,
     Options,
     Placement,
-    Points,
-    Pushing,
     Skin,
-    SmallShapes,
     Vertices,
     Window,
 )
@@ -215,17 +208,10 @@ def sink(o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, bod
 
 @wp.func
 def displace(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, faces: Faces, push: Pushing, place: Placement, skin: Skin,
-    points: Points, win: Window, verts: Vertices, disp: Displacement, world: int, body: int, slot: int, m: BodyMotion,
+    g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, verts: Vertices, disp: Displacement,
+    world: int, body: int, slot: int, removed: real, m: BodyMotion,
 ):  # fmt: skip
-    """Sink the soil under the footprint plastically and move the displaced soil to its border."""
-    if pushing.has_faces(faces, body):
-        cutting.sweep_faces(g, o, faces, push, place, skin, win, disp, world, body, slot, m)
-    removed = touch_nodes(g, o, b, place, skin, win, disp, slot)
-    if pressing.has_shapes(shapes, body):
-        removed += pressing.press_shapes(g, o, shapes, place, win, points, disp, world, body, slot, m)
-    if pushing.has_faces(faces, body):
-        cutting.include_swept(push, disp, slot)
+    """Sink the soil under the footprint by what it must give way, `removed` [m] in sum, and move it to the border."""
     if disp.contacts[slot].nodes + disp.contacts[slot].pressed == 0:
         return
     border = list_border(win, disp, slot)  # 0 if the footprint is surrounded by bare nodes or the window's rim

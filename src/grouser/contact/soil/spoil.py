@@ -47,7 +47,8 @@ def dig_node(
     """
     k = nonnegative((slot * win.side + i) * win.side + j)
     disp.dug[k] = real(0.0)
-    disp.weakened[k] = real(0.0)
+    if b.slip_sinkage[body] > real(0.0):
+        disp.weakened[k] = real(0.0)
     if skin.height[k] >= SEEN:  # only points of a small shape press here, and they cover just part of the cell
         return 0
     east = win.mark[k + 1] != t.CONTACT

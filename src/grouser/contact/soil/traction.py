@@ -84,7 +84,6 @@ def predict_node(
         return
     at = first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z)
     height = height_at_end(g, skin, win.side, k, at, o.step[0], m)
-    rise = (height - z) / o.step[0]  # mean speed of the surface over the node
     u = win.levels[k][SURFACE] - height
     if win.soil[k] < 0:  # bare node: no soil, no pressure
         u = -FAR
@@ -95,6 +94,7 @@ def predict_node(
         modulus = pressure.modulus_of(soil, disp.per_width[slot])
         under = bottom.bottom_of_node(g, o, win, k, disp.per_width[slot])
         y = bottom.yield_at(o, win.soil[k], modulus, height + place.travel[slot].yield_offset, win.levels[k], under)
+        rise = (height - z) / o.step[0]  # mean speed of the surface over the node
         # 99 % of the yield counts as yielding. Otherwise round-off would switch cells between two rules.
         if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
             yielding = real(1.0)
