@@ -164,6 +164,14 @@ class Launches:
         self._compiled.append(CompiledCall(kernel, dim, inputs))
 
 
+def only_if(flag: wp.array, record: Callable[[], None]) -> None:
+    """Record launches that a graph leaves out while `flag`, (1,), is 0. Without a graph they are made in any case."""
+    if flag.device.is_capturing and wp.is_conditional_graph_supported():
+        wp.capture_if(flag, record)
+    else:
+        record()
+
+
 def call_table(calls: Sequence[Call]) -> wp.array:
     """Array of calls for `run_repeatedly`."""
     table: Any = np.array(calls, np.uint64).reshape(-1, 3).view(numpy_dtype(NativeCall)).reshape(-1)

@@ -115,7 +115,7 @@ class ForceModule(Stateful, Protocol):
         ...
 
     def explain(self, code: int) -> tuple[str, bool]:
-        """Text of a status code, and whether the run must stop."""
+        """Text of a status code, and whether the run must stop. Several lines are several notes."""
         ...
 
 

@@ -237,9 +237,10 @@ class Simulation:
                 if fatal:
                     return RunStopped(reason, module=module.name, body=body, time=self.time)
                 slot.explained.numpy()[world, k] = code
-                if (module.name, body, code) not in self._noted:
-                    self._noted.add((module.name, body, code))
-                    self.notes.append(f"t = {self.time:.3f} s: {module.name}, body {body!r}: {reason}")
+                for line in reason.splitlines():
+                    if (module.name, body, line) not in self._noted:
+                        self._noted.add((module.name, body, line))
+                        self.notes.append(f"t = {self.time:.3f} s: {module.name}, body {body!r}: {line}")
         return None
 
     def _largest_wrench_text(self, world: int) -> str:

@@ -17,7 +17,7 @@ LEAKY = 0.02  # of the estimate: sums forget the past in steps
 
 def judged(forces: np.ndarray) -> tuple[float, int]:
     """Estimate and status of a wheel that rests in sand, while the account books these vertical forces [N], (step,)."""
-    ground = Ground(flat(size=(1, 1), spacing=0.25, origin=(-0.5, -0.5)), soil("dry-sand"), 0.01)
+    ground = Ground(flat(size=(1, 1), spacing=0.25, origin=(-0.5, -0.5)), soil("dry-sand"), 0.005)  # fine enough
     rig = ManufacturedMotion(SoilModule(ground, {"wheel": wheel(0.13, 0.1)}), step=STEP)
     rig.place(position=(0.0, 0.0, 0.12), rotation=rig.rotation).advance()
     for force in forces:

@@ -76,11 +76,12 @@ class _Maker:
 
 
 def body_arrays(
-    parts: Sequence[Part], edges: Sequence[float], rows: Sequence[int], p: Precision, device: Any,
-    slip_sinkage: float = 0.0, lug_carry: float = 0.0,
+    parts: Sequence[Part], edges: Sequence[float], rounded: Sequence[bool], rows: Sequence[int], p: Precision,
+    device: Any, slip_sinkage: float = 0.0, lug_carry: float = 0.0,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Make `types.Bodies` and `types.SmallShapes`. `edges` [m]: longest edge of each body, small shapes included.
+    """Make `types.Bodies` and `types.SmallShapes`.
 
+    `edges` [m]: longest edge of each body; `rounded`: whether it is round somewhere; both with its small shapes.
     `slip_sinkage` and `lug_carry` are those of `SoilOptions`.
     """
     make, b, surfaces = _Maker(p, device), at(t.Bodies, p.name)(), [surface for surface, _ in parts]
@@ -99,6 +100,7 @@ def body_arrays(
     b.per_pitch = make.numbers([1 / lug_pitch(s) for s in surfaces])
     b.tip_reach = make.numbers([max((one.lug_height for one in small), default=0.0) for _, small in parts])
     b.from_patch = make.flags([s.width is None for s in surfaces])
+    b.rounded = make.flags(rounded)
     b.vertices = make.joined([s.vertices for s in surfaces], p.vec3)
     b.normals = make.joined([s.normals for s in surfaces], p.vec3)
     b.lugs = make.joined([s.lugs for s in surfaces], p.real)

@@ -169,3 +169,13 @@ class StepError:
     landing_force: real  # [N]
     since_landing: real  # [s] time since it touched down
     verdict: int  # worst status so far
+
+
+@struct
+class GridError:
+    """Sums for the estimate of the grid's error, see grid_error.py."""
+
+    change: real  # [N] over the last steps: force times its estimated error
+    force: real  # [N] the force
+    loaded: real  # [s] time under load since the start
+    verdict: int  # worst so far, 0 to 3

@@ -5,10 +5,12 @@ Both run the stages in the order of `stages.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from grouser.contact.soil import per_node, per_node_displacement, raster
 from grouser.contact.soil.arrays import SoilArrays
@@ -17,12 +19,13 @@ from grouser.contact.soil.placement import MOST_PARTS
 from grouser.contact.soil.stages import COMMIT, EVALUATE
 from grouser.contact.soil.surface import Surface
 from grouser.device import at
+from grouser.launches import only_if
 
 
 class PerWorldLauncher:
     """Launches one kernel for `commit` and one for `evaluate`, with one thread per world."""
 
-    def __init__(self, dtype: str, replaced: dict[Any, Any]):
+    def __init__(self, dtype: str, replaced: dict[Any, Any], device: Any):
         """`replaced` maps device functions to the ones to call instead, see `pressure.chosen_law`."""
         self._commit, self._evaluate = at(commit_world, dtype, replaced), at(evaluate_world, dtype, replaced)
 
@@ -36,7 +39,8 @@ class PerWorldLauncher:
 class PerNodeLauncher:
     """Launches the kernels of each stage one after another, each over all worlds."""
 
-    def __init__(self, dtype: str, replaced: dict[Any, Any]):
+    def __init__(self, dtype: str, replaced: dict[Any, Any], device: Any):
+        self._needed = wp.zeros(MOST_PARTS, dtype=wp.int32, device=device)  # 1: some world needs this part of the step
         self._at: dict[Any, Any] = {
             kernel: at(kernel, dtype, replaced) for kernel in (*per_node.KERNELS, *per_node_displacement.KERNELS)
         }
@@ -44,21 +48,27 @@ class PerNodeLauncher:
     def commit(self, launch: Any, arrays: SoilArrays, motion: Any, between: Any, out: Any) -> None:
         """`between` holds the motion of one body at the end of a part of the step, `placement.motion_in_part`.
 
-        Every body gets as many launches as the largest number of parts takes; those of parts it does not need find it
-        far from the soil.
+        Worlds that need few parts of a step leave out the first ones: their bodies are then far from the soil. On CUDA
+        launches of parts that no world needs are left out.
         """
         for body, (surface, small) in enumerate(arrays.parts):
             run_once = self._runner(launch, arrays, motion, out, body)
             run_kernel = self._runner(launch, arrays, between, out, body)
             faces = bool(np.diff(arrays.first_face)[body])
             stages = self._commit_stages(run_kernel, arrays, surface, bool(small), faces)
+            move = partial(run_once, per_node.move_to_part, arrays.worlds, between=between)
+            rest = [*(stages[name] for name in COMMIT[1:]), partial(run_kernel, per_node.finish, arrays.worlds)]
             run_once(per_node.book, arrays.worlds)
-            for part in range(MOST_PARTS if len(surface.triangles) else 1):
-                run_once(per_node.move_to_part, arrays.worlds, between=between, part=part)
-                for name in COMMIT[1:]:
-                    stages[name]()
-                run_kernel(per_node.finish, arrays.worlds)
+            self._run_parts(move, rest, MOST_PARTS - 1 if len(surface.triangles) else 0)
             run_kernel(per_node.judge, arrays.worlds)
+
+    def _run_parts(self, move: Callable[..., None], stages: Sequence[Callable[[], None]], last: int) -> None:
+        """Run the parts of a step up to the `last` one, each if some world needs it."""
+        if last > 0:
+            only_if(self._needed[last - 1 : last], lambda: self._run_parts(move, stages, last - 1))
+        move(part=last)
+        for run_stage in stages:
+            run_stage()
 
     def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
         for body in range(len(arrays.parts)):
@@ -71,7 +81,7 @@ class PerNodeLauncher:
         """Return a function that launches a kernel for one body. It finds the arguments by the kernel's own names."""
         given = {
             **arrays.by_name, "motion": motion, "body": body, "status_out": out.status, "wrench_out": out.wrench,
-            "implicit_out": out.implicit, "effective": out.effective,
+            "implicit_out": out.implicit, "effective": out.effective, "needed_out": self._needed,
         }  # fmt: skip
 
         def run_kernel(kernel: Any, dim: Any, **more: Any) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from grouser.contact.soil import step_error
+from grouser.contact.soil import grid_error, step_error
 from grouser.contact.soil import types as t
 from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, motion_between, records
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
@@ -55,7 +55,7 @@ REASONS = {
     t.NOT_FINITE: ("its position is not a number", True),
 }
 
-TOO_LONG = {t.TWICE: 2, t.FIVE_TIMES: 5, t.TEN_TIMES: 10}  # times by which a step is too long
+TIMES = (0, 2, 5, 10)  # by which a step is too long or a grid too coarse: verdicts 0 to 3
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,11 @@ class SoilModule(KernelModule):
         self._keep_step(step)
         edges = [surface.longest_edge for surface in self.surfaces.values()]
         dig = {"slip_sinkage": self.options.slip_sinkage, "lug_carry": self.options.lug_carry}
-        bodies = (*body_arrays(self._parts, edges, rows, p, device, **dig), face_arrays(self._faces, p, device))
+        rounded = [surface.rounded for surface in self.surfaces.values()]
+        bodies = (
+            *body_arrays(self._parts, edges, rounded, rows, p, device, **dig),
+            face_arrays(self._faces, p, device),
+        )
         self.arrays = allocate(
             self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device
         )
@@ -207,7 +211,8 @@ class SoilModule(KernelModule):
         self._observation = Observation(self.ground, motion, rows, out, self.arrays, moving)
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
         per_world = self.options.one_thread_per_world(device)
-        launcher = (PerWorldLauncher if per_world else PerNodeLauncher)(p.name, chosen_law(self.options.pressure))
+        kind = PerWorldLauncher if per_world else PerNodeLauncher
+        launcher = kind(p.name, chosen_law(self.options.pressure), device)
         self._record(
             lambda launch: launcher.evaluate(launch, self.arrays, moving, out),
             lambda launch: launcher.commit(launch, self.arrays, moving, between, out),
@@ -232,7 +237,8 @@ class SoilModule(KernelModule):
         o.spare = min(max(2, round(SPARE / spacing)), o.margin)
         o.samples = choice.samples or (3 if spacing > FINE_SPACING else 2)
         o.block = max(1, round(BLOCK / spacing))
-        o.spoil = int(any(soil.compression < 1 for soil in self.ground.soils))
+        o.spoil_share = 1 - min(soil.compression for soil in self.ground.soils)
+        o.spoil = int(o.spoil_share > 0)
         o.loose = int(choice.loose_cover)
         o.shear_law = SHEAR_LAWS[choice.friction]
         o.lug_tips = int(choice.lugs == "tips")
@@ -267,14 +273,21 @@ class SoilModule(KernelModule):
     # ---- state, channels ----------------------------------------------------------------------------
 
     def explain(self, code: int) -> tuple[str, bool]:
-        if code in TOO_LONG:
-            step = 1e3 * self._h
-            return (
+        if code in REASONS:
+            return REASONS[code]
+        of_step, of_grid = verdicts(code)
+        step, cell, lines = 1e3 * self._h, 1e3 * self.ground.spacing, []
+        if of_step:
+            lines.append(
                 f"its force changes so much from step to step that results at {step:.3g} ms are inaccurate by about "
-                f"{100 * step_error.ROUGH * TOO_LONG[code]:.2g} %: use a step of {step / TOO_LONG[code]:.2g} ms",
-                False,
+                f"{100 * step_error.ROUGH * of_step:.2g} %: use a step of {step / of_step:.2g} ms"
             )
-        return REASONS[code]
+        if of_grid:
+            lines.append(
+                f"its contact has so few cells that results on a grid of {cell:.3g} mm are off by about "
+                f"{100 * grid_error.COARSE * of_grid:.2g} %: use a spacing of {cell / of_grid:.2g} mm"
+            )
+        return "\n".join(lines), False
 
     def state(self) -> dict[str, wp.array]:
         """Complete state: restoring it, with the ground's, continues the run bit for bit. See `layout.kept`."""
@@ -319,6 +332,12 @@ class SoilModule(KernelModule):
             of_bodies("displaced_volume", "m^3"),
             Channel(f"{self.name}/volume_error", "1", (), "", source=look.values["volume_error"], refresh=look.refresh),
         ]
+
+
+def verdicts(code: int) -> tuple[int, int]:
+    """Times by which the step is too long and the grid too coarse, from a status code above NOT_FINITE; 0: neither."""
+    grid, step = divmod(code - t.NOT_FINITE, grid_error.VERDICTS)
+    return TIMES[step], TIMES[grid]
 
 
 def _memory() -> float:

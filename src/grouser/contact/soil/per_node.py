@@ -7,7 +7,17 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import body_wrench, boxes, erosion, placement, raster, step_error, traction, window
+from grouser.contact.soil import (
+    body_wrench,
+    boxes,
+    erosion,
+    grid_error,
+    placement,
+    raster,
+    step_error,
+    traction,
+    window,
+)
 from grouser.contact.soil import energy as work
 from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import shear as shearing
@@ -32,7 +42,7 @@ from grouser.contact.soil.types import (
     Vertices,
     Window,
 )
-from grouser.device import array2d, module, nonnegative
+from grouser.device import array, array2d, module, nonnegative
 from grouser.precision import mat66, real, vec3, vec6
 from grouser.terrain.ground import GroundArrays as Ground
 
@@ -43,11 +53,18 @@ MODULE = module("grouser.contact.soil.per_node")
 
 @wp.kernel(module=MODULE)
 def book(
-    o: Options, b: Bodies, place: Placement, energy: Energy, motion: MotionArrays, body: int, effective: array2d[vec6]
+    o: Options, b: Bodies, place: Placement, energy: Energy, motion: MotionArrays, body: int, effective: array2d[vec6],
+    needed_out: array[int],
 ):  # fmt: skip
-    """Book the work of the finished step and remember its motion. One thread per world."""
+    """Book the work of the finished step and remember its motion; mark the parts of the step that some world needs.
+
+    One thread per world.
+    """
     world = wp.tid()
     m = t.body_motion(motion, world, b.rows[body])
+    most = placement.most_parts(b, body)
+    for part in range(most - placement.parts_of_step(o, b, body, m), most):
+        needed_out[part] = 1
     work.book_work(energy, o.step[0], slot_of(b, world, body), m, effective[world, body])
     placement.remember_motion(o, place, slot_of(b, world, body), m.velocity)
 
@@ -240,13 +257,19 @@ def finish(
 @wp.kernel(module=MODULE)
 def judge(
     g: Ground, o: Options, b: Bodies, place: Placement, disp: Displacement, energy: Energy, body: int,
-    status_out: array2d[int],
+    status_out: array2d[int], needed_out: array[int],
 ):  # fmt: skip
-    """Write the status of the step. One thread per world."""
+    """Write the status of the step, and clear the marks of `book`. One thread per world."""
     world = wp.tid()
+    if world == 0:
+        for part in range(needed_out.shape[0]):
+            needed_out[part] = 0
     slot = slot_of(b, world, body)
     if status_out[world, body] == t.FINE and disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0:
-        status_out[world, body] = step_error.judge_step(g, o, place, disp, energy, slot)
+        status_out[world, body] = grid_error.with_grid(
+            step_error.judge_step(g, o, place, disp, energy, slot),
+            grid_error.judge_grid(g, o, b, place, disp, energy, body, slot),
+        )
 
 
 # ---- push ---------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from grouser.contact.soil import (
     body_wrench,
     boxes,
     erosion,
+    grid_error,
     implicit,
     placement,
     raster,
@@ -282,7 +283,10 @@ def commit_world(
                         pushing.move_faces(g, o, faces, push, place, world, body, slot, m)
         touching = disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0
         if win.frame[slot].rows > 0 and status == t.FINE and touching:
-            status = step_error.judge_step(g, o, place, disp, energy, slot)
+            status = grid_error.with_grid(
+                step_error.judge_step(g, o, place, disp, energy, slot),
+                grid_error.judge_grid(g, o, b, place, disp, energy, body, slot),
+            )
         status_out[world, body] = status
 
 

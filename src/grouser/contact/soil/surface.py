@@ -50,6 +50,11 @@ class Surface:
         return float(np.linalg.norm(self.vertices - middle, axis=1).max())
 
     @property
+    def rounded(self) -> bool:
+        """Whether some part of it is rounded."""
+        return bool(self.bulge[:, :3].any())
+
+    @property
     def longest_edge(self) -> float:
         corners = self.vertices[self.triangles]
         return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max())

@@ -33,6 +33,7 @@ from grouser.contact.soil.elements import (
     Deposit,
     Extent,
     Frame,
+    GridError,
     NodeEnd,
     StepError,
     Tally,
@@ -66,7 +67,7 @@ SEEN = wp.constant(real(0.1 * FAR))  # a height below this is that of a body
 # part of its cell is.
 FREE, BORDER, AHEAD, CLOSE, CONTACT, HELD, BESIDE, BARE_NODE = range(8)
 RING = 2  # [nodes] farthest that a border node lies from the nodes below the body: one beyond a node marked BESIDE
-# Status codes of a body; `model.REASONS` has their text.
+# Status codes of a body; `model.REASONS` has their text. Codes from TWICE on: `model.verdicts`.
 FINE, EDGE, LEFT, WINDOW_FULL, TILES_FULL, NOT_FINITE, TWICE, FIVE_TIMES, TEN_TIMES = range(9)
 SHEAR_DISPLACEMENT, SHEAR_LIMIT, NO_SHEAR = range(3)  # shear laws
 EAST, WEST, NORTH, SOUTH = range(4)  # components of Skin.reach
@@ -128,6 +129,7 @@ class Options:
     samples: int  # sub-cell points along an axis where the pressure varies within a cell
     block: int  # [nodes] width of a block of displaced soil
     spoil: int  # 1: some soil displaces volume (chi < 1)
+    spoil_share: real  # largest share of the pressed volume that is displaced, 1 - chi
     loose: int  # 1: loose cover; 0: Krenn et al. 2008, eq. 29 literally
     shear_law: int  # SHEAR_DISPLACEMENT, SHEAR_LIMIT or NO_SHEAR
     lug_tips: int  # 1: lugs press with points on their tips; 0: they raise the pressure of the rim
@@ -183,6 +185,7 @@ class Bodies:
     per_pitch: array[real]  # [1/m], (body,) one over the distance of two grousers at their tips; 0: none
     tip_reach: array[real]  # [m], (body,) how far tips that press with points of their own reach out of the surface
     from_patch: array[int]  # (body,) 1: the width b is found from the contact patch
+    rounded: array[int]  # (body,) 1: its surface is rounded somewhere
     vertices: array[vec3]  # [m], (vertex,) body frame
     normals: array[vec3]  # (vertex,) outward, zero at a crease
     lugs: array[real]  # (vertex,) share of the surface around it that carries a grouser
@@ -405,3 +408,4 @@ class Energy:
 
     account: array[Account] = kept(SLOT)
     error: array[StepError] = kept(SLOT)  # written by step_error.py in commit
+    grid: array[GridError] = kept(SLOT)  # written by grid_error.py in commit
