@@ -103,17 +103,17 @@ def test_the_same_from_python(tmp_path):
 def test_a_urdf_uphill_on_mars(tmp_path):
     file, out = tmp_path / "rover.urdf", tmp_path / "out"
     file.write_text(rover_urdf())
-    more = ["--gravity", "3.71", "--slope", "4", "--spacing", "12mm", "--step", "4 ms", "--set", "soil.cohesion=500"]
+    more = ["--gravity", "3.71", "--slope", "8", "--spacing", "12mm", "--step", "4 ms", "--set", "soil.cohesion=500"]
     drive = ["--drive", "axle_.*l=0.5", "--drive", "axle_.*r=0.5"]
     assert status(["run", "--robot", str(file), "--bodies", "wheel.*", *drive, *more, "--time", "2", "--no-report",
                    "--out", str(out)]) == 0  # fmt: skip
     settings = summary(out)["settings"]
-    assert (settings["gravity"], settings["slope_deg"], settings["spacing"], settings["step"]) == (3.71, 4, 0.012, 4e-3)
+    assert (settings["gravity"], settings["slope_deg"], settings["spacing"], settings["step"]) == (3.71, 8, 0.012, 4e-3)
     assert settings["soil"] == {"name": "dry-sand", "cohesion": 500.0}
     with grouser.Recording(out / "recording.h5") as recording:
         place = recording["robot/position"]
         assert place[-1, 2] - place[100, 2] == pytest.approx(
-            np.tan(np.radians(4)) * (place[-1, 0] - place[100, 0]), abs=2e-3
+            np.tan(np.radians(8)) * (place[-1, 0] - place[100, 0]), abs=2e-3
         )
         assert place[-1, 0] - place[0, 0] > 0.03
 

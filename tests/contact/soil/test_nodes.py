@@ -22,7 +22,7 @@ from grouser.contact.soil.traction import loaded, predict_node
 from grouser.device import at
 from grouser.precision import precision
 from grouser.terrain import ElevationGrid, flat, soil
-from grouser.terrain.ground import Ground, allocate_tile, base_height, soil_at, surface_at
+from grouser.terrain.ground import SURFACE, Ground, allocate_tile, base_height, soil_at, surface_at
 from tests.device_call import call
 from tests.rig import ManufacturedMotion
 
@@ -356,6 +356,28 @@ def test_a_vertex_touches_where_it_is_below_the_free_soil_round_it(bench):
         for j in (8, 9):
             bench.set(bench.arrays.window.mark, bench.node(i, j), t.CONTACT)
     assert touches(0.5, False), "all four nodes in contact"
+
+
+def test_a_vertex_in_a_rut_that_rises_touches_although_single_nodes_are_free(bench):
+    """Pressed soil is linear between nodes; with the height of the free node alone a wheel lost its grip in its pit."""
+    window, skin, rise = bench.arrays.window, bench.arrays.skin, 3e-3
+    for i in (8, 9):
+        for j in (8, 9):
+            node, height = bench.node(i, j), rise * (j - 8)
+            levels = window.levels.numpy()[node]
+            levels[SURFACE] = height
+            bench.set(window.levels, node, levels)
+            bench.set(skin.height, node, height + (1e-7 if j == 8 else -1e-5))
+            bench.set(window.mark, node, t.CONTACT if j == 9 else t.HELD)
+
+    def touches(lift: float) -> bool:
+        place = bench.p.vec3(48.5, 48.25, 0.5 * rise + lift)
+        return bench.call(shearing.is_touching, "g", "skin", "win", 0, place, True, returns=(bool, int))[0]
+
+    assert 0.5 * rise > HOLD * CELL
+    assert touches(-1e-5)
+    assert touches(0.9 * HOLD * CELL), "it lets go a little above the soil"
+    assert not touches(1.1 * HOLD * CELL)
 
 
 # ---- erosion ----------------------------------------------------------------------------------------------

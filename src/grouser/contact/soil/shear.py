@@ -26,11 +26,12 @@ def central(ahead: real, behind: real, here: real):
 def is_touching(g: Ground, skin: Skin, win: Window, slot: int, at: vec3, sheared: bool):
     """Whether a vertex is in the soil, and the node south-west of it.
 
-    A vertex is in the soil if all four nodes around it are in contact, or if it lies below the mean height of those
-    that are not. At an edge only the nodes below the body count, because the soil across the edge says little about the
-    soil below it: it may have been piled up, or its cell may be covered in part. A vertex that already has a shear
-    state keeps contact a little above the soil. Without this, round-off would reset the shear of a body at rest and the
-    body would lose its grip.
+    A vertex is in the soil if all four nodes around it are in contact, or if it lies below the soil of those that are
+    not: ahead of a body soil is level up to the body, and soil that was pressed is linear between all nodes. At an edge
+    only the nodes below the body count, because the soil across the edge says little about the soil below it: it may
+    have been piled up, or its cell may be covered in part. A vertex that already has a shear state keeps contact a
+    little above the soil. Without this, round-off would reset the shear of a body at rest and the body would lose its
+    grip.
     """
     frame = win.frame[slot]
     x = at[0] - real(frame.column0)
@@ -42,8 +43,8 @@ def is_touching(g: Ground, skin: Skin, win: Window, slot: int, at: vec3, sheared
     if i >= 0 and j >= 0 and i < frame.rows - 1 and j < frame.columns - 1:
         k = nonnegative((slot * win.side + i) * win.side + j)
         inside = vec2(x - real(j), y - real(i))
-        # Mean height of the nodes not in contact, with bilinear weights. A node in contact has the height of the body
-        # itself, so its height cannot tell whether the vertex is in the soil.
+        # Mean heights with bilinear weights. Ahead of a body that of the nodes not in contact is the right one: a node
+        # in contact has the height of the body itself.
         tiny = real(1.0e-12)  # avoids 0/0 exactly over a node
         free = vec2()  # sums of weight and weight times height: nodes below the body that are not in contact
         pressed = vec2()  # nodes below the body in contact
@@ -63,7 +64,9 @@ def is_touching(g: Ground, skin: Skin, win: Window, slot: int, at: vec3, sheared
         else:
             level = real(0.0)
             if free[0] > real(0.0):
-                level = free[1] / free[0]
+                # In its rut a body also loses contact with single nodes, by less than a micrometre. Where the rut rises
+                # the height of such a node alone would be far below that of the soil at the vertex.
+                level = wp.max(free[1] / free[0], (free[1] + pressed[1]) / (free[0] + pressed[0]))
             else:
                 level = across[1] / across[0]
                 if pressed[0] > real(0.0):
