@@ -36,6 +36,7 @@ LAST_BIN = BINS - 1
 PLANES = wp.constant(real(BINS))
 FIRST_COT = wp.constant(real(3.0))  # cotangent of the first slip plane: a face that has just met the soil
 AGAIN = wp.constant(real(0.05))  # [cells] advance or change of depth after which the wedge is computed again
+IDLE = wp.constant(real(0.05))  # share of the target below which a face counts as hardly pushing
 
 
 # ---- commit: the force that the soil ahead can bear -----------------------------------------------------------
@@ -244,10 +245,14 @@ def move_face(
     travel = m.duration * normal_speed(view, m, arm)
     if push.mobilised[world, f] == real(0.0) and travel <= real(0.0):
         return  # a face that does not push: the side of a wheel that rolls straight ahead costs nothing
-    # The wedge is computed again after some advance, or when the body has moved down or up.
+    # The wedge is computed again after some advance, or when the body has moved down or up: the later, the less of its
+    # force the face mobilises, so that the error of the force stays the same. The side of a wheel that wavers a little
+    # mobilises a hundredth of it.
     moved = wp.abs(travel) + wp.abs(m.duration * m.velocity[2])  # pyright: ignore[reportOperatorIssue]
     push.since[world, f] = push.since[world, f] + moved
-    if push.depth[world, f] == real(0.0) or push.since[world, f] > AGAIN * g.spacing:
+    pushes = wp.max(push.mobilised[world, f], IDLE * push.target[world, f])
+    late = push.since[world, f] * pushes > AGAIN * g.spacing * push.target[world, f]
+    if push.depth[world, f] == real(0.0) or late:
         weigh_face(g, o, faces, push, place, view, world, slot, f, m)
     if push.depth[world, f] > real(0.0):
         distance = wedge.mobilising_distance(push.depth[world, f], g.spacing)
