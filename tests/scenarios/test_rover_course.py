@@ -44,7 +44,7 @@ def test_a_short_course_is_driven_to_its_end(tmp_path):
     assert outcome.exit_status == 0
     assert m["distance_m"] == pytest.approx(0.4, abs=0.03)  # it climbs out of its holes too
     assert m["cross_track_error_max_m"] < 0.005
-    assert 0 < m["odometry_error_rel"] < 0.6  # most of it is the way out of its own pits
+    assert 0 < m["odometry_error_rel"] < 0.5  # half a wheelbase: most of it is the way out of its own pits
     assert 0 < m["slip_mean"] < 0.5
     assert m["power_mean_W"] == pytest.approx(m["energy_per_metre_J"] * 0.4 / 8, rel=0.2)  # 8 s at 5 cm/s
     assert 40 < m["tip_over_margin_min_deg"] < 46

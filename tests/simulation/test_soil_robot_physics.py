@@ -226,7 +226,7 @@ def test_a_wall_stops_the_rover_at_its_wheels(rover):
         touching |= {sim.model.body(sim.model.geom_bodyid[g]).name for c in sim.data.contact for g in c.geom}
     assert touching == {"world", "wheel_fl", "wheel_fr"}
     assert sim.data.body("wheel_fl").xpos[0] == pytest.approx(0.31 - 0.1, abs=5e-3)
-    assert sim.observe()["soil/slip"][0, 2:].mean() > 0.7  # the rear wheels spin on
+    assert sim.observe()["soil/slip"][0, 2:].mean() > 0.8  # the rear wheels spin on
 
 
 def test_the_servo_of_a_weak_joint_keeps_its_limit_and_its_speed_and_does_not_chatter(tmp_path):

@@ -20,7 +20,7 @@ VOLUME = {"float64": 1e-9, "float32": 1.3e-5}  # the bar; float32: five times wh
 STEEPEST = 1.01  # the bar: of tan(phi), between nodes that are not in contact
 TOUCH = 1e-4  # [m] spoil of soil that still gives way may reach the body by this
 HOLD = 0.05  # cells: soil this close below the body, and what it falls on in a step, counts as in contact
-BESIDE = 0.75  # cells: half a cell along an axis, for a wheel that is turned
+BESIDE = 0.5  # cells: a node this close beside an edge stands, as part of its cell is below the wheel
 SAG = 1 - math.cos(math.pi / 144)  # of the radius: the flats of the wheel's polygon lie inside its rim
 
 RUNS = [
@@ -75,8 +75,8 @@ def steepest(settings: SingleWheel, simulation: Simulation, behind: float | None
     rim = axle[2] - np.sqrt(np.maximum(radius**2 - along**2, 0))
     fall = max(-simulation.data.body("wheel").cvel[5], 0.0) * simulation.step_size
     held = below & (heights > rim - HOLD * spacing - SAG * radius - fall)
-    # A node whose cell the wheel covers in part stands at its side: half a cell along an axis of the grid.
-    held |= (np.abs(along) <= radius) & (np.abs(np.abs(across) - half) <= BESIDE * spacing)
+    outside = np.abs(across) - half
+    held |= (np.abs(along) <= radius) & (outside > 0) & (outside <= BESIDE * spacing)
     if behind is not None:
         held |= along > -behind
     limit = spacing * ground.soils[0].slope_limit
