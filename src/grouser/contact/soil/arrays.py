@@ -101,6 +101,7 @@ def body_arrays(
     b.tip_reach = make.numbers([max((one.lug_height for one in small), default=0.0) for _, small in parts])
     b.from_patch = make.flags([s.width is None for s in surfaces])
     b.rounded = make.flags(rounded)
+    b.rolls = make.numbers([np.ptp(s.vertices, axis=0).max() / 2 * s.rolls for s in surfaces])
     b.vertices = make.joined([s.vertices for s in surfaces], p.vec3)
     b.normals = make.joined([s.normals for s in surfaces], p.vec3)
     b.lugs = make.joined([s.lugs for s in surfaces], p.real)

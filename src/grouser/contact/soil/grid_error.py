@@ -19,8 +19,9 @@ from grouser.terrain.ground import GroundArrays as Ground
 
 COARSE = 0.02  # estimated error from which on it is reported
 ENDS = 0.3  # times 1 / n^2
-SPOIL = 0.26  # times 1 / n and the share of soil that is not compressed
-POINTS = 0.1  # of a shape that presses with points, where it is round or slides by more than its length in MEMORY
+SPOIL = 0.33  # times 1 / n and the share of soil that is not compressed, for a round body that is pressed in
+ROLLING = 0.6  # times sinkage / radius, 1 / n and that share, for a wheel, which pushes soil to its sides and rolls on
+POINTS = 0.08  # of a shape that presses with points, where it is round or slides by more than its length in MEMORY
 VERDICTS = 4  # number of verdicts on a step: FINE and three that ask for a shorter one; the same for a grid
 
 
@@ -36,12 +37,18 @@ def cells_along(touched: Box, velocity: vec3):
 
 
 @wp.func
-def error_of_grid(spoil: real, rounded: int, on_points: int, cells: real, travel: real):
+def error_of_grid(
+    g: Ground, b: Bodies, body: int, spoil: real, sinkage: real, on_points: int, cells: real, travel: real
+):  # fmt: skip
     """Estimated relative error. `travel` is that in MEMORY, over the length of the contact."""
     if on_points == 1:
-        return real(POINTS) * wp.where(rounded == 1, real(1.0), wp.min(travel, real(1.0)))
+        return real(POINTS) * wp.where(b.rounded[body] == 1, real(1.0), wp.min(travel, real(1.0)))
+    if b.rounded[body] == 0 and travel > real(1.0):  # a blade: its depth is short of cells too
+        cells = wp.clamp(sinkage * g.per_spacing, real(1.0), cells)
     error = real(ENDS) / (cells * cells)
-    if rounded == 1:
+    if b.rolls[body] > real(0.0):
+        error += real(ROLLING) * wp.max(sinkage, real(0.0)) / b.rolls[body] * spoil / cells
+    elif b.rounded[body] == 1:
         error += real(SPOIL) * spoil / cells
     return error
 
@@ -58,7 +65,7 @@ def judge_grid(
     cells = cells_along(disp.touched[slot], v)
     travel = real(MEMORY) * wp.sqrt(v[0] * v[0] + v[1] * v[1]) / (cells * g.spacing)
     on_points = wp.where(disp.contacts[slot].nodes == 0, 1, 0)
-    error = error_of_grid(o.spoil_share, b.rounded[body], on_points, cells, travel)
+    error = error_of_grid(g, b, body, o.spoil_share, place.sinkage[slot], on_points, cells, travel)
     keep = real(1.0) / (real(1.0) + o.step[0] / real(MEMORY))
     force = wp.length(energy.account[slot].force)
     before = energy.grid[slot]

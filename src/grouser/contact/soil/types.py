@@ -186,6 +186,7 @@ class Bodies:
     tip_reach: array[real]  # [m], (body,) how far tips that press with points of their own reach out of the surface
     from_patch: array[int]  # (body,) 1: the width b is found from the contact patch
     rounded: array[int]  # (body,) 1: its surface is rounded somewhere
+    rolls: array[real]  # [m], (body,) radius of a wheel; 0: it is none
     vertices: array[vec3]  # [m], (vertex,) body frame
     normals: array[vec3]  # (vertex,) outward, zero at a crease
     lugs: array[real]  # (vertex,) share of the surface around it that carries a grouser
