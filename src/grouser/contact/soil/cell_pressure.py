@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import bottom, laws
+from grouser.contact.soil import bottom, laws, losses
 from grouser.contact.soil.bottom import Bottom
 from grouser.contact.soil.elements import CellLoad, NodeEnd
 from grouser.contact.soil.types import SEEN, Constants, Options, Prediction, Window
@@ -13,6 +13,7 @@ from grouser.precision import real, vec4
 from grouser.terrain.ground import SURFACE, VIRGIN
 from grouser.terrain.ground import GroundArrays as Ground
 
+SMALL_OFFSET = 1e-5  # [m] a smaller `laws.yield_offset` changes the elastic energy by less than 1 % (assumed)
 ALONG = 4.0  # if the depth varies this many times more along one axis, the other axis needs one point only
 SOFT = 0.05  # [cells] height over which the rules for the soil between nodes blend into each other
 PER_SOFT = wp.constant(real(1.0 / SOFT))
@@ -111,15 +112,26 @@ def sample_points(samples: int, steep_x: real, steep_y: real):
 
 
 @wp.func
+def end_yield(o: Options, material: int, modulus: real, z: real, levels: vec4, under: Bottom, y: real, offset: real):
+    """Yield pressure [Pa] at the height z [m] itself, of which `y` is that at `offset` [m] above it.
+
+    The elastic energy at the end of the step follows from it. Only in a fall is the offset large enough to matter.
+    """
+    if wp.abs(offset) < real(SMALL_OFFSET):
+        return y
+    return bottom.yield_at(o, material, modulus, z, levels, under)
+
+
+@wp.func
 def cell_pressure(
     g: Ground, o: Options, win: Window, pred: Prediction, soil: Constants, k: int, modulus: real,
-    under: Bottom, sinking: real, yield_offset: real, per_prediction_error: real,
+    under: Bottom, sinking: real, fall: real, yield_offset: real, per_prediction_error: real,
 ):  # fmt: skip
     """Load of a cell at the end of the step: mean of the elastic trial pressure K_e (Z - Zp), capped by the yield.
 
     Where all of the cell yields, the node's value is used. Where part of it unloads or is free, the mean is taken over
-    sub-cell points. `sinking` [m] is the depth that damping adds; `yield_offset` and `per_prediction_error` are fields
-    of `types.Travel`.
+    sub-cell points. `sinking` [m] is the depth that damping adds, `fall` [m] by how much the surface sinks in the step;
+    `yield_offset` and `per_prediction_error` are fields of `types.Travel`.
     """
     zero = real(0.0)
     cell = g.spacing
@@ -141,7 +153,12 @@ def cell_pressure(
     if here.yielding > zero and yields(at_east) and yields(at_west) and yields(at_north) and yields(at_south):
         y = here.yield_pressure
         give = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, per_prediction_error)
-        return CellLoad(y, give, y * zx, y * zy, real(1.0), zx, zy)
+        most = end_yield(o, win.soil[k], modulus, z, win.levels[k], under, y, yield_offset) * soil.per_k_e
+        stored = losses.elastic_energy(soil.k_e, u, most)
+        worn = losses.plastic_work(y, u - most, fall)
+        # Damping may make soil yield that is pressed less than its elastic limit.
+        damped = wp.max(y - soil.k_e * u, zero) * fall
+        return CellLoad(y, give, y * zx, y * zy, real(1.0), zx, zy, stored, worn, damped)
     u_east = at_east.depth
     u_west = at_west.depth
     u_north = at_north.depth
@@ -151,7 +168,7 @@ def cell_pressure(
     # Blend factor: 0 for virgin soil, 1 for soil that has been pressed by SOFT cells or more.
     pressed = wp.min((levels[VIRGIN] - levels[SURFACE] + wp.max(u, zero)) * per_soft, real(1.0))
     if pressed <= zero and u + HALF * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:  # no corner of the cell is in the soil
-        return CellLoad(zero, zero, zero, zero, zero, zx, zy)
+        return CellLoad(zero, zero, zero, zero, zero, zx, zy, zero, zero, zero)
     second_x = second_difference(east, west, z)
     second_y = second_difference(north, south, z)
     steep_x = change_of_depth(second_x, u, at_west, at_east)
@@ -176,6 +193,9 @@ def cell_pressure(
     px = zero
     py = zero
     stiffness = zero
+    stored = zero
+    plastic = zero
+    elastic = zero
     inside = int(0)
     for c in range(rows):
         y = real(2 * c + 1 - rows) * row_step  # symmetric, and exactly 0 for the middle point
@@ -195,11 +215,20 @@ def cell_pressure(
                 cap = bottom.yield_at(o, win.soil[k], modulus, start + rise, levels + change, under)
                 q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                 total += q
-                stiffness += laws.yielding_stiffness(soil.k_e, deep - cap * soil.per_k_e, per_prediction_error)
+                spare = deep - cap * soil.per_k_e
+                stiffness += laws.yielding_stiffness(soil.k_e, spare, per_prediction_error)
+                end = end_yield(o, win.soil[k], modulus, z + rise, levels + change, under, cap, yield_offset)
+                stored += losses.elastic_energy(soil.k_e, deep, end * soil.per_k_e)
+                plastic += losses.plastic_work(q, deep - end * soil.per_k_e, fall)
+                elastic += wp.min(soil.k_e * deep, cap)
                 inside += 1
                 px += q * (rise_x + second_x * x)
                 py += q * (rise_y + second_y * y)
     # Divide by all points: those outside the soil count as zero pressure.
     mean = per_row * per_column
     covered = real(inside) * mean
-    return CellLoad(total * mean, stiffness * mean, px * mean * per, py * mean * per, covered, zx, zy)
+    damped = (total - elastic) * fall * mean
+    return CellLoad(
+        total * mean, stiffness * mean, px * mean * per, py * mean * per, covered, zx, zy, stored * mean,
+        plastic * mean, damped,
+    )  # fmt: skip
