@@ -65,7 +65,7 @@ class Press:
         return self
 
     def expected(self, depth: float) -> tuple[float, float]:
-        """Plastic work and elastic energy [J] at a depth [m]: integral of k z^n A, of which p^2 A / (2 K_e) is stored."""
+        """Plastic work and elastic energy [J] at a depth [m]: k z^n A integrated, p^2 A / (2 K_e) of it stored."""
         m = self.material
         k = m.k_c / WIDTH + m.k_phi
         stored = (k * depth**m.n) ** 2 * AREA / (2 * m.elastic_stiffness)

@@ -13,7 +13,6 @@ from grouser.precision import real, vec4
 from grouser.terrain.ground import SURFACE, VIRGIN
 from grouser.terrain.ground import GroundArrays as Ground
 
-SMALL_OFFSET = 1e-5  # [m] a smaller `laws.yield_offset` changes the elastic energy by less than 1 % (assumed)
 ALONG = 4.0  # if the depth varies this many times more along one axis, the other axis needs one point only
 SOFT = 0.05  # [cells] height over which the rules for the soil between nodes blend into each other
 PER_SOFT = wp.constant(real(1.0 / SOFT))
@@ -112,17 +111,6 @@ def sample_points(samples: int, steep_x: real, steep_y: real):
 
 
 @wp.func
-def end_yield(o: Options, material: int, modulus: real, z: real, levels: vec4, under: Bottom, y: real, offset: real):
-    """Yield pressure [Pa] at the height z [m] itself, of which `y` is that at `offset` [m] above it.
-
-    The elastic energy at the end of the step follows from it. Only in a fall is the offset large enough to matter.
-    """
-    if wp.abs(offset) < real(SMALL_OFFSET):
-        return y
-    return bottom.yield_at(o, material, modulus, z, levels, under)
-
-
-@wp.func
 def cell_pressure(
     g: Ground, o: Options, win: Window, pred: Prediction, soil: Constants, k: int, modulus: real,
     under: Bottom, sinking: real, fall: real, yield_offset: real, per_prediction_error: real,
@@ -149,16 +137,18 @@ def cell_pressure(
     south = at_south.height
     zx = slope(east, west, z) * per
     zy = slope(north, south, z) * per
+    # How much higher the yield pressure is at z itself than at `yield_offset` above it.
+    more = losses.yield_growth(here.yield_pressure, soil.n, win.levels[k][VIRGIN] - z, yield_offset)
     # The whole cell yields: the pressure varies little within it, so the value at the node is enough.
     if here.yielding > zero and yields(at_east) and yields(at_west) and yields(at_north) and yields(at_south):
         y = here.yield_pressure
         give = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, per_prediction_error)
-        most = end_yield(o, win.soil[k], modulus, z, win.levels[k], under, y, yield_offset) * soil.per_k_e
-        stored = losses.elastic_energy(soil.k_e, u, most)
-        worn = losses.plastic_work(y, u - most, fall)
+        elastic = wp.min(soil.k_e * u, y + more)
+        worn = losses.plastic_work(y, u - (y + more) * soil.per_k_e, fall)
         # Damping may make soil yield that is pressed less than its elastic limit.
-        damped = wp.max(y - soil.k_e * u, zero) * fall
-        return CellLoad(y, give, y * zx, y * zy, real(1.0), zx, zy, stored, worn, damped)
+        damped = wp.max(y - elastic, zero) * fall
+        half = HALF * soil.per_k_e
+        return CellLoad(y, give, y * zx, y * zy, real(1.0), zx, zy, half * elastic * elastic, worn, damped)
     u_east = at_east.depth
     u_west = at_west.depth
     u_north = at_north.depth
@@ -193,9 +183,9 @@ def cell_pressure(
     px = zero
     py = zero
     stiffness = zero
-    stored = zero
+    squares = zero
     plastic = zero
-    elastic = zero
+    elastic_sum = zero
     inside = int(0)
     for c in range(rows):
         y = real(2 * c + 1 - rows) * row_step  # symmetric, and exactly 0 for the middle point
@@ -217,18 +207,19 @@ def cell_pressure(
                 total += q
                 spare = deep - cap * soil.per_k_e
                 stiffness += laws.yielding_stiffness(soil.k_e, spare, per_prediction_error)
-                end = end_yield(o, win.soil[k], modulus, z + rise, levels + change, under, cap, yield_offset)
-                stored += losses.elastic_energy(soil.k_e, deep, end * soil.per_k_e)
-                plastic += losses.plastic_work(q, deep - end * soil.per_k_e, fall)
-                elastic += wp.min(soil.k_e * deep, cap)
+                p = wp.min(soil.k_e * deep, cap + more)  # without damping
+                squares += p * p
+                elastic_sum += wp.min(p, cap)
+                plastic += losses.plastic_work(q, spare - more * soil.per_k_e, fall)
                 inside += 1
                 px += q * (rise_x + second_x * x)
                 py += q * (rise_y + second_y * y)
     # Divide by all points: those outside the soil count as zero pressure.
     mean = per_row * per_column
     covered = real(inside) * mean
-    damped = (total - elastic) * fall * mean
+    damped = (total - elastic_sum) * fall * mean
+    stored = HALF * soil.per_k_e * squares * mean
     return CellLoad(
-        total * mean, stiffness * mean, px * mean * per, py * mean * per, covered, zx, zy, stored * mean,
+        total * mean, stiffness * mean, px * mean * per, py * mean * per, covered, zx, zy, stored,
         plastic * mean, damped,
     )  # fmt: skip

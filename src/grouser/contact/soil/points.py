@@ -19,7 +19,6 @@ from grouser.contact.soil.between_nodes import (
     node_below,
     pressed_level,
 )
-from grouser.contact.soil.cell_pressure import end_yield
 from grouser.contact.soil.elements import BlockSums, Losses
 from grouser.contact.soil.patch import along_directions, mean_width, outline, widths
 from grouser.contact.soil.surface import CHUNK
@@ -38,7 +37,7 @@ from grouser.contact.soil.types import (
 )
 from grouser.device import nonnegative
 from grouser.precision import real, vec2, vec3, vec4, vec6
-from grouser.terrain.ground import SURFACE
+from grouser.terrain.ground import SURFACE, VIRGIN
 from grouser.terrain.ground import GroundArrays as Ground
 
 RIM_ONSET = 1e3  # [Pa] pressure of the rim over which it takes over the shear between the lugs (assumed)
@@ -423,9 +422,8 @@ def point_force(
     ct = shear * grip * h
     wrench = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
     fall = -h * rise
-    limit_depth = soil.per_k_e * end_yield(
-        o, material, modulus, deep, levels, under, y, place.travel[slot].yield_offset
-    )  # fmt: skip
+    more = losses.yield_growth(y, soil.n, levels[VIRGIN] - deep, place.travel[slot].yield_offset)
+    limit_depth = soil.per_k_e * (y + more)
     lost = losses.of_pressure(
         share, soil.chi, losses.elastic_energy(soil.k_e, u, limit_depth),
         losses.plastic_work(whole, u - limit_depth, fall), (whole - wp.min(soil.k_e * u, y)) * fall,

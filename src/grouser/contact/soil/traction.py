@@ -221,7 +221,7 @@ def node_force(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
     pred: Prediction, world: int, body: int, slot: int, i: int, j: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Contribution of a node to the wrench on the body, to the sums of its implicit block and to the losses of the step.
+    """Contribution of a node to the wrench on the body, to the sums of its implicit block and to the losses.
 
     The wrench is force [N] and moment about the frame origin [N m], world axes. Krenn et al. 2008, eq. 11-22.
     """
