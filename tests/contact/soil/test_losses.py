@@ -190,6 +190,8 @@ def test_a_body_that_falls_loses_the_work_that_the_soil_receives(threads):
     start, mass = energy(sim), float(sim.model.body_mass[1])
     sim.step(round(0.2 / sim.step_size))
     found = account(sim.soil)
+    of_body = [c.read()[0] for c in sim.channels() if c.name in ("body/kinetic_energy", "body/potential_energy")]
+    assert sum(of_body) == pytest.approx(energy(sim), rel=ROUND_OFF)
     step = mass * G * sim.step_size * np.sqrt(2 * G * drop.fall)
     assert found[WORK] == pytest.approx(start - energy(sim), abs=step)
     assert found[WORK] > mass * G * drop.fall
