@@ -13,6 +13,7 @@ from grouser.recording import Recording, RecordingWriter, build_header
 
 WHEELS = ("front left", "front right", "rear left", "rear right")
 SPEED, TRACK, BASE = 0.1, 0.6, 0.8  # m/s, m, m
+ENERGY = {"stored": 0.0, "sinkage": 0.25, "shear": 0.74, "unaccounted": 0.01}  # shares of the work
 TILE, SPACING = 32, 0.02  # -, m
 METRICS: list[dict[str, Any]] = [
     {
@@ -122,6 +123,10 @@ class Rover:
     def load(self) -> np.ndarray:
         return np.array([[61.0, 60.2, 58.4, 58.9]]) + self.noise.normal(0, 1.5, (1, 4))
 
+    def work(self) -> np.ndarray:
+        """Work of each wheel on the soil [J]; the last one hangs in the air."""
+        return self.time * np.array([[2.0, 1.0, 1.0, 0.0]])
+
     def pose(self) -> np.ndarray:
         x, y = self.place()
         wheels = [(x + sx * BASE / 2, y + sy * TRACK / 2) for sx in (1, -1) for sy in (1, -1)]
@@ -133,6 +138,11 @@ class Rover:
             Channel("soil/slip", "1", (4,), "", labels=WHEELS, read=self.slip),
             Channel("soil/pull", "N", (), "", read=self.pull),
             Channel("soil/load", "N", (4,), "", labels=WHEELS, read=self.load),
+            Channel("soil/work", "J", (4,), "", labels=WHEELS, read=self.work),
+            *(
+                Channel(f"soil/energy_{kind}", "J", (4,), "", labels=WHEELS, read=lambda part=part: part * self.work())
+                for kind, part in ENERGY.items()
+            ),
             Channel("body/pose", "1", (5, 7), kind="pose", labels=("rover", *WHEELS), read=self.pose),
         ]
 

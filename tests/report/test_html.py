@@ -47,6 +47,12 @@ def written(tmp_path_factory):
     return path, Page(path.read_text(encoding="utf-8"))
 
 
+def test_the_page_says_where_the_energy_went(written):
+    _, page = written
+    assert "Energy given to the soil soil: front left 39.8 J: shear 74 %, sinkage 25 %, unaccounted 1 %" in page.text
+    assert "soil: rear right" not in page.text  # it has done no work
+
+
 def test_everything_is_on_the_page(written):
     path, page = written
     for words in (

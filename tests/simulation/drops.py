@@ -8,9 +8,11 @@ import mujoco
 import numpy as np
 
 from grouser import on_soil
+from grouser.simulation.step_choice import LONGEST_STEP
 from grouser.terrain.soils import soil_names
 from tests.simulation.robots import G
 
+SHORTEST_STEP = 2e-4  # [s] of the drops: shorter ones only take longer
 LOOKS = 100  # at the energy, in a drop
 SECONDS = 0.3  # of a drop, from just above the ground: blow, rebound, and what tips over
 CLEAR = 1e-3  # [m] above the ground at the start
@@ -85,3 +87,13 @@ def random_drop(*seed: int) -> Drop:
         along=float(rng.uniform(0, 5)) if rng.random() < 1 / 3 else 0.0,
         spin=tuple(rng.normal(scale=5.0, size=3)) if rng.random() < 1 / 3 else (0.0, 0.0, 0.0),
     )
+
+
+def random_step(*seed: int) -> float | None:
+    """A step to ask for [s]: from the shortest to the longest that is accepted, in a quarter of the cases none."""
+    rng = np.random.default_rng((*seed, 1))
+    if rng.random() < 1 / 4:
+        return None
+    if rng.random() < 1 / 3:
+        return LONGEST_STEP
+    return float(10 ** rng.uniform(np.log10(SHORTEST_STEP), np.log10(LONGEST_STEP)))

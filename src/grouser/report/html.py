@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from grouser.files import write_atomically
 from grouser.recording import Recording
+from grouser.report.energy import soil_energy
 from grouser.report.figures import draw_figures
 from grouser.report.summary import missed, summarise
 from grouser.report.wording import ALL_DIGITS, expectation_text, flat, number, unit_text, value_text
@@ -77,6 +78,7 @@ def page(
         replay=replay,
         figures=_figures(header.get("figures", []), figures),
         notes=summary["notes"],
+        energy=soil_energy(recording),
         settings=flat(summary["settings"]),
         provenance=header.get("provenance", {}),
         version=summary["version"],

@@ -20,6 +20,7 @@ from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Compiled, Controller, ForceModule, Mesh, RoundSurface, Shape
 from grouser.simulation import display
 from grouser.simulation import step as stepping
+from grouser.simulation.energy import BodyEnergy
 from grouser.simulation.loads import Loads
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
@@ -280,6 +281,8 @@ class Simulation:
                 source=frame.force, refresh=frame.refresh,
             ),
         ]  # fmt: skip
+        if self.ground is not None:
+            out.extend(BodyEnergy(self.engine).channels())
         for source in (*self.modules, *self.controllers):
             out.extend(source.channels())
         out.extend(self._more_channels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import bottom, laws
+from grouser.contact.soil import bottom, laws, losses
 from grouser.contact.soil.bottom import Bottom
 from grouser.contact.soil.elements import CellLoad, NodeEnd
 from grouser.contact.soil.types import SEEN, Constants, Options, Prediction, Window
@@ -113,13 +113,13 @@ def sample_points(samples: int, steep_x: real, steep_y: real):
 @wp.func
 def cell_pressure(
     g: Ground, o: Options, win: Window, pred: Prediction, soil: Constants, k: int, modulus: real,
-    under: Bottom, sinking: real, yield_offset: real, per_prediction_error: real,
+    under: Bottom, sinking: real, fall: real, yield_offset: real, per_prediction_error: real,
 ):  # fmt: skip
     """Load of a cell at the end of the step: mean of the elastic trial pressure K_e (Z - Zp), capped by the yield.
 
     Where all of the cell yields, the node's value is used. Where part of it unloads or is free, the mean is taken over
-    sub-cell points. `sinking` [m] is the depth that damping adds; `yield_offset` and `per_prediction_error` are fields
-    of `types.Travel`.
+    sub-cell points. `sinking` [m] is the depth that damping adds, `fall` [m] by how much the surface sinks in the step;
+    `yield_offset` and `per_prediction_error` are fields of `types.Travel`.
     """
     zero = real(0.0)
     cell = g.spacing
@@ -137,11 +137,18 @@ def cell_pressure(
     south = at_south.height
     zx = slope(east, west, z) * per
     zy = slope(north, south, z) * per
+    # How much higher the yield pressure is at z itself than at `yield_offset` above it.
+    more = losses.yield_growth(here.yield_pressure, soil.n, win.levels[k][VIRGIN] - z, yield_offset)
     # The whole cell yields: the pressure varies little within it, so the value at the node is enough.
     if here.yielding > zero and yields(at_east) and yields(at_west) and yields(at_north) and yields(at_south):
         y = here.yield_pressure
         give = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, per_prediction_error)
-        return CellLoad(y, give, y * zx, y * zy, real(1.0), zx, zy)
+        elastic = wp.min(soil.k_e * u, y + more)
+        worn = losses.plastic_work(y, u - (y + more) * soil.per_k_e, fall)
+        # Damping may make soil yield that is pressed less than its elastic limit.
+        damped = wp.max(y - elastic, zero) * fall
+        half = HALF * soil.per_k_e
+        return CellLoad(y, give, y * zx, y * zy, real(1.0), zx, zy, half * elastic * elastic, worn, damped)
     u_east = at_east.depth
     u_west = at_west.depth
     u_north = at_north.depth
@@ -151,7 +158,7 @@ def cell_pressure(
     # Blend factor: 0 for virgin soil, 1 for soil that has been pressed by SOFT cells or more.
     pressed = wp.min((levels[VIRGIN] - levels[SURFACE] + wp.max(u, zero)) * per_soft, real(1.0))
     if pressed <= zero and u + HALF * cell * (wp.abs(zx) + wp.abs(zy)) <= zero:  # no corner of the cell is in the soil
-        return CellLoad(zero, zero, zero, zero, zero, zx, zy)
+        return CellLoad(zero, zero, zero, zero, zero, zx, zy, zero, zero, zero)
     second_x = second_difference(east, west, z)
     second_y = second_difference(north, south, z)
     steep_x = change_of_depth(second_x, u, at_west, at_east)
@@ -176,6 +183,9 @@ def cell_pressure(
     px = zero
     py = zero
     stiffness = zero
+    squares = zero
+    plastic = zero
+    elastic_sum = zero
     inside = int(0)
     for c in range(rows):
         y = real(2 * c + 1 - rows) * row_step  # symmetric, and exactly 0 for the middle point
@@ -195,11 +205,21 @@ def cell_pressure(
                 cap = bottom.yield_at(o, win.soil[k], modulus, start + rise, levels + change, under)
                 q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
                 total += q
-                stiffness += laws.yielding_stiffness(soil.k_e, deep - cap * soil.per_k_e, per_prediction_error)
+                spare = deep - cap * soil.per_k_e
+                stiffness += laws.yielding_stiffness(soil.k_e, spare, per_prediction_error)
+                p = wp.min(soil.k_e * deep, cap + more)  # without damping
+                squares += p * p
+                elastic_sum += wp.min(p, cap)
+                plastic += losses.plastic_work(q, spare - more * soil.per_k_e, fall)
                 inside += 1
                 px += q * (rise_x + second_x * x)
                 py += q * (rise_y + second_y * y)
     # Divide by all points: those outside the soil count as zero pressure.
     mean = per_row * per_column
     covered = real(inside) * mean
-    return CellLoad(total * mean, stiffness * mean, px * mean * per, py * mean * per, covered, zx, zy)
+    damped = (total - elastic_sum) * fall * mean
+    stored = HALF * soil.per_k_e * squares * mean
+    return CellLoad(
+        total * mean, stiffness * mean, px * mean * per, py * mean * per, covered, zx, zy, stored,
+        plastic * mean, damped,
+    )  # fmt: skip

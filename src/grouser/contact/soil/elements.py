@@ -119,6 +119,9 @@ class CellLoad:
     covered: real  # share of the cell that is in contact
     zx: real  # slope at the node along columns
     zy: real  # along rows
+    stored: real  # [J/m^2] elastic energy
+    plastic: real  # [J/m^2] work of the pressure on the plastic sinkage of the step
+    damped: real  # [J/m^2] work of the damping in the step
 
 
 @struct
@@ -156,6 +159,18 @@ class Account:
     angular_change: vec3  # [rad/s]
     force: vec3  # [N] effective force of that step
     status: int  # NEW, BOOKED or OPEN, see energy.py
+
+
+@struct
+class Losses:
+    """Where the work of a body on the soil goes [J], by kind: in one step, or since the start. See losses.py."""
+
+    stored: real  # elastic energy of the soil at the end of the step
+    sinkage: real  # plastic work of the pressure on soil that is compressed
+    spoil: real  # the same on soil that is displaced
+    damping: real  # work of the damping of elastic soil
+    shear: real  # work of the shear stress
+    faces: real  # work of the force on steep faces
 
 
 @struct

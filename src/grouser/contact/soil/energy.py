@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil.elements import Account
+from grouser.contact.soil.elements import Account, Losses
+from grouser.contact.soil.losses import book_losses
 from grouser.contact.soil.step_error import add_force
 from grouser.contact.soil.types import BodyMotion, Energy
 from grouser.precision import mat66, real, vec3, vec6
@@ -91,6 +92,15 @@ def braking_block(h: real, share: real, wrench: vec6, approach: real):
 
 
 @wp.func
+def foresee_losses(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6, lost: Losses, sinkage: real):
+    """Store where the work of the next step will go. A body that starts in the soil has received what is stored."""
+    energy.losing[slot] = lost
+    energy.foreseen[slot] = -h * power(wrench, m.velocity, m.angular_velocity)
+    if energy.account[slot].status == NEW and sinkage > real(0.0):
+        energy.work[slot] = lost.stored
+
+
+@wp.func
 def open_account(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6, sinkage: real):
     """Store the motion at the start of a step. Returns the factor on the wrench, see `allowed_share`."""
     a = energy.account[slot]
@@ -120,6 +130,7 @@ def book_work(energy: Energy, h: real, slot: int, m: BodyMotion, effective: vec6
         angular_change = m.angular_velocity - a.angular_velocity
         force = vec3(effective[0], effective[1], effective[2])
         add_force(energy, h, slot, a.force, force)
+        book_losses(energy, slot, -given)
         energy.account[slot] = Account(
             a.stored_work - given, a.velocity, a.angular_velocity, change, angular_change, force, BOOKED
         )

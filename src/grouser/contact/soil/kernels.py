@@ -1,12 +1,12 @@
-"""Kernel that fills the observation arrays of the soil bodies: force, sinkage, slip, volumes."""
+"""Kernel that fills the observation arrays of the soil bodies: force, sinkage, slip, volumes, energies."""
 
 from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import laws
-from grouser.contact.soil.types import Displacement, MotionArrays, Placement, Prediction
-from grouser.device import array, array2d, module
+from grouser.contact.soil import laws, losses
+from grouser.contact.soil.types import Displacement, Energy, MotionArrays, Placement, Prediction
+from grouser.device import array, array2d, array3d, module
 from grouser.precision import real, vec3, vec6
 
 MODULE = module("grouser.contact.soil.observation")
@@ -27,10 +27,11 @@ def volume_error(disp: Displacement, first: int, bodies: int):
 def observe(
     rows: array[int], motion: MotionArrays, effective: array2d[vec6], normal: array2d[vec3],
     spacing: real, x0: real, y0: real, place: Placement, disp: Displacement, pred: Prediction,
+    energy: Energy,
     force_out: array2d[wp.vec3d], torque_out: array2d[wp.vec3d],
     sinkage_out: array2d[wp.float64], slip_out: array2d[wp.float64],
     area_out: array2d[wp.float64], displaced_out: array2d[wp.float64],
-    error_out: array[wp.float64],
+    error_out: array[wp.float64], energy_out: array3d[wp.float64],
 ):  # fmt: skip
     """Write the present values of every body of every world. One thread per body; outputs are always float64."""
     world, body = wp.tid()
@@ -52,5 +53,15 @@ def observe(
         depth = wp.dot(motion.position[world, row] - lowest, n)
         slip = laws.slip(motion.velocity[world, row], motion.angular_velocity[world, row], depth, n)
     slip_out[world, body] = wp.float64(slip)
+    lost = energy.lost[slot]
+    received = energy.work[slot]
+    energy_out[0, world, body] = wp.float64(received)  # rows in the order of `losses.CHANNELS`
+    energy_out[1, world, body] = wp.float64(lost.stored)
+    energy_out[2, world, body] = wp.float64(lost.sinkage)
+    energy_out[3, world, body] = wp.float64(lost.spoil)
+    energy_out[4, world, body] = wp.float64(lost.damping)
+    energy_out[5, world, body] = wp.float64(lost.shear)
+    energy_out[6, world, body] = wp.float64(lost.faces)
+    energy_out[7, world, body] = wp.float64(received - losses.total(lost))
     if body == 0:  # the volume balance belongs to the world: one thread writes it
         error_out[world] = wp.float64(volume_error(disp, slot, rows.shape[0]))

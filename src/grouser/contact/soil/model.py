@@ -15,6 +15,7 @@ from grouser.contact.soil import types as t
 from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, motion_between, records
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
 from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
+from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.contact.soil.lugs import lug_tips
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, power_table
@@ -330,6 +331,7 @@ class SoilModule(KernelModule):
             of_bodies("contact_area", "m^2"),
             of_bodies("slip", "1", frame=""),
             of_bodies("displaced_volume", "m^3"),
+            *(of_bodies(name, "J", frame="") for name in ENERGIES),
             Channel(f"{self.name}/volume_error", "1", (), "", source=look.values["volume_error"], refresh=look.refresh),
         ]
 

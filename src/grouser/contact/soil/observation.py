@@ -9,13 +9,14 @@ import numpy as np
 import warp as wp
 
 from grouser.contact.soil.kernels import observe
+from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.device import at
 from grouser.launches import Launches
 from grouser.module import Motion, Outputs
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 
-BALANCE = ("displaced_volume", "volume_error")
+SINCE_START = ("displaced_volume", "volume_error", *ENERGIES)
 FLAT = 1e-9  # [m] largest deviation of a terrain that counts as a plane
 
 
@@ -28,7 +29,7 @@ class Observation:
         """Allocate the arrays `values`.
 
         Force [N], torque about the frame origin [N m], sinkage [m], slip [1], contact area [m^2] and displaced volume
-        [m^3], each (world, body, …), and volume error [1], (world,).
+        [m^3], energies of `losses.CHANNELS` [J], each (world, body, …), and volume error [1], (world,).
         """
         shape = (motion.position.shape[0], len(rows))
         device, p = ground.device, ground.precision
@@ -44,12 +45,14 @@ class Observation:
         }  # fmt: skip
         self._arrays = {name: wp.zeros(shape, dtype=kind, device=device) for name, kind in kinds.items()}
         self._arrays["volume_error"] = wp.zeros(shape[0], dtype=wp.float64, device=device)
+        self._energies = wp.zeros((len(ENERGIES), *shape), dtype=wp.float64, device=device)
         self.values: dict[str, np.ndarray] = {name: array.numpy() for name, array in self._arrays.items()}
+        self.values |= zip(ENERGIES, self._energies.numpy(), strict=True)
         inputs = [
             wp.array(np.asarray(rows, np.int32), dtype=wp.int32, device=device),
             device_motion, out.effective, self._normal,
             ground.spacing, *ground.elevation.origin, arrays.placement, arrays.displacement, arrays.prediction,
-            *self._arrays.values(),
+            arrays.energy, *self._arrays.values(), self._energies,
         ]  # fmt: skip
         kernel = at(observe, p.name)
         self._launches = Launches(lambda launch: launch(kernel, shape, inputs), device)
@@ -63,11 +66,13 @@ class Observation:
         if not self._on_host:
             for name, array in self._arrays.items():
                 self.values[name][...] = array.numpy()
+            for name, values in zip(ENERGIES, self._energies.numpy(), strict=True):
+                self.values[name][...] = values
 
     def read(self) -> dict[str, np.ndarray]:
-        """Refresh and return the values of each body, without the volume balance since the start."""
+        """Refresh and return the values of each body, without what is summed since the start."""
         self.refresh()
-        return {name: value for name, value in self.values.items() if name not in BALANCE}
+        return {name: value for name, value in self.values.items() if name not in SINCE_START}
 
 
 def _only_normal(terrain: ElevationGrid) -> np.ndarray | None:

@@ -22,7 +22,7 @@ from grouser.contact.soil import energy as work
 from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
-from grouser.contact.soil.elements import BlockSums, Tally
+from grouser.contact.soil.elements import BlockSums, Losses, Tally
 from grouser.contact.soil.node_threads import in_frame, slot_of, tile_of, within
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.types import (
@@ -313,6 +313,7 @@ def predict(
     if node == 0:
         pred.wrench[slot] = vec6()
         pred.sums[slot] = BlockSums()
+        pred.losses[slot] = Losses()
         pred.loaded[slot] = 0
     if within(win, slot, node, disp.near[slot], 1):
         m = t.body_motion(motion, world, b.rows[body])
@@ -336,7 +337,7 @@ def force(
             first_node = placement.first_node(g, win, slot, m.position)
             i = node // win.side
             j = node % win.side
-            part, share = traction.node_force(
+            part, share, worn = traction.node_force(
                 g, o, b, place, win, skin, verts, disp, pred, world, body, slot, i, j, first_node, m
             )
             # In Warp `+=` on an array element is atomic.
@@ -347,6 +348,11 @@ def force(
             pred.sums[slot].weight += share.weight
             pred.sums[slot].lever += share.lever
             pred.sums[slot].lever2 += share.lever2
+            pred.losses[slot].stored += worn.stored
+            pred.losses[slot].sinkage += worn.sinkage
+            pred.losses[slot].spoil += worn.spoil
+            pred.losses[slot].damping += worn.damping
+            pred.losses[slot].shear += worn.shear
             wp.atomic_add(pred.loaded, slot, 1)
 
 
@@ -361,8 +367,8 @@ def sum_up(
     slot = slot_of(b, world, body)
     body_wrench.write_wrench(
         g, o, shapes, points, faces, push, place, win, pred, energy, world, body, slot,
-        t.body_motion(motion, world, b.rows[body]), pred.wrench[slot], pred.sums[slot], pred.loaded[slot],
-        wrench_out, implicit_out,
+        t.body_motion(motion, world, b.rows[body]), pred.wrench[slot], pred.sums[slot], pred.losses[slot],
+        pred.loaded[slot], wrench_out, implicit_out,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from grouser.contact.soil import (
     erosion,
     grid_error,
     implicit,
+    losses,
     placement,
     raster,
     stages,
@@ -28,7 +29,7 @@ from grouser.contact.soil import per_world_displacement as displacement
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
-from grouser.contact.soil.elements import BlockSums, Extent, Frame
+from grouser.contact.soil.elements import BlockSums, Extent, Frame, Losses
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.types import (
     Bodies,
@@ -202,9 +203,10 @@ def force(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
     pred: Prediction, world: int, body: int, slot: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Sum the wrench and the block of all loaded nodes, and count them. A body without a window gets no force."""
+    """Sum wrench, block and losses of all loaded nodes, and count them. A body without a window gets no force."""
     wrench = vec6()
     sums = BlockSums()
+    lost = Losses()
     nodes = int(0)
     if win.frame[slot].rows > 0:
         start = nonnegative(slot * win.side * win.side)
@@ -214,14 +216,15 @@ def force(
             while j <= near.column1:
                 # Most nodes near a body carry nothing: this test is cheap, the force is not.
                 if traction.loaded(pred, win.side, nonnegative(start + i * win.side + j), g.spacing):
-                    part, share = traction.node_force(
+                    part, share, worn = traction.node_force(
                         g, o, b, place, win, skin, verts, disp, pred, world, body, slot, i, j, first_node, m
                     )
                     wrench += part
                     sums = implicit.plus(sums, share)
+                    lost = losses.plus(lost, worn)
                     nodes += 1
                 j += 1
-    return wrench, sums, nodes
+    return wrench, sums, lost, nodes
 
 
 # ---- kernels ----------------------------------------------------------------------------------------------
@@ -311,11 +314,11 @@ def evaluate_world(
             elif stage == stages.PREDICT and win.frame[slot].rows > 0:
                 predict(g, o, place, win, skin, disp, pred, slot, first_node, m)
             elif stage == stages.FORCE:
-                wrench, sums, nodes = force(
+                wrench, sums, lost, nodes = force(
                     g, o, b, place, win, skin, verts, disp, pred, world, body, slot, first_node, m
                 )
                 # Also for a body without a window: the wrench of the last step must be cleared, its account goes on.
                 body_wrench.write_wrench(
                     g, o, shapes, points, faces, push, place, win, pred, energy, world, body, slot, m, wrench, sums,
-                    nodes, wrench_out, implicit_out,
+                    lost, nodes, wrench_out, implicit_out,
                 )  # fmt: skip

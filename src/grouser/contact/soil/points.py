@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import bottom, boxes, implicit, laws, placement, pressure
+from grouser.contact.soil import bottom, boxes, implicit, laws, losses, placement, pressure
 from grouser.contact.soil import types as t
 from grouser.contact.soil.between_nodes import (
     bears,
@@ -19,7 +19,7 @@ from grouser.contact.soil.between_nodes import (
     node_below,
     pressed_level,
 )
-from grouser.contact.soil.elements import BlockSums
+from grouser.contact.soil.elements import BlockSums, Losses
 from grouser.contact.soil.patch import along_directions, mean_width, outline, widths
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.surface import UPRIGHT as UPRIGHT_COSINE
@@ -37,7 +37,7 @@ from grouser.contact.soil.types import (
 )
 from grouser.device import nonnegative
 from grouser.precision import real, vec2, vec3, vec4, vec6
-from grouser.terrain.ground import SURFACE
+from grouser.terrain.ground import SURFACE, VIRGIN
 from grouser.terrain.ground import GroundArrays as Ground
 
 RIM_ONSET = 1e3  # [Pa] pressure of the rim over which it takes over the shear between the lugs (assumed)
@@ -354,7 +354,7 @@ def point_force(
     g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
     world: int, slot: int, shape: int, e: int, m: BodyMotion,
 ):  # fmt: skip
-    """Wrench, sums of the implicit block and loaded area [m^2] of a point.
+    """Wrench, sums of the implicit block, loaded area [m^2] and losses of the step of a point.
 
     The same laws as in `traction.node_force`, applied to the point's own piece of surface.
     """
@@ -363,7 +363,7 @@ def point_force(
     h = o.step[0]
     arm, area, at = place_point(g, shapes, e, m)
     if not looks_down(area):
-        return vec6(), BlockSums(), zero
+        return vec6(), BlockSums(), zero, Losses()
     size = wp.length(area)
     normal = (-one / size) * area  # points up, into the body
     # Height of the surface at the end of the step.
@@ -372,16 +372,16 @@ def point_force(
     z = arm[2] + m.position[2] + h * rise
     k, inside = node_below(win, slot, at)
     if k < 0 or z > place.top[slot] + real(0.5) * g.spacing:  # half a cell: spoil may have raised the soil since
-        return vec6(), BlockSums(), zero
+        return vec6(), BlockSums(), zero, Losses()
     material = win.soil[nearest_node(win, k, inside)]
     if material < 0:
-        return vec6(), BlockSums(), zero
+        return vec6(), BlockSums(), zero, Losses()
     levels = levels_at(win, k, inside)
     pressed = pressed_level(levels[SURFACE], points.pressed[world, e])
     rim = m.position[2] + points.shape_rim[world, shape]
     u = fresh_level(pressed, levels[SURFACE], rim, fresh_share(v, h, shapes.across[shape])) - z
     if u <= zero:
-        return vec6(), BlockSums(), zero
+        return vec6(), BlockSums(), zero, Losses()
     soil = o.soils[nonnegative(material)]
     modulus = pressure.modulus_of(soil, points.shape_per_width[world, shape])
     under = bottom.bottom_at(g, o, at, points.shape_per_width[world, shape])
@@ -391,6 +391,8 @@ def point_force(
     # Elastic trial pressure with damping, capped by the yield pressure. Damping never pulls (max).
     push = wp.min(soil.k_e * wp.max(u - soil.damping_time * rise, zero), y)
     stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, place.travel[slot].per_prediction_error)
+    share = -area[2]  # plan area that carries `push`; a lug has its part of it
+    whole = push
     limit = laws.shear_limit(push, one, soil.cohesion, soil.tan_phi, soil.mu)
     cap = laws.interface_cap(push, one, soil.cohesion, soil.tan_phi, soil.mu_cap)
     lug = shapes.lug[shape]
@@ -400,7 +402,8 @@ def point_force(
         rim = rim_pressure(o, material, modulus, z + lug.height * normal[2], offset, levels)
         push -= rim
         if push <= zero:
-            return vec6(), BlockSums(), zero
+            return vec6(), BlockSums(), zero, Losses()
+        share *= push / whole
         limit = tip_shear_limit(soil, lug, push, rim, levels[SURFACE] - z)
         cap = real(1.0)
     v_t = v - wp.dot(v, normal) * normal
@@ -418,7 +421,15 @@ def point_force(
     cn = size / normal[2] * h * (h + soil.damping_time) * stiffness
     ct = shear * grip * h
     wrench = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
-    return wrench, implicit.block_sums(cn - ct, normal, wp.cross(arm, normal), ct, arm), -area[2]
+    fall = -h * rise
+    more = losses.yield_growth(y, soil.n, levels[VIRGIN] - deep, place.travel[slot].yield_offset)
+    limit_depth = soil.per_k_e * (y + more)
+    lost = losses.of_pressure(
+        share, soil.chi, losses.elastic_energy(soil.k_e, u, limit_depth),
+        losses.plastic_work(whole, u - limit_depth, fall), (whole - wp.min(soil.k_e * u, y)) * fall,
+        h * shear * wp.dot(s, v_t),
+    )  # fmt: skip
+    return wrench, implicit.block_sums(cn - ct, normal, wp.cross(arm, normal), ct, arm), -area[2], lost
 
 
 @wp.func
@@ -426,21 +437,23 @@ def shape_forces(
     g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
     world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
-    """Wrench, sums of the implicit block and loaded area [m^2] of all small shapes of a body."""
+    """Wrench, sums of the implicit block, loaded area [m^2] and losses of the step of all small shapes of a body."""
     wrench = vec6()
     sums = BlockSums()
     area = real(0.0)
+    lost = Losses()
     for shape in range(shapes.first_shape[body], shapes.first_shape[body + 1]):
         for chunk in range(shapes.first_point_chunk[shape], shapes.first_point_chunk[shape + 1]):
             if points.point_near[world, chunk] == 1 and win.frame[slot].rows > 0:
                 first, end = points_of(shapes, shape, chunk)
                 for e in range(first, end):
-                    part, share, loaded = point_force(g, o, shapes, place, win, points, world, slot, shape, e, m)
+                    part, share, loaded, worn = point_force(g, o, shapes, place, win, points, world, slot, shape, e, m)
                     if loaded > real(0.0):
                         wrench += part
                         sums = implicit.plus(sums, share)
                         area += loaded
-    return wrench, sums, area
+                        lost = losses.plus(lost, worn)
+    return wrench, sums, area, lost
 
 
 @wp.func

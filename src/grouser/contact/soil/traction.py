@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import bottom, implicit, laws, pressure
+from grouser.contact.soil import bottom, implicit, laws, losses, pressure
 from grouser.contact.soil import types as t
 from grouser.contact.soil.bottom import Bottom
 from grouser.contact.soil.cell_pressure import cell_pressure, second_difference, slope
-from grouser.contact.soil.elements import BlockSums, Frame, NodeEnd
+from grouser.contact.soil.elements import BlockSums, Frame, Losses, NodeEnd
 from grouser.contact.soil.types import (
     SEEN,
     Bodies,
@@ -221,7 +221,7 @@ def node_force(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
     pred: Prediction, world: int, body: int, slot: int, i: int, j: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Contribution of a node to the wrench on the body and to the sums of its implicit block.
+    """Contribution of a node to the wrench on the body, to the sums of its implicit block and to the losses.
 
     The wrench is force [N] and moment about the frame origin [N m], world axes. Krenn et al. 2008, eq. 11-22.
     """
@@ -235,17 +235,19 @@ def node_force(
     soil = o.soils[nonnegative(win.soil[k])]
     modulus = pressure.modulus_of(soil, disp.per_width[slot])
     under = bottom.bottom_of_node(g, o, win, k, disp.per_width[slot])
-    sinking = soil.damping_time * (skin.height[k] - z) * per_h  # [m] damping as an additional depth
+    fall = skin.height[k] - z  # [m] by which the surface sinks in the step
+    sinking = soil.damping_time * fall * per_h  # [m] damping as an additional depth
     yield_offset = place.travel[slot].yield_offset
     load = cell_pressure(
-        g, o, win, pred, soil, k, modulus, under, sinking, yield_offset, place.travel[slot].per_prediction_error
+        g, o, win, pred, soil, k, modulus, under, sinking, fall, yield_offset, place.travel[slot].per_prediction_error
     )
     if load.covered <= zero:
-        return vec6(), BlockSums()
+        return vec6(), BlockSums(), Losses()
     normal_pressure = load.pressure
     stiffness = load.stiffness
     px = load.pressure_zx
     py = load.pressure_zy
+    gain = one
     area, middle_x, middle_y = covered_part(g, win, skin, pred, k)
     # Use the normal of the body's lower surface. The normal of the soil would give no compaction or bulldozing
     # resistance.
@@ -301,6 +303,8 @@ def node_force(
     normal_force = vec3(-area * px, -area * py, area * normal_pressure)
     shear_force = -shear * s
     force = normal_force + shear_force
+    slipped = h * shear * wp.dot(s, v_t)
+    lost = losses.of_pressure(area * gain, soil.chi, load.stored, load.plastic, load.damped, slipped)
     moment = wp.cross(arm, normal_force) + wp.cross(lever, shear_force)
     # Weights of the implicit block: secant of the shear force, and h D + h^2 K along the normal.
     ct = shear * grip * h
@@ -311,6 +315,6 @@ def node_force(
     # The tangential weight acts on 1 - n n^T. Without grousers both lever arms are equal, and the n n^T part can be
     # subtracted from the normal weight; with grousers it is subtracted at the tips.
     if b.grouser[body] == zero:
-        return wrench, implicit.block_sums(cn - ct, normal, moment_arm, ct, lever)
+        return wrench, implicit.block_sums(cn - ct, normal, moment_arm, ct, lever), lost
     tips = implicit.block_sums(ct, normal, wp.cross(lever, normal), zero, vec3())
-    return wrench, implicit.minus(implicit.block_sums(cn, normal, moment_arm, ct, lever), tips)
+    return wrench, implicit.minus(implicit.block_sums(cn, normal, moment_arm, ct, lever), tips), lost

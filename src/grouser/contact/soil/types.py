@@ -34,6 +34,7 @@ from grouser.contact.soil.elements import (
     Extent,
     Frame,
     GridError,
+    Losses,
     NodeEnd,
     StepError,
     Tally,
@@ -401,6 +402,7 @@ class Prediction:
     loaded: array[int] = scratch(SLOT)  # number of loaded nodes; per-node kernels only
     wrench: array[vec6] = scratch(SLOT)  # [N], [N m] sum over the loaded nodes; per-node kernels only
     sums: array[BlockSums] = scratch(SLOT)  # per-node kernels only
+    losses: array[Losses] = scratch(SLOT)  # of the loaded nodes; per-node kernels only
 
 
 @laid_out
@@ -410,3 +412,7 @@ class Energy:
     account: array[Account] = kept(SLOT)
     error: array[StepError] = kept(SLOT)  # written by step_error.py in commit
     grid: array[GridError] = kept(SLOT)  # written by grid_error.py in commit
+    work: array[real] = kept(SLOT)  # [J] work received from the body since the start; written by losses.py
+    lost: array[Losses] = kept(SLOT)  # where it went; written by losses.py in commit
+    losing: array[Losses] = kept(SLOT)  # the same foreseen for the next step; written in evaluate
+    foreseen: array[real] = kept(SLOT)  # [J] work foreseen for the next step; written in evaluate
