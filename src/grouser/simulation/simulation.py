@@ -281,9 +281,8 @@ class Simulation:
                 source=frame.force, refresh=frame.refresh,
             ),
         ]  # fmt: skip
-        if self.ground is not None:
-            out.extend(BodyEnergy(self.engine).channels())
-        for source in (*self.modules, *self.controllers):
+        energy = [] if self.ground is None else [BodyEnergy(self.engine)]
+        for source in (*energy, *self.modules, *self.controllers):
             out.extend(source.channels())
         out.extend(self._more_channels)
         return [c for c in out if 0 not in c.shape]
