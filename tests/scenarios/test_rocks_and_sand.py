@@ -295,7 +295,7 @@ def test_a_loose_rock_is_pushed_along():
     assert np.isfinite(sim.data.qpos).all()
     assert len(pushes) > 10
     assert np.mean(drags) < 0  # sand resists
-    assert sim.notes == []
+    assert all("use a spacing" in note for note in sim.notes)  # a round rock of few cells
 
 
 @pytest.mark.long

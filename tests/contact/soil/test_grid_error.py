@@ -121,16 +121,26 @@ def _rolled(spacing: float, **changes) -> tuple[np.ndarray, bool]:
 def pressed(spacing: float, kind: str, size: float, depth: float, name: str) -> tuple[np.ndarray, np.ndarray, bool]:
     """Depths [m] and forces [N] of a body that is pressed in slowly, farther than `depth`; whether the note speaks."""
     surface = ball(size) if kind == "ball" else sole()
-    rig, forces = ManufacturedMotion(bed(surface, soil(name), spacing), step=STEP), []
-    bottom, count = -float(surface.vertices[:, 2].min()), round(1.5 * depth / PRESSING / STEP)
-    deepest = count * STEP * PRESSING
+    rig, seen = ManufacturedMotion(bed(surface, soil(name), spacing), step=STEP), []
+    bottom, down = -float(surface.vertices[:, 2].min()), PRESSING * STEP
+    count, held = round(depth / down), round(1.2 / STEP)
+
+    def sunk(now: float) -> float:
+        """Down to `depth`, held there until the note may speak, then on."""
+        steps = now / STEP
+        return down * (min(steps, count) + max(steps - count - held, 0.0))
 
     def pose(now: float):
-        return (0.0013, 0.0021, bottom - min(PRESSING * now, deepest)), rig.rotation[0, 0]
+        return (0.0013, 0.0021, bottom - sunk(now)), rig.rotation[0, 0]
 
-    rig.follow(pose, count, lambda: forces.append(rig.wrench[0, 0, 2]))
-    rig.follow(pose, round(1.2 / STEP))
-    return PRESSING * STEP * np.arange(1, count + 1), np.array(forces), too_coarse(rig) > 0
+    def look() -> None:
+        seen.append((sunk(rig.time), rig.wrench[0, 0, 2]))
+
+    rig.follow(pose, count, look).follow(pose, held)
+    spoke = too_coarse(rig) > 0
+    rig.follow(pose, count // 2, look)
+    depths, forces = np.array(seen).T
+    return depths, forces, spoke
 
 
 def foot_error(spacing: float, kind: str, size: float, depth: float, name: str) -> tuple[float, bool]:
@@ -144,7 +154,7 @@ def foot_error(spacing: float, kind: str, size: float, depth: float, name: str) 
 @cache
 def dragged(spacing: float, rake_deg: float) -> tuple[float, bool]:
     """Draught [N] of a blade 0.5 m wide, 50 mm deep; whether the note speaks."""
-    plate = Drag(rake_deg=rake_deg, spacing=spacing, room=0.5, options=SoilOptions()).drag(0.12)
+    plate = Drag(rake_deg=rake_deg, spacing=spacing, room=0.5, options=SoilOptions()).drag(0.16)
     return plate.draught(0.04), too_coarse(plate.rig) > 0
 
 
