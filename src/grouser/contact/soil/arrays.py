@@ -206,6 +206,7 @@ class SoilArrays:
     prediction: Any
     energy: Any
     layout: Arrays
+    first_face: np.ndarray  # first steep face of each body, and the end of the last, (body + 1,); on the host
 
     @property
     def by_name(self) -> dict[str, Any]:
@@ -216,11 +217,6 @@ class SoilArrays:
             "verts": self.vertices, "disp": self.displacement, "slides": self.slides, "pred": self.prediction,
             "energy": self.energy,
         }  # fmt: skip
-
-    @property
-    def first_face(self) -> np.ndarray:
-        """First steep face of each body, and the end of the last, (body + 1,)."""
-        return self.faces.first_face.numpy()
 
     @property
     def groups(self) -> list[Any]:
@@ -251,6 +247,7 @@ def allocate(
         layout.allocate(t.Placement), layout.allocate(t.Window), layout.allocate(t.Skin), layout.allocate(t.Vertices),
         layout.allocate(t.Displacement, per_width=np.tile(1 / np.array(widths), worlds)),
         layout.allocate(t.Slides), layout.allocate(t.Prediction), layout.allocate(t.Energy), layout,
+        faces.first_face.numpy().copy(),
     )  # fmt: skip
     made.window.side, made.displacement.blocks = side, blocks
     return made
