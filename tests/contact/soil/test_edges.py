@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import mujoco
 import numpy as np
@@ -149,7 +148,7 @@ def test_kernels_agree_at_edges():
 # ---- a rover ----------------------------------------------------------------------------------------------
 
 
-def drawbar(offset: float, monkeypatch, faces: bool = True) -> float:
+def drawbar(offset: float, monkeypatch) -> float:
     """Largest pull [N] of `exomars-drawbar`, with the grid moved sideways. At 0 rows of nodes lie at all edges."""
     settings = from_python("exomars-drawbar", {}).settings
 
@@ -158,7 +157,6 @@ def drawbar(offset: float, monkeypatch, faces: bool = True) -> float:
 
     with monkeypatch.context() as patch:
         patch.setattr(exomars_drawbar, "flat", moved)
-        patch.setattr(exomars_drawbar, "SoilOptions", partial(SoilOptions, faces=faces))
         sim = exomars_drawbar.build(settings)
     read = next(channel for channel in sim.channels() if channel.name == "drawbar/pull")
     every, pulls = round(0.1 / sim.step_size), []
@@ -177,6 +175,6 @@ def test_a_rover_pulls_as_much_with_nodes_at_the_edges_of_its_wheels(monkeypatch
 
 @pytest.mark.nightly
 def test_a_rover_pulls_alike_at_ten_offsets_of_the_grid(monkeypatch):
-    """Edges alone: the passive force on the sides of the wheels is summed over nodes and turns the rover a little."""
-    pulls = np.array([drawbar(offset, monkeypatch, faces=False) for offset in OFFSETS])
+    """Without the law of edges it pulls 175 to 193 N, with sides that lose no energy (`wedge.LOSS` 0) 182 to 193 N."""
+    pulls = np.array([drawbar(offset, monkeypatch) for offset in OFFSETS])
     assert np.abs(pulls / pulls.mean() - 1).max() < ALIKE

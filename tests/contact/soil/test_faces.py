@@ -12,7 +12,7 @@ from grouser.contact.soil import SoilModule, wheel
 from grouser.contact.soil.model import SoilOptions
 from grouser.contact.soil.steep_faces import steep_faces
 from grouser.contact.soil.surface import prepare
-from grouser.contact.soil.wedge import advance_face, face_push
+from grouser.contact.soil.wedge import FACE_DAMPING, LOSS, advance_face, face_push
 from grouser.terrain import flat, soil
 from grouser.terrain.ground import Ground
 from tests.contact.soil.plates import SPEED, STEP, Drag
@@ -127,7 +127,7 @@ def test_a_face_that_vibrates_does_not_advance():
 
 
 @pytest.mark.parametrize("gap", [0.0, 1e-4, 2e-3])
-@pytest.mark.parametrize("speed", [-0.1, -1e-3, 1e-3, 0.1])
+@pytest.mark.parametrize("speed", [-0.1, -2e-3, -5e-4, 1e-3, 0.1])
 def test_push_never_pulls_and_its_weight_is_its_slope(gap, speed):
     step, change = 2e-3, 1e-7
     push, weight = pair(face_push, 100.0, 60.0, gap, speed, 0.01, step)
@@ -135,6 +135,17 @@ def test_push_never_pulls_and_its_weight_is_its_slope(gap, speed):
     high = pair(face_push, 100.0, 60.0, gap, speed + change, 0.01, step)[0]
     low = pair(face_push, 100.0, 60.0, gap, speed - change, 0.01, step)[0]
     assert weight == pytest.approx(step * (high - low) / (2 * change), rel=1e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize("speed", [2e-3, 0.02])
+def test_a_face_gives_back_a_fifth_of_the_energy_of_a_swing(speed):
+    """Back until the force is gone and forth again, at one speed: work of the way back over that of the way forth."""
+    ways, step = {-1.0: 0.0, 1.0: 0.0}, 1e-5
+    for way in ways:
+        for gap in np.linspace(0.0, 2.5e-3, 2001):
+            ways[way] += pair(face_push, 100.0, 60.0, gap, way * speed, 0.01, step)[0]
+    # Damping is in phase with the speed, 1 ms of travel at most, and acts on both ways.
+    assert ways[-1.0] / ways[1.0] == pytest.approx(1 - LOSS, abs=4 * FACE_DAMPING * speed / 2e-3)
 
 
 def test_a_plate_that_draws_back_is_free_and_meets_its_pile_again():

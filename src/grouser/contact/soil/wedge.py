@@ -17,6 +17,10 @@ LOCKED = 1.0e30  # [N] push of a plane on which the wedge cannot slide
 PASSIVE_STRAIN = 0.04 / 3.0  # displacement that mobilises 63 % of the passive force, over depth (assumed)
 UNLOADING = 3.0  # stiffness of unloading over force per mobilising displacement (assumed)
 FACE_DAMPING = 1.0e-3  # [s] damping over stiffness while a face is elastic (assumed)
+LOSS = (
+    0.8  # share of the elastic force that is missing while a face draws back: soil keeps the energy of cycles (assumed)
+)
+SLOW = 1.0e-3  # [m/s] speed of drawing back from which on all of LOSS is missing (assumed)
 CREEP = 1.0e-4  # [m/s] below this speed wall friction has no direction of its own: it points up the face (assumed)
 
 
@@ -78,7 +82,13 @@ def face_push(target: real, mobilised: real, gap: real, speed: real, distance: r
         return zero, zero
     if elastic >= mobilised:
         return mobilised, zero
-    return elastic, step * (step + real(FACE_DAMPING)) * stiffness
+    # Sand that was pushed hardly pushes back: a face that swings to and fro would else keep the energy of its swing.
+    back = wp.clamp(-speed / real(SLOW), zero, one)
+    kept = one - real(LOSS) * back
+    weight = kept * step * (step + real(FACE_DAMPING)) * stiffness
+    if back > zero and back < one:
+        weight += step * real(LOSS) * elastic / real(SLOW)
+    return kept * elastic, weight
 
 
 @wp.func
