@@ -172,7 +172,7 @@ def cell_pressure(
     load = zero
     if u > zero:
         load = pressed * wp.min(soil.k_e * u / wp.max(here.yield_pressure, real(1.0e-9)), real(1.0))
-    start = z + yield_offset  # height at which the yield pressure is evaluated, see `laws.yield_offset`
+    start = z + yield_offset + here.given_way  # height at which the yield pressure is evaluated, as at the node
     rise_x = zx * cell
     rise_y = zy * cell
     per_column = real(1.0) / real(columns)

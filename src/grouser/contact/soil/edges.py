@@ -119,7 +119,7 @@ def level_out(
             change += part
             if part < real(0.0):
                 lowered += part
-                compacted += part * compacting_share(o, b, win, disp, body, n, keeps)
+                compacted += part * compacting_share(o, b, win, body, n, disp.share[n], keeps)
     if change > real(0.0):
         win.levels[k] = laws.add_loose_soil(win.levels[k], change, o.loose)
     elif change < real(0.0):

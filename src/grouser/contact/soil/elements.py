@@ -106,6 +106,7 @@ class NodeEnd:
     depth: real  # [m] depth of the body in the soil, negative above it
     yielding: real  # 1 if the soil yields, else 0
     yield_pressure: real  # [Pa]
+    given_way: real  # [m] fall of the virgin level in the step: soil that is carried away takes it along
 
 
 @struct

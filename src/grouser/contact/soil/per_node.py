@@ -320,7 +320,7 @@ def predict(
         first_node = placement.first_node(g, win, slot, m.position)
         i = node // win.side
         j = node % win.side
-        traction.predict_node(g, o, place, win, skin, disp, pred, slot, win.frame[slot], i, j, first_node, m)
+        traction.predict_node(g, o, b, place, win, skin, disp, pred, body, slot, win.frame[slot], i, j, first_node, m)
 
 
 @wp.kernel(module=MODULE)

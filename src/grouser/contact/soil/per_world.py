@@ -185,8 +185,8 @@ def shear(
 
 @wp.func
 def predict(
-    g: Ground, o: Options, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
-    slot: int, first_node: vec3, m: BodyMotion,
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
+    body: int, slot: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
     """Predict the end of the step at all nodes near the body and one row around them, which slopes need."""
     near = disp.near[slot]
@@ -194,7 +194,7 @@ def predict(
     for i in range(near.row0 - 1, near.row1 + 2):
         j = int(near.column0 - 1)
         while j <= near.column1 + 1:
-            traction.predict_node(g, o, place, win, skin, disp, pred, slot, frame, i, j, first_node, m)
+            traction.predict_node(g, o, b, place, win, skin, disp, pred, body, slot, frame, i, j, first_node, m)
             j += 1
 
 
@@ -312,7 +312,7 @@ def evaluate_world(
             if stage == stages.REFRESH and o.shared_ground == 1 and win.frame[slot].rows > 0:
                 window.refresh_window(g, win, world, slot)
             elif stage == stages.PREDICT and win.frame[slot].rows > 0:
-                predict(g, o, place, win, skin, disp, pred, slot, first_node, m)
+                predict(g, o, b, place, win, skin, disp, pred, body, slot, first_node, m)
             elif stage == stages.FORCE:
                 wrench, sums, lost, nodes = force(
                     g, o, b, place, win, skin, verts, disp, pred, world, body, slot, first_node, m

@@ -114,14 +114,14 @@ def count_edges(skin: Skin, win: Window, k: int):
 
 
 @wp.func
-def compacting_share(o: Options, b: Bodies, win: Window, disp: Displacement, body: int, k: int, keeps: int):
-    """Share of a node's sinkage that compacts: the compressed part, and soil that sinks straight down."""
+def compacting_share(o: Options, b: Bodies, win: Window, body: int, k: int, share: real, keeps: int):
+    """Share of a node's sinkage that compacts: the compressed part, and soil that sinks straight down, `share`."""
     if keeps == 1 or o.loose == 0 or b.slip_sinkage[body] > real(0.0):
         return real(1.0)
     chi = o.soils[nonnegative(win.soil[k])].chi
     if o.spoil == 0:  # all soils only compact
         return chi
-    return chi + (real(1.0) - chi) * disp.share[k]  # pushed and dragged soil leaves
+    return chi + (real(1.0) - chi) * share  # pushed and dragged soil leaves
 
 
 @wp.func
@@ -130,7 +130,8 @@ def sink_node(o: Options, b: Bodies, win: Window, disp: Displacement, body: int,
 
     By Krenn et al. 2008, eq. 29 all sinkage adds to z_0. With loose cover, soil that is carried away does not.
     """
-    win.levels[k] = laws.sink(win.levels[k], disp.sunk[k], compacting_share(o, b, win, disp, body, k, keeps))
+    compacting = compacting_share(o, b, win, body, k, disp.share[k], keeps)
+    win.levels[k] = laws.sink(win.levels[k], disp.sunk[k], compacting)
     # Slip sinkage along the arc takes the place of the split by velocities above; never both.
     if keeps == 0 and o.spoil == 1 and b.slip_sinkage[body] > real(0.0):
         win.levels[k] = laws.weaken(win.levels[k], disp.weakened[k])

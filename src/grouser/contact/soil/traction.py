@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import bottom, implicit, laws, losses, pressure
+from grouser.contact.soil import bottom, implicit, laws, losses, pressure, sinkage, spoil
 from grouser.contact.soil import types as t
 from grouser.contact.soil.bottom import Bottom
 from grouser.contact.soil.cell_pressure import cell_pressure, second_difference, slope
@@ -69,18 +69,20 @@ def height_at_end(g: Ground, skin: Skin, side: int, k: int, at: vec3, h: real, m
 
 @wp.func
 def predict_node(
-    g: Ground, o: Options, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
-    slot: int, frame: Frame, i: int, j: int, first_node: vec3, m: BodyMotion,
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
+    body: int, slot: int, frame: Frame, i: int, j: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
     """Find the lower surface of the body at the end of the step, and the yield pressure of the soil there.
 
     The surface moves with the body, see `height_at_end`. For a falling body the yield pressure is evaluated without the
-    sinkage of this step, so that an impact loses the right energy to second order in h (see `laws.yield_offset`).
+    sinkage of this step, so that an impact loses the right energy to second order in h (see `laws.yield_offset`). The
+    rest of the sinkage carries soil away, which takes its virgin level along. With the level of the start of the step
+    the soil ahead of a wheel would bear too much, by a part that grows with the step.
     """
     k = nonnegative((slot * win.side + i) * win.side + j)
     z = skin.height[k]
     if z >= SEEN or i <= 0 or j <= 0 or i >= frame.rows - 1 or j >= frame.columns - 1:
-        pred.end[k] = NodeEnd(FAR, -FAR, real(0.0), real(0.0))
+        pred.end[k] = NodeEnd(FAR, -FAR, real(0.0), real(0.0), real(0.0))
         return
     at = first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z)
     height = height_at_end(g, skin, win.side, k, at, o.step[0], m)
@@ -89,16 +91,24 @@ def predict_node(
         u = -FAR
     y = real(0.0)
     yielding = real(0.0)
+    given_way = real(0.0)
     if u > real(0.0):
         soil = o.soils[nonnegative(win.soil[k])]
         modulus = pressure.modulus_of(soil, disp.per_width[slot])
         under = bottom.bottom_of_node(g, o, win, k, disp.per_width[slot])
-        y = bottom.yield_at(o, win.soil[k], modulus, height + place.travel[slot].yield_offset, win.levels[k], under)
+        offset = place.travel[slot].yield_offset
+        y = bottom.yield_at(o, win.soil[k], modulus, height + offset, win.levels[k], under)
+        plastic = wp.min(u - y * soil.per_k_e, z - height - offset)
+        if o.spoil == 1 and plastic > real(0.0):
+            v_n, v_t, down, bulldozing = spoil.node_velocity(g, skin, win, k, i, j, first_node, m)
+            given_way = plastic * (real(1.0) - sinkage.compacting_share(o, b, win, body, k, down, 0))
+            # A virgin level that falls is a body that is as much higher.
+            y = bottom.yield_at(o, win.soil[k], modulus, height + offset + given_way, win.levels[k], under)
         rise = (height - z) / o.step[0]  # mean speed of the surface over the node
         # 99 % of the yield counts as yielding. Otherwise round-off would switch cells between two rules.
         if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
             yielding = real(1.0)
-    pred.end[k] = NodeEnd(height, u, yielding, y)
+    pred.end[k] = NodeEnd(height, u, yielding, y, given_way)
 
 
 @wp.func
@@ -264,7 +274,8 @@ def node_force(
             here_column = real(win.frame[slot].column0 + j)
             here_row = real(win.frame[slot].row0 + i)
             lugs = lug_share(b, verts, world, skin.triangle[k], here_column, here_row)
-            gain = lug_gain(o, win, pred, k, modulus, under, normal_pressure, lugs, b.grouser[body] - yield_offset)
+            above = yield_offset + pred.end[k].given_way
+            gain = lug_gain(o, win, pred, k, modulus, under, normal_pressure, lugs, b.grouser[body] - above)
             normal_pressure *= gain
             stiffness *= gain
             px *= gain
