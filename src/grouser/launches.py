@@ -164,7 +164,7 @@ class Launches:
         self._compiled.append(CompiledCall(kernel, dim, inputs))
 
 
-def only_if(flag: wp.array, record: Callable[[], None]) -> None:
+def only_if(flag: Any, record: Callable[[], None]) -> None:
     """Record launches that a graph leaves out while `flag`, (1,), is 0. Without a graph they are made in any case."""
     if flag.device.is_capturing and wp.is_conditional_graph_supported():
         wp.capture_if(flag, record)
