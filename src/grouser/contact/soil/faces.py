@@ -36,7 +36,7 @@ LAST_BIN = BINS - 1
 PLANES = wp.constant(real(BINS))
 FIRST_COT = wp.constant(real(3.0))  # cotangent of the first slip plane: a face that has just met the soil
 AGAIN = wp.constant(real(0.05))  # [cells] advance or change of depth after which the wedge is computed again
-IDLE = wp.constant(real(0.05))  # share of the target below which a face counts as hardly pushing
+AGAIN_IDLE = wp.constant(real(0.1))  # the same over the depth, for a face that mobilises hardly any of its force
 
 
 # ---- commit: the force that the soil ahead can bear -----------------------------------------------------------
@@ -250,9 +250,11 @@ def move_face(
     # mobilises a hundredth of it.
     moved = wp.abs(travel) + wp.abs(m.duration * m.velocity[2])  # pyright: ignore[reportOperatorIssue]
     push.since[world, f] = push.since[world, f] + moved
-    pushes = wp.max(push.mobilised[world, f], IDLE * push.target[world, f])
-    late = push.since[world, f] * pushes > AGAIN * g.spacing * push.target[world, f]
-    if push.depth[world, f] == real(0.0) or late:
+    again = AGAIN * g.spacing
+    if push.mobilised[world, f] < push.target[world, f]:
+        idle = wp.max(AGAIN_IDLE * push.depth[world, f], again)
+        again = wp.min(again * push.target[world, f] / wp.max(push.mobilised[world, f], real(1.0e-12)), idle)
+    if push.depth[world, f] == real(0.0) or push.since[world, f] > again:
         weigh_face(g, o, faces, push, place, view, world, slot, f, m)
     if push.depth[world, f] > real(0.0):
         distance = wedge.mobilising_distance(push.depth[world, f], g.spacing)
