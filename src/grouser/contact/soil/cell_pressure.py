@@ -137,8 +137,9 @@ def cell_pressure(
     south = at_south.height
     zx = slope(east, west, z) * per
     zy = slope(north, south, z) * per
-    # How much higher the yield pressure is at z itself than at `yield_offset` above it.
-    more = losses.yield_growth(here.yield_pressure, soil.n, win.levels[k][VIRGIN] - z, yield_offset)
+    # How much higher the yield pressure is by depth and levels of `commit`, which limits the elastic depth there.
+    above = yield_offset + here.given_way
+    more = losses.yield_growth(here.yield_pressure, soil.n, win.levels[k][VIRGIN] - z, above)
     # The whole cell yields: the pressure varies little within it, so the value at the node is enough.
     if here.yielding > zero and yields(at_east) and yields(at_west) and yields(at_north) and yields(at_south):
         y = here.yield_pressure
@@ -172,7 +173,7 @@ def cell_pressure(
     load = zero
     if u > zero:
         load = pressed * wp.min(soil.k_e * u / wp.max(here.yield_pressure, real(1.0e-9)), real(1.0))
-    start = z + yield_offset + here.given_way  # height at which the yield pressure is evaluated, as at the node
+    start = z + above  # height at which the yield pressure is evaluated, as at the node
     rise_x = zx * cell
     rise_y = zy * cell
     per_column = real(1.0) / real(columns)
