@@ -18,7 +18,7 @@ from grouser.contact.soil.elements import Losses
 from grouser.contact.soil.types import Energy
 from grouser.precision import real
 
-SMALL_OFFSET = 1e-5  # [m] a smaller `laws.yield_offset` changes the elastic energy by less than 1 % (assumed)
+SMALL_OFFSET = 1e-9  # [m] smaller offsets are round-off
 MOST_DONE = 2.0  # largest `done_share`: the speed of a body that starts to move may grow manifold within a step
 
 # Channels of the account, in the order of `as_rows`. All are sums since the start, except the energy stored now.
@@ -71,8 +71,8 @@ def elastic_energy(k_e: real, depth: real, limit: real):
 def yield_growth(y: real, n: real, depth: real, offset: real):
     """How much higher than `y` [Pa] the yield pressure is at `depth` [m], where y is that at `offset` [m] above it.
 
-    Bekker's law to first order, n y offset / depth. Only in a fall is `laws.yield_offset` large enough to matter: the
-    energy stored at the end of the step belongs to the depth at its end.
+    Bekker's law to first order, n y offset / depth. The energy stored at the end of the step belongs to the depth at its
+    end, and to the levels from which `commit` finds the elastic depth.
     """
     if wp.abs(offset) < real(SMALL_OFFSET):
         return real(0.0)
