@@ -71,8 +71,8 @@ def elastic_energy(k_e: real, depth: real, limit: real):
 def yield_growth(y: real, n: real, depth: real, offset: real):
     """How much higher than `y` [Pa] the yield pressure is at `depth` [m], where y is that at `offset` [m] above it.
 
-    Bekker's law to first order, n y offset / depth. The energy stored at the end of the step belongs to the depth at its
-    end, and to the levels from which `commit` finds the elastic depth.
+    Bekker's law to first order, n y offset / depth. The energy stored at the end of the step belongs to the depth
+    there, and to the levels from which `commit` finds the elastic depth.
     """
     if wp.abs(offset) < real(SMALL_OFFSET):
         return real(0.0)
