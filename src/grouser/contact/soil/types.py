@@ -282,7 +282,7 @@ class Placement:
     """Position, motion and extent of each body. Written by placement.py."""
 
     travel: array[Travel] = kept(SLOT)
-    top: array[real] = scratch(SLOT)  # [m] highest soil within the body's reach
+    top: array[real] = kept(SLOT)  # [m] highest soil within the body's reach
     below: array[real] = scratch(SLOT)  # [m] highest soil right below it: what lies beside an edge does not press on it
     extent: array[Extent] = scratch(SLOT)
     lowest: array[vec3] = kept(SLOT)  # vertex deepest below the undisturbed ground: column, row [cells], height [m]
