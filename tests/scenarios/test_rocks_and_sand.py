@@ -304,7 +304,9 @@ def test_the_rover_meets_small_rocks_that_move(tmp_path):
     outcome = grouser.run("rocks-and-sand", settings, out=tmp_path / "out")
     assert outcome.missed == []
     assert outcome.metrics["contact_pairs_max"] >= 1
-    assert [note for note in outcome.notes if "Jacobian" not in note] == []  # dense: see tests/engine
+    # The Jacobian is dense, see tests/engine; small rocks have few cells below them, and the note on the grid says so.
+    expected = ("Jacobian", "use a spacing")
+    assert [note for note in outcome.notes if not any(words in note for words in expected)] == []
     with grouser.Recording(outcome.recording) as recording:
         driving = recording.time >= rocky.SETTLING
         field = rocky.field_of(ras.RocksAndSand(**settings), 0.15)

@@ -61,8 +61,9 @@ def rolled(offset: float, sways: bool, **changes) -> np.ndarray:
     return np.mean(values, axis=0)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("sways", [False, True])
+@pytest.mark.parametrize(
+    "sways", [pytest.param(False, marks=pytest.mark.long), pytest.param(True, marks=pytest.mark.nightly)]
+)
 @pytest.mark.parametrize(
     "changes", [{}, {"slip": 0.6}, {"compression": 1.0}, {"slip_angle_deg": 1.0}, {"slip_angle_deg": 30.0}], ids=str
 )

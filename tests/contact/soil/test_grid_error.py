@@ -191,7 +191,7 @@ CASES = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", CASES)
 def test_the_note_on_the_grid_speaks_where_results_are_wrong(name):
     measure, spacing, how = CASES[name]
