@@ -11,8 +11,8 @@ from tests.simulation.step_robots import CASES, Case, build, simulate, stance, t
 from tests.simulation.step_robots import LEGS as LEGS_OF_IT
 
 SHORT = 5e-4  # [s] what results are compared with
-# The bars at the default step: speed over ground, sinkage, energy. That of the energy of wheels is 2 % and not met (2.5 %
-# too little), see "Bars that are not met" in docs/validation.md.
+# The bars at the default step: speed over ground, sinkage, energy. For the energy of wheels 2 % is not met (2.5 % too
+# little), see "Bars that are not met" in docs/validation.md.
 LEGS, WHEELS = (0.05, 0.05, 0.05), (0.02, 0.02, 0.03)
 SILENT, SPEAKS = 0.03, 0.01  # the bars of the note: errors where it is silent are below, where it speaks above
 ROBOTS = [
