@@ -21,7 +21,7 @@ from grouser.precision import real
 SMALL_OFFSET = 1e-9  # [m] smaller offsets are round-off
 MOST_DONE = 2.0  # largest `done_share`: the speed of a body that starts to move may grow manifold within a step
 
-# Channels of the account, in the order of `as_rows`. All are sums since the start, except the energy stored now.
+# Channels of the account, in the order of `kernels.observe`: sums since the start, except the energy stored now.
 WORK = "work"  # received from the body
 KINDS = ("stored", "sinkage", "spoil", "damping", "shear", "faces")
 UNACCOUNTED = "unaccounted"

@@ -13,9 +13,8 @@ from grouser.precision import cell_slack, flat_slack, real, vec4
 from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
-SERIAL, HEIGHTS, TRIANGLES = range(
-    3
-)  # SERIAL: one thread does both; else two passes of many threads: heights, then the triangles they belong to
+# SERIAL: one thread does both; else two passes of many threads: heights, then the triangles they belong to.
+SERIAL, HEIGHTS, TRIANGLES = range(3)
 FAR = wp.constant(real(t.FAR))
 HALF = wp.constant(real(0.5))
 HOLD = wp.constant(real(laws.HOLD))

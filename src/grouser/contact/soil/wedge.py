@@ -17,9 +17,8 @@ LOCKED = 1.0e30  # [N] push of a plane on which the wedge cannot slide
 PASSIVE_STRAIN = 0.04 / 3.0  # displacement that mobilises 63 % of the passive force, over depth (assumed)
 UNLOADING = 3.0  # stiffness of unloading over force per mobilising displacement (assumed)
 FACE_DAMPING = 1.0e-3  # [s] damping over stiffness while a face is elastic (assumed)
-LOSS = (
-    0.8  # share of the elastic force that is missing while a face draws back: soil keeps the energy of cycles (assumed)
-)
+# Share of the elastic force that is missing while a face draws back: sand keeps the energy of a swing (assumed).
+LOSS = 0.8
 SLOW = 1.0e-3  # [m/s] speed of drawing back from which on all of LOSS is missing (assumed)
 CREEP = 1.0e-4  # [m/s] below this speed wall friction has no direction of its own: it points up the face (assumed)
 
