@@ -43,8 +43,8 @@ def error_of_grid(
     """Estimated relative error. `travel` is that in MEMORY, over the length of the contact."""
     if on_points == 1:
         return real(POINTS) * wp.where(b.rounded[body] == 1, real(1.0), wp.min(travel, real(1.0)))
-    if b.rounded[body] == 0 and travel > real(1.0):  # a blade: its depth is short of cells too
-        cells = wp.clamp(sinkage * g.per_spacing, real(1.0), cells)
+    if b.rounded[body] == 0 and travel > real(1.0):  # a blade: cells over its depth matter, not over its thickness
+        cells = wp.max(sinkage * g.per_spacing, real(1.0))
     error = real(ENDS) / (cells * cells)
     if b.rolls[body] > real(0.0):
         error += real(ROLLING) * wp.max(sinkage, real(0.0)) / b.rolls[body] * spoil / cells
@@ -64,7 +64,8 @@ def judge_grid(
     v = place.travel[slot].velocity
     cells = cells_along(disp.touched[slot], v)
     travel = real(MEMORY) * wp.sqrt(v[0] * v[0] + v[1] * v[1]) / (cells * g.spacing)
-    on_points = wp.where(disp.contacts[slot].nodes == 0, 1, 0)
+    # A blade in its own cut has no nodes in contact, but presses with no points either.
+    on_points = wp.where(disp.contacts[slot].nodes == 0 and disp.contacts[slot].pressed > 0, 1, 0)
     error = error_of_grid(g, b, body, o.spoil_share, place.sinkage[slot], on_points, cells, travel)
     keep = real(1.0) / (real(1.0) + o.step[0] / real(MEMORY))
     force = wp.length(energy.account[slot].force)

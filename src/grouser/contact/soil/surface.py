@@ -11,6 +11,7 @@ from grouser.errors import InputError
 
 CHUNK = 16  # number of triangles or vertices that share one bounding sphere
 CREASE_COSINE = 0.7  # an edge is a crease if its faces meet at more than about 45 degrees; creases bound the footprint
+FLAT = 1e-9  # largest bulge of a flat triangle: round-off of the sides of a box is 1e-18, a ball of 1 m has 1e-4
 SMOOTH_COSINE = 0.85  # a face within about 30 degrees of its vertex normals is part of a rounded surface
 UPRIGHT = 0.1  # vertical component of the normal below which a face is a wall and does not press (within 6 degrees)
 STRIP = 0.06  # [m] widest strip of a wheel's tread
@@ -52,7 +53,7 @@ class Surface:
     @property
     def rounded(self) -> bool:
         """Whether some part of it is rounded."""
-        return bool(self.bulge[:, :3].any())
+        return bool((np.abs(self.bulge[:, :3]) > FLAT).any())
 
     @property
     def longest_edge(self) -> float:
