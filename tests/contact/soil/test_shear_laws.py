@@ -75,6 +75,14 @@ def sheared(start, velocity, h_over_k) -> np.ndarray:
     return launch(shear_kernel, 1, [vec3(*start), array(velocity, vec3), h_over_k], out)[0]
 
 
+def test_a_step_of_shear_is_right_to_second_order():
+    """Steady slip gives 1 - exp(-j/K) in one step of j/K = x, but for x^3/6; an implicit Euler step is off by x^2/2."""
+    for x in (0.05, 0.1, 0.2, 0.4):
+        got = sheared((0, 0, 0), (x, 0, 0), 1.0)[0][0]
+        assert abs(got - (1 - math.exp(-x))) < x**3 / 6
+    assert sheared((0, 0, 0), (1e6, 0, 0), 1.0)[0][0] == pytest.approx(1), "a long step ends in full slip"
+
+
 @pytest.mark.parametrize(
     ("mu", "expected"), [(-1.0, 1000 + 5000 * 0.5), (0.9, 1000 + 5000 * 0.5), (0.45, 0.45 * 5000), (0.0, 0.0)]
 )

@@ -104,6 +104,7 @@ class NodeEnd:
 
     height: real  # [m] height of the body's lower surface, FAR where there is none
     depth: real  # [m] depth of the body in the soil, negative above it
+    rise: real  # [m/s] speed with which the surface rises over the node
     yielding: real  # 1 if the soil yields, else 0
     yield_pressure: real  # [Pa]
     given_way: real  # [m] fall of the virgin level in the step: soil that is carried away takes it along

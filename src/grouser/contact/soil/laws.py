@@ -193,14 +193,28 @@ def shortening(s: vec3, cap: real):
 
 
 @wp.func
+def shear_growth(v_t: vec3, step_over_k: real):
+    """How much the shear state grows with velocity in a step [s/m], and the share of the state that is left.
+
+    ds = (v_T - s |v_T|) dt / K over a step of x = |v_T| dt / K leaves exp(-x) of s. With 1 / (1 + x + x^2 / 2) for it,
+    the error is x^3 / 6, and long steps end at the unit vector along v_T. `step_over_k` is dt / K [s/m].
+    """
+    one = real(1.0)
+    x = step_over_k * wp.length(v_t)
+    longer = one + real(0.5) * x
+    left = one / (one + x * longer)
+    return step_over_k * longer * left, left
+
+
+@wp.func
 def advance_shear(s: vec3, v_t: vec3, step_over_k: real):
-    """Shear state s after a step of ds = (v_T - s |v_T|) dt / K, implicit in s. `step_over_k` is dt / K [s/m].
+    """Shear state s after a step of ds = (v_T - s |v_T|) dt / K, see `shear_growth`.
 
     The shear stress is -tau_max s. In steady slip |s| = 1 - exp(-j/K) at the shear displacement j. Janosi and Hanamoto
     1961, as cited in Krenn and Hirzinger 2009.
     """
-    one = real(1.0)
-    return (one / (one + step_over_k * wp.length(v_t))) * (s + step_over_k * v_t)
+    growth, left = shear_growth(v_t, step_over_k)
+    return left * s + growth * v_t
 
 
 @wp.func
@@ -232,10 +246,9 @@ def shear_at_end(s: vec3, v_t: vec3, step_over_k: real, cap: real):
     The state is at most `cap` long (`interface_cap`). Its growth shrinks by the same factor: across the slip this is
     the derivative, along the slip it is the secant, as without a cap.
     """
-    one = real(1.0)
-    viscous = rest_damping(s, v_t)
-    grip = step_over_k * (one / (one + step_over_k * wp.length(v_t))) + viscous
-    end = advance_shear(s, v_t, step_over_k) + viscous * v_t
+    growth, left = shear_growth(v_t, step_over_k)
+    grip = growth + rest_damping(s, v_t)
+    end = left * s + grip * v_t
     shorter = shortening(end, cap)
     return shorter * end, shorter * grip
 

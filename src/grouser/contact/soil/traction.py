@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import bottom, implicit, laws, losses, pressure, sinkage, spoil
+from grouser.contact.soil import bottom, implicit, laws, losses, pressure, sinkage
 from grouser.contact.soil import types as t
 from grouser.contact.soil.bottom import Bottom
 from grouser.contact.soil.cell_pressure import cell_pressure, second_difference, slope
@@ -37,15 +37,19 @@ THIRD = wp.constant(real(1.0 / 3.0))
 
 
 @wp.func
-def height_at_end(g: Ground, skin: Skin, side: int, k: int, at: vec3, h: real, m: BodyMotion):
-    """Height [m] of the body's lower surface over a node after a step h [s] at constant velocity.
+def surface_at_end(g: Ground, skin: Skin, side: int, k: int, at: vec3, h: real, m: BodyMotion):
+    """Height [m] of the body's lower surface over a node after a step h [s] at constant velocity, and its speed [m/s].
 
     The point of the body that is over the node then is now displaced by -d. With the rigid motion to second order in h,
 
         Zp(x) = Zw(x - d) + d_z,   d = h v + h^2 (w x (Z_t e_z - v) + w x (w x r) / 2),   v = V + w x r,
 
     where Z_t = v_z - v_x dZw/dx - v_y dZw/dy, and Zw is quadratic around the node. Without the second order a wheel
-    would be predicted too deep by (h v)^2 / 2R, at 1 m/s and 5 ms an eighth of the elastic compression of sand.
+    would be predicted too deep by (h v)^2 / 2R, at 1 m/s and 5 ms an eighth of the elastic compression of sand. Z_t is
+    the speed at which the surface rises now. At the end of the step it is 2 (Zp - Zw) / h - Z_t. With the mean speed
+    of the step, damping would be too weak behind a wheel, where the surface rises faster and faster.
+
+    Also returns the velocity of the body's point over the node now, and the slopes of its surface there.
     """
     z = skin.height[k]
     per = g.per_spacing
@@ -64,7 +68,8 @@ def height_at_end(g: Ground, skin: Skin, side: int, k: int, at: vec3, h: real, m
     x = wp.clamp(h * v[0] * per, real(-1.0), real(1.0))
     y = wp.clamp(h * v[1] * per, real(-1.0), real(1.0))
     curved = HALF * (x * x * second_difference(east, west, z) + y * y * second_difference(north, south, z))
-    return z + d[2] - d[0] * zx - d[1] * zy + curved
+    change = d[2] - d[0] * zx - d[1] * zy + curved
+    return z + change, real(2.0) * change / h - rise, v, zx, zy
 
 
 @wp.func
@@ -74,7 +79,7 @@ def predict_node(
 ):  # fmt: skip
     """Find the lower surface of the body at the end of the step, and the yield pressure of the soil there.
 
-    The surface moves with the body, see `height_at_end`. For a falling body the yield pressure is evaluated without the
+    The surface moves with the body, see `surface_at_end`. For a falling body the yield pressure is evaluated without the
     sinkage of this step, so that an impact loses the right energy to second order in h (see `laws.yield_offset`). The
     rest of the sinkage carries soil away, which takes its virgin level along. With the level of the start of the step
     the soil ahead of a wheel would bear too much, by a part that grows with the step.
@@ -82,10 +87,10 @@ def predict_node(
     k = nonnegative((slot * win.side + i) * win.side + j)
     z = skin.height[k]
     if z >= SEEN or i <= 0 or j <= 0 or i >= frame.rows - 1 or j >= frame.columns - 1:
-        pred.end[k] = NodeEnd(FAR, -FAR, real(0.0), real(0.0), real(0.0))
+        pred.end[k] = NodeEnd(FAR, -FAR, real(0.0), real(0.0), real(0.0), real(0.0))
         return
     at = first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z)
-    height = height_at_end(g, skin, win.side, k, at, o.step[0], m)
+    height, rise, v, zx, zy = surface_at_end(g, skin, win.side, k, at, o.step[0], m)
     u = win.levels[k][SURFACE] - height
     if win.soil[k] < 0:  # bare node: no soil, no pressure
         u = -FAR
@@ -100,15 +105,14 @@ def predict_node(
         y = bottom.yield_at(o, win.soil[k], modulus, height + offset, win.levels[k], under)
         plastic = wp.min(u - y * soil.per_k_e, z - height - offset)
         if o.spoil == 1 and plastic > real(0.0):
-            v_n, v_t, down, bulldozing = spoil.node_velocity(g, skin, win, k, i, j, first_node, m)
+            v_n, down, bulldozing = laws.displacement_parts(v, vec3(-zx, -zy, real(1.0)))
             given_way = plastic * (real(1.0) - sinkage.compacting_share(o, b, win, body, k, down, 0))
             # A virgin level that falls is a body that is as much higher.
             y = bottom.yield_at(o, win.soil[k], modulus, height + offset + given_way, win.levels[k], under)
-        rise = (height - z) / o.step[0]  # mean speed of the surface over the node
         # 99 % of the yield counts as yielding. Otherwise round-off would switch cells between two rules.
         if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
             yielding = real(1.0)
-    pred.end[k] = NodeEnd(height, u, yielding, y, given_way)
+    pred.end[k] = NodeEnd(height, u, rise, yielding, y, given_way)
 
 
 @wp.func
@@ -238,7 +242,6 @@ def node_force(
     zero = real(0.0)
     one = real(1.0)
     h = o.step[0]
-    per_h = one / h
     cell = g.spacing
     k = nonnegative((slot * win.side + i) * win.side + j)
     z = pred.end[k].height
@@ -246,7 +249,7 @@ def node_force(
     modulus = pressure.modulus_of(soil, disp.per_width[slot])
     under = bottom.bottom_of_node(g, o, win, k, disp.per_width[slot])
     fall = skin.height[k] - z  # [m] by which the surface sinks in the step
-    sinking = soil.damping_time * fall * per_h  # [m] damping as an additional depth
+    sinking = -soil.damping_time * pred.end[k].rise  # [m] damping as an additional depth
     yield_offset = place.travel[slot].yield_offset
     load = cell_pressure(
         g, o, win, pred, soil, k, modulus, under, sinking, fall, yield_offset, place.travel[slot].per_prediction_error
