@@ -11,9 +11,8 @@ from tests.simulation.step_robots import CASES, Case, build, simulate, stance, t
 from tests.simulation.step_robots import LEGS as LEGS_OF_IT
 
 SHORT = 5e-4  # [s] what results are compared with
-# The bars at the default step: speed over ground, sinkage, energy. For the energy of wheels 2 % is not met (2.5 % too
-# little), see "Bars that are not met" in docs/validation.md.
-LEGS, WHEELS = (0.05, 0.05, 0.05), (0.02, 0.02, 0.03)
+SHORTEST, STARTS = 2.5e-4, 5  # [s] what the default step is compared with, and the number of nudged starts
+LEGS, WHEELS = 0.05, 0.02  # the bars at the default step, for the means of speed over ground, sinkage and energy
 SILENT, SPEAKS = 0.03, 0.01  # the bars of the note: errors where it is silent are below, where it speaks above
 ROBOTS = [
     Case("trot", 0.35, 1.5, 5.0),
@@ -62,9 +61,9 @@ def test_a_step_too_long_for_a_trot_is_said_and_a_robot_that_stands_is_left_alon
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "step", "bar"), DEFAULTS)
 def test_a_robot_at_its_default_step_does_as_at_a_short_one(name, step, bar):
-    fine, _, _ = simulate(CASES[name], SHORT, 1)
-    coarse, _, _ = simulate(CASES[name], step, 1)
-    assert (np.abs(coarse / fine - 1) < bar).all()
+    fine, _, _ = simulate(CASES[name], SHORTEST, STARTS)
+    coarse, _, _ = simulate(CASES[name], step, STARTS)
+    assert (np.abs(coarse.mean(axis=0) / fine.mean(axis=0) - 1) < bar).all()
 
 
 @pytest.mark.nightly

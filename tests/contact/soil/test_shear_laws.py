@@ -195,11 +195,11 @@ def shear_error(steps: int) -> float:
     return float(np.abs(s - (1 - np.exp(-j))).max())
 
 
-def test_steady_slip_follows_janosi_to_first_order():
-    """Backward Euler: error h/(2K) e^-1 j/K at most, halving with the step."""
+def test_steady_slip_follows_janosi_to_second_order():
+    """The decay of a step of x = 0.01 is wrong by x^3/6, over j/x steps by j x^2/6 e^-j at most; a quarter at half."""
     coarse, fine = shear_error(300), shear_error(600)
-    assert coarse < 0.01 / 2  # half a step, in units of K
-    assert coarse / fine == pytest.approx(2, rel=0.02)
+    assert coarse < 0.01**2 / 6 * math.exp(-1)
+    assert coarse / fine == pytest.approx(4, rel=0.02)
 
 
 def test_reversal_changes_sign_after_ln_2_of_k():

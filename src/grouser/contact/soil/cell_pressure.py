@@ -6,7 +6,7 @@ import warp as wp
 
 from grouser.contact.soil import bottom, laws, losses
 from grouser.contact.soil.bottom import Bottom
-from grouser.contact.soil.elements import CellLoad, NodeEnd
+from grouser.contact.soil.elements import CellLoad, NodeEnd, Travel
 from grouser.contact.soil.types import SEEN, Constants, Options, Prediction, Window
 from grouser.device import nonnegative
 from grouser.precision import real, vec4
@@ -89,6 +89,16 @@ def change_of_depth(second: real, depth: real, behind: NodeEnd, ahead: NodeEnd):
 
 
 @wp.func
+def rate_change(behind: NodeEnd, here: NodeEnd, ahead: NodeEnd):
+    """Change per cell [m/s] of the speed at which the body's surface rises; one-sided where the body ends."""
+    return slope(
+        wp.where(ahead.height < SEEN, ahead.rise, ahead.height),
+        wp.where(behind.height < SEEN, behind.rise, behind.height),
+        here.rise,
+    )
+
+
+@wp.func
 def sample_points(samples: int, steep_x: real, steep_y: real):
     """Number of sub-cell points along both axes, and their relative spacing: 1 evenly spread, 0 all in the middle.
 
@@ -113,15 +123,15 @@ def sample_points(samples: int, steep_x: real, steep_y: real):
 @wp.func
 def cell_pressure(
     g: Ground, o: Options, win: Window, pred: Prediction, soil: Constants, k: int, modulus: real,
-    under: Bottom, sinking: real, fall: real, yield_offset: real, per_prediction_error: real,
+    under: Bottom, sinking: real, fall: real, travel: Travel,
 ):  # fmt: skip
     """Load of a cell at the end of the step: mean of the elastic trial pressure K_e (Z - Zp), capped by the yield.
 
     Where all of the cell yields, the node's value is used. Where part of it unloads or is free, the mean is taken over
-    sub-cell points. `sinking` [m] is the depth that damping adds, `fall` [m] by how much the surface sinks in the step;
-    `yield_offset` and `per_prediction_error` are fields of `types.Travel`.
+    sub-cell points. `sinking` [m] is the depth that damping adds, `fall` [m] by how much the surface sinks in the step.
     """
     zero = real(0.0)
+    h = o.step[0]
     cell = g.spacing
     per = g.per_spacing
     here = pred.end[k]
@@ -138,12 +148,12 @@ def cell_pressure(
     zx = slope(east, west, z) * per
     zy = slope(north, south, z) * per
     # How much higher the yield pressure is by depth and levels of `commit`, which limits the elastic depth there.
-    above = yield_offset + here.given_way
+    above = travel.yield_offset + here.given_way
     more = losses.yield_growth(here.yield_pressure, soil.n, win.levels[k][VIRGIN] - z, above)
     # The whole cell yields: the pressure varies little within it, so the value at the node is enough.
     if here.yielding > zero and yields(at_east) and yields(at_west) and yields(at_north) and yields(at_south):
         y = here.yield_pressure
-        give = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, per_prediction_error)
+        give = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, travel.per_prediction_error)
         elastic = wp.min(soil.k_e * u, y + more)
         worn = losses.plastic_work(y, u - (y + more) * soil.per_k_e, fall)
         # Damping may make soil yield that is pressed less than its elastic limit.
@@ -176,6 +186,9 @@ def cell_pressure(
     start = z + above  # height at which the yield pressure is evaluated, as at the node
     rise_x = zx * cell
     rise_y = zy * cell
+    # Height [m] by which the surface sinks in the step, and its change per cell.
+    fall_x = rate_change(at_west, here, at_east) * h
+    fall_y = rate_change(at_south, here, at_north) * h
     per_column = real(1.0) / real(columns)
     per_row = real(1.0) / real(rows)
     column_step = HALF * per_column * apart_x
@@ -202,19 +215,26 @@ def cell_pressure(
             rise = skin + x * (rise_x + HALF * second_x * x)
             deep = u - rise + change[SURFACE]
             if deep > zero:
-                # The law of a node, applied at the point. Damping never pulls (max) and never exceeds the yield (min).
                 cap = bottom.yield_at(o, win.soil[k], modulus, start + rise, levels + change, under)
-                q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
-                total += q
-                spare = deep - cap * soil.per_k_e
-                stiffness += laws.yielding_stiffness(soil.k_e, spare, per_prediction_error)
-                p = wp.min(soil.k_e * deep, cap + more)  # without damping
-                squares += p * p
-                elastic_sum += wp.min(p, cap)
-                plastic += losses.plastic_work(q, spare - more * soil.per_k_e, fall)
-                inside += 1
-                px += q * (rise_x + second_x * x)
-                py += q * (rise_y + second_y * y)
+                # Soil that a body leaves in this step was pressed by it before, to its elastic limit. Between nodes it
+                # followed the body's round shape, not the straight line between their levels.
+                sunk = fall - x * fall_x - y * fall_y
+                if sunk < zero:
+                    deep -= travel.far * wp.max(deep - cap * soil.per_k_e - sunk, zero)
+                if deep > zero:
+                    # The law of a node, applied at the point. Damping never pulls (max) and never exceeds the yield
+                    # (min).
+                    q = wp.min(soil.k_e * wp.max(deep + sinking, zero), cap)
+                    total += q
+                    spare = deep - cap * soil.per_k_e
+                    stiffness += laws.yielding_stiffness(soil.k_e, spare, travel.per_prediction_error)
+                    p = wp.min(soil.k_e * deep, cap + more)  # without damping
+                    squares += p * p
+                    elastic_sum += wp.min(p, cap)
+                    plastic += losses.plastic_work(q, spare - more * soil.per_k_e, fall)
+                    inside += 1
+                    px += q * (rise_x + second_x * x)
+                    py += q * (rise_y + second_y * y)
     # Divide by all points: those outside the soil count as zero pressure.
     mean = per_row * per_column
     covered = real(inside) * mean

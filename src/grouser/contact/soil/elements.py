@@ -49,6 +49,7 @@ class Travel:
     velocity: vec3  # [m/s] at the end of the step
     yield_offset: real  # [m] `laws.yield_offset`
     per_prediction_error: real  # [1/m] one over `laws.prediction_error`
+    far: real  # 1 if the body travels more than a part of a step along the ground, 0 below half of it
 
 
 @struct

@@ -42,7 +42,9 @@ def remember_motion(o: Options, place: Placement, slot: int, velocity: vec3):
     change = velocity[2] - last[2]  # distinguishes a fall from a body that is driven down at constant speed
     yield_offset = laws.yield_offset(h, velocity[2], change)
     per_prediction_error = real(1.0) / laws.prediction_error(h, change)
-    place.travel[slot] = Travel(velocity, yield_offset, per_prediction_error)
+    parts = h * wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1]) / o.part_travel
+    far = wp.clamp(real(2.0) * parts - real(1.0), real(0.0), real(1.0))
+    place.travel[slot] = Travel(velocity, yield_offset, per_prediction_error, far)
 
 
 @wp.func

@@ -79,10 +79,10 @@ def predict_node(
 ):  # fmt: skip
     """Find the lower surface of the body at the end of the step, and the yield pressure of the soil there.
 
-    The surface moves with the body, see `surface_at_end`. For a falling body the yield pressure is evaluated without the
-    sinkage of this step, so that an impact loses the right energy to second order in h (see `laws.yield_offset`). The
-    rest of the sinkage carries soil away, which takes its virgin level along. With the level of the start of the step
-    the soil ahead of a wheel would bear too much, by a part that grows with the step.
+    The surface moves with the body, see `surface_at_end`. For a falling body the yield pressure is evaluated without
+    the sinkage of this step, so that an impact loses the right energy to second order in h (see `laws.yield_offset`).
+    The rest of the sinkage carries soil away, which takes its virgin level along. With the level of the start of the
+    step the soil ahead of a wheel would bear too much, by a part that grows with the step.
     """
     k = nonnegative((slot * win.side + i) * win.side + j)
     z = skin.height[k]
@@ -251,9 +251,7 @@ def node_force(
     fall = skin.height[k] - z  # [m] by which the surface sinks in the step
     sinking = -soil.damping_time * pred.end[k].rise  # [m] damping as an additional depth
     yield_offset = place.travel[slot].yield_offset
-    load = cell_pressure(
-        g, o, win, pred, soil, k, modulus, under, sinking, fall, yield_offset, place.travel[slot].per_prediction_error
-    )
+    load = cell_pressure(g, o, win, pred, soil, k, modulus, under, sinking, fall, place.travel[slot])
     if load.covered <= zero:
         return vec6(), BlockSums(), Losses()
     normal_pressure = load.pressure
