@@ -146,6 +146,31 @@ def test_kernels_agree_at_edges():
     np.testing.assert_allclose(*wrenches, rtol=ROUND_OFF)
 
 
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("compression", [1.0, 0.3])
+def test_no_soil_is_taken_from_below_the_hard_ground_beside_a_plate(threads, compression):
+    """The plate reaches 0.3 cells beyond the half of its last cells. Beside them there are only 2 mm of soil."""
+    terrain = flat(size=(1, 1), spacing=CELL, origin=(-0.5, -0.5))
+    beside = np.abs(terrain.origin[0] + CELL * np.arange(terrain.heights.shape[1])) > 0.075
+    depth = np.broadcast_to(np.where(beside, 2e-3, 0.05), terrain.heights.shape)
+    material = SAND.replace(compression=compression)
+    ground = Ground(terrain, material, CELL, depth=depth)
+    plate = prepare(*box(np.array([7.8 * CELL, 7.3 * CELL, 0.05])), width=0.1)
+    rig = ManufacturedMotion(
+        SoilModule(ground, {"plate": plate}, SoilOptions(erosion=False, threads=threads)), step=1e-3
+    )
+    speed = DEPTH / (100 * rig.step)
+    rig.follow(lambda t: (np.array([0, 0, 0.05 - speed * t]), quaternion(np.zeros(3))), 100)
+    left = ground.heights() + depth
+    assert left.min() > -ROUND_OFF
+    assert left[50, beside].min() < 1e-3  # some of it was taken
+    assert rig.module.volume_error()[0] < ROUND_OFF
+    rig.time = 0.0
+    way, start = np.array([0.1, 0.05, 0]), rig.position[0, 0].copy()
+    rig.follow(lambda t: (start + way * t, quaternion(np.zeros(3))), 100)
+    assert rig.module.volume_error()[0] < ROUND_OFF
+
+
 # ---- a rover ----------------------------------------------------------------------------------------------
 
 

@@ -367,7 +367,7 @@ class Displacement:
     sunk: array[real] = scratch(NODE)  # [m] plastic sinkage
     dug: array[real] = scratch(NODE)  # [m] dragged away by slip
     weakened: array[real] = scratch(NODE)  # [m] fall of the virgin level by slip
-    excess: array[vec4] = scratch(NODE)  # [m] parts of sunk and dug that go across the edge; factors, see edges.py
+    excess: array[vec6] = scratch(NODE)  # [m] of sunk, of dug across an edge; to the east, west, north, south
     share: array[real] = scratch(NODE)  # share of downward motion in the sinkage, Krenn and Hirzinger 2009, eq. 6
     border: array[int] = scratch(NODE)  # list of the border nodes of each slot, as indices in the window
     border_place: array[vec2] = scratch(NODE)  # their column and row; per-world kernels only
