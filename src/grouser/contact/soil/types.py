@@ -35,6 +35,7 @@ from grouser.contact.soil.elements import (
     Frame,
     GridError,
     Losses,
+    LossSums,
     NodeEnd,
     StepError,
     Tally,
@@ -412,7 +413,7 @@ class Energy:
     account: array[Account] = kept(SLOT)
     error: array[StepError] = kept(SLOT)  # written by step_error.py in commit
     grid: array[GridError] = kept(SLOT)  # written by grid_error.py in commit
-    work: array[real] = kept(SLOT)  # [J] work received from the body since the start; written by losses.py
-    lost: array[Losses] = kept(SLOT)  # where it went; written by losses.py in commit
+    work: array[wp.float64] = kept(SLOT)  # [J] work received from the body since the start; written by losses.py
+    lost: array[LossSums] = kept(SLOT)  # where it went; written by losses.py in commit
     losing: array[Losses] = kept(SLOT)  # the same foreseen for the next step; written in evaluate
     foreseen: array[real] = kept(SLOT)  # [J] work foreseen for the next step; written in evaluate
