@@ -65,9 +65,9 @@ def face_push(target: real, mobilised: real, gap: real, speed: real, distance: r
     """Push [N] of the soil at the end of a step, and its weight h D + h^2 K [kg] for the implicit block.
 
     `speed` [m/s] of the face along its normal. Below the farthest place the face is elastic; the push is never below
-    zero. Its weight takes it as linear in the speed. So a light body gets a pull in a step in which its speed changes by
-    more than about SLOW, or in which it leaves the elastic range: that of a damper, less than the force that draws the
-    face back. In the next step it gets the push of its new speed.
+    zero. Its weight takes it as linear in the speed. So a light body gets a pull in a step in which its speed changes
+    by more than about SLOW, or in which it leaves the elastic range: that of a damper, less than the force that draws
+    the face back. In the next step it gets the push of its new speed.
     """
     zero = real(0.0)
     one = real(1.0)
