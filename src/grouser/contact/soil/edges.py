@@ -115,13 +115,24 @@ def share_sinkage(
     if both <= real(0.0):
         return real(0.0)
     one = real(1.0)
-    across_x = HALF * (one + one - north - south) * both
-    across_y = HALF * (one + one - east - west) * both
-    to_east = passed_on(g, o, skin, win, k, t.EAST, east * across_x)
-    to_west = passed_on(g, o, skin, win, k, t.WEST, west * across_x)
-    to_north = passed_on(g, o, skin, win, k, t.NORTH, north * across_y)
-    to_south = passed_on(g, o, skin, win, k, t.SOUTH, south * across_y)
-    given = (to_east + to_west + to_north + to_south) / both
+    across_x = HALF * (one + one - north - south)
+    across_y = HALF * (one + one - east - west)
+    to_east = passed_on(g, o, skin, win, k, t.EAST, east * (across_x * both))
+    to_west = passed_on(g, o, skin, win, k, t.WEST, west * (across_x * both))
+    to_north = passed_on(g, o, skin, win, k, t.NORTH, north * (across_y * both))
+    to_south = passed_on(g, o, skin, win, k, t.SOUTH, south * (across_y * both))
+    given = real(0.0)  # share of `both` that is passed on
+    if bottom.is_limited(g, o):
+        given = (to_east + to_west + to_north + to_south) / both
+    else:  # what is passed on is what is wanted: no division, which would add round-off
+        if to_east != real(0.0):
+            given += east * across_x
+        if to_west != real(0.0):
+            given += west * across_x
+        if to_north != real(0.0):
+            given += north * across_y
+        if to_south != real(0.0):
+            given += south * across_y
     disp.excess[k] = vec6(given * pressed, given * dug, to_east, to_west, to_north, to_south)
     return given * pressed
 
