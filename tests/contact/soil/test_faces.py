@@ -12,7 +12,7 @@ from grouser.contact.soil import SoilModule, wheel
 from grouser.contact.soil.model import SoilOptions
 from grouser.contact.soil.steep_faces import steep_faces
 from grouser.contact.soil.surface import prepare
-from grouser.contact.soil.wedge import FACE_DAMPING, LOSS, advance_face, face_push
+from grouser.contact.soil.wedge import FACE_DAMPING, LOSS, SLOW, advance_face, face_push
 from grouser.terrain import flat, soil
 from grouser.terrain.ground import Ground
 from tests.contact.soil.plates import SPEED, STEP, Drag
@@ -135,6 +135,24 @@ def test_push_never_pulls_and_its_weight_is_its_slope(gap, speed):
     high = pair(face_push, 100.0, 60.0, gap, speed + change, 0.01, step)[0]
     low = pair(face_push, 100.0, 60.0, gap, speed - change, 0.01, step)[0]
     assert weight == pytest.approx(step * (high - low) / (2 * change), rel=1e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-4, 1.5e-3])
+@pytest.mark.parametrize(("mass", "pulls"), [(1.0, True), (1e4, False)])
+def test_a_light_face_that_draws_back_is_pulled_for_a_step_by_less_than_what_draws_it(gap, mass, pulls):
+    """Within one step the engine takes the push as linear in the speed, so it may be a pull: that of a damper."""
+    step, drawn, least = 2e-3, 100.0, math.inf
+    for speed in np.linspace(0.0, -2 * SLOW, 41):
+        push, weight = pair(face_push, 100.0, 60.0, gap, float(speed), 0.01, step)
+        change = -step * (drawn + push) / (mass + weight)  # of the speed, along the outward normal
+        effective = push + weight / step * change
+        assert change <= 0  # it is slowed, never stopped
+        assert effective > -drawn
+        left = gap - step * (speed + change)
+        after, _ = pair(face_push, 100.0, 60.0, left, float(speed + change), 0.01, step)
+        assert after >= 0
+        least = min(least, effective)
+    assert (least < 0) == pulls
 
 
 @pytest.mark.parametrize("speed", [2e-3, 0.02])

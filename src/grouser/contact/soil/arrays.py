@@ -20,6 +20,7 @@ from grouser.contact.soil.layout import (
     FACE_SAMPLE,
     NODE,
     PAIR,
+    PAIRS,
     POINT,
     POINT_CHUNK,
     SHAPE,
@@ -230,7 +231,7 @@ def allocate(
     """Allocate all structs, with windows of `side` x `side` nodes. `bodies`: `body_arrays`, `face_arrays`."""
     slots, blocks, (b, shapes, faces) = worlds * len(parts), -(-side // options.block), bodies
     sizes = {
-        SLOT: slots, NODE: slots * side**2, PAIR: 2 * slots * side**2, BLOCK: slots * blocks**2,
+        SLOT: slots, NODE: slots * side**2, PAIR: PAIRS * slots * side**2, BLOCK: slots * blocks**2,
         SHEAR_NODE: slots * side**2 if options.node_shear else slots,
         VERTEX: (worlds, b.vertices.shape[0]), CHUNK: (worlds, b.vertex_spheres.shape[0]),
         SHAPE: (worlds, shapes.across.shape[0]), POINT: (worlds, shapes.points.shape[0]),

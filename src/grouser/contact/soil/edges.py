@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import laws
+from grouser.contact.soil import bottom, laws
 from grouser.contact.soil import types as t
 from grouser.contact.soil.sinkage import compacting_share, is_touched
 from grouser.contact.soil.spoil import node_velocity
 from grouser.contact.soil.types import SEEN, Bodies, BodyMotion, Displacement, Options, Skin, Window
 from grouser.device import nonnegative
-from grouser.precision import real, vec3, vec4
+from grouser.precision import real, vec3, vec6
 from grouser.terrain.ground import GroundArrays as Ground
 
 HALF = wp.constant(real(0.5))
@@ -62,6 +62,30 @@ def descent(v_n: vec3):
 
 
 @wp.func
+def givers(skin: Skin, win: Window, k: int):
+    """Number of the four nodes next to a node that the body touches."""
+    count = int(0)
+    for way in range(4):
+        if is_touched(skin, win, neighbour(win, k, way)):
+            count += 1
+    return count
+
+
+@wp.func
+def passed_on(g: Ground, o: Options, skin: Skin, win: Window, k: int, way: int, height: real):
+    """Height [m] that a node gives to the next one, out of the wanted `height`; below zero it takes soil from there.
+
+    No soil is taken from below hard ground: each node in contact may take an equal part of what is left above it.
+    """
+    n = neighbour(win, k, way)
+    if height == real(0.0) or not takes_excess(skin, win, n):
+        return real(0.0)
+    if height < real(0.0) and bottom.is_limited(g, o):
+        return wp.max(height, -bottom.soil_left(g, win, n) / real(givers(skin, win, n)))
+    return height
+
+
+@wp.func
 def share_sinkage(
     g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement,
     k: int, i: int, j: int, keeps: int, first_node: vec3, m: BodyMotion,
@@ -73,7 +97,7 @@ def share_sinkage(
     soil that the body presses down as it sinks. Soil that an edge passes over sideways is displaced with its whole
     cell: on average as much as the edge has swept.
     """
-    disp.excess[k] = vec4()
+    disp.excess[k] = vec6()
     if not is_touched(skin, win, k):
         return real(0.0)
     east = missing(skin, win, k, t.EAST)
@@ -87,20 +111,29 @@ def share_sinkage(
         dug = disp.dug[k]
     v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)
     pressed = wp.min(disp.sunk[k], m.duration * descent(v_n))
+    both = pressed + dug
+    if both <= real(0.0):
+        return real(0.0)
     one = real(1.0)
     across_x = HALF * (one + one - north - south)
     across_y = HALF * (one + one - east - west)
-    given = real(0.0)
-    if takes_excess(skin, win, neighbour(win, k, t.EAST)):
-        given += east * across_x
-    if takes_excess(skin, win, neighbour(win, k, t.WEST)):
-        given += west * across_x
-    if takes_excess(skin, win, neighbour(win, k, t.NORTH)):
-        given += north * across_y
-    if takes_excess(skin, win, neighbour(win, k, t.SOUTH)):
-        given += south * across_y
-    both = pressed + dug
-    disp.excess[k] = vec4(given * pressed, given * dug, across_x * both, across_y * both)
+    to_east = passed_on(g, o, skin, win, k, t.EAST, east * (across_x * both))
+    to_west = passed_on(g, o, skin, win, k, t.WEST, west * (across_x * both))
+    to_north = passed_on(g, o, skin, win, k, t.NORTH, north * (across_y * both))
+    to_south = passed_on(g, o, skin, win, k, t.SOUTH, south * (across_y * both))
+    given = real(0.0)  # share of `both` that is passed on
+    if bottom.is_limited(g, o):
+        given = (to_east + to_west + to_north + to_south) / both
+    else:  # what is passed on is what is wanted: no division, which would add round-off
+        if to_east != real(0.0):
+            given += east * across_x
+        if to_west != real(0.0):
+            given += west * across_x
+        if to_north != real(0.0):
+            given += north * across_y
+        if to_south != real(0.0):
+            given += south * across_y
+    disp.excess[k] = vec6(given * pressed, given * dug, to_east, to_west, to_north, to_south)
     return given * pressed
 
 
@@ -115,7 +148,7 @@ def level_out(
     for way in range(4):
         n = neighbour(win, k, way)
         if is_touched(skin, win, n):
-            part = missing(skin, win, n, opposite(way)) * disp.excess[n][2 + way // 2]
+            part = disp.excess[n][2 + opposite(way)]
             change += part
             if part < real(0.0):
                 lowered += part

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warp as wp
+
 from grouser.device import struct
 from grouser.precision import mat33, real, vec2, vec3, vec6
 
@@ -153,9 +155,9 @@ class BlockSums:
 
 @struct
 class Account:
-    """Work exchanged between one body and the soil, see energy.py."""
+    """Work exchanged between one body and the soil, see energy.py. Its sum is float64 as in LossSums."""
 
-    stored_work: real  # [J] work received from the body minus work returned: the most that the soil may return
+    stored_work: wp.float64  # [J] work received from the body minus work returned: the most the soil may return
     velocity: vec3  # [m/s] of the body at the start of the step
     angular_velocity: vec3  # [rad/s]
     change: vec3  # [m/s] change of the velocity in the last step that was booked
@@ -166,7 +168,7 @@ class Account:
 
 @struct
 class Losses:
-    """Where the work of a body on the soil goes [J], by kind: in one step, or since the start. See losses.py."""
+    """Where the work of a body on the soil goes in one step [J], by kind. See losses.py."""
 
     stored: real  # elastic energy of the soil at the end of the step
     sinkage: real  # plastic work of the pressure on soil that is compressed
@@ -174,6 +176,18 @@ class Losses:
     damping: real  # work of the damping of elastic soil
     shear: real  # work of the shear stress
     faces: real  # work of the force on steep faces
+
+
+@struct
+class LossSums:
+    """The same since the start. Float64 in every build: in float32 a long sum would lose its small additions."""
+
+    stored: wp.float64  # elastic energy of the soil now
+    sinkage: wp.float64
+    spoil: wp.float64
+    damping: wp.float64
+    shear: wp.float64
+    faces: wp.float64
 
 
 @struct

@@ -16,7 +16,7 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.contact.soil.elements import Account, Losses
-from grouser.contact.soil.losses import book_losses
+from grouser.contact.soil.losses import book_losses, book_stored_at_start
 from grouser.contact.soil.step_error import add_force
 from grouser.contact.soil.types import BodyMotion, Energy
 from grouser.precision import mat66, real, vec3, vec6
@@ -97,7 +97,7 @@ def foresee_losses(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: ve
     energy.losing[slot] = lost
     energy.foreseen[slot] = -h * power(wrench, m.velocity, m.angular_velocity)
     if energy.account[slot].status == NEW and sinkage > real(0.0):
-        energy.work[slot] = lost.stored
+        book_stored_at_start(energy, slot, lost.stored)
 
 
 @wp.func
@@ -108,14 +108,14 @@ def open_account(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6
     if a.status == NEW:
         # Without this a body deeper than its weight presses it would be in debt for good: it would rise a little, and
         # from then on every second step would carry nothing.
-        stored_work = work_of_pressing(wrench[2], sinkage)
+        stored_work = wp.float64(work_of_pressing(wrench[2], sinkage))
     given = h * power(wrench, m.velocity, m.angular_velocity)
     # The body may speed up within the step, as it did in the last one.
     given += wp.max(real(0.5) * h * power(wrench, a.change, a.angular_change), real(0.0))
     energy.account[slot] = Account(
         stored_work, m.velocity, m.angular_velocity, a.change, a.angular_change, a.force, OPEN
     )
-    return allowed_share(stored_work, given)
+    return allowed_share(real(stored_work), given)
 
 
 @wp.func
@@ -132,7 +132,7 @@ def book_work(energy: Energy, h: real, slot: int, m: BodyMotion, effective: vec6
         add_force(energy, h, slot, a.force, force)
         book_losses(energy, slot, -given)
         energy.account[slot] = Account(
-            a.stored_work - given, a.velocity, a.angular_velocity, change, angular_change, force, BOOKED
+            a.stored_work - wp.float64(given), a.velocity, a.angular_velocity, change, angular_change, force, BOOKED
         )
 
 
@@ -143,7 +143,7 @@ def limit_wrench(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6
     approach = approach_speed(wrench, m.velocity, m.angular_velocity)
     # A force that was there in the last step changes as foreseen (`laws.yielding_stiffness`) and needs no more block.
     share = impact_share(energy.account[slot].force, vec3(wrench[0], wrench[1], wrench[2]), approach)
-    if energy.account[slot].stored_work < real(0.0):  # overdrawn: from now on no step may add energy
+    if energy.account[slot].stored_work < wp.float64(0.0):  # overdrawn: from now on no step may add energy
         share = real(1.0)
     if share > real(0.0):
         block += braking_block(h, share, wrench, approach)

@@ -55,13 +55,13 @@ def observe(
     slip_out[world, body] = wp.float64(slip)
     lost = energy.lost[slot]
     received = energy.work[slot]
-    energy_out[0, world, body] = wp.float64(received)  # rows in the order of `losses.CHANNELS`
-    energy_out[1, world, body] = wp.float64(lost.stored)
-    energy_out[2, world, body] = wp.float64(lost.sinkage)
-    energy_out[3, world, body] = wp.float64(lost.spoil)
-    energy_out[4, world, body] = wp.float64(lost.damping)
-    energy_out[5, world, body] = wp.float64(lost.shear)
-    energy_out[6, world, body] = wp.float64(lost.faces)
-    energy_out[7, world, body] = wp.float64(received - losses.total(lost))
+    energy_out[0, world, body] = received  # rows in the order of `losses.CHANNELS`
+    energy_out[1, world, body] = lost.stored
+    energy_out[2, world, body] = lost.sinkage
+    energy_out[3, world, body] = lost.spoil
+    energy_out[4, world, body] = lost.damping
+    energy_out[5, world, body] = lost.shear
+    energy_out[6, world, body] = lost.faces
+    energy_out[7, world, body] = received - losses.total(lost)
     if body == 0:  # the volume balance belongs to the world: one thread writes it
         error_out[world] = wp.float64(volume_error(disp, slot, rows.shape[0]))

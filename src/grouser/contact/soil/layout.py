@@ -26,6 +26,7 @@ SLOT, NODE, SHEAR_NODE, PAIR, BLOCK = "slot", "node", "node that keeps a shear s
 VERTEX, CHUNK = "vertex of each world", "chunk of vertices of each world"
 SHAPE, POINT, POINT_CHUNK = "small shape of each world", "point of each world", "chunk of points of each world"
 FACE, FACE_SAMPLE, FACE_BIN = "steep face of each world", "sample of a face's toe", "trial plane of a face"
+PAIRS = 2  # pairs of nodes for each node: with the next one along both axes
 STAGGER = 320  # [bytes] offset between large arrays: five cache lines, see `Arrays._zeros`
 
 Thing = TypeVar("Thing")
@@ -69,6 +70,16 @@ else:
             raise TypeError(f"struct {cls.__name__}: {', '.join(missing)}: say how it is laid out, kept or scratch")
         LAYOUTS[made] = fields
         return made
+
+
+def bytes_per_node(dtype: str, keeps_shear: bool) -> int:
+    """Memory [bytes] that all arrays of windows take for a node. `keeps_shear`: nodes keep the shear state."""
+    counts = {NODE: 1, PAIR: PAIRS, SHEAR_NODE: int(keeps_shear)}
+    return sum(
+        counts.get(layout.extent, 0) * wp.types.type_size_in_bytes(at(kind, dtype).vars[name].type.dtype)
+        for kind, fields in LAYOUTS.items()
+        for name, layout in fields.items()
+    )
 
 
 class Arrays:

@@ -7,14 +7,15 @@ The sum of all kinds should be the work. What is missing shows the errors of ste
   to the sides and carried away (spoil).
 - damping: the part of the pressure that damping adds, times the motion of the surface.
 - shear: shear stress times slip. Its elastic part is included, so it may fall a little when a body swings back.
-- faces: force of the soil ahead of steep faces times the motion of the face.
+- faces: force of the soil ahead of steep faces times the motion of the face. Its elastic part is included, not in
+  `stored`: it falls when a face draws back and gets some of it again.
 """
 
 from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil.elements import Losses
+from grouser.contact.soil.elements import Losses, LossSums
 from grouser.contact.soil.types import Energy
 from grouser.precision import real
 
@@ -80,8 +81,14 @@ def yield_growth(y: real, n: real, depth: real, offset: real):
 
 
 @wp.func
-def total(a: Losses):
-    """Sum [J] of all kinds."""
+def dissipated(a: Losses):
+    """Sum [J] of all kinds but what is stored."""
+    return a.sinkage + a.spoil + a.damping + a.shear + a.faces
+
+
+@wp.func
+def total(a: LossSums):
+    """Sum [J] of all kinds since the start."""
     return a.stored + a.sinkage + a.spoil + a.damping + a.shear + a.faces
 
 
@@ -105,12 +112,21 @@ def book_losses(energy: Energy, slot: int, received: real):
     """Add the work `received` [J] in the finished step, and where it went, to the totals."""
     a = energy.lost[slot]
     b = energy.losing[slot]
-    s = done_share(received, energy.foreseen[slot], total(b) - b.stored)
+    s = done_share(received, energy.foreseen[slot], dissipated(b))
     # A light body on a stiff spring stops within the step: damping takes no more than the energy that is there.
     others = s * (b.sinkage + b.spoil + b.shear + b.faces)
-    left = wp.max(received + a.stored - b.stored - others, real(0.0))
-    energy.work[slot] = energy.work[slot] + received
-    energy.lost[slot] = Losses(
-        b.stored, a.sinkage + s * b.sinkage, a.spoil + s * b.spoil, a.damping + wp.min(s * b.damping, left),
-        a.shear + s * b.shear, a.faces + s * b.faces,
+    left = wp.max(received + real(a.stored) - b.stored - others, real(0.0))
+    energy.work[slot] = energy.work[slot] + wp.float64(received)
+    energy.lost[slot] = LossSums(
+        wp.float64(b.stored), a.sinkage + wp.float64(s * b.sinkage), a.spoil + wp.float64(s * b.spoil),
+        a.damping + wp.float64(wp.min(s * b.damping, left)), a.shear + wp.float64(s * b.shear),
+        a.faces + wp.float64(s * b.faces),
     )  # fmt: skip
+
+
+@wp.func
+def book_stored_at_start(energy: Energy, slot: int, stored: real):
+    """Begin the account of a body that starts in the soil: what is `stored` [J] there is work that it has done."""
+    zero = wp.float64(0.0)
+    energy.work[slot] = wp.float64(stored)
+    energy.lost[slot] = LossSums(wp.float64(stored), zero, zero, zero, zero, zero)

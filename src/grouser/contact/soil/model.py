@@ -15,6 +15,7 @@ from grouser.contact.soil import types as t
 from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, motion_between, records
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
 from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
+from grouser.contact.soil.layout import bytes_per_node
 from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.contact.soil.lugs import lug_tips
 from grouser.contact.soil.observation import Observation
@@ -38,7 +39,6 @@ MARGIN = 0.2  # [m] distance from a footprint within which soil may slide, witho
 LONGEST_PILE = 1.0  # [m] the same with such faces, at most
 SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
-NODE_REALS, NODE_BYTES = 36, 36  # memory per window node: number of floats (two tiles included), bytes of integers
 GRAVITY = 9.81  # [m/s^2] where no model says otherwise
 MEMORY_SHARE = 0.8  # largest share of the machine's memory that windows may use
 SHEAR_LAWS = {
@@ -147,13 +147,19 @@ class SoilModule(KernelModule):
         spacing, count = self.ground.spacing, self.ground.worlds * len(self.bodies)
         body, reach = max(((name, s.reach) for name, s in self.surfaces.items()), key=lambda one: one[1])
         nodes = count * self._window_side() ** 2
-        size = nodes * (NODE_REALS * np.dtype(self.precision.numpy).itemsize + NODE_BYTES)
+        size = nodes * self._node_memory()
         if nodes >= 2**30 or (self.ground.device == "cpu" and size > MEMORY_SHARE * _memory()):
             raise InputError(
                 f"spacing: {spacing:g} m under {count} bodies, of which {body!r} is {2 * reach:.3g} m across, "
                 f"takes {size / 2**30:.3g} GiB, more than the memory allows: use a larger spacing, or fewer "
                 "or smaller bodies"
             )
+
+    def _node_memory(self) -> int:
+        """Memory [bytes] of a node: in the window, and in two tiles, as the pool of tiles is copied when it grows."""
+        values = 7 if self.options.node_shear else 4  # of a node in a tile: levels, shear state
+        tiles = 2 * values * np.dtype(self.precision.numpy).itemsize
+        return bytes_per_node(self.precision.name, self.options.node_shear) + tiles
 
     def _margin(self) -> int:
         """Width of the ring of nodes around a footprint in which soil may slide: room for the pile ahead of a face.

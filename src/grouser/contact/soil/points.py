@@ -352,7 +352,7 @@ def tip_shear_limit(soil: Constants, lug: Lug, push: real, rim: real, depth: rea
 @wp.func
 def point_force(
     g: Ground, o: Options, shapes: SmallShapes, place: Placement, win: Window, points: Points,
-    world: int, slot: int, shape: int, e: int, m: BodyMotion,
+    world: int, slot: int, shape: int, point: int, m: BodyMotion,
 ):  # fmt: skip
     """Wrench, sums of the implicit block, loaded area [m^2] and losses of the step of a point.
 
@@ -361,56 +361,58 @@ def point_force(
     zero = real(0.0)
     one = real(1.0)
     h = o.step[0]
-    arm, area, at = place_point(g, shapes, e, m)
+    arm, area, at = place_point(g, shapes, point, m)
     if not looks_down(area):
         return vec6(), BlockSums(), zero, Losses()
     size = wp.length(area)
     normal = (-one / size) * area  # points up, into the body
-    # Height of the surface at the end of the step.
-    v = m.velocity + wp.cross(m.angular_velocity, arm)
-    rise = surface_rise(area, v)
-    z = arm[2] + m.position[2] + h * rise
+    # Height of the surface at the end of the step, at a fixed place of the ground.
+    velocity = m.velocity + wp.cross(m.angular_velocity, arm)
+    rise = surface_rise(area, velocity)
+    height = arm[2] + m.position[2] + h * rise
     k, inside = node_below(win, slot, at)
-    if k < 0 or z > place.top[slot] + real(0.5) * g.spacing:  # half a cell: spoil may have raised the soil since
+    if k < 0 or height > place.top[slot] + real(0.5) * g.spacing:  # half a cell: spoil may have raised the soil since
         return vec6(), BlockSums(), zero, Losses()
     material = win.soil[nearest_node(win, k, inside)]
     if material < 0:
         return vec6(), BlockSums(), zero, Losses()
     levels = levels_at(win, k, inside)
-    pressed = pressed_level(levels[SURFACE], points.pressed[world, e])
-    rim = m.position[2] + points.shape_rim[world, shape]
-    u = fresh_level(pressed, levels[SURFACE], rim, fresh_share(v, h, shapes.across[shape])) - z
-    if u <= zero:
+    pressed = pressed_level(levels[SURFACE], points.pressed[world, point])
+    edge_height = m.position[2] + points.shape_rim[world, shape]
+    fresh = fresh_share(velocity, h, shapes.across[shape])
+    depth = fresh_level(pressed, levels[SURFACE], edge_height, fresh) - height
+    if depth <= zero:
         return vec6(), BlockSums(), zero, Losses()
     soil = o.soils[nonnegative(material)]
     modulus = pressure.modulus_of(soil, points.shape_per_width[world, shape])
     under = bottom.bottom_at(g, o, at, points.shape_per_width[world, shape])
     # The soil yields at the depth of the point itself, which does not follow the surface at a fixed place.
-    deep = arm[2] + m.position[2] + h * v[2]
-    y = bottom.yield_at(o, material, modulus, deep + place.travel[slot].yield_offset, levels, under)
+    point_height = arm[2] + m.position[2] + h * velocity[2]
+    travel = place.travel[slot]
+    yield_pressure = bottom.yield_at(o, material, modulus, point_height + travel.yield_offset, levels, under)
     # Elastic trial pressure with damping, capped by the yield pressure. Damping never pulls (max).
-    push = wp.min(soil.k_e * wp.max(u - soil.damping_time * rise, zero), y)
-    stiffness = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, place.travel[slot].per_prediction_error)
-    share = -area[2]  # plan area that carries `push`; a lug has its part of it
-    whole = push
+    push = wp.min(soil.k_e * wp.max(depth - soil.damping_time * rise, zero), yield_pressure)
+    stiffness = laws.yielding_stiffness(soil.k_e, depth - yield_pressure * soil.per_k_e, travel.per_prediction_error)
+    plan_area = -area[2]  # plan area that carries `push`; a lug has its part of it
+    carried = push  # [Pa] with that of the rim above a lug
     limit = laws.shear_limit(push, one, soil.cohesion, soil.tan_phi, soil.mu)
     cap = laws.interface_cap(push, one, soil.cohesion, soil.tan_phi, soil.mu_cap)
     lug = shapes.lug[shape]
     if lug.height > zero:
         # The rim presses on its whole area, so a lug adds only what the soil at its tip carries beyond that.
-        offset = place.travel[slot].yield_offset
-        rim = rim_pressure(o, material, modulus, z + lug.height * normal[2], offset, levels)
-        push -= rim
+        rim_height = height + lug.height * normal[2]
+        of_rim = rim_pressure(o, material, modulus, rim_height, travel.yield_offset, levels)
+        push -= of_rim
         if push <= zero:
             return vec6(), BlockSums(), zero, Losses()
-        share *= push / whole
-        limit = tip_shear_limit(soil, lug, push, rim, levels[SURFACE] - z)
+        plan_area *= push / carried
+        limit = tip_shear_limit(soil, lug, push, of_rim, levels[SURFACE] - height)
         cap = real(1.0)
-    v_t = v - wp.dot(v, normal) * normal
+    v_t = velocity - wp.dot(velocity, normal) * normal
     s = vec3()
     grip = zero  # [s/m] growth of the shear state with velocity, for the implicit block
     if o.shear_law == t.SHEAR_DISPLACEMENT:
-        s = m.R * points.point_shear[world, e]
+        s = m.R * points.point_shear[world, point]
         s, grip = laws.shear_at_end(s - wp.dot(s, normal) * normal, v_t, h / soil.shear_k, cap)
     elif o.shear_law == t.SHEAR_LIMIT:
         grip = one / (wp.length(v_t) + o.creep_speed)
@@ -418,18 +420,20 @@ def point_force(
     shear = size * limit
     force = -push * area - shear * s
     moment = wp.cross(arm, force)
-    cn = size / normal[2] * h * (h + soil.damping_time) * stiffness
-    ct = shear * grip * h
+    normal_weight = size / normal[2] * h * (h + soil.damping_time) * stiffness
+    shear_weight = shear * grip * h
     wrench = vec6(force[0], force[1], force[2], moment[0], moment[1], moment[2])
     fall = -h * rise
-    more = losses.yield_growth(y, soil.n, levels[VIRGIN] - deep, place.travel[slot].yield_offset)
-    limit_depth = soil.per_k_e * (y + more)
+    growth = losses.yield_growth(yield_pressure, soil.n, levels[VIRGIN] - point_height, travel.yield_offset)
+    elastic_depth = soil.per_k_e * (yield_pressure + growth)
+    damping = carried - wp.min(soil.k_e * depth, yield_pressure)
     lost = losses.of_pressure(
-        share, soil.chi, losses.elastic_energy(soil.k_e, u, limit_depth),
-        losses.plastic_work(whole, u - limit_depth, fall), (whole - wp.min(soil.k_e * u, y)) * fall,
+        plan_area, soil.chi, losses.elastic_energy(soil.k_e, depth, elastic_depth),
+        losses.plastic_work(carried, depth - elastic_depth, fall), damping * fall,
         h * shear * wp.dot(s, v_t),
     )  # fmt: skip
-    return wrench, implicit.block_sums(cn - ct, normal, wp.cross(arm, normal), ct, arm), -area[2], lost
+    sums = implicit.block_sums(normal_weight - shear_weight, normal, wp.cross(arm, normal), shear_weight, arm)
+    return wrench, sums, -area[2], lost
 
 
 @wp.func

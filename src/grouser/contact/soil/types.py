@@ -35,6 +35,7 @@ from grouser.contact.soil.elements import (
     Frame,
     GridError,
     Losses,
+    LossSums,
     NodeEnd,
     StepError,
     Tally,
@@ -367,7 +368,7 @@ class Displacement:
     sunk: array[real] = scratch(NODE)  # [m] plastic sinkage
     dug: array[real] = scratch(NODE)  # [m] dragged away by slip
     weakened: array[real] = scratch(NODE)  # [m] fall of the virgin level by slip
-    excess: array[vec4] = scratch(NODE)  # [m] parts of sunk and dug that go across the edge; factors, see edges.py
+    excess: array[vec6] = scratch(NODE)  # [m] of sunk, of dug across an edge; to the east, west, north, south
     share: array[real] = scratch(NODE)  # share of downward motion in the sinkage, Krenn and Hirzinger 2009, eq. 6
     border: array[int] = scratch(NODE)  # list of the border nodes of each slot, as indices in the window
     border_place: array[vec2] = scratch(NODE)  # their column and row; per-world kernels only
@@ -412,7 +413,7 @@ class Energy:
     account: array[Account] = kept(SLOT)
     error: array[StepError] = kept(SLOT)  # written by step_error.py in commit
     grid: array[GridError] = kept(SLOT)  # written by grid_error.py in commit
-    work: array[real] = kept(SLOT)  # [J] work received from the body since the start; written by losses.py
-    lost: array[Losses] = kept(SLOT)  # where it went; written by losses.py in commit
+    work: array[wp.float64] = kept(SLOT)  # [J] work received from the body since the start; written by losses.py
+    lost: array[LossSums] = kept(SLOT)  # where it went; written by losses.py in commit
     losing: array[Losses] = kept(SLOT)  # the same foreseen for the next step; written in evaluate
     foreseen: array[real] = kept(SLOT)  # [J] work foreseen for the next step; written in evaluate

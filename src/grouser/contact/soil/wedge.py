@@ -61,10 +61,22 @@ def advance_face(target: real, mobilised: real, gap: real, travel: real, distanc
 
 
 @wp.func
+def kept_share(speed: real):
+    """Share of the elastic force that a face still gets at this speed [m/s]: less than 1 while it draws back.
+
+    Sand that was pushed hardly pushes back: a face that swings to and fro would else keep the energy of its swing.
+    """
+    return real(1.0) - real(LOSS) * wp.clamp(-speed / real(SLOW), real(0.0), real(1.0))
+
+
+@wp.func
 def face_push(target: real, mobilised: real, gap: real, speed: real, distance: real, step: real):
     """Push [N] of the soil at the end of a step, and its weight h D + h^2 K [kg] for the implicit block.
 
-    `speed` [m/s] of the face along its normal. Below the farthest place the face is elastic and never pulls.
+    `speed` [m/s] of the face along its normal. Below the farthest place the face is elastic; the push is never below
+    zero. Its weight takes it as linear in the speed. So a light body gets a pull in a step in which its speed changes
+    by more than about SLOW, or in which it leaves the elastic range: that of a damper, less than the force that draws
+    the face back. In the next step it gets the push of its new speed.
     """
     zero = real(0.0)
     one = real(1.0)
@@ -81,11 +93,9 @@ def face_push(target: real, mobilised: real, gap: real, speed: real, distance: r
         return zero, zero
     if elastic >= mobilised:
         return mobilised, zero
-    # Sand that was pushed hardly pushes back: a face that swings to and fro would else keep the energy of its swing.
-    back = wp.clamp(-speed / real(SLOW), zero, one)
-    kept = one - real(LOSS) * back
+    kept = kept_share(speed)
     weight = kept * step * (step + real(FACE_DAMPING)) * stiffness
-    if back > zero and back < one:
+    if kept < one and kept > one - real(LOSS):  # it changes with the speed
         weight += step * real(LOSS) * elastic / real(SLOW)
     return kept * elastic, weight
 
