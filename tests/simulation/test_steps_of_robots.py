@@ -34,6 +34,16 @@ DROPS = [  # soil, compression, fall [m], step [s]
     ("lete-sand", 1.0, 0.02, 5e-3),
     ("lunar-nominal", 0.3, 0.0, 5e-3),
     ("lunar-nominal", 0.3, 0.3, 5e-3),
+    ("clay", 0.3, 0.3, 5e-3),  # from here on hard landings: these bounce, and soil slides below
+    ("clay", 0.3, 0.3, 2e-3),
+    ("clay", 1.0, 0.3, 1e-3),
+    ("clay", 0.3, 0.1, 2e-3),
+    ("sandy-loam", 0.3, 0.3, 5e-3),
+    ("sandy-loam", 1.0, 0.3, 5e-3),
+    ("lete-sand", 0.3, 0.3, 2e-3),
+    ("lete-sand", 1.0, 0.1, 2e-3),  # these bounce too, and press the soil down again
+    ("hit-lss1", 0.3, 0.5, 2e-3),
+    ("exomars-test", 0.3, 0.5, 5e-3),
 ]
 
 

@@ -189,6 +189,21 @@ class StepError:
 
 
 @struct
+class Rebound:
+    """A body that a landing throws up again, see rebound.py."""
+
+    peak: real  # [N] largest force of the landing
+    change: real  # [N] sum over the steps since then: fall of the force
+    force: real  # [N] the force; negative: the soil has sprung back
+    contact: real  # [s] time in contact, since it lifted off
+    error: real  # relative, of the height of the rebound; 0: it has not lifted off
+    left: real  # [m] sinkage at lift-off
+    highest: real  # [m] sinkage at the highest place since then
+    deepest: real  # [m] largest sinkage after that
+    way: vec3  # [m] from the place of lift-off
+
+
+@struct
 class GridError:
     """Sums for the estimate of the grid's error, see grid_error.py."""
 
