@@ -82,7 +82,9 @@ def test_a_sole_on_points_that_slides_on_an_arm():
     """Its frame stands still: the arm turns about the vertical through it."""
     arm, speed = 0.3, 0.2
     vertices, triangles = box(np.array([0.1, 0.05, 0.015]))
-    rig = ManufacturedMotion(bed(prepare(vertices + np.array([arm, 0, 0]), triangles), soil("dry-sand"), 0.02), step=STEP)
+    rig = ManufacturedMotion(
+        bed(prepare(vertices + np.array([arm, 0, 0]), triangles), soil("dry-sand"), 0.02), step=STEP
+    )
 
     def pose(now: float):
         angle = speed / arm * now
