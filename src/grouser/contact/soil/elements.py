@@ -181,6 +181,7 @@ class StepError:
 
     change: real  # [N] over the last steps: change of the force from step to step
     force: real  # [N] the force
+    lag: real  # [N] the force times the lag of the soil below a body that travels
     loaded: real  # [s] time under load since the start
     landing_change: real  # [N] the same since the body touched down, until the landing is over
     landing_force: real  # [N]

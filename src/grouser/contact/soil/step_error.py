@@ -3,9 +3,11 @@
 A step takes the force at its end for all of it. A force that changes by dF in the step is then wrong by dF / 2 on
 average. Where errors of one sign add up (a foot that lands, slides and lifts in every stride), the impulse of the soil
 is wrong by e = sum |dF| / 2 over sum |F|. A single landing is better: the depth at which it ends is of second order,
-e^2 of the landing alone. The rebound from it is not, see rebound.py. The force of a body that travels is steady, but
-the soil below it is not: over the travel h v of a step its stress along the contact of length l is wrong by the order
-of (h v / l)^2.
+e^2 of the landing alone. The rebound from it is not, see rebound.py.
+
+The force of a body that travels is steady, but the soil below it is not. A step takes the contact at its end for all of
+it: on average the stress along a contact of length l lags by half of the travel h v. Where it grows along the contact,
+as shear stress does, it is wrong by h v / 2 l.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ def add_force(energy: Energy, h: real, slot: int, before: vec3, now: vec3):
     # The first landing is no part of the sums: it comes once, and is judged by itself.
     counts = wp.where(loaded > real(LANDING), real(1.0), real(0.0))
     energy.error[slot] = StepError(
-        keep * (e.change + counts * change), keep * (e.force + counts * size), loaded, landing_change,
-        landing_force, since, e.verdict,
+        keep * (e.change + counts * change), keep * (e.force + counts * size), keep * e.lag, loaded,
+        landing_change, landing_force, since, e.verdict,
     )  # fmt: skip
 
 
@@ -74,10 +76,10 @@ def contact_length(g: Ground, touched: Box, velocity: vec3):
 
 @wp.func
 def estimate(e: StepError):
-    """Estimated relative error: that of the last MEMORY or that of the last landing, whichever is larger."""
+    """Estimated relative error: the largest of change and lag in the last MEMORY, and that of the last landing."""
     error = real(0.0)
     if e.loaded >= real(LOADED) and e.force > real(0.0):
-        error = real(0.5) * e.change / e.force
+        error = wp.max(real(0.5) * e.change, e.lag) / e.force
     if e.since_landing > real(LANDING) and e.landing_force > real(0.0):
         landing = real(0.5) * e.landing_change / e.landing_force
         error = wp.max(error, landing * landing)
@@ -90,10 +92,11 @@ def judge_step(g: Ground, o: Options, disp: Displacement, energy: Energy, slot: 
 
     `v` [m/s] is that of the contact, `placement.contact_velocity`.
     """
-    share = o.step[0] * wp.sqrt(v[0] * v[0] + v[1] * v[1]) / contact_length(g, disp.touched[slot], v)
-    # Twice, as `estimate` takes half of the sum. The factor 1 of (h v / l)^2 is assumed.
+    travel = o.step[0] * wp.sqrt(v[0] * v[0] + v[1] * v[1])
     error = energy.error[slot]
-    error.change += real(2.0) * wp.length(energy.account[slot].force) * share * share
+    if error.loaded > real(LANDING):
+        lag = real(0.5) * travel / contact_length(g, disp.touched[slot], v)
+        error.lag += wp.length(energy.account[slot].force) * lag
     times = wp.max(estimate(error), judge_rebound(energy, slot, g.spacing)) / real(ROUGH)
     verdict = wp.where(times > real(1.0), t.TWICE, t.FINE)
     verdict = wp.where(times > real(2.0), t.FIVE_TIMES, verdict)
