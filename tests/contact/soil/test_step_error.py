@@ -66,7 +66,8 @@ def test_the_soil_below_a_body_that_travels_lags_by_half_of_the_travel():
     assert verdict == t.FINE, "a single step in more than a second"
     for _ in range(200):  # as many as in a second
         verdict = call(at(step_error.judge_step, "float64"), *given, 0, p.vec3(speed, 0.0, 0.0), returns=wp.int32)
-    assert verdict == t.TEN_TIMES
+    after = arrays.energy.error.numpy()[0]
+    assert verdict == expected(after["lag"] / after["force"]) > t.FINE
 
 
 def test_nothing_is_said_before_a_body_has_carried_load():
