@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from grouser import Simulation
+from grouser.contact.soil import prepare, wheel
+from grouser.simulation.shapes import _arc, box, revolved
 from tests.contact.soil.test_rest import dropped
 from tests.simulation.step_robots import CASES, Case, build, simulate, stance, trot
 from tests.simulation.step_robots import LEGS as LEGS_OF_IT
@@ -33,8 +35,26 @@ DROPS = [  # soil, compression, fall [m], step [s]
     ("lete-sand", 1.0, 0.02, 5e-3),
     ("lunar-nominal", 0.3, 0.0, 5e-3),
     ("lunar-nominal", 0.3, 0.3, 5e-3),
+    ("clay", 0.3, 0.3, 5e-3),  # from here on hard landings: these bounce, and soil slides below
+    ("clay", 0.3, 0.3, 2e-3),
+    ("clay", 1.0, 0.3, 1e-3),
+    ("clay", 0.3, 0.1, 2e-3),
+    ("sandy-loam", 0.3, 0.3, 5e-3),
+    ("sandy-loam", 1.0, 0.3, 5e-3),
+    ("lete-sand", 0.3, 0.3, 2e-3),
+    ("lete-sand", 1.0, 0.1, 2e-3),  # these bounce too, and press the soil down again
+    ("hit-lss1", 0.3, 0.5, 2e-3),
+    ("exomars-test", 0.3, 0.5, 5e-3),
 ]
-
+SOLE = (prepare(*box(np.array([0.1, 0.06, 0.03])), name="sole"), 8.0)  # and mass [kg]
+BALL = (prepare(*revolved(*_arc(0.1, 0.0)), name="ball"), 5.0)
+LARGE_WHEEL = (wheel(0.25, 0.1), 40.0)
+OTHER_DROPS = [  # body, soil, fall [m], step [s]
+    (SOLE, "sandy-loam", 0.3, 1e-3),
+    (SOLE, "dry-sand", 0.3, 2e-3),
+    (BALL, "sandy-loam", 0.03, 5e-3),
+    (LARGE_WHEEL, "clay", 0.3, 2e-3),
+]
 
 DEFAULTS = [("trot-0.35", 2e-3, LEGS), ("trot-0.6", 2e-3, LEGS), ("wheels-1", 5e-3, WHEELS)]
 
@@ -81,6 +101,14 @@ def test_the_note_on_the_step_speaks_where_results_are_wrong(case, soil):
 def test_the_note_on_the_step_speaks_where_a_dropped_wheel_comes_to_rest_elsewhere(soil, chi, fall, step):
     fine, _ = dropped(soil, chi, SHORT_OF_DROPS, fall)
     coarse, sim = dropped(soil, chi, step, fall)
+    assert_note_is_right(sim, abs(coarse / fine - 1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("body", "soil", "fall", "step"), OTHER_DROPS)
+def test_the_note_on_the_step_speaks_where_another_body_comes_to_rest_elsewhere(body, soil, fall, step):
+    fine, _ = dropped(soil, 0.3, SHORT_OF_DROPS, fall, body)
+    coarse, sim = dropped(soil, 0.3, step, fall, body)
     assert_note_is_right(sim, abs(coarse / fine - 1))
 
 

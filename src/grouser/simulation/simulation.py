@@ -22,6 +22,7 @@ from grouser.simulation import display
 from grouser.simulation import step as stepping
 from grouser.simulation.energy import BodyEnergy
 from grouser.simulation.loads import Loads
+from grouser.simulation.module_notes import ModuleNotes
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
@@ -86,7 +87,7 @@ class Simulation:
         self.recorded_bodies = tuple(recorded_bodies) if recorded_bodies is not None else tuple(movable)
         self._more_channels: list[Channel] = []
         self._more_shapes: list[Shape] = []
-        self._noted: set[tuple] = set()
+        self._module_notes = ModuleNotes(self.notes)
         self._stop: RunStopped | None = None  # reason why the run has stopped
         self._tile_stamps: dict[int, np.ndarray] = {}
         self.loads: Loads | None = None  # set by `watch_loads`
@@ -239,9 +240,7 @@ class Simulation:
                     return RunStopped(reason, module=module.name, body=body, time=self.time)
                 slot.explained.numpy()[world, k] = code
                 for line in reason.splitlines():
-                    if (module.name, body, line) not in self._noted:
-                        self._noted.add((module.name, body, line))
-                        self.notes.append(f"t = {self.time:.3f} s: {module.name}, body {body!r}: {line}")
+                    self._module_notes.add(module.name, body, line, self.time)
         return None
 
     def _largest_wrench_text(self, world: int) -> str:

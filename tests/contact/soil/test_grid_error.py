@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
@@ -75,6 +76,44 @@ def test_a_sole_on_points_that_slides():
     rig = ManufacturedMotion(module, step=STEP)
     rig.follow(lambda now: ((0.0013 + 0.2 * now - 0.2, 0.0021, 0.005), rig.rotation[0, 0]), round(1.4 / STEP))
     assert too_coarse(rig) > 0
+
+
+def test_a_sole_on_points_that_slides_on_an_arm():
+    """Its frame stands still: the arm turns about the vertical through it."""
+    arm, speed = 0.3, 0.2
+    vertices, triangles = box(np.array([0.1, 0.05, 0.015]))
+    rig = ManufacturedMotion(
+        bed(prepare(vertices + np.array([arm, 0, 0]), triangles), soil("dry-sand"), 0.02), step=STEP
+    )
+
+    def pose(now: float):
+        angle = speed / arm * now
+        return (0.0013, 0.0021, 0.005), (0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2))
+
+    rig.follow(pose, round(1.4 / STEP))
+    assert too_coarse(rig) > 0
+
+
+@pytest.mark.parametrize("drift", [0.0, 1e-18, 0.004])
+def test_a_blade_that_is_pressed_in(drift):
+    """Two cells thick, it is a strip of fifty: it moves to no side but by round-off, or by less than a cell."""
+    surface = prepare(*box(np.array([0.01, 0.25, 0.1])), name="blade")
+    rig = ManufacturedMotion(bed(surface, soil("dry-sand"), 0.01), step=STEP)
+    for step in range(round(1.2 / STEP)):
+        down = 0.025 * STEP * step
+        rig.place(position=(0.0013, 0.0021, 0.1 - down), rotation=rig.rotation, velocity=(drift, 0, -0.025)).advance()
+        assert too_coarse(rig) == 0
+
+
+def test_a_blade_in_its_own_cut_is_judged():
+    """None of its nodes is in contact any more, only its face."""
+    plate = Drag(spacing=0.02, thickness=0.03, room=0.5, options=SoilOptions()).drag(0.16)
+    energy, contacts = plate.module.arrays.energy, plate.module.arrays.displacement.contacts.numpy()[0]
+    assert contacts["nodes"] + contacts["pressed"] == 0
+    before = energy.grid.numpy()[0]["loaded"]
+    plate.drag(0.01)
+    assert energy.grid.numpy()[0]["loaded"] > before
+    assert too_coarse(plate.rig) > 0, "two and a half cells deep"
 
 
 def test_the_notes_of_step_and_grid_are_lines_of_their_own():

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
+from grouser.contact.soil import SoilModule, SoilOptions, Surface, prepare, wheel
 from grouser.simulation import Simulation, on_soil
 from grouser.simulation.shapes import box
 from grouser.terrain import flat, slope, soil
@@ -22,23 +22,27 @@ SILENT = 0.03  # the bar where the note on the step says nothing
 SHEAR = 0.05  # of the limit: vertices on the edge of a plate whose normal is its side's shear less
 STANDING = 1e-3  # of the weight: what still moves a second after a drop
 RADIUS, WIDTH, MASS = 0.15, 0.1, 18.9
+WHEEL = (wheel(RADIUS, WIDTH), MASS)
 
 
 def standing(
-    name: str, chi: float, *, slope_deg: float = 0.0, above: float = 0.0, x: float = 0.0, **more
-) -> Simulation:
-    """A locked wheel that may slide along x and z, put down `above` [m] the ground."""
+    name: str, chi: float, *, slope_deg: float = 0.0, above: float = 0.0, x: float = 0.0,
+    body: tuple[Surface, float] = WHEEL, **more
+) -> Simulation:  # fmt: skip
+    """A locked wheel that may slide along x and z, put down `above` [m] the ground; or another shape and mass [kg]."""
+    surface, mass = body
+    bottom = -float(surface.vertices[:, 2].min()) if surface is not WHEEL[0] else RADIUS
     angle = math.radians(slope_deg)
     spec = mujoco.MjSpec()
-    body = spec.worldbody.add_body(
-        name="wheel", pos=[x, 0.0013, RADIUS / math.cos(angle) + x * math.tan(angle) + above]
+    wheel_body = spec.worldbody.add_body(
+        name="wheel", pos=[x, 0.0013, bottom / math.cos(angle) + x * math.tan(angle) + above]
     )
     for joint, axis in (("x", [1, 0, 0]), ("z", [0, 0, 1])):
-        body.add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
-    body.mass, body.inertia, body.ipos, body.explicitinertial = MASS, [0.1, 0.1, 0.1], [0, 0, 0], True
+        wheel_body.add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
+    wheel_body.mass, wheel_body.inertia, wheel_body.ipos = mass, [0.1, 0.1, 0.1], [0, 0, 0]
+    wheel_body.explicitinertial = True
     terrain = slope(size=(2, 2), spacing=0.5, angle_deg=slope_deg) if slope_deg else flat(size=(2, 2), spacing=0.5)
-    surfaces = {"wheel": wheel(RADIUS, WIDTH)}
-    return on_soil(spec, soil(name).replace(compression=chi), surfaces, terrain=terrain, place=False, **more)
+    return on_soil(spec, soil(name).replace(compression=chi), {"wheel": surface}, terrain=terrain, place=False, **more)
 
 
 def creep(simulation: Simulation) -> float:
@@ -86,9 +90,11 @@ def test_a_wheel_on_frictionless_soil_would_slide():
 # ---- dropped -----------------------------------------------------------------------------------------
 
 
-def dropped(name: str, chi: float, step: float, above: float) -> tuple[float, Simulation]:
+def dropped(
+    name: str, chi: float, step: float, above: float, body: tuple[Surface, float] = WHEEL
+) -> tuple[float, Simulation]:
     """Depth [m] of the rim 2 s after a fall."""
-    simulation = standing(name, chi, above=above, step=step)
+    simulation = standing(name, chi, above=above, step=step, body=body)
     simulation.step(round(2.0 / step))
     return -float(simulation.data.qpos[1]) - above, simulation
 

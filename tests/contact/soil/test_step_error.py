@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import warp as wp
 
 from grouser.contact.soil import SoilModule, step_error, wheel
 from grouser.contact.soil import types as t
+from grouser.device import at
+from grouser.precision import precision
 from grouser.terrain import flat, soil
 from grouser.terrain.ground import Ground
+from tests.device_call import call
 from tests.rig import ManufacturedMotion
 
 STEP = 5e-3
@@ -40,6 +44,30 @@ def test_a_force_that_swings_is_judged_by_its_change_in_a_step(amplitude, period
     error, said = judged(50.0 * (1 + amplitude * np.sin(2 * np.pi * k / period)))
     assert error == pytest.approx(2 * amplitude / period, rel=0.2, abs=LEAKY * 0.05)
     assert said == status
+
+
+def test_the_soil_below_a_body_that_travels_lags_by_half_of_the_travel():
+    p, speed = precision("float64"), 2.0
+    ground = Ground(flat(size=(1, 1), spacing=0.25, origin=(-0.5, -0.5)), soil("dry-sand"), 0.005)
+    rig = ManufacturedMotion(SoilModule(ground, {"wheel": wheel(0.13, 0.1)}), step=STEP)
+    rig.place(position=(0.0, 0.0, 0.12), rotation=rig.rotation)
+    for _ in range(round(1.5 * step_error.LOADED / STEP)):
+        rig.advance()
+    arrays = rig.module.arrays
+    touched = arrays.displacement.touched.numpy()[0]
+    length = 0.005 * (touched["column1"] - touched["column0"] + 1)
+    assert length >= 0.1  # the chord; spoil lies at its ends
+    before = arrays.energy.error.numpy()[0]["lag"]
+    given = [arrays.by_name[name] for name in ("g", "o", "disp", "energy")]
+    verdict = call(at(step_error.judge_step, "float64"), *given, 0, p.vec3(speed, 0.0, 0.0), returns=wp.int32)
+    force = float(np.linalg.norm(arrays.energy.account.numpy()[0]["force"]))
+    assert before == 0.0
+    assert arrays.energy.error.numpy()[0]["lag"] == pytest.approx(force * STEP * speed / 2 / length)
+    assert verdict == t.FINE, "a single step in more than a second"
+    for _ in range(200):  # as many as in a second
+        verdict = call(at(step_error.judge_step, "float64"), *given, 0, p.vec3(speed, 0.0, 0.0), returns=wp.int32)
+    after = arrays.energy.error.numpy()[0]
+    assert verdict == expected(after["lag"] / after["force"]) > t.FINE
 
 
 def test_nothing_is_said_before_a_body_has_carried_load():

@@ -196,11 +196,27 @@ class StepError:
 
     change: real  # [N] over the last steps: change of the force from step to step
     force: real  # [N] the force
+    lag: real  # [N] the force times the lag of the soil below a body that travels
     loaded: real  # [s] time under load since the start
     landing_change: real  # [N] the same since the body touched down, until the landing is over
     landing_force: real  # [N]
     since_landing: real  # [s] time since it touched down
     verdict: int  # worst status so far
+
+
+@struct
+class Rebound:
+    """A body that a landing throws up again, see rebound.py."""
+
+    peak: real  # [N] largest force of the landing
+    change: real  # [N] sum over the steps since then: fall of the force
+    force: real  # [N] the force; negative: the soil has sprung back
+    contact: real  # [s] time in contact, since it lifted off
+    error: real  # relative, of the height of the rebound; 0: it has not lifted off
+    left: real  # [m] sinkage at lift-off
+    highest: real  # [m] sinkage at the highest place since then
+    deepest: real  # [m] largest sinkage after that
+    way: vec3  # [m] from the place of lift-off
 
 
 @struct

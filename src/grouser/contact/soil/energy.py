@@ -17,6 +17,7 @@ import warp as wp
 
 from grouser.contact.soil.elements import Account, Losses
 from grouser.contact.soil.losses import book_losses, book_stored_at_start
+from grouser.contact.soil.rebound import follow
 from grouser.contact.soil.step_error import add_force
 from grouser.contact.soil.types import BodyMotion, Energy
 from grouser.precision import mat66, real, vec3, vec6
@@ -119,8 +120,11 @@ def open_account(energy: Energy, h: real, slot: int, m: BodyMotion, wrench: vec6
 
 
 @wp.func
-def book_work(energy: Energy, h: real, slot: int, m: BodyMotion, effective: vec6):
-    """Subtract the work of the finished step from the account. `effective` is the wrench the body received."""
+def book_work(energy: Energy, h: real, slot: int, m: BodyMotion, sinkage: real, effective: vec6):
+    """Subtract the work of the finished step from the account. `effective` is the wrench the body received.
+
+    `sinkage` [m] is that before the step.
+    """
     a = energy.account[slot]
     if a.status == OPEN:  # else there was no step since the last booking: the run has just started or was reset
         # Mean velocity of the step times h is the displacement.
@@ -130,6 +134,7 @@ def book_work(energy: Energy, h: real, slot: int, m: BodyMotion, effective: vec6
         angular_change = m.angular_velocity - a.angular_velocity
         force = vec3(effective[0], effective[1], effective[2])
         add_force(energy, h, slot, a.force, force)
+        follow(energy, h, slot, m.velocity, sinkage, wp.length(a.force), wp.length(force))
         book_losses(energy, slot, -given)
         energy.account[slot] = Account(
             a.stored_work - wp.float64(given), a.velocity, a.angular_velocity, change, angular_change, force, BOOKED

@@ -49,7 +49,7 @@ INTERFACES = ("scales", "caps")  # what friction of body on soil does to the she
 LUG_LAWS = ("share", "tips")
 THREADS = ("per-world", "per-node")  # kernels of per_world.py or of per_node.py
 REASONS = {
-    t.EDGE: ("its footprint reaches the edge of the terrain, beyond which no soil carries it", False),
+    t.EDGE: ("the footprint reaches the edge of the terrain, beyond which no soil carries it", False),
     t.LEFT: ("it has left the terrain", True),
     t.WINDOW_FULL: ("its footprint is larger than its bounding sphere", True),
     t.TILES_FULL: ("the ground ran out of tiles within one step", True),
@@ -286,13 +286,13 @@ class SoilModule(KernelModule):
         step, cell, lines = 1e3 * self._h, 1e3 * self.ground.spacing, []
         if of_step:
             lines.append(
-                f"its force changes so much from step to step that results at {step:.3g} ms are inaccurate by about "
-                f"{100 * step_error.ROUGH * of_step:.2g} %: use a step of {step / of_step:.2g} ms"
+                f"speed, sinkage and energy are inaccurate by about {100 * step_error.ROUGH * of_step:.2g} %, because "
+                f"a step of {step:.3g} ms is too long for this motion: use a step of {step / of_step:.2g} ms"
             )
         if of_grid:
             lines.append(
-                f"its contact has so few cells that results on a grid of {cell:.3g} mm are off by about "
-                f"{100 * grid_error.COARSE * of_grid:.2g} %: use a spacing of {cell / of_grid:.2g} mm"
+                f"sinkage and forces are off by about {100 * grid_error.COARSE * of_grid:.2g} %, because the contact "
+                f"has few cells on a grid of {cell:.3g} mm: use a spacing of {cell / of_grid:.2g} mm"
             )
         return "\n".join(lines), False
 

@@ -53,8 +53,8 @@ MODULE = module("grouser.contact.soil.per_node")
 
 @wp.kernel(module=MODULE)
 def book(
-    o: Options, b: Bodies, place: Placement, energy: Energy, motion: MotionArrays, body: int, effective: array2d[vec6],
-    needed_out: array[int],
+    g: Ground, o: Options, b: Bodies, place: Placement, energy: Energy, motion: MotionArrays, body: int,
+    effective: array2d[vec6], needed_out: array[int],
 ):  # fmt: skip
     """Book the work of the finished step and remember its motion; mark the parts of the step that some world needs.
 
@@ -62,19 +62,24 @@ def book(
     """
     world = wp.tid()
     m = t.body_motion(motion, world, b.rows[body])
+    slot = slot_of(b, world, body)
     most = placement.most_parts(b, body)
-    for part in range(most - placement.parts_of_step(o, b, body, m), most):
+    parts = placement.parts_of_step(g, o, b, place, body, slot, m)
+    place.parts[slot] = parts
+    for part in range(most - parts, most):
         needed_out[part] = 1
-    work.book_work(energy, o.step[0], slot_of(b, world, body), m, effective[world, body])
-    placement.remember_motion(o, place, slot_of(b, world, body), m.velocity)
+    work.book_work(energy, o.step[0], slot, m, place.sinkage[slot], effective[world, body])
+    placement.remember_motion(o, place, slot, m.velocity)
 
 
 @wp.kernel(module=MODULE)
-def move_to_part(o: Options, b: Bodies, motion: MotionArrays, between: MotionArrays, body: int, part: int):
+def move_to_part(
+    o: Options, b: Bodies, place: Placement, motion: MotionArrays, between: MotionArrays, body: int, part: int
+):  # fmt: skip
     """Write the motion at the end of a part of the step. A body with fewer parts leaves out the first ones."""
     world = wp.tid()
     row = b.rows[body]
-    parts = placement.parts_of_step(o, b, body, t.body_motion(motion, world, row))
+    parts = place.parts[slot_of(b, world, body)]
     own = part - (placement.most_parts(b, body) - parts)
     position, rotation = placement.pose_in_part(o, motion, world, row, wp.max(own, 0), parts)
     between.position[world, row] = position
@@ -256,8 +261,8 @@ def finish(
 
 @wp.kernel(module=MODULE)
 def judge(
-    g: Ground, o: Options, b: Bodies, place: Placement, disp: Displacement, energy: Energy, body: int,
-    status_out: array2d[int], needed_out: array[int],
+    g: Ground, o: Options, b: Bodies, place: Placement, disp: Displacement, energy: Energy, win: Window,
+    motion: MotionArrays, body: int, status_out: array2d[int], needed_out: array[int],
 ):  # fmt: skip
     """Write the status of the step, and clear the marks of `book`. One thread per world."""
     world = wp.tid()
@@ -265,10 +270,11 @@ def judge(
         for part in range(needed_out.shape[0]):
             needed_out[part] = 0
     slot = slot_of(b, world, body)
-    if status_out[world, body] == t.FINE and disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0:
+    if win.frame[slot].rows > 0 and status_out[world, body] == t.FINE and step_error.is_loaded(disp, energy, slot):
+        v = placement.contact_velocity(g, b, place, body, slot, t.body_motion(motion, world, b.rows[body]))
         status_out[world, body] = grid_error.with_grid(
-            step_error.judge_step(g, o, place, disp, energy, slot),
-            grid_error.judge_grid(g, o, b, place, disp, energy, body, slot),
+            step_error.judge_step(g, o, disp, energy, slot, v),
+            grid_error.judge_grid(g, o, b, place, disp, energy, body, slot, v),
         )
 
 

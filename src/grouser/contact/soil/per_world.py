@@ -244,10 +244,10 @@ def commit_world(
     for body in range(bodies):
         slot = nonnegative(world * bodies + body)
         end = t.body_motion(motion, world, nonnegative(b.rows[body]))
-        work.book_work(energy, o.step[0], slot, end, effective[world, body])
+        work.book_work(energy, o.step[0], slot, end, place.sinkage[slot], effective[world, body])
         placement.remember_motion(o, place, slot, end.velocity)
         status = int(t.FINE)
-        parts = placement.parts_of_step(o, b, body, end)
+        parts = placement.parts_of_step(g, o, b, place, body, slot, end)
         for part in range(parts):
             m = placement.motion_in_part(o, motion, world, nonnegative(b.rows[body]), part, parts)
             before = win.frame[slot]  # a window that has not moved need not be filled again
@@ -284,11 +284,11 @@ def commit_world(
                         window.write_back(g, o, win, disp, slides, world, slot)
                     elif stage == stages.PUSH and pushing.has_faces(faces, body):
                         pushing.move_faces(g, o, faces, push, place, world, body, slot, m)
-        touching = disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0
-        if win.frame[slot].rows > 0 and status == t.FINE and touching:
+        if win.frame[slot].rows > 0 and status == t.FINE and step_error.is_loaded(disp, energy, slot):
+            v = placement.contact_velocity(g, b, place, body, slot, end)
             status = grid_error.with_grid(
-                step_error.judge_step(g, o, place, disp, energy, slot),
-                grid_error.judge_grid(g, o, b, place, disp, energy, body, slot),
+                step_error.judge_step(g, o, disp, energy, slot, v),
+                grid_error.judge_grid(g, o, b, place, disp, energy, body, slot, v),
             )
         status_out[world, body] = status
 

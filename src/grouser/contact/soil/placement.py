@@ -35,6 +35,12 @@ FAR = wp.constant(real(t.FAR))
 
 
 @wp.func
+def level_speed(velocity: vec3):
+    """Speed [m/s] along the ground."""
+    return wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
+
+
+@wp.func
 def remember_motion(o: Options, place: Placement, slot: int, velocity: vec3):
     """Store the velocity at the end of the step, and what `types.Travel` derives from them."""
     h = o.step[0]
@@ -42,8 +48,7 @@ def remember_motion(o: Options, place: Placement, slot: int, velocity: vec3):
     change = velocity[2] - last[2]  # distinguishes a fall from a body that is driven down at constant speed
     yield_offset = laws.yield_offset(h, velocity[2], change)
     per_prediction_error = real(1.0) / laws.prediction_error(h, change)
-    parts = h * wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1]) / o.part_travel
-    far = wp.clamp(real(2.0) * parts - real(1.0), real(0.0), real(1.0))
+    far = wp.clamp(real(2.0) * h * level_speed(velocity) / o.part_travel - real(1.0), real(0.0), real(1.0))
     place.travel[slot] = Travel(velocity, yield_offset, per_prediction_error, far)
 
 
@@ -54,13 +59,31 @@ def most_parts(b: Bodies, body: int):
 
 
 @wp.func
-def parts_of_step(o: Options, b: Bodies, body: int, m: BodyMotion):
-    """Number of parts in which the soil follows a body through a step.
+def contact_velocity(g: Ground, b: Bodies, place: Placement, body: int, slot: int, m: BodyMotion):
+    """Velocity [m/s] with which the contact of a body moves over the ground.
+
+    That of the axle for a wheel, else that of the body where it is deepest: the tip of a shovel on a hinge, or a foot,
+    moves though its frame may not. The contact of a ball that rolls moves on with its centre, and the ball does not
+    move where it touches: of a round body the faster of frame and contact counts.
+    """
+    low = place.lowest[slot]
+    if b.rolls[body] > real(0.0) or place.sinkage[slot] <= real(0.0) or low[2] > SEEN:
+        return m.velocity
+    arm = vec3(g.x0 + low[0] * g.spacing, g.y0 + low[1] * g.spacing, low[2]) - m.position
+    at = m.velocity + wp.cross(m.angular_velocity, arm)
+    if b.rounded[body] == 1 and level_speed(m.velocity) > level_speed(at):
+        return m.velocity
+    return at
+
+
+@wp.func
+def parts_of_step(g: Ground, o: Options, b: Bodies, place: Placement, body: int, slot: int, m: BodyMotion):
+    """Number of parts in which the soil follows a body through a step. `place` is that of the step before.
 
     The footprint of a body that travels moves on by whole nodes, and its spoil goes ahead of it. In one step of half a
     cell it would be put too far ahead, and the body would meet it too late.
     """
-    travel = o.step[0] * wp.sqrt(m.velocity[0] * m.velocity[0] + m.velocity[1] * m.velocity[1])
+    travel = o.step[0] * level_speed(contact_velocity(g, b, place, body, slot, m))
     return wp.clamp(int(wp.ceil(travel / o.part_travel)), 1, most_parts(b, body))
 
 

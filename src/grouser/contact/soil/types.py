@@ -37,6 +37,7 @@ from grouser.contact.soil.elements import (
     Losses,
     LossSums,
     NodeEnd,
+    Rebound,
     StepError,
     Tally,
     Travel,
@@ -287,6 +288,7 @@ class Placement:
     below: array[real] = scratch(SLOT)  # [m] highest soil right below it: what lies beside an edge does not press on it
     extent: array[Extent] = scratch(SLOT)
     lowest: array[vec3] = kept(SLOT)  # vertex deepest below the undisturbed ground: column, row [cells], height [m]
+    parts: array[int] = scratch(SLOT)  # parts in which the soil follows the body through this step
     sinkage: array[real] = kept(SLOT)  # [m] of that vertex below the undisturbed ground
 
 
@@ -412,6 +414,7 @@ class Energy:
 
     account: array[Account] = kept(SLOT)
     error: array[StepError] = kept(SLOT)  # written by step_error.py in commit
+    rebound: array[Rebound] = kept(SLOT)  # written by rebound.py in commit
     grid: array[GridError] = kept(SLOT)  # written by grid_error.py in commit
     work: array[wp.float64] = kept(SLOT)  # [J] work received from the body since the start; written by losses.py
     lost: array[LossSums] = kept(SLOT)  # where it went; written by losses.py in commit
