@@ -15,7 +15,7 @@ from grouser.scenarios.docking_olev import DockingOlev
 NEAR = {
     "boom_length": 2.11, "client_x": 0.0015, "client_y": -0.001, "client_tilt_x_deg": 0.2, "client_tilt_y_deg": -0.2,
 }  # fmt: skip
-FINER = {"contact.sectors": 48, "contact.chord_error": 1.25e-6, "contact.border_passes": 3}  # elements of half the side
+FINER = {"contact.sectors": 40, "contact.chord_error": 1.25e-6, "contact.border_passes": 3}  # elements of half the side
 CONVERGED = 0.05  # bar of penetrations
 LAYER = 0.02  # bar of forces and times
 SIGNIFICANT = 0.1  # of the 200 N of the safety spring

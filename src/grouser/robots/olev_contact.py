@@ -42,7 +42,7 @@ def layer(stiffness: float, damping_time: float, friction: float, thickness: flo
 class Discretisation:
     """Contact elements in the nozzle. Numerical: half the size changes penetrations by less than 5 %."""
 
-    sectors: int = 24  # elements around the axis
+    sectors: int = 20  # elements around the axis
     chord_error: float = 5e-6  # [m] largest distance of a section from the chords of its elements
     border_divisions: int = 2  # a side of an element at the border of the contact is divided by this number ...
     border_passes: int = 2  # ... and parts that the border cuts again, this many times in all

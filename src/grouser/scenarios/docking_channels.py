@@ -179,7 +179,17 @@ def section_channels(sim: Simulation, p: Olev) -> list[Channel]:
     z_bolt, r_bolt = shapes.bolt_section(p)
     grid = np.linspace(z_tool[0], z_bolt[-1], SECTION)
 
+    found: dict[bytes, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}  # the last outline, by joint positions
+
     def outline() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Axial coordinate, upper and lower edge [m], (point,) each; computed once for three channels."""
+        key = data.qpos.tobytes()
+        if key not in found:
+            found.clear()
+            found[key] = compute()
+        return found[key]
+
+    def compute() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         q = float(data.joint("crown").qpos[0])
         z_crown, r_crown = shapes.crown_section(p, shapes.spread_of(p, q))
         r = np.interp(grid, z_tool, r_tool, right=0)

@@ -81,23 +81,6 @@ def press_part(law: Constants, centre: vec3, ahead: real, reach: real, part: Par
 
 
 @wp.func(inline=True)
-def whole_part(near: Near, part: Part, share: real):
-    """A part inside the contact, with the weight `share`: mean depth and centre of pressure as in `map_middle`."""
-    third = real(1.0) / real(3.0)
-    l = part.half_length
-    w = part.half_width
-    # A part that is leaving the ground may be above it at the end of the step. The centre stays within the part.
-    depth = wp.max(part.depth, l * wp.abs(part.slope_x) + w * wp.abs(part.slope_y))
-    if depth > real(0.0):
-        shift = part.slope_x * l * l * part.along + part.slope_y * w * w * part.across
-        part.point += (third / depth) * shift
-    part.depth -= real(0.5) * third * (near.k_s * l * l + near.k_p * w * w)
-    part.area = share * part.area
-    part.counts = wp.where(part.deep == real(1.0), 1, 0)
-    return part
-
-
-@wp.func(inline=True)
 def press_parts(
     lines: array2d[Line], angles: array[vec2], contacts: array[Constants], world: int, F: Frame, line: Line, near: Near,
     table: int, refine: int, passes: int, share: real, touch: Touch, block: Block,
@@ -122,7 +105,7 @@ def press_parts(
         e_r = a[0] * F.Rx + a[1] * F.Ry
         e_p = a[0] * F.Ry - a[1] * F.Rx
         f = (real(j) + half) / real(count)
-        part = map_part(lines, world, F, line, near, e_r, e_p, f, count)
+        part = map_part(lines, world, F, line, near, e_r, e_p, f, count, level == passes)
         touch.mapped += 1
         own = weight[level - 1]
         divide = bool(False)
@@ -132,12 +115,7 @@ def press_parts(
                 # Blended like whole elements: the force would jump if a part were divided from one step to the next.
                 weight[level] = own * (real(1.0) - part.deep)
                 own = own * part.deep
-            if part.area > real(0.0) and part.deep > real(0.0):
-                part = whole_part(near, part, own)
-            else:
-                part.area = real(0.0)
-        else:
-            part.area = own * part.area
+        part.area = own * part.area
         if part.area > real(0.0):
             law = contacts[nonnegative(F.first_contact + line.layer * F.layers + part.layer)]
             touch = press_part(law, F.centre, F.ahead, F.reach, part, touch)

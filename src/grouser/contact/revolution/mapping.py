@@ -15,6 +15,7 @@ from grouser.precision import area_slack, real, vec2, vec3, vec4
 
 TURN = 2 * math.pi
 MARGIN = 1.5  # safety factor on the curvature of an element's depth, which is known at its middle only
+TINY = 1e-30  # [m] keeps a quotient finite
 WIDER = 1.000001  # factor on a bound that covers round-off
 
 
@@ -324,11 +325,13 @@ def cut_element_at_edge(
 
 @wp.func
 def map_part(
-    lines: array2d[Line], world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3, f: real, count: int
-):
-    """Map one of count x count parts of an element, at the share f of its line, and clip it to what is in contact.
+    lines: array2d[Line], world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3, f: real, count: int,
+    last: bool,
+):  # fmt: skip
+    """Map one of count x count parts of an element, at the share f of its line.
 
-    The depth is linear in the part.
+    In the last pass it is clipped to what is in contact, with a depth that is linear in the part. Before, it counts
+    only as far as it lies inside, with the mean depth and the centre of pressure of its curved gap, as in `map_middle`.
     """
     part = Part()
     zero = real(0.0)
@@ -377,12 +380,19 @@ def map_part(
         part.open = 0
     part.deep = wp.min(laws.inner_share(bound, spread), real(1.0) - near.corner)
     part.deep = wp.min(part.deep, wp.clamp(-past / size - real(1.0), zero, real(1.0)))
-    part.half_length = l
-    part.half_width = w
-    part.along = u
-    part.across = e_p
-    part.slope_x = dx
-    part.slope_y = dy
+    tall = lines[world, k].curvature
+    if not last:
+        if part.deep > zero:
+            third = real(1.0) / real(3.0)
+            # A part that leaves the ground may be above it at the end of the step. Its centre stays within it.
+            off = third / wp.max(wp.max(depth, most), real(TINY))
+            part.area = real(4.0) * l * w
+            part.point = x + (l * dw / (real(3.0) * w) + off * dx * l * l) * u + (off * dy * w * w) * e_p
+            part.depth = depth - half * third * (near.k_s * l * l + near.k_p * w * w)
+            part.peak = depth + laws.climb(dx, line.curvature + tall, l) + laws.climb(dy, near.k_p, w)
+            part.velocity += wp.cross(F.angular_velocity, part.point - x)
+            part.counts = wp.where(part.deep == real(1.0), 1, 0)
+        return part
     left = Cut()
     # Near an edge of the other surface, cut off what lies past it: it touches nothing. Without this a plug would leave
     # a tube in jumps, one part after another.
@@ -403,7 +413,6 @@ def map_part(
     part.point = x + shift
     part.depth = depth + dx * left.x + dy * left.y
     # The deepest point is at the middle, or uphill from it as far as the part or the curvature of the gap there allows.
-    tall = lines[world, k].curvature
     c_p = e_p[1] * e[0] - e_p[0] * e[1]
     own = (n[0] - dx * line.sign * n[1]) / wp.max(at[0], w)  # as in `map_middle`
     k_p = own + tall + (m2[0] / wp.max(q[0], l + w) - tall) * c_p * c_p

@@ -210,12 +210,6 @@ class Part:
     counts: int  # 1: it counts as a contact polygon
     open: int  # 1: some of it may be in contact
     deep: real  # 0 if the border of the contact may cut it, 1 if it lies inside
-    half_length: real  # [m] half its side along the section
-    half_width: real  # [m] half its side around the axis
-    along: vec3  # direction along the section
-    across: vec3  # direction around the axis
-    slope_x: real  # slope of the depth along the section
-    slope_y: real  # and around the axis
 
 
 @struct
