@@ -104,7 +104,7 @@ def test_the_layer_is_numerical(tmp_path):
     usual, thicker, thinner = (values(given, 300.0, {}, tmp_path / str(k)) for k, given in enumerate(cases))
     for name in (
         "lock_start_s", "lock_end_s", "retraction_start_s", "touchdown_start_s", "touchdown_end_s", "mated_s",
-        "locking_force_N", "safety_spring_force_N", "force_crown_max_N",
+        "locking_force_N", "safety_spring_force_N", "force_brackets_max_N",
     ):  # fmt: skip
         assert thicker[name] == pytest.approx(usual[name], rel=LAYER), name
         assert thinner[name] == pytest.approx(usual[name], rel=LAYER), name
