@@ -9,6 +9,7 @@ import grouser
 from grouser.campaign.definition import read_sweep
 from grouser.control.docking import Phase
 from grouser.errors import InputError
+from grouser.robots.olev import Olev
 from grouser.scenarios import registry
 from grouser.scenarios.docking_olev import Initial, build
 from grouser.scenarios.settings import from_python
@@ -18,6 +19,9 @@ NEAR = {  # in the nozzle, a little off: insertion and locking in some seconds
 }  # fmt: skip
 LOCKING = 0.05  # of the locking force
 DEEPEST = 5e-4  # [m]
+NEGLIGIBLE = 3.0  # [N]
+STIFFNESS = Olev().contact_stiffness  # [N/m^3]
+SINGLE = 1e-6  # recordings are float32
 EXACT = 1e-12
 DRIFT = 1e-3
 
@@ -35,14 +39,23 @@ def locked(tmp_path_factory):
 def test_crown_locks_with_its_force(locked):
     assert locked["captured"] == 1
     assert locked["locking_force_N"] == pytest.approx(100.0, rel=LOCKING)
-    assert locked["contact_before_lock_N"] < 1.0
+    assert locked["contact_before_lock_max_N"] < NEGLIGIBLE
     assert 0 < locked["penetration_crown_m"] < DEEPEST
     assert 0 < locked["penetration_tool_m"] < DEEPEST
 
 
 def test_clamping_is_internal(locked):
     assert abs(locked["safety_spring_force_N"]) < 5.0  # nothing pulls yet; the boom only gives way
-    assert locked["client_force_max_N"] < 30.0
+
+
+def test_forces_of_pairs_are_reported_one_by_one(locked):
+    """Crown and shoulder press with the locking force each; as vectors they would cancel."""
+    for pair in ("tool", "crown"):
+        assert locked[f"force_{pair}_max_N"] > (1 - LOCKING) * 100.0
+        assert locked[f"pressure_{pair}_max_Pa"] == pytest.approx(
+            STIFFNESS * locked[f"penetration_{pair}_m"], rel=SINGLE
+        )
+    assert locked["client_force_max_N"] == max(locked["force_tool_max_N"], locked["force_crown_max_N"])
 
 
 def test_wrenches_are_opposite_and_momentum_stays(locked):

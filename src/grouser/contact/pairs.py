@@ -62,6 +62,7 @@ class PairSums:
     wrench: array2d[vec6]  # [N, N m], (world, pair) on the first about `RelativePoses.centre`, the second's axes
     block: array2d[mat66]  # (world, pair) implicit block B, the second's axes
     depth: array2d[real]  # [m] largest penetration
+    pressure: array2d[real]  # [Pa] largest elastic pressure of the layers
     area: array2d[real]  # [m^2] contact area
     stiffness: array2d[real]  # [N/m] normal stiffness
     polygons: array2d[int]  # number of contact polygons
@@ -71,6 +72,9 @@ class PairSums:
     named_wrench: array2d[vec6]  # applied wrench on the named body about its frame origin, world axes
     named_block: array2d[mat66]  # its implicit block
     effective: array2d[vec6]  # wrench the named body received over the last step, with the implicit part
+    peak_force: array2d[real]  # [N] largest force on the named body over all steps
+    peak_depth: array2d[real]  # [m] largest penetration over all steps
+    peak_pressure: array2d[real]  # [Pa] largest pressure over all steps
 
 
 # ---- relative pose --------------------------------------------------------------------------------------
@@ -212,6 +216,7 @@ def clear_sums(sums: PairSums, world: int, pair: int):
     sums.wrench[world, pair] = vec6()
     sums.block[world, pair] = mat66()
     sums.depth[world, pair] = real(0.0)
+    sums.pressure[world, pair] = real(0.0)
     sums.area[world, pair] = real(0.0)
     sums.stiffness[world, pair] = real(0.0)
     sums.polygons[world, pair] = 0
@@ -221,9 +226,15 @@ def clear_sums(sums: PairSums, world: int, pair: int):
 
 @wp.func
 def record_effective(bodies: PairBodies, poses: RelativePoses, sums: PairSums, world: int, pair: int, twist: vec6):
-    """Write the wrench the named body received in a step that ends with `twist`: f - B (v+ - v) / h."""
+    """Write the wrench the named body received in a step that ends with `twist`, f - B (v+ - v) / h, and the peaks."""
     gained = (real(1.0) / bodies.step[0]) * (twist - poses.twist[world, pair])
-    sums.effective[world, pair] = sums.named_wrench[world, pair] - sums.named_block[world, pair] * gained
+    f = sums.named_wrench[world, pair] - sums.named_block[world, pair] * gained
+    sums.effective[world, pair] = f
+    # Peaks are kept here, over all steps: a recording has only some of them, and an impact lasts a few.
+    force = wp.length(vec3(f[0], f[1], f[2]))
+    sums.peak_force[world, pair] = wp.max(sums.peak_force[world, pair], force)
+    sums.peak_depth[world, pair] = wp.max(sums.peak_depth[world, pair], sums.depth[world, pair])
+    sums.peak_pressure[world, pair] = wp.max(sums.peak_pressure[world, pair], sums.pressure[world, pair])
     if (sums.flags[world, pair] & (1 << KAPPA)) != 0:
         sums.kappa_reported[world, pair] = 1
 

@@ -28,7 +28,7 @@ class Phase(IntEnum):
     APPROACH = 0  # the boom deploys the tool towards the nozzle
     INSERTION = 1  # inside the nozzle, until the boom stops before the shoulder touches
     LOCKING = 2  # the crown spreads and is pulled back
-    CHECK = 3  # locked; wait until the boom has swung
+    CHECK = 3  # locked; wait until contact is steady
     RETRACTION = 4
     TOUCHDOWN = 5  # from the first bracket to the third
     SPRING = 6  # the safety spring is extended
@@ -52,11 +52,11 @@ class Reason(IntEnum):
 class DockingPlan:
     """Speeds and thresholds of the sequence. Values from the paper are marked; all others are assumed."""
 
-    approach_rate: float = 0.0115  # [m/s] of the boom
-    insertion_rate: float = 0.0115  # [m/s] largest speed of the boom inside the nozzle
+    approach_rate: float = 0.025  # [m/s] of the boom
+    insertion_rate: float = 0.006  # [m/s] largest speed inside the nozzle, with which the bolt meets the throat
     insertion_time: float = 3.0  # [s] speed is the gap to the seat divided by this, so that the tool slows down
     creep_rate: float = 0.002  # [m/s] smallest speed of the boom inside the nozzle
-    boom_acceleration: float = 0.002  # [m/s^2]
+    boom_acceleration: float = 0.005  # [m/s^2]
     centring: float = 0.05  # [m] offset from the axis beyond which the boom waits outside the nozzle
     stop_gap: float = 0.004  # [m] along the axis to the seat at which the boom stops
     crown_rate: float = 0.0026  # [m/s]
@@ -65,8 +65,8 @@ class DockingPlan:
     locked_share: float = 0.985  # fraction of the locking force at which the crown counts as locked
     steady: int = 10  # consecutive readings that must agree
     float_time: float = 0.5  # [s] time constant with which the boom yields to load while the crown locks
-    swings: int = 5  # extremes of the boom's strain to wait for before it is retracted
-    retraction_rate: float = 0.0142  # [m/s]
+    swings: int = 0  # extremes of the boom's strain about both axes to wait for before it is retracted
+    retraction_rate: float = 0.0108  # [m/s]; 170 s of retraction in the paper
     near: float = 0.03  # [m] distance before touchdown from which the boom moves slowly
     touchdown_rate: float = 0.002  # [m/s]
     spring_rate: float = 0.001  # [m/s]
@@ -80,8 +80,10 @@ class DockingPlan:
     def __post_init__(self):
         for field in fields(self):
             value = getattr(self, field.name)
-            if not (value > 0 and math.isfinite(value)):
-                raise InputError(f"plan: {field.name} = {value}: allowed is a number above 0")
+            least_allowed = value >= 0 if field.name == "swings" else value > 0
+            if not (least_allowed and math.isfinite(value)):
+                what = "0 or a number above" if field.name == "swings" else "a number above 0"
+                raise InputError(f"plan: {field.name} = {value}: allowed is {what}")
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,7 @@ class Docking:
         return self._abort(Reason.NO_LOCK) if -self.crown[0] >= h.crown_stroke else None
 
     def _check(self, data: Any) -> Phase | None:
-        """Wait for several extremes of the boom's strain about both axes: a bounded swing shows that the lock holds."""
+        """Wait for steady contact and, if the plan says so, extremes of the boom's strain: the lock bears a swing."""
         if not self.tool.closed().any():
             return self._abort(Reason.LOST)
         angles = data.qpos[self._bends].reshape(2, 2).sum(axis=0)  # about x, y
@@ -245,7 +247,8 @@ class Docking:
         seen += (sign != 0) & (change != 0) & (change != sign)
         sign[:] = np.where(change != 0, change, sign)
         last[:] = angles
-        return Phase.RETRACTION if seen.min() >= self.plan.swings else None
+        holds = bool(self.tool.closed().all()) and seen.min() >= self.plan.swings
+        return Phase.RETRACTION if self._steady(holds) else None
 
     def _retract(self, data: Any) -> Phase | None:
         plan, h = self.plan, self.hardware

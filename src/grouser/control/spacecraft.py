@@ -57,6 +57,7 @@ class Thrusters(_OneWorld):
         if pulse_period < quantum:
             raise InputError(f"thrusters: pulse_period = {pulse_period:g} s must be at least the quantum {quantum:g} s")
         self.names, self.body, self.force, self.period = tuple(names), body, force, step
+        self._step = step
         self.places, self.directions = places, directions
         self.quantum, self.pulse_period, self._ticks = quantum, pulse_period, ticks
         self._most = math.floor(pulse_period / quantum + 1e-9)
@@ -77,7 +78,6 @@ class Thrusters(_OneWorld):
         if self._ids is None:
             self._wire(sensors.model)
         tick = int(self.clock[0])
-        self.clock[0] += 1
         if tick % self._ticks == 0:
             if (tick // self._ticks) % self._most == 0:
                 self._start_pulses()
@@ -85,7 +85,11 @@ class Thrusters(_OneWorld):
             command[self._ids] = burning
             self.left[burning] -= 1
             self.burning[:] = burning
-        if self.burning.any():
+        # While none burns, nothing changes until the next quantum.
+        idle = not self.burning.any()
+        self.clock[0] += self._ticks if idle else 1
+        self.period = self.quantum if idle else self._step
+        if not idle:
             self._account(sensors)
 
     def _start_pulses(self) -> None:
@@ -103,9 +107,9 @@ class Thrusters(_OneWorld):
         turn = data.xmat[self._body].reshape(3, 3)
         push = self.force * self.burning[:, None] * (self.directions @ turn.T)
         arm = data.xpos[self._body] + self.places @ turn.T
-        self.impulse[:3] += self.period * push.sum(axis=0)
-        self.impulse[3:] += self.period * np.cross(arm, push).sum(axis=0)
-        self.on_time += self.period * self.burning
+        self.impulse[:3] += self._step * push.sum(axis=0)
+        self.impulse[3:] += self._step * np.cross(arm, push).sum(axis=0)
+        self.on_time += self._step * self.burning
 
     def state(self) -> dict[str, Any]:
         return {

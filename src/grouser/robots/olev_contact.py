@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from grouser.contact.layers import Layer
 from grouser.contact.polygonal import Pair, PolygonalModule, shape
-from grouser.contact.revolution import Profile, RevolutionBody, RevolutionContact, RevolutionPair
+from grouser.contact.revolution import RevolutionBody, RevolutionContact, RevolutionPair
+from grouser.contact.revolution.bodies import MOST_PARTS, MOST_PASSES
+from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.robots.olev import BRACKETS, Olev
-from grouser.robots.olev_shapes import (
-    bolt_section,
-    crown_section,
-    nozzle_section,
-    pad_mesh,
-    ring_mesh,
-    seat,
-    spread_of,
-    tool_section,
-)
+from grouser.robots.olev_profiles import bolt_profile, crown_profile, crown_shares, nozzle_profile, tool_profile
+from grouser.robots.olev_shapes import crown_section, pad_mesh, ring_mesh, seat, spread_of
 
 NEVER = -1  # value of `key` before a section has been set
 POISSON = 0.3
-THICKNESS = 5e-4  # [m] of the elastic layer on each side (assumed)
+# The elastic layer is numerical: metal would be some ten thousand times stiffer. Its stiffness is `contact_stiffness`;
+# the thickness only limits how deep the search looks and when a warning is given.
+THICKNESS = 5e-4  # [m] on each side
 PAD_THICKNESS = 5e-3  # [m] (assumed)
 TRANSITION = 2e-5  # [m] penetration over which damping is blended in (assumed)
 SHARE = (1 - POISSON) / ((1 + POISSON) * (1 - 2 * POISSON))  # K / E, Krenn et al. 2008, eq. 2
-SECTORS, REFINE = 12, 2  # elements round the axis, and subdivision of one at the border
 TOOL_AREA, CROWN_AREA, PAD_AREA = 8e-4, 4e-4, 2e-3  # [m^2] largest contact areas, for the step limit
 
 
@@ -42,19 +38,44 @@ def layer(stiffness: float, damping_time: float, friction: float, thickness: flo
     )  # fmt: skip
 
 
-def nozzle_contact(p: Olev, sectors: int = SECTORS, refine: int = REFINE) -> RevolutionContact:
+@dataclass(frozen=True)
+class Discretisation:
+    """Contact elements in the nozzle. Numerical: half the size changes penetrations by less than 5 %."""
+
+    sectors: int = 20  # elements around the axis
+    chord_error: float = 5e-6  # [m] largest distance of a section from the chords of its elements
+    border_divisions: int = 2  # a side of an element at the border of the contact is divided by this number ...
+    border_passes: int = 2  # ... and parts that the border cuts again, this many times in all
+
+    def __post_init__(self):
+        def check(field: str, good: bool, allowed: str):
+            if not good:
+                raise InputError(f"contact: {field}: {getattr(self, field)} is not allowed; {allowed}")
+
+        check("sectors", 8 <= self.sectors <= 1000, "allowed: 8 to 1000")
+        check("chord_error", 1e-8 <= self.chord_error <= 1e-3, "allowed: 1e-8 to 1e-3 m")
+        check("border_divisions", self.border_divisions >= 1, "allowed: 1 or more")
+        check("border_passes", 1 <= self.border_passes <= MOST_PASSES, f"allowed: 1 to {MOST_PASSES}")
+        parts = self.border_divisions**self.border_passes
+        check("border_divisions", parts <= MOST_PARTS, f"with {self.border_passes} passes it makes {parts} parts of a "
+              f"side; allowed: {MOST_PARTS}")  # fmt: skip
+
+
+def nozzle_contact(p: Olev, fine: Discretisation | None = None) -> RevolutionContact:
     """The three contact pairs of Krenn and Hirzinger 2009, section II.C. Channels record forces on the tool's side."""
-    fine: dict[str, Any] = {"sectors": sectors, "refine": refine}
+    fine = fine or Discretisation()
+    error = fine.chord_error
+    parts: dict[str, Any] = {
+        "sectors": fine.sectors, "refine": fine.border_divisions, "passes": fine.border_passes
+    }  # fmt: skip
     metal = layer(p.contact_stiffness, p.contact_damping_time, p.contact_friction, THICKNESS, "metal")
     nozzle = RevolutionBody(
-        "client", Profile(*nozzle_section(p), inner=True, name="nozzle"), metal, "nozzle",
+        "client", nozzle_profile(p, error), metal, "nozzle",
         position=p.throat.tolist(), axis=p.nozzle_rotation[:, 2].tolist(),
     )  # fmt: skip
-    z, r = tool_section(p)
-    seated = seat(p)[0]
-    tool = RevolutionBody("tool", Profile(z - seated, r, name="tool"), metal, "tool", position=(0, 0, seated), **fine)
-    crown = RevolutionBody("crown", Profile(*crown_section(p, 0.0), name="crown"), metal, "crown", **fine)
-    bolt = RevolutionBody("crown", Profile(*bolt_section(p), name="bolt"), metal, "bolt", **fine)
+    tool = RevolutionBody("tool", tool_profile(p, error), metal, "tool", position=(0, 0, seat(p)[0]), **parts)
+    crown = RevolutionBody("crown", crown_profile(p, crown_shares(p, error)), metal, "crown", **parts)
+    bolt = RevolutionBody("crown", bolt_profile(p, error), metal, "bolt", **parts)
     return RevolutionContact([
         RevolutionPair("tool", tool, nozzle, largest_area=TOOL_AREA),
         RevolutionPair("crown", crown, nozzle, largest_area=CROWN_AREA),
@@ -75,9 +96,15 @@ class CrownShape:
     """Updates the section of the crown with its joint position: the wires bow out as the bolt is pulled back."""
 
     FINENESS = 2000  # number of shapes between closed and spread
+    IDLE = 0.02  # [s] period while it is closed or spread
 
     def __init__(self, p: Olev, contact: RevolutionContact, period: float):
-        self.p, self.contact, self.period = p, contact, period
+        self.p, self.contact, self.period, self._step = p, contact, period, period
+        profile = contact.surfaces["crown"].profile
+        self._shares = (profile.z - profile.z[0]) / (profile.z[-1] - profile.z[0])
+        _, closed = crown_section(p, 0.0, self._shares)
+        _, spread = crown_section(p, 1.0, self._shares)
+        self._widening = spread - closed  # [m], (sample,) from closed to spread
         self.key = np.full(1, NEVER)  # spread of the present section [1 / FINENESS]
         self._joint: int | None = None
 
@@ -87,16 +114,16 @@ class CrownShape:
             self._joint, self._dof = int(joint.qposadr[0]), int(joint.dofadr[0])
         position = sensors.qpos[self._joint]
         key = round(self.FINENESS * spread_of(self.p, position))
+        moving = 0 < key < self.FINENESS
+        self.period = self._step if moving else max(self._step, self.IDLE)
         if key == self.key[0]:
             return
         self.key[0] = key
         spread = key / self.FINENESS
-        z, r = crown_section(self.p, spread)
+        z, r = crown_section(self.p, spread, self._shares)
         speed: Any = np.zeros((len(z), 2))
-        if 0 < key < self.FINENESS:
-            _, one = crown_section(self.p, 1.0)
-            _, none = crown_section(self.p, 0.0)
-            speed[:, 0] = -(one - none) * sensors.qvel[self._dof] / self.p.crown_spreading
+        if moving:
+            speed[:, 0] = -self._widening * sensors.qvel[self._dof] / self.p.crown_spreading
         self.contact.set_profile("crown", np.column_stack([r, z]), speed)
 
     def state(self) -> dict[str, Any]:

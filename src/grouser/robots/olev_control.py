@@ -19,6 +19,7 @@ SENSOR_OUT, SENSOR_BACK = 0.002, 0.016  # [m] distance sensors: outside the shou
 SENSOR_ANGLE = math.radians(45)  # angle between their line of sight and the tool's axis (assumed)
 FARTHEST_GAP = 0.25  # [m] of the table of distances
 BENDING_TABLE, DAMPING_TABLE = 200, 24  # lengths
+FLEXURE_PERIOD = 0.02  # [s] the boom moves by less than the resolution of its stiffness, 1 mm
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def flexure(p: Olev, step: float) -> BoomFlexure:
     known = np.linspace(lengths[0], lengths[-1], DAMPING_TABLE)
     about = np.array([olev_bending.damping(p, length) for length in known])
     damping = np.stack([np.interp(lengths, known, about[:, k % 2]) for k in range(4)], axis=1)
-    return BoomFlexure(olev.BOOM_STAGES, olev.BENDS, lengths, stiffness, damping, step)
+    return BoomFlexure(olev.BOOM_STAGES, olev.BENDS, lengths, stiffness, damping, max(step, FLEXURE_PERIOD))
 
 
 def inertias(p: Olev) -> tuple[np.ndarray, np.ndarray]:

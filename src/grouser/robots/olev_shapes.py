@@ -16,11 +16,28 @@ CROWN_LENGTH = 0.036  # [m] of the wires (assumed)
 CROWN_TIP = 0.006  # [m] of the bolt beyond the wires (assumed)
 CROWN_BASE = 0.0105  # [m] where the wires begin, ahead of the throat's plane when the tool is seated (assumed)
 CHAMBER_LENGTH = 0.10  # [m] (assumed)
+TOOL_BACK = 0.015  # [m] of the tool's body behind its shoulder that can touch (assumed)
+SHOULDER_ARC = (0.02, math.radians(75))  # [rad] of the shoulder, between its normal and the radius (assumed)
 TOOL_RADIUS = 0.03  # [m] of the tool behind its shoulder (assumed)
 
 GREY, GOLD, BLUE, DARK, RED = (
     [0.75, 0.76, 0.78, 1], [0.83, 0.66, 0.25, 1], [0.12, 0.2, 0.45, 1], [0.3, 0.3, 0.32, 1], [0.75, 0.25, 0.2, 1],
 )  # fmt: skip
+
+
+def bell_end(p: Olev) -> tuple[float, float]:
+    """z and r [m] where the bell meets the rounding of the throat."""
+    wide = math.radians(p.nozzle_angle_deg)
+    return -p.throat_rounding * math.sin(wide), p.throat_radius + p.throat_rounding * (1 - math.cos(wide))
+
+
+def bell_radius(p: Olev, z: np.ndarray) -> np.ndarray:
+    """r [m] of the bell at z [m]: a parabola that leaves the throat's rounding without a kink."""
+    end, narrowest = bell_end(p)
+    depth, slope = p.nozzle_length + end, math.tan(math.radians(p.nozzle_angle_deg))
+    quadratic = (p.exit_radius - narrowest - slope * depth) / depth**2
+    d = end - np.asarray(z)
+    return narrowest + slope * d + quadratic * d**2
 
 
 def nozzle_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
@@ -29,11 +46,8 @@ def nozzle_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
     wide, narrow = math.radians(p.nozzle_angle_deg), math.radians(CONVERGENT_DEG)
     arc = np.linspace(-wide, narrow, 25)
     z_arc, r_arc = rounding * np.sin(arc), r_t + rounding * (1 - np.cos(arc))
-    depth = p.nozzle_length + z_arc[0]  # of the bell
-    d = depth * np.linspace(1, 0, 17)[:-1] ** 1.5
-    slope = math.tan(wide)
-    quadratic = (p.exit_radius - r_arc[0] - slope * depth) / depth**2
-    z_bell, r_bell = z_arc[0] - d, r_arc[0] + slope * d + quadratic * d**2
+    z_bell = z_arc[0] - (p.nozzle_length + z_arc[0]) * np.linspace(1, 0, 17)[:-1] ** 1.5
+    r_bell = bell_radius(p, z_bell)
     rise = (p.chamber_radius - r_arc[-1]) / math.tan(narrow)
     share = np.linspace(0, 1, 4)[1:]
     z_cone, r_cone = z_arc[-1] + share * rise, r_arc[-1] + share * rise * math.tan(narrow)
@@ -43,12 +57,19 @@ def nozzle_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
 
 def seat(p: Olev) -> tuple[float, float]:
     """z [m] and angle [rad] of the nozzle's wall where the shoulder sits."""
-    z, r = nozzle_section(p)
-    bell = z < 0
-    place = float(np.interp(-p.shoulder_radius, -r[bell], z[bell]))
+    z = np.linspace(-p.nozzle_length, bell_end(p)[0], 2001)
+    place = float(np.interp(-p.shoulder_radius, -bell_radius(p, z), z))
     around = 1e-3
-    slope = (np.interp(place - around, z, r) - np.interp(place + around, z, r)) / (2 * around)
-    return place, math.atan(slope)
+    slope = (bell_radius(p, place - around) - bell_radius(p, place + around)) / (2 * around)
+    return place, math.atan(float(slope))
+
+
+def shoulder_centre(p: Olev) -> tuple[float, float]:
+    """z and r [m] of the middle of the shoulder's rounding, in the tool's frame."""
+    place, angle = seat(p)
+    rounding = p.shoulder_rounding
+    # The wall's normal points inwards and back.
+    return place - rounding * math.sin(angle), p.shoulder_radius - rounding * math.cos(angle)
 
 
 def tool_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
@@ -56,27 +77,31 @@ def tool_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
 
     If the frame's origin is in the plane of the throat, the shoulder just touches the nozzle.
     """
-    place, angle = seat(p)
-    rounding = p.shoulder_rounding
-    centre_z = place - rounding * math.sin(angle)  # the wall's normal points inwards and back
-    centre_r = p.shoulder_radius - rounding * math.cos(angle)
-    first, last = 0.02, math.radians(75)  # angles between the profile's normal and the radius
-    arc = np.linspace(first, last, 17)
-    z_arc, r_arc = centre_z + rounding * np.sin(arc), centre_r + rounding * np.cos(arc)
-    return np.concatenate([[z_arc[0] - 0.015], z_arc]), np.concatenate([[r_arc[0]], r_arc])
+    centre_z, centre_r = shoulder_centre(p)
+    arc = np.linspace(*SHOULDER_ARC, 17)
+    z_arc, r_arc = centre_z + p.shoulder_rounding * np.sin(arc), centre_r + p.shoulder_rounding * np.cos(arc)
+    return np.concatenate([[z_arc[0] - TOOL_BACK], z_arc]), np.concatenate([[r_arc[0]], r_arc])
 
 
-def crown_section(p: Olev, spread: float) -> tuple[np.ndarray, np.ndarray]:
-    """z and r [m] of the wire crown at `spread` 0 (closed) to 1, in the crown's frame (the tool's if extended)."""
-    share = np.linspace(0, 1, 25)
+def crown_section(p: Olev, spread: float, share: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """z and r [m] of the wire crown at `spread` 0 (closed) to 1, in the crown's frame (the tool's if extended).
+
+    `share`, (sample,): where along its length, 0 to 1; evenly at 25 places if not given.
+    """
+    share = np.linspace(0, 1, 25) if share is None else share
     closed = p.bolt_radius - 2e-4
     r = closed + spread * (p.crown_radius - closed) * np.sin(np.pi * share) ** 2
     return CROWN_BASE + CROWN_LENGTH * share, r
 
 
+def bolt_shaft(p: Olev) -> tuple[float, float]:
+    """z [m] at both ends of the bolt's shaft, in the crown's frame."""
+    return seat(p)[0] + 0.012, CROWN_BASE + CROWN_LENGTH
+
+
 def bolt_section(p: Olev) -> tuple[np.ndarray, np.ndarray]:
     """z and r [m] of the central bolt with its round tip, in the crown's frame."""
-    shaft = np.linspace(seat(p)[0] + 0.012, CROWN_BASE + CROWN_LENGTH, 11)
+    shaft = np.linspace(*bolt_shaft(p), 11)
     share = np.sin(np.linspace(0, math.pi / 2, 9))[1:]
     tip = shaft[-1] + CROWN_TIP * share
     r_tip = p.bolt_radius * np.sqrt(1 - share**2)

@@ -1,4 +1,4 @@
-"""Channels of a docking run: contact in the crown's axes, peaks over all steps, total momentum, outline of the tool."""
+"""Channels of a docking run: contact in the crown's axes, sums of wrenches, total momentum, outline of the tool."""
 
 from __future__ import annotations
 
@@ -39,39 +39,59 @@ def force_reader(module: Any) -> Callable[[], np.ndarray]:
     return _reader(module, "force")
 
 
-class Peaks:
-    """Largest penetration of each pair and largest contact force on the client, over all steps."""
+class WrenchSums:
+    """Largest sum of opposite contact wrenches, ideally 0, checked in one step of every `EVERY` seconds.
 
-    def __init__(self, nozzle: Any, brackets: Any, period: float):
-        self.period = period
-        self.labels = (*PAIRS, *olev.BRACKETS)
-        self._depths = [_reader(module, "penetration") for module in (nozzle, brackets)]
-        self._forces = [force_reader(module) for module in (nozzle, brackets)]
-        self.depth, self.force = np.zeros(len(self.labels)), np.zeros(1)
-        self.places = np.zeros((0, 3))  # [m] positions of all bodies when the modules were evaluated last
+    Wrenches can be summed only about the positions at which they were computed: at the start of a step it notes the
+    positions, at its end it sums.
+    """
+
+    EVERY = 0.05  # [s]
+
+    def __init__(self, step: float):
+        self._step, self.period = step, step
+        self.worst = np.zeros(1)
+        self.noted = np.full(1, -math.inf)  # [s] time of the positions
+        self.places = np.zeros((0, 3))  # [m], (body, 3)
+        self._slots: list[tuple[Any, np.ndarray]] = []
+
+    def watch(self, sim: Simulation) -> None:
+        """Sum the wrenches of both contact modules of `sim`."""
+        self._slots = [(slot.out.wrench, sim.engine.body_ids[slot.rows]) for slot in sim.engine.slots[:2]]
+        self.places = np.zeros((sim.model.nbody, 3))
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
-        if self.places.shape != sensors.xpos.shape:
-            self.places = sensors.xpos.copy()
-        self.places[:] = sensors.xpos
-        three = len(PAIRS)
-        np.maximum(self.depth[:three], self._depths[0](), out=self.depth[:three])
-        np.maximum(self.depth[three:], self._depths[1](), out=self.depth[three:])
-        x, y, z = self._forces[0]().sum(axis=0) + self._forces[1]().sum(axis=0)
-        self.force[0] = max(self.force[0], math.sqrt(x * x + y * y + z * z))
+        if abs(time - self.noted[0] - self._step) < 0.5 * self._step:
+            self.worst[0] = max(self.worst[0], *(wrench_sum(out, self.places[ids]) for out, ids in self._slots))
+            self.noted[0] = -math.inf
+            self.period = max(self.EVERY - self._step, self._step)
+        else:  # also if it acts a step late, because due times are sums of periods
+            self.places[:] = sensors.xpos
+            self.noted[0] = time
+            self.period = self._step
 
     def state(self) -> dict[str, Any]:
-        return {"depth": self.depth, "force": self.force}
+        return {"worst": self.worst, "noted": self.noted, "places": self.places}
 
     def reset(self, worlds: Any) -> None:
-        self.depth[:], self.force[:] = 0, 0
+        self.worst[:], self.noted[:] = 0, -math.inf
 
     def channels(self) -> list[Channel]:
-        return [
-            Channel("peak/penetration", "m", (len(self.labels),), "", labels=self.labels,
-                    read=lambda: self.depth[None].copy()),
-            Channel("peak/client_force", "N", (), "", read=self.force.copy),
-        ]  # fmt: skip
+        return [Channel("contact/wrench_sum_rel", "1", (), "", read=self.worst.copy)]
+
+
+def wrench_sum(out: Any, places: np.ndarray) -> float:
+    """Sum of a contact module's wrenches about the world origin / sum of their magnitudes, forces and torques.
+
+    `out`: wrenches, (world, body); `places` [m], (body, 3): positions at which they were computed.
+    """
+    wrench, worst = out.numpy()[0].astype(float), 0.0
+    turn = wrench[:, 3:] + np.cross(places, wrench[:, :3])
+    for part in (wrench[:, :3], turn):
+        size = np.linalg.norm(part, axis=1).sum()
+        if size > 0:
+            worst = max(worst, float(np.linalg.norm(part.sum(axis=0)) / size))
+    return worst
 
 
 def crown_channels(sim: Simulation, p: Olev) -> list[Channel]:
@@ -106,8 +126,8 @@ def crown_channels(sim: Simulation, p: Olev) -> list[Channel]:
     ]
 
 
-def system_channels(sim: Simulation, thrusters: Any, peaks: Peaks) -> list[Channel]:
-    """Total momentum, external impulse, angular rates, and the sum of opposite contact wrenches (ideally 0)."""
+def system_channels(sim: Simulation, thrusters: Any) -> list[Channel]:
+    """Total momentum, external impulse, angular rates."""
     model, data = sim.model, sim.data
     root = {name: model.joint(name).dofadr[0] for name in ("servicer", "client")}
     client = np.array([b for b in range(model.nbody) if model.body_rootid[b] == model.body("client").id])
@@ -149,27 +169,7 @@ def system_channels(sim: Simulation, thrusters: Any, peaks: Peaks) -> list[Chann
         Channel("system/rate", "rad/s", (2,), "", labels=("servicer", "client"), read=rates),
         Channel("system/separation", "m", (3,), "servicer", labels=AXES, read=separation),
         Channel("system/tilt_deg", "degree", (), "", read=tilt),
-        Channel("contact/wrench_sum_rel", "1", (), "", read=lambda: np.array([_wrench_sum(sim, peaks.places)])),
     ]
-
-
-def _wrench_sum(sim: Simulation, places: np.ndarray) -> float:
-    """Sum of a contact module's wrenches about the world origin / sum of their magnitudes; the larger of both modules.
-
-    `places` [m], (body, 3): positions at which the wrenches were computed, one step ago.
-    """
-    worst = 0.0
-    if not len(places):
-        return worst
-    for slot in sim.engine.slots[:2]:
-        wrench = slot.out.wrench.numpy()[0].astype(float)
-        place = places[sim.engine.body_ids[slot.rows]]
-        turn = wrench[:, 3:] + np.cross(place, wrench[:, :3])
-        for part in (wrench[:, :3], turn):
-            size = np.linalg.norm(part, axis=1).sum()
-            if size > 0:
-                worst = max(worst, float(np.linalg.norm(part.sum(axis=0)) / size))
-    return worst
 
 
 def section_channels(sim: Simulation, p: Olev) -> list[Channel]:
@@ -179,7 +179,17 @@ def section_channels(sim: Simulation, p: Olev) -> list[Channel]:
     z_bolt, r_bolt = shapes.bolt_section(p)
     grid = np.linspace(z_tool[0], z_bolt[-1], SECTION)
 
+    found: dict[bytes, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}  # the last outline, by joint positions
+
     def outline() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Axial coordinate, upper and lower edge [m], (point,) each; computed once for three channels."""
+        key = data.qpos.tobytes()
+        if key not in found:
+            found.clear()
+            found[key] = compute()
+        return found[key]
+
+    def compute() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         q = float(data.joint("crown").qpos[0])
         z_crown, r_crown = shapes.crown_section(p, shapes.spread_of(p, q))
         r = np.interp(grid, z_tool, r_tool, right=0)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from grouser.recording import RecordingWriter
 
 TILE_RATE = 5.0  # [Hz] at which changed ground is recorded
-DUE = 1e-9  # [steps] by which a controller may act early, because times are rounded
+DUE = 1e-4  # [steps] by which a controller may act early: due times are sums of periods, and rounding adds up
 UNWATCHED = 1000  # largest number of steps between two returns to Python
 PROGRESS_STEPS = 16  # steps between two readings of the wall clock
 PROGRESS_PERIOD = 0.1  # [s] of wall time between two calls of `progress`

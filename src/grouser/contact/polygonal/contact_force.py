@@ -161,6 +161,7 @@ def press_face(
         now = motion.now
         deep = share * laws.deepest(px, py, count, d + now * out, dx + now * out_x, dy + now * out_y)
         totals.depth = wp.max(totals.depth, deep)
+        totals.pressure = wp.max(totals.pressure, law.c * deep)
         if deep > law.thickness:
             totals.flags = totals.flags | (1 << DEEP)
         if deep > real(NEARLY_LOST) * pairs.reach[pair]:

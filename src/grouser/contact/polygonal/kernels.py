@@ -57,6 +57,7 @@ def press(s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elemen
         wp.atomic_add(sums.wrench, world, pair, wrench_of(totals.force, totals.moment))
         wp.atomic_add(sums.block, world, pair, assemble(totals.block))
         wp.atomic_max(sums.depth, world, pair, totals.depth)
+        wp.atomic_max(sums.pressure, world, pair, totals.pressure)
         wp.atomic_add(sums.area, world, pair, totals.area)
         wp.atomic_add(sums.stiffness, world, pair, totals.stiffness)
         wp.atomic_add(sums.polygons, world, pair, totals.polygons)

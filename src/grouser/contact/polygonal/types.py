@@ -142,6 +142,7 @@ class Totals:
     moment: vec3  # [N m] about the centre
     block: Block
     depth: real  # [m] largest depth
+    pressure: real  # [Pa] largest elastic pressure
     area: real  # [m^2] contact area
     stiffness: real  # [N/m] normal stiffness
     polygons: int  # number of contact polygons

@@ -14,6 +14,8 @@ from grouser.errors import InputError
 
 SECTORS, REFINE = 64, 3  # elements around the axis; divisions of each side of an element at the border of a contact
 MOST_REFINE = 16
+MOST_PASSES = 4  # as many as `contact_force.press_parts` has weights for
+MOST_PARTS = 64  # divisions of a side of an element after all passes
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,7 @@ class RevolutionBody:
     quaternion: Sequence[float] | None = None  # wxyz, instead of `axis`: also sets where the sectors start
     sectors: int = SECTORS
     refine: int = REFINE
+    passes: int = 1  # how often elements at the border are divided; each time those parts that the border cuts
     line_material: Sequence[int] | None = None  # (sample - 1,) index of the material of each line, if there are several
 
     def __post_init__(self):
@@ -51,6 +54,13 @@ class RevolutionBody:
             raise InputError(f"{where}: {self.sectors} sectors are not allowed; allowed: 8 or more")
         if not 1 <= self.refine <= MOST_REFINE or self.refine != int(self.refine):
             raise InputError(f"{where}: refine {self.refine} is not allowed; allowed: 1 to {MOST_REFINE}")
+        if not 1 <= self.passes <= MOST_PASSES or self.passes != int(self.passes):
+            raise InputError(f"{where}: passes {self.passes} is not allowed; allowed: 1 to {MOST_PASSES}")
+        if self.refine**self.passes > MOST_PARTS:
+            raise InputError(
+                f"{where}: refine {self.refine} and passes {self.passes} make {self.refine**self.passes} parts of a "
+                f"side; allowed: {MOST_PARTS}"
+            )
         lines = self.profile.count - 1
         index = self.layer_of_line
         if index.shape != (lines,) or index.min() < 0 or index.max() >= len(self.layers):

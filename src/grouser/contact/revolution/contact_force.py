@@ -24,7 +24,7 @@ from grouser.contact.revolution.types import (
 )
 from grouser.contact.rigid import Block, add_normal, add_tangential, assemble, wrench_of
 from grouser.device import array, array2d, nonnegative
-from grouser.precision import real, vec2, vec3
+from grouser.precision import real, vec2, vec3, vec4
 
 NEARLY_LOST = 0.95  # share of the reach; deeper than this the next step may find no contact
 
@@ -70,6 +70,7 @@ def press_part(law: Constants, centre: vec3, ahead: real, reach: real, part: Par
     # Report the present depth: in an impact the bodies do not get as deep as predicted.
     deep = part.peak + ahead * out
     touch.deepest = wp.max(touch.deepest, deep)
+    touch.pressure = wp.max(touch.pressure, law.c * deep)
     if deep > law.thickness:
         touch.flags = touch.flags | (1 << DEEP)
     if deep > real(NEARLY_LOST) * reach:
@@ -82,24 +83,61 @@ def press_part(law: Constants, centre: vec3, ahead: real, reach: real, part: Par
 @wp.func(inline=True)
 def press_parts(
     lines: array2d[Line], angles: array[vec2], contacts: array[Constants], world: int, F: Frame, line: Line, near: Near,
-    table: int, count: int, share: real, touch: Touch, block: Block,
+    table: int, refine: int, passes: int, share: real, touch: Touch, block: Block,
 ):  # fmt: skip
-    """Add an element as count x count parts. `share` is the weight of this refined evaluation, 0 to 1."""
+    """Add an element at the border of the contact. `share` is the weight of this refined evaluation, 0 to 1.
+
+    Krenn and Hirzinger 2009, section II.B.2: faces that the border may cut are divided, and their parts are tested
+    again, `passes` times. Each pass divides a part into refine x refine. Parts that lie inside count as a whole, parts
+    outside are dropped, and of those that remain after the last pass the polygon inside is cut out.
+    """
     half = real(0.5)
     part = Part()
-    for i in range(count):
-        a = angles[nonnegative(table + 1 + i)]
+    # Depth first through the tree of parts: part (i, j) of count x count in this pass.
+    level = int(1)
+    count = int(refine)
+    first = int(table + 1)  # angles of this pass
+    i = int(0)
+    j = int(0)
+    weight = vec4(share, real(0.0), real(0.0), real(0.0))  # of the parts of each pass
+    while level > 0:
+        a = angles[nonnegative(first + i)]
         e_r = a[0] * F.Rx + a[1] * F.Ry
         e_p = a[0] * F.Ry - a[1] * F.Rx
-        for j in range(count):
-            f = (real(j) + half) / real(count)
-            part = map_part(lines, world, F, line, near, e_r, e_p, f, count)
-            if part.area > real(0.0):
-                part.area = share * part.area
-                law = contacts[nonnegative(F.first_contact + line.layer * F.layers + part.layer)]
-                touch = press_part(law, F.centre, F.ahead, F.reach, part, touch)
-                if touch.weight > real(0.0):
-                    block = add_normal(block, part.point - F.centre, part.normal, touch.weight)
+        f = (real(j) + half) / real(count)
+        part = map_part(lines, world, F, line, near, e_r, e_p, f, count, level == passes)
+        touch.mapped += 1
+        own = weight[level - 1]
+        divide = bool(False)
+        if level < passes:
+            divide = part.open == 1 and part.deep < real(1.0)
+            if divide:
+                # Blended like whole elements: the force would jump if a part were divided from one step to the next.
+                weight[level] = own * (real(1.0) - part.deep)
+                own = own * part.deep
+        part.area = own * part.area
+        if part.area > real(0.0):
+            law = contacts[nonnegative(F.first_contact + line.layer * F.layers + part.layer)]
+            touch = press_part(law, F.centre, F.ahead, F.reach, part, touch)
+            if touch.weight > real(0.0):
+                block = add_normal(block, part.point - F.centre, part.normal, touch.weight)
+        if divide:  # to the first of its parts
+            first += count
+            level += 1
+            count *= refine
+            i *= refine
+            j *= refine
+        else:  # to the next part, or up while there is none
+            while level > 0 and i % refine == refine - 1 and j % refine == refine - 1:
+                i = i / refine
+                j = j / refine
+                level -= 1
+                count = count / refine
+                first -= count
+            j += 1
+            if j % refine == 0:
+                j -= refine
+                i += 1
     return touch, block
 
 
@@ -161,13 +199,12 @@ def press_element(
         totals.clear = wp.min(totals.clear, gap)
         return totals
     sectors = rounds.sectors[F.one]
-    refine = rounds.refine[F.one]
     element = nonnegative(lists.element[world, slot])
     near = Near()
     near.first = lists.first[world, slot]
     near.last = lists.last[world, slot]
     k = element / sectors
-    table = rounds.first_angle[F.one] + (element - k * sectors) * (1 + refine)
+    table = rounds.first_angle[F.one] + (element - k * sectors) * rounds.stride[F.one]
     a = rounds.angle[nonnegative(table)]
     e_r = a[0] * F.Rx + a[1] * F.Ry
     e_p = a[0] * F.Ry - a[1] * F.Rx
@@ -183,12 +220,12 @@ def press_element(
     # count, with weights whose sum is 1: if one replaced the other at once, the force would jump.
     touch = Touch()
     if near.deep < real(1.0):
-        totals.mapped += refine * refine
         touch, block = press_parts(
-            s.line, rounds.angle, pairs.contacts, world, F, line, near, table, refine, real(1.0) - near.deep, touch,
-            totals.block,
+            s.line, rounds.angle, pairs.contacts, world, F, line, near, table, rounds.refine[F.one],
+            rounds.passes[F.one], real(1.0) - near.deep, touch, totals.block,
         )  # fmt: skip
         totals.block = block
+        totals.mapped += touch.mapped
     if near.deep > zero:
         part.area = near.deep * part.area
         law = pairs.contacts[nonnegative(F.first_contact + line.layer * F.layers + part.layer)]
@@ -206,6 +243,7 @@ def press_element(
         totals.stiffness += touch.stiffness
         totals.polygons += touch.polygons
         totals.depth = wp.max(totals.depth, touch.deepest)
+        totals.pressure = wp.max(totals.pressure, touch.pressure)
         totals.flags = totals.flags | touch.flags
     return totals
 
@@ -231,6 +269,7 @@ def press(
         if F.ahead > real(0.0):
             wp.atomic_add(sums.block, world, pair, assemble(totals.block))
         wp.atomic_max(sums.depth, world, pair, totals.depth)
+        wp.atomic_max(sums.pressure, world, pair, totals.pressure)
         wp.atomic_add(sums.area, world, pair, totals.area)
         wp.atomic_add(sums.stiffness, world, pair, totals.stiffness)
         wp.atomic_add(sums.polygons, world, pair, totals.polygons)
@@ -251,7 +290,7 @@ def stick(
     base = pairs.first_element[pair]
     one = pairs.surface[pair, 0]
     sectors = rounds.sectors[one]
-    stride = 1 + rounds.refine[one]
+    stride = rounds.stride[one]
     tick = e.tick[world]
     for slot in range(base + lane, base + e.active_count[world, pair], pairs.lanes):
         element = e.active[world, slot]

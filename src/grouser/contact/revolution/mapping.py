@@ -15,6 +15,7 @@ from grouser.precision import area_slack, real, vec2, vec3, vec4
 
 TURN = 2 * math.pi
 MARGIN = 1.5  # safety factor on the curvature of an element's depth, which is known at its middle only
+TINY = 1e-30  # [m] keeps a quotient finite
 WIDER = 1.000001  # factor on a bound that covers round-off
 
 
@@ -201,10 +202,18 @@ def map_middle(lines: array2d[Line], world: int, F: Frame, line: Line, near: Nea
     c_u = wp.dot(u, across)
     c_p = wp.dot(e_p, across)
     k_s = line.curvature + tall + (round_axis - tall) * c_u * c_u
-    k_p = own + tall + (round_axis - tall) * c_p * c_p
-    k_sp = (round_axis - tall) * c_u * c_p
-    spread = half * (wp.abs(k_s) * l * l + wp.abs(k_p) * w * w + rough * size * size) + wp.abs(k_sp) * l * w
-    spread = real(MARGIN) * spread + l * wp.abs(gx) + w * wp.abs(gy)
+    # A sector follows a circle, which leaves the tangent plane's straight line by y^2 r' / (2 r) towards the axis. On a
+    # section that is not parallel to the other one, this changes the depth too.
+    k_p = own + tall + (round_axis - tall) * c_p * c_p - gx * line.sign * n[1] / wp.max(middle[0], w)
+    # What neighbouring lines add to the curvature counts only for the extent of the element within the half plane.
+    tall_side = l * wp.sqrt(wp.max(real(1.0) - c_u * c_u, zero)) + w * wp.sqrt(wp.max(real(1.0) - c_p * c_p, zero))
+    bend = half * (wp.abs(k_s) * l * l + wp.abs(k_p) * w * w + rough * tall_side * tall_side)
+    bend += wp.abs((round_axis - tall) * c_u * c_p) * l * w
+    near.k_s = k_s
+    near.k_p = k_p
+    near.bend = real(MARGIN) * bend
+    near.corner = corner
+    spread = near.bend + l * wp.abs(gx) + w * wp.abs(gy)
     near.gap = wp.max(near.gap, -bound - (spread + corner * wp.max(size - spread, zero)))
     if near.gap > F.slack:
         return near, part
@@ -316,11 +325,13 @@ def cut_element_at_edge(
 
 @wp.func
 def map_part(
-    lines: array2d[Line], world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3, f: real, count: int
-):
-    """Map one of count x count parts of an element, at the share f of its line, and clip it to what is in contact.
+    lines: array2d[Line], world: int, F: Frame, line: Line, near: Near, e_r: vec3, e_p: vec3, f: real, count: int,
+    last: bool,
+):  # fmt: skip
+    """Map one of count x count parts of an element, at the share f of its line.
 
-    The depth is linear in the part.
+    In the last pass it is clipped to what is in contact, with a depth that is linear in the part. Before, it counts
+    only as far as it lies inside, with the mean depth and the centre of pressure of its curved gap, as in `map_middle`.
     """
     part = Part()
     zero = real(0.0)
@@ -338,6 +349,7 @@ def map_part(
     w = half * F.step_angle * at[0] / real(count)
     if depth < -(l + w + F.slack):  # no point of the part can touch
         return part
+    part.open = 1
     e = radial(x, q[0])
     m = in_space(m2, e)
     part.facing = -(n[0] * wp.dot(e_r, m) + n[1] * wp.dot(F.Rz, m))
@@ -362,6 +374,25 @@ def map_part(
     dx = -wp.dot(u, m)
     dy = -wp.dot(e_p, m)
     most = wp.abs(dx) * l + wp.abs(dy) * (w + wp.abs(dw))
+    size = wp.sqrt(l * l + w * w)
+    spread = most + near.bend / real(count * count)
+    if bound < -(spread + near.corner * wp.max(size - spread, zero)):
+        part.open = 0
+    part.deep = wp.min(laws.inner_share(bound, spread), real(1.0) - near.corner)
+    part.deep = wp.min(part.deep, wp.clamp(-past / size - real(1.0), zero, real(1.0)))
+    tall = lines[world, k].curvature
+    if not last:
+        if part.deep > zero:
+            third = real(1.0) / real(3.0)
+            # A part that leaves the ground may be above it at the end of the step. Its centre stays within it.
+            off = third / wp.max(wp.max(depth, most), real(TINY))
+            part.area = real(4.0) * l * w
+            part.point = x + (l * dw / (real(3.0) * w) + off * dx * l * l) * u + (off * dy * w * w) * e_p
+            part.depth = depth - half * third * (near.k_s * l * l + near.k_p * w * w)
+            part.peak = depth + laws.climb(dx, line.curvature + tall, l) + laws.climb(dy, near.k_p, w)
+            part.velocity += wp.cross(F.angular_velocity, part.point - x)
+            part.counts = wp.where(part.deep == real(1.0), 1, 0)
+        return part
     left = Cut()
     # Near an edge of the other surface, cut off what lies past it: it touches nothing. Without this a plug would leave
     # a tube in jumps, one part after another.
@@ -381,6 +412,10 @@ def map_part(
     part.area = left.area
     part.point = x + shift
     part.depth = depth + dx * left.x + dy * left.y
-    part.peak = part.depth
+    # The deepest point is at the middle, or uphill from it as far as the part or the curvature of the gap there allows.
+    c_p = e_p[1] * e[0] - e_p[0] * e[1]
+    own = (n[0] - dx * line.sign * n[1]) / wp.max(at[0], w)  # as in `map_middle`
+    k_p = own + tall + (m2[0] / wp.max(q[0], l + w) - tall) * c_p * c_p
+    part.peak = wp.max(part.depth, depth + laws.climb(dx, line.curvature + tall, l) + laws.climb(dy, k_p, w))
     part.velocity += wp.cross(F.angular_velocity, shift)
     return part

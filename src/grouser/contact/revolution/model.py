@@ -167,9 +167,11 @@ class RevolutionContact(PairModule):
 
     def _make_rounds(self):
         a, p, surfaces = at(t.Rounds, self.precision.name)(), self.precision, list(self.surfaces.values())
-        angles = [_angles(int(side.sectors), int(side.refine)) for side in surfaces]
+        angles = [_angles(int(side.sectors), int(side.refine), int(side.passes)) for side in surfaces]
         a.sectors = self._indices([side.sectors for side in surfaces])
         a.refine = self._indices([side.refine for side in surfaces])
+        a.passes = self._indices([side.passes for side in surfaces])
+        a.stride = self._indices([len(of) // int(side.sectors) for of, side in zip(angles, surfaces, strict=True)])
         a.first_angle = self._indices(np.cumsum([0] + [len(entry) for entry in angles])[:-1])
         a.angle = self._reals(np.concatenate(angles), p.vec2)
         a.mount = self._reals([side.position for side in surfaces], p.vec3)
@@ -342,8 +344,9 @@ class RevolutionContact(PairModule):
         return self._pair_channels(tuple(pair.name for pair in self.pairs))
 
 
-def _angles(sectors: int, refine: int) -> np.ndarray:
-    """cos and sin, (angle, 2), of the middle of every sector, each followed by those of the middles of its parts."""
-    offset = np.concatenate([[0.0], (np.arange(refine) + 0.5) / refine - 0.5])
+def _angles(sectors: int, refine: int, passes: int) -> np.ndarray:
+    """cos and sin, (angle, 2), of the middle of every sector, each followed by those of its parts, pass after pass."""
+    counts = [refine**level for level in range(1, passes + 1)]
+    offset = np.concatenate([[0.0], *((np.arange(count) + 0.5) / count - 0.5 for count in counts)])
     angle = 2 * np.pi * (np.arange(sectors)[:, None] + 0.5 + offset) / sectors
     return np.stack([np.cos(angle), np.sin(angle)], -1).reshape(-1, 2)

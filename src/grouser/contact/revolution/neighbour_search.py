@@ -34,7 +34,7 @@ def search(
     sectors = rounds.sectors[F.one]
     group = t.ARC * t.ARCS
     arcs = (sectors + group - 1) / group
-    stride = 1 + rounds.refine[F.one]
+    stride = rounds.stride[F.one]
     table = rounds.first_angle[F.one]
     base = pairs.first_element[pair]
     tests = int(0)

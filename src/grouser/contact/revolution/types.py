@@ -79,8 +79,10 @@ class Rounds:
 
     sectors: array[int]  # (surface,) number of sectors
     refine: array[int]  # (surface,) an element at the border is divided into refine x refine parts
+    passes: array[int]  # (surface,) how often: parts still at the border are divided again
+    stride: array[int]  # (surface,) entries in `angle` of one sector: 1 + refine + ... + refine^passes
     first_angle: array[int]  # (surface,) first entry in `angle`
-    angle: array[vec2]  # cos, sin of the middle of every sector, each followed by those of its `refine` parts
+    angle: array[vec2]  # cos, sin of the middle of every sector, each followed by those of its parts, pass after pass
     mount: array[vec3]  # [m], (surface,) origin in the body's axes
     mount_turn: array[mat33]  # (surface,) its axes in the body's
 
@@ -186,6 +188,10 @@ class Near:
     touches: int  # 1: it can touch
     gap: real  # [m] lower bound of the distance; negative if it may touch
     deep: real  # 0 if the border of the contact may cut it, 1 if it lies inside
+    k_s: real  # [1/m] curvature of the gap along the section
+    k_p: real  # [1/m] the same around the axis
+    bend: real  # [m] how much the depth may differ from its tangent plane within the element
+    corner: real  # 1: near a corner of the other section, or too large for its curvature; 0: neither
 
 
 @struct
@@ -202,6 +208,8 @@ class Part:
     surface_velocity: vec3  # [m/s] of the second surface's shape itself
     layer: int  # layer of the second surface
     counts: int  # 1: it counts as a contact polygon
+    open: int  # 1: some of it may be in contact
+    deep: real  # 0 if the border of the contact may cut it, 1 if it lies inside
 
 
 @struct
@@ -220,7 +228,9 @@ class Touch:
     friction: Friction
     stiffness: real  # [N/m] normal stiffness
     deepest: real  # [m] largest depth
+    pressure: real  # [Pa] largest elastic pressure
     polygons: int  # number of contact polygons
+    mapped: int  # number of parts mapped
     flags: int  # kinds of status that occurred, as bits
 
 
@@ -243,6 +253,7 @@ class Totals:
     area: real  # [m^2] contact area
     stiffness: real  # [N/m] normal stiffness
     depth: real  # [m] largest depth
+    pressure: real  # [Pa] largest elastic pressure
     polygons: int  # number of contact polygons
     touched: int  # 1: force or block is not zero
     flags: int  # kinds of status that occurred, as bits
