@@ -88,7 +88,7 @@ class Thrusters(_OneWorld):
         # While none burns, nothing changes until the next quantum.
         idle = not self.burning.any()
         self.clock[0] += self._ticks if idle else 1
-        self.period = self.quantum if idle else self._step
+        self.period = self._ticks * self._step if idle else self._step
         if not idle:
             self._account(sensors)
 

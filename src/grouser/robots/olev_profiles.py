@@ -27,7 +27,9 @@ def nozzle_profile(p: Olev, chord_error: float) -> Profile:
     )  # fmt: skip
     z, r = (float(end[-1]) for end in (throat.z, throat.r))
     cone = z + (p.chamber_radius - r) / math.tan(narrow)
-    chamber = Profile([z, cone, shapes.CHAMBER_LENGTH], [r, p.chamber_radius, p.chamber_radius], True, "chamber")
+    chamber = Profile(
+        np.array([z, cone, shapes.CHAMBER_LENGTH]), np.array([r, p.chamber_radius, p.chamber_radius]), True, "chamber"
+    )
     whole = Profile.joined(bell, throat, chamber, name="nozzle")
     # The curvature jumps from bell to throat, and a parabola through three samples has no good normal there. The last
     # line of the bell is straight, and the throat takes its normal.
@@ -41,7 +43,11 @@ def tool_profile(p: Olev, chord_error: float) -> Profile:
     z, r = shapes.shoulder_centre(p)
     z -= shapes.seat(p)[0]
     shoulder = Profile.arc(p.shoulder_rounding, (z, r), shapes.SHOULDER_ARC, tolerance=chord_error, name="shoulder")
-    body = Profile([shoulder.z[0] - shapes.TOOL_BACK, shoulder.z[0]], [shoulder.r[0], shoulder.r[0]], name="body")
+    body = Profile(
+        np.array([shoulder.z[0] - shapes.TOOL_BACK, shoulder.z[0]]),
+        np.array([shoulder.r[0], shoulder.r[0]]),
+        name="body",
+    )
     return Profile.joined(body, shoulder, name="tool")
 
 

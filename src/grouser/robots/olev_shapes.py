@@ -31,7 +31,7 @@ def bell_end(p: Olev) -> tuple[float, float]:
     return -p.throat_rounding * math.sin(wide), p.throat_radius + p.throat_rounding * (1 - math.cos(wide))
 
 
-def bell_radius(p: Olev, z: np.ndarray) -> np.ndarray:
+def bell_radius(p: Olev, z: np.ndarray | float) -> np.ndarray:
     """r [m] of the bell at z [m]: a parabola that leaves the throat's rounding without a kink."""
     end, narrowest = bell_end(p)
     depth, slope = p.nozzle_length + end, math.tan(math.radians(p.nozzle_angle_deg))

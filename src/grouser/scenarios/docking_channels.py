@@ -65,7 +65,7 @@ class WrenchSums:
             self.worst[0] = max(self.worst[0], *(wrench_sum(out, self.places[ids]) for out, ids in self._slots))
             self.noted[0] = -math.inf
             self.period = max(self.EVERY - self._step, self._step)
-        else:  # also if it acts a step late, because due times are sums of periods
+        else:
             self.places[:] = sensors.xpos
             self.noted[0] = time
             self.period = self._step

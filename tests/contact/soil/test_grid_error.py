@@ -116,6 +116,14 @@ def test_a_blade_in_its_own_cut_is_judged():
     assert too_coarse(plate.rig) > 0, "two and a half cells deep"
 
 
+def test_soil_does_not_lag_behind_a_blade_in_its_own_cut():
+    """It has no contact along which the stress could be late, so that its travel in a step makes no error."""
+    plate = Drag(spacing=0.02, thickness=0.03, room=0.5, options=SoilOptions()).drag(0.16)
+    before = plate.module.arrays.energy.error.numpy()[0]["lag"]
+    plate.drag(0.01)
+    assert plate.module.arrays.energy.error.numpy()[0]["lag"] < before
+
+
 def test_the_notes_of_step_and_grid_are_lines_of_their_own():
     module = bed(wheel(0.13, 0.1), soil("dry-sand"), 0.01)
     ManufacturedMotion(module, step=STEP)

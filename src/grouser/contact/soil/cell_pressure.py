@@ -186,9 +186,9 @@ def cell_pressure(
     start = z + above  # height at which the yield pressure is evaluated, as at the node
     rise_x = zx * cell
     rise_y = zy * cell
-    # Height [m] by which the surface sinks in the step, and its change per cell.
-    fall_x = rate_change(at_west, here, at_east) * h
-    fall_y = rate_change(at_south, here, at_north) * h
+    # Change per cell of the height [m] by which the surface rises in the step.
+    lift_x = rate_change(at_west, here, at_east) * h
+    lift_y = rate_change(at_south, here, at_north) * h
     per_column = real(1.0) / real(columns)
     per_row = real(1.0) / real(rows)
     column_step = HALF * per_column * apart_x
@@ -218,7 +218,7 @@ def cell_pressure(
                 cap = bottom.yield_at(o, win.soil[k], modulus, start + rise, levels + change, under)
                 # Soil that a body leaves in this step was pressed by it before, to its elastic limit. Between nodes it
                 # followed the body's round shape, not the straight line between their levels.
-                sunk = fall - x * fall_x - y * fall_y
+                sunk = fall - x * lift_x - y * lift_y
                 if sunk < zero:
                     deep -= travel.far * wp.max(deep - cap * soil.per_k_e - sunk, zero)
                 if deep > zero:

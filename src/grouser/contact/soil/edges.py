@@ -81,7 +81,8 @@ def passed_on(g: Ground, o: Options, skin: Skin, win: Window, k: int, way: int, 
     if height == real(0.0) or not takes_excess(skin, win, n):
         return real(0.0)
     if height < real(0.0) and bottom.is_limited(g, o):
-        return wp.max(height, -bottom.soil_left(g, win, n) / real(givers(skin, win, n)))
+        left = bottom.soil_left(g, win, n) / real(givers(skin, win, n))
+        return wp.max(height, real(-1.0) * left)
     return height
 
 
@@ -123,7 +124,7 @@ def share_sinkage(
     to_south = passed_on(g, o, skin, win, k, t.SOUTH, south * (across_y * both))
     given = real(0.0)  # share of `both` that is passed on
     if bottom.is_limited(g, o):
-        given = (to_east + to_west + to_north + to_south) / both
+        given = (to_east + to_west + to_north + to_south) / both  # pyright: ignore[reportOperatorIssue]
     else:  # what is passed on is what is wanted: no division, which would add round-off
         if to_east != real(0.0):
             given += east * across_x

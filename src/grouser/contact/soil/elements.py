@@ -51,7 +51,7 @@ class Travel:
     velocity: vec3  # [m/s] at the end of the step
     yield_offset: real  # [m] `laws.yield_offset`
     per_prediction_error: real  # [1/m] one over `laws.prediction_error`
-    far: real  # 1 if the body travels more than a part of a step along the ground, 0 below half of it
+    far: real  # 1 if its contact travels `Options.part_travel` or more along the ground in a step, 0 below half of that
 
 
 @struct
@@ -107,7 +107,7 @@ class NodeEnd:
 
     height: real  # [m] height of the body's lower surface, FAR where there is none
     depth: real  # [m] depth of the body in the soil, negative above it
-    rise: real  # [m/s] speed with which the surface rises over the node
+    rise: real  # [m/s] speed with which the surface rises over the node at the end of the step
     yielding: real  # 1 if the soil yields, else 0
     yield_pressure: real  # [Pa]
     given_way: real  # [m] fall of the virgin level in the step: soil that is carried away takes it along

@@ -69,7 +69,7 @@ def book(
     for part in range(most - parts, most):
         needed_out[part] = 1
     work.book_work(energy, o.step[0], slot, m, place.sinkage[slot], effective[world, body])
-    placement.remember_motion(o, place, slot, m.velocity)
+    placement.remember_motion(g, o, b, place, body, slot, m)
 
 
 @wp.kernel(module=MODULE)

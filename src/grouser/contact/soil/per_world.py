@@ -245,7 +245,7 @@ def commit_world(
         slot = nonnegative(world * bodies + body)
         end = t.body_motion(motion, world, nonnegative(b.rows[body]))
         work.book_work(energy, o.step[0], slot, end, place.sinkage[slot], effective[world, body])
-        placement.remember_motion(o, place, slot, end.velocity)
+        placement.remember_motion(g, o, b, place, body, slot, end)
         status = int(t.FINE)
         parts = placement.parts_of_step(g, o, b, place, body, slot, end)
         for part in range(parts):

@@ -41,24 +41,6 @@ def level_speed(velocity: vec3):
 
 
 @wp.func
-def remember_motion(o: Options, place: Placement, slot: int, velocity: vec3):
-    """Store the velocity at the end of the step, and what `types.Travel` derives from them."""
-    h = o.step[0]
-    last = place.travel[slot].velocity
-    change = velocity[2] - last[2]  # distinguishes a fall from a body that is driven down at constant speed
-    yield_offset = laws.yield_offset(h, velocity[2], change)
-    per_prediction_error = real(1.0) / laws.prediction_error(h, change)
-    far = wp.clamp(real(2.0) * h * level_speed(velocity) / o.part_travel - real(1.0), real(0.0), real(1.0))
-    place.travel[slot] = Travel(velocity, yield_offset, per_prediction_error, far)
-
-
-@wp.func
-def most_parts(b: Bodies, body: int):
-    """Largest number of parts of a step of a body. Small shapes have one: their points are not bound to nodes."""
-    return wp.where(b.first_triangle[body + 1] == b.first_triangle[body], 1, MOST_PARTS)
-
-
-@wp.func
 def contact_velocity(g: Ground, b: Bodies, place: Placement, body: int, slot: int, m: BodyMotion):
     """Velocity [m/s] with which the contact of a body moves over the ground.
 
@@ -74,6 +56,26 @@ def contact_velocity(g: Ground, b: Bodies, place: Placement, body: int, slot: in
     if b.rounded[body] == 1 and level_speed(m.velocity) > level_speed(at):
         return m.velocity
     return at
+
+
+@wp.func
+def remember_motion(g: Ground, o: Options, b: Bodies, place: Placement, body: int, slot: int, m: BodyMotion):
+    """Store the velocity at the end of the step, and what `types.Travel` derives from them."""
+    h = o.step[0]
+    velocity = m.velocity
+    last = place.travel[slot].velocity
+    change = velocity[2] - last[2]  # distinguishes a fall from a body that is driven down at constant speed
+    yield_offset = laws.yield_offset(h, velocity[2], change)
+    per_prediction_error = real(1.0) / laws.prediction_error(h, change)
+    travel = h * level_speed(contact_velocity(g, b, place, body, slot, m))
+    far = wp.clamp(real(2.0) * travel / o.part_travel - real(1.0), real(0.0), real(1.0))
+    place.travel[slot] = Travel(velocity, yield_offset, per_prediction_error, far)
+
+
+@wp.func
+def most_parts(b: Bodies, body: int):
+    """Largest number of parts of a step of a body. Small shapes have one: their points are not bound to nodes."""
+    return wp.where(b.first_triangle[body + 1] == b.first_triangle[body], 1, MOST_PARTS)
 
 
 @wp.func

@@ -94,7 +94,9 @@ def judge_step(g: Ground, o: Options, disp: Displacement, energy: Energy, slot: 
     """
     travel = o.step[0] * wp.sqrt(v[0] * v[0] + v[1] * v[1])
     error = energy.error[slot]
-    if error.loaded > real(LANDING):
+    # A blade in its own cut has no contact along which soil could lag.
+    touching = disp.contacts[slot].nodes + disp.contacts[slot].pressed > 0
+    if error.loaded > real(LANDING) and touching:
         lag = real(0.5) * travel / contact_length(g, disp.touched[slot], v)
         error.lag += wp.length(energy.account[slot].force) * lag
     times = wp.max(estimate(error), judge_rebound(energy, slot, g.spacing)) / real(ROUGH)
