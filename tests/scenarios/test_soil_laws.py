@@ -50,7 +50,5 @@ def test_every_soil_scenario_runs_by_the_laws_of_a_paper(name):
 
 def test_a_setting_that_contradicts_the_laws_is_refused():
     chosen = from_python("single-wheel", {"laws": "krenn2008", "friction": "mohr-coulomb"})
-    with pytest.raises(
-        InputError, match="contradicts laws: 'krenn2008', which needs 'coulomb'"
-    ):
+    with pytest.raises(InputError, match="contradicts laws: 'krenn2008', which needs 'coulomb'"):
         chosen.scenario.build(chosen.settings)
