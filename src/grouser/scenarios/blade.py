@@ -23,6 +23,7 @@ from grouser.scenarios.blade_theory import draught_through, level_draught, lift_
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.soil_laws import SoilLaws
 from grouser.simulation import Simulation
 from grouser.simulation.shapes import box
 from grouser.terrain.generators import flat
@@ -77,7 +78,7 @@ class MeasuredDraught(Settings):
         return self
 
 
-class Blade(Settings):
+class Blade(SoilLaws):
     """Settings of `blade`."""
 
     soil: SoilChoice = SoilChoice(name="dry-sand")
@@ -169,7 +170,7 @@ def build(s: Blade) -> Simulation:
     origin = (s.travel - behind, -s.blade.width / 2 - beside)
     terrain = flat(size=(behind + room, breadth), spacing=breadth / 8, origin=origin)
     ground = Ground(terrain, s.chosen_soil(), dx, dtype=s.dtype)
-    options = SoilOptions(friction=s.friction, erosion=s.erosion, faces=s.faces)
+    options = SoilOptions(friction=s.friction, erosion=s.erosion, faces=s.faces, **s.law_options())
     module = SoilModule(ground, {"blade": s.surface()}, options)
     sim = Simulation(
         _guides(s), [module], ground=ground, controllers=[Guide(s)], step=s.chosen_step, dtype=s.dtype,

@@ -22,9 +22,10 @@ from grouser.robots import exomars
 from grouser.robots.exomars import ExoMars
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.rover_course import Rover
-from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
+from grouser.scenarios.scenario import metric, scenario_of, soil_map
 from grouser.scenarios.sliding_slip import SlidingSlip
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.soil_laws import SoilLaws
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
@@ -57,7 +58,7 @@ AXLES = ("front", "middle", "rear")  # pairs of BODIES
 PAPER = "Krenn and Hirzinger 2009"
 
 
-class ExoMarsDrawbar(Settings):
+class ExoMarsDrawbar(SoilLaws):
     """Settings of `exomars-drawbar`."""
 
     soil: SoilChoice = SoilChoice(name=SOIL)
@@ -106,7 +107,7 @@ def build(s: ExoMarsDrawbar) -> Simulation:
     _add_spring(spec, s, p)
     spec.add_key(ctrl=[rate] * len(DRIVES) + [0.0] * len(STEERS))
     surface = exomars.wheel_surface(p)
-    module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion))
+    module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion, **s.law_options()))
     wheels = Wheels(exomars.wheel_positions(p), p.wheel_radius, np.full(6, p.steer_limit), DRIVES, STEERS)
     slip = SlidingSlip(wheels, window=MEAN, longest=END, period=max(SLIP_PERIOD, s.chosen_step))
     sim = Simulation(

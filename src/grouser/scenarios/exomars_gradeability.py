@@ -27,8 +27,9 @@ from grouser.robots import exomars
 from grouser.robots.exomars import ExoMars
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.rover_course import BODIES, DRIVES, STEERS, Rover
-from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
+from grouser.scenarios.scenario import metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.soil_laws import SoilLaws
 from grouser.simulation import Simulation
 from grouser.simulation.step import settle
 from grouser.terrain.generators import flat
@@ -50,7 +51,7 @@ Seconds = Annotated[float, pydantic.Field(gt=0), Unit("s")]
 Degrees = Annotated[float, pydantic.Field(ge=0, le=45), Unit("degree")]
 
 
-class Gradeability(Settings):
+class Gradeability(SoilLaws):
     """Settings of `exomars-gradeability`."""
 
     soil: SoilChoice = SoilChoice(name="exomars-test")  # Krenn and Hirzinger 2009, Fig. 17
@@ -281,7 +282,7 @@ def build(s: Gradeability) -> Simulation:
     terrain = flat(size=size, spacing=min(size) / 8, origin=(-behind, -lane / 2))
     ground = Ground(terrain, s.chosen_soil(), s.spacing)
     surface = exomars.wheel_surface(p)
-    module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion))
+    module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion, **s.law_options()))
     wheels = Wheels(exomars.wheel_positions(p), p.wheel_radius, np.full(6, p.steer_limit), DRIVES, STEERS)
     power, slip = PowerMeter(DRIVES), WheelSlip(wheels)
     trials = Trials(s, power, slip)

@@ -24,8 +24,9 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.grousers import check_grousers_fit
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
+from grouser.scenarios.scenario import metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.soil_laws import SoilLaws
 from grouser.simulation import Simulation
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.gridding import check_node_count
@@ -67,7 +68,7 @@ class Case:
 CASES = tuple(Case(law, soil) for law in LAWS for soil in SOILS)
 
 
-class MultiPass(Settings):
+class MultiPass(SoilLaws):
     """Settings of `multi-pass`."""
 
     soil: SoilChoice = SoilChoice(name="dry-sand")
@@ -148,7 +149,8 @@ def build(s: MultiPass) -> Simulation:
     modules = []
     for law in LAWS:
         shapes = {body(c, t, w): surfaces[t] for c in CASES if c.law == law for t in TRACKS for w in WHEELS}
-        options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=law == "cover")
+        chosen = s.law_options() if law == "paper" else {}  # the other frames show the default laws beside them
+        options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=law == "cover", **chosen)
         modules.append(SoilModule(ground, shapes, options, name=f"soil-{law}"))
     names = [name for module in modules for name in module.bodies]
     sim = Simulation(_frames(s), modules, ground=ground, step=s.chosen_step, recorded_bodies=names)
@@ -284,7 +286,7 @@ def metrics(s: MultiPass) -> list[dict[str, Any]]:
 def figures(s: MultiPass) -> list[dict[str, Any]]:
     span = f"Leaders and followers are compared from {1e3 * s.least_sinkage:g} to {1e3 * s.greatest_sinkage:g} mm."
     words = {"incompressible": "0 %", "compressible": f"{100 * s.compression:g} %"}
-    laws = {"paper": "Krenn et al. 2008, eq. 29", "cover": "loose cover"}
+    laws = {"paper": "Krenn et al. 2008, eq. 29" if s.laws == "default" else s.laws, "cover": "loose cover"}
     title = {case: f"{laws[case.law]}, {words[case.soil]} compressed" for case in CASES}
     out = [
         {

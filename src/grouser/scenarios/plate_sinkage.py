@@ -19,6 +19,7 @@ from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.soil_laws import SoilLaws
 from grouser.simulation import Simulation
 from grouser.simulation.shapes import box
 from grouser.terrain.generators import flat
@@ -41,7 +42,7 @@ class PlateSettings(Settings):
     width: Metres = 0.1
 
 
-class PlateSinkage(Settings):
+class PlateSinkage(SoilLaws):
     """Settings of `plate-sinkage`; with `load` the plate is pressed by a growing force instead of at `speed`."""
 
     soil: SoilChoice = SoilChoice(name="dry-sand")
@@ -83,7 +84,7 @@ def build(s: PlateSinkage) -> Simulation:
     vertices, triangles = box(np.array([s.plate.length / 2, s.plate.width / 2, HEIGHT / 2]))
     vertices[:, 2] += HEIGHT / 2
     surface = prepare(vertices, triangles, width=min(s.plate.length, s.plate.width), name="plate")
-    module = SoilModule(ground, {"plate": surface}, SoilOptions(erosion=s.erosion))
+    module = SoilModule(ground, {"plate": surface}, SoilOptions(erosion=s.erosion, **s.law_options()))
     sim = Simulation(_press(s), [module], ground=ground, controllers=[Press(s)], step=s.step)
     out, d, area, soil = sim.engine.slots[0].out, sim.data, s.plate.length * s.plate.width, s.chosen_soil()
 

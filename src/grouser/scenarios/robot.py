@@ -17,6 +17,7 @@ from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.soil_laws import SoilLaws
 from grouser.simulation import Simulation, on_soil
 from grouser.simulation.loads import NOTED_LOAD
 from grouser.simulation.step_choice import LONGEST_STEP
@@ -58,7 +59,7 @@ class TerrainChoice(Settings):
         return load(self.file, **options)
 
 
-class RobotOnSoil(Settings):
+class RobotOnSoil(SoilLaws):
     """Settings of `robot`; what is left out is the model's own or chosen, and the notes say which."""
 
     robot: Path | None = None  # MJCF or URDF; None: a four-wheel cart that comes with Grouser
@@ -132,7 +133,9 @@ def _beside(file: Path, info: pydantic.ValidationInfo) -> Path:
 
 
 def build(s: RobotOnSoil) -> Simulation:
-    options = SoilOptions(friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover, faces=s.faces)
+    options = SoilOptions(
+        friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover, faces=s.faces, **s.law_options()
+    )
     file = s.robot or CART
     try:
         sim = on_soil(

@@ -25,6 +25,7 @@ from grouser.scenarios.rocky_ground import NEAR, SETTLING, Metres, RockyDrive
 from grouser.scenarios.rover_course import BODIES
 from grouser.scenarios.scenario import metric, scenario_of
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.soil_laws import SoilLaws
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
@@ -41,7 +42,7 @@ BEYOND = 0.5  # [m] margin of sand around the rocks
 PICTURE = "Krenn and Hirzinger 2009, Fig. 21"
 
 
-class RocksAndSand(RockyDrive):
+class RocksAndSand(RockyDrive, SoilLaws):
     """Settings of `rocks-and-sand`."""
 
     soil: SoilChoice = SoilChoice(name="dry-sand")
@@ -56,7 +57,7 @@ def build(s: RocksAndSand) -> Simulation:
     ground = Ground(sand(s, field), spacing=s.spacing)
     spec = exomars.build(p, gravity=s.gravity, height=p.grouser_height)
     add_rocks(spec, field, density=s.rock_density)
-    soil = SoilModule(ground, soil_bodies(s, field), SoilOptions(erosion=s.erosion))
+    soil = SoilModule(ground, soil_bodies(s, field), SoilOptions(erosion=s.erosion, **s.law_options()))
     polygonal = rock_contact(s, field)
     sim = Simulation(
         spec, [soil, polygonal], ground=ground, controllers=rocky.controllers(s), step=s.step or _step(polygonal, spec)

@@ -25,6 +25,7 @@ from grouser.robots.exomars import ExoMars
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.soil_laws import SoilLaws
 from grouser.simulation import Simulation
 from grouser.terrain.generators import slope
 from grouser.terrain.ground import Ground
@@ -53,7 +54,7 @@ Rover: type[Settings] = pydantic.create_model(
 )
 
 
-class RoverCourse(Settings):
+class RoverCourse(SoilLaws):
     """Settings of `rover-course`."""
 
     soil: SoilChoice = SoilChoice(name="dry-sand")
@@ -107,7 +108,7 @@ def build(s: RoverCourse) -> Simulation:
     terrain = slope(s.slope_deg, s.slope_direction_deg, size=size, spacing=min(size) / 8, origin=(low[0], low[1]))
     ground = Ground(terrain, s.chosen_soil(), s.spacing, dtype=s.dtype)
     surface = exomars.wheel_surface(p)
-    module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion))
+    module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion, **s.law_options()))
     spec = exomars.build(p, gravity=s.gravity)
     _place(spec, s, path.heading(0))
     wheels = Wheels(exomars.wheel_positions(p), p.wheel_radius, np.full(6, p.steer_limit), DRIVES, STEERS)

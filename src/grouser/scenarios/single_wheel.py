@@ -22,6 +22,7 @@ from grouser.scenarios.grousers import check_grousers_fit
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.soil_laws import SoilLaws
 from grouser.scenarios.wheel_theory import rolling_wheel
 from grouser.simulation import Simulation
 from grouser.terrain.checks import choice
@@ -67,7 +68,7 @@ class WheelSettings(Settings):
         return self
 
 
-class SingleWheel(Settings):
+class SingleWheel(SoilLaws):
     """Settings of `single-wheel`."""
 
     soil: SoilChoice = SoilChoice(name="dry-sand")
@@ -159,7 +160,7 @@ def build(s: SingleWheel) -> Simulation:
     options = SoilOptions(
         friction=s.friction, interface_friction=s.interface_friction, lugs=s.lugs,
         slip_sinkage=s.slip_sinkage, lug_carry=s.lug_carry, erosion=s.erosion,
-        loose_cover=s.loose_cover, node_shear=s.node_shear, **s.options,
+        loose_cover=s.loose_cover, node_shear=s.node_shear, **{**s.law_options(), **s.options},
     )  # fmt: skip
     module = SoilModule(ground, {"wheel": surface}, options)
     sim = Simulation(
@@ -290,7 +291,8 @@ def _theory(s: SingleWheel, friction: bool = True):
     plain = s.wheel.grouser_height == 0 or s.wheel.grouser_count == 0
     straight = s.mode == "forced-slip" and s.slip_angle_deg == 0 and 0 <= s.slip < 1
     known = (
-        s.friction in ("shear-displacement", "none")
+        s.laws == "default"
+        and s.friction in ("shear-displacement", "none")
         and not s.node_shear
         and not s.options
         and s.spacing <= 0.01 * s.wheel.radius / 0.15 * 1.001

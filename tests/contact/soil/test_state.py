@@ -25,6 +25,7 @@ CASES = {
     "one thread a node": {"threads": "per-node"},
     "shear with the soil": {"node_shear": True},
     "over hard ground": {"depth": 0.02},
+    "the laws of a paper": {"laws": "krenn2009"},
 }
 
 

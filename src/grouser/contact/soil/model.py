@@ -15,6 +15,7 @@ from grouser.contact.soil import types as t
 from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, motion_between, records
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
 from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
+from grouser.contact.soil.law_sets import DEFAULT, LAW_SETS, check_law_set, fixed_options
 from grouser.contact.soil.layout import bytes_per_node
 from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.contact.soil.lugs import lug_tips
@@ -24,6 +25,7 @@ from grouser.contact.soil.small_shapes import check_shape_sizes, split
 from grouser.contact.soil.stages import COMMIT, EVALUATE
 from grouser.contact.soil.steep_faces import steep_faces
 from grouser.contact.soil.surface import Surface
+from grouser.contact.soil.vertex_cloud import vertex_cloud
 from grouser.device import at
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
@@ -35,6 +37,7 @@ from grouser.terrain.soils import Soil
 PART_TRAVEL = 0.125  # [cells] travel along the ground in a part of a step, see `placement.parts_of_step`
 FINE_SPACING = 7.5e-3  # [m] up to this spacing two sub-cell points per axis are enough, above it three
 SWEEPS = 1000  # maximum number of erosion sweeps per step; a slide ends long before
+PAPER_SWEEPS = 1  # the same with the papers' laws, which do not say how many (assumed)
 MARGIN = 0.2  # [m] distance from a footprint within which soil may slide, without faces that pile it up
 LONGEST_PILE = 1.0  # [m] the same with such faces, at most
 SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
@@ -80,8 +83,16 @@ class SoilOptions:
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
     faces: bool = True  # steep faces of bodies push the soil ahead of them
     threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-node" on GPU
+    laws: str = (
+        DEFAULT  # one of law_sets.LAW_SETS: "krenn2008", "krenn2009": the papers' own laws; they fix most options
+    )
+    deposit_exponent: float = 2.0  # m of Krenn and Hirzinger 2009, eq. 10, above 1 (assumed); "krenn2009" alone
 
     def __post_init__(self):
+        for name, value in fixed_options(self).items():
+            object.__setattr__(self, name, value)
+        if not (math.isfinite(self.deposit_exponent) and self.deposit_exponent > 1):
+            raise InputError(f"deposit_exponent: {self.deposit_exponent} is not allowed; it must be above 1")
         if self.pressure not in PRESSURE_LAWS:
             raise InputError(f"pressure: {self.pressure!r} is not known; allowed: {', '.join(PRESSURE_LAWS)}")
         if self.friction not in SHEAR_LAWS:
@@ -102,6 +113,11 @@ class SoilOptions:
             raise InputError(f"threads: {self.threads!r} is not known; allowed: {', '.join(THREADS)}")
         if self.threads is not None and self.fused is not None and self.fused != (self.threads == "per-world"):
             raise InputError(f"fused: {self.fused} contradicts threads: {self.threads!r}; give threads alone")
+
+    @property
+    def by_vertices(self) -> bool:
+        """Whether the body touches the soil with its vertices, as in the papers' laws, not with its triangles."""
+        return self.laws != DEFAULT
 
     def one_thread_per_world(self, device: str) -> bool:
         """Whether a step runs in one thread per world on this `device`, else in one thread per node."""
@@ -126,12 +142,16 @@ class SoilModule(KernelModule):
         self.precision = ground.precision
         if not self.bodies:
             raise InputError(f"{name}: no body is given; name at least one")
+        check_law_set(self.options, ground)
         for body, surface in self.surfaces.items():
             check_shape_sizes(body, surface, ground.spacing)
         pushing = self.surfaces.values() if self.options.faces else ()
         self._faces = [steep_faces(surface, ground.spacing) for surface in pushing] or [[] for _ in self.surfaces]
         self._check_memory()
         # Per body: the surface that presses on nodes, and the small shapes that press with points.
+        if self.options.by_vertices:
+            self._parts = [(vertex_cloud(surface, ground.spacing), []) for surface in self.surfaces.values()]
+            return
         self._parts = [split(surface, ground.spacing) for surface in self.surfaces.values()]
         if self.options.lugs == "tips":
             for surface, small in self._parts:
@@ -175,7 +195,8 @@ class SoilModule(KernelModule):
 
     def _window_side(self) -> int:
         """Nodes along each side of a window: enough for the largest body in any orientation."""
-        reach = max(s.reach for s in self.surfaces.values())
+        lugs = int(self.options.by_vertices)  # the vertices of lugs lie outside the surface
+        reach = max(s.reach + lugs * s.grouser_height for s in self.surfaces.values())
         return 2 * math.ceil(reach / self.ground.spacing) + 2 * self._margin() + 4
 
     def declare(self, spec) -> None:
@@ -219,7 +240,7 @@ class SoilModule(KernelModule):
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
         per_world = self.options.one_thread_per_world(device)
         kind = PerWorldLauncher if per_world else PerNodeLauncher
-        launcher = kind(p.name, chosen_law(self.options.pressure), device)
+        launcher = kind(p.name, {**chosen_law(self.options.pressure), **LAW_SETS[self.options.laws].stages()}, device)
         self._record(
             lambda launch: launcher.evaluate(launch, self.arrays, moving, out),
             lambda launch: launcher.commit(launch, self.arrays, moving, between, out),
@@ -236,7 +257,8 @@ class SoilModule(KernelModule):
         powers = power_table([soil.n for soil in soils]).astype(self.precision.numpy)
         o.powers = wp.array(powers, dtype=self.precision.vec2, device=self.device)
         o.step = self._step
-        o.sweeps = choice.sweeps if choice.sweeps is not None else SWEEPS
+        sweeps = PAPER_SWEEPS if choice.by_vertices else SWEEPS
+        o.sweeps = choice.sweeps if choice.sweeps is not None else sweeps
         if not choice.erosion:
             o.sweeps = 0
         o.weakest = min(soil.slope_limit for soil in self.ground.soils)
@@ -251,10 +273,13 @@ class SoilModule(KernelModule):
         o.lug_tips = int(choice.lugs == "tips")
         o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
-        o.part_travel = PART_TRAVEL * spacing
+        # The papers move the soil once a step. A float32 holds this number.
+        o.part_travel = t.FAR if choice.by_vertices else PART_TRAVEL * spacing
         o.stages = wp.array([len(COMMIT), len(EVALUATE)], dtype=wp.int32, device=self.device)
         o.below = NO_SECOND_SOIL if self.ground.below is None else len(self.ground.soils)
         o.shared_ground = int(len(self.bodies) > 1)
+        o.directed_deposit = int(choice.laws == "krenn2009")
+        o.deposit_exponent = choice.deposit_exponent
         return o
 
     # ---- the step -----------------------------------------------------------------------------------

@@ -142,6 +142,8 @@ class Options:
     stages: array[int]  # (2,) number of stages of commit and of evaluate to run; fewer than all only to time them
     below: int  # index in `soils` of the soil below the bottom of the soil; negative: hard ground
     shared_ground: int  # 1: other bodies may change the ground between commit and evaluate
+    directed_deposit: int  # krenn_stages.py, 1: Krenn and Hirzinger 2009, eq. 10; 0: Krenn et al. 2008, eq. 24 alone
+    deposit_exponent: real  # m of Krenn and Hirzinger 2009, eq. 10
 
 
 @struct
