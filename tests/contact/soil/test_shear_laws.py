@@ -33,6 +33,11 @@ def shear_kernel(start: vec3, v: wp.array(dtype=vec3), h_over_k: real, out: wp.a
 
 
 @wp.kernel
+def share_kernel(depth: real, fall: real, out: wp.array(dtype=real)):
+    out[0] = laws.contact_share(depth, fall)
+
+
+@wp.kernel
 def cap_kernel(p: real, covered: real, c: real, tan_phi: real, mu: real, out: wp.array(dtype=real)):
     out[0] = laws.interface_cap(p, covered, c, tan_phi, mu)
 
@@ -73,6 +78,14 @@ def sheared(start, velocity, h_over_k) -> np.ndarray:
     velocity = np.atleast_2d(velocity)
     out = (len(velocity), vec3)
     return launch(shear_kernel, 1, [vec3(*start), array(velocity, vec3), h_over_k], out)[0]
+
+
+@pytest.mark.parametrize(
+    ("depth", "fall", "share"), [(0.002, 0.001, 1.0), (0.001, 0.004, 0.25), (0.001, -0.001, 1.0), (-0.001, 0.002, 1.0)]
+)
+def test_soil_shears_only_while_the_surface_is_in_it(depth, fall, share):
+    """A surface that sinks by 4 mm and ends 1 mm deep was in the soil for the last quarter of the step."""
+    assert launch(share_kernel, 1, [depth, fall], (1, real))[0][0] == pytest.approx(share)
 
 
 def test_a_step_of_shear_is_right_to_second_order():

@@ -21,6 +21,7 @@ FALLING = 2e-3  # [s] soil that a falling body reaches within this time, or the 
 EROSION_BAND = 0.005  # share of the slope limit; half of what a slope may exceed the friction angle by
 EROSION_START = 1.0 + EROSION_BAND  # share of the slope limit above which soil starts to slide
 EROSION_REST = 0.9  # share of the slope limit at which sliding ends (assumed: sand rests about 2.5 degrees lower)
+FIRST_CONTACT = 0.5  # share of a step that a point was in the soil, on average, in the step in which it touched it
 ROLLING = 0.1  # rim speed over travel speed; above it "ahead" is the direction of the rim, below it of the travel
 
 
@@ -204,6 +205,14 @@ def shear_growth(v_t: vec3, step_over_k: real):
     longer = one + real(0.5) * x
     left = one / (one + x * longer)
     return step_over_k * longer * left, left
+
+
+@wp.func
+def contact_share(depth: real, fall: real):
+    """Share of a step in which a surface that sinks by `fall` [m] in it, and ends at `depth` [m], was in the soil."""
+    if depth <= real(0.0) or fall <= depth:
+        return real(1.0)
+    return depth / fall
 
 
 @wp.func
