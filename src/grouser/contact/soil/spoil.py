@@ -10,7 +10,7 @@ import warp as wp
 
 from grouser.contact.soil import bottom, laws, pressure
 from grouser.contact.soil import types as t
-from grouser.contact.soil.cell_pressure import slope
+from grouser.contact.soil.shear import central
 from grouser.contact.soil.elements import Box, Deposit, Spoil
 from grouser.contact.soil.types import SEEN, Bodies, BodyMotion, Displacement, Options, Skin, Window
 from grouser.device import nonnegative
@@ -29,8 +29,8 @@ def node_velocity(g: Ground, skin: Skin, win: Window, k: int, i: int, j: int, fi
     Krenn and Hirzinger 2009, eq. 6-7.
     """
     z = wp.where(skin.height[k] < SEEN, skin.height[k], win.levels[k][SURFACE])  # small shapes have no `skin.height`
-    dx = slope(skin.height[k + 1], skin.height[nonnegative(k - 1)], z)
-    dy = slope(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)
+    dx = central(skin.height[k + 1], skin.height[nonnegative(k - 1)], z)
+    dy = central(skin.height[nonnegative(k + win.side)], skin.height[nonnegative(k - win.side)], z)
     v = m.velocity + wp.cross(m.angular_velocity, first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z))
     v_n, sinkage, bulldozing = laws.displacement_parts(v, vec3(-dx, -dy, g.spacing))
     return v_n, v - v_n, sinkage, bulldozing
