@@ -10,8 +10,8 @@ import warp as wp
 
 from grouser.contact.soil import bottom, laws, pressure
 from grouser.contact.soil import types as t
-from grouser.contact.soil.shear import central
 from grouser.contact.soil.elements import Box, Deposit, Spoil
+from grouser.contact.soil.shear import central
 from grouser.contact.soil.types import SEEN, Bodies, BodyMotion, Displacement, Options, Skin, Window
 from grouser.device import nonnegative
 from grouser.precision import real, vec2, vec3
