@@ -46,7 +46,7 @@ def follow(energy: Energy, h: real, slot: int, velocity: vec3, sinkage: real, be
         r.force += real(0.5) * (before + now)
         if now < real(LIFTED) * r.peak:
             if r.error == real(0.0):
-                r.error = real(0.5 * HEIGHT) * r.change / r.force
+                r.error = real(0.5) * real(HEIGHT) * r.change / r.force
                 r.left = sinkage
                 r.highest = sinkage
                 r.deepest = sinkage

@@ -158,7 +158,7 @@ class TyreModule(KernelModule):
     def explain(self, code: int) -> tuple[str, bool]:
         reasons = {
             BEYOND: "it is beyond the terrain, which continues level outside its border",
-            TOO_FAR: "its suspension is compressed beyond its travel, where its spring is not defined",
+            TOO_FAR: "the suspension is compressed beyond its travel, where its spring is not defined",
         }
         return reasons[code], False
 
