@@ -21,7 +21,6 @@ FALLING = 2e-3  # [s] soil that a falling body reaches within this time, or the 
 EROSION_BAND = 0.005  # share of the slope limit; half of what a slope may exceed the friction angle by
 EROSION_START = 1.0 + EROSION_BAND  # share of the slope limit above which soil starts to slide
 EROSION_REST = 0.9  # share of the slope limit at which sliding ends (assumed: sand rests about 2.5 degrees lower)
-FIRST_CONTACT = 0.5  # share of a step that a point was in the soil, on average, in the step in which it touched it
 ROLLING = 0.1  # rim speed over travel speed; above it "ahead" is the direction of the rim, below it of the travel
 
 
@@ -194,36 +193,14 @@ def shortening(s: vec3, cap: real):
 
 
 @wp.func
-def shear_growth(v_t: vec3, step_over_k: real):
-    """How much the shear state grows with velocity in a step [s/m], and the share of the state that is left.
-
-    ds = (v_T - s |v_T|) dt / K over a step of x = |v_T| dt / K leaves exp(-x) of s. With 1 / (1 + x + x^2 / 2) for it,
-    the error is x^3 / 6, and long steps end at the unit vector along v_T. `step_over_k` is dt / K [s/m].
-    """
-    one = real(1.0)
-    x = step_over_k * wp.length(v_t)
-    longer = one + real(0.5) * x
-    left = one / (one + x * longer)
-    return step_over_k * longer * left, left
-
-
-@wp.func
-def contact_share(depth: real, fall: real):
-    """Share of a step in which a surface that sinks by `fall` [m] in it, and ends at `depth` [m], was in the soil."""
-    if depth <= real(0.0) or fall <= depth:
-        return real(1.0)
-    return depth / fall
-
-
-@wp.func
 def advance_shear(s: vec3, v_t: vec3, step_over_k: real):
-    """Shear state s after a step of ds = (v_T - s |v_T|) dt / K, see `shear_growth`.
+    """Shear state s after a step of ds = (v_T - s |v_T|) dt / K, implicit in s. `step_over_k` is dt / K [s/m].
 
     The shear stress is -tau_max s. In steady slip |s| = 1 - exp(-j/K) at the shear displacement j. Janosi and Hanamoto
     1961, as cited in Krenn and Hirzinger 2009.
     """
-    growth, left = shear_growth(v_t, step_over_k)
-    return left * s + growth * v_t
+    one = real(1.0)
+    return (one / (one + step_over_k * wp.length(v_t))) * (s + step_over_k * v_t)
 
 
 @wp.func
@@ -255,9 +232,10 @@ def shear_at_end(s: vec3, v_t: vec3, step_over_k: real, cap: real):
     The state is at most `cap` long (`interface_cap`). Its growth shrinks by the same factor: across the slip this is
     the derivative, along the slip it is the secant, as without a cap.
     """
-    growth, left = shear_growth(v_t, step_over_k)
-    grip = growth + rest_damping(s, v_t)
-    end = left * s + grip * v_t
+    one = real(1.0)
+    viscous = rest_damping(s, v_t)
+    grip = step_over_k * (one / (one + step_over_k * wp.length(v_t))) + viscous
+    end = advance_shear(s, v_t, step_over_k) + viscous * v_t
     shorter = shortening(end, cap)
     return shorter * end, shorter * grip
 

@@ -93,8 +93,7 @@ def shear_vertex(
         u = u - wp.dot(u, normal) * normal  # at a crease the normal is zero: the whole velocity shears
         # The soil index of a bare node is below 0. Use soil 0 then: no pressure acts there, so the value has no effect.
         soil = o.soils[wp.max(win.soil[k], 0)]
-        duration = wp.where(sheared, m.duration, real(laws.FIRST_CONTACT) * m.duration)
-        s = laws.advance_shear(s, u, duration / soil.shear_k)
+        s = laws.advance_shear(s, u, m.duration / soil.shear_k)
         # Lugs take hold of the soil: only a smooth surface slides on it.
         largest = wp.where(o.lug_tips == 1 and b.grouser[body] > real(0.0), real(1.0), soil.largest_shear)
         verts.shear[world, v] = laws.shortening(s, largest) * s

@@ -304,9 +304,7 @@ def node_force(
             s = win.node_shear[k]
         else:
             s = m.R * sample_shear(b, verts, world, skin.triangle[k], at_column, at_row)
-        # Ahead of a wheel soil is in contact for the last part of the step only.
-        duration = h * laws.contact_share(pred.end[k].depth, fall)
-        s, grip = laws.shear_at_end(s - wp.dot(s, normal) * normal, v_t, duration / soil.shear_k, cap)
+        s, grip = laws.shear_at_end(s - wp.dot(s, normal) * normal, v_t, h / soil.shear_k, cap)
     elif o.shear_law == t.SHEAR_LIMIT:
         # A pure limit law has no direction at rest, so it is regularised below the creep speed.
         grip = one / (wp.length(v_t) + o.creep_speed)
