@@ -7,7 +7,7 @@ e^2 of the landing alone. The rebound from it is not, see rebound.py.
 
 The force of a body that travels is steady, but the soil below it is not. A step takes the contact at its end for all of
 it: on average the stress along a contact of length l lags by half of the travel h v. Where it grows along the contact
-it is wrong by at most h v / 2 l. The shear stress, of second order in h, makes up for part of that.
+it is wrong by at most h v / 2 l.
 """
 
 from __future__ import annotations
