@@ -83,9 +83,7 @@ class SoilOptions:
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
     faces: bool = True  # steep faces of bodies push the soil ahead of them
     threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-node" on GPU
-    laws: str = (
-        DEFAULT  # one of law_sets.LAW_SETS: "krenn2008", "krenn2009": the papers' own laws; they fix most options
-    )
+    laws: str = DEFAULT  # one of law_sets.LAW_SETS; the papers' own laws fix most of the other options
     deposit_exponent: float = 2.0  # m of Krenn and Hirzinger 2009, eq. 10, above 1 (assumed); "krenn2009" alone
 
     def __post_init__(self):
