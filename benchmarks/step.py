@@ -1,7 +1,7 @@
-"""How results depend on the step: a quadruped that trots and a machine on wheels, `python benchmarks/step.py`.
+"""How results depend on the step: a quadruped that trots and a machine on wheels, `python benchmarks/step.py --write`.
 
 Speed along the heading, sinkage weighted by load, power sum max(torque x speed, 0) of the joints (as `energy_J` of the
-scenario `robot` has it); means over strides and nudged starts.
+scenario `robot` has it); means over strides and nudged starts, in brackets against the smallest step.
 """
 
 from __future__ import annotations
@@ -14,26 +14,45 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks import page
 from tests.simulation.step_robots import CASES, simulate
+
+STEPS = (5.0, 2.0, 1.0, 0.5, 0.25)  # [ms]
+HEAD = ("robot", "step ms", "speed m/s", "sinkage mm", "power W")
+SCALES = (1.0, 1e3, 1.0)  # from SI to the units of HEAD
+DIGITS = (4, 2, 2)
+
+
+def rows(name: str, steps: list[float], starts: int, soil: str) -> list[list[str]]:
+    """One row a step; the last step is the reference."""
+    means = []
+    for step in steps:
+        values, wall, _ = simulate(CASES[name], 1e-3 * step, starts, soil)
+        means.append(values.mean(axis=0) * SCALES)
+        spread = values.std(axis=0, ddof=1) / np.sqrt(starts) * SCALES
+        print(f"{name}, {step:g} ms: {means[-1]} +- {spread}, {1 / wall:.1f} times real time", flush=True)
+    return [
+        [name, f"{step:g}", *(cell(*parts) for parts in zip(mean, means[-1], DIGITS, strict=True))]
+        for step, mean in zip(steps, means, strict=True)
+    ]
+
+
+def cell(value: float, reference: float, digits: int) -> str:
+    text = page.number(value, digits)
+    return text if value == reference else f"{text} ({page.percent(value / reference - 1)})"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", default=list(CASES))
-    parser.add_argument("--steps", type=float, nargs="*", default=[5, 2, 1, 0.5, 0.25], help="[ms]")
+    parser.add_argument("--steps", type=float, nargs="*", default=list(STEPS), help="[ms], the reference last")
     parser.add_argument("--starts", type=int, default=5)
     parser.add_argument("--soil", default="dry-sand")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/validation.md")
     args = parser.parse_args()
-    for name in args.cases:
-        print(f"{name}: step ms, speed m/s, sinkage mm, power W (spread of the mean), times real time")
-        for step in args.steps:
-            values, wall, sim = simulate(CASES[name], 1e-3 * step, args.starts, args.soil)
-            mean, spread = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(args.starts)
-            print(
-                f"{step:6g} {mean[0]:.4f} ({spread[0]:.4f})  {1e3 * mean[1]:.3f} ({1e3 * spread[1]:.3f})  "
-                f"{mean[2]:.3f} ({spread[2]:.3f})  {1 / wall:.1f}  {sim.engine.step * 1e3:g}",
-                flush=True,
-            )
+    page.quiet()
+    lines = [row for name in args.cases for row in rows(name, args.steps, args.starts, args.soil)]
+    page.publish({"steps-of-robots": page.table(HEAD, lines)}, args.write)
     return 0
 
 
