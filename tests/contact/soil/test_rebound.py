@@ -19,14 +19,23 @@ LANDED = 20  # steps in which the force rises: so many that the landing itself i
 FALLS = 8  # steps in which the soil springs back
 
 
-def judged(left: float, rests: float, along: float = 0.0, falls: int = FALLS) -> int:
-    """Status of a wheel that lands, lifts off at a depth `left` [m] and rests at `rests`, `along` [m] from there."""
+def judged(
+    left: float, rests: float, along: float = 0.0, flies: float | None = None, first: float | None = None
+) -> int:
+    """Status of a wheel that lands, lifts off at a depth `left` [m] and rests at `rests`, `along` [m] from there.
+
+    `flies` [m]: its depth while it touches nothing; `first` [m]: that of its first touches afterwards.
+    """
+    falls = FALLS
     ground = Ground(flat(size=(1, 1), spacing=0.25, origin=(-0.5, -0.5)), soil("dry-sand"), 0.005)  # fine enough
     rig = ManufacturedMotion(SoilModule(ground, {"wheel": wheel(RADIUS, 0.1)}), step=STEP)
     up = np.sin(np.pi / 2 * np.arange(1, LANDED + 1) / LANDED)
     down = np.cos(np.pi / 2 * np.arange(1, falls + 1) / falls)
     forces = np.concatenate([up, down, np.full(10, 0.0), np.full(30, 0.02)])
-    depths = np.concatenate([np.linspace(0, left, LANDED), np.full(falls, left), np.full(40, rests)])
+    after = np.full(40, rests)
+    after[:10] = rests if flies is None else flies
+    after[10:20] = rests if first is None else first
+    depths = np.concatenate([np.linspace(0, left, LANDED), np.full(falls, left), after])
     places = np.where(np.arange(len(forces)) < LANDED + falls + 5, 0.0, along)
     speeds = np.diff(places, prepend=0.0) / STEP
     said = t.FINE
@@ -70,3 +79,14 @@ def test_a_body_that_rests_higher_than_it_lifted_off(left, rests, along, status)
     if along == 0.0:
         assert status == [t.FINE, t.TWICE, t.FIVE_TIMES, t.TEN_TIMES][np.searchsorted([0.02, 0.04, 0.1], estimate)]
     assert judged(left, rests, along) == status
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        {"flies": 0.013},  # what counts is where it rests, not how high it flew
+        {"flies": 0.013, "first": 0.013},  # the second landing presses the soil down again: too early to judge
+    ],
+)
+def test_a_body_that_rests_where_it_lifted_off(path):
+    assert judged(0.02, 0.02, **path) == t.FINE
