@@ -22,8 +22,8 @@ from unittest import mock
 import numpy as np
 
 import grouser
-from grouser.commands.quiet_warp import start_warp
 from grouser.engine.mujoco_cpu import MujocoCpu
+from grouser.quiet_warp import start_warp
 from grouser.scenarios import registry
 from grouser.scenarios.settings import from_python
 from grouser.simulation import Simulation

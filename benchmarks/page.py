@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from grouser.commands.quiet_warp import start_warp
+from grouser.quiet_warp import start_warp
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation.md"

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grouser import terrain
+    from grouser.commands.record import record
     from grouser.commands.run import run
     from grouser.commands.sweep import sweep
     from grouser.errors import GrouserError, InputError, RunStopped
     from grouser.module import Channel, Controller, ForceModule
     from grouser.recording import Recording
+    from grouser.scenarios.robot import CART
     from grouser.simulation import Simulation, on_soil
     from grouser.terrain import ElevationGrid, Soil, load_soils, soil, soil_names
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CART",
     "Channel",
     "Controller",
     "ElevationGrid",
@@ -31,6 +34,7 @@ __all__ = [
     "__version__",
     "load_soils",
     "on_soil",
+    "record",
     "run",
     "soil",
     "soil_names",
@@ -40,6 +44,7 @@ __all__ = [
 
 # Imported at first use: MuJoCo and Warp alone take 0.7 s to import, and most commands need neither.
 HOMES = {
+    "CART": "scenarios.robot",
     "Channel": "module",
     "Controller": "module",
     "ElevationGrid": "terrain",
@@ -52,6 +57,7 @@ HOMES = {
     "Soil": "terrain",
     "load_soils": "terrain",
     "on_soil": "simulation",
+    "record": "commands.record",
     "run": "commands.run",
     "soil": "terrain",
     "soil_names": "terrain",

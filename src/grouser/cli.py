@@ -131,7 +131,7 @@ def run(
     spacing: Annotated[str | None, _short("--spacing", "M", "Spacing of the soil grid.")] = None,
     step: Annotated[str | None, _short("--step", "S", "Time step of the simulation.")] = None,
     controller: Annotated[
-        str | None, _short("--controller", "NAME|FILE.py", "Controller of a vehicle; see docs/vehicles.md.")
+        str | None, _short("--controller", "NAME|FILE.py", "Of a vehicle, or control(time, data) of a robot.")
     ] = None,
     pin_core: Annotated[
         int | None, typer.Option("--pin-core", metavar="N", help="Run the dynamics on processor core N only.")

@@ -31,11 +31,11 @@ def shell(tmp_path, monkeypatch, capsys):
 
 
 def test_readme(shell):
-    shutil.copy(CART, "cart.xml")
     names = shell("README.md", 0)
     assert names["run"].metrics["drawbar_pull_N"] > 0
     assert names["sim"].data.body("chassis").xpos[0] > 0.1  # 5 s at 0.4 rad/s of 0.12 m wheels are 0.24 m without slip
     assert (names["sim"].observe()["soil/sinkage"] > 0).all()
+    assert Path("my-drive/report.html").is_file()
 
 
 def test_getting_started(shell):
@@ -46,10 +46,13 @@ def test_getting_started(shell):
     names = shell(page, 0, 1, 2)
     assert len(names["sinkage"]) == 4
     assert names["rut"].min() < 0
-    assert Path("cart.h5").is_file()
-    assert "dem.tif" in blocks(page)[3]
+    assert Path("my-drive/report.html").is_file()
+    shell(page, 3)
+    names["sim"].step(300)
+    assert (names["sim"].data.ctrl == 0.4).all()
+    assert "dem.tif" in blocks(page)[4]
     Path("my-run").rename("first")
-    shell(page, 4)
+    shell(page, 5)
     assert names["recording"].status == "complete"
 
 

@@ -103,7 +103,7 @@ def folder(tmp_path, monkeypatch):
     showing = ("view.view", "export.export", "export.video", "export.report")
     for place in (f"commands.{name}" for name in (*computing, *showing)):
         monkeypatch.setattr(f"grouser.{place}", understood)
-    monkeypatch.setattr("grouser.commands.quiet_warp.start_warp", lambda: None)
+    monkeypatch.setattr("grouser.quiet_warp.start_warp", lambda: None)
     for page in PAGES:
         for _, text in FENCE.findall(page.read_text(encoding="utf-8")):
             if named := re.match(r"# (\S+\.yaml)\n", text):

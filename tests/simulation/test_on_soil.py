@@ -116,6 +116,8 @@ def test_the_rest_of_a_robot_keeps_its_contacts():
 def test_a_body_that_is_not_there_is_refused():
     with pytest.raises(InputError, match=r"bodies: 'wheel\.\*' matches none of block"):
         on_soil(body(*SHAPES["box"][:2]), bodies="wheel.*")
+    with pytest.raises(InputError, match=r"'bl' matches none of block; whole names must match, 'bl\.\*' takes block$"):
+        on_soil(body(*SHAPES["box"][:2]), bodies="bl")
     with pytest.raises(InputError, match="bodies: 'wheel' is not in the model; it has block"):
         on_soil(body(*SHAPES["box"][:2]), bodies=["wheel"])
 

@@ -364,7 +364,7 @@ def test_gravity_is_the_models_own_or_as_given():
         ({"spacing": 0.5}, ["spacing: 0.5 m", "at most 0.48 m"]),
         ({"worlds": 0}, ["worlds = 0", "at least 1"]),
         ({"worlds": 1.5}, ["worlds = 1.5"]),
-        ({"soil_name": None}, ["soil_name: None", "name of a soil"]),
+        ({"soil": None}, ["soil: None", "name of a soil"]),
         ({"bodies": None}, ["bodies: None", "a pattern"]),
         ({"bodies": {"ball": 0.1}}, ["bodies['ball']: 0.1", "Surface"]),
         ({"drive": ["motor=1"]}, ["drive: ['motor=1']"]),

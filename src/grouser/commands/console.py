@@ -33,8 +33,8 @@ def run(
         from grouser.commands import progress, robot
         from grouser.commands.cpu_affinity import pinned_to
         from grouser.commands.figure_workers import FigureWorkers
-        from grouser.commands.quiet_warp import start_warp
         from grouser.commands.run import execute
+        from grouser.quiet_warp import start_warp
         from grouser.scenarios.settings import from_command
 
         target = robot.scenario_name(target, short.get("robot"))

@@ -11,7 +11,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, get_args
 
 import grouser
-from grouser.commands.quiet_warp import start_warp
+from grouser.quiet_warp import start_warp
 
 if TYPE_CHECKING:
     from grouser.scenarios.scenario import Settings

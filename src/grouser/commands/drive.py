@@ -100,7 +100,7 @@ def drive(
     target: str, options: list[str], out: Path | None, host: str, port: int, token: str | None, time: float
 ) -> int:
     """Run until the driver ends it, Ctrl-C, or `time` [s]. Each restart makes a new recording."""
-    from grouser.commands.quiet_warp import start_warp
+    from grouser.quiet_warp import start_warp
     from grouser.viewer.access_control import check_host_is_local
 
     check_host_is_local(host)

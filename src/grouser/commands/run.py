@@ -79,7 +79,11 @@ def run(
     RunStopped. After RunStopped the folder contains all data up to that time.
     """
     experiment = from_python(name, {**(settings or {}), **more})
-    outcome = execute(experiment, out=out, force=force, rate=rate, report=report)
+    return checked(execute(experiment, out=out, force=force, rate=rate, report=report))
+
+
+def checked(outcome: Outcome) -> Outcome:
+    """The outcome, or the error that ended the run."""
     if outcome.stop is not None:
         raise outcome.stop
     if outcome.status == "interrupted":

@@ -25,7 +25,7 @@ class ScenarioRunner:
     recordings: Path | None  # folder in which recordings are kept, if they are
 
     def warm(self, case: Case) -> None:
-        from grouser.commands.quiet_warp import start_warp
+        from grouser.quiet_warp import start_warp
         from grouser.scenarios import registry
 
         start_warp()

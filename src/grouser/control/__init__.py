@@ -3,6 +3,7 @@
 from grouser.control.drive import Drive, GroundSpeed
 from grouser.control.driver import DriverInput
 from grouser.control.follower import PathFollower
+from grouser.control.function import ControlFunction
 from grouser.control.odometry import Odometry
 from grouser.control.path import Path
 from grouser.control.power import PowerMeter
@@ -18,6 +19,7 @@ from grouser.control.wheels import Wheels
 __all__ = [
     "Axle",
     "Cdta",
+    "ControlFunction",
     "Drive",
     "DriverInput",
     "GroundSpeed",

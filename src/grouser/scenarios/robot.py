@@ -11,6 +11,7 @@ import pydantic
 from pydantic_core import PydanticCustomError
 
 from grouser.contact.soil import SoilOptions
+from grouser.control import function
 from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
@@ -66,6 +67,7 @@ class RobotOnSoil(SoilLaws):
     soil: SoilChoice = SoilChoice(name="dry-sand")
     bodies: str | tuple[str, ...] = ".*"  # regular expression, or a list of names
     drive: dict[str, float] = {}  # noqa: RUF012 - pydantic copies defaults; control by pattern of actuators or joints
+    controller: Path | None = None  # Python file with a function control(time, data), which sets data.ctrl
     time: Annotated[float, Positive, Unit("s")] = 10.0
     gravity: Annotated[float, pydantic.Field(ge=0), Unit("m/s^2")] | None = None
     slope_deg: Annotated[float, pydantic.Field(gt=-60, lt=60), Unit("degree")] | None = None  # uphill along +x
@@ -87,7 +89,7 @@ class RobotOnSoil(SoilLaws):
     faces: bool = True  # steep faces of bodies push the soil ahead of them
     dtype: Literal["float64", "float32"] = "float64"
 
-    @pydantic.field_validator("robot")
+    @pydantic.field_validator("robot", "controller")
     @classmethod
     def _check_file(cls, file: Path | None, info: pydantic.ValidationInfo) -> Path | None:
         return file and _beside(file, info)
@@ -149,12 +151,14 @@ def build(s: RobotOnSoil) -> Simulation:
         if not str(error).startswith(("model ", "link ")):
             raise
         raise InputError(f"robot {str(file)!r}: {error}") from None  # a model's name often does not tell the file
-    for channel in _channels(sim):
+    if s.controller is not None:
+        sim.use_controllers([function.from_file(s.controller, sim.step_size)])
+    for channel in channels(sim):
         sim.add_channel(channel)
     return sim
 
 
-def _channels(sim: Simulation) -> list[Channel]:
+def channels(sim: Simulation) -> list[Channel]:
     """Channels of the whole robot, that is of every body tree that contains a soil body."""
     m, d, out = sim.model, sim.data, sim.engine.slots[0].out
     names, others = sim.soil.bodies, sim.loads.others if sim.loads is not None else ()

@@ -21,7 +21,7 @@ def check_argument_types(given: Mapping[str, Any]) -> None:
     """Raise an InputError for the first argument of a wrong type. Ranges are checked where the values are used."""
     bodies, drive, terrain = given["bodies"], given["drive"], given["terrain"]
     _check_type(given["robot"], "robot", (str, Path, mujoco.MjSpec), "the path of an MJCF or URDF file, or an MjSpec")
-    _check_type(given["soil_name"], "soil_name", (str, Soil), "the name of a soil or one of grouser.load_soils(FILE)")
+    _check_type(given["soil"], "soil", (str, Soil), "the name of a soil or one of grouser.load_soils(FILE)")
     _check_type(given["below"], "below", (str, Soil, type(None)), "the name of a soil or a Soil")
     _check_type(bodies, "bodies", (str, Sequence, Mapping), "a pattern, names, or surfaces by name")
     for name, surface in bodies.items() if isinstance(bodies, Mapping) else ():

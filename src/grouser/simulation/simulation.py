@@ -13,11 +13,14 @@ import mujoco
 import numpy as np
 
 from grouser import module as optional
+from grouser.control import function as control_function
+from grouser.control.function import ControlLaw, as_controllers, name_of
 from grouser.engine.frame import Frame
 from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
 from grouser.engine.parameters import parameters, set_parameters
 from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Compiled, Controller, ForceModule, Mesh, RoundSurface, Shape
+from grouser.quiet_warp import start_warp
 from grouser.simulation import display
 from grouser.simulation import step as stepping
 from grouser.simulation.energy import BodyEnergy
@@ -59,7 +62,7 @@ class Simulation:
         modules: Sequence[ForceModule] = (),
         *,
         ground: Ground | None = None,
-        controllers: Sequence[Controller] = (),
+        controllers: Sequence[Controller | ControlLaw] | ControlLaw = (),
         step: float = 5e-3,
         substeps: int = 1,
         implicit: bool = True,
@@ -70,18 +73,16 @@ class Simulation:
     ):
         """`step` [s]: the engine divides it into `substeps` equal parts; controllers and recordings see whole steps.
 
+        `controllers`: also plain functions(time, data), or one, which set `data.ctrl` in every step.
         `recorded_bodies`: default are all named bodies that move.
         """
-        self.modules, self.controllers, self.ground = list(modules), list(controllers), ground
+        start_warp()
+        self.modules, self.controllers, self.ground = list(modules), as_controllers(controllers, step), ground
         self.compiled = [m for m in self.modules if isinstance(m, Compiled)]  # if all are, steps run without Python
         self.step_size, self.worlds = step, worlds
         self.substeps = checks.count(substeps, "substeps", at_least=1)
         self.notes: list[str] = list(notes)
         self.engine = MujocoCpu(spec, self.modules, step / self.substeps, implicit, worlds, dtype, self.notes)
-        for controller in self.controllers:
-            if controller.period < step * (1 - 1e-9):
-                name = type(controller).__name__
-                raise InputError(f"controller {name}: period {controller.period:g} s is below the step {step:g} s")
         m = self.engine.model
         movable = [m.body(b).name for b in range(1, m.nbody) if m.body(b).name]
         self.recorded_bodies = tuple(recorded_bodies) if recorded_bodies is not None else tuple(movable)
@@ -194,13 +195,13 @@ class Simulation:
                     raise
                 except Exception as error:
                     reason = f"the controller raised {type(error).__name__}: {_one_line(error)} ({_where(error)})"
-                    name = type(controller).__name__
+                    name = name_of(controller)
                     raise RunStopped(reason, module=name, body="-", time=self.time) from error
                 self._due[k] += controller.period
 
-    def use_controllers(self, controllers: Sequence[Controller]) -> None:
+    def use_controllers(self, controllers: Sequence[Controller | ControlLaw] | ControlLaw) -> None:
         """Replace the controllers, for example a path follower by a driver. All new ones are due at once."""
-        self.controllers = list(controllers)
+        self.controllers = as_controllers(controllers, self.step_size)
         self._due = [self.time] * len(self.controllers)
 
     def explain_alarm(self) -> None:
@@ -355,6 +356,8 @@ class Simulation:
         total = round(duration / self.step_size)
         every = max(1, round(1 / (rate * self.step_size)))
         tiles_every = max(every, round(1 / (TILE_RATE * self.step_size)))
+        if writer is not None and writer.last_time == -math.inf:  # a new recording begins with all ruts so far
+            self._tile_stamps.clear()
         began = said = clock.perf_counter()
         try:
             k = 0
@@ -471,6 +474,7 @@ def _one_line(error: Exception) -> str:
 def _where(error: Exception) -> str:
     """File and line of an error in the controller's own file; deeper frames belong to libraries it calls."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
+    frames = [frame for frame in frames if frame.filename != control_function.__file__]  # which only calls it
     own = [frame for frame in frames if frame.filename == frames[0].filename] if frames else []
     return f"{own[-1].filename}, line {own[-1].lineno}" if own else "no Python code of its own"
 

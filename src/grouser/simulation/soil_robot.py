@@ -15,16 +15,18 @@ from grouser.contact.soil.small_shapes import LEAST, least_size
 from grouser.contact.soil.surface import LARGEST_BODY
 from grouser.engine.mujoco_cpu import compile_spec
 from grouser.errors import InputError
+from grouser.module import ForceModule
 from grouser.simulation import adapt, floors, placement
 from grouser.simulation.arguments import check_argument_types
 from grouser.simulation.robot_file import check_moving_masses, load_robot
 from grouser.simulation.shapes import Merge, body_surface
 from grouser.simulation.simulation import Simulation
 from grouser.simulation.step_choice import chosen_step
+from grouser.terrain import soils
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 from grouser.terrain.soil_depth import Depth
-from grouser.terrain.soils import EARTH, Soil, soil
+from grouser.terrain.soils import EARTH, Soil
 
 SPACING = 0.01  # [m] default spacing of the soil grid; small bodies get a finer one
 FINEST_SPACING = 2e-3  # [m] finest spacing chosen by default
@@ -37,7 +39,7 @@ FEET = 8.0  # least number of cells along a body in that rule, if no spacing is 
 
 def on_soil(
     robot: str | Path | mujoco.MjSpec,
-    soil_name: str | Soil = "dry-sand",
+    soil: str | Soil = "dry-sand",
     bodies: str | Sequence[str] | Mapping[str, Surface] = ".*",
     *,
     drive: Mapping[str, float] | None = None,
@@ -55,6 +57,7 @@ def on_soil(
     worlds: int = 1,
     dtype: str = "float64",
     options: SoilOptions | None = None,
+    modules: Sequence[ForceModule] = (),
     notes: Sequence[str] = (),
     **more: Any,
 ) -> Simulation:
@@ -66,13 +69,13 @@ def on_soil(
     `scale_with_gravity`: whether it also weakens the soil (`Soil.under_gravity`). `spacing` [m]: of the soil grid.
     `step` [s]: at most 20 ms. `base`: whether its base may get a free joint. `place`: whether it is put on the ground.
     `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull. For
-    arguments not given, the model's own values are used or values are chosen; `notes` lists them. Further arguments are
-    passed to `Simulation`.
+    arguments not given, the model's own values are used or values are chosen; `notes` lists them. `modules`: force
+    modules besides the soil. Further arguments, such as `controllers`, are passed to `Simulation`.
     """
     check_argument_types(locals())
     loaded = load_robot(robot)
     spec = loaded.spec
-    material, under = (soil(name) if isinstance(name, str) else name for name in (soil_name, below))
+    material, under = (soils.soil(name) if isinstance(name, str) else name for name in (soil, below))
     assert material is not None
     adapt.name_all(loaded)
     adapt.replace_unsupported_options(loaded)
@@ -124,7 +127,7 @@ def on_soil(
     if soil_grid.depth is not None:
         loaded.notes.append(depth_note(soil_grid.depth, under))
     sim = Simulation(
-        spec, [module], ground=module.ground, step=h, substeps=substeps, worlds=worlds, dtype=dtype,
+        spec, [module, *modules], ground=module.ground, step=h, substeps=substeps, worlds=worlds, dtype=dtype,
         notes=[*notes, *loaded.notes], **more,
     )  # fmt: skip
     sim.watch_loads()
@@ -160,7 +163,9 @@ def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str], loose: boo
         raise InputError(f"bodies: {bodies!r} is not a regular expression: {error}") from None
     chosen = [name for name in shaped if pattern.fullmatch(name)]
     if not chosen:
-        raise InputError(f"bodies: {bodies!r} matches none of {known}")
+        begin = [name for name in shaped if pattern.match(name)]
+        hint = f"; whole names must match, {bodies + '.*'!r} takes {', '.join(begin)}" if begin else ""
+        raise InputError(f"bodies: {bodies!r} matches none of {known}{hint}")
     return chosen
 
 

@@ -24,6 +24,7 @@ import warp as wp
 from grouser.device import array, array2d, array3d, array4d, at, fields, struct
 from grouser.errors import InputError
 from grouser.precision import Precision, precision, real, vec3, vec4
+from grouser.quiet_warp import start_warp
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.soil_depth import Depth, depth_map
@@ -152,6 +153,7 @@ class Ground:
         `depth` [m] of the soil below its initial surface: a number, an array with a value for each node of the
         elevation grid, or a map (`soil_depth.depth_map`). Below it lies hard ground, or the soil `below`.
         """
+        start_warp()
         self.elevation = elevation
         self.soils = (soils,) if isinstance(soils, Soil) else tuple(soils) or elevation.soils
         if not self.soils:

@@ -1,19 +1,25 @@
-"""Starts Warp without its start-up messages, so that a command prints only about the run."""
+"""Starts Warp without its messages, so that a program prints only what it has to say."""
 
 from __future__ import annotations
 
 import os
 import sys
 import tempfile
+from functools import cache
 
 NO_DRIVER = "NVIDIA CUDA driver"  # printed on every machine without a GPU; `grouser doctor` reports it
 
 
+@cache
 def start_warp() -> None:
-    """Initialise Warp. Its stderr output is passed on, except the line about the missing driver."""
+    """Initialise Warp, once. Its stderr output is passed on, except the line about the missing driver.
+
+    A log level that is set already (`warp.config.log_level`) stays as it is.
+    """
     import warp
 
-    warp.config.log_level = warp.LOG_ERROR
+    if warp.config.log_level == warp.LOG_INFO:  # Warp's own default
+        warp.config.log_level = warp.LOG_ERROR
     with tempfile.TemporaryFile() as captured:
         sys.stderr.flush()
         stderr = os.dup(2)
@@ -26,4 +32,4 @@ def start_warp() -> None:
             captured.seek(0)
             for line in captured.read().decode(errors="replace").splitlines():
                 if NO_DRIVER not in line:
-                    print(line, file=sys.stderr)
+                    sys.stderr.write(f"{line}\n")

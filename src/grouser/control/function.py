@@ -1,0 +1,59 @@
+"""A plain function as a controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from grouser.control.memoryless import Memoryless
+from grouser.control.user_file import load
+from grouser.errors import InputError
+from grouser.module import Controller
+from grouser.terrain import checks
+
+ControlLaw = Callable[[float, Any], None]  # time [s], MjData
+
+
+class ControlFunction(Memoryless):
+    """Calls `control(time, data)` at its own rate. `time` [s]; `data` is MuJoCo's MjData, of which it sets `ctrl`.
+
+    What the function itself remembers is not in checkpoints, and a reset does not change it.
+    """
+
+    def __init__(self, function: ControlLaw, period: float):
+        self.function, self.period = function, period  # [s]
+
+    def act(self, time: float, sensors: Any, command: Any) -> None:
+        self.function(time, sensors)
+
+
+def as_controllers(given: Iterable[Controller | ControlLaw] | ControlLaw, step: float) -> list[Controller]:
+    """Controllers as they are, and functions as controllers that act in every step [s]. One may stand alone."""
+    each = [given] if callable(given) else list(given)
+    for one in each:
+        if not hasattr(one, "act") and not callable(one):
+            raise InputError(f"controllers: {one!r} is not allowed; it must be a controller or a function(time, data)")
+    found = [one if hasattr(one, "act") else ControlFunction(one, step) for one in each]
+    for one in found:
+        if one.period < step * (1 - 1e-9):
+            raise InputError(f"controller {name_of(one)}: period {one.period:g} s is below the step {step:g} s")
+    return found
+
+
+def name_of(controller: Controller) -> str:
+    """Name of a controller in messages: that of its class, or of its function."""
+    if isinstance(controller, ControlFunction):
+        return getattr(controller.function, "__name__", type(controller.function).__name__)
+    return type(controller).__name__
+
+
+def from_file(file: str | Path, step: float) -> ControlFunction:
+    """The function `control(time, data)` of a Python file, which may set PERIOD [s]; else it acts in every step [s]."""
+    path = checks.existing_file(file, "controller")
+    module = load(path)
+    function = getattr(module, "control", None)
+    if not callable(function):
+        raise InputError(f"controller {path}: has no function control(time, data)")
+    period = checks.number(getattr(module, "PERIOD", step), f"controller {path}: PERIOD", above=0.0)
+    return ControlFunction(function, period)
