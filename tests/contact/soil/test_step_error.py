@@ -12,6 +12,7 @@ from grouser.device import at
 from grouser.precision import precision
 from grouser.terrain import flat, soil
 from grouser.terrain.ground import Ground
+from tests.contact.soil.test_contact_velocity import sole
 from tests.device_call import call
 from tests.rig import ManufacturedMotion
 
@@ -46,26 +47,31 @@ def test_a_force_that_swings_is_judged_by_its_change_in_a_step(amplitude, period
     assert said == status
 
 
-def test_the_soil_below_a_body_that_travels_lags_by_half_of_the_travel():
+@pytest.mark.parametrize(("radius", "surface"), [(0.13, wheel(0.13, 0.1)), (0.0, sole(0.1))], ids=["wheel", "sole"])
+def test_the_soil_below_a_body_that_travels_lags(radius, surface):
+    """By half of the travel over the length of the contact; below a wheel by its square over the radius."""
     p, speed = precision("float64"), 2.0
     ground = Ground(flat(size=(1, 1), spacing=0.25, origin=(-0.5, -0.5)), soil("dry-sand"), 0.005)
-    rig = ManufacturedMotion(SoilModule(ground, {"wheel": wheel(0.13, 0.1)}), step=STEP)
-    rig.place(position=(0.0, 0.0, 0.12), rotation=rig.rotation)
+    rig = ManufacturedMotion(SoilModule(ground, {"body": surface}), step=STEP)
+    rig.place(position=(0.0, 0.0, -float(surface.vertices[:, 2].min()) - 0.01), rotation=rig.rotation)
     for _ in range(round(1.5 * step_error.LOADED / STEP)):
         rig.advance()
     arrays = rig.module.arrays
     touched = arrays.displacement.touched.numpy()[0]
     length = 0.005 * (touched["column1"] - touched["column0"] + 1)
     assert length >= 0.1  # the chord; spoil lies at its ends
+    travel = STEP * speed
+    lag = travel**2 / (radius * step_error.LAGGING) if radius else travel / 2 / length
     before = arrays.energy.error.numpy()[0]["lag"]
-    given = [arrays.by_name[name] for name in ("g", "o", "disp", "energy")]
-    verdict = call(at(step_error.judge_step, "float64"), *given, 0, p.vec3(speed, 0.0, 0.0), returns=wp.int32)
+    given = [arrays.by_name[name] for name in ("g", "o", "b", "disp", "energy")]
+    judge = at(step_error.judge_step, "float64")
+    verdict = call(judge, *given, 0, 0, p.vec3(speed, 0.0, 0.0), returns=wp.int32)
     force = float(np.linalg.norm(arrays.energy.account.numpy()[0]["force"]))
     assert before == 0.0
-    assert arrays.energy.error.numpy()[0]["lag"] == pytest.approx(force * STEP * speed / 2 / length)
+    assert arrays.energy.error.numpy()[0]["lag"] == pytest.approx(force * lag)
     assert verdict == t.FINE, "a single step in more than a second"
     for _ in range(200):  # as many as in a second
-        verdict = call(at(step_error.judge_step, "float64"), *given, 0, p.vec3(speed, 0.0, 0.0), returns=wp.int32)
+        verdict = call(judge, *given, 0, 0, p.vec3(speed, 0.0, 0.0), returns=wp.int32)
     after = arrays.energy.error.numpy()[0]
     assert verdict == expected(after["lag"] / after["force"]) > t.FINE
 

@@ -273,7 +273,7 @@ def judge(
     if win.frame[slot].rows > 0 and status_out[world, body] == t.FINE and step_error.is_loaded(disp, energy, slot):
         v = placement.contact_velocity(g, b, place, body, slot, t.body_motion(motion, world, b.rows[body]))
         status_out[world, body] = grid_error.with_grid(
-            step_error.judge_step(g, o, disp, energy, slot, v),
+            step_error.judge_step(g, o, b, disp, energy, body, slot, v),
             grid_error.judge_grid(g, o, b, place, disp, energy, body, slot, v),
         )
 

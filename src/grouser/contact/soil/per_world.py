@@ -287,7 +287,7 @@ def commit_world(
         if win.frame[slot].rows > 0 and status == t.FINE and step_error.is_loaded(disp, energy, slot):
             v = placement.contact_velocity(g, b, place, body, slot, end)
             status = grid_error.with_grid(
-                step_error.judge_step(g, o, disp, energy, slot, v),
+                step_error.judge_step(g, o, b, disp, energy, body, slot, v),
                 grid_error.judge_grid(g, o, b, place, disp, energy, body, slot, v),
             )
         status_out[world, body] = status
