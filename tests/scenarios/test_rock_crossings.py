@@ -19,7 +19,7 @@ END = 2 * crossings.SPACING  # [m] places are that far apart at most
 
 def slab(ahead: float, aside: float = 0.0, top: float = 0.02) -> Rock:
     """A slab whose middle is `ahead` and `aside` [m] of the first wheel."""
-    x, y = FRONT_LEFT + (ahead, aside)
+    x, y = FRONT_LEFT + np.array([ahead, aside])
     return Rock("slab", 0.1, np.array([x, y, top - HALF[2]]), 0.0, 0.5, False, *box(HALF))
 
 
