@@ -1,8 +1,9 @@
 """Figures of contact between bodies of revolution (Krenn and Hirzinger 2009, Fig. 3-7): `python
 benchmarks/contact_figures.py`.
 
-The locked crown of `docking-olev` in the throat of the nozzle: sections with their samples, vertices of the crown
-mapped to the section of the nozzle, elements coloured by pressure, and elements at the border divided again.
+The crown of `docking-olev` while it is locked in the throat of a nozzle that stands a little askew: sections with their
+samples, meshes of both bodies, vertices of the crown mapped to the section of the nozzle, elements at the border
+divided again, elements coloured by pressure, and the same elements on the surface of the nozzle.
 """
 
 from __future__ import annotations
@@ -24,18 +25,21 @@ NEAR = {
     "client_tilt_x_deg": 0.2,
     "client_tilt_y_deg": -0.2,
 }
-LOCKED = 14.0  # [s]
+LOCKING = 9.7  # [s] the crown presses on the nozzle all round, on one side more than on the other
 DENSE = 40  # points on a chord of the smooth section
-INCH, DPI = (9.4, 8.2), 110
-ZOOM_DEG = 60.0  # of the crown that is shown divided
+INCH, DPI = (14.0, 8.4), 100
+FULL_TURN_DEG = 360.0
+THROAT = (-13e-3, 6e-3)  # [m] along the axis of the nozzle, the part that is drawn
+ROUND = 60  # sectors in which the nozzle is drawn
+PLAIN = (0.9, 0.9, 0.9, 0.5)  # colour of elements without contact
 
 
 class Contact:
-    """Crown and nozzle of a locked docking, in the axes of the nozzle."""
+    """Crown and nozzle during locking, in the axes of the nozzle."""
 
     def __init__(self) -> None:
         sim = build(from_python("docking-olev", {"initial": NEAR}).settings)  # type: ignore[arg-type]
-        sim.step(round(LOCKED / sim.step_size))
+        sim.step(round(LOCKING / sim.step_size))
         self.module: Any = sim.modules[0]
         self.fine = Discretisation()
         poses, sections = self.module._poses, self.module._sections
@@ -68,13 +72,51 @@ class Contact:
         own = np.stack([at[..., 0] * np.cos(angle), at[..., 0] * np.sin(angle), at[..., 1]], axis=-1)
         return self.place + own @ self.turn.T
 
-    def depth(self, points: np.ndarray) -> np.ndarray:
-        """Depth [m] of points below the nozzle's wall, along its normal."""
+    def nearest(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Points (r, z) [m] in the plane of the section, and indices of the nearest points of the nozzle's wall."""
         from scipy.spatial import cKDTree
 
         mapped = np.stack([np.hypot(points[..., 0], points[..., 1]), points[..., 2]], axis=-1)
-        _, k = cKDTree(self.wall[:, :2]).query(mapped)
+        return mapped, cKDTree(self.wall[:, :2]).query(mapped)[1]
+
+    def depth(self, points: np.ndarray) -> np.ndarray:
+        """Depth [m] of points below the nozzle's wall, along its normal."""
+        mapped, k = self.nearest(points)
         return -((mapped - self.wall[k, :2]) * self.wall[k, 2:]).sum(axis=-1)
+
+    def on_wall(self, points: np.ndarray) -> np.ndarray:
+        """The points [m] moved to the nearest places of the nozzle's wall."""
+        mapped, k = self.nearest(points)
+        ratio = self.wall[k, 0] / mapped[..., 0]
+        return np.stack([points[..., 0] * ratio, points[..., 1] * ratio, self.wall[k, 1]], axis=-1)
+
+    def corners(self, line: int, sector: int) -> np.ndarray:
+        """Corners of an element of the crown [m], (4, 3)."""
+        corner = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * (1 - 1e-9) + [line, sector]
+        return self.crown_points(corner[:, 0], self.angle(corner[:, 1]))
+
+    def crown_elements(self) -> list[tuple[int, int]]:
+        """Line and sector of all elements of the crown."""
+        return [(line, sector) for line in range(len(self.lines["crown"])) for sector in range(self.fine.sectors)]
+
+    def throat(self, turn_deg: float) -> list[np.ndarray]:
+        """Mesh of the nozzle around its throat, over part of a turn: faces (4, 3) [m]."""
+        ends = np.array([line["point"] for line in self.lines["nozzle"]])
+        ends = ends[(ends[:, 1] > THROAT[0]) & (ends[:, 1] < THROAT[1])]
+        angle = np.radians(np.linspace(0, turn_deg, round(ROUND * turn_deg / 360) + 1))
+        rings = np.stack(
+            [
+                ends[:, None, 0] * np.cos(angle),
+                ends[:, None, 0] * np.sin(angle),
+                np.broadcast_to(ends[:, None, 1], (len(ends), len(angle))),
+            ],
+            axis=-1,
+        )
+        return [
+            np.array([rings[i, j], rings[i + 1, j], rings[i + 1, j + 1], rings[i, j + 1]])
+            for i in range(len(ends) - 1)
+            for j in range(len(angle) - 1)
+        ]
 
     def elements(self) -> list[tuple[int, int, float]]:
         """Line, sector and pressure [Pa] of the crown's elements in contact, as the module computed them."""
@@ -141,49 +183,72 @@ def mapped_vertices(axes: Any, contact: Contact) -> None:
     axes.legend(fontsize=7, loc="lower right")
 
 
-def shape(contact: Contact, figure: Any, place: int) -> None:
-    """Mesh of the crown, its elements in contact coloured by pressure (Fig. 4, 7)."""
-    from matplotlib import colormaps
-    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
-
-    axes = figure.add_subplot(2, 2, place, projection="3d")
-    pressed = {(line, sector): p for line, sector, p in contact.elements()}
-    most = max(pressed.values())
-    faces, colours = [], []
-    for line in range(len(contact.lines["crown"])):
-        for sector in range(contact.fine.sectors):
-            corner = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * (1 - 1e-9) + [line, sector]
-            faces.append(1e3 * contact.crown_points(corner[:, 0], contact.angle(corner[:, 1])))
-            p = pressed.get((line, sector))
-            colours.append((0.9, 0.9, 0.9, 0.5) if p is None else colormaps["viridis"](p / most))
-    axes.add_collection3d(Poly3DCollection(faces, facecolors=colours, edgecolors="#666666", linewidths=0.15))
-    axes.set(xlim=(-17, 17), ylim=(-17, 17), zlim=(-10, 28), title=f"Elements by pressure, up to {most / 1e6:.2f} MPa")
+def solid(figure: Any, place: int, title: str) -> Any:
+    """Axes in space, in millimetres, for faces of crown and nozzle."""
+    axes = figure.add_subplot(2, 3, place, projection="3d")
+    axes.set(xlim=(-17, 17), ylim=(-17, 17), zlim=(-10, 28))
+    axes.set_title(f"{title} [mm]", pad=18)
     axes.set_box_aspect((34, 34, 38))
     axes.view_init(elev=-18, azim=-60)
     axes.tick_params(labelsize=6)
+    return axes
 
 
-def border(axes: Any, contact: Contact) -> None:
-    """The contact unrolled: elements inside are whole, those at its border are divided (Fig. 6)."""
+def add_faces(axes: Any, faces: list[np.ndarray], colours: Any, edge: str = "#666666", width: float = 0.15) -> None:
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+    axes.add_collection3d(
+        Poly3DCollection([1e3 * f for f in faces], facecolors=colours, edgecolors=edge, linewidths=width)
+    )
+
+
+def meshes(contact: Contact, figure: Any, place: int) -> None:
+    """Both bodies; of the nozzle, the throat, cut open (Fig. 4)."""
+    axes = solid(figure, place, "Meshes of crown and nozzle")
+    add_faces(axes, [contact.corners(*element) for element in contact.crown_elements()], [(0.93, 0.76, 0.72, 1.0)])
+    add_faces(axes, contact.throat(180.0), [(0.75, 0.8, 0.85, 0.55)])
+
+
+def pressures(contact: Contact, figure: Any, place: int, on_nozzle: bool = False) -> None:
+    """Elements of the crown in contact, coloured by pressure, on the crown or where they meet the nozzle (Fig. 7)."""
     from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    axes = solid(figure, place, "Elements on the nozzle" if on_nozzle else "Elements by pressure")
+    pressed = {(line, sector): p for line, sector, p in contact.elements()}
+    scale = ScalarMappable(Normalize(0, max(pressed.values()) / 1e6), colormaps["viridis"])
+    if on_nozzle:
+        add_faces(axes, contact.throat(360.0), [(0.85, 0.88, 0.91, 0.25)])
+        faces = {element: contact.on_wall(contact.corners(*element)) for element in pressed}
+    else:
+        faces = {element: contact.corners(*element) for element in contact.crown_elements()}
+    colours = [scale.to_rgba(pressed[e] / 1e6) if e in pressed else PLAIN for e in faces]
+    add_faces(axes, list(faces.values()), colours)
+    figure.colorbar(scale, ax=axes, shrink=0.6, pad=0.12, label="pressure [MPa]")
+
+
+def border(figure: Any, place: int, contact: Contact) -> None:
+    """The contact unrolled: elements inside are whole, those at its border are divided (Fig. 6)."""
     from matplotlib.collections import PolyCollection
 
+    axes = figure.add_subplot(2, 3, place)
     ends = np.concatenate([[0.0], np.cumsum([line["length"] for line in contact.lines["crown"]])]) * 1e3
     faces, depths = [], []
-    step = 360.0 / contact.fine.sectors
+    step = FULL_TURN_DEG / contact.fine.sectors
     for line, sector, _ in contact.elements():
-        if sector * step >= ZOOM_DEG:
-            continue
         for x, y, size in contact.divided(line, sector):
             low, high = (np.interp(at, np.arange(len(ends)), ends) for at in (x, x + size))
             faces.append([(step * y, low), (step * (y + size), low), (step * (y + size), high), (step * y, high)])
             middle = contact.crown_points(np.array([x + size / 2]), contact.angle(np.array([y + size / 2])))
-            depths.append(float(contact.depth(middle)[0]))
-    colours = colormaps["viridis"](np.clip(np.array(depths) / max(depths), 0, 1))
-    axes.add_collection(PolyCollection(faces, facecolors=colours, edgecolors="white", linewidths=0.5))
+            depths.append(1e6 * float(contact.depth(middle)[0]))
+    drawn = PolyCollection(faces, array=np.maximum(depths, 0), cmap="viridis", edgecolors="white", linewidths=0.5)
+    drawn.set_clim(0, max(depths))
+    axes.add_collection(drawn)
     low, high = (f([point[1] for face in faces for point in face]) for f in (min, max))
-    axes.set(xlim=(0, ZOOM_DEG), ylim=(low - 0.3, high + 0.3), title="Border divided again")
-    axes.set(xlabel="around the axis [°]", ylabel="along the section [mm]")
+    axes.set(xlim=(0, FULL_TURN_DEG), ylim=(low - 0.3, high + 0.3), title="Border of the contact, divided again")
+    axes.set(xlabel="around the axis [°]", ylabel="along the section [mm]", xticks=range(0, 361, 60))
+    figure.colorbar(drawn, ax=axes, label="depth [µm]")
 
 
 def main() -> int:
@@ -198,10 +263,12 @@ def main() -> int:
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=INCH, layout="tight")
         FigureCanvasAgg(figure)
-        sections(figure.add_subplot(2, 2, 1), contact)
-        mapped_vertices(figure.add_subplot(2, 2, 2), contact)
-        shape(contact, figure, 3)
-        border(figure.add_subplot(2, 2, 4), contact)
+        sections(figure.add_subplot(2, 3, 1), contact)
+        meshes(contact, figure, 2)
+        mapped_vertices(figure.add_subplot(2, 3, 3), contact)
+        border(figure, 4, contact)
+        pressures(contact, figure, 5)
+        pressures(contact, figure, 6, on_nozzle=True)
         path = FIGURES / "docking-elements.png"
         figure.savefig(path, dpi=DPI, metadata={"Software": None})
     print(f"written: {path}, {path.stat().st_size / 1e3:.0f} kB")

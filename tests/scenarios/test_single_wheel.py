@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from grouser.report import judge
 from grouser.scenarios import single_wheel
 from grouser.scenarios.wheel_theory import rolling_wheel
 from grouser.terrain import soil
@@ -423,6 +424,13 @@ def test_single_precision_is_good_enough():
     for what, error in got.items():
         assert abs(error) < FLOAT32_RESULT, what
     assert single["volume_error_rel"] < FLOAT32_VOLUME
+
+
+def test_single_precision_is_not_held_to_the_rounding_of_double():
+    declared = {m["name"]: m for m in single_wheel.metrics(single_wheel.SingleWheel(dtype="float32"))}
+    assert judge(declared["volume_error_rel"], FLOAT32_VOLUME / 2) is None
+    declared = {m["name"]: m for m in single_wheel.metrics(single_wheel.SingleWheel())}
+    assert judge(declared["volume_error_rel"], FLOAT32_VOLUME / 2) is False
 
 
 def test_options_of_the_soil_reach_the_module():

@@ -152,9 +152,9 @@ def figures(s: BulldozerDrawbar) -> list[dict[str, Any]]:
 
 def measure(s: BulldozerDrawbar, recording: Recording) -> dict[str, Any]:
     t, begin, link = recording.time, SETTLING + RAMP + STEADY, s.machine.layout.link
-    width = max(1, round(SMOOTHED / (t[1] - t[0])))
-    kernel = np.ones(width) / width
     pulling = t >= begin
+    width = min(max(1, round(SMOOTHED / (t[1] - t[0]))), max(1, int(pulling.sum())))  # a short pull is averaged whole
+    kernel = np.ones(width) / width
     slip = np.convolve(recording["machine/slip"][pulling], kernel, "valid")
     pull = np.convolve(recording["drawbar/pull"][pulling], kernel, "valid")
     through = np.flatnonzero(slip > SLIPPING)

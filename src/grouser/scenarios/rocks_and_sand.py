@@ -16,9 +16,11 @@ import pydantic
 
 from grouser.contact.polygonal import PolygonalModule, Shape, shape
 from grouser.contact.soil import SoilModule, SoilOptions, Surface, prepare
+from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.robots import exomars
+from grouser.scenarios import rock_crossings as crossings
 from grouser.scenarios import rocky_ground as rocky
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.rocky_ground import NEAR, SETTLING, Metres, RockyDrive
@@ -26,6 +28,7 @@ from grouser.scenarios.rover_course import BODIES
 from grouser.scenarios.scenario import metric, scenario_of
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.soil_laws import SoilLaws
+from grouser.scenarios.wheel_theory import rolling_wheel
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
@@ -40,6 +43,8 @@ TOUCHING = (
 )
 BEYOND = 0.5  # [m] margin of sand around the rocks
 PICTURE = "Krenn and Hirzinger 2009, Fig. 21"
+OUTLOOK = "Krenn and Hirzinger 2009, section IV"
+LIGHTEST, HEAVIEST = 1 / 12, 1 / 2  # of the weight on the wheel that sinks most (assumed; each of six has a sixth)
 
 
 class RocksAndSand(RockyDrive, SoilLaws):
@@ -119,13 +124,45 @@ def _step(polygonal: PolygonalModule, spec: mujoco.MjSpec) -> float:
 
 
 def metrics(s: RocksAndSand) -> list[dict[str, Any]]:
-    shared = rocky.shared_metrics()
+    field = rocky.field_of(s, s.movable_below)
+    viking = s.rocks.law == "viking-1"
+    driven = f"{OUTLOOK}: locomotion in rocky and sandy terrain"
+    shared = rocky.shared_metrics(crossings.crossing(s, field, driven) if viking else (None, None, None))
+    _, over = crossings.over_rocks(s, field)
     return [
         *shared[:-1],
-        metric("rock_load_share", "1", "vertical force of rocks on the wheels over the rover's weight, mean"),
-        metric("sinkage_max_m", "m", "largest sinkage of a wheel below the undisturbed sand"),
+        metric(
+            "rock_load_share", "1", "vertical force of rocks on the wheels over the rover's weight, mean",
+            *_at_least(over.mean(), "share of the wheels' ways that lies over rocks"),
+        ),
+        metric(
+            "parallel_share", "1", "share of the drive in which sand and rocks both carry the rover",
+            *_at_least(over.any(axis=0).mean(), "share of the way on which some wheel is over a rock"),
+        ),
+        metric("sinkage_max_m", "m", "largest sinkage of a wheel below the undisturbed sand", *_sinkage(s)),
         shared[-1],
-    ]
+    ]  # fmt: skip
+
+
+def _at_least(share: float, reason: str) -> tuple[Any, Any, Any]:
+    """A wheel over a rock stands on it, and the others on sand. It touches the rock before and after too."""
+    if not share > 0:
+        return None, None, None
+    return None, {"min": float(share)}, f"{OUTLOOK}: both models in parallel; geometry: {reason}"
+
+
+def _sinkage(s: RocksAndSand) -> tuple[Any, Any, Any]:
+    """Bounds from the closed form of a rolling wheel, which knows neither rocks nor rover."""
+    p, soil = s.parameters, s.soil.resolve()
+    weight = p.mass * s.gravity
+    try:
+        least, most = (
+            rolling_wheel(soil, radius=p.wheel_radius, width=p.wheel_width, load=share * weight, slip=0.0).sinkage
+            for share in (LIGHTEST, HEAVIEST)
+        )
+    except InputError:  # beyond the theory
+        return None, None, None
+    return None, {"min": least, "max": most}, f"{OUTLOOK}: wheels on sand; rigid wheel integrals (docs/theory/soil.md)"
 
 
 def figures(s: RocksAndSand) -> list[dict[str, Any]]:
@@ -157,6 +194,7 @@ def measure(s: RocksAndSand, recording: Recording) -> dict[str, Any]:
     return {
         **rocky.shared_measures(recording),
         "rock_load_share": float(recording["weight/share[rocks]"][driving].mean()),
+        "parallel_share": float((recording["weight/share"][driving] > 0).all(axis=1).mean()),
         "sinkage_max_m": float(sinkage.max()),
     }
 

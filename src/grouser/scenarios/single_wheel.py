@@ -278,7 +278,7 @@ def metrics(s: SingleWheel) -> list[dict[str, Any]]:
         metric("load_noise_rel", "1", "standard deviation of the vertical force over its mean"),
         metric(
             "volume_error_rel", "1", "soil lost less soil compressed, over soil displaced, at the end",
-            0.0, {"abs": VOLUME_TOLERANCE} if s.dtype == "float64" else None, "conservation of volume",
+            *((0.0, {"abs": VOLUME_TOLERANCE}, "conservation of volume") if s.dtype == "float64" else ()),
         ),
         metric("real_time_factor", "1", "simulated time over wall time of the loop"),
     ]  # fmt: skip
