@@ -38,6 +38,7 @@ class KrennModel:
     modulus: float  # k_c / b + k_phi
     n: float
     tan_phi: float
+    tan_repose: float  # of the slope limit; the papers have tan(phi) here too
     cohesion: float  # [Pa]
     chi: float
     k_e: float  # [Pa/m]
@@ -131,7 +132,7 @@ class KrennModel:
     def erode(self, contact) -> None:
         """Eq. 25-28; 2009, eq. 11-12. A sweep moves all nodes at once; soil below the body stays."""
         rows, columns = np.array(list(contact)).T
-        limit = self.dx * self.tan_phi  # eq. 27
+        limit = self.dx * self.tan_repose  # eq. 27
         around = self.vicinity
         for _ in range(self.sweeps):
             dz, largest = np.zeros_like(self.Z), 0.0
