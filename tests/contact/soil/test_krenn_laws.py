@@ -138,6 +138,17 @@ def test_lugs_are_vertices():
     bench.follow(MOTIONS["rolling"], 40)
 
 
+def test_round_off_does_not_choose_the_nodes():
+    """A wheel whose sides are half way between nodes feels the same at every place of the grid."""
+    wrenches = []
+    for k in range(12):
+        bench = Bench(2008)
+        place = (0.0, -0.065 + k * CELL, RADIUS - 0.01)
+        bench.rig.place(np.array(place), np.array([0.0, 0, 0, 1]), np.array([0.1, 0, 0]), np.zeros(3)).advance()
+        wrenches.append(bench.rig.wrench[0, 0])
+    np.testing.assert_allclose(wrenches, np.broadcast_to(wrenches[0], np.shape(wrenches)), rtol=PRESSURE, atol=PRESSURE)
+
+
 # ---- a wrong reading of any equation shows -------------------------------------------------------------------
 
 
