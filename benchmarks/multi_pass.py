@@ -39,7 +39,8 @@ RUNS: dict[str, dict[str, Any]] = {
 HEAD = ["laws of the first columns", "χ = 0", "χ = 0.5", "difference", "ripple",
         "default laws with loose cover: χ = 0", "χ = 0.5", "difference", "ripple"]  # fmt: skip
 SUNK, BEFORE = 0.05, 0.25  # [m] the leader at the rut looked at, and the follower from it
-PICTURES = {"resistance": "multi-pass-resistance", "forces-paper-compressible": "multi-pass-forces"}
+PICTURES = {"resistance": "resistance", "forces-paper-compressible": "forces"}
+DRAWN = {"multi-pass": {}, "multi-pass-krenn2008": REST}  # runs of which pictures are kept, by the names of these
 COLOURS = 64  # of a picture in the docs
 
 
@@ -57,8 +58,9 @@ def main() -> int:
                 rows.append([name, *row(recording)])
                 if not settings:
                     ruts = rut_table(mp.MultiPass(), recording, recording.metrics)
-            if settings == REST and asked.write:
-                keep_pictures(where / "figures")
+            for drawn, which in DRAWN.items():
+                if which == settings and asked.write:
+                    keep_pictures(where / "figures", drawn)
         parts = {"multi-pass": table(HEAD, rows), "multi-pass-ruts": ruts, "multi-pass-lugs": lug_table()}
         publish(parts, asked.write)
     return 0
@@ -72,7 +74,7 @@ def done(settings: dict[str, Any], folder: Path) -> Path:
             wanted = from_python("multi-pass", settings).settings.model_dump(mode="json")
             if recording.header["settings"] == wanted and recording.metrics:
                 return place
-    grouser.run("multi-pass", settings, out=place, report=settings == REST, force=True)
+    grouser.run("multi-pass", settings, out=place, report=settings in DRAWN.values(), force=True)
     return place
 
 
@@ -127,10 +129,10 @@ def fill(s: mp.MultiPass, recording: grouser.Recording, lane: int) -> np.ndarray
     return np.clip(1 + heights.mean(axis=1) / SUNK, 0, 1)
 
 
-def keep_pictures(folder: Path) -> None:
+def keep_pictures(folder: Path, named: str) -> None:
     for name, kept in PICTURES.items():
         with Image.open(folder / f"{name}.png") as picture:
-            picture.convert("RGB").quantize(COLOURS).save(FIGURES / f"{kept}.png", optimize=True)
+            picture.convert("RGB").quantize(COLOURS).save(FIGURES / f"{named}-{kept}.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -206,6 +206,55 @@ def test_what_cannot_be_is_refused(changes, words, tmp_path):
         grouser.run("multi-pass", changes, out=tmp_path / "out")
 
 
+# ---- the paper's own laws -------------------------------------------------------------------------------
+
+PAPER = {"laws": "krenn2008", "erosion_sweeps": 1000}
+QUICK = {**SHORT, **PAPER, "spacing": 0.015}
+LOOSE, FIRM, RIPPLE = (
+    "follower_resistance_ratio_incompressible", "follower_resistance_ratio_compressible", "grouser_ripple_rel",
+)  # fmt: skip
+BROKEN = {LOOSE: {"erosion": False}, FIRM: {"compression": 0.0}, RIPPLE: {"grouser_height": 0.001}}
+
+
+def verdicts(folder, settings) -> dict[str, bool | None]:
+    """Which metrics met their expectation; None without one."""
+    outcome = grouser.run("multi-pass", settings, out=folder / "out", report=False)
+    return {name: told["pass"] for name, told in outcome.summary["metrics"].items()}
+
+
+def expected(**settings: Any) -> dict[str, Any]:
+    return {one["name"]: one["tolerance"] for one in mp.metrics(mp.MultiPass(**settings)) if one["tolerance"]}
+
+
+def test_figures_of_the_paper_are_expected_of_its_own_laws():
+    more = {name: tolerance for name, tolerance in expected(laws="krenn2008").items() if name not in expected()}
+    assert more == {LOOSE: {"abs": 0.1}, FIRM: {"max": 0.7}, RIPPLE: {"min": 0.02}}
+    assert set(more) == set(BROKEN)
+    assert expected(laws="krenn2009") == expected()
+
+
+def test_soil_flows_back_and_compressed_soil_does_not(tmp_path):
+    met = verdicts(tmp_path, QUICK)
+    assert met[LOOSE]
+    assert met[FIRM]
+
+
+@pytest.mark.parametrize("name", [LOOSE, FIRM])
+def test_what_breaks_the_figures(name, tmp_path):
+    assert verdicts(tmp_path, QUICK | BROKEN[name])[name] is False
+
+
+@pytest.mark.long
+def test_followers_and_ripple_of_fig_13_and_14(tmp_path):
+    met = verdicts(tmp_path, PAPER)
+    assert {name: met[name] for name in BROKEN} == dict.fromkeys(BROKEN, True)
+
+
+@pytest.mark.long
+def test_low_lugs_break_the_ripple(tmp_path):
+    assert verdicts(tmp_path, PAPER | BROKEN[RIPPLE])[RIPPLE] is False
+
+
 # ---- the experiment -------------------------------------------------------------------------------------
 
 
