@@ -25,7 +25,6 @@ PUT_BACK = {"friction": "mohr-coulomb", "loose_cover": False, "erosion_sweeps": 
 CHANGES: dict[str, dict[str, Any]] = {
     "`krenn2009`": PAPER,
     "sweeps until no slope is too steep": {**PAPER, "erosion_sweeps": REST},
-    "no erosion": {**PAPER, "erosion": False},
     "explicit step": {**PAPER, "implicit": False},
     "`krenn2009`, c = 0": {**PAPER, **COHESIONLESS},
     "`krenn2008`, c = 0, μ = tan φ: deposit all round": {**OLD, **COHESIONLESS},
@@ -34,7 +33,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     "eq. 29 instead of loose cover": {"loose_cover": False},
     "one sweep a step": {"erosion_sweeps": 1},
     "one point a cell": {"options": {"samples": 1}},
-    "`default`, explicit step": {"implicit": False},
     "friction, eq. 29, one sweep and one point": PUT_BACK,
 }
 HEAD = ["laws", "sinkage mm", "pull N", "noise", "10 to 5 mm: sinkage", "pull", "5 to 1 ms: sinkage", "pull",
