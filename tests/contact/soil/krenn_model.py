@@ -13,6 +13,7 @@ import numpy as np
 
 AXIAL = ((0, 1), (0, -1), (1, 0), (-1, 0))  # the four neighbours of a node: rows, columns
 TIE = 1e-7  # [m] smaller differences of height are none
+HALF_UP = 0.5 + 1e-4  # [cells] a vertex half way between two nodes belongs to the upper one
 BAND = 0.005  # share of the slope limit; sweeps end once no slope exceeds the limit by more
 
 
@@ -38,6 +39,7 @@ class KrennModel:
     modulus: float  # k_c / b + k_phi
     n: float
     tan_phi: float
+    tan_repose: float  # of the slope limit; the papers have tan(phi) here too
     cohesion: float  # [Pa]
     chi: float
     k_e: float  # [Pa/m]
@@ -72,7 +74,7 @@ class KrennModel:
     def lowest(self, points) -> dict[tuple[int, int], int]:
         """Lowest vertex over each node, eq. 9; nearest node instead of (int). Of equally low ones the nearest."""
         place = (points[:, :2] - self.origin) / self.dx
-        nearest = np.floor(place + 0.5).astype(int)
+        nearest = np.floor(place + HALF_UP).astype(int)
         off, z = ((place - nearest) ** 2).sum(axis=1), points[:, 2]
         low: dict[tuple[int, int], int] = {}
         near = np.flatnonzero(z < self.Z.max() + self.dx)
@@ -131,7 +133,7 @@ class KrennModel:
     def erode(self, contact) -> None:
         """Eq. 25-28; 2009, eq. 11-12. A sweep moves all nodes at once; soil below the body stays."""
         rows, columns = np.array(list(contact)).T
-        limit = self.dx * self.tan_phi  # eq. 27
+        limit = self.dx * self.tan_repose  # eq. 27
         around = self.vicinity
         for _ in range(self.sweeps):
             dz, largest = np.zeros_like(self.Z), 0.0

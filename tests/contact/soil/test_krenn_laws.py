@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,14 +14,15 @@ from grouser.contact.soil.laws import EROSION_START
 from grouser.contact.soil.types import CONTACT
 from grouser.contact.soil.vertex_cloud import vertex_cloud
 from grouser.errors import InputError
-from grouser.terrain import flat, soil
+from grouser.terrain import Soil, flat, soil
 from grouser.terrain.ground import SURFACE, VIRGIN, Ground
 from tests.contact.soil.krenn_model import KrennModel
 from tests.rig import ManufacturedMotion, SteadyMotion
 
 CELL, STEP = 0.01, 5e-3
 RADIUS, WIDTH = 0.1, 0.06
-SAND = soil("dry-sand").replace(compression=0.3, wheel_friction=0.4)
+# An angle of repose of its own, so that friction and erosion cannot take each other's.
+SAND = soil("dry-sand").replace(compression=0.3, wheel_friction=0.4, repose_angle_deg=24.0)
 ROUND_OFF = 1e-9  # [m] of heights: sums of some hundred terms over some hundred steps
 PRESSURE = 1e-6  # relative, of pressures and forces: round-off of heights over depths of a millimetre
 LEAST_CONTACT = 40  # contact nodes at the end; with few nodes the comparison would say little
@@ -46,9 +49,11 @@ def matrix(q: np.ndarray) -> np.ndarray:
 class Bench:
     """A wheel on sand, in the kernels and in the NumPy model."""
 
-    def __init__(self, year: int, *, grousers: dict[str, Any] | None = None, m: float = 2.0, **options: Any):
+    def __init__(
+        self, year: int, *, grousers: dict[str, Any] | None = None, m: float = 2.0, sand: Soil = SAND, **options: Any
+    ):
         elevation = flat(size=(0.8, 0.6), spacing=0.1, origin=(-0.3, -0.3))
-        self.ground = Ground(elevation, SAND, CELL)
+        self.ground = Ground(elevation, sand, CELL)
         body = wheel(RADIUS, WIDTH, **(grousers or {}))
         chosen = SoilOptions(laws=f"krenn{year}", deposit_exponent=m, **options)
         self.module = SoilModule(self.ground, {"wheel": body}, chosen)
@@ -56,7 +61,8 @@ class Bench:
         self.model = KrennModel(
             Z=np.zeros((self.ground.rows, self.ground.columns)), origin=elevation.origin, dx=CELL,
             vertices=vertex_cloud(body, CELL).vertices, modulus=SAND.k_c / WIDTH + SAND.k_phi, n=SAND.n,
-            tan_phi=SAND.slope_limit, cohesion=SAND.cohesion, chi=SAND.compression, k_e=SAND.elastic_stiffness,
+            tan_phi=math.tan(math.radians(SAND.friction_angle_deg)), tan_repose=math.tan(math.radians(24.0)),
+            cohesion=SAND.cohesion, chi=SAND.compression, k_e=SAND.elastic_stiffness,
             damping_time=SAND.damping_time, h=STEP, year=year, mu=0.4, m=m, sweeps=options.get("sweeps", 1),
         )  # fmt: skip
 
@@ -116,9 +122,94 @@ def test_free_options_of_the_papers(options):
     bench.follow(MOTIONS["slipping"], 30)
 
 
+def test_sweeps_end_with_the_last_steep_slope():
+    bench = Bench(2008, sweeps=1000)
+    bench.follow(MOTIONS["slipping"], 12)
+
+
+def test_without_a_wheel_friction_it_is_that_of_the_soil():
+    bench = Bench(2008, sand=SAND.replace(wheel_friction=None))
+    bench.model.mu = bench.model.tan_phi
+    bench.follow(MOTIONS["slipping"], 12)
+
+
 def test_lugs_are_vertices():
     bench = Bench(2008, grousers={"grouser_height": 0.01, "grouser_count": 12})
     bench.follow(MOTIONS["rolling"], 40)
+
+
+def test_round_off_does_not_choose_the_nodes():
+    """A wheel whose sides are half way between nodes feels the same at every place of the grid."""
+    wrenches = []
+    for k in range(12):
+        bench = Bench(2008)
+        place = (0.0, -0.065 + k * CELL, RADIUS - 0.01)
+        bench.rig.place(np.array(place), np.array([0.0, 0, 0, 1]), np.array([0.1, 0, 0]), np.zeros(3)).advance()
+        wrenches.append(bench.rig.wrench[0, 0])
+    np.testing.assert_allclose(wrenches, np.broadcast_to(wrenches[0], np.shape(wrenches)), rtol=PRESSURE, atol=PRESSURE)
+
+
+# ---- a wrong reading of any equation shows -------------------------------------------------------------------
+
+
+def truncated(model: KrennModel, points: np.ndarray) -> dict[tuple[int, int], int]:
+    """Contact with the grid shifted by half a cell, which is what (int) in eq. 9 does."""
+    return KrennModel.lowest(model, points - [CELL / 2, CELL / 2, 0.0])
+
+
+def forward(model: KrennModel, node: tuple[int, int]) -> np.ndarray:
+    """Eq. 12 with the difference to one neighbour instead of half the difference of two."""
+    i, j = node
+    z = model.Z
+    return np.cross([model.dx, 0, z[i, j + 1] - z[i, j]], [0, model.dx, z[i + 1, j] - z[i, j]])
+
+
+def by_distance(model: KrennModel, node: tuple[int, int], nodes: np.ndarray, v: np.ndarray) -> list[Any]:
+    """Eq. 24 with 1/d, as its text may be read."""
+    return [(1.0, 1 / np.linalg.norm(nodes - node, axis=1))]
+
+
+def all_of_v_n(model: KrennModel, node: tuple[int, int], nodes: np.ndarray, v: np.ndarray) -> list[Any]:
+    """2009, eq. 6 with all of v_N, so that bulldozing counts as sinkage."""
+    (_, even), (_, ahead) = KrennModel.parts(model, node, nodes, v)
+    n = model.normal(node)
+    share = (v @ n) ** 2 / (n @ n) / (v @ v)
+    return [(share, even), (1 - share, ahead)]
+
+
+def never_less(model: KrennModel, dz: np.ndarray) -> None:
+    """Eq. 29 without the reduction where soil is put."""
+    model.Z += dz
+    model.z0 = model.z0 + np.maximum(-dz, 0.0)
+
+
+MISREAD: dict[str, tuple[int, dict[str, Any]]] = {
+    "eq. 9: (int)": (2008, {"lowest": truncated}),
+    "eq. 12": (2008, {"normal": forward}),
+    "eq. 17: n": (2008, {"n": 1.0}),
+    "eq. 19: tan(phi) for mu": (2008, {"mu": math.tan(math.radians(SAND.friction_angle_deg))}),
+    "eq. 24": (2008, {"parts": by_distance}),
+    "eq. 25-28: another vicinity": (2008, {"vicinity": 1}),
+    "eq. 27: tan(phi)": (2008, {"tan_repose": math.tan(math.radians(SAND.friction_angle_deg))}),
+    "eq. 28: two sweeps": (2008, {"sweeps": 2}),
+    "eq. 29": (2008, {"change": never_less}),
+    "2009, eq. 5: no cohesion": (2009, {"cohesion": 0.0}),
+    "2009, eq. 5: mu": (2009, {"tan_phi": 0.4}),
+    "2009, eq. 6": (2009, {"parts": all_of_v_n}),
+    "2009, eq. 9 for 10": (2009, {"year": 2008}),
+    "2009, eq. 10: m": (2009, {"m": 2.1}),
+}
+
+
+@pytest.mark.parametrize("reading", MISREAD)
+def test_a_misread_equation_shows(reading):
+    year, changes = MISREAD[reading]
+    bench = Bench(year)
+    for name, value in changes.items():
+        known: Callable[..., Any] | Any = value.__get__(bench.model) if callable(value) else value
+        setattr(bench.model, name, known)
+    with pytest.raises(AssertionError):
+        bench.follow(MOTIONS["slipping"], 40)
 
 
 @pytest.mark.parametrize("year", [2008, 2009])

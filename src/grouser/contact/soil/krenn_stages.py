@@ -37,16 +37,23 @@ from grouser.terrain.ground import GroundArrays as Ground
 TIE = 1e-7  # [m] of two vertices that are equally low the one nearer to the node counts, else round-off would choose
 FAR = wp.constant(real(t.FAR))
 HALF = wp.constant(real(0.5))
+HALF_UP = wp.constant(real(0.5 + 1e-4))  # [cells] of a vertex half way between nodes: round-off must not choose
 
 
 # ---- contact ----------------------------------------------------------------------------------------------
 
 
 @wp.func
+def nearest_node(place: real):
+    """Node [cells] nearest to a place [cells] along an axis; Krenn et al. 2008, eq. 9, without (int)."""
+    return wp.floor(place + HALF_UP)
+
+
+@wp.func
 def off_node(spot: vec3):
     """Square of the distance [cells] of a vertex from its nearest node in plan view."""
-    x = spot[0] - wp.floor(spot[0] + HALF)
-    y = spot[1] - wp.floor(spot[1] + HALF)
+    x = spot[0] - nearest_node(spot[0])
+    y = spot[1] - nearest_node(spot[1])
     return x * x + y * y
 
 
@@ -75,8 +82,8 @@ def lowest_vertices(
             first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * CHUNK
             for v in range(first, wp.min(first + CHUNK, last)):
                 spot = verts.place[world, v]
-                j = int(wp.floor(spot[0] + HALF)) - frame.column0
-                i = int(wp.floor(spot[1] + HALF)) - frame.row0
+                j = int(nearest_node(spot[0])) - frame.column0
+                i = int(nearest_node(spot[1])) - frame.row0
                 if spot[2] < cut and boxes.holds(inner, i, j):
                     k = nonnegative((slot * win.side + i) * win.side + j)
                     if is_lower(verts, skin, world, k, spot):
