@@ -32,16 +32,12 @@ SLIPS = (0.2, 0.5, 0.8)  # at which the pull is given
 HITCH = ExoMarsDrawbar().hitch_height
 SOIL_RUNS = {
     "as it stands": {},
-    "φ = 25°": {"soil.friction_angle_deg": 25.0},
-    "φ = 35°": {"soil.friction_angle_deg": 35.0},
-    "c = 1000 Pa": {"soil.cohesion": 1000.0},
-    "K = 10 mm": {"soil.shear_modulus": 0.010},
     "χ = 1": {"compression": 1.0},
     "centre of mass 0.2 m ahead": {"rover.centre_x": 0.2},
-    "wheels 0.12 m wide": {"rover.wheel_width": 0.12},
-    "spring 20 N/m": {"stiffness": 20.0},
-    "spring 110 N/m": {"stiffness": 110.0},
+    "spring 40 N/m": {"stiffness": 40.0},
     "spring 200 N/m": {"stiffness": 200.0},
+    "φ = 25°": {"soil.friction_angle_deg": 25.0},
+    "φ = 35°": {"soil.friction_angle_deg": 35.0},
     "hitch 1 mm higher": {"hitch_height": HITCH + 1e-3},
 }
 PICTURES = {

@@ -22,13 +22,14 @@ from grouser.scenarios import exomars_drawbar as drawbar
 from grouser.scenarios import exomars_gradeability as eg
 from grouser.scenarios.exomars_drawbar import ExoMarsDrawbar
 
+SMOOTH = {"rover.grouser_height": 0.0}
 RUNS = {
     "as it stands": {},
-    "length 6 m": {"length": 6.0},
-    "no grousers": {"rover.grouser_height": 0.0},
-    "no grousers, length 6 m": {"rover.grouser_height": 0.0, "length": 6.0},
+    "length 5 m": {"length": 5.0},
+    "no grousers": SMOOTH,
+    "no grousers, length 5 m": {**SMOOTH, "length": 5.0},
     "dry sand": {"soil": "dry-sand"},
-    "dry sand, no grousers": {"soil": "dry-sand", "rover.grouser_height": 0.0},
+    "dry sand, no grousers": {**SMOOTH, "soil": "dry-sand"},
 }
 SOFT = 40.0  # [N/m] spring of the drawbar run
 PICTURES = {"slip-slope": "gradeability-slip", "soil": "gradeability-soil"}
@@ -40,6 +41,7 @@ def main() -> int:
     for name, settings in RUNS.items():
         metrics, results, figures = ran(settings, report=not settings)
         limits.append([name, *limit(metrics)])
+        print(*limits[-1], sep=", ", flush=True)  # a run takes minutes
         if not settings:
             names = ("slope_deg", "settled", "slip_before", "slip", "distance", "energy_per_metre", "sinkage")
             parts["gradeability-trials"] = trials(results, names)

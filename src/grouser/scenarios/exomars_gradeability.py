@@ -42,7 +42,7 @@ from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
 
 LARGEST_STEP = 5e-3  # [s]
-LARGEST_TRAVEL = 0.2e-3  # [m] of the rims per step; on the level a rover with grousers is slightly faster than its rims
+LARGEST_TRAVEL = 0.25e-3  # [m] of the rims per step; beyond it pull and sinkage are off by percents
 SETTLING = 2.0  # [s] for which the rover stands on the soil before it drives
 TILTING = 4.0  # [s] within which the slope is introduced
 BEHIND, AHEAD = 2.0, 1.0  # [m] ground behind the rear wheels at the start, and ahead of the front wheels at the end
@@ -119,6 +119,11 @@ class Gradeability(SoilLaws):
         return self.trials if self.trials is not None else TRIALS[self.heading]
 
     @property
+    def parts(self) -> int:
+        """Number of whole windows in a trial."""
+        return int(self.length / self.window + 1e-9)
+
+    @property
     def stated_trial(self) -> int | None:
         """Number of the rung at the stated slope, if all before it are climbed; None if the ladder does not have it."""
         rungs = self.stated_slope_deg / self.slope_step_deg
@@ -155,10 +160,11 @@ class Trials:
         self.over = np.zeros(1, bool)  # whether the last trial has ended
         self.tilt_deg = np.zeros(1)  # current slope
         self.start = np.zeros(1)  # [s] start time of this trial
-        # Place [m], (x, y), and mean wheel angle [rad], at the start of the slope, of the two last parts of it, and of
-        # the stretch on which the rover may be stuck. NaN: not reached.
-        self.marks = np.full((4, 3), np.nan)
+        # Place [m], (x, y), and mean wheel angle [rad]: at the start of the slope, at that of the stretch on which the
+        # rover may be stuck, and of every `window`, the last of which ends with the trial. NaN: not reached.
+        self.marks = np.full((2 + s.parts, 3), np.nan)
         self.results = {name: np.full(s.count, np.nan) for name in RESULTS}
+        self.slips = np.full((s.count, s.parts), np.nan)  # of each trial, over each `window`
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         s = self.s
@@ -175,7 +181,7 @@ class Trials:
         rate = s.speed / s.parameters.wheel_radius if within > SETTLING - self.period / 2 else 0.0
         command[[sensors.model.actuator(name).id for name in DRIVES]] = rate
         if within > s.approach + TILTING - self.period / 2 and np.isnan(self.marks[0, 0]):
-            self.marks[[0, 3]] = _place(sensors)
+            self.marks[:2] = _place(sensors)
 
     def _climb(self, time: float, data: Any) -> bool:
         """Set marks on the way up. Whether the trial has ended; then its results are known."""
@@ -183,35 +189,37 @@ class Trials:
         if np.isnan(marks[0, 0]):
             return False
         distance = now[0] - marks[0, 0]
-        for k, left in ((1, 2 * s.window), (2, s.window)):
-            if np.isnan(marks[k, 0]) and distance >= s.length - left:
-                marks[k] = now
-                self.power.reset([0])
-        if distance >= s.length:
-            self._judge(data, now, stuck=False)
-            return True
-        rolled = s.parameters.wheel_radius * (now[2] - marks[3, 2])
-        stuck = rolled >= s.window and self._slip_since(marks[3], now) > s.failing_slip
+        made = np.count_nonzero(np.isfinite(marks[2:, 0]))  # windows that have begun
+        if distance >= s.length - (s.parts - made) * s.window:
+            if made > 0:
+                self.slips[self.number[0], made - 1] = self._slip_since(marks[1 + made], now)
+            if made == s.parts:
+                self._judge(data, now, stuck=False)
+                return True
+            marks[2 + made] = now
+            self.power.reset([0])
+        rolled = s.parameters.wheel_radius * (now[2] - marks[1, 2])
+        stuck = rolled >= s.window and self._slip_since(marks[1], now) > s.failing_slip
         aside = abs(now[1] - marks[0, 1]) > LANE[s.heading] / 2  # it slides out of its lane
         if stuck or aside or time - self.start[0] > s.trial_time:
             self._judge(data, now, stuck=True)
             return True
         if rolled >= s.window:
-            marks[3] = now
+            marks[1] = now
         return False
 
     def _judge(self, data: Any, now: np.ndarray, stuck: bool) -> None:
         """Results of the trial, over its last part; of a rover that is stuck, slip alone."""
         marks, sinkage = self.marks, float(self.sim.observe()["soil/sinkage"].mean())
-        slip = self._slip_since(marks[3 if stuck else 2], now)
-        before = math.nan if stuck else self._slip_since(marks[1], marks[2])
+        slip = self._slip_since(marks[1], now) if stuck else float(self.slips[self.number[0], -1])
+        before = math.nan if stuck else float(self.slips[self.number[0], -2])
         found = {
             "settled": float(slip - before < self.s.settled_rise),  # not if stuck
             "slip": slip,
             "slip_before": before,
             "distance": now[0] - marks[0, 0],
             "energy_per_metre": math.nan if stuck else float(self.power.energy_per_metre()[0]),
-            "drift": math.nan if stuck else (marks[2, 1] - now[1]) / (now[0] - marks[2, 0]),
+            "drift": math.nan if stuck else (marks[-1, 1] - now[1]) / (now[0] - marks[-1, 0]),
             "sinkage": sinkage,
         }
         for name, value in found.items():
@@ -262,12 +270,12 @@ class Trials:
     def state(self) -> dict[str, Any]:
         return {
             "number": self.number, "over": self.over, "tilt_deg": self.tilt_deg, "start": self.start,
-            "marks": self.marks, **self.results,
+            "marks": self.marks, "slips": self.slips, **self.results,
         }  # fmt: skip
 
     def reset(self, worlds: Sequence[int]) -> None:
         self.number[0], self.over[0], self.tilt_deg[0], self.start[0] = -1, False, 0.0, 0.0
-        for values in (self.marks, *self.results.values()):
+        for values in (self.marks, self.slips, *self.results.values()):
             values[:] = np.nan
         if self.sim is not None:
             self._tilt(self.sim.model, 0.0)
@@ -281,6 +289,7 @@ class Trials:
             return out
 
         return [
+            Channel("trials/slips", "1", self.slips.shape, "", read=lambda: self.slips[None]),
             Channel("trial/tilt_deg", "degree", (), "", read=self.tilt_deg.copy),
             Channel("trial/time", "s", (), "", read=lambda: self.sim.time - self.start),
             Channel("trial/way", "m", (self.s.count,), labels=names, read=distance),
