@@ -43,7 +43,7 @@ def main() -> int:
         limits.append([name, *limit(metrics)])
         print(*limits[-1], sep=", ", flush=True)  # a run takes minutes
         if not settings:
-            names = ("slope_deg", "settled", "slip_before", "slip", "distance", "energy_per_metre", "sinkage")
+            names = ("slope_deg", "settled", *metres(results), "distance", "energy_per_metre", "sinkage")
             parts["gradeability-trials"] = trials(results, names)
             parts["gradeability-drawbar"] = against_drawbar(results)
             if write:
@@ -60,6 +60,8 @@ def ran(settings: dict, report: bool = False) -> tuple[dict, dict[str, np.ndarra
         outcome = grouser.run("exomars-gradeability", settings, out=Path(folder) / "out", report=report)
         with grouser.Recording(outcome.recording) as recording:
             results = {name: recording[f"trials/{name}"][-1] for name in eg.RESULTS}
+            slips = recording["trials/slips"][-1]
+            results |= {f"slip, part {k + 1}": slips[:, k] for k in range(slips.shape[1])}
         pictures = {}
         for name in PICTURES if report else ():
             with Image.open(outcome.folder / "figures" / f"{name}.png") as picture:
@@ -94,16 +96,19 @@ def against_drawbar(results: dict[str, np.ndarray]) -> str:
 
 def trials(results: dict[str, np.ndarray], names: tuple[str, ...]) -> str:
     """The trials in the order of their slopes."""
-    words = {"slope_deg": "slope °", "slip": "slip", "energy_per_metre": "J/m", "sinkage": "sinkage mm",
-             "drift": "down over ahead", "settled": "settled", "slip_before": "slip, metre before",
+    words = {"slope_deg": "slope °", "energy_per_metre": "J/m", "sinkage": "sinkage mm", "drift": "down over ahead",
              "distance": "distance m"}  # fmt: skip
-    digits = {"slope_deg": 2, "slip": 2, "energy_per_metre": 0, "sinkage": 0, "drift": 3, "settled": 0,
-              "slip_before": 2, "distance": 2}  # fmt: skip
+    digits = {"energy_per_metre": 0, "sinkage": 0, "drift": 3, "settled": 0}
     scale = {"sinkage": 1e3}
     made = int(np.isfinite(results["settled"]).sum())
     order = np.argsort(results["slope_deg"][:made], kind="stable")
-    rows = [[shown(float(scale.get(n, 1.0) * results[n][k]), digits[n]) for n in names] for k in order]
-    return table([words[n] for n in names], rows)
+    rows = [[shown(float(scale.get(n, 1.0) * results[n][k]), digits.get(n, 2)) for n in names] for k in order]
+    return table([words.get(n, n) for n in names], rows)
+
+
+def metres(results: dict[str, np.ndarray]) -> list[str]:
+    """Names of the slips over each window of a trial."""
+    return [name for name in results if name.startswith("slip, part")]
 
 
 def shown(value: float | None, digits: int) -> str:

@@ -70,9 +70,9 @@ class Gradeability(SoilLaws):
     soil: SoilChoice = SoilChoice(name="exomars-test")  # Krenn and Hirzinger 2009, Fig. 17
     compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
     heading: Literal["uphill", "cross"] = "uphill"  # cross: along the slope, which rises to the left
-    slope_step_deg: Annotated[Degrees, pydantic.Field(gt=0)] = 5.0
+    slope_step_deg: Annotated[Degrees, pydantic.Field(gt=0)] = 2.5
     resolution_deg: Annotated[Degrees, pydantic.Field(gt=0)] = 0.625  # between climbed and failed slope at the end
-    stated_slope_deg: Degrees = 5.0  # at which energy, slip and drift are reported
+    stated_slope_deg: Degrees = 2.5  # at which energy, slip and drift are reported
     starts: Annotated[int, pydantic.Field(ge=1, le=9)] = 5  # on each slope but the level; uphill only
     trials: Annotated[int, pydantic.Field(ge=1, le=100)] | None = None  # at most; None: 40 uphill, 5 across
     length: Metres = 3.0  # distance on the slope
@@ -436,12 +436,14 @@ def measure(s: Gradeability, recording: Recording) -> dict[str, Any]:
     slopes, settled = recording["trials/slope_deg"][-1], recording["trials/settled"][-1]
     known, calm = np.isfinite(settled), settled > 0
     low, high = bracket(*level_counts_for_all(slopes[known].tolist(), calm[known].tolist(), s.starts), s.starts)
-    stated = int(np.argmin(np.where(known, np.abs(slopes - s.stated_slope_deg), np.inf)))
-    there = known[stated] and abs(slopes[stated] - s.stated_slope_deg) < 1e-3
 
-    def result(name: str, trial: int) -> float:
-        return float(recording[f"trials/{name}"][-1, trial]) if there or trial == 0 else math.nan
+    def result(name: str, slope: float) -> float | None:
+        """Median of the trials on a slope [deg]."""
+        values = recording[f"trials/{name}"][-1][known & (np.abs(slopes - slope) < 1e-3)]
+        values = values[np.isfinite(values)]
+        return float(np.median(values)) if len(values) else None
 
+    stated = s.stated_slope_deg
     if s.heading == "cross":
         found = {"cross_slope_drift": result("drift", stated), "cross_slope_slip": result("slip", stated)}
     else:
@@ -450,9 +452,9 @@ def measure(s: Gradeability, recording: Recording) -> dict[str, Any]:
             "failing_grade_deg": high,
             "half_slip_grade_deg": crossing(slopes[calm], recording["trials/slip"][-1][calm], HALF_SLIP),
             "settled_slip_max": float(recording["trials/slip"][-1][calm].max()) if calm.any() else None,
-            "energy_per_metre_level_J": result("energy_per_metre", 0),
+            "energy_per_metre_level_J": result("energy_per_metre", 0.0),
             "slip_stated": result("slip", stated),
-            "slip_level": result("slip", 0),
+            "slip_level": result("slip", 0.0),
         }
     return {
         **found,
