@@ -1,4 +1,9 @@
-"""Slopes a rover climbs (Krenn and Hirzinger 2009, Fig. 19): `python benchmarks/gradeability.py [--write]`."""
+"""Slopes a rover climbs (Krenn and Hirzinger 2009, Fig. 19): `python benchmarks/gradeability.py [--write]`.
+
+Every run is a search by some 15 trials, with lugged and smooth wheels and with two lengths of a trial. Slip on the
+slopes is compared with that of `exomars-drawbar` at the same pull, with a spring so soft that the rover leaves the pits
+of its drop before it pulls.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +17,21 @@ from page import FIGURES, asked_to_write, number, publish, table
 from PIL import Image
 
 import grouser
+from grouser.robots.exomars import MARS
+from grouser.scenarios import exomars_drawbar as drawbar
 from grouser.scenarios import exomars_gradeability as eg
+from grouser.scenarios.exomars_drawbar import ExoMarsDrawbar
 
+SMOOTH = {"rover.grouser_height": 0.0}
 RUNS = {
     "as it stands": {},
-    "climb 40 s": {"climb": 40.0},
-    "fails above slip 0.8": {"failing_slip": 0.8},
-    "no grousers": {"rover.grouser_height": 0.0},
-    "φ = 35°": {"soil.friction_angle_deg": 35.0},
-    "c = 1 kPa": {"soil.cohesion": 1000.0},
+    "length 5 m": {"length": 5.0},
+    "no grousers": SMOOTH,
+    "no grousers, length 5 m": {**SMOOTH, "length": 5.0},
     "dry sand": {"soil": "dry-sand"},
+    "dry sand, no grousers": {**SMOOTH, "soil": "dry-sand"},
 }
+SOFT = 40.0  # [N/m] spring of the drawbar run
 PICTURES = {"slip-slope": "gradeability-slip", "soil": "gradeability-soil"}
 
 
@@ -32,13 +41,16 @@ def main() -> int:
     for name, settings in RUNS.items():
         metrics, results, figures = ran(settings, report=not settings)
         limits.append([name, *limit(metrics)])
+        print(*limits[-1], sep=", ", flush=True)  # a run takes minutes
         if not settings:
-            parts["gradeability-trials"] = trials(results, ("slope_deg", "slip", "energy_per_metre", "sinkage"))
+            names = ("slope_deg", "settled", *metres(results), "distance", "energy_per_metre", "sinkage")
+            parts["gradeability-trials"] = trials(results, names)
+            parts["gradeability-drawbar"] = against_drawbar(results)
             if write:
                 keep(figures)
     _, across, _ = ran({"heading": "cross"})
     parts["gradeability-cross"] = trials(across, ("slope_deg", "drift", "slip", "energy_per_metre"))
-    head = ["run", "climbed °", "failed °", "slip 0.5 at °", "slip, level", "slip, 5°", "J/m, level", "J/m, 5°"]
+    head = ["run", "climbed °", "failed °", "largest settled slip", "slip 0.5 at °", "slip, level", "J/m, level"]
     publish({**parts, "gradeability": table(head, limits)}, write)
     return 0
 
@@ -48,6 +60,8 @@ def ran(settings: dict, report: bool = False) -> tuple[dict, dict[str, np.ndarra
         outcome = grouser.run("exomars-gradeability", settings, out=Path(folder) / "out", report=report)
         with grouser.Recording(outcome.recording) as recording:
             results = {name: recording[f"trials/{name}"][-1] for name in eg.RESULTS}
+            slips = recording["trials/slips"][-1]
+            results |= {f"slip, part {k + 1}": slips[:, k] for k in range(slips.shape[1])}
         pictures = {}
         for name in PICTURES if report else ():
             with Image.open(outcome.folder / "figures" / f"{name}.png") as picture:
@@ -57,21 +71,44 @@ def ran(settings: dict, report: bool = False) -> tuple[dict, dict[str, np.ndarra
 
 def limit(m: dict) -> list[str]:
     names = (
-        "max_grade_deg", "failing_grade_deg", "half_slip_grade_deg", "slip_level", "slip_stated",
-        "energy_per_metre_level_J", "energy_per_metre_J",
+        "max_grade_deg", "failing_grade_deg", "settled_slip_max", "half_slip_grade_deg", "slip_level",
+        "energy_per_metre_level_J",
     )  # fmt: skip
-    return [shown(m[name], digits) for name, digits in zip(names, (1, 1, 1, 2, 2, 0, 0), strict=True)]
+    return [shown(m[name], digits) for name, digits in zip(names, (2, 2, 2, 1, 2, 0), strict=True)]
+
+
+def against_drawbar(results: dict[str, np.ndarray]) -> str:
+    """Slip on slopes where it has settled, and slip of the drawbar test where its pull is m g sin(slope)."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = grouser.run("exomars-drawbar", {"stiffness": SOFT}, out=Path(folder) / "out", report=False)
+        with grouser.Recording(run.recording) as recording:
+            late = recording.time >= drawbar.GROWTH_FROM
+            pulls = np.maximum.accumulate(recording["drawbar/pull"][late])
+            slips = recording["drawbar/smooth_slip"][late]
+    weight, rows = ExoMarsDrawbar().parameters.mass * MARS, []
+    for slope in np.unique(results["slope_deg"][results["settled"] > 0]):
+        here = (results["slope_deg"] == slope) & (results["settled"] > 0)
+        pull, slip = weight * math.sin(math.radians(slope)), float(np.median(results["slip"][here]))
+        there = float(np.interp(pull, pulls, slips)) if pulls[0] <= pull <= pulls[-1] else math.nan
+        rows.append([number(slope, 2), number(pull, 0), *(shown(x, 2) for x in (slip, there, slip - there))])
+    return table(["slope °", "m g sin α N", "slip, slope", "slip, drawbar", "difference"], rows)
 
 
 def trials(results: dict[str, np.ndarray], names: tuple[str, ...]) -> str:
     """The trials in the order of their slopes."""
-    words = {"slope_deg": "slope °", "slip": "slip", "energy_per_metre": "J/m", "sinkage": "sinkage mm",
-             "drift": "down over ahead"}  # fmt: skip
-    digits = {"slope_deg": 2, "slip": 2, "energy_per_metre": 0, "sinkage": 0, "drift": 3}
+    words = {"slope_deg": "slope °", "energy_per_metre": "J/m", "sinkage": "sinkage mm", "drift": "down over ahead",
+             "distance": "distance m"}  # fmt: skip
+    digits = {"energy_per_metre": 0, "sinkage": 0, "drift": 3, "settled": 0}
     scale = {"sinkage": 1e3}
-    order = np.argsort(results["slope_deg"])
-    rows = [[shown(float(scale.get(n, 1.0) * results[n][k]), digits[n]) for n in names] for k in order]
-    return table([words[n] for n in names], rows)
+    made = int(np.isfinite(results["settled"]).sum())
+    order = np.argsort(results["slope_deg"][:made], kind="stable")
+    rows = [[shown(float(scale.get(n, 1.0) * results[n][k]), digits.get(n, 2)) for n in names] for k in order]
+    return table([words.get(n, n) for n in names], rows)
+
+
+def metres(results: dict[str, np.ndarray]) -> list[str]:
+    """Names of the slips over each window of a trial."""
+    return [name for name in results if name.startswith("slip, part")]
 
 
 def shown(value: float | None, digits: int) -> str:

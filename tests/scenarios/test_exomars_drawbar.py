@@ -21,6 +21,12 @@ WEIGHT = 310 * 3.71  # [N]
 LOADS = 0.02  # of the weight: the rover heaves a little as it rolls out of its pits
 WORK = 0.05  # of the work: torque x spin of 25 frames a second against a meter that reads ten times a second
 STRAIGHT = 1e-3  # [rad] a millimetre sideways per metre, a tenth of a cell
+# Settings that break what is expected. Without displaced soil no wheel digs: a slipping rim carries nothing away.
+BROKEN = {
+    ("compression", 1.0): {"sinkage_growth_m"},
+    ("rover.centre_x", 0.2): {"front_sinkage_ratio"},
+    ("stiffness", 40.0): {"slip_max", "drawbar_plateau_slope"},
+}
 CHANNELS = ("time", "drawbar/pull", "drawbar/slip", "soil/sinkage", "soil/force", "wheel/torque", "joint/velocity")
 
 
@@ -56,9 +62,14 @@ def test_the_moving_mean_is_that_of_the_last_two_seconds():
     assert mean[0] == 0
 
 
-def test_a_drop_is_measured_from_the_greatest_value_before():
-    assert drawbar.greatest_drop(np.array([1.0, 5.0, 4.0, 6.0, 3.5, 9.0])) == 2.5
-    assert drawbar.greatest_drop(np.array([1.0, 2.0, 2.0])) == 0
+def test_flatness_is_taken_where_slip_stays_above_its_levels():
+    slip = np.array([0.0, 0.9, 0.1, 0.4, 0.6, 0.7, 0.9, 0.95])
+    pull = np.array([0.0, 10.0, 20.0, 40.0, 60.0, 70.0, 80.0, 90.0])
+    assert drawbar.flatness(pull, slip) == 60 / 80
+    assert drawbar.flatness(np.full(8, 50.0), slip) == 1  # flat
+    assert drawbar.flatness(slip[3:], np.array([0.45, 0.5, 0.7, 0.8, 0.9])) == 0.6 / 0.9
+    assert drawbar.flatness(pull, 0.8 * slip) is None  # never above 0.8
+    assert drawbar.flatness(pull, slip[::-1]) is None  # not for good
 
 
 def test_the_plateau_slope_is_that_of_the_last_third():
@@ -74,14 +85,32 @@ def test_only_a_run_as_in_the_paper_is_held_to_what_it_saw():
         metrics = drawbar.metrics(from_python("exomars-drawbar", changes).settings)
         return {m["name"] for m in metrics if m["expected"] is not None or m["tolerance"]}
 
-    seen = {"drawbar_plateau_slope", "drawbar_drop_max_rel", "front_to_rear_sinkage_ratio", "digging_ratio"}
-    assert expectations() == seen
+    seen = {"drawbar_plateau_slope", "front_sinkage_ratio", "sinkage_growth_m", "slip_max"}
+    assert expectations() == seen == {name for misses in BROKEN.values() for name in misses}
     assert expectations(**{"soil.friction_angle_deg": 35}) == seen  # assumed in any case
+    assert expectations(laws="krenn2009") == seen
     assert expectations(soil="dry-sand") == set()
+    assert expectations(**{"rover.wheel_width": 0.12}) == set()
     assert expectations(duration=60) == set()
 
 
 # ---- the rig -----------------------------------------------------------------------------------------
+
+
+def test_the_rover_is_that_of_the_paper():
+    """b of Fig. 17, also where other parameters are given, and no more than the rover's 70 m/h."""
+    assert from_python("exomars-drawbar", {"rover.mass": 300}).settings.parameters == exomars.ExoMars(
+        mass=300, wheel_width=0.1
+    )
+    assert 0.99 * 70 / 3600 < drawbar.SPEED <= 70 / 3600
+
+
+def test_friction_and_loose_cover_reach_the_soil():
+    chosen = {"friction": "mohr-coulomb", "interface_friction": "scales", "loose_cover": False}
+    options = built(**chosen)[1].modules[0].options
+    assert {name: getattr(options, name) for name in chosen} == chosen
+    with pytest.raises(InputError, match="friction: 'coulomb' contradicts laws: 'krenn2009'"):
+        built(friction="coulomb", laws="krenn2009")
 
 
 def test_the_spring_pulls_in_proportion_to_its_stretch_and_never_pushes():
@@ -146,7 +175,6 @@ def test_the_rover_leaves_its_pits_and_stretches_the_spring(short):
     metrics, values = short
     pull = values["drawbar/pull"]
     assert pull[-1] > 20
-    assert metrics["drawbar_drop_max_rel"] < drawbar.MOST_DROP
     assert metrics["drawbar_pull_max_N"] <= pull.max()
     assert not metrics["missed"]
     assert not metrics["notes"]
@@ -187,16 +215,16 @@ def test_three_minutes_as_in_the_paper():
 
     assert metrics["drawbar_pull_max_N"] > 0.1 * WEIGHT
     assert mean(pull, 170, 180) - mean(pull, 120, 130) < 0.5 * (mean(pull, 60, 70) - mean(pull, 10, 20))  # levels off
-    assert mean(slip, 150, 180) > mean(slip, 50, 80) > mean(slip, 20, 40)  # slip rises with the pull
-    assert (mean(sinkage, 150, 180) > 1.1 * mean(sinkage, 20, 50)).all()  # and the wheels dig in
+    assert mean(slip, 150, 180) > mean(slip, 90, 120) > mean(slip, 50, 80)  # slip rises with the pull
     front, middle, rear = mean(sinkage, 120, 180)
     assert front < drawbar.CLEARLY_LESS * min(middle, rear)
+    assert math.isfinite(metrics["drawbar_flatness"])
     assert math.isfinite(metrics["real_time_factor"])
 
 
 @pytest.mark.long
-def test_soil_that_vanishes_below_the_wheels_is_not_what_the_paper_saw():
-    """With all displaced soil gone no wheel digs: a slipping rim carries nothing away."""
-    metrics, _ = recorded(compression=1.0)
-    assert metrics["missed"] == ["digging_ratio"]
-    assert metrics["digging_ratio"] < 1
+@pytest.mark.parametrize("change", BROKEN, ids=str)
+def test_another_test_bed_is_not_what_the_paper_saw(change):
+    name, value = change
+    metrics, _ = recorded(**{name: value})
+    assert set(metrics["missed"]) >= BROKEN[change]

@@ -30,8 +30,8 @@ class Moment:
 # 10.5 s: gravity turns from one step to the next, 1 s after the slope of the second trial begins to rise.
 TILTING = Moment(
     "exomars-gradeability", before=2625,
-    settings={"trials": 2, "approach": 2.5, "climb": 0.5, "window": 0.5, "step": 4e-3, "slope_step_deg": 10.0,
-              "stated_slope_deg": 10.0, "spacing": 0.02},
+    settings={"trials": 2, "starts": 1, "approach": 2.5, "length": 0.02, "window": 0.01, "step": 4e-3,
+              "slope_step_deg": 10.0, "stated_slope_deg": 10.0, "spacing": 0.02},
 )  # fmt: skip
 LOCKING = Moment("docking-olev", before=21_000, after=2000)  # 42 s: the boom waits, the crown spreads in the nozzle
 MOMENTS = [*(Moment(name) for name in NAMES), TILTING, LOCKING]

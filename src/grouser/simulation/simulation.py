@@ -86,12 +86,12 @@ class Simulation:
         m = self.engine.model
         movable = [m.body(b).name for b in range(1, m.nbody) if m.body(b).name]
         self.recorded_bodies = tuple(recorded_bodies) if recorded_bodies is not None else tuple(movable)
-        self._more_channels: list[Channel] = []
-        self._more_shapes: list[Shape] = []
+        self._more_channels, self._more_shapes = list[Channel](), list[Shape]()
         self._module_notes = ModuleNotes(self.notes)
         self._stop: RunStopped | None = None  # reason why the run has stopped
         self._tile_stamps: dict[int, np.ndarray] = {}
         self.loads: Loads | None = None  # set by `watch_loads`
+        self.finished = False  # set by a controller that has seen enough: `run` ends at the next frame
         self.reset()
 
     @property
@@ -349,7 +349,7 @@ class Simulation:
         rate: float = 100.0,
         progress: Callable[[float], None] | None = None,
     ) -> RunResult:
-        """Run for `duration` [s] and record at `rate` [Hz]. `progress` is called with the simulated time [s]."""
+        """Run for `duration` [s], or until `finished`, and record at `rate` [Hz]. `progress` gets the time [s]."""
         checks.number(duration, "duration", at_least=0)
         checks.number(rate, "rate", above=0)
         start_steps, start_time = self.steps, self.time
@@ -367,7 +367,7 @@ class Simulation:
                         writer.append(self.time)
                     if self.ground is not None and k % tiles_every == 0:
                         self._record_tiles(writer)
-                if k == total:
+                if k == total or (self.finished and k % every == 0):
                     break
                 ahead = min(total - k, PROGRESS_STEPS if progress else UNWATCHED, every - k % every)
                 self.step(ahead)
