@@ -24,10 +24,10 @@ NEAR = {
 FINER = {"contact.sectors": 40, "contact.chord_error": 1.25e-6, "contact.border_passes": 3}  # elements of half the side
 CONVERGED = 0.05  # bar of penetrations
 LAYER = 0.02  # bar of forces and times
-LOCKED = 50.0  # [s] the paper's time of the lock: a run from `NEAR` begins later, its times are compared with this one
+LOCKED = 50.0  # [s] the paper's time of the lock: a run from `SHORT` begins later, its times are compared with this
 SIGNIFICANT = 0.1  # of the 200 N of the safety spring
-QUICK = {"plan.retraction_rate": 0.03}
-DOCKED = 135.0  # [s] end of such a run: mated, and the 10 s more of the spring's mean
+SHORT = {**NEAR, "boom_length": 0.51, "client_z": -1.6}  # the client is close to the brackets: retraction over 0.1 m
+DOCKED = 97.0  # [s] end of such a run: mated, and the 10 s more of the spring's mean
 TIMES = ("lock_start_s", "lock_end_s", "retraction_start_s", "touchdown_start_s", "touchdown_end_s", "mated_s")
 HELD = ("locking_force_N", "safety_spring_force_N", "force_brackets_max_N")  # by drives and springs
 PEAKS = ("force_tool_max_N", "force_crown_max_N", "force_bolt_max_N", "contact_before_lock_max_N")
@@ -114,15 +114,15 @@ def test_elements_of_half_the_side_change_penetrations_little(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory):
-    """Metrics of a docking with faster retraction from `NEAR`, run once for each change of the settings."""
-    folder, done = tmp_path_factory.mktemp("quick"), {}
+def short(tmp_path_factory):
+    """Metrics of a docking from `SHORT`, run once for each change of the settings."""
+    folder, done = tmp_path_factory.mktemp("short"), {}
 
     def run(**given: float) -> dict[str, Any]:
         key = tuple(sorted(given.items()))
         if key not in done:
-            settings = {**QUICK, **{name.replace("__", "."): value for name, value in given.items()}}
-            done[key] = values(settings, DOCKED, NEAR, folder / str(len(done)))
+            settings = {name.replace("__", "."): value for name, value in given.items()}
+            done[key] = values(settings, DOCKED, SHORT, folder / str(len(done)))
         return done[key]
 
     return run
@@ -138,25 +138,25 @@ def differ(usual: dict[str, Any], other: dict[str, Any], names: Iterable[str]) -
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("times", [0.5, 2.0])
-def test_the_thickness_of_the_layer_is_numerical(quick, times):
+def test_the_thickness_of_the_layer_is_numerical(short, times):
     """At the same stiffness per area it changes no force of any pair and no time, peaks included."""
     given = {f"contact__{name}": times * getattr(Discretisation(), name) for name in ("layer", "pad_layer")}
-    assert differ(quick(), quick(**given), (*TIMES, *HELD, *PEAKS)) == []
+    assert differ(short(), short(**given), (*TIMES, *HELD, *PEAKS)) == []
 
 
 @pytest.mark.nightly
-def test_times_and_forces_of_drives_and_springs_do_not_depend_on_the_stiffness_of_contact(quick):
+def test_times_and_forces_of_drives_and_springs_do_not_depend_on_the_stiffness_of_contact(short):
     """Others do: forces at touchdown (next test) and of an impact (below)."""
-    assert [differ(quick(), quick(**given), (*TIMES, *HELD)) for given in (SOFTER, STIFFER)] == [[], []]
+    assert [differ(short(), short(**given), (*TIMES, *HELD)) for given in (SOFTER, STIFFER)] == [[], []]
 
 
 @pytest.mark.nightly
-def test_seat_and_boom_in_series_make_the_torque_at_touchdown(quick):
+def test_seat_and_boom_in_series_make_the_torque_at_touchdown(short):
     """The ring turns the client against the boom: angle / torque is the boom's compliance and that of the seat.
 
     The seat's falls as contact gets stiffer, so torque rises, less and less; the shoulder's peak comes with it.
     """
-    soft, usual, stiff = (quick(**given) for given in (SOFTER, {}, STIFFER))
+    soft, usual, stiff = (short(**given) for given in (SOFTER, {}, STIFFER))
     torque = [found["touchdown_lateral_torque_Nm"] for found in (soft, usual, stiff)]
     less, more = 1 / torque[0] - 1 / torque[1], 1 / torque[1] - 1 / torque[2]
     assert less > more > 0
@@ -164,10 +164,10 @@ def test_seat_and_boom_in_series_make_the_torque_at_touchdown(quick):
 
 
 @pytest.mark.nightly
-def test_a_tilted_nozzle_makes_the_lateral_force_at_touchdown_significant(quick):
+def test_a_tilted_nozzle_makes_the_lateral_force_at_touchdown_significant(short):
     name = "touchdown_lateral_force_N"
     significant = SIGNIFICANT * docking_olev.SPRING_FORCE
-    assert quick()[name] < significant < quick(machine__nozzle_tilt_deg=2.0)[name]
+    assert short()[name] < significant < short(machine__nozzle_tilt_deg=2.0)[name]
 
 
 @pytest.mark.long
