@@ -26,7 +26,7 @@ from grouser.scenarios.settings import from_python
 
 SIZE = (480, 900)  # pixels of the picture: height, width
 OUT = FIGURES / "docking-satellites.png"
-LOCKED = 60.0  # [s] from the default start until the boom is being retracted
+LOCKED = 16.0  # [s] from `NEAR` until the boom is being retracted
 SHORT = {**NEAR, "boom_length": 0.51, "client_z": -1.6}  # the client is close to the brackets: retraction over 0.1 m
 DOCKED = 97.0  # [s] until such a docking is mated, and 10 s more
 MACHINE, FINE = Olev(), Discretisation()
@@ -41,12 +41,36 @@ def metrics(settings: dict[str, Any], duration: float, initial: dict[str, float]
     start: dict[str, Any] = {"initial": initial} if initial else {}
     with TemporaryDirectory() as folder:
         done = grouser.run("docking-olev", settings, time=duration, **start, out=Path(folder) / "run", report=False)
-    found = {name: entry["value"] for name, entry in done.summary["metrics"].items()}
+        found = {name: entry["value"] for name, entry in done.summary["metrics"].items()}
+        with grouser.Recording(done.folder / "recording.h5") as recording:
+            found["seat_tilt_stiffness"] = seat_tilt_stiffness(recording, found)
     return {name: np.nan if value is None else value for name, value in found.items()}
 
 
+def seat_tilt_stiffness(recording: grouser.Recording, found: dict[str, Any]) -> float | None:
+    """Change of lateral torque over that of the angle of tool and nozzle [N m/rad], from before to after touchdown."""
+    if found["touchdown_end_s"] is None:
+        return None
+    moments = []
+    for at in (found["touchdown_start_s"] - 1.0, found["touchdown_end_s"] + 2.0):
+        near = np.flatnonzero(np.abs(recording.time - at) < 0.5)
+        axes = [_axis(recording, "client", near, MACHINE.nozzle_rotation), _axis(recording, "tool", near, np.eye(3))]
+        moments.append((axes[0] - axes[1], recording["crown/torque"][near, :2].mean(axis=0)))
+    angle, torque = (np.linalg.norm(after - before) for before, after in zip(*moments, strict=True))
+    return float(torque / angle)
+
+
+def _axis(recording: grouser.Recording, body: str, frames: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Mean direction (2,), in the servicer's x and y, of the third axis of `turn` on a body."""
+    from scipy.spatial.transform import Rotation
+
+    quats = (recording[f"body/pose[{name}]"].reshape(len(recording), -1)[frames, -4:] for name in ("servicer", body))
+    servicer, own = (Rotation.from_quat(quat) for quat in quats)
+    return (servicer.inv() * own).apply(turn[:, 2])[:, :2].mean(axis=0)
+
+
 def elements() -> str:
-    """Penetrations and polygons with other elements, until retraction has begun."""
+    """Penetrations and polygons with other elements, from contact in the nozzle until retraction has begun."""
     cases = {
         f"{FINE.sectors}, {1e6 * FINE.chord_error:g} µm, {FINE.border_passes} (default)": {},
         "half the side: 40, 1.25 µm, 3": {SECTORS: 40, CHORD: 1.25e-6, PASSES: 3},
@@ -54,7 +78,7 @@ def elements() -> str:
     }
     rows, first = [], None
     for name, given in cases.items():
-        m = metrics(given, LOCKED)
+        m = metrics(given, LOCKED, NEAR)
         first = first or m
         depths = [
             f"{1e3 * m[key]:.4f} mm ({percent(m[key] / first[key] - 1)})"
@@ -74,14 +98,13 @@ def layer() -> str:
         "twice as thick": {"contact.layer": FINE.layer * 2, "contact.pad_layer": FINE.pad_layer * 2},
         "half as stiff": {STIFFNESS: MACHINE.contact_stiffness / 2},
         "twice as stiff, step 1 ms": {STIFFNESS: MACHINE.contact_stiffness * 2, "step": 0.001},
-        "default, step 1 ms": {"step": 0.001},
     }
     return table(LAYER_HEAD, (layer_row(name, metrics(given, DOCKED, SHORT)) for name, given in cases.items()))
 
 
 LAYER_HEAD = (
     "layer", "locked", "touchdown", "mated", "locking, spring", "bracket", "crown", "tool", "lateral torque",
-    "crown, tool depth",
+    "tilt of the seat", "crown, tool depth",
 )  # fmt: skip
 
 
@@ -90,7 +113,7 @@ def layer_row(name: str, m: dict[str, Any]) -> Sequence[str]:
         name, f"{m['lock_end_s']:.2f} s", f"{m['touchdown_start_s']:.2f} to {m['touchdown_end_s']:.2f} s",
         f"{m['mated_s']:.2f} s", f"{m['locking_force_N']:.1f}, {m['safety_spring_force_N']:.1f} N",
         f"{m['force_brackets_max_N']:.1f} N", f"{m['force_crown_max_N']:.1f} N", f"{m['force_tool_max_N']:.1f} N",
-        f"{m['touchdown_lateral_torque_Nm']:.2f} N m",
+        f"{m['touchdown_lateral_torque_Nm']:.2f} N m", f"{m['seat_tilt_stiffness']:.0f} N m/rad",
         f"{1e3 * m['penetration_crown_m']:.2f}, {1e3 * m['penetration_tool_m']:.2f} mm",
     )  # fmt: skip
 

@@ -146,21 +146,8 @@ def test_the_thickness_of_the_layer_is_numerical(short, times):
 
 @pytest.mark.nightly
 def test_times_and_forces_of_drives_and_springs_do_not_depend_on_the_stiffness_of_contact(short):
-    """Others do: forces at touchdown (next test) and of an impact (below)."""
+    """Others do, see docs/validation.md: peaks at touchdown, with the tilt of the seat, and that of an impact."""
     assert [differ(short(), short(**given), (*TIMES, *HELD)) for given in (SOFTER, STIFFER)] == [[], []]
-
-
-@pytest.mark.nightly
-def test_seat_and_boom_in_series_make_the_torque_at_touchdown(short):
-    """The ring turns the client against the boom: angle / torque is the boom's compliance and that of the seat.
-
-    The seat's falls as contact gets stiffer, so torque rises, less and less; the shoulder's peak comes with it.
-    """
-    soft, usual, stiff = (short(**given) for given in (SOFTER, {}, STIFFER))
-    torque = [found["touchdown_lateral_torque_Nm"] for found in (soft, usual, stiff)]
-    less, more = 1 / torque[0] - 1 / torque[1], 1 / torque[1] - 1 / torque[2]
-    assert less > more > 0
-    assert soft["force_tool_max_N"] < usual["force_tool_max_N"] < stiff["force_tool_max_N"]
 
 
 @pytest.mark.nightly
