@@ -313,7 +313,8 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
             "caption": "The two joints that make the boom bend, each about x and about y.",
         },
         {
-            "name": "control", "title": "Sensors, thrusters and phases", "kind": "panels", "columns": 1, "same_scale": False,
+            "name": "control", "title": "Sensors, thrusters and phases", "kind": "panels", "columns": 1,
+            "same_scale": False,
             "panels": [
                 lines("Estimated offset of the nozzle", ["aocs/place_error"], "offset [m]") | until_locked,
                 lines("Distance sensors", ["tool/distance"], "distance [m]") | until_locked,
