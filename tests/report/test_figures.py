@@ -130,6 +130,12 @@ def test_points_are_the_last_frame_in_order(recording):
         draw(recording, {"name": "p", "kind": "points", "x": "soil/sinkage", "y": ["soil/pull"]})
 
 
+def test_points_have_as_few_ticks_as_a_narrow_panel_needs(recording):
+    figure = {"name": "p", "kind": "points", "x": "soil/sinkage", "y": ["soil/load"]}
+    many, few = (draw(recording, {**figure, **more}).axes[0].get_xticks() for more in ({}, {"x_ticks": 2}))
+    assert len(few) < len(many)
+
+
 def test_points_that_were_never_set_are_left_out(tmp_path):
     values = np.array([[[3.0, np.nan, 1.0]]])
     channels = [Channel(name, "1", (3,), read=lambda: values[0]) for name in ("a", "b")]

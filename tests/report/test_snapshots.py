@@ -52,6 +52,13 @@ def test_the_machine_stands_where_it_was(recording):
         assert (ring.min(0) + ring.max(0)) / 2 == pytest.approx(pose[[0, 2]], abs=1e-6)
 
 
+def test_panels_of_one_view_have_one_scale(recording):
+    for times in ([0.0], [0.0, 1.0]):
+        axes = draw(recording, {**FIGURE, "times": times, "view": (6.0, 3.0)}).axes[0]
+        assert (np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())) == pytest.approx((6.0, 3.0))
+        assert axes.get_aspect() == 1.0
+
+
 @pytest.mark.parametrize("missing", ["outlines", "times"])
 def test_what_is_needed_is_asked_for(recording, missing):
     with pytest.raises(InputError, match="outlines and times are needed"):

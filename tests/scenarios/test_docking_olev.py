@@ -9,8 +9,10 @@ import grouser
 from grouser.campaign.definition import read_sweep
 from grouser.control.docking import Phase
 from grouser.errors import InputError
+from grouser.robots import olev_shapes as shapes
 from grouser.robots.olev import Olev
 from grouser.scenarios import registry
+from grouser.scenarios.docking_channels import section_channels
 from grouser.scenarios.docking_olev import Initial, build
 from grouser.scenarios.settings import from_python
 
@@ -23,6 +25,7 @@ NEGLIGIBLE = 3.0  # [N]
 STIFFNESS = Olev().contact_stiffness  # [N/m^3]
 SINGLE = 1e-6  # recordings are float32
 EXACT = 1e-12
+COSINE = 1e-3  # less than 1 by this for the angle between tool and nozzle, up to 2.5 degree
 DRIFT = 1e-3
 
 
@@ -120,6 +123,21 @@ def test_bad_initial_files_are_refused(tmp_path, text, message):
 def test_bad_machines_are_refused_by_name():
     with pytest.raises(InputError, match="bolt"):
         from_python("docking-olev", {"machine": {"bolt_radius": 0.05}})
+
+
+def test_the_outline_of_a_retracted_crown_ends_at_its_tip():
+    sim = build(from_python("docking-olev", {}).settings)  # type: ignore[arg-type]
+    place = sim.model.joint("crown").qposadr[0]
+    channels = {channel.name: channel.read for channel in section_channels(sim, Olev())}
+    _, radius = shapes.bolt_section(Olev())
+    lengths = []
+    for position in (0.0, -Olev().crown_stroke):
+        sim.data.qpos[place] = position
+        axial, above, below = (channels[f"section/{name}"]()[0] for name in ("axial", "above", "below"))  # type: ignore[misc]
+        at_axis = above - below < radius.max() / 2
+        assert np.ptp(axial[at_axis]) < radius.max()  # no line beyond the tip
+        lengths.append(np.ptp(axial))
+    assert lengths[0] - lengths[1] == pytest.approx(Olev().crown_stroke, rel=COSINE)
 
 
 def test_orbit_can_be_switched_on():

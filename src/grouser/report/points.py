@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def draw_points(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
     """Draw the last frame of `y` over that of `x`, sorted by x. Numbers that were never set are left out.
 
-    `markers` false: a line only, for example an outline. `legend` false: no legend.
+    `markers` false: a line only, for example an outline. `legend` false: no legend. `x_ticks`: at most so many
+    intervals between ticks of x, for narrow panels with long numbers.
     """
     within = frames(recording, figure)
     across = curves(recording, str(figure.get("x", "")), within)
@@ -40,6 +41,8 @@ def draw_points(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> 
     axes.set_xlabel(figure.get("xlabel") or axis_title(across))
     axes.set_ylabel(figure.get("ylabel") or axis_title([found[0] for found in up]))
     axes.margins(x=0.04, y=0.08)
+    if "x_ticks" in figure:
+        axes.locator_params(axis="x", nbins=int(figure["x_ticks"]))
     draw_zero(axes)
     if figure.get("legend", True):
         draw_legend(axes, at_least=1 if figure.get("overlay") else 2)

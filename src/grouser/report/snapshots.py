@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,8 @@ BELOW = 0.1  # depth drawn below the lowest point of the ground, as a fraction o
 
 def draw_snapshots(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
     """Draw x against z. `outlines` lists {"bodies", "corners" (n, 3) in body axes}, drawn in this order at `times` [s].
-    `profile` {"x", "z"} is the ground; `x` and `y` are channels of paths to draw."""
+    `profile` {"x", "z"} is the ground; `x` and `y` are channels of paths to draw. `view` [m] (width, height): size of
+    the section shown, about the middle of what is drawn, so that panels have one scale."""
     outlines, times = figure.get("outlines"), figure.get("times")
     if not outlines or not times:
         raise InputError("snapshots: outlines and times are needed")
@@ -39,10 +40,21 @@ def draw_snapshots(axes: Axes, recording: Recording, figure: Mapping[str, Any]) 
                 ring = side_outline(corners, pose[frame])
                 axes.fill(*ring.T, facecolor=MACHINE[place % len(MACHINE)], edgecolor=INK, linewidth=0.5, alpha=0.8)
     _draw_paths(axes, recording, figure)
-    axes.set_aspect("equal", adjustable="datalim")
+    _show(axes, figure.get("view"))
     axes.set_xlabel(figure.get("xlabel", "x [m]"))
     axes.set_ylabel(figure.get("ylabel", "z [m]"))
     draw_legend(axes)
+
+
+def _show(axes: Axes, view: Sequence[float] | None) -> None:
+    """Set one scale for x and z: as much as fits, or a section of a given size [m]."""
+    if view is None:
+        axes.set_aspect("equal", adjustable="datalim")
+        return
+    x, z = axes.dataLim.intervalx.mean(), axes.dataLim.intervaly.mean()
+    axes.set_xlim(x - view[0] / 2, x + view[0] / 2)
+    axes.set_ylim(z - view[1] / 2, z + view[1] / 2)
+    axes.set_aspect("equal", adjustable="box")
 
 
 def _draw_paths(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:

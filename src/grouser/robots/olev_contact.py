@@ -20,17 +20,13 @@ from grouser.robots.olev_shapes import crown_section, pad_mesh, ring_mesh, seat,
 
 NEVER = -1  # value of `key` before a section has been set
 POISSON = 0.3
-# The elastic layer is numerical: metal would be some ten thousand times stiffer. Its stiffness is `contact_stiffness`;
-# the thickness only limits how deep the search looks and when a warning is given.
-THICKNESS = 5e-4  # [m] on each side
-PAD_THICKNESS = 5e-3  # [m] (assumed)
 TRANSITION = 2e-5  # [m] penetration over which damping is blended in (assumed)
 SHARE = (1 - POISSON) / ((1 + POISSON) * (1 - 2 * POISSON))  # K / E, Krenn et al. 2008, eq. 2
 TOOL_AREA, CROWN_AREA, PAD_AREA = 8e-4, 4e-4, 2e-3  # [m^2] largest contact areas, for the step limit
 
 
 def layer(stiffness: float, damping_time: float, friction: float, thickness: float, name: str) -> Layer:
-    """One of two equal layers that together have `stiffness` [N/m^3]."""
+    """One of two equal layers that together have `stiffness` [N/m^3], whatever their thickness [m]."""
     own = 2 * stiffness
     return Layer(
         young=own * thickness / SHARE, poisson=POISSON, thickness=thickness, damping=own * damping_time,
@@ -40,12 +36,19 @@ def layer(stiffness: float, damping_time: float, friction: float, thickness: flo
 
 @dataclass(frozen=True)
 class Discretisation:
-    """Contact elements in the nozzle. Numerical: half the size changes penetrations by less than 5 %."""
+    """Contact elements in the nozzle, and how deep contact is searched. Numerical.
+
+    Elements of half the size change penetrations by less than 5 %. The thickness of a layer changes nothing: stiffness
+    per area is a parameter of the machine (`contact_stiffness`, `pad_stiffness`), at which Young's modulus follows from
+    the thickness. Contact deeper than both layers gives a warning, twice as deep ends the run.
+    """
 
     sectors: int = 20  # elements around the axis
     chord_error: float = 5e-6  # [m] largest distance of a section from the chords of its elements
     border_divisions: int = 2  # a side of an element at the border of the contact is divided by this number ...
     border_passes: int = 2  # ... and parts that the border cuts again, this many times in all
+    layer: float = 5e-4  # [m] thickness of the elastic layer on each side in the nozzle
+    pad_layer: float = 5e-3  # [m] of pads and ring
 
     def __post_init__(self):
         def check(field: str, good: bool, allowed: str):
@@ -56,6 +59,8 @@ class Discretisation:
         check("chord_error", 1e-8 <= self.chord_error <= 1e-3, "allowed: 1e-8 to 1e-3 m")
         check("border_divisions", self.border_divisions >= 1, "allowed: 1 or more")
         check("border_passes", 1 <= self.border_passes <= MOST_PASSES, f"allowed: 1 to {MOST_PASSES}")
+        for field in ("layer", "pad_layer"):
+            check(field, 1e-5 <= getattr(self, field) <= 0.1, "allowed: 1e-5 to 0.1 m")
         parts = self.border_divisions**self.border_passes
         check("border_divisions", parts <= MOST_PARTS, f"with {self.border_passes} passes it makes {parts} parts of a "
               f"side; allowed: {MOST_PARTS}")  # fmt: skip
@@ -68,7 +73,7 @@ def nozzle_contact(p: Olev, fine: Discretisation | None = None) -> RevolutionCon
     parts: dict[str, Any] = {
         "sectors": fine.sectors, "refine": fine.border_divisions, "passes": fine.border_passes
     }  # fmt: skip
-    metal = layer(p.contact_stiffness, p.contact_damping_time, p.contact_friction, THICKNESS, "metal")
+    metal = layer(p.contact_stiffness, p.contact_damping_time, p.contact_friction, fine.layer, "metal")
     nozzle = RevolutionBody(
         "client", nozzle_profile(p, error), metal, "nozzle",
         position=p.throat.tolist(), axis=p.nozzle_rotation[:, 2].tolist(),
@@ -83,9 +88,10 @@ def nozzle_contact(p: Olev, fine: Discretisation | None = None) -> RevolutionCon
     ], name="nozzle")  # fmt: skip
 
 
-def bracket_contact(p: Olev) -> PolygonalModule:
+def bracket_contact(p: Olev, fine: Discretisation | None = None) -> PolygonalModule:
     """Pads of the three brackets against the launch adapter ring."""
-    rubber = layer(p.pad_stiffness, p.pad_damping_time, p.pad_friction, PAD_THICKNESS, "pad")
+    fine = fine or Discretisation()
+    rubber = layer(p.pad_stiffness, p.pad_damping_time, p.pad_friction, fine.pad_layer, "pad")
     pads = dict.fromkeys(BRACKETS, shape(*pad_mesh(p), rubber, name="pad"))
     ring = shape(*ring_mesh(p), rubber, name="ring")
     pairs = [Pair(name, "client", elements=name, largest_area=PAD_AREA) for name in BRACKETS]

@@ -192,15 +192,16 @@ def section_channels(sim: Simulation, p: Olev) -> list[Channel]:
     def compute() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         q = float(data.joint("crown").qpos[0])
         z_crown, r_crown = shapes.crown_section(p, shapes.spread_of(p, q))
-        r = np.interp(grid, z_tool, r_tool, right=0)
-        r = np.maximum(r, np.interp(grid, z_bolt + q, r_bolt, right=0))
-        r = np.maximum(r, np.interp(grid, z_crown + q, r_crown, left=0, right=0))
+        along = np.minimum(grid, z_bolt[-1] + q)  # the outline ends at the tip
+        r = np.interp(along, z_tool, r_tool, right=0)
+        r = np.maximum(r, np.interp(along, z_bolt + q, r_bolt, right=0))
+        r = np.maximum(r, np.interp(along, z_crown + q, r_crown, left=0, right=0))
         client, tool = data.body("client"), data.body("tool")
         axes = client.xmat.reshape(3, 3) @ p.nozzle_rotation
         base = client.xpos + client.xmat.reshape(3, 3) @ p.throat
         turn = axes.T @ tool.xmat.reshape(3, 3)
         at = axes.T @ (tool.xpos - base)
-        middle = at + np.outer(grid, turn[:, 2])
+        middle = at + np.outer(along, turn[:, 2])
         return middle[:, 2], middle[:, 0] + r, middle[:, 0] - r
 
     labels = tuple(str(k) for k in range(SECTION))

@@ -63,6 +63,7 @@ LEAST_SWING = 0.2  # of the swing that must be left after retraction; paper: "sl
 DRIFT = 3e-5  # unexplained change of momentum; grows with the step
 TOUCHING = {pair: f"nozzle and {pair}" for pair in PAIRS} | {"brackets": "a bracket's pad and the ring"}
 VIEWS = (0.0, 40.0, 150.0, 290.0)  # [s] times of the side views
+VIEW = (3.4, 7.4)  # [m] width and height of each
 FIG_10 = (39.0, 42.0, 44.0, 46.0, 48.0, 52.0)  # [s] times of the outlines
 
 
@@ -148,7 +149,7 @@ def read_initial(file: Path) -> dict[str, Any]:
 
 def build(s: DockingOlev) -> Simulation:
     p = s.parameters
-    nozzle, brackets = olev_contact.nozzle_contact(p, s.elements), olev_contact.bracket_contact(p)
+    nozzle, brackets = olev_contact.nozzle_contact(p, s.elements), olev_contact.bracket_contact(p, s.elements)
     modules: list[Any] = [nozzle, brackets, *([OrbitalMotion()] if s.orbit else [])]
     pressed, carried = force_reader(nozzle), force_reader(brackets)
     tool = ContactSwitches(lambda: np.linalg.norm(pressed()[:2], axis=1), p.switch_force)
@@ -225,7 +226,7 @@ def metrics(s: DockingOlev) -> list[dict[str, Any]]:
         *(metric(f"force_{pair}_max_N", "N", f"largest contact force of {where}, over all steps")
           for pair, where in TOUCHING.items()),
         *(metric(f"pressure_{pair}_max_Pa", "Pa", f"largest elastic pressure of {where}, over all steps; depends on "
-                 "the numerical layer") for pair, where in TOUCHING.items()),
+                 "the assumed stiffness") for pair, where in TOUCHING.items()),
         metric("client_force_max_N", "N", "largest of these forces: pairs press on different places of the client"),
         metric("client_rate_max", "rad/s", "largest rate of the client"),
         metric("mated_rate_end", "rad/s", "rate of the client at the end"),
@@ -280,6 +281,7 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
                     "y": ["section/above", "section/below"],
                     "window": [None, t], "overlay": wall, "xlabel": "along the nozzle's axis [m]",
                     "ylabel": "across it [m]", "name": f"locking-{t:g}", "markers": False, "legend": False,
+                    "x_ticks": 4,
                 }
                 for t in FIG_10 if t <= s.time
             ] or [lines("Crown", ["crown/position"], "position [m]")],
@@ -291,7 +293,7 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
                 lines("Client relative to the servicer", ["system/separation"], "position [m]"),
                 lines("Rates", ["system/rate"], "rate [rad/s]"),
                 lines("Angle between their axes", ["system/tilt_deg"], "angle [degree]"),
-                lines("Boom and brackets", ["boom/load"], "tension [N]"),
+                lines("Tension of the boom", ["boom/load"], "tension [N]"),
             ],
             "caption": "Centre of the client in the servicer's axes, z along the docking axis.",
         },
@@ -299,7 +301,8 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
             "name": "side-view", "title": "Both satellites from the side", "kind": "panels", "columns": 4,
             "same_scale": False,
             "panels": [
-                {"title": f"{t:g} s", "kind": "snapshots", "outlines": _outlines(s.parameters), "times": [t]}
+                {"title": f"{t:g} s", "kind": "snapshots", "outlines": _outlines(s.parameters), "times": [t],
+                 "view": VIEW}
                 for t in VIEWS if t < s.time
             ],
             "caption": "Servicer below, client above, seen along the wings.",
@@ -310,10 +313,12 @@ def figures(s: DockingOlev) -> list[dict[str, Any]]:
             "caption": "The two joints that make the boom bend, each about x and about y.",
         },
         {
-            "name": "control", "title": "Sensors and thrusters", "kind": "panels", "columns": 1, "same_scale": False,
+            "name": "control", "title": "Sensors, thrusters and phases", "kind": "panels", "columns": 1,
+            "same_scale": False,
             "panels": [
                 lines("Estimated offset of the nozzle", ["aocs/place_error"], "offset [m]") | until_locked,
                 lines("Distance sensors", ["tool/distance"], "distance [m]") | until_locked,
+                lines("Force demanded of the thrusters", ["thrusters/wanted"], "force [N]") | until_locked,
                 lines("Phase", ["docking/phase"], "phase [1]"),
             ],
             "caption": "Phases: " + ", ".join(f"{phase.value} {phase.name.lower()}" for phase in Phase) + ".",
