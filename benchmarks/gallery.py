@@ -95,7 +95,8 @@ def section(name: str, entry: Entry, summary: dict[str, Any], simulated: float) 
     numbers = table(("metric", "value", "expected"), rows) if rows else ""
     if entry.timed:
         wall = simulated / summary["metrics"]["real_time_factor"]["value"]
-        numbers = f"{simulated:.0f} s were computed in {wall:.0f} s of wall time, on two cores; the machine was shared.\n\n{numbers}"
+        spent = f"{simulated:.0f} s were computed in {wall:.0f} s of wall time, on two cores; the machine was shared."
+        numbers = f"{spent}\n\n{numbers}"
     return (
         f"{described.summary[0].upper()}{described.summary[1:]} ({described.source}).\n\n"
         f"![{name}](gallery/{name}.png) ![{name}, a clip](gallery/{name}.gif)\n\n"
