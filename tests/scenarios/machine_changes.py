@@ -37,6 +37,14 @@ def half_gravity(build: Build, s: Any) -> Simulation:
     return sim
 
 
+def much_lighter(build: Build, s: Any) -> Simulation:
+    """The machine has a tenth of its declared mass."""
+    sim = build(s)
+    sim.model.body_mass[:] /= 10
+    sim.model.body_inertia[:] /= 10
+    return sim
+
+
 def single_precision(build: Build, s: Any) -> Simulation:
     """Computed in float32."""
     if "dtype" in type(s).model_fields:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tests.scenarios import machine_changes as changes
-from tests.scenarios import test_blade, test_docking_expectations
+from tests.scenarios import test_blade, test_docking_expectations, test_exomars_drawbar, test_multi_pass
 
-# Scenarios with a table of their own: the expectations that it breaks.
+# Scenarios, and variants of them, with a table of their own: the expectations that it breaks.
 ELSEWHERE = {
     "blade": set(test_blade.WRONG) - {"draught_N", "measured_error_median"},  # those two are not in a default run
     "docking-olev": {
@@ -16,13 +16,13 @@ ELSEWHERE = {
         for broken in (*test_docking_expectations.LONG, *test_docking_expectations.NIGHTLY)
         for name in broken.misses
     },
+    "exomars-drawbar": set().union(*test_exomars_drawbar.BROKEN.values()),
+    "multi-pass, krenn2008": set(test_multi_pass.BROKEN),
 }
-
-# Scenarios whose own tests break their expectations; their rows are still to be pointed to above.
-PENDING = ("exomars-drawbar", "exomars-gradeability", "multi-pass")
 
 # Settings with which a scenario has further or other expectations.
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "multi-pass": ({"laws": "krenn2008"},),
     "single-wheel": ({"compression": 1.0},),
     "wheel-walker-stairs": tuple(
         {"case": case} for case in ("too-light", "too-strong", "wrong-gears", "poor-grip", "too-heavy")
@@ -111,9 +111,17 @@ TRACKS = (
 
 SLIPPERY = {"tread.friction_stick": 0.05, "tread.friction_slip": 0.05}
 OVER_ROCKS = {"time": 20.0, "speed": 0.03}
+SHORT_SLOPE = {
+    "soil": "dry-sand", "spacing": 0.02, "trials": 2, "starts": 1, "approach": 4.0, "length": 0.3, "window": 0.15,
+    "settled_rise": 0.5, "speed": 0.05, "slope_step_deg": 5.0, "stated_slope_deg": 5.0,
+}  # fmt: skip
 SHORT_COURSE = {"waypoints": [[0, 0], [0.4, 0], [0.8, 0.1]]}
 
 ROVERS = (
+    Wrong("exomars-gradeability", ("energy_per_metre_J",), {}, SHORT_SLOPE, changes.much_lighter),
+    Wrong("exomars-gradeability", ("volume_error_rel",), {}, SHORT_SLOPE, changes.single_precision),
+    Wrong("multi-pass", ("multi_pass_effect",), {"compression": 0.0}, test_multi_pass.SHORT),
+    Wrong("multi-pass", ("volume_error_rel",), {}, test_multi_pass.SHORT, changes.single_precision),
     Wrong("rover-course", ("course_completed",), {"slope_deg": 20.0}, SHORT_COURSE),
     Wrong("viking-rocks", ("distance_m",), SLIPPERY, OVER_ROCKS),
     Wrong("viking-rocks", ("weight_carried",), {}, OVER_ROCKS, changes.undeclared_load),
