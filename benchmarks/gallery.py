@@ -50,7 +50,9 @@ ENTRIES = {
     "bulldozer-turn": Entry(),
     "docking-olev": Entry(figure="docking-forces.png"),
     "exomars-drawbar": Entry(figure="drawbar-pull.png"),
-    "exomars-gradeability": Entry(("trials=2", "starts=1", "length=0.4", "window=0.2"), figure="gradeability-slip.png"),
+    "exomars-gradeability": Entry(
+        ("trials=2", "starts=1", "length=0.4", "window=0.2", "settled_rise=0.5"), figure="gradeability-slip.png"
+    ),
     "multi-pass": Entry(figure="multi-pass-forces.png", camera="follow"),
     "plate-sinkage": Entry(camera="wheel"),
     "robot": Entry(figure="robot-soil.png"),
