@@ -68,7 +68,7 @@ def rolled(year: int, erosion: bool) -> Rut:
         rig.place(position, rotation, np.array(velocity), np.array(spin)).advance()
     rows, columns = ground.rows, ground.columns
     x, y = START[0] + CELL * np.arange(columns), START[1] + CELL * np.arange(rows)
-    return Rut(x, y, ground.level(SURFACE), np.asarray(position))
+    return Rut(x, y, ground.level(SURFACE), np.asarray(motion(steps * STEP)[0]))
 
 
 def pressed() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
