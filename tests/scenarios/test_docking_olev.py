@@ -11,6 +11,7 @@ from grouser.control.docking import Phase
 from grouser.errors import InputError
 from grouser.robots import olev_shapes as shapes
 from grouser.robots.olev import Olev
+from grouser.robots.olev_contact import Discretisation, nozzle_contact
 from grouser.scenarios import registry
 from grouser.scenarios.docking_channels import section_channels
 from grouser.scenarios.docking_olev import Initial, build
@@ -25,6 +26,7 @@ NEGLIGIBLE = 3.0  # [N]
 STIFFNESS = Olev().contact_stiffness  # [N/m^3]
 SINGLE = 1e-6  # recordings are float32
 EXACT = 1e-12
+FORCE = ("c", "c_t", "d", "d_t", "s_d0", "mu_stick", "mu_slip", "kappa")  # all constants of a force
 COSINE = 1e-3  # less than 1 by this for the angle between tool and nozzle, up to 2.5 degree
 DRIFT = 1e-3
 
@@ -123,6 +125,15 @@ def test_bad_initial_files_are_refused(tmp_path, text, message):
 def test_bad_machines_are_refused_by_name():
     with pytest.raises(InputError, match="bolt"):
         from_python("docking-olev", {"machine": {"bolt_radius": 0.05}})
+
+
+def test_constants_of_contact_do_not_depend_on_the_thickness_of_the_layer():
+    thin, thick = (nozzle_contact(Olev(), Discretisation(layer=times * Discretisation().layer)) for times in (0.5, 2.0))
+    for thin_laws, thick_laws in zip(thin._laws, thick._laws, strict=True):
+        for a, b in zip(thin_laws, thick_laws, strict=True):
+            assert {name: a[name] for name in FORCE} == pytest.approx({name: b[name] for name in FORCE}, rel=EXACT)
+            assert a["c"] == pytest.approx(Olev().contact_stiffness, rel=EXACT)
+            assert 4 * a["thickness"] == pytest.approx(b["thickness"])
 
 
 def test_the_outline_of_a_retracted_crown_ends_at_its_tip():
