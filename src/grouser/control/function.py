@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from grouser.errors import InputError
 from grouser.module import Controller
 from grouser.terrain import checks
 
-ControlLaw = Callable[[float, Any], None]  # time [s], MjData
+ControlLaw = Callable[[float, Any], object]  # time [s], MjData
 
 
 class ControlFunction(Memoryless):
@@ -30,11 +31,11 @@ class ControlFunction(Memoryless):
 
 def as_controllers(given: Iterable[Controller | ControlLaw] | ControlLaw, step: float) -> list[Controller]:
     """Controllers as they are, and functions as controllers that act in every step [s]. One may stand alone."""
-    each = [given] if callable(given) else list(given)
+    each: list[Any] = [given] if callable(given) else list(given)
     for one in each:
         if not hasattr(one, "act") and not callable(one):
             raise InputError(f"controllers: {one!r} is not allowed; it must be a controller or a function(time, data)")
-    found = [one if hasattr(one, "act") else ControlFunction(one, step) for one in each]
+    found: list[Controller] = [one if hasattr(one, "act") else ControlFunction(one, step) for one in each]
     for one in found:
         if one.period < step * (1 - 1e-9):
             raise InputError(f"controller {name_of(one)}: period {one.period:g} s is below the step {step:g} s")
@@ -52,8 +53,17 @@ def from_file(file: str | Path, step: float) -> ControlFunction:
     """The function `control(time, data)` of a Python file, which may set PERIOD [s]; else it acts in every step [s]."""
     path = checks.existing_file(file, "controller")
     module = load(path)
-    function = getattr(module, "control", None)
+    function: Any = getattr(module, "control", None)
     if not callable(function):
         raise InputError(f"controller {path}: has no function control(time, data)")
     period = checks.number(getattr(module, "PERIOD", step), f"controller {path}: PERIOD", above=0.0)
     return ControlFunction(function, period)
+
+
+def cause(error: Exception) -> str:
+    """What a controller raised, in one line, and where in its own file; deeper frames belong to libraries it calls."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    frames = [frame for frame in frames if frame.filename != __file__]  # which only calls it
+    own = [frame for frame in frames if frame.filename == frames[0].filename] if frames else []
+    where = f"{own[-1].filename}, line {own[-1].lineno}" if own else "no Python code of its own"
+    return f"the controller raised {type(error).__name__}: {' '.join(str(error).split())} ({where})"

@@ -51,7 +51,7 @@ def _show(axes: Axes, view: Sequence[float] | None) -> None:
     if view is None:
         axes.set_aspect("equal", adjustable="datalim")
         return
-    x, z = axes.dataLim.intervalx.mean(), axes.dataLim.intervaly.mean()
+    x, z = sum(axes.dataLim.intervalx) / 2, sum(axes.dataLim.intervaly) / 2
     axes.set_xlim(x - view[0] / 2, x + view[0] / 2)
     axes.set_ylim(z - view[1] / 2, z + view[1] / 2)
     axes.set_aspect("equal", adjustable="box")

@@ -177,7 +177,8 @@ class Trials:
         if self.over[0]:
             return
         within = time - self.start[0]
-        self._tilt(sensors.model, self.results["slope_deg"][self.number[0]] * _ramp((within - s.approach) / TILTING))
+        slope_deg = float(self.results["slope_deg"][self.number[0]])
+        self._tilt(sensors.model, slope_deg * _ramp((within - s.approach) / TILTING))
         rate = s.speed / s.parameters.wheel_radius if within > SETTLING - self.period / 2 else 0.0
         command[[sensors.model.actuator(name).id for name in DRIVES]] = rate
         if within > s.approach + TILTING - self.period / 2 and np.isnan(self.marks[0, 0]):

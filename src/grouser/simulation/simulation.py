@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time as clock
-import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,7 @@ import mujoco
 import numpy as np
 
 from grouser import module as optional
-from grouser.control import function as control_function
-from grouser.control.function import ControlLaw, as_controllers, name_of
+from grouser.control.function import ControlLaw, as_controllers, cause, name_of
 from grouser.engine.frame import Frame
 from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
 from grouser.engine.parameters import parameters, set_parameters
@@ -194,9 +192,8 @@ class Simulation:
                 except GrouserError:
                     raise
                 except Exception as error:
-                    reason = f"the controller raised {type(error).__name__}: {_one_line(error)} ({_where(error)})"
                     name = name_of(controller)
-                    raise RunStopped(reason, module=name, body="-", time=self.time) from error
+                    raise RunStopped(cause(error), module=name, body="-", time=self.time) from error
                 self._due[k] += controller.period
 
     def use_controllers(self, controllers: Sequence[Controller | ControlLaw] | ControlLaw) -> None:
@@ -465,18 +462,6 @@ def actuator_outputs(m: mujoco.MjModel) -> tuple[str, ...]:
         name, count = m.actuator(a).name or f"actuator{a}", m.actuator_outnum[a]
         names += [name] if count == 1 else [f"{name}{k}" for k in range(count)]
     return tuple(names)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
-def _where(error: Exception) -> str:
-    """File and line of an error in the controller's own file; deeper frames belong to libraries it calls."""
-    frames = traceback.extract_tb(error.__traceback__)[1:]
-    frames = [frame for frame in frames if frame.filename != control_function.__file__]  # which only calls it
-    own = [frame for frame in frames if frame.filename == frames[0].filename] if frames else []
-    return f"{own[-1].filename}, line {own[-1].lineno}" if own else "no Python code of its own"
 
 
 def _copies(arrays: dict[str, Any]) -> dict[str, np.ndarray]:
