@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +98,7 @@ def section(name: str, entry: Entry, summary: dict[str, Any], simulated: float) 
     numbers = table(("metric", "value", "expected"), rows) if rows else ""
     if entry.timed:
         wall = simulated / summary["metrics"]["real_time_factor"]["value"]
-        spent = f"{simulated:.0f} s were computed in {wall:.0f} s of wall time, on two cores; the machine was shared."
+        spent = f"{simulated:.0f} s were computed in {wall:.0f} s of wall time on a machine of {os.cpu_count()} cores."
         numbers = f"{spent}\n\n{numbers}"
     return (
         f"{described.summary[0].upper()}{described.summary[1:]} ({described.source}).\n\n"

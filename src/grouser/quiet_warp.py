@@ -5,24 +5,38 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from functools import cache
+import threading
 
 NO_DRIVER = "NVIDIA CUDA driver"  # printed on every machine without a GPU; `grouser doctor` reports it
+_lock = threading.Lock()  # the output of the whole process is caught
+_started = False
 
 
-@cache
 def start_warp() -> None:
     """Initialise Warp, once. Its stderr output is passed on, except the line about the missing driver.
 
-    A log level that is set already (`warp.config.log_level`) stays as it is.
+    Warp then reports errors only, unless `warp.config.log_level` is other than Warp's default.
     """
+    global _started
+    with _lock:
+        if not _started:
+            _start()
+            _started = True
+
+
+def _start() -> None:
     import warp
 
-    if warp.config.log_level == warp.LOG_INFO:  # Warp's own default
+    if warp.config.log_level == warp.LOG_INFO:  # Warp's default
         warp.config.log_level = warp.LOG_ERROR
-    with tempfile.TemporaryFile() as captured:
-        sys.stderr.flush()
+    try:
         stderr = os.dup(2)
+    except OSError:  # closed, as in a program without a console
+        warp.init()
+        return
+    with tempfile.TemporaryFile() as captured:
+        if sys.stderr is not None:
+            sys.stderr.flush()
         os.dup2(captured.fileno(), 2)
         try:
             warp.init()
@@ -30,6 +44,7 @@ def start_warp() -> None:
             os.dup2(stderr, 2)
             os.close(stderr)
             captured.seek(0)
-            for line in captured.read().decode(errors="replace").splitlines():
+            told = captured.read().decode(errors="replace").splitlines()
+            for line in told if sys.stderr is not None else ():
                 if NO_DRIVER not in line:
                     sys.stderr.write(f"{line}\n")

@@ -30,13 +30,6 @@ def undeclared_load(build: Build, s: Any) -> Simulation:
     return sim
 
 
-def half_gravity(build: Build, s: Any) -> Simulation:
-    """The machine is half as heavy as declared."""
-    sim = build(s)
-    sim.model.opt.gravity[:] /= 2
-    return sim
-
-
 def much_lighter(build: Build, s: Any) -> Simulation:
     """The machine has a tenth of its declared mass."""
     sim = build(s)

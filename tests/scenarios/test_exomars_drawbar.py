@@ -88,7 +88,7 @@ def test_only_a_run_as_in_the_paper_is_held_to_what_it_saw():
     seen = {"drawbar_plateau_slope", "front_sinkage_ratio", "sinkage_growth_m", "slip_max"}
     assert expectations() == seen == {name for misses in BROKEN.values() for name in misses}
     assert expectations(**{"soil.friction_angle_deg": 35}) == seen  # assumed in any case
-    assert expectations(laws="krenn2009") == seen
+    assert expectations(laws="krenn2009") == seen - {"slip_max"}  # it needs a stiffer spring
     assert expectations(soil="dry-sand") == set()
     assert expectations(**{"rover.wheel_width": 0.12}) == set()
     assert expectations(duration=60) == set()

@@ -189,9 +189,25 @@ def test_trials_continue_from_a_checkpoint():
     np.testing.assert_array_equal(sim.model.opt.gravity, first[1])
 
 
+def test_a_search_that_is_over_can_be_run_again():
+    s = eg.Gradeability(**{**SHORT, **BRIEF})
+    sim = eg.build(s)
+    saved = sim.checkpoint()
+    first = sim.run(eg.duration(s)).steps
+    assert sim.finished
+    assert sim.run(1.0).steps == 0
+    sim.reset()
+    assert sim.run(eg.duration(s)).steps == first > 0
+    sim.restore(saved)
+    assert not sim.finished
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        ({"starts": 2}, "odd"),
+        ({"starts": 5, "trials": 3, "stated_slope_deg": 5.0}, "which 3 trials reach"),
+        ({"window": 1e-3}, "window"),
         ({"stated_slope_deg": 7.0}, "multiples"),
         ({"stated_slope_deg": 40.0}, "multiples"),
         ({"window": 0.2}, "window"),
@@ -237,7 +253,7 @@ def test_slip_on_a_slope_is_that_of_the_drawbar_test_at_the_same_pull(tmp_path):
     assert slip < HALF
     pull = exomars.ExoMars().mass * exomars.MARS * math.sin(math.radians(metrics["max_grade_deg"]))
     assert slip_at_pull(tmp_path / "same", pull, **SOFT) == pytest.approx(slip, abs=SAME_SLIP)
-    assert abs(slip_at_pull(tmp_path / "other", pull, **FRONT_HEAVY) - slip) > SAME_SLIP
+    assert abs(slip_at_pull(tmp_path / "other", pull, **SOFT, **FRONT_HEAVY) - slip) > SAME_SLIP
 
 
 def climbed(angle_deg: float, inclined: bool) -> float:

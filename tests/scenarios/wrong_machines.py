@@ -17,12 +17,12 @@ ELSEWHERE = {
         for name in broken.misses
     },
     "exomars-drawbar": set().union(*test_exomars_drawbar.BROKEN.values()),
-    "multi-pass, krenn2008": set(test_multi_pass.BROKEN),
+    "multi-pass, krenn2008, 1000": set(test_multi_pass.BROKEN),
 }
 
 # Settings with which a scenario has further or other expectations.
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
-    "multi-pass": ({"laws": "krenn2008"},),
+    "multi-pass": ({"laws": "krenn2008", "erosion_sweeps": 1000},),
     "single-wheel": ({"compression": 1.0},),
     "wheel-walker-stairs": tuple(
         {"case": case} for case in ("too-light", "too-strong", "wrong-gears", "poor-grip", "too-heavy")

@@ -38,9 +38,12 @@ def test_a_function_sets_the_controls_in_every_step():
 
 
 def test_functions_and_controllers_act_in_their_order():
-    sim = slider([ControlFunction(lambda time, data: data.ctrl.fill(1.0), 0.02), lambda time, data: None])
+    def doubled(time, data):
+        data.ctrl *= 2
+
+    sim = slider([ControlFunction(lambda time, data: data.ctrl.fill(1.0), 0.02), doubled])
     sim.step(1)
-    assert sim.data.ctrl[0] == 1.0
+    assert sim.data.ctrl[0] == 2.0
     sim.use_controllers(lambda time, data: data.ctrl.fill(3.0))
     sim.step(1)
     assert sim.data.ctrl[0] == 3.0
@@ -58,6 +61,8 @@ def test_a_function_that_fails_stops_the_run_with_its_name():
     ("given", "words"),
     [
         ([3], "controllers: 3 is not allowed; it must be a controller or a function"),
+        (None, "controllers: None is not allowed; it must be a controller or a function"),
+        (lambda data: None, "controllers: <function .* is not allowed"),
         ([ControlFunction(print, 1e-3)], "controller print: period 0.001 s is below the step 0.01 s"),
     ],
 )
@@ -89,8 +94,14 @@ def test_python_prints_nothing_of_its_own(tmp_path):
 
 
 def test_modules_besides_the_soil():
-    """The apparent forces of an orbit push the robot that the soil carries."""
-    sim = grouser.on_soil(grouser.CART, bodies="wheel.*", modules=[OrbitalMotion()])
+    """The apparent forces of an orbit that is far too low push the robot that the soil carries."""
+    alone = grouser.on_soil(grouser.CART, bodies="wheel.*")
+    sim = grouser.on_soil(grouser.CART, bodies="wheel.*", modules=[OrbitalMotion(radius=1e5)])
     assert [module.name for module in sim.modules] == ["soil", "orbit"]
-    sim.step(2)
+    for each in (alone, sim):
+        each.step(20)
     assert sim.observe()["soil/force"][..., 2].sum() > 0
+    assert abs(sim.data.qvel - alone.data.qvel).max() > 1e-3
+    for wrong in (OrbitalMotion(), [3]):
+        with pytest.raises(InputError, match=r"modules: .* it must be a list of force modules"):
+            grouser.on_soil(grouser.CART, bodies="wheel.*", modules=wrong)

@@ -12,6 +12,7 @@ from grouser.scenarios import robot
 from grouser.scenarios.scenario import Scenario, Settings
 from grouser.scenarios.settings import Experiment
 from grouser.simulation import Simulation
+from grouser.terrain import checks
 
 NAMELESS = ("", "MuJoCo Model")  # what MuJoCo calls a model without a name
 
@@ -20,6 +21,7 @@ class Recorded(Settings):
     """What the report shows as settings."""
 
     seconds: float
+    dtype: str
 
 
 def record(
@@ -41,7 +43,10 @@ def record(
         raise InputError(f"record: {sim!r} is not allowed; it must be a Simulation, such as grouser.on_soil(...) makes")
     if sim.worlds > 1:
         raise InputError(f"record: {sim.worlds} worlds are not allowed; record one world")
-    experiment = Experiment(_scenario(sim, name or _model_name(sim)), Recorded(seconds=seconds))
+    checks.number(seconds, "record: seconds", above=0)
+    checks.number(rate, "record: rate", above=0)
+    title = re.sub(r"[^\w.-]+", "-", name or _model_name(sim))  # it also names the folder
+    experiment = Experiment(_scenario(sim, title), Recorded(seconds=seconds, dtype=sim.engine.dtype))
     return running.checked(running.execute(experiment, out=out, force=force, rate=rate, report=report))
 
 
@@ -63,4 +68,4 @@ def _scenario(sim: Simulation, name: str) -> Scenario[Any]:
 def _model_name(sim: Simulation) -> str:
     """Name of the model, which begins MuJoCo's list of names."""
     name = sim.model.names.split(b"\0", 1)[0].decode()
-    return "robot" if name in NAMELESS else re.sub(r"[^\w.-]+", "-", name)  # it also names the folder
+    return "robot" if name in NAMELESS else name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -31,15 +32,28 @@ class ControlFunction(Memoryless):
 
 def as_controllers(given: Iterable[Controller | ControlLaw] | ControlLaw, step: float) -> list[Controller]:
     """Controllers as they are, and functions as controllers that act in every step [s]. One may stand alone."""
-    each: list[Any] = [given] if callable(given) else list(given)
+    alone = callable(given) or hasattr(given, "act") or not isinstance(given, Iterable)
+    each: list[Any] = [given] if alone else list(given)  # type: ignore[arg-type]
     for one in each:
-        if not hasattr(one, "act") and not callable(one):
+        if not (hasattr(one, "act") and hasattr(one, "period")) and not _takes_time_and_data(one):
             raise InputError(f"controllers: {one!r} is not allowed; it must be a controller or a function(time, data)")
     found: list[Controller] = [one if hasattr(one, "act") else ControlFunction(one, step) for one in each]
     for one in found:
         if one.period < step * (1 - 1e-9):
             raise InputError(f"controller {name_of(one)}: period {one.period:g} s is below the step {step:g} s")
     return found
+
+
+def _takes_time_and_data(function: Any) -> bool:
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(0.0, None)
+    except TypeError:
+        return False
+    except ValueError:  # a built-in that does not tell
+        return True
+    return True
 
 
 def name_of(controller: Controller) -> str:
@@ -54,9 +68,9 @@ def from_file(file: str | Path, step: float) -> ControlFunction:
     path = checks.existing_file(file, "controller")
     module = load(path)
     function: Any = getattr(module, "control", None)
-    if not callable(function):
+    if not _takes_time_and_data(function):
         raise InputError(f"controller {path}: has no function control(time, data)")
-    period = checks.number(getattr(module, "PERIOD", step), f"controller {path}: PERIOD", above=0.0)
+    period = checks.number(getattr(module, "PERIOD", step), f"controller {path}: PERIOD", at_least=step * (1 - 1e-9))
     return ControlFunction(function, period)
 
 

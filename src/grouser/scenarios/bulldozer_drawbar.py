@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import pydantic
 
+from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios import tracked_machine as tracked
@@ -153,6 +154,8 @@ def figures(s: BulldozerDrawbar) -> list[dict[str, Any]]:
 def measure(s: BulldozerDrawbar, recording: Recording) -> dict[str, Any]:
     t, begin, link = recording.time, SETTLING + RAMP + STEADY, s.machine.layout.link
     pulling = t >= begin
+    if not pulling.any():
+        raise InputError(f"bulldozer-drawbar: the run ended before the pull begins at {begin:g} s")
     width = min(max(1, round(SMOOTHED / (t[1] - t[0]))), max(1, int(pulling.sum())))  # a short pull is averaged whole
     kernel = np.ones(width) / width
     slip = np.convolve(recording["machine/slip"][pulling], kernel, "valid")

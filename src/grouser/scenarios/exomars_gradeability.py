@@ -50,6 +50,7 @@ LANE = {"uphill": 2.0, "cross": 3.0}  # [m] distance between the lanes of two tr
 TRIALS = {"uphill": 40, "cross": 5}  # at most
 STEEPEST = 45.0  # [deg]
 CHECKS = 4  # steps between two looks at the rover: it moves by less than a millimetre
+SHORTEST_WINDOW = 0.01  # [m] over which work is measured
 NUDGE = 1e-3  # [m] between two starts on the same slope (assumed: a tenth of a cell, which should not matter)
 HALF_SLIP = 0.5
 FRAMES = 20.0  # [Hz] recording rate: a run is half an hour of slow motion
@@ -96,12 +97,16 @@ class Gradeability(SoilLaws):
             raise ValueError(
                 f"approach {self.approach:g} s must be above the {SETTLING:g} s in which the rover settles"
             )
+        if self.starts % 2 == 0:
+            raise ValueError(f"starts {self.starts} must be odd, so that most of them decide")
+        if self.window < SHORTEST_WINDOW:
+            raise ValueError(f"window {self.window:g} m must be at least {SHORTEST_WINDOW:g} m")
         if 2 * self.window > self.length:
             raise ValueError(f"length {self.length:g} m must be at least twice the window of {self.window:g} m")
         if self.stated_trial is None:
             raise ValueError(
-                f"stated_slope_deg {self.stated_slope_deg:g} must be one of the first {self.count} multiples of "
-                f"slope_step_deg {self.slope_step_deg:g}, 0 included"
+                f"stated_slope_deg {self.stated_slope_deg:g} must be one of the first {self.rungs} multiples of "
+                f"slope_step_deg {self.slope_step_deg:g}, 0 included, which {self.count} trials reach"
             )
         if self.speed > p.drive_speed * p.wheel_radius:
             raise ValueError(
@@ -124,11 +129,19 @@ class Gradeability(SoilLaws):
         return int(self.length / self.window + 1e-9)
 
     @property
+    def rungs(self) -> int:
+        """Number of slopes that the trials decide at least, if all are climbed at once."""
+        if self.heading == "cross":
+            return self.count
+        each = self.starts // 2 + 1  # trials that decide a slope; the level needs one
+        return 1 + (self.count - 1) // each
+
+    @property
     def stated_trial(self) -> int | None:
         """Number of the rung at the stated slope, if all before it are climbed; None if the ladder does not have it."""
         rungs = self.stated_slope_deg / self.slope_step_deg
         near = round(rungs)
-        return near if abs(rungs - near) < 1e-9 and near < self.count else None
+        return near if abs(rungs - near) < 1e-9 and near < self.rungs else None
 
     @property
     def chosen_step(self) -> float:
@@ -349,7 +362,7 @@ def build(s: Gradeability) -> Simulation:
 
 def duration(s: Gradeability) -> float:
     """Longest duration [s] of all trials. The run ends with the last one of the search."""
-    return s.count * s.trial_time
+    return s.count * (s.trial_time + 2 * CHECKS * s.chosen_step)  # a trial that times out is judged at the next look
 
 
 def metrics(s: Gradeability) -> list[dict[str, Any]]:
@@ -360,7 +373,7 @@ def metrics(s: Gradeability) -> list[dict[str, Any]]:
             f"steepest slope on which slip over the last {s.window:g} m exceeds that over the {s.window:g} m before by "
             f"less than {s.settled_rise:g}, after {s.length:g} m, for most of {s.starts} starts",
         ),
-        metric("failing_grade_deg", "degree", "gentlest slope on which it does not; none if all were climbed"),
+        metric("failing_grade_deg", "degree", "gentlest slope on which it does not; none if no slope failed"),
         metric(
             "half_slip_grade_deg", "degree",
             f"slope at which slip reaches {HALF_SLIP:g}, interpolated linearly between slopes, from trials in which "
@@ -437,6 +450,7 @@ def measure(s: Gradeability, recording: Recording) -> dict[str, Any]:
     slopes, settled = recording["trials/slope_deg"][-1], recording["trials/settled"][-1]
     known, calm = np.isfinite(settled), settled > 0
     low, high = bracket(*level_counts_for_all(slopes[known].tolist(), calm[known].tolist(), s.starts), s.starts)
+    climbed = calm & (slopes <= (low if low is not None else 0.0) + 1e-3)
 
     def result(name: str, slope: float) -> float | None:
         """Median of the trials on a slope [deg]."""
@@ -451,7 +465,7 @@ def measure(s: Gradeability, recording: Recording) -> dict[str, Any]:
         found = {
             "max_grade_deg": low,
             "failing_grade_deg": high,
-            "half_slip_grade_deg": crossing(slopes[calm], recording["trials/slip"][-1][calm], HALF_SLIP),
+            "half_slip_grade_deg": crossing(slopes[climbed], recording["trials/slip"][-1][climbed], HALF_SLIP),
             "settled_slip_max": float(recording["trials/slip"][-1][calm].max()) if calm.any() else None,
             "energy_per_metre_level_J": result("energy_per_metre", 0.0),
             "slip_stated": result("slip", stated),

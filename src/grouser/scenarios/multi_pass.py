@@ -42,6 +42,7 @@ LEAST_EFFECT = 0.15  # smallest difference of the followers' resistance ratios i
 # By the paper's own laws; it gives words, no numbers, so the limits are assumed.
 NEGLIGIBLE = 0.1  # Fig. 13: follower over leader in incompressible soil is 1 within this
 CLEARLY_LESS = 0.7  # Fig. 14: in compressible soil at most this
+TO_REST = 1000  # sweeps a step after which no slope is too steep
 LEAST_RIPPLE = 0.02  # Fig. 14, diagrams 2 and 4: of the followers' radial force in compressible soil at least this
 SERVO = 1e8  # [N s/m, N m s] gains of the drives that prescribe travel and wheel rotation
 CLEARANCE = 0.35  # [m] between the rims of neighbouring tracks: more than twice the reach of sliding soil
@@ -94,6 +95,11 @@ class MultiPass(SoilLaws):
     speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.05
     spacing: Metres = 0.01
     step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
+
+    @property
+    def flows_to_rest(self) -> bool:
+        """Whether soil flows by the paper's laws until no slope is too steep: what its figures show."""
+        return self.laws == KRENN_2008 and (self.erosion_sweeps or 1) >= TO_REST
 
     @pydantic.model_validator(mode="after")
     def _rolls(self) -> MultiPass:
@@ -272,7 +278,7 @@ def shown_in_the_paper() -> tuple[tuple[Any, ...], ...]:
 
 def metrics(s: MultiPass) -> list[dict[str, Any]]:
     ratio = "mean resistance of the followers over that of the leaders at the same places, both tracks"
-    negligible, clearly_less, rippled = shown_in_the_paper() if s.laws == KRENN_2008 else ((), (), ())
+    negligible, clearly_less, rippled = shown_in_the_paper() if s.flows_to_rest else ((), (), ())
     out = [
         metric("follower_resistance_ratio_incompressible", "1", f"{ratio}; soil displaced only, {LETTER}", *negligible),
         metric("follower_resistance_ratio_compressible", "1", f"{ratio}; soil partly compressed, {LETTER}",
@@ -292,7 +298,11 @@ def metrics(s: MultiPass) -> list[dict[str, Any]]:
         metric("leader_resistance_compressible_N", "N", "mean resistance of a leader over the compared range, "
             f"{LETTER}"),
         metric("grouser_ripple_N", "N", f"{RIPPLE}, the smaller of the followers, compressible soil, {LETTER}"),
-        metric("grouser_ripple_rel", "1", "the same over the mean radial force of the follower", *rippled),
+        metric(
+            "grouser_ripple_rel", "1",
+            "that amplitude over the mean radial force of the same follower, the smaller one",
+            *rippled,
+        ),
         metric(
             "volume_error_rel", "1", "soil lost less soil compressed, over soil displaced, at the end",
             0.0, {"abs": VOLUME_TOLERANCE}, "conservation of volume",
@@ -378,7 +388,7 @@ def measure(s: MultiPass, recording: Recording) -> dict[str, Any]:
             f"leader_resistance_{soil}_N": float(compared(s, recording, paper[soil], "resistance")[0]) for soil in SOILS
         },
         "grouser_ripple_N": min(ripples[track] for track in lugged),
-        "grouser_ripple_rel": min(ripples[track] / radial_force(s, recording, firm, track) for track in lugged),
+        "grouser_ripple_rel": min(share(ripples[track], radial_force(s, recording, firm, track)) for track in lugged),
         "volume_error_rel": float(max(recording[f"soil-{law}/volume_error"][-1] for law in LAWS)),
     }
     return {**out, "smooth_ripple_N": ripples["left"]} if s.smooth_left else out
@@ -416,6 +426,10 @@ def radial_force(s: MultiPass, recording: Recording, case: Case, track: str, whe
     """Mean force [N] of the soil on a wheel across its axle, load and resistance together."""
     load, resistance = in_range(s, recording, case, track, wheel, ("load", "resistance"))
     return float(np.hypot(load, resistance).mean()) if len(load) else math.nan
+
+
+def share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else math.nan
 
 
 def in_range(

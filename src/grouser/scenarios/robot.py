@@ -160,7 +160,8 @@ def build(s: RobotOnSoil) -> Simulation:
 
 def channels(sim: Simulation) -> list[Channel]:
     """Channels of the whole robot, that is of every body tree that contains a soil body."""
-    m, d, out = sim.model, sim.data, sim.engine.slots[0].out
+    m, d = sim.model, sim.data
+    out = next(slot.out for slot in sim.engine.slots if slot.module is sim.soil)
     names, others = sim.soil.bodies, sim.loads.others if sim.loads is not None else ()
     roots = np.unique([m.body_rootid[m.body(name).id] for name in names])
     mass = m.body_subtreemass[roots]

@@ -12,6 +12,7 @@ import numpy as np
 
 from grouser.contact.soil import SoilOptions, Surface
 from grouser.errors import InputError
+from grouser.module import ForceModule
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.soils import Soil
@@ -35,6 +36,10 @@ def check_argument_types(given: Mapping[str, Any]) -> None:
     remedy = "; make one with grouser.terrain.from_array" if isinstance(terrain, np.ndarray) else remedy
     _check_type(terrain, "terrain", (ElevationGrid, type(None)), f"an ElevationGrid{remedy}")
     _check_type(given["options"], "options", (SoilOptions, type(None)), "SoilOptions(…) of grouser.contact.soil")
+    modules = given["modules"]
+    _check_type(modules, "modules", (Sequence,), "a list of force modules")
+    for module in modules:
+        _check_type(module, "modules", (ForceModule,), "a list of force modules")
     for name in ("place", "merge_small_shapes", "scale_with_gravity"):
         _check_type(given[name], name, (bool, np.bool_), "True or False")
     for name in ("gravity", "spacing", "step"):

@@ -84,7 +84,8 @@ class Simulation:
         m = self.engine.model
         movable = [m.body(b).name for b in range(1, m.nbody) if m.body(b).name]
         self.recorded_bodies = tuple(recorded_bodies) if recorded_bodies is not None else tuple(movable)
-        self._more_channels, self._more_shapes = list[Channel](), list[Shape]()
+        self._more_channels: list[Channel] = []
+        self._more_shapes: list[Shape] = []
         self._module_notes = ModuleNotes(self.notes)
         self._stop: RunStopped | None = None  # reason why the run has stopped
         self._tile_stamps: dict[int, np.ndarray] = {}
@@ -136,7 +137,7 @@ class Simulation:
         for world in chosen:
             self._tile_stamps.pop(world, None)
         if worlds is None:
-            self.time, self.steps = 0.0, 0
+            self.time, self.steps, self.finished = 0.0, 0, False
             self._due = [0.0] * len(self.controllers)
         self.engine.clear_outputs(chosen)
         self.engine.clear_alarm()
@@ -401,6 +402,7 @@ class Simulation:
             "model": parameters(self.model),
             "frozen": self.engine.frozen.copy(),
             "stop": self._stop,
+            "finished": self.finished,
             "ground": _copies(self.ground.state()) if self.ground else None,
             "modules": [_copies(m.state()) for m in self.modules],
             "outputs": [_copies(vars(s.out)) for s in self.engine.slots],
@@ -411,7 +413,7 @@ class Simulation:
     def restore(self, checkpoint: dict[str, Any]) -> None:
         """Restore a checkpoint of this simulation or of one built the same way. The run continues bit for bit."""
         self._check_checkpoint(checkpoint)
-        self._stop = checkpoint["stop"]
+        self._stop, self.finished = checkpoint["stop"], checkpoint.get("finished", False)
         self.time, self.steps, self._due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
         self.engine.thaw(range(self.worlds))
         set_parameters(self.model, checkpoint["model"])

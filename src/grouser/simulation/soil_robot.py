@@ -164,7 +164,8 @@ def chosen_bodies(model: mujoco.MjModel, bodies: str | Sequence[str], loose: boo
     chosen = [name for name in shaped if pattern.fullmatch(name)]
     if not chosen:
         begin = [name for name in shaped if pattern.match(name)]
-        hint = f"; whole names must match, {bodies + '.*'!r} takes {', '.join(begin)}" if begin else ""
+        longer = f"({bodies}).*" if "|" in bodies else f"{bodies}.*"
+        hint = f"; whole names must match, {longer!r} takes {', '.join(begin)}" if begin else ""
         raise InputError(f"bodies: {bodies!r} matches none of {known}{hint}")
     return chosen
 
