@@ -44,7 +44,6 @@ def _start() -> None:
             os.dup2(stderr, 2)
             os.close(stderr)
             captured.seek(0)
-            told = captured.read().decode(errors="replace").splitlines()
-            for line in told if sys.stderr is not None else ():
-                if NO_DRIVER not in line:
+            for line in captured.read().decode(errors="replace").splitlines():
+                if sys.stderr is not None and NO_DRIVER not in line:
                     sys.stderr.write(f"{line}\n")

@@ -244,7 +244,7 @@ def slip_at_pull(folder, pull: float, **changes) -> float:
     return float(np.interp(pull, pulls, slips))
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_slip_on_a_slope_is_that_of_the_drawbar_test_at_the_same_pull(tmp_path):
     metrics, recording = ran(tmp_path, **GENTLE)
     with recording:

@@ -251,7 +251,7 @@ def test_followers_and_ripple_of_fig_13_and_14(tmp_path):
     assert {name: met[name] for name in BROKEN} == dict.fromkeys(BROKEN, True)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_low_lugs_break_the_ripple(tmp_path):
     assert verdicts(tmp_path, PAPER | BROKEN[RIPPLE])[RIPPLE] is False
 

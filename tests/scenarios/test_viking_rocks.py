@@ -204,7 +204,7 @@ def test_the_first_rock_costs_the_same_at_a_fifth_of_the_step():
     assert torques[5e-3] == pytest.approx(torques[1e-3], rel=STEP)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_fifteen_minutes(tmp_path):
     outcome = grouser.run("viking-rocks", FULL, out=tmp_path / "out")
     assert outcome.missed == []

@@ -154,7 +154,7 @@ def _at_least(share: float, reason: str) -> tuple[Any, Any, Any]:
 
 def _sinkage(s: RocksAndSand) -> tuple[Any, Any, Any]:
     """Bounds from the closed form of a rolling wheel, which knows neither rocks, lugs nor mounds: hence wide bounds."""
-    if s.laws != "default":
+    if s.laws != "default" or s.movable_below > 0:  # a wheel that pushes a rock ahead digs in
         return None, None, None
     p, soil = s.parameters, s.soil.resolve()
     weight = p.mass * s.gravity
