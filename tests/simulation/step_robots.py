@@ -125,6 +125,7 @@ CASES = {
         Case("trot-0.35", 0.35, 1.5, 10 * PERIOD),
         Case("trot-0.6", 0.6, 1.5, 10 * PERIOD),
         Case("wheels-1", 1.0, 1.5, 2.0),
+        Case("wheels-2", 2.0, 1.5, 1.5),
     )
 }
 
