@@ -108,10 +108,17 @@ def surface_at(g: GroundArrays, world: int, row: int, column: int):
 
 
 @wp.func
-def allocate_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int):
-    """Allocate a tile if it does not exist. Returns False if the pool of tiles is full.
+def untouched(z: real):
+    """Levels [m] of untouched soil: all four equal the surface."""
+    return vec4(z, z, z, z)
 
-    Only one thread per world may call this, because it takes the next free tile without an atomic operation.
+
+@wp.func
+def claim_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int, stamp: int):
+    """Give a tile that has none yet the next free number and this `stamp`. Returns False if the pool of tiles is full.
+
+    Only one thread per world may call this, because it takes the number without an atomic operation. The levels are
+    not set: tiles of a reset world still hold old data.
     """
     if g.table[world, tile_row, tile_column] >= 0:
         return True
@@ -121,12 +128,25 @@ def allocate_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int):
     g.used[world] = tile + 1
     g.table[world, tile_row, tile_column] = tile
     g.owner[world, tile] = wp.vec2i(tile_row, tile_column)
-    g.stamp[world, tile] = 0
-    # Untouched soil: all four levels equal the surface. Set every value: tiles of a reset world still hold old data.
+    g.stamp[world, tile] = stamp
+    return True
+
+
+@wp.func
+def allocate_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int):
+    """Allocate a tile if it does not exist and set its levels. Returns False if the pool of tiles is full.
+
+    Only one thread per world may call this, see `claim_tile`.
+    """
+    if g.table[world, tile_row, tile_column] >= 0:
+        return True
+    if not claim_tile(g, world, tile_row, tile_column, 0):
+        return False
+    tile = g.table[world, tile_row, tile_column]
     for i in range(TILE):
         for j in range(TILE):
             z = base_height(g, tile_row * TILE + i, tile_column * TILE + j)
-            g.levels[world, tile, i, j] = vec4(z, z, z, z)
+            g.levels[world, tile, i, j] = untouched(z)
             if g.shear.shape[2] > 1:
                 g.shear[world, tile, i, j] = vec3()
     return True

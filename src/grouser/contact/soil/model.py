@@ -12,9 +12,9 @@ import warp as wp
 
 from grouser.contact.soil import grid_error, step_error
 from grouser.contact.soil import types as t
-from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, motion_between, records
+from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, records
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
-from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
+from grouser.contact.soil.launchers import PerTeamLauncher, PerWorldLauncher
 from grouser.contact.soil.law_sets import DEFAULT, LAW_SETS, check_law_set, fixed_options
 from grouser.contact.soil.layout import bytes_per_node
 from grouser.contact.soil.losses import CHANNELS as ENERGIES
@@ -50,7 +50,7 @@ SHEAR_LAWS = {
 }  # fmt: skip
 INTERFACES = ("scales", "caps")  # what friction of body on soil does to the shear curve
 LUG_LAWS = ("share", "tips")
-THREADS = ("per-world", "per-node")  # kernels of per_world.py or of per_node.py
+THREADS = ("per-world", "per-team")  # kernels of per_world.py or of per_team.py
 REASONS = {
     t.EDGE: ("the footprint reaches the edge of the terrain, beyond which no soil carries it", False),
     t.LEFT: ("it has left the terrain", True),
@@ -79,10 +79,10 @@ class SoilOptions:
     samples: int | None = None  # sub-cell points along an axis, 1 to 4; None: chosen by grid spacing
     node_shear: bool = False  # True: store the shear state on soil nodes instead of on the body (gives too much pull)
     creep_speed: float = 1e-3  # [m/s] slip speed below which "mohr-coulomb" and "coulomb" are regularised
-    fused: bool | None = None  # older name of `threads`: True is "per-world", False is "per-node"
+    fused: bool | None = None  # older name of `threads`: True is "per-world", False is "per-team"
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
     faces: bool = True  # steep faces of bodies push the soil ahead of them
-    threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-node" on GPU
+    threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-team" on GPU
     laws: str = DEFAULT  # one of law_sets.LAW_SETS; the papers' own laws fix most of the other options
     deposit_exponent: float = 2.0  # m of Krenn and Hirzinger 2009, eq. 10, above 1 (assumed); "krenn2009" alone
 
@@ -233,15 +233,14 @@ class SoilModule(KernelModule):
             self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device
         )
         moving = motion_arrays(motion, p.name)
-        between = motion_between(motion, p.name)
         self._observation = Observation(self.ground, motion, rows, out, self.arrays, moving)
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
         per_world = self.options.one_thread_per_world(device)
-        kind = PerWorldLauncher if per_world else PerNodeLauncher
+        kind = PerWorldLauncher if per_world else PerTeamLauncher
         launcher = kind(p.name, {**chosen_law(self.options.pressure), **LAW_SETS[self.options.laws].stages()}, device)
         self._record(
             lambda launch: launcher.evaluate(launch, self.arrays, moving, out),
-            lambda launch: launcher.commit(launch, self.arrays, moving, between, out),
+            lambda launch: launcher.commit(launch, self.arrays, moving, out),
         )
         self.ground.ensure(self._spare)
 
