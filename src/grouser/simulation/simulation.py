@@ -14,8 +14,9 @@ import numpy as np
 from grouser import module as optional
 from grouser.control.function import ControlLaw, as_controllers, cause, name_of
 from grouser.engine.frame import Frame
-from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
+from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.engine.parameters import parameters, set_parameters
+from grouser.engine.preparation import SPEED_LIMIT
 from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Compiled, Controller, ForceModule, Mesh, RoundSurface, Shape
 from grouser.quiet_warp import start_warp
