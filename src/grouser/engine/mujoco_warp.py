@@ -32,7 +32,7 @@ from grouser.engine.preparation import (
     keep_full_mass_matrix,
     last_dofs,
 )
-from grouser.errors import InputError
+from grouser.errors import InputError, RunStopped
 from grouser.launches import Launches
 from grouser.module import Compiled, ForceModule, Motion, Outputs
 from grouser.precision import precision
@@ -54,17 +54,6 @@ class ModuleSlot:
     out: Outputs
     seen: wp.array  # (world, row) status code that the host has not read yet
     explained: wp.array  # (world, row) status that has been reported and is not fatal: it raises no alarm again
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Why a world stands still."""
-
-    world: int
-    step: int  # since its reset
-    module: str  # name of a module, or "mujoco"
-    body: str
-    reason: str
 
 
 @dataclass
@@ -185,7 +174,7 @@ class MujocoWarp:
         tree.body, tree.root, tree.last_dof = _array(self.body_ids), _array(m.body_rootid), _array(last)
         tree.parent_dof = _array(m.dof_parentid)
         tree.row_start, tree.row_count, tree.column = _array(m.M_rowadr), _array(m.M_rownnz), _array(m.M_colind)
-        tree.moves = _array([_chain(m, last[body]) for body in self.body_ids] or np.zeros((1, m.nv)))
+        tree.moves = _array([_chain(m, int(last[body])) for body in self.body_ids] or np.zeros((1, m.nv)))
         self.tree = tree
         w: Any = Worlds()
         for name, source in (
@@ -285,7 +274,7 @@ class MujocoWarp:
         )
 
     def host(self, world: int) -> mujoco.MjData:
-        """A copy of one world as MjData, with everything that MuJoCo computes from its state. Changes have no effect."""
+        """A copy of one world as MjData, with all that MuJoCo computes from its state. Changes have no effect."""
         d = mujoco.MjData(self.model)
         self._restore_host(d, self.state(world))
         mujoco.mj_forward(self.model, d)
@@ -376,15 +365,41 @@ class MujocoWarp:
         for world in worlds:
             self.health.diverged[world : world + 1].fill_(0)
 
-    def faults(self) -> list[Fault]:
-        """Worlds that stand still because of the engine, each with the reason. Reads from the device."""
+    def faults(self, time: float, note: Callable[[str, str, str, float], None]) -> list[tuple[int, RunStopped]]:
+        """Worlds that cannot continue and are not reported yet, with the reason. Reads from the device.
+
+        `note(module, body, line, time)` gets each status of a module that is not fatal. `time` [s]: of the simulation.
+        """
         h = self.health
-        kinds, steps = h.kind.numpy(), h.steps.numpy()
+        alarm, kinds, steps = h.alarm.numpy(), h.kind.numpy(), h.steps.numpy()
         module, place, size = h.module.numpy(), h.place.numpy(), h.size.numpy()
-        return [
-            Fault(int(k), int(steps[k]), *self._explain(kinds[k], module[k], int(place[k]), float(size[k])))
-            for k in np.flatnonzero(kinds)
-        ]
+        stops = {}
+        for k in np.flatnonzero((alarm == kernels.DIVERGED) & (kinds != 0)):
+            name, body, reason = self._explain(kinds[k], module[k], int(place[k]), float(size[k]))
+            stops[int(k)] = RunStopped(reason, module=name, body=body, time=float(steps[k] * self.step))
+        for slot in self.slots:
+            self._explain_statuses(slot, time, note, stops)
+        return sorted(stops.items())
+
+    def _explain_statuses(
+        self, slot: ModuleSlot, time: float, note: Callable[..., None], stops: dict[int, RunStopped]
+    ) -> None:
+        """Note the new status codes of a module, and add worlds with a fatal one to `stops`."""
+        seen, name, bodies = slot.seen.numpy(), slot.module.name, slot.module.bodies
+        if not seen.any():
+            return
+        explained = slot.explained.numpy().copy()
+        for row, code in _rows_and_codes(seen):
+            worlds, (reason, fatal) = np.flatnonzero(seen[:, row] == code), slot.module.explain(code)
+            if fatal:
+                stop = RunStopped(reason, module=name, body=bodies[row], time=time)
+                stops.update({int(world): stop for world in worlds if int(world) not in stops})
+                continue
+            explained[worlds, row] = code
+            for line in reason.splitlines():
+                note(name, bodies[row], line, time)
+        slot.explained.assign(explained)
+        slot.seen.zero_()
 
     def _explain(self, kind: int, module: int, place: int, size: float) -> tuple[str, str, str]:
         """Module, body and reason of a fault."""
@@ -396,14 +411,8 @@ class MujocoWarp:
             return "mujoco", "-", f"control {place} is {size}; allowed are finite numbers"
         if kind == kernels.CAPACITY_FAULT:
             full = ", ".join(bit.name for bit in self.mjw.OverflowType if bit.value & place and bit.name)
-            return (
-                "mujoco",
-                "-",
-                (
-                    f"no room for more contacts or constraints ({full}): {self.contacts} contacts and {self.constraints} "
-                    "rows of constraints a world; make the engine with more"
-                ),
-            )
+            room = f"{self.contacts} contacts and {self.constraints} rows of constraints"
+            return "mujoco", "-", f"a world has room for {room}, which is not enough ({full}): set it larger"
         return "mujoco", m.body(m.dof_bodyid[place]).name, "the motion diverged"
 
     # ---- state --------------------------------------------------------------------------------------
@@ -557,6 +566,11 @@ def _device(name: Any) -> Any:
     except (ValueError, RuntimeError):
         known = ", ".join(repr(d.alias) for d in wp.get_devices())
         raise InputError(f"device: {name!r} is not here; this machine has {known}") from None
+
+
+def _rows_and_codes(seen: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of a row and a status code that some world has; `seen`: (world, row) codes, 0 for none."""
+    return [(row, int(code)) for row in range(seen.shape[1]) for code in np.unique(seen[:, row]) if code]
 
 
 def _chain(m: mujoco.MjModel, last: int) -> np.ndarray:

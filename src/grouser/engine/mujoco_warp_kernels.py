@@ -172,7 +172,8 @@ def gather_motion(
 def start_step(w: Worlds, start_out: StepStart, health: Health):
     """Store the state at the start of the step, and stop worlds with a control that is not finite. Thread: world."""
     world = wp.tid()
-    health.steps[world] = health.steps[world] + 1
+    if health.diverged[world] == 0:
+        health.steps[world] = health.steps[world] + 1
     for i in range(w.coordinate.shape[1]):
         start_out.coordinate[world, i] = w.coordinate[world, i]
     for i in range(w.speed.shape[1]):
