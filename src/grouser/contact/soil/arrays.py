@@ -245,10 +245,12 @@ def allocate(
         parts, worlds, ground, options, b, shapes,
         layout.allocate(t.Points, shape_per_width=np.tile(1 / np.array(small), (worlds, 1))),
         faces, layout.allocate(t.Pushing),
-        layout.allocate(t.Placement), layout.allocate(t.Window), layout.allocate(t.Skin), layout.allocate(t.Vertices),
+        layout.allocate(t.Placement), layout.allocate(t.Window, soil=ground.first_soil),
+        layout.allocate(t.Skin), layout.allocate(t.Vertices),
         layout.allocate(t.Displacement, per_width=np.tile(1 / np.array(widths), worlds)),
         layout.allocate(t.Slides), layout.allocate(t.Prediction), layout.allocate(t.Energy), layout,
         faces.first_face.numpy().copy(),
     )  # fmt: skip
+    layout.begin()
     made.window.side, made.displacement.blocks = side, blocks
     return made

@@ -139,7 +139,7 @@ def open_window(
     slot = slot_of(b, world, body)
     position = motion.position[world, b.rows[body]]
     # A serial loop: of equally deep vertices it takes the first, as per_world.py does.
-    lean = placement.ground_slope(g, position)
+    lean = placement.ground_slope(g, world, position)
     for v in range(b.first_vertex[body], b.first_vertex[body + 1]):
         spot = verts.place[world, v]
         if placement.lies_deeper(spot, place.lowest[slot], lean):
@@ -159,7 +159,7 @@ def gather(g: Ground, b: Bodies, win: Window, skin: Skin, body: int):
         k = nonnegative(slot * win.side * win.side + node)
         tile, row, column = tile_of(g, win, world, slot, node)
         window.gather_node(g, win, world, tile, row, column, k)
-        window.clear_node(g, win, skin, row, column, k)
+        window.clear_node(g, win, skin, world, row, column, k)
 
 
 @wp.kernel(module=MODULE)
