@@ -8,6 +8,8 @@ ground costs one integer per tile. Each node has four levels [m], which describe
     levels[PACKED]         C    top of the compacted soil below the loose soil
     levels[PACKED_VIRGIN]  V_c  virgin level of that compacted soil
 
+Worlds may stand on different terrains and different soils: each has the number of its terrain and of its first soil.
+
 Soil may end at a depth below the initial surface, on hard ground or on a second soil. No step changes that depth, so it
 is not stored with the nodes but read from a map of its own, as heights of untouched ground are.
 """
@@ -17,16 +19,18 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import warp as wp
 
-from grouser.device import array, array2d, array3d, array4d, at, fields, struct
+from grouser.device import array, array2d, array3d, array4d, at, fields, nonnegative, struct
 from grouser.errors import InputError
 from grouser.precision import Precision, precision, real, vec3, vec4
 from grouser.quiet_warp import start_warp
+from grouser.resets import Resets, world_mask
 from grouser.terrain import checks
-from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.elevation import BARE, ElevationGrid
 from grouser.terrain.soil_depth import Depth, depth_map
 from grouser.terrain.soils import Soil
 
@@ -39,9 +43,11 @@ SURFACE, VIRGIN, PACKED, PACKED_VIRGIN = 0, 1, 2, 3  # components of a node's le
 class GroundArrays:
     """The deformable grid of all worlds. `tile` counts the tiles of a world in the order they were touched."""
 
-    base: array2d[real]  # [m], (base row, base column) heights of the elevation grid
+    base: array3d[real]  # [m], (terrain, base row, base column) heights of the elevation grids
     base_soil: array2d[int]  # (row, column) soil index, or one element if uniform
-    depth: array2d[real]  # [m], (row, column) of the soil below the initial surface; one element: unlimited
+    depth: array3d[real]  # [m], (1, row, column) of the soil below the initial surface; one element: unlimited
+    terrain: array[int]  # (world,) number of its terrain in `base`
+    first_soil: array[int]  # (world,) number of its first soil: 0 if all worlds have the same soils
     table: array3d[int]  # (world, tile row, tile column) number of the tile, -1 where untouched
     used: array[int]  # (world,) tiles in use
     owner: array2d[wp.vec2i]  # (world, tile) tile row and column
@@ -60,42 +66,51 @@ class GroundArrays:
     depth_column: real
 
 
-CONSTANT = ("base", "base_soil", "depth")  # arrays of the ground that no step changes; all others are its state
+CONSTANT = (
+    "base",
+    "base_soil",
+    "depth",
+    "first_soil",
+)  # arrays of the ground that no step changes; all others are its state
 
 
 @wp.func
-def between(values: array2d[real], y: real, x: real):
-    """Value at row y and column x between the nodes of a grid, bilinear."""
+def between(values: array3d[real], layer: int, y: real, x: real):
+    """Value of a layer at row y and column x between the nodes of a grid, bilinear."""
     # No cell begins at the last row or column of the grid.
-    i = wp.clamp(int(wp.floor(y)), 0, values.shape[0] - 2)
-    j = wp.clamp(int(wp.floor(x)), 0, values.shape[1] - 2)
+    i = wp.clamp(int(wp.floor(y)), 0, values.shape[1] - 2)
+    j = wp.clamp(int(wp.floor(x)), 0, values.shape[2] - 2)
     v = y - real(i)
     u = x - real(j)
     one = real(1.0)
-    low = (one - u) * values[i, j] + u * values[i, j + 1]
-    high = (one - u) * values[i + 1, j] + u * values[i + 1, j + 1]
+    low = (one - u) * values[layer, i, j] + u * values[layer, i, j + 1]
+    high = (one - u) * values[layer, i + 1, j] + u * values[layer, i + 1, j + 1]
     return (one - v) * low + v * high
 
 
 @wp.func
-def base_height(g: GroundArrays, row: int, column: int):
+def base_height(g: GroundArrays, world: int, row: int, column: int):
     """Height [m] of the elevation grid under a node of the fine grid, bilinear."""
-    return between(g.base, real(row) * g.ratio, real(column) * g.ratio)
+    return between(g.base, nonnegative(g.terrain[world]), real(row) * g.ratio, real(column) * g.ratio)
 
 
 @wp.func
 def bottom_height(g: GroundArrays, row: real, column: real):
-    """Height [m] of the bottom of the soil at a place on the fine grid. Only where the soil has one, see `depth`."""
-    surface = between(g.base, row * g.ratio, column * g.ratio)
-    return surface - between(g.depth, g.depth_row + row * g.depth_ratio, g.depth_column + column * g.depth_ratio)
+    """Height [m] of the bottom of the soil at a place on the fine grid. Only where the soil has one, see `depth`.
+
+    Then all worlds stand on the same terrain.
+    """
+    surface = between(g.base, 0, row * g.ratio, column * g.ratio)
+    return surface - between(g.depth, 0, g.depth_row + row * g.depth_ratio, g.depth_column + column * g.depth_ratio)
 
 
 @wp.func
-def soil_at(g: GroundArrays, row: int, column: int):
-    """Soil index of a node: that of the nearest node of the elevation grid."""
+def soil_at(g: GroundArrays, world: int, row: int, column: int):
+    """Soil index of a node: that of the nearest node of the elevation grid, from the world's first soil on."""
     i = wp.min(int(wp.floor(real(row) * g.ratio + real(0.5))), g.base_soil.shape[0] - 1)
     j = wp.min(int(wp.floor(real(column) * g.ratio + real(0.5))), g.base_soil.shape[1] - 1)
-    return g.base_soil[i, j]
+    soil = g.base_soil[i, j]
+    return wp.where(soil == BARE, soil, soil + g.first_soil[world])
 
 
 @wp.func
@@ -104,7 +119,7 @@ def surface_at(g: GroundArrays, world: int, row: int, column: int):
     tile = g.table[world, row // TILE, column // TILE]
     if tile >= 0:
         return g.levels[world, tile, row % TILE, column % TILE][SURFACE]
-    return base_height(g, row, column)
+    return base_height(g, world, row, column)
 
 
 @wp.func
@@ -145,7 +160,7 @@ def allocate_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int):
     tile = g.table[world, tile_row, tile_column]
     for i in range(TILE):
         for j in range(TILE):
-            z = base_height(g, tile_row * TILE + i, tile_column * TILE + j)
+            z = base_height(g, world, tile_row * TILE + i, tile_column * TILE + j)
             g.levels[world, tile, i, j] = untouched(z)
             if g.shear.shape[2] > 1:
                 g.shear[world, tile, i, j] = vec3()
@@ -157,7 +172,7 @@ class Ground:
 
     def __init__(
         self,
-        elevation: ElevationGrid,
+        elevation: ElevationGrid | Sequence[ElevationGrid],
         soils: Soil | Sequence[Soil] = (),
         spacing: float | None = None,
         *,
@@ -165,16 +180,27 @@ class Ground:
         dtype: str = "float64",
         device: str = "cpu",
         capacity: int = 64,
+        fixed: bool = False,
         depth: Depth | None = None,
         below: Soil | None = None,
+        world_soils: Sequence[Soil | Sequence[Soil]] | None = None,
     ):
-        """`spacing` [m] of the fine grid (default: that of the elevation grid). `capacity`: initial number of tiles.
+        """`spacing` [m] of the fine grid (default: that of the elevation grid). `capacity`: number of tiles of a world
+        at the start; with `fixed` it never grows, and a world that needs more tiles has a status that says so.
+
+        Several elevation grids of the same size are terrains to choose from, `set_terrain`; world k starts on number k,
+        counted round. `world_soils`: soils of each world in place of `soils`, all of the same number.
 
         `depth` [m] of the soil below its initial surface: a number, an array with a value for each node of the
         elevation grid, or a map (`soil_depth.depth_map`). Below it lies hard ground, or the soil `below`.
         """
         start_warp()
-        self.elevation = elevation
+        self.terrains = _terrains(elevation, depth)
+        self.elevation = elevation = self.terrains[0]
+        self.fixed = fixed
+        self.world_soils = None if world_soils is None else _soils_of_worlds(world_soils, worlds)
+        if self.world_soils is not None:
+            soils = self.world_soils[0]
         self.soils = (soils,) if isinstance(soils, Soil) else tuple(soils) or elevation.soils
         if not self.soils:
             raise InputError("ground: no soil given; pass soils=… or an elevation grid that has some")
@@ -217,11 +243,19 @@ class Ground:
         tiles = (self.worlds, -(-self.rows // TILE), -(-self.columns // TILE))
         self._tiles = tiles[1] * tiles[2]  # of each world
         a = at(GroundArrays, p.name)()
-        a.base = wp.array(elevation.heights.astype(p.numpy), dtype=p.real, device=device)
+        heights = np.stack([terrain.heights for terrain in self.terrains]).astype(p.numpy)
+        a.base = wp.array(heights, dtype=p.real, device=device)
+        starts = np.arange(self.worlds, dtype=np.int32)
+        a.terrain = wp.array(starts % len(self.terrains), dtype=wp.int32, device=device)
+        own = 0 if self.world_soils is None else len(self.soils)
+        a.first_soil = wp.array(own * starts, dtype=wp.int32, device=device)
         a.base_soil = wp.array(index.astype(np.int32), dtype=wp.int32, device=device)
         a.table = wp.full(tiles, -1, dtype=wp.int32, device=device)
         a.used = wp.zeros(self.worlds, dtype=wp.int32, device=device)
         self._used = a.used.numpy()  # a view on the CPU
+        self._starts = Resets(self.worlds, device)
+        self._starts.add(a.table, -1)
+        self._starts.add(a.used, 0)
         self._allocate_pool(a, capacity)
         a.per_spacing = 1 / self.spacing
         a.spacing, a.x0, a.y0 = self.spacing, elevation.origin[0], elevation.origin[1]
@@ -231,7 +265,7 @@ class Ground:
 
     def _set_depth(self, a) -> None:
         depth = self.depth
-        values = np.zeros((1, 1)) if depth is None else depth.heights
+        values = np.zeros((1, 1, 1)) if depth is None else depth.heights[None]
         a.depth = wp.array(values.astype(self.precision.numpy), dtype=self.precision.real, device=self.device)
         if depth is not None:
             (x0, y0), (x, y) = depth.origin, self.elevation.origin
@@ -256,6 +290,8 @@ class Ground:
 
         Returns true if arrays were reallocated.
         """
+        if self.fixed:
+            return False
         steps = 2 if self.worlds == 1 else 1  # steps that may run before the next call
         wanted = min(self._most_used() + steps * spare, self._tiles)
         if wanted <= self._capacity:
@@ -267,7 +303,7 @@ class Ground:
         """How many times `spare` more tiles fit, after making room for at least one; `sys.maxsize` if all tiles fit."""
         if self._capacity < self._tiles:
             self.ensure(spare)
-        if self._capacity >= self._tiles:
+        if self.fixed or self._capacity >= self._tiles:
             return sys.maxsize
         return (self._capacity - self._most_used()) // spare
 
@@ -319,12 +355,22 @@ class Ground:
         for name, values in self.state().items():
             values.assign(state[name])
 
-    def reset(self, worlds: Sequence[int]) -> None:
-        """Put the ground of some worlds back to its untouched state."""
-        for values, start in ((self.arrays.table, -1), (self.arrays.used, 0)):
-            host = values.numpy()
-            host[list(worlds)] = start
-            values.assign(host)
+    def reset(self, worlds: Sequence[int] | wp.array) -> None:
+        """Put the ground of some worlds, given by number or as a mask on the device, back to its untouched state."""
+        self._starts.run(world_mask(worlds, self.worlds, self.device))
+
+    def set_terrain(self, worlds: Sequence[int] | wp.array, terrain: Any) -> None:
+        """Choose the terrain of some worlds by number, (world,) of all worlds. Reset these worlds afterwards."""
+        numbers = np.asarray(terrain.numpy() if hasattr(terrain, "numpy") else terrain)
+        if numbers.dtype.kind not in "iu" or not ((numbers >= 0) & (numbers < len(self.terrains))).all():
+            raise InputError(f"terrain: {terrain!r} is not allowed; allowed are numbers 0 to {len(self.terrains) - 1}")
+        chosen = np.asarray(world_mask(worlds, self.worlds, "cpu").numpy(), bool)
+        now = np.where(chosen, np.broadcast_to(numbers, self.worlds), self.arrays.terrain.numpy())
+        self.arrays.terrain.assign(now.astype(np.int32))
+
+    def terrain_of(self, world: int) -> ElevationGrid:
+        """The elevation grid on which a world stands."""
+        return self.terrains[int(self.arrays.terrain.numpy()[world]) if len(self.terrains) > 1 else 0]
 
     def memory(self) -> int:
         """Memory [bytes] of the deformable grid, without the elevation grid."""
@@ -339,7 +385,7 @@ class Ground:
         r0, r1, c0, c1 = self._node_range(region)
         x = self.elevation.origin[0] + self.spacing * np.arange(c0, c1)
         y = self.elevation.origin[1] + self.spacing * np.arange(r0, r1)
-        out = self.elevation.height(x[None, :], y[:, None])
+        out = self.terrain_of(world).height(x[None, :], y[:, None])
         table, levels = self.arrays.table.numpy()[world], self.arrays.levels.numpy()[world]
         for tile_row, tile_column in np.argwhere(table[: -(-r1 // TILE), : -(-c1 // TILE)] >= 0):
             a0, b0 = tile_row * TILE, tile_column * TILE
@@ -357,3 +403,30 @@ class Ground:
         c0, c1 = (math.floor((x - ox) / self.spacing + 0.5) for x in (x0, x1))
         r0, r1 = (math.floor((y - oy) / self.spacing + 0.5) for y in (y0, y1))
         return max(r0, 0), min(r1 + 1, self.rows), max(c0, 0), min(c1 + 1, self.columns)
+
+
+def _terrains(given: ElevationGrid | Sequence[ElevationGrid], depth: Depth | None) -> tuple[ElevationGrid, ...]:
+    """Terrains to choose from. They have the same nodes and the same soils; only heights differ."""
+    terrains = (given,) if isinstance(given, ElevationGrid) else tuple(given)
+    if not terrains or not all(isinstance(one, ElevationGrid) for one in terrains):
+        raise InputError(f"terrain: {given!r} is not allowed; give an elevation grid, or some of the same size")
+    first = terrains[0]
+    for k, one in enumerate(terrains[1:], 1):
+        same = one.heights.shape == first.heights.shape and one.spacing == first.spacing and one.origin == first.origin
+        soils = (one.soil_index is None) == (first.soil_index is None) and one.soils == first.soils
+        if not (same and soils and (one.soil_index is None or np.array_equal(one.soil_index, first.soil_index))):
+            raise InputError(f"terrain: number {k} has other nodes or soils than the first; only heights may differ")
+    if len(terrains) > 1 and depth is not None:
+        raise InputError(f"depth: not allowed with {len(terrains)} terrains to choose from; give one terrain")
+    return terrains
+
+
+def _soils_of_worlds(given: Sequence[Soil | Sequence[Soil]], worlds: int) -> tuple[tuple[Soil, ...], ...]:
+    """The soils of each world, the same number in all."""
+    found = tuple((one,) if isinstance(one, Soil) else tuple(one) for one in given)
+    if len(found) != worlds:
+        raise InputError(f"soil: {len(found)} are given; allowed is one, or one for each of the {worlds} worlds")
+    counts = sorted({len(one) for one in found})
+    if len(counts) > 1 or not counts[0]:
+        raise InputError(f"soil: worlds have {' and '.join(map(str, counts))} soils; all need the same number")
+    return found

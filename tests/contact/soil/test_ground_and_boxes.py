@@ -38,9 +38,9 @@ def test_base_height_is_bilinear_and_soil_that_of_the_nearest_node():
     real = precision(dtype).real
     for row, column in ((0, 0), (3, 7), (20, 20), (11, 4)):
         x, y = column / 5, row / 5  # in cells of the elevation grid: the height is bilinear everywhere
-        got = call(at(base_height, dtype), ground.arrays, row, column, returns=real)
+        got = call(at(base_height, dtype), ground.arrays, 0, row, column, returns=real)
         assert got == pytest.approx(0.1 * x + 0.02 * x * y, rel=ROUND_OFF[dtype], abs=ROUND_OFF[dtype])
-        assert call(at(soil_at, dtype), ground.arrays, row, column, returns=int) == int(math.floor(x + 0.5) > 1)
+        assert call(at(soil_at, dtype), ground.arrays, 0, row, column, returns=int) == int(math.floor(x + 0.5) > 1)
 
 
 def test_allocate_tile_makes_a_tile_of_untouched_soil_once_and_says_when_there_is_no_room():

@@ -35,7 +35,7 @@ from grouser.contact.soil.steep_faces import SteepFace
 from grouser.contact.soil.surface import Surface, bounding_spheres, chunks
 from grouser.device import at
 from grouser.module import Motion
-from grouser.precision import Precision, precision
+from grouser.precision import Precision
 
 Part = tuple[Surface, list[SmallShape]]  # one body: the surface that presses on nodes, the shapes with points
 
@@ -173,15 +173,6 @@ def motion_arrays(motion: Motion, dtype: str) -> Any:
     m.position, m.rotation, m.velocity, m.angular_velocity = (
         motion.position, motion.rotation, motion.velocity, motion.angular_velocity,
     )  # fmt: skip
-    m.duration = wp.zeros(motion.position.shape, dtype=precision(dtype).real, device=motion.position.device)
-    return m
-
-
-def motion_between(motion: Motion, dtype: str) -> Any:
-    """Make `types.MotionArrays` of the same size, for the motion at the end of a part of a step."""
-    m = motion_arrays(motion, dtype)
-    for name in ("position", "rotation", "velocity", "angular_velocity"):
-        setattr(m, name, wp.zeros_like(getattr(motion, name)))
     return m
 
 
@@ -245,10 +236,12 @@ def allocate(
         parts, worlds, ground, options, b, shapes,
         layout.allocate(t.Points, shape_per_width=np.tile(1 / np.array(small), (worlds, 1))),
         faces, layout.allocate(t.Pushing),
-        layout.allocate(t.Placement), layout.allocate(t.Window), layout.allocate(t.Skin), layout.allocate(t.Vertices),
+        layout.allocate(t.Placement), layout.allocate(t.Window, soil=ground.first_soil),
+        layout.allocate(t.Skin), layout.allocate(t.Vertices),
         layout.allocate(t.Displacement, per_width=np.tile(1 / np.array(widths), worlds)),
         layout.allocate(t.Slides), layout.allocate(t.Prediction), layout.allocate(t.Energy), layout,
         faces.first_face.numpy().copy(),
     )  # fmt: skip
+    layout.begin()
     made.window.side, made.displacement.blocks = side, blocks
     return made

@@ -41,7 +41,7 @@ class Bottom:
 @wp.func
 def has_bottom(g: Ground):
     """Whether the soil has a bottom. Without one the map of depths has one element."""
-    return g.depth.shape[0] > 1
+    return g.depth.shape[1] > 1
 
 
 @wp.func

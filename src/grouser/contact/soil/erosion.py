@@ -74,7 +74,7 @@ def may_slide(win: Window, k: int):
 def pair_limit(g: Ground, o: Options, win: Window, k: int, n: int):
     """Largest height difference [m] at which two neighbours stand, by the weaker of their soils."""
     if o.soils.shape[0] == 1:
-        return o.weakest * g.spacing
+        return o.soils[0].tan_repose * g.spacing
     return (
         wp.min(o.soils[nonnegative(win.soil[k])].tan_repose, o.soils[nonnegative(win.soil[n])].tan_repose) * g.spacing
     )
@@ -119,7 +119,7 @@ def pair_slides(g: Ground, o: Options, skin: Skin, win: Window, slot: int, start
     if bottom.is_limited(g, o):
         if bottom.soil_left(g, win, k + n - lower) <= FILM:
             return 0
-    # Candidates were chosen by the weakest soil of the ground. Check again with the two soils of this pair.
+    # Candidates were chosen by the weakest soil of the world. Check again with the two soils of this pair.
     if o.soils.shape[0] > 1:
         difference = win.levels[n][SURFACE] - win.levels[k][SURFACE]
         if laws.erosion_flux(difference, pair_limit(g, o, win, k, n)) == real(0.0):
@@ -335,8 +335,8 @@ def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, sl
         for j in range(disp.near[slot].column0, disp.near[slot].column1 + 1):
             hold_node(g, skin, win, nonnegative(start + i * win.side + j))
     slides.loose[slot] = loose_nodes(win, disp, slides, slot)
-    # Limit of the weakest soil: a pair below it stands in any soil.
-    steep = o.weakest * g.spacing * real(laws.EROSION_START)
+    # Limit of the weakest soil of the world: a pair below it stands in any of its soils.
+    steep = o.weakest[slot] * g.spacing * real(laws.EROSION_START)
     stamp = int(slides.sweeps[slot])  # continues from the last step, so that `queued` need not be cleared
     pairs = first_pairs(g, o, skin, win, slides, slot, start, steep)
     i0 = int(MANY)

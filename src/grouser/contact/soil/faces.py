@@ -183,9 +183,9 @@ def weigh_face(
     # The soil is that at the middle of the face.
     row = wp.clamp(int(wp.floor((m.position[1] + view.middle[1] - g.y0) * g.per_spacing)), 0, g.rows - 1)
     column = wp.clamp(int(wp.floor((m.position[0] + view.middle[0] - g.x0) * g.per_spacing)), 0, g.columns - 1)
-    index = int(0)
+    index = int(g.first_soil[world])
     if g.base_soil.shape[0] > 1:
-        index = soil_at(g, row, column)
+        index = soil_at(g, world, row, column)
     if index == BARE:
         forget_face(push, world, f)
         return

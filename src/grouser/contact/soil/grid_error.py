@@ -75,7 +75,8 @@ def judge_grid(
     travel = real(MEMORY) * wp.sqrt(v[0] * v[0] + v[1] * v[1]) / (cells * g.spacing)
     # A blade in its own cut has no nodes in contact, but presses with no points either.
     on_points = wp.where(disp.contacts[slot].nodes == 0 and disp.contacts[slot].pressed > 0, 1, 0)
-    error = error_of_grid(g, b, body, o.spoil_share, place.sinkage[slot], on_points, disp.touched[slot], cells, travel)
+    spoil = o.spoil_share[slot]
+    error = error_of_grid(g, b, body, spoil, place.sinkage[slot], on_points, disp.touched[slot], cells, travel)
     keep = real(1.0) / (real(1.0) + o.step[0] / real(MEMORY))
     force = wp.length(energy.account[slot].force)
     before = energy.grid[slot]

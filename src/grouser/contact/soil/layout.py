@@ -12,7 +12,7 @@ elements of world 0 come first, then those of world 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
@@ -20,6 +20,7 @@ import numpy as np
 import warp as wp
 
 from grouser.device import Struct, at, struct
+from grouser.resets import Resets
 
 # Extents: what an array has one element for. A slot is one body of one world.
 SLOT, NODE, SHEAR_NODE, PAIR, BLOCK = "slot", "node", "node that keeps a shear state", "pair of nodes", "block of nodes"
@@ -90,37 +91,38 @@ class Arrays:
         self._dtype, self._device, self._worlds, self._sizes = dtype, device, worlds, sizes
         self._offset = 0  # [bytes] offset of the last large array, see `_zeros`
         self.state: dict[str, wp.array] = {}  # all arrays that are state, by name
-        self._starts: dict[str, np.ndarray] = {}  # initial value of each element, or one value for all
+        self._state_starts, self._other_starts = Resets(worlds, device), Resets(worlds, device)
 
-    def allocate(self, kind: Any, **starts: np.ndarray) -> Any:
-        """Allocate a struct with its arrays. `starts` gives initial values for arrays whose elements start unequal."""
+    def allocate(self, kind: Any, **starts: Any) -> Any:
+        """Allocate a struct with its arrays. Call `begin` after the last one.
+
+        `starts` gives initial values for arrays whose elements start unequal: all elements, or one for each world.
+        """
         made = at(kind, self._dtype)()
         for name, layout in LAYOUTS[kind].items():
             element = made._cls.vars[name].type.dtype
             array = self._zeros(layout.extent, element)
             start: Any = starts.get(name, layout.start)
-            if isinstance(element, Struct):
-                start = np.array(start, element.numpy_dtype())
-            if np.any(layout.start) or name in starts:
-                array.assign(np.broadcast_to(start, array.numpy().shape).astype(array.numpy().dtype))
+            if not isinstance(start, wp.array):
+                start = np.array(start, _host_type(element))
             setattr(made, name, array)
             if layout.kept:
                 if name in self.state:
                     raise TypeError(f"state {name!r} is declared in two structs")
-                self.state[name], self._starts[name] = array, start
+                self.state[name] = array
+                self._state_starts.add(array, start)
+            elif np.any(layout.start) or name in starts:
+                self._other_starts.add(array, start)
         return made
 
-    def reset(self, worlds: Sequence[int]) -> None:
-        """Set the state of some worlds back to its initial value."""
-        chosen = list(worlds)
-        for name, array in self.state.items():
-            host, start = array.numpy(), self._starts[name]
-            components = host.shape[array.ndim :]
-            by_world = host.reshape(self._worlds, -1, *components)
-            if np.size(start) == host.size:
-                start = np.reshape(start, by_world.shape)[chosen]
-            by_world[chosen] = start
-            array.assign(host)
+    def begin(self) -> None:
+        """Give all arrays their initial values, once they are allocated."""
+        self._state_starts.run_all()
+        self._other_starts.run_all()
+
+    def reset(self, mask: wp.array) -> None:
+        """Set the state of the worlds whose mask is 1 back to its initial value."""
+        self._state_starts.run(mask)
 
     def _zeros(self, extent: str, element: Any) -> Any:
         shape = self._sizes[extent]
@@ -131,3 +133,10 @@ class Arrays:
         self._offset += STAGGER
         offset = -(-self._offset // wp.types.type_size_in_bytes(element))
         return wp.zeros(offset + shape, dtype=element, device=self._device)[offset:]
+
+
+def _host_type(element: Any) -> Any:
+    """NumPy type of the numbers of an element, or of a device struct."""
+    if isinstance(element, Struct):
+        return element.numpy_dtype()
+    return wp.dtype_to_numpy(getattr(element, "_wp_scalar_type_", element))

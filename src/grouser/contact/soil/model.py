@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from grouser.contact.soil import grid_error, step_error
 from grouser.contact.soil import types as t
-from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, records
+from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
 from grouser.contact.soil.launchers import PerTeamLauncher, PerWorldLauncher
 from grouser.contact.soil.law_sets import DEFAULT, LAW_SETS, check_law_set, fixed_options
@@ -20,8 +22,9 @@ from grouser.contact.soil.layout import bytes_per_node
 from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.contact.soil.lugs import lug_tips
 from grouser.contact.soil.observation import Observation
-from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, power_table
+from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law
 from grouser.contact.soil.small_shapes import check_shape_sizes, split
+from grouser.contact.soil.soil_table import Margin, SoilTable
 from grouser.contact.soil.stages import COMMIT, EVALUATE
 from grouser.contact.soil.steep_faces import steep_faces
 from grouser.contact.soil.surface import Surface
@@ -30,9 +33,9 @@ from grouser.device import at
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
 from grouser.module import Channel, Motion, Outputs
+from grouser.resets import world_mask
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
-from grouser.terrain.soils import Soil
 
 PART_TRAVEL = 0.125  # [cells] travel along the ground in a part of a step, see `placement.parts_of_step`
 FINE_SPACING = 7.5e-3  # [m] up to this spacing two sub-cell points per axis are enough, above it three
@@ -40,6 +43,7 @@ SWEEPS = 1000  # maximum number of erosion sweeps per step; a slide ends long be
 PAPER_SWEEPS = 1  # the same with the papers' laws, which do not say how many (assumed)
 MARGIN = 0.2  # [m] distance from a footprint within which soil may slide, without faces that pile it up
 LONGEST_PILE = 1.0  # [m] the same with such faces, at most
+FLATTEST = 0.3  # least slope limit of soils that worlds draw anew for which windows hold the whole pile (assumed)
 SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
 GRAVITY = 9.81  # [m/s^2] where no model says otherwise
@@ -179,23 +183,25 @@ class SoilModule(KernelModule):
         tiles = 2 * values * np.dtype(self.precision.numpy).itemsize
         return bytes_per_node(self.precision.name, self.options.node_shear) + tiles
 
-    def _margin(self) -> int:
-        """Width of the ring of nodes around a footprint in which soil may slide: room for the pile ahead of a face.
+    def _margin(self) -> Margin:
+        """Width of the ring of nodes around a footprint in which soil may slide.
 
         The sides of wheels are left out: what a wheel pushes aside is no higher than it sinks.
         """
-        if not self.options.erosion:
-            return 2
         flat = [not surface.rolls for surface in self.surfaces.values()]
         faces = [face.side for of_body, pushes in zip(self._faces, flat, strict=True) if pushes for face in of_body]
-        pile = max(faces, default=0.0) / min(soil.slope_limit for soil in self.ground.soils)
-        return max(2, round(max(MARGIN, min(pile, LONGEST_PILE)) / self.ground.spacing))
+        shortest, longest = (MARGIN, LONGEST_PILE) if self.options.erosion else (0.0, 0.0)
+        any_size = Margin(max(faces, default=0.0), shortest, longest, self.ground.spacing, sys.maxsize)
+        of_worlds = self.ground.world_soils
+        weakest = min(soil.slope_limit for soils in of_worlds or (self.ground.soils,) for soil in soils)
+        # Soils may be drawn anew: windows have room for the pile of a weaker one.
+        return replace(any_size, most=any_size.nodes(weakest if of_worlds is None else min(weakest, FLATTEST)))
 
     def _window_side(self) -> int:
         """Nodes along each side of a window: enough for the largest body in any orientation."""
         lugs = int(self.options.by_vertices)  # the vertices of lugs lie outside the surface
         reach = max(s.reach + lugs * s.grouser_height for s in self.surfaces.values())
-        return 2 * math.ceil(reach / self.ground.spacing) + 2 * self._margin() + 4
+        return 2 * math.ceil(reach / self.ground.spacing) + 2 * self._margin().most + 4
 
     def declare(self, spec) -> None:
         """Switch off MuJoCo's contact between the soil bodies and the floor of the world. Take over its gravity."""
@@ -247,24 +253,19 @@ class SoilModule(KernelModule):
     def _make_options(self):
         p, choice, spacing = self.precision, self.options, self.ground.spacing
         o = at(t.Options, p.name)()
-        soils = [*self.ground.soils, *([] if self.ground.below is None else [self.ground.below])]
-        constants = [soil_constants(soil, choice, self.gravity) for soil in soils]
-        columns = {key: [one[key] for one in constants] for key in constants[0]}
-        o.soils = records(at(t.Constants, p.name), columns, self.device)
-        powers = power_table([soil.n for soil in soils]).astype(self.precision.numpy)
-        o.powers = wp.array(powers, dtype=self.precision.vec2, device=self.device)
+        self.soils = table = SoilTable(self.ground, choice, self.gravity, len(self.bodies), self._margin(), self.device)
+        o.soils, o.powers, o.weakest, o.spoil_share = table.soils, table.powers, table.weakest, table.spoil_share
+        o.active = self._active = wp.ones(self.worlds, dtype=wp.int32, device=self.device)
         o.step = self._step
         sweeps = PAPER_SWEEPS if choice.by_vertices else SWEEPS
         o.sweeps = choice.sweeps if choice.sweeps is not None else sweeps
         if not choice.erosion:
             o.sweeps = 0
-        o.weakest = min(soil.slope_limit for soil in self.ground.soils)
-        o.margin = self._margin()
-        o.spare = min(max(2, round(SPARE / spacing)), o.margin)
+        o.margin = table.margin
+        o.spare = min(max(2, round(SPARE / spacing)), self._margin().nodes(math.inf))
         o.samples = choice.samples or (3 if spacing > FINE_SPACING else 2)
         o.block = max(1, round(BLOCK / spacing))
-        o.spoil_share = 1 - min(soil.compression for soil in self.ground.soils)
-        o.spoil = int(o.spoil_share > 0)
+        o.spoil = int(table.displaces())
         o.loose = int(choice.loose_cover)
         o.shear_law = SHEAR_LAWS[choice.friction]
         o.lug_tips = int(choice.lugs == "tips")
@@ -273,7 +274,7 @@ class SoilModule(KernelModule):
         # The papers move the soil once a step. A float32 holds this number.
         o.part_travel = t.FAR if choice.by_vertices else PART_TRAVEL * spacing
         o.stages = wp.array([len(COMMIT), len(EVALUATE)], dtype=wp.int32, device=self.device)
-        o.below = NO_SECOND_SOIL if self.ground.below is None else len(self.ground.soils)
+        o.below = NO_SECOND_SOIL if self.ground.below is None else table.soils.shape[0] - 1
         o.shared_ground = int(len(self.bodies) > 1)
         o.directed_deposit = int(choice.laws == "krenn2009")
         o.deposit_exponent = choice.deposit_exponent
@@ -283,6 +284,13 @@ class SoilModule(KernelModule):
 
     def commit(self, h: float) -> None:
         super().commit(h)
+        self.ground.ensure(self._spare)
+
+    def commit_worlds(self, h: float, mask: wp.array) -> None:
+        """Commit only the worlds whose `mask`, (world,) int32 on the device, is 1. The others stay as they are."""
+        wp.copy(self._active, mask)
+        super().commit(h)
+        self._active.fill_(1)
         self.ground.ensure(self._spare)
 
     def steps_ahead(self) -> int:
@@ -320,11 +328,17 @@ class SoilModule(KernelModule):
 
     def state(self) -> dict[str, wp.array]:
         """Complete state: restoring it, with the ground's, continues the run bit for bit. See `layout.kept`."""
-        return self.arrays.layout.state
+        return self.arrays.layout.state | self.soils.state()
 
-    def reset(self, worlds: Sequence[int]) -> None:
-        self.arrays.layout.reset(worlds)
-        self.ground.reset(worlds)
+    def reset(self, worlds: Sequence[int] | wp.array) -> None:
+        """Reset some worlds, given by number or as a mask (world,) int32 on the device. Their soils stay."""
+        mask = world_mask(worlds, self.worlds, self.device)
+        self.arrays.layout.reset(mask)
+        self.ground.reset(mask)
+
+    def set_soil(self, worlds: Sequence[int] | wp.array, fields: Mapping[str, Any]) -> None:
+        """Set constants of the soils of some worlds: `SoilTable.set_values`. Reset these worlds afterwards."""
+        self.soils.set_values(worlds, fields)
 
     def volume_error(self) -> np.ndarray:
         """Relative error of the volume balance, (world,): |change of the surface + compressed| / displaced volume."""
@@ -376,27 +390,3 @@ def _memory() -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):  # this system does not report it
         return math.inf
-
-
-def soil_constants(soil: Soil, options: SoilOptions, gravity: float = GRAVITY) -> dict[str, float]:
-    """Fields of `types.Constants` for a soil, the chosen friction laws and the gravity [m/s^2]."""
-    tan_phi = math.tan(math.radians(soil.friction_angle_deg))
-    mu = -1.0 if soil.wheel_friction is None else soil.wheel_friction
-    mu_rim = math.tan(math.radians(soil.wall_angle_deg)) if mu < 0 else mu
-    cohesion, mu_cap, largest_shear = soil.cohesion, -1.0, 1.0
-    if options.friction == "shear-displacement" and options.interface_friction == "caps":
-        mu, mu_cap = -1.0, mu
-        # mu p / (c + p tan(phi)) is below mu / tan(phi) at every pressure, so the stored state need not know it.
-        largest_shear = min(mu_cap / tan_phi, 1.0) if 0 <= mu_cap < tan_phi else 1.0
-    if options.friction == "coulomb":  # Krenn et al. 2008, eq. 19: only friction between wheel and soil, no cohesion
-        tan_phi, cohesion = (tan_phi if mu < 0 else mu), 0.0
-    return {
-        "k_c": soil.k_c, "k_phi": soil.k_phi, "n": soil.n, "cohesion": cohesion, "tan_phi": tan_phi,
-        "shear_k": soil.shear_modulus, "k_e": soil.elastic_stiffness,
-        "per_k_e": 1 / soil.elastic_stiffness, "damping_time": soil.damping_time,
-        "chi": soil.compression, "mu": mu, "mu_cap": mu_cap, "mu_rim": mu_rim,
-        "largest_shear": largest_shear,
-        "tan_repose": soil.slope_limit,
-        "unit_weight": soil.density * gravity, "phi": math.radians(soil.friction_angle_deg),
-        "wall_angle": math.radians(soil.wall_angle_deg),
-    }  # fmt: skip

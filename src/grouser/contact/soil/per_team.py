@@ -90,6 +90,9 @@ def book(
     """
     world, body = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    place.parts[slot] = 0  # no part: commit leaves this world as it is
+    if o.active[world] == 0:
+        return
     m = t.body_motion(motion, world, b.rows[body])
     parts = placement.parts_of_step(g, o, b, place, body, slot, m)
     place.parts[slot] = parts
@@ -132,7 +135,7 @@ def place_vertices(
 ):  # fmt: skip
     """Place the vertices that may reach the soil. Find the area they span and the deepest vertex."""
     cut = place.top[slot] + g.spacing + b.tip_reach[body]
-    lean = placement.ground_slope(g, m.position)
+    lean = placement.ground_slope(g, world, m.position)
     first = b.first_vertex[body]
     vertices = b.first_vertex[body + 1] - first
     x0 = real(FAR)
@@ -208,7 +211,7 @@ def place_bodies(
     team.sync()
     place_vertices(g, b, place, verts, world, body, slot, m, lane, lanes)
     if lane == 0:
-        status_out[world, body] = placement.choose_window(g, o, place, win, slides, slot, m.position)
+        status_out[world, body] = placement.choose_window(g, o, place, win, slides, world, slot, m.position)
 
 
 @wp.func
@@ -269,7 +272,7 @@ def fill_tiles(g: Ground, win: Window, world: int, slot: int, lane: int, lanes: 
             if g.stamp[world, tile] == UNFILLED:
                 q = int(lane)
                 while q < TILE * TILE:
-                    z = base_height(g, i * TILE + q // TILE, j * TILE + q % TILE)
+                    z = base_height(g, world, i * TILE + q // TILE, j * TILE + q % TILE)
                     g.levels[world, tile, q // TILE, q % TILE] = untouched(z)
                     if g.shear.shape[2] > 1:
                         g.shear[world, tile, q // TILE, q % TILE] = vec3()
@@ -321,7 +324,9 @@ def fill_window(g: Ground, win: Window, world: int, slot: int, lane: int, lanes:
 
 
 @wp.func
-def clear_window(g: Ground, win: Window, skin: Skin, slot: int, stays: bool, lane: int, lanes: int):
+def clear_window(
+    g: Ground, win: Window, skin: Skin, world: int, slot: int, stays: bool, lane: int, lanes: int
+):  # fmt: skip
     """Reset the nodes that the last step wrote; all, if the window has moved and the ground has several soils."""
     frame = win.frame[slot]
     start = nonnegative(slot * win.side * win.side)
@@ -333,7 +338,8 @@ def clear_window(g: Ground, win: Window, skin: Skin, slot: int, stays: bool, lan
     while q < nodes:
         i = box.row0 + q // width
         j = box.column0 + q % width
-        window.clear_node(g, win, skin, frame.row0 + i, frame.column0 + j, nonnegative(start + i * win.side + j))
+        k = nonnegative(start + i * win.side + j)
+        window.clear_node(g, win, skin, world, frame.row0 + i, frame.column0 + j, k)
         q += lanes
 
 
@@ -348,7 +354,7 @@ def gather(g: Ground, b: Bodies, place: Placement, win: Window, skin: Skin, turn
     writes = writes_to_tiles(g, win, world, slot)
     if not stays or win.writes_seen[slot] != writes:
         fill_window(g, win, world, slot, lane, lanes)
-    clear_window(g, win, skin, slot, stays, lane, lanes)
+    clear_window(g, win, skin, world, slot, stays, lane, lanes)
     team.sync()
     if lane == 0:
         win.filled[slot] = win.frame[slot]
@@ -444,9 +450,7 @@ def shear(
         nodes, width = nodes_of(hit)
         q = int(lane)
         while q < nodes:
-            shearing.shear_node(
-                g, o, skin, win, slot, hit.row0 + q // width, hit.column0 + q % width, first_node, m
-            )
+            shearing.shear_node(g, o, skin, win, slot, hit.row0 + q // width, hit.column0 + q % width, first_node, m)
             q += lanes
     elif b.first_triangle[body + 1] > b.first_triangle[body]:  # else small shapes only: their points keep the shear
         number = int(lane)
@@ -543,7 +547,9 @@ def judge(
         for turn in range(turn_needed.shape[0]):
             turn_needed[turn] = 0
     slot = nonnegative(world * b.rows.shape[0] + body)
-    if win.frame[slot].rows > 0 and status_out[world, body] == t.FINE and step_error.is_loaded(disp, energy, slot):
+    if place.parts[slot] == 0 or win.frame[slot].rows == 0 or status_out[world, body] != t.FINE:
+        return
+    if step_error.is_loaded(disp, energy, slot):
         v = placement.contact_velocity(g, b, place, body, slot, t.body_motion(motion, world, b.rows[body]))
         status_out[world, body] = grid_error.with_grid(
             step_error.judge_step(g, o, b, disp, energy, body, slot, v),

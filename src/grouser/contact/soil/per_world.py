@@ -80,7 +80,7 @@ def place_vertices(
 ):  # fmt: skip
     """Place the vertices that may reach the soil. Find the area they span and the deepest vertex."""
     cut = place.top[slot] + g.spacing + b.tip_reach[body]
-    lean = placement.ground_slope(g, m.position)
+    lean = placement.ground_slope(g, world, m.position)
     last = b.first_vertex[body + 1]
     extent = place.extent[slot]
     # Local variables: the compiler keeps them in registers during the loop.
@@ -127,7 +127,7 @@ def gather(g: Ground, win: Window, skin: Skin, world: int, slot: int, stays: boo
     """Copy the soil into the window if it has moved or others have written to its tiles. Clear the body heights."""
     if not stays or win.writes_seen[slot] != window.writes_to_tiles(g, win, world, slot):
         window.fill_window(g, win, world, slot)
-    window.clear_window(g, win, skin, slot, stays)
+    window.clear_window(g, win, skin, world, slot, stays)
 
 
 @wp.func
@@ -240,6 +240,8 @@ def commit_world(
     """Run the stages of `stages.COMMIT` for every body of one world, body by body. One thread per world."""
     assume_packed(g, o, b, shapes, points, faces, push, place, win, skin, verts, disp, slides, pred, energy)
     world = nonnegative(wp.tid())
+    if o.active[world] == 0:
+        return
     bodies = b.rows.shape[0]
     for body in range(bodies):
         slot = nonnegative(world * bodies + body)

@@ -171,7 +171,7 @@ def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
                     if tile >= 0:
                         z = g.levels[world, tile, nonnegative(i - ti * TILE), nonnegative(j - tj * TILE)][SURFACE]
                     else:
-                        z = base_height(g, i, j)
+                        z = base_height(g, world, i, j)
                     top = wp.where(z > top, z, top)
                     if inside and real(j) >= reach.west and real(j) <= reach.east:
                         below = wp.where(z > below, z, below)
@@ -216,12 +216,12 @@ def start_part(
 
 
 @wp.func
-def ground_slope(g: Ground, position: vec3):
+def ground_slope(g: Ground, world: int, position: vec3):
     """Rise of the undisturbed ground below a body per column and per row [m]."""
     row = wp.clamp(int(wp.floor((position[1] - g.y0) * g.per_spacing)), 0, g.rows - 2)
     column = wp.clamp(int(wp.floor((position[0] - g.x0) * g.per_spacing)), 0, g.columns - 2)
-    z = base_height(g, row, column)
-    return vec2(base_height(g, row, column + 1) - z, base_height(g, row + 1, column) - z)
+    z = base_height(g, world, row, column)
+    return vec2(base_height(g, world, row, column + 1) - z, base_height(g, world, row + 1, column) - z)
 
 
 @wp.func
@@ -231,15 +231,16 @@ def lies_deeper(at: vec3, low: vec3, lean: vec2):
 
 
 @wp.func
-def ground_above(g: Ground, at: vec3):
+def ground_above(g: Ground, world: int, at: vec3):
     """Height [m] of the undisturbed ground at the column and row of a vertex, bilinear."""
     row = wp.clamp(int(wp.floor(at[1])), 0, g.rows - 2)
     column = wp.clamp(int(wp.floor(at[0])), 0, g.columns - 2)
     v = at[1] - real(row)
     u = at[0] - real(column)
-    low = base_height(g, row, column) + u * (base_height(g, row, column + 1) - base_height(g, row, column))
-    row += 1
-    high = base_height(g, row, column) + u * (base_height(g, row, column + 1) - base_height(g, row, column))
+    west = base_height(g, world, row, column)
+    low = west + u * (base_height(g, world, row, column + 1) - west)
+    west = base_height(g, world, row + 1, column)
+    high = west + u * (base_height(g, world, row + 1, column + 1) - west)
     return low + v * (high - low)
 
 
@@ -289,14 +290,16 @@ def forget_vertex(verts: Vertices, world: int, v: int):
 @wp.func
 def clip_slid(o: Options, slides: Slides, slot: int, footprint: boxes.Box):
     """Clip the box of soil that has slid to the margin around the footprint; empty if nothing is left."""
-    near = boxes.common(slides.slid[slot], boxes.grown(footprint, o.margin))
+    near = boxes.common(slides.slid[slot], boxes.grown(footprint, o.margin[slot]))
     if boxes.is_empty(near):
         near = boxes.empty_box()
     slides.slid[slot] = near
 
 
 @wp.func
-def choose_window(g: Ground, o: Options, place: Placement, win: Window, slides: Slides, slot: int, position: vec3):
+def choose_window(
+    g: Ground, o: Options, place: Placement, win: Window, slides: Slides, world: int, slot: int, position: vec3
+):  # fmt: skip
     """Choose the window of nodes around the footprint. Returns a status code.
 
     The window contains the footprint with spare nodes around it, and soil next to it that has slid before, so that
@@ -338,7 +341,7 @@ def choose_window(g: Ground, o: Options, place: Placement, win: Window, slides: 
     win.frame[slot] = Frame(r0, c0, rows, columns)
     low = place.lowest[slot]
     if low[2] < SEEN and extent.column0 <= extent.column1:
-        place.sinkage[slot] = ground_above(g, low) - low[2]
+        place.sinkage[slot] = ground_above(g, world, low) - low[2]
     return status
 
 
@@ -347,7 +350,7 @@ def open_window(
     g: Ground, o: Options, place: Placement, win: Window, slides: Slides, world: int, slot: int, position: vec3
 ):  # fmt: skip
     """Choose the window of nodes around the footprint and create their tiles. Returns a status code."""
-    status = choose_window(g, o, place, win, slides, slot, position)
+    status = choose_window(g, o, place, win, slides, world, slot, position)
     frame = win.frame[slot]
     # A tile is created once and then kept. `Ground.ensure` has made room for all tiles that a step may need.
     if frame.rows > 0:

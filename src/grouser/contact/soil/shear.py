@@ -92,7 +92,7 @@ def shear_vertex(
         u = wp.transpose(m.R) * (m.velocity + wp.cross(m.angular_velocity, arm))
         u = u - wp.dot(u, normal) * normal  # at a crease the normal is zero: the whole velocity shears
         # The soil index of a bare node is below 0. Use soil 0 then: no pressure acts there, so the value has no effect.
-        soil = o.soils[wp.max(win.soil[k], 0)]
+        soil = o.soils[wp.max(win.soil[k], g.first_soil[world])]
         s = laws.advance_shear(s, u, m.duration / soil.shear_k)
         # Lugs take hold of the soil: only a smooth surface slides on it.
         largest = wp.where(o.lug_tips == 1 and b.grouser[body] > real(0.0), real(1.0), soil.largest_shear)

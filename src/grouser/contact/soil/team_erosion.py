@@ -153,11 +153,13 @@ def erode(
     nodes = wp.where(width > 0, width * (near.row1 - near.row0 + 1), 0)
     q = int(lane)
     while q < nodes:
-        erosion.hold_node(g, skin, win, nonnegative(start + (near.row0 + q // width) * win.side + near.column0 + q % width))
+        erosion.hold_node(
+            g, skin, win, nonnegative(start + (near.row0 + q // width) * win.side + near.column0 + q % width)
+        )
         q += lanes
     team.sync()
     loose = erosion.loose_nodes(win, disp, slides, slot)
-    steep = o.weakest * g.spacing * real(laws.EROSION_START)  # a pair below it stands in any soil
+    steep = o.weakest[slot] * g.spacing * real(laws.EROSION_START)  # a pair below it stands in any soil
     stamp = int(slides.sweeps[slot])
     pairs = first_pairs(g, o, skin, win, slides, slot, start, steep, loose, lane, lanes)
     i0 = int(MANY)

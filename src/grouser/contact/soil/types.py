@@ -121,19 +121,20 @@ class Constants:
 
 @struct
 class Options:
-    """Options of the model, the same for all bodies and worlds."""
+    """Options of the model, and the soils."""
 
-    soils: array[Constants]  # (soil,)
+    soils: array[Constants]  # (soil,) those of world 0 first, if worlds have soils of their own
+    active: array[int]  # (world,) 0: commit leaves this world as it is
     powers: array2d[vec2]  # (soil, cell) table of z^n, see pressure.py
     step: array[real]  # [s], (1,) step size
     sweeps: int  # maximum number of erosion sweeps per step; 0: no erosion
-    weakest: real  # smallest slope limit (tangent) of all soils
-    margin: int  # [nodes] distance from a footprint within which soil may slide
+    weakest: array[real]  # (slot,) smallest slope limit (tangent) of the soils of its world
+    margin: array[int]  # [nodes], (slot,) distance from a footprint within which soil may slide
     spare: int  # [nodes] extra window around the footprint and around soil that slides
     samples: int  # sub-cell points along an axis where the pressure varies within a cell
     block: int  # [nodes] width of a block of displaced soil
     spoil: int  # 1: some soil displaces volume (chi < 1)
-    spoil_share: real  # largest share of the pressed volume that is displaced, 1 - chi
+    spoil_share: array[real]  # (slot,) largest share of the pressed volume that is displaced, 1 - chi
     loose: int  # 1: loose cover; 0: Krenn et al. 2008, eq. 29 literally
     shear_law: int  # SHEAR_DISPLACEMENT, SHEAR_LIMIT or NO_SHEAR
     lug_tips: int  # 1: lugs press with points on their tips; 0: they raise the pressure of the rim
@@ -265,18 +266,16 @@ class MotionArrays:
     rotation: array2d[quat]  # (world, row)
     velocity: array2d[vec3]  # [m/s], (world, row)
     angular_velocity: array2d[vec3]  # [rad/s], (world, row)
-    duration: array2d[real]  # [s], (world, row) see BodyMotion; 0: this part of the step is left out
 
 
 @wp.func
 def body_motion(motion: MotionArrays, world: int, row: int):
-    """Motion of one body."""
+    """Motion of one body at the end of the whole step. For its duration see `placement.motion_in_part`."""
     R = wp.quat_to_matrix(motion.rotation[world, row])
     at = motion.position[world, row]
     velocity = motion.velocity[world, row]
     omega = motion.angular_velocity[world, row]
-    duration = motion.duration[world, row]
-    return BodyMotion(at, R, velocity, omega, duration)  # pyright: ignore[reportCallIssue] device structs take their fields
+    return BodyMotion(at, R, velocity, omega, real(0.0))  # pyright: ignore[reportCallIssue] device structs take their fields
 
 
 # ---- arrays of a step, by who writes them -----------------------------------------------------------------

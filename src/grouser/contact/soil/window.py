@@ -29,14 +29,14 @@ def gather_node(g: Ground, win: Window, world: int, tile: int, row: int, column:
 
 
 @wp.func
-def clear_node(g: Ground, win: Window, skin: Skin, row: int, column: int, k: int):
+def clear_node(g: Ground, win: Window, skin: Skin, world: int, row: int, column: int, k: int):
     """Reset a node: no body above it, and its soil is free to move."""
     skin.height[k] = FAR
     skin.reach[k] = vec4()
     mark = int(t.FREE)
-    # With one soil everywhere the index is 0 from the start: nothing to write.
+    # With one soil everywhere the index is that of the world from the start: nothing to write.
     if g.base_soil.shape[0] > 1:
-        soil = soil_at(g, row, column)
+        soil = soil_at(g, world, row, column)
         win.soil[k] = soil
         if soil == BARE:
             mark = int(t.BARE_NODE)
@@ -93,7 +93,7 @@ def refresh_window(g: Ground, win: Window, world: int, slot: int):
 
 
 @wp.func
-def clear_window(g: Ground, win: Window, skin: Skin, slot: int, stays: bool):
+def clear_window(g: Ground, win: Window, skin: Skin, world: int, slot: int, stays: bool):
     """Reset the nodes that the last step wrote.
 
     The whole window is reset if it has moved (`stays` is false) and the ground has several soils.
@@ -115,7 +115,7 @@ def clear_window(g: Ground, win: Window, skin: Skin, slot: int, stays: bool):
         k0 = nonnegative((slot * win.side + i) * win.side)
         j = int(j0)
         while j < j1:
-            clear_node(g, win, skin, frame.row0 + i, frame.column0 + j, nonnegative(k0 + j))
+            clear_node(g, win, skin, world, frame.row0 + i, frame.column0 + j, nonnegative(k0 + j))
             j += 1
     win.dirty[slot] = boxes.empty_box()
 

@@ -81,7 +81,7 @@ def node_levels(tiles: GroundArrays, world: int, row: int, column: int):
     if tile >= 0:
         levels = tiles.levels[world, tile, row % TILE, column % TILE]
         return vec2(levels[SURFACE], levels[VIRGIN])
-    z = base_height(tiles, row, column)
+    z = base_height(tiles, world, row, column)
     return vec2(z, z)
 
 
