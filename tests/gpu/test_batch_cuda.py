@@ -17,7 +17,7 @@ from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.simulation.simulation import Simulation
 
-WORLDS, SETTLED, STEPS, LOOK = 8, 2000, 400, 20
+WORLDS, SETTLED, STEPS, LOOK = 8, 4000, 400, 20
 CLOSE = 1e-3  # of sinkage and slip, and of the pull over max(|pull|, resistance)
 STILL = 0.02  # slip below this is compared with it: a rover that hardly slips
 BODIES = ("qpos", "qvel", "act", "ctrl")

@@ -382,7 +382,6 @@ class Displacement:
     received: array[real] = scratch(NODE)  # [m] height of soil they receive; per-world kernels only
     deposit: array[Deposit] = scratch(BLOCK)  # how the border shares the soil of each block; teams only
     spoil: array[Spoil] = scratch(BLOCK)  # soil that each block displaces; teams only
-    displaces: array[int] = scratch(BLOCK)  # 1: the block displaces soil; teams only
 
 
 @laid_out
