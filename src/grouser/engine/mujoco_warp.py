@@ -372,8 +372,9 @@ class MujocoWarp:
         self.health.diverged[world : world + 1].fill_(1)
 
     def thaw(self, worlds: Iterable[int]) -> None:
-        for world in worlds:
-            self.health.diverged[world : world + 1].fill_(0)
+        diverged = self.health.diverged.numpy().copy()
+        diverged[list(worlds)] = 0
+        self.health.diverged.assign(diverged)
 
     def faults(self, time: float, note: Callable[[str, str, str, float], None]) -> list[tuple[int, RunStopped]]:
         """Worlds that cannot continue and are not reported yet, with the reason. Reads from the device.
@@ -505,6 +506,14 @@ class MujocoWarp:
 
     def _restore_host(self, d: mujoco.MjData, state: np.ndarray) -> None:
         mujoco.mj_setState(self.model, d, state, STATE)
+
+    def energies(self) -> tuple[np.ndarray, np.ndarray]:
+        """Potential energy, of weight and springs, and kinetic energy [J] of all bodies now, each (world,)."""
+        with wp.ScopedDevice(self.device):
+            self.mjw.energy_pos(self.m, self.d)
+            self.mjw.energy_vel(self.m, self.d)
+        potential, kinetic = self.d.energy.numpy().astype(float).T
+        return potential, kinetic
 
     def set_parameter(self, name: str, values: Any) -> None:
         """Set a parameter of the model in every world, (world, …); `mujoco_warp_parameters.PER_WORLD` has the names."""
