@@ -1,5 +1,7 @@
 """MuJoCo Warp on the CPU device against MuJoCo in float64, with the same forces and implicit blocks."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import mujoco
@@ -7,7 +9,10 @@ import numpy as np
 import pytest
 import warp as wp
 
+from grouser import device
+from grouser.engine import gearbox, mujoco_warp_kernels
 from grouser.engine.mujoco_cpu import MujocoCpu
+from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.errors import InputError
 from tests.drive.test_efficiency import MOTOR
 from tests.engine.fakes import LawModule, chain, free_body, spring, start, step, with_block
@@ -164,14 +169,22 @@ def test_the_same_batch_has_the_same_bits_twice_and_among_more_worlds():
     assert runs[0] == runs[2]
 
 
-def test_a_world_is_reset_in_mid_run_and_the_others_go_on():
+MASKS = {
+    "list": [1],
+    "NumPy mask": np.array([False, True, False]),
+    "mask on the device": wp.array([False, True, False], dtype=wp.bool, device="cpu"),
+    "mask of integers": wp.array([0, 1, 0], dtype=wp.int32, device="cpu"),
+}
+
+
+@pytest.mark.parametrize("worlds", MASKS)
+def test_a_world_is_reset_in_mid_run_and_the_others_go_on(worlds):
     plain, engine = sprung(3), sprung(3)
     step(plain, 20)
     fresh = bits(plain, [1])
     step(engine, 20)
     step(plain, 20)
-    mask = wp.array([False, True, False], dtype=wp.bool, device="cpu")
-    engine.reset(mask)
+    engine.reset(MASKS[worlds])
     np.testing.assert_array_equal(engine.qvel.numpy()[1], engine._start["qvel"].numpy()[1])
     assert engine.steps.numpy().tolist() == [20, 0, 20]
     step(engine, 20)
@@ -290,12 +303,10 @@ def test_a_wrong_parameter_is_refused_by_name(servos, name, value, words):
 
 
 def test_wrong_worlds_and_starts_are_refused(servos):
-    for wrong in ([3], [-1], [0.5], np.zeros(2, bool)):
-        if isinstance(wrong, np.ndarray):
-            continue
+    for wrong in ([3], [-1], [0.5], np.zeros(2, bool), 7):
         with pytest.raises(InputError, match="allowed are some of 0 to 2"):
             servos.reset(wrong)
-    with pytest.raises(InputError, match="a mask must be of bool"):
+    with pytest.raises(InputError, match="a mask must be of bool or int32"):
         servos.reset(wp.zeros(2, dtype=wp.bool, device="cpu"))
     with pytest.raises(InputError, match="qpos has shape"):
         servos.set_start(qpos=np.zeros(5))
@@ -398,8 +409,50 @@ def far_from_applied(engine) -> float:
 
 
 def test_a_device_that_is_not_there_is_refused():
-    with pytest.raises(InputError, match="'cuda:7' is not here"):
-        on_warp(chain(), [], H).__class__(chain(), [], H, device="cuda:7")
+    with pytest.raises(InputError, match="'cuda:7' is not here; this machine has 'cpu'"):
+        MujocoWarp(chain(), [], H, device="cuda:7")
+
+
+def test_without_the_package_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco_warp", None)
+    with pytest.raises(InputError, match=r"need mujoco-warp: pip install 'grouser\[batch\]'"):
+        on_warp(chain(), [], H)
+
+
+def test_importing_the_package_waits_until_it_is_used():
+    code = "import sys, grouser.engine.mujoco_warp; assert 'mujoco_warp' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_kernels_compile_for_a_gpu(dtype, tmp_path):
+    """For compute capability 9.0, by the compiler that comes with Warp; no GPU is needed."""
+    module = device.kernels(mujoco_warp_kernels, dtype).add_forces.module
+    for each in (module, gearbox.MODULE):
+        (file,) = wp.compile_aot_module(each, arch=90, module_dir=tmp_path)
+        assert file.stat().st_size > 1000
+
+
+def test_a_tree_of_many_branches_is_factored_right():
+    """72 degrees of freedom, for which MuJoCo Warp has a sparse factor of its own; M + B, random blocks."""
+
+    def make():
+        limbs = "".join(
+            f"""<body name="limb{k}" pos="{0.1 * k} 0 0"><joint axis="0 1 0"/><joint axis="1 0 0"/>
+            <inertial pos="0.05 0.02 0" mass="0.5" diaginertia="0.01 0.02 0.02"/><body name="tip{k}" pos="0.1 0 0">
+            <joint axis="0 0 1"/><inertial pos="0.04 0 0.01" mass="0.2" diaginertia="0.01 0.01 0.01"/></body></body>"""
+            for k in range(22)
+        )
+        text = f"""<mujoco><worldbody><body name="trunk"><freejoint/>
+            <inertial pos="0 0 0.01" mass="5" diaginertia="0.3 0.2 0.1"/>{limbs}</body></worldbody></mujoco>"""
+        bodies = tuple(f"tip{k}" for k in range(22))
+        return mujoco.MjSpec.from_string(text), [LawModule(bodies, with_block(*some_block(9)))]
+
+    engines = both(make, H)
+    assert engines[1].model.nv == 72
+    random_starts(*engines, seed=10, speed=0.3)
+    far = steps_apart(*engines, 20)
+    assert max(far["qpos"], far["qvel"]) < 10 * ROUND_OFF  # its condition is larger
 
 
 def test_apart_sees_a_difference(chains):

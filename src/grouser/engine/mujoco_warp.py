@@ -95,6 +95,8 @@ class MujocoWarp:
             self._allocate()
         self._loop: GraphLoop | None = None
         self._looped: list[tuple[Launches, Launches]] = []
+        self._reset_graph: Callable[[], None] | None = None
+        self._used = False  # whether kernels of a reset are loaded
         self.parameters = Parameters(self.model, self.mjw, self.m, self.d, self.worlds)
         if self.device.is_cuda:  # kernels cannot always be loaded while a graph is captured: use each of them once
             self.kinematics()
@@ -429,15 +431,21 @@ class MujocoWarp:
     # ---- state --------------------------------------------------------------------------------------
 
     def reset(self, worlds: Any) -> None:
-        """Put some worlds to their start: a list of numbers, or a mask, (world,) bool array of Warp or NumPy.
+        """Put some worlds to their start: a list of numbers, or a mask, (world,) of bool or, on the device, int32.
 
         Forces of modules there become zero, kinematics are computed. Other worlds are not touched.
         """
         with wp.ScopedDevice(self.device):
             self._choose(worlds)
+        if self._reset_graph is None and self.device.is_cuda and self._used:
+            self._reset_graph = _graph(self._reset_chosen, self.device)  # reset_data takes milliseconds of Python
+        (self._reset_graph or self._reset_chosen)()
+        self._used = True
+
+    def _reset_chosen(self) -> None:
+        with wp.ScopedDevice(self.device):
             self.mjw.reset_data(self.m, self.d, reset=self._chosen)
-            start = self._start
-            given = [start[name] for name in ("qpos", "qvel", "act", "ctrl")]
+            given = [self._start[name] for name in ("qpos", "qvel", "act", "ctrl")]
             self._launch(self.kernels.put_start, 0, [self._chosen, *given, self.views, self.health])
             self._clear_chosen_outputs()
         self.kinematics()
@@ -463,9 +471,12 @@ class MujocoWarp:
     def _choose(self, worlds: Any) -> None:
         """Set the mask of chosen worlds, on the device."""
         if isinstance(worlds, wp.array):
-            if worlds.shape != (self.worlds,) or worlds.dtype != wp.bool:
-                raise InputError(f"worlds: a mask must be of bool with shape ({self.worlds},)")
-            wp.copy(self._chosen, worlds)
+            if worlds.shape != (self.worlds,) or worlds.dtype not in (wp.bool, wp.int32):
+                raise InputError(f"worlds: a mask must be of bool or int32 with shape ({self.worlds},)")
+            if worlds.dtype == wp.bool:
+                wp.copy(self._chosen, worlds)
+            else:
+                self._launch(self.kernels.choose, 0, [worlds, self._chosen])
             return
         given = np.asarray(list(worlds) if isinstance(worlds, Iterable) else worlds)
         mask = np.zeros(self.worlds, bool)
@@ -519,7 +530,7 @@ class MujocoWarp:
         """Set a parameter of the model in every world, (world, …); `mujoco_warp_parameters.PER_WORLD` has the names."""
         with wp.ScopedDevice(self.device):
             if self.parameters.set(name, values):
-                self._loop = None  # arrays were replaced, so graphs must be captured again
+                self._loop = self._reset_graph = None  # arrays were replaced, so graphs must be captured again
         self.kinematics()
 
     def total_mass(self) -> float:
