@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import mujoco
 import numpy as np
@@ -12,7 +13,7 @@ import warp as wp
 from grouser import device
 from grouser.engine import gearbox, mujoco_warp_kernels
 from grouser.engine.mujoco_cpu import MujocoCpu
-from grouser.engine.mujoco_warp import MujocoWarp
+from grouser.engine.mujoco_warp import MujocoWarp, check_modules
 from grouser.errors import InputError
 from tests.drive.test_efficiency import MOTOR
 from tests.engine.fakes import LawModule, chain, free_body, spring, start, step, with_block
@@ -242,7 +243,8 @@ def test_a_control_that_is_not_finite_stops_its_world(servos):
 # ---- parameters, start, refusals ---------------------------------------------------------------------------
 
 SERVOS = """
-<mujoco model="servos"><compiler angle="radian"/><worldbody><body name="arm"><joint name="a" axis="0 1 0" damping="0.1" range="-1 0.01"/>
+<mujoco model="servos"><compiler angle="radian"/><worldbody><body name="arm">
+  <joint name="a" axis="0 1 0" damping="0.1" range="-1 0.01"/>
   <geom type="capsule" size="0.02" fromto="0 0 0 0.4 0 0" mass="1"/>
   <body name="tip" pos="0.4 0 0"><joint name="b" axis="0 1 0" damping="0.1"/>
   <geom type="capsule" size="0.02" fromto="0 0 0 0.3 0 0" mass="0.5"/></body></body></worldbody>
@@ -290,6 +292,23 @@ def test_a_parameter_that_differs_between_worlds_acts_as_in_models_of_their_own(
         np.testing.assert_allclose(engine.sensordata.numpy()[k], alone.data[0].sensordata, atol=10 * ROUND_OFF)
         assert engine.qpos.numpy()[k, 0] > 0.01  # [rad] it is at the limit
     assert np.ptp(engine.qpos.numpy(), axis=0).max() > 100 * ANGLE  # the worlds do differ
+
+
+def test_parameters_can_come_from_an_array_on_the_device():
+    given = np.array([[[0, 0, 0], [0.1 * k, 0, 0], [0.2, 0, 0.01 * k]] for k in range(3)], np.float32)
+    engine = on_warp(mujoco.MjSpec.from_string(SERVOS), [LawModule("tip", spring(1.0))], H, 3)
+    engine.set_parameter("body_ipos", wp.array(given, dtype=wp.float32, device="cpu"))
+    np.testing.assert_array_equal(engine.m.body_ipos.numpy(), given)
+    with pytest.raises(InputError, match="body_ipos must be of float32"):
+        engine.set_parameter("body_ipos", wp.array(given[:, 0], dtype=wp.float32, device="cpu"))
+
+
+def test_arrays_of_all_worlds_are_shared_without_a_copy(servos):
+    servos.reset(range(3))
+    shared = np.from_dlpack(servos.qpos)
+    assert shared.shape == (3, servos.model.nq)
+    servos.qpos.fill_(0.25)
+    assert (shared == 0.25).all()
 
 
 @pytest.mark.parametrize(
@@ -416,6 +435,31 @@ def far_from_applied(engine) -> float:
 def test_a_device_that_is_not_there_is_refused():
     with pytest.raises(InputError, match="'cuda:7' is not here; this machine has 'cpu'"):
         MujocoWarp(chain(), [], H, device="cuda:7")
+
+
+@pytest.mark.parametrize("name", ["tyre", "polygonal", "fake"])
+def test_modules_that_do_not_run_on_a_gpu_are_refused_by_name(name):
+    gpu = SimpleNamespace(is_cuda=True, alias="cuda:0")
+    module = LawModule("foot", spring(1.0), name=name)
+    with pytest.raises(InputError, match=f"module '{name}' does not run in worlds on cuda:0; allowed there: soil"):
+        check_modules([module], gpu)
+    check_modules([module], wp.get_device("cpu"))
+
+
+def test_a_model_that_the_other_engine_has_compiled_is_taken():
+    """It switches off MuJoCo's automatic reset, a flag that MuJoCo Warp does not know."""
+    spec = free_body(3.0)
+    MujocoCpu(spec, [LawModule("body", spring(1.0))], H)
+    on_warp(spec, [LawModule("body", spring(1.0))], H)
+
+
+def test_more_worlds_than_the_memory_holds_are_refused(monkeypatch):
+    def full(*args, **more):
+        raise RuntimeError("Failed to allocate 10 bytes on device 'cpu'")
+
+    monkeypatch.setattr("mujoco_warp.make_data", full)
+    with pytest.raises(InputError, match="worlds: the memory of cpu does not hold 10"):
+        on_warp(chain(), [], H, worlds=10)
 
 
 def test_without_the_package_one_line_says_what_to_install(monkeypatch):

@@ -41,6 +41,7 @@ from grouser.terrain import checks
 
 CONTACTS_PER_PAIR, MOST_CONTACTS = 8, 64  # room for contacts of a world: for each pair of geoms, and in all
 EQUALITY_ROWS = {mujoco.mjtEq.mjEQ_CONNECT: 3, mujoco.mjtEq.mjEQ_WELD: 6}  # others have one
+ON_GPU = ("soil",)  # modules that are tested there
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
 
@@ -83,16 +84,21 @@ class MujocoWarp:
         check_step(self.step, self.modules)
         self.worlds = checks.count(self.worlds, "worlds", at_least=1)
         self.device = _device(self.device)
+        check_modules(self.modules, self.device)
         check_options(self.spec, self.notes)
         for module in self.modules:
             module.declare(self.spec)
         keep_full_mass_matrix(self.spec, self.body_names())
         self.model = self._compile()
-        self._refuse()
         self.kernels = device_code.kernels(kernels, self.dtype)
-        with wp.ScopedDevice(self.device):
-            self._put_model()
-            self._allocate()
+        try:
+            with wp.ScopedDevice(self.device):
+                self._put_model()
+                self._allocate()
+        except RuntimeError as error:
+            if "allocate" not in str(error):
+                raise
+            raise InputError(f"worlds: the memory of {self.device.alias} does not hold {self.worlds}") from None
         self._loop: GraphLoop | None = None
         self._looped: list[tuple[Launches, Launches]] = []
         self._reset_graph: Callable[[], None] | None = None
@@ -116,18 +122,9 @@ class MujocoWarp:
         model.opt.jacobian = jacobian  # the wrong sparse factor is one of MuJoCo's C code only
         if DENSE_NOTE not in known and DENSE_NOTE in self.notes:
             self.notes.remove(DENSE_NOTE)
+        model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)  # unknown there: it never resets itself
         model.opt.timestep = self.step
         return model
-
-    def _refuse(self) -> None:
-        """Raise an InputError for what this engine cannot do."""
-        if self.device.is_cuda:
-            for module in self.modules:
-                if not isinstance(module, Compiled):
-                    raise InputError(
-                        f"module {module.name!r} computes on the host in every step; allowed in worlds on "
-                        f"{self.device} are modules made of kernels, such as soil"
-                    )
 
     def _put_model(self) -> None:
         mjw, name = self.mjw, self.spec.modelname
@@ -193,6 +190,7 @@ class MujocoWarp:
             out = Outputs(*(wp.zeros(shape, dtype=kind) for kind in (p.vec6, p.mat66, p.vec6, wp.int32)))
             seen, explained = wp.zeros(shape, dtype=wp.int32), wp.zeros(shape, dtype=wp.int32)
             module.bind(self.motion, rows, out, self.step)
+            check_place(module, self.device)
             self.slots.append(ModuleSlot(module, rows, _array(rows), out, seen, explained))
 
     def _start_arrays(self) -> dict[str, wp.array]:
@@ -570,6 +568,24 @@ def _graph(part: Callable[[], None], device: Any) -> Callable[[], None]:
         part()
     graph: Any = capture.graph
     return lambda: wp.capture_launch(graph)
+
+
+def check_modules(modules: Sequence[ForceModule], device: Any) -> None:
+    """Raise an InputError for a module that does not run on a GPU, if the device is one."""
+    for module in modules:
+        if device.is_cuda and not (isinstance(module, Compiled) and module.name in ON_GPU):
+            raise InputError(
+                f"module {module.name!r} does not run in worlds on {device.alias}; allowed there: {', '.join(ON_GPU)}"
+            )
+
+
+def check_place(module: ForceModule, device: Any) -> None:
+    """Raise an InputError for a module whose arrays are on another device."""
+    place = wp.get_device(getattr(module, "device", device))
+    if place != device:
+        raise InputError(
+            f"module {module.name!r} is on {place.alias} and the engine on {device.alias}: allowed is one device"
+        )
 
 
 def constraint_rows(m: mujoco.MjModel, contacts: int) -> int:
