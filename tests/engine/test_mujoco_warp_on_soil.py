@@ -25,7 +25,7 @@ from tests.simulation.step_robots import quadruped
 pytestmark = pytest.mark.batch
 
 ON_WARP = partial(MujocoWarp, device="cpu")
-STEP = 1e-4  # relative, one step from the same state: a rounding of 6e-8 times the condition of M + J^T B J, about 1e3
+STEP = 1e-4  # relative, one step from the same state: positions rounded by 3e-8 m times the stiffness of the soil
 FORCE = 1e-3  # relative: f - B (v+ - v) / h has the rounding of a speed over a step of milliseconds
 SLOW = 0.1  # [m/s or rad/s] a robot that comes to rest has speeds near zero, whose relative error means nothing
 SENSITIVE = 0.02  # relative: twice what two CPU runs 1e-7 m apart differ in sinkage after 200 steps
