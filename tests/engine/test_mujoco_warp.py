@@ -171,6 +171,26 @@ def test_the_same_batch_has_the_same_bits_twice_and_among_more_worlds():
     assert runs[0] == runs[2]
 
 
+def test_contacts_of_a_world_do_not_depend_on_those_beside_it():
+    """Boxes that fall on an edge, each world tilted otherwise; contacts of all worlds share one array."""
+    text = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body name="box" pos="0 0 0.16"><freejoint/>
+        <geom type="box" size="0.1 0.1 0.1" mass="2"/></body></worldbody></mujoco>"""
+    runs = []
+    for worlds in (2, 2, 4):
+        engine = on_warp(
+            mujoco.MjSpec.from_string(text), [LawModule("box", with_block(np.zeros(6), np.eye(6)))], H, worlds
+        )
+        tilts = 0.2 * np.arange(1, worlds + 1)
+        starts = [[0, 0, 0.16, np.cos(t / 2), np.sin(t / 2), 0.1 * t, 0] for t in tilts]
+        engine.set_start(qpos=starts)
+        engine.reset(range(worlds))
+        step(engine, 60)
+        assert engine.d.nefc.numpy().min() > 0  # they touch
+        runs.append(bits(engine, range(2)))
+    assert runs[0] == runs[1]
+    assert runs[0] == runs[2]
+
+
 MASKS = {
     "list": [1],
     "NumPy mask": np.array([False, True, False]),
