@@ -260,6 +260,32 @@ def test_a_control_that_is_not_finite_stops_its_world(servos):
     assert np.isfinite(servos.qpos.numpy()).all()
 
 
+def test_a_status_of_a_module_is_noted_once_or_stops_its_world():
+    """Status 1 is a note, 2 is fatal; the module raises them in one evaluation only, between two looks of the host."""
+    codes = {12: 1, 15: 2}
+
+    def law(h, motion):
+        law.calls += 1
+        status = np.zeros((3, 1), np.int32)
+        status[1, 0] = codes.get(law.calls, 0)
+        return *Spoilt()(h, motion), status
+
+    law.calls = 0
+    reasons = {1: ("it is dark", False), 2: ("it is over", True)}
+    engine = on_warp(chain(), [LawModule("foot", law, reasons=reasons)], H, 3)
+    noted = []
+    step(engine, 13)
+    assert engine.alarmed
+    assert engine.faults(0.1, lambda *said: noted.append(said)) == []
+    assert noted == [("fake", "foot", "it is dark", 0.1)]
+    engine.clear_alarm()
+    assert engine.faults(0.1, lambda *said: noted.append(said)) == []
+    assert len(noted) == 1
+    step(engine, 5)
+    ((world, stop),) = engine.faults(0.2, print)
+    assert (world, stop.reason, stop.body) == (1, "it is over", "foot")
+
+
 # ---- parameters, start, refusals ---------------------------------------------------------------------------
 
 SERVOS = """
