@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,7 @@ class Launches:
 
     def __init__(self, record: Record, device: Any = "cpu"):
         self.calls: list[Call] = []  # on the CPU
+        self._make = lambda: record(partial(wp.launch, device=device))
         self._run: Callable[[], None]
         if wp.get_device(device).is_cpu:
             self._compiled: list[CompiledCall] = []
@@ -159,6 +161,10 @@ class Launches:
 
     def run(self) -> None:
         self._run()
+
+    def make(self) -> None:
+        """Make the launches one by one. During the capture of a graph they become part of it; `run` cannot."""
+        self._make()
 
     def _record(self, kernel: Any, dim: Any, inputs: Sequence[Any]) -> None:
         self._compiled.append(CompiledCall(kernel, dim, inputs))

@@ -8,7 +8,6 @@ and this is what is recorded.
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import sys
 import warnings
@@ -26,15 +25,20 @@ from grouser.engine import kernels
 from grouser.engine.gearbox import add_losses, gearboxes
 from grouser.engine.height_field_filter import HeightFieldFilter
 from grouser.engine.kernels import SpatialVelocity, Tree, World
-from grouser.errors import InputError
+from grouser.engine.preparation import (
+    SPEED_LIMIT,
+    body_names,
+    check_options,
+    check_step,
+    keep_full_mass_matrix,
+    last_dofs,
+)
 from grouser.launches import Call, Launches, Loop, put_pointer
 from grouser.model_compiler import compile_model
 from grouser.module import ForceModule, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain import checks
 
-SHORTEST_STEP = 1e-7  # [s] smaller steps make no sense for a vehicle
-SPEED_LIMIT = 1e6  # [m/s or rad/s] speed above which a run has diverged
 WRONG_SPARSE_FACTOR = ("4.0.0",)  # versions of MuJoCo; tests/engine/test_sparse_factor.py says when to drop this
 DENSE_NOTE = (
     f"Jacobian of the constraints set to dense: with a sparse one MuJoCo {mujoco.__version__} computes wrong "
@@ -126,19 +130,13 @@ class MujocoCpu:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self):
-        if not SHORTEST_STEP <= self.step < math.inf:
-            raise InputError(f"step: {self.step} s is not allowed; it must be above 0, at least {SHORTEST_STEP:g} s")
+        check_step(self.step, self.modules)
         self.worlds = checks.count(self.worlds, "worlds", at_least=1)
-        for module in self.modules:
-            if self.step > module.step_limit:
-                raise InputError(
-                    f"step: {self.step:g} s is above the stability limit of module {module.name!r}, "
-                    f"{module.step_limit:g} s"
-                )
-        self._check_options()
+        check_options(self.spec, self.notes)
+        self.spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         for module in self.modules:
             module.declare(self.spec)
-        self._keep_full_mass_matrix()
+        keep_full_mass_matrix(self.spec, self.body_names())
         self.model = compile_spec(self.spec, self.notes)
         self.model.opt.timestep = self.step
         self.data = [mujoco.MjData(self.model) for _ in range(self.worlds)]
@@ -151,41 +149,9 @@ class MujocoCpu:
 
     # ---- set-up -------------------------------------------------------------------------------------
 
-    def _check_options(self) -> None:
-        """Raise an InputError for options that the step does not support, and note those that are changed."""
-        option, enum = self.spec.option, mujoco
-        refused = {
-            "integrator RK4": option.integrator == enum.mjtIntegrator.mjINT_RK4,
-            "integrator implicit": option.integrator == enum.mjtIntegrator.mjINT_IMPLICIT,
-            "integrator discrete": option.integrator == enum.mjtIntegrator.mjINT_DISCRETE,
-            "solver PGS": option.solver == enum.mjtSolver.mjSOL_PGS,
-            f"noslip_iterations {option.noslip_iterations}": option.noslip_iterations > 0,
-            "flag sleep": bool(option.enableflags & enum.mjtEnableBit.mjENBL_SLEEP),
-            "flag ipc": bool(option.enableflags & enum.mjtEnableBit.mjENBL_IPC),
-        }
-        for what, present in refused.items():
-            if present:
-                raise InputError(
-                    f"model {self.spec.modelname!r}: option {what} is not supported with force modules; "
-                    "allowed: integrator implicitfast (Euler is changed to it), solver Newton or CG"
-                )
-        if option.integrator == enum.mjtIntegrator.mjINT_EULER:
-            self.notes.append("integrator set to implicitfast (the model has Euler)")
-        option.integrator = enum.mjtIntegrator.mjINT_IMPLICITFAST
-        option.disableflags |= enum.mjtDisableBit.mjDSBL_AUTORESET
-
-    def _keep_full_mass_matrix(self) -> None:
-        """Make MuJoCo store full blocks of M, which J^T B J needs. For simple bodies it stores the diagonal only."""
-        for name in self.body_names():
-            body = self.spec.body(name)
-            if body is None:
-                known = ", ".join(b.name for b in self.spec.bodies if b.name and b.name != "world")
-                raise InputError(f"body {name!r} is not in the model; it has {known or 'no named bodies'}")
-            body.simple = 0
-
     def body_names(self) -> list[str]:
         """Bodies used by force modules, each once, in the order in which modules name them."""
-        return list(dict.fromkeys(name for module in self.modules for name in module.bodies))
+        return body_names(self.modules)
 
     def _allocate(self) -> None:
         p, m, names = precision(self.dtype), self.model, self.body_names()
@@ -194,7 +160,7 @@ class MujocoCpu:
         self.body_ids = np.array([m.body(name).id for name in names], np.int32)
         tree.body = _array(self.body_ids)
         tree.root = _array(m.body_rootid)
-        tree.last_dof = _array([_last_dof(m, b) for b in range(m.nbody)])
+        tree.last_dof = _array(last_dofs(m))
         tree.parent_dof = _array(m.dof_parentid)
         tree.row_start, tree.row_count, tree.column = _array(m.M_rowadr), _array(m.M_rownnz), _array(m.M_colind)
         self.views: list[Any] = [self._view(d) for d in self.data]
@@ -427,9 +393,3 @@ def _array(values) -> wp.array:
 def _spatial(values: np.ndarray) -> np.ndarray:
     """View (n, 6) numbers as n spatial velocities, without a copy."""
     return values.view(device.numpy_dtype(SpatialVelocity)).reshape(-1)
-
-
-def _last_dof(m: mujoco.MjModel, body: int) -> int:
-    while body > 0 and m.body_dofnum[body] == 0:
-        body = m.body_parentid[body]
-    return int(m.body_dofadr[body] + m.body_dofnum[body] - 1) if body > 0 else -1

@@ -14,8 +14,10 @@ import numpy as np
 from grouser import module as optional
 from grouser.control.function import ControlLaw, as_controllers, cause, name_of
 from grouser.engine.frame import Frame
-from grouser.engine.mujoco_cpu import SPEED_LIMIT, MujocoCpu
+from grouser.engine.mujoco_cpu import MujocoCpu
+from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.engine.parameters import parameters, set_parameters
+from grouser.engine.preparation import SPEED_LIMIT
 from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Compiled, Controller, ForceModule, Mesh, RoundSurface, Shape
 from grouser.quiet_warp import start_warp
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 TILE_RATE = 5.0  # [Hz] at which changed ground is recorded
 DUE = 1e-4  # [steps] by which a controller may act early: due times are sums of periods, and rounding adds up
 UNWATCHED = 1000  # largest number of steps between two returns to Python
+MOST_NOTES = 200  # worlds that fail after so many notes are not noted: a batch may fail and be reset without end
 PROGRESS_STEPS = 16  # steps between two readings of the wall clock
 PROGRESS_PERIOD = 0.1  # [s] of wall time between two calls of `progress`
 
@@ -68,11 +71,13 @@ class Simulation:
         dtype: str = "float64",
         recorded_bodies: Sequence[str] | None = None,
         notes: Sequence[str] = (),
+        engine: Callable[..., Any] = MujocoCpu,
     ):
         """`step` [s]: the engine divides it into `substeps` equal parts; controllers and recordings see whole steps.
 
         `controllers`: also plain functions(time, data), or one, which set `data.ctrl` in every step.
-        `recorded_bodies`: default are all named bodies that move.
+        `recorded_bodies`: default are all named bodies that move. `engine`: `MujocoCpu`, or `MujocoWarp` for worlds on
+        a device, with its own arguments bound by `functools.partial`.
         """
         start_warp()
         self.modules, self.controllers, self.ground = list(modules), as_controllers(controllers, step), ground
@@ -80,7 +85,9 @@ class Simulation:
         self.step_size, self.worlds = step, worlds
         self.substeps = checks.count(substeps, "substeps", at_least=1)
         self.notes: list[str] = list(notes)
-        self.engine = MujocoCpu(spec, self.modules, step / self.substeps, implicit, worlds, dtype, self.notes)
+        self.engine = engine(spec, self.modules, step / self.substeps, implicit, worlds, dtype, self.notes)
+        if self.controllers and isinstance(self.engine, MujocoWarp):
+            raise InputError("controllers: worlds on a device have none; allowed: write to engine.ctrl between steps")
         m = self.engine.model
         movable = [m.body(b).name for b in range(1, m.nbody) if m.body(b).name]
         self.recorded_bodies = tuple(recorded_bodies) if recorded_bodies is not None else tuple(movable)
@@ -174,8 +181,12 @@ class Simulation:
                 self.loads.sample()
 
     def watch_loads(self) -> None:
-        """From now on, note soil bodies that carry nothing and loads of other bodies on the hard floor."""
-        self.loads = Loads(self)
+        """From now on, note soil bodies that carry nothing and loads of other bodies on the hard floor.
+
+        Worlds on a device are not watched: the host would have to read them in every sample.
+        """
+        if not isinstance(self.engine, MujocoWarp):
+            self.loads = Loads(self)
 
     def steps_until_due(self) -> int:
         """Number of steps until a controller is due, at least 1."""
@@ -204,16 +215,23 @@ class Simulation:
 
     def explain_alarm(self) -> None:
         """Note each status of a module once. Freeze worlds with a fatal one; stop when no world is left."""
+        stops, frozen = self._faults(), self.engine.frozen.copy()
         self.engine.clear_alarm()
-        for world in np.flatnonzero(~self.engine.frozen):
-            stop = self._fault(int(world))
-            if stop is None:
-                continue
-            self.engine.freeze(int(world))
-            if self.engine.frozen.all():
+        for world, stop in stops:
+            self.engine.freeze(world)
+            frozen[world] = True
+            if frozen.all():
                 self._stop = stop
                 raise stop
-            self.notes.append(f"world {world} is frozen: {stop}")
+            if len(self.notes) < MOST_NOTES:
+                self.notes.append(f"world {world} is frozen: {stop}")
+
+    def _faults(self) -> list[tuple[int, RunStopped]]:
+        """Worlds that cannot continue since the last alarm, with the reason. Statuses that are not fatal are noted."""
+        if isinstance(self.engine, MujocoWarp):
+            return self.engine.faults(self.time, self._module_notes.add)
+        found = ((int(world), self._fault(int(world))) for world in np.flatnonzero(~self.engine.frozen))
+        return [(world, stop) for world, stop in found if stop is not None]
 
     def _fault(self, world: int) -> RunStopped | None:
         """Reason why a world cannot continue, or None. Statuses that are not fatal are noted."""

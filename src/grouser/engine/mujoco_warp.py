@@ -1,0 +1,585 @@
+"""MuJoCo Warp: many worlds of one model on a device, forces from modules, the linearly implicit step.
+
+The same step as that of `mujoco_cpu.py`: each module gives a wrench f at the predicted geometry and a block
+B = sum J^T (h D + h^2 K) J, and J^T B J is added to the mass matrix before it is factored. MuJoCo Warp computes in
+float32. Modules may compute in float32 or float64; motion and wrenches are converted where they meet.
+
+On CUDA a step is one graph, in which the host reads nothing. On Warp's CPU device the same launches are made one after
+the other, slowly: for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import mujoco
+import numpy as np
+import warp as wp
+
+from grouser import device as device_code
+from grouser.engine import mujoco_warp_kernels as kernels
+from grouser.engine.gearbox import gearboxes
+from grouser.engine.mujoco_cpu import ACCELERATION_SENSORS, DENSE_NOTE, compile_spec
+from grouser.engine.mujoco_warp_kernels import Health, StepStart, Tree, Worlds
+from grouser.engine.mujoco_warp_parameters import Parameters
+from grouser.engine.preparation import (
+    SPEED_LIMIT,
+    body_names,
+    check_options,
+    check_step,
+    keep_full_mass_matrix,
+    last_dofs,
+)
+from grouser.errors import InputError, RunStopped
+from grouser.launches import Launches
+from grouser.module import Compiled, ForceModule, Motion, Outputs
+from grouser.precision import precision
+from grouser.quiet_warp import start_warp
+from grouser.terrain import checks
+
+CONTACTS_PER_PAIR, MOST_CONTACTS = 8, 64  # room for contacts of a world: for each pair of geoms, and in all
+EQUALITY_ROWS = {mujoco.mjtEq.mjEQ_CONNECT: 3, mujoco.mjtEq.mjEQ_WELD: 6}  # others have one
+STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+
+
+@dataclass
+class ModuleSlot:
+    """A module with its rows and outputs in the engine."""
+
+    module: ForceModule
+    rows: list[int]
+    row_array: wp.array
+    out: Outputs
+    seen: wp.array  # (world, row) status code that the host has not read yet
+    explained: wp.array  # (world, row) status that has been reported and is not fatal: it raises no alarm again
+
+
+@dataclass
+class MujocoWarp:
+    """A compiled model with its worlds on a device. Hides MuJoCo Warp's conventions from all other code.
+
+    `contacts`, `constraints`: room per world for contacts of MuJoCo and for rows of constraints. A world that needs
+    more is frozen; contacts share the room of all worlds. `repeatable`: MuJoCo Warp sums in one order, so that the same
+    batch gives the same bits.
+    """
+
+    spec: mujoco.MjSpec
+    modules: Sequence[ForceModule]
+    step: float
+    implicit: bool = True
+    worlds: int = 1
+    dtype: str = "float32"  # of the modules
+    notes: list[str] = field(default_factory=list)
+    device: Any = "cuda"
+    contacts: int | None = None
+    constraints: int | None = None
+    repeatable: bool = True
+
+    def __post_init__(self):
+        start_warp()
+        self.mjw = _mujoco_warp()
+        check_step(self.step, self.modules)
+        self.worlds = checks.count(self.worlds, "worlds", at_least=1)
+        self.device = _device(self.device)
+        check_options(self.spec, self.notes)
+        for module in self.modules:
+            module.declare(self.spec)
+        keep_full_mass_matrix(self.spec, self.body_names())
+        self.model = self._compile()
+        self._refuse()
+        self.kernels = device_code.kernels(kernels, self.dtype)
+        with wp.ScopedDevice(self.device):
+            self._put_model()
+            self._allocate()
+        self._loop: GraphLoop | None = None
+        self._looped: list[tuple[Launches, Launches]] = []
+        self.parameters = Parameters(self.model, self.mjw, self.m, self.d, self.worlds)
+        if self.device.is_cuda:  # kernels cannot always be loaded while a graph is captured: use each of them once
+            self.kinematics()
+            self.assemble()
+            self.advance()
+        self.reset(range(self.worlds))
+
+    # ---- set-up -------------------------------------------------------------------------------------
+
+    def body_names(self) -> list[str]:
+        """Bodies used by force modules, each once, in the order in which modules name them."""
+        return body_names(self.modules)
+
+    def _compile(self) -> mujoco.MjModel:
+        jacobian, known = self.spec.option.jacobian, list(self.notes)
+        model = compile_spec(self.spec, self.notes)
+        model.opt.jacobian = jacobian  # the wrong sparse factor is one of MuJoCo's C code only
+        if DENSE_NOTE not in known and DENSE_NOTE in self.notes:
+            self.notes.remove(DENSE_NOTE)
+        model.opt.timestep = self.step
+        return model
+
+    def _refuse(self) -> None:
+        """Raise an InputError for what this engine cannot do."""
+        m, name = self.model, self.spec.modelname
+        sensed = [m.sensor(k).name for k in np.flatnonzero(np.isin(m.sensor_type, ACCELERATION_SENSORS))]
+        if sensed:
+            raise InputError(
+                f"model {name!r}: sensor {sensed[0]!r} measures acceleration or force, which worlds on a device do not "
+                "have yet; allowed are sensors of position and velocity"
+            )
+        if gearboxes(m) is not None:
+            raise InputError(
+                f"model {name!r}: gearboxes with losses are not computed in worlds on a device; "
+                "allowed are motors with an efficiency of 1"
+            )
+        if self.device.is_cuda:
+            for module in self.modules:
+                if not isinstance(module, Compiled):
+                    raise InputError(
+                        f"module {module.name!r} computes on the host in every step; allowed in worlds on "
+                        f"{self.device} are modules made of kernels, such as soil"
+                    )
+
+    def _put_model(self) -> None:
+        mjw, name = self.mjw, self.spec.modelname
+        try:
+            self.m: Any = mjw.put_model(self.model)
+        except (NotImplementedError, ValueError) as error:
+            text = " ".join(str(error).split()).rstrip(".")
+            raise InputError(f"model {name!r}: MuJoCo Warp cannot simulate it: {text}") from None
+        pairs = len(self.m.nxn_geom_pair_filtered)
+        self.m.opt.run_collision_detection = pairs > 0
+        self.m.opt.warn_overflow = 0  # `Health` says it in words
+        if self.repeatable:
+            self.m.opt.deterministic = int(mjw.DeterminismType.ALL)
+        if self.contacts is None:
+            self.contacts = min(CONTACTS_PER_PAIR * pairs, MOST_CONTACTS)
+        self.contacts = checks.count(self.contacts, "contacts", at_least=0)
+        if self.constraints is None:
+            self.constraints = constraint_rows(self.model, self.contacts)
+        self.constraints = checks.count(self.constraints, "constraints", at_least=1)
+        # MuJoCo Warp does not compute M qacc, from which it integrates, if there is no room for constraints.
+        self.d: Any = mjw.make_data(
+            self.model, nworld=self.worlds, nconmax=max(self.contacts, 1), njmax=max(self.constraints, 1)
+        )
+        over = mjw.OverflowType
+        self._capacity_bits = int(
+            over.NEFC | over.NJMAX_NNZ | over.BROADPHASE | over.NARROWPHASE | over.CCD | over.HFIELD
+        )
+
+    def _allocate(self) -> None:
+        p, m, d, names = precision(self.dtype), self.model, self.d, self.body_names()
+        self.body_ids = np.array([m.body(name).id for name in names], np.int32)
+        last = last_dofs(m)
+        tree: Any = Tree()
+        tree.body, tree.root, tree.last_dof = _array(self.body_ids), _array(m.body_rootid), _array(last)
+        tree.parent_dof = _array(m.dof_parentid)
+        tree.row_start, tree.row_count, tree.column = _array(m.M_rowadr), _array(m.M_rownnz), _array(m.M_colind)
+        tree.moves = _array([_chain(m, int(last[body])) for body in self.body_ids] or np.zeros((1, m.nv)))
+        self.tree = tree
+        w: Any = Worlds()
+        for name, source in (
+            ("position", d.xpos), ("rotation", d.xquat), ("tree_centre", d.subtree_com), ("velocity", d.cvel),
+            ("dof_axis", d.cdof), ("coordinate", d.qpos), ("speed", d.qvel), ("activation", d.act),
+            ("control", d.ctrl), ("warmstart", d.qacc_warmstart), ("mass", d.M), ("passive", d.qfrc_passive),
+            ("overflow", d.overflow),
+        ):  # fmt: skip
+            setattr(w, name, source)
+        self.views = w
+        start: Any = StepStart()
+        start.coordinate, start.speed = wp.zeros_like(d.qpos), wp.zeros_like(d.qvel)
+        start.activation = wp.zeros_like(d.act)
+        self._before = start
+        self.health: Any = device_code.zeros(Health, self.device, (self.worlds,))
+        self._chosen = wp.zeros(self.worlds, dtype=wp.bool)
+        self._start = self._start_arrays()
+        count = max(len(names), 1)
+        self.motion = Motion(*(wp.zeros((self.worlds, count), dtype=kind) for kind in (p.vec3, p.quat, p.vec3, p.vec3)))
+        self.slots = []
+        for module in self.modules:
+            rows, shape = [names.index(b) for b in module.bodies], (self.worlds, len(module.bodies))
+            out = Outputs(*(wp.zeros(shape, dtype=kind) for kind in (p.vec6, p.mat66, p.vec6, wp.int32)))
+            seen, explained = wp.zeros(shape, dtype=wp.int32), wp.zeros(shape, dtype=wp.int32)
+            module.bind(self.motion, rows, out, self.step)
+            self.slots.append(ModuleSlot(module, rows, _array(rows), out, seen, explained))
+
+    def _start_arrays(self) -> dict[str, wp.array]:
+        """Start of every world: the model's, its keyframe, or one keyframe for each world if there are so many."""
+        m = self.model
+        values: dict[str, list[np.ndarray]] = {name: [] for name in ("qpos", "qvel", "act", "ctrl")}
+        d = mujoco.MjData(m)
+        for world in range(self.worlds):
+            if m.nkey == self.worlds or (m.nkey and world == 0):
+                mujoco.mj_resetDataKeyframe(m, d, world)
+            for name, rows in values.items():
+                rows.append(getattr(d, name).copy())
+        return {name: wp.array(np.array(rows, np.float32), dtype=wp.float32) for name, rows in values.items()}
+
+    # ---- arrays of all worlds -----------------------------------------------------------------------
+
+    @property
+    def qpos(self) -> wp.array:
+        """Coordinates [m or rad], (world, nq) float32. After writing them call `kinematics`."""
+        return self.d.qpos
+
+    @property
+    def qvel(self) -> wp.array:
+        """Speeds [m/s or rad/s], (world, nv) float32. After writing them call `kinematics`."""
+        return self.d.qvel
+
+    @property
+    def ctrl(self) -> wp.array:
+        """Controls, (world, nu) float32. They hold until they are written again."""
+        return self.d.ctrl
+
+    @property
+    def act(self) -> wp.array:
+        """Activations of actuators, (world, na) float32."""
+        return self.d.act
+
+    @property
+    def xpos(self) -> wp.array:
+        """Positions [m] of the bodies' frame origins, (world, body) vec3 float32."""
+        return self.d.xpos
+
+    @property
+    def xquat(self) -> wp.array:
+        """Rotations of bodies, (world, body) quaternions w, x, y, z, float32."""
+        return self.d.xquat
+
+    @property
+    def sensordata(self) -> wp.array:
+        """Values of the model's sensors, (world, nsensordata) float32."""
+        return self.d.sensordata
+
+    @property
+    def actuator_force(self) -> wp.array:
+        """Forces of actuators [N or N m], (world, nu) float32."""
+        return self.d.actuator_force
+
+    @property
+    def diverged(self) -> wp.array:
+        """(world,) int32: 1 for a world that has failed and stands still until it is reset."""
+        return self.health.diverged
+
+    @property
+    def steps(self) -> wp.array:
+        """(world,) int32: steps since the reset of the world."""
+        return self.health.steps
+
+    @property
+    def data(self) -> Any:
+        raise InputError(
+            "data: worlds on a device have no MjData; allowed: engine.qpos, qvel, ctrl, xpos, … with a world axis, "
+            "engine.host(world) for a copy, and controls written to engine.ctrl instead of controllers"
+        )
+
+    def host(self, world: int) -> mujoco.MjData:
+        """A copy of one world as MjData, with all that MuJoCo computes from its state. Changes have no effect."""
+        d = mujoco.MjData(self.model)
+        self._restore_host(d, self.state(world))
+        mujoco.mj_forward(self.model, d)
+        return d
+
+    # ---- the step -----------------------------------------------------------------------------------
+
+    def kinematics(self) -> None:
+        """Compute positions, velocities and the mass matrix at the present time, and the motion for the modules."""
+        with wp.ScopedDevice(self.device):
+            mjw, m, d, motion = self.mjw, self.m, self.d, self.motion
+            mjw.fwd_position(m, d, factorize=False)
+            mjw.sensor_pos(m, d)
+            mjw.fwd_velocity(m, d)
+            mjw.sensor_vel(m, d)
+            if len(self.body_ids):
+                out = [motion.position, motion.rotation, motion.velocity, motion.angular_velocity]
+                self._launch(self.kernels.gather_motion, len(self.body_ids), [self.tree, self.views, *out])
+
+    def assemble(self) -> None:
+        """Add wrenches and implicit blocks of all modules to MuJoCo Warp's arrays, except in worlds that diverged."""
+        k, w = self.kernels, self.views
+        with wp.ScopedDevice(self.device):
+            self._launch(k.start_step, 0, [w, self._before, self.health])
+            for number, s in enumerate(self.slots):
+                out = [s.out.wrench, s.out.implicit]
+                self._launch(k.watch_outputs, 0, [number, *out, s.out.status, s.explained, self.health, s.seen])
+            for s in self.slots:
+                out = [s.out.wrench, s.out.implicit]
+                inputs = [self.tree, w, s.row_array, int(self.implicit), *out, self.health]
+                self._launch(k.add_forces, self.model.nv, inputs)
+
+    def advance(self) -> None:
+        """Integrate one step, hold the worlds that diverged, then compute the wrenches that the bodies received."""
+        mjw, m, d, k, w = self.mjw, self.m, self.d, self.kernels, self.views
+        with wp.ScopedDevice(self.device):
+            mjw.fwd_actuation(m, d)
+            mjw.fwd_acceleration(m, d, factorize=True)
+            mjw.solve(m, d)
+            mjw.implicit(m, d)
+            self._launch(k.hold_diverged, 0, [w, self._before, SPEED_LIMIT, self._capacity_bits, self.health])
+            for s in self.slots:
+                constant = [self.tree, w, self._before, s.row_array, int(self.implicit), self.step]
+                inputs = [*constant, s.out.wrench, s.out.implicit, self.health, s.out.effective]
+                self._launch(k.effective_wrench, len(s.rows), inputs)
+
+    def _launch(self, kernel: Any, count: int, inputs: list[Any]) -> None:
+        """Launch one thread a world, or `count` of them."""
+        wp.launch(kernel, (self.worlds, count) if count else self.worlds, inputs, device=self.device)
+
+    def loop(self, launches: Sequence[tuple[Launches, Launches]]) -> GraphLoop:
+        """Whole steps, from the modules' launches for `evaluate` and `commit`. On CUDA each is one graph."""
+        if self._loop is None or self._looped != list(launches):
+
+            def before() -> None:
+                for evaluate, _ in launches:
+                    evaluate.make()
+                self.assemble()
+                self.advance()
+
+            def after() -> None:
+                self.kinematics()
+                for _, commit in launches:
+                    commit.make()
+
+            self._loop, self._looped = GraphLoop(before, after, self.device), list(launches)
+        return self._loop
+
+    # ---- alarms -------------------------------------------------------------------------------------
+
+    @property
+    def alarmed(self) -> bool:
+        """Whether a world has failed or a module reports a new status. Reads from the device."""
+        return bool(self.health.alarm.numpy().any())
+
+    def clear_alarm(self) -> None:
+        self.health.alarm.zero_()
+
+    @property
+    def frozen(self) -> np.ndarray:
+        """(world,) worlds that have failed and stand still. Reads from the device."""
+        return self.health.diverged.numpy() != 0
+
+    def freeze(self, world: int) -> None:
+        self.health.diverged[world : world + 1].fill_(1)
+
+    def thaw(self, worlds: Iterable[int]) -> None:
+        for world in worlds:
+            self.health.diverged[world : world + 1].fill_(0)
+
+    def faults(self, time: float, note: Callable[[str, str, str, float], None]) -> list[tuple[int, RunStopped]]:
+        """Worlds that cannot continue and are not reported yet, with the reason. Reads from the device.
+
+        `note(module, body, line, time)` gets each status of a module that is not fatal. `time` [s]: of the simulation.
+        """
+        h = self.health
+        alarm, kinds, steps = h.alarm.numpy(), h.kind.numpy(), h.steps.numpy()
+        module, place, size = h.module.numpy(), h.place.numpy(), h.size.numpy()
+        stops = {}
+        for k in np.flatnonzero((alarm == kernels.DIVERGED) & (kinds != 0)):
+            name, body, reason = self._explain(kinds[k], module[k], int(place[k]), float(size[k]))
+            stops[int(k)] = RunStopped(reason, module=name, body=body, time=float(steps[k] * self.step))
+        for slot in self.slots:
+            self._explain_statuses(slot, time, note, stops)
+        return sorted(stops.items())
+
+    def _explain_statuses(
+        self, slot: ModuleSlot, time: float, note: Callable[..., None], stops: dict[int, RunStopped]
+    ) -> None:
+        """Note the new status codes of a module, and add worlds with a fatal one to `stops`."""
+        seen, name, bodies = slot.seen.numpy(), slot.module.name, slot.module.bodies
+        if not seen.any():
+            return
+        explained = slot.explained.numpy().copy()
+        for row, code in _rows_and_codes(seen):
+            worlds, (reason, fatal) = np.flatnonzero(seen[:, row] == code), slot.module.explain(code)
+            if fatal:
+                stop = RunStopped(reason, module=name, body=bodies[row], time=time)
+                stops.update({int(world): stop for world in worlds if int(world) not in stops})
+                continue
+            explained[worlds, row] = code
+            for line in reason.splitlines():
+                note(name, bodies[row], line, time)
+        slot.explained.assign(explained)
+        slot.seen.zero_()
+
+    def _explain(self, kind: int, module: int, place: int, size: float) -> tuple[str, str, str]:
+        """Module, body and reason of a fault."""
+        m = self.model
+        if kind == kernels.WRENCH_FAULT:
+            owner = self.slots[module].module
+            return owner.name, owner.bodies[place], "the wrench is not finite"
+        if kind == kernels.CONTROL_FAULT:
+            return "mujoco", "-", f"control {place} is {size}; allowed are finite numbers"
+        if kind == kernels.CAPACITY_FAULT:
+            full = ", ".join(bit.name for bit in self.mjw.OverflowType if bit.value & place and bit.name)
+            room = f"{self.contacts} contacts and {self.constraints} rows of constraints"
+            return "mujoco", "-", f"a world has room for {room}, which is not enough ({full}): set it larger"
+        return "mujoco", m.body(m.dof_bodyid[place]).name, "the motion diverged"
+
+    # ---- state --------------------------------------------------------------------------------------
+
+    def reset(self, worlds: Any) -> None:
+        """Put some worlds to their start: a list of numbers, or a mask, (world,) bool array of Warp or NumPy.
+
+        Forces of modules there become zero, kinematics are computed. Other worlds are not touched.
+        """
+        with wp.ScopedDevice(self.device):
+            self._choose(worlds)
+            self.mjw.reset_data(self.m, self.d, reset=self._chosen)
+            start = self._start
+            given = [start[name] for name in ("qpos", "qvel", "act", "ctrl")]
+            self._launch(self.kernels.put_start, 0, [self._chosen, *given, self.views, self.health])
+            self._clear_chosen_outputs()
+        self.kinematics()
+
+    def set_start(self, **values: Any) -> None:
+        """Set the start of all worlds, used by later resets: `qpos`, `qvel`, `act`, `ctrl`, each (world, n) or (n,)."""
+        for name, value in values.items():
+            if name not in self._start:
+                raise InputError(f"start: {name!r} is not known; allowed: {', '.join(self._start)}")
+            target = self._start[name]
+            if isinstance(value, wp.array):
+                wp.copy(target, value)
+                continue
+            given = np.asarray(value, np.float32)
+            if given.shape not in (target.shape, target.shape[1:]):
+                raise InputError(
+                    f"start: {name} has shape {given.shape}; allowed: {target.shape} or {target.shape[1:]}"
+                )
+            if not np.isfinite(given).all():
+                raise InputError(f"start: {name} has a number that is not finite")
+            target.assign(np.ascontiguousarray(np.broadcast_to(given, target.shape)))
+
+    def _choose(self, worlds: Any) -> None:
+        """Set the mask of chosen worlds, on the device."""
+        if isinstance(worlds, wp.array):
+            if worlds.shape != (self.worlds,) or worlds.dtype != wp.bool:
+                raise InputError(f"worlds: a mask must be of bool with shape ({self.worlds},)")
+            wp.copy(self._chosen, worlds)
+            return
+        given = np.asarray(list(worlds) if isinstance(worlds, Iterable) else worlds)
+        mask = np.zeros(self.worlds, bool)
+        if given.dtype == bool and given.shape == mask.shape:
+            mask[:] = given
+        elif given.size and (given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= self.worlds):
+            raise InputError(f"worlds: {worlds!r}: allowed are some of 0 to {self.worlds - 1}, or a mask of them")
+        else:
+            mask[given.astype(int)] = True
+        self._chosen.assign(mask)
+
+    def clear_outputs(self, worlds: Any) -> None:
+        """Set all wrenches, blocks and status codes of some worlds to zero."""
+        with wp.ScopedDevice(self.device):
+            self._choose(worlds)
+            self._clear_chosen_outputs()
+
+    def _clear_chosen_outputs(self) -> None:
+        for s in self.slots:
+            out = [s.out.wrench, s.out.implicit, s.out.effective, s.out.status, s.seen]
+            self._launch(self.kernels.clear_outputs, len(s.rows), [self._chosen, *out])
+
+    def state(self, world: int) -> np.ndarray:
+        """State of one world as MuJoCo orders it (mjSTATE_INTEGRATION)."""
+        size = mujoco.mj_stateSize(self.model, STATE)
+        with wp.ScopedDevice(self.device):
+            states = wp.zeros((self.worlds, size), dtype=wp.float32)
+            self.mjw.get_state(self.m, self.d, states, int(STATE))
+        return states[world].numpy().astype(float)
+
+    def restore(self, world: int, state: np.ndarray) -> None:
+        """Put one world into a state that `state` has returned. Then call `kinematics`."""
+        with wp.ScopedDevice(self.device):
+            self._choose([world])
+            states = wp.zeros((self.worlds, len(state)), dtype=wp.float32)
+            states[world].assign(state.astype(np.float32))
+            self.mjw.set_state(self.m, self.d, states, int(STATE), self._chosen)
+
+    def _restore_host(self, d: mujoco.MjData, state: np.ndarray) -> None:
+        mujoco.mj_setState(self.model, d, state, STATE)
+
+    def set_parameter(self, name: str, values: Any) -> None:
+        """Set a parameter of the model in every world, (world, …); `mujoco_warp_parameters.PER_WORLD` has the names."""
+        with wp.ScopedDevice(self.device):
+            if self.parameters.set(name, values):
+                self._loop = None  # arrays were replaced, so graphs must be captured again
+        self.kinematics()
+
+    def total_mass(self) -> float:
+        return float(self.model.body_mass.sum())
+
+
+class GraphLoop:
+    """Whole steps. A run ends in the middle of its last step, as in `launches.Loop`, and `finish` completes it.
+
+    On CUDA there are three graphs: the first half of a step; the second half with the first half of the next step, so
+    that each step costs one launch; the second half.
+    """
+
+    def __init__(self, before: Callable[[], None], after: Callable[[], None], device: Any):
+        def between() -> None:
+            after()
+            before()
+
+        self._begin, self._continue, self._finish = (
+            _graph(part, device) if device.is_cuda else part for part in (before, between, after)
+        )
+
+    def run(self, times: int) -> int:
+        """Run `times` steps, the last without its second half. The host reads nothing. Returns `times`."""
+        self._begin()
+        for _ in range(times - 1):
+            self._continue()
+        return times
+
+    def finish(self) -> None:
+        """Run the second half of the last step."""
+        self._finish()
+
+
+def _graph(part: Callable[[], None], device: Any) -> Callable[[], None]:
+    with wp.ScopedCapture(device=device) as capture:
+        part()
+    graph: Any = capture.graph
+    return lambda: wp.capture_launch(graph)
+
+
+def constraint_rows(m: mujoco.MjModel, contacts: int) -> int:
+    """Most rows of constraints that a world with `contacts` contacts can have."""
+    equalities = sum(EQUALITY_ROWS.get(kind, 1) for kind in m.eq_type)
+    friction = int((m.dof_frictionloss > 0).sum() + (m.tendon_frictionloss > 0).sum())
+    limits = 2 * int(m.jnt_limited.sum() + m.tendon_limited.sum())
+    dimension = int(max([1, *m.geom_condim, *m.pair_dim]))
+    pyramid = m.opt.cone == mujoco.mjtCone.mjCONE_PYRAMIDAL and dimension > 1
+    return max(1, equalities + friction + limits + contacts * (2 * (dimension - 1) if pyramid else dimension))
+
+
+def _mujoco_warp() -> Any:
+    try:
+        import mujoco_warp
+    except ImportError:
+        raise InputError("worlds on a device need mujoco-warp: pip install 'grouser[batch]'") from None
+    return mujoco_warp
+
+
+def _device(name: Any) -> Any:
+    try:
+        return wp.get_device(name)
+    except (ValueError, RuntimeError):
+        known = ", ".join(repr(d.alias) for d in wp.get_devices())
+        raise InputError(f"device: {name!r} is not here; this machine has {known}") from None
+
+
+def _rows_and_codes(seen: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of a row and a status code that some world has; `seen`: (world, row) codes, 0 for none."""
+    return [(row, int(code)) for row in range(seen.shape[1]) for code in np.unique(seen[:, row]) if code]
+
+
+def _chain(m: mujoco.MjModel, last: int) -> np.ndarray:
+    """(dof,) 1 for the degrees of freedom from `last` to the root."""
+    moves, i = np.zeros(m.nv, np.int32), last
+    while i >= 0:
+        moves[i], i = 1, m.dof_parentid[i]
+    return moves
+
+
+def _array(values: Any) -> wp.array:
+    return wp.array(np.ascontiguousarray(values, dtype=np.int32), dtype=wp.int32)
