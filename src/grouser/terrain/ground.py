@@ -95,6 +95,29 @@ def base_height(g: GroundArrays, world: int, row: int, column: int):
 
 
 @wp.func
+def base_normal(g: GroundArrays, world: int, position: vec3):
+    """Upward unit normal of the elevation grid at a position, as `ElevationGrid.normal`."""
+    layer = nonnegative(g.terrain[world])
+    per = g.per_spacing * g.ratio  # [1/m] nodes of the elevation grid
+    rows = g.base.shape[1]
+    columns = g.base.shape[2]
+    y = wp.clamp((position[1] - g.y0) * per, real(0.0), real(rows - 1))
+    x = wp.clamp((position[0] - g.x0) * per, real(0.0), real(columns - 1))
+    i = wp.clamp(int(wp.floor(y)), 0, rows - 2)
+    j = wp.clamp(int(wp.floor(x)), 0, columns - 2)
+    v = y - real(i)
+    u = x - real(j)
+    one = real(1.0)
+    z00 = g.base[layer, i, j]
+    z01 = g.base[layer, i, j + 1]
+    z10 = g.base[layer, i + 1, j]
+    z11 = g.base[layer, i + 1, j + 1]
+    along_x = ((one - v) * (z01 - z00) + v * (z11 - z10)) * per
+    along_y = ((one - u) * (z10 - z00) + u * (z11 - z01)) * per
+    return wp.normalize(vec3(-along_x, -along_y, one))
+
+
+@wp.func
 def bottom_height(g: GroundArrays, row: real, column: real):
     """Height [m] of the bottom of the soil at a place on the fine grid. Only where the soil has one, see `depth`.
 

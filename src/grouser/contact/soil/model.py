@@ -367,6 +367,10 @@ class SoilModule(KernelModule):
         """
         return self._observation.read()
 
+    def observe_on_device(self) -> dict[str, wp.array]:
+        """The same as arrays on the device, without a copy to the host."""
+        return self._observation.read_on_device()
+
     def channels(self) -> list[Channel]:
         count, look = len(self.bodies), self._observation
 
