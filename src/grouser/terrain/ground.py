@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from grouser.device import array, array2d, array3d, array4d, at, fields, nonnegative, struct
+from grouser.device import array, array2d, array3d, array4d, at, fields, module, nonnegative, struct
 from grouser.errors import InputError
 from grouser.precision import Precision, precision, real, vec3, vec4
 from grouser.quiet_warp import start_warp
@@ -34,6 +34,7 @@ from grouser.terrain.elevation import BARE, ElevationGrid
 from grouser.terrain.soil_depth import Depth, depth_map
 from grouser.terrain.soils import Soil
 
+MODULE = module("grouser.terrain.ground")
 TILE = 32  # nodes along a tile's side
 MOST_TILES = 2**28  # of all worlds together: 1 GiB of table, or 27 km^2 at a spacing of 1 cm
 SURFACE, VIRGIN, PACKED, PACKED_VIRGIN = 0, 1, 2, 3  # components of a node's levels
@@ -168,6 +169,14 @@ def allocate_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int):
             if g.shear.shape[2] > 1:
                 g.shear[world, tile, i, j] = vec3()
     return True
+
+
+@wp.kernel(module=MODULE)
+def choose_terrain(mask: array[int], numbers: array[int], count: int, terrain_out: array[int]):
+    """Set the terrain of the chosen worlds. One thread per world."""
+    world = wp.tid()
+    if mask[world] != 0 and numbers[world] >= 0 and numbers[world] < count:
+        terrain_out[world] = numbers[world]
 
 
 class Ground:
@@ -363,13 +372,19 @@ class Ground:
         self._starts.run(world_mask(worlds, self.worlds, self.device))
 
     def set_terrain(self, worlds: Sequence[int] | wp.array, terrain: Any) -> None:
-        """Choose the terrain of some worlds by number, (world,) of all worlds. Reset these worlds afterwards."""
-        numbers = np.asarray(terrain.numpy() if hasattr(terrain, "numpy") else terrain)
-        if numbers.dtype.kind not in "iu" or not ((numbers >= 0) & (numbers < len(self.terrains))).all():
-            raise InputError(f"terrain: {terrain!r} is not allowed; allowed are numbers 0 to {len(self.terrains) - 1}")
-        chosen = np.asarray(world_mask(worlds, self.worlds, "cpu").numpy(), bool)
-        now = np.where(chosen, np.broadcast_to(numbers, self.worlds), self.arrays.terrain.numpy())
-        self.arrays.terrain.assign(now.astype(np.int32))
+        """Choose the terrain of some worlds by number, one or (world,) of all worlds. Reset these worlds afterwards.
+
+        Numbers in a device array are not read by the host: one that no terrain has leaves the world on its own.
+        """
+        count = len(self.terrains)
+        if not isinstance(terrain, wp.array):
+            numbers = np.asarray(terrain)
+            if numbers.dtype.kind not in "iu" or not ((numbers >= 0) & (numbers < count)).all():
+                raise InputError(f"terrain: {terrain!r} is not allowed; allowed are numbers 0 to {count - 1}")
+            spread = np.ascontiguousarray(np.broadcast_to(numbers, self.worlds), np.int32)
+            terrain = wp.array(spread, dtype=wp.int32, device=self.device)
+        inputs = [world_mask(worlds, self.worlds, self.device), terrain, count, self.arrays.terrain]
+        wp.launch(choose_terrain, dim=self.worlds, inputs=inputs, device=self.device)
 
     def terrain_of(self, world: int) -> ElevationGrid:
         """The elevation grid on which a world stands."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from grouser.contact.soil.layout import (
     FACE,
     FACE_BIN,
     FACE_SAMPLE,
+    LAYOUTS,
     NODE,
     PAIR,
     PAIRS,
@@ -34,9 +36,14 @@ from grouser.contact.soil.small_shapes import SmallShape
 from grouser.contact.soil.steep_faces import SteepFace
 from grouser.contact.soil.surface import Surface, bounding_spheres, chunks
 from grouser.device import at
-from grouser.module import Motion
+from grouser.module import Motion, Outputs
 from grouser.precision import Precision, precision
 
+# Arrays of structs in which the elements of world 0 come first, then those of world 1.
+BY_WORLD = {kind.key.rsplit(".", 1)[-1]: tuple(names) for kind, names in LAYOUTS.items()} | {
+    "GroundArrays": ("terrain", "first_soil", "table", "used", "owner", "stamp", "levels", "shear"),
+    "Options": ("active", "weakest", "spoil_share", "margin"),
+}
 Part = tuple[Surface, list[SmallShape]]  # one body: the surface that presses on nodes, the shapes with points
 
 
@@ -185,6 +192,28 @@ def motion_between(motion: Motion, dtype: str) -> Any:
     return m
 
 
+def views_of(group: Any, names: Sequence[str], part: range, worlds: int) -> Any:
+    """A copy of a struct in which the arrays of these names are views of the elements of some worlds."""
+    made = group._cls()
+    for field in group._cls.vars:
+        value = getattr(group, field)
+        if field in names and value.shape[0] >= worlds:  # an array with one element is shared by all worlds
+            each = value.shape[0] // worlds
+            value = value[part.start * each : part.stop * each]
+        setattr(made, field, value)
+    return made
+
+
+def motion_of(motion: Motion, part: range) -> Motion:
+    """Views of the motion of some worlds."""
+    return Motion(*(array[part.start : part.stop] for array in vars(motion).values()))
+
+
+def outputs_of(out: Outputs, part: range) -> Outputs:
+    """Views of the outputs of some worlds."""
+    return Outputs(*(array[part.start : part.stop] for array in vars(out).values()))
+
+
 @dataclass
 class SoilArrays:
     """All arguments of the kernels, and the arrays among them that are state."""
@@ -222,6 +251,16 @@ class SoilArrays:
     @property
     def groups(self) -> list[Any]:
         return list(self.by_name.values())
+
+    def of_worlds(self, part: range) -> SoilArrays:
+        """Views of the arrays of some worlds, which then count from 0. Nothing is copied."""
+        made = copy(self)
+        made.worlds = len(part)
+        for name, group in vars(self).items():
+            if hasattr(group, "_cls"):
+                names = BY_WORLD.get(group._cls.key.rsplit(".", 1)[-1], ())
+                setattr(made, name, views_of(group, names, part, self.worlds) if names else group)
+        return made
 
 
 def allocate(

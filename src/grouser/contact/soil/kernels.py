@@ -27,8 +27,8 @@ def volume_error(disp: Displacement, first: int, bodies: int):
 
 @wp.kernel(module=MODULE)
 def observe(
-    g: Ground, rows: array[int], motion: MotionArrays, effective: array2d[vec6], place: Placement, disp: Displacement, pred: Prediction,
-    energy: Energy,
+    g: Ground, rows: array[int], motion: MotionArrays, effective: array2d[vec6], place: Placement,
+    disp: Displacement, pred: Prediction, energy: Energy,
     force_out: array2d[wp.vec3d], torque_out: array2d[wp.vec3d],
     sinkage_out: array2d[wp.float64], slip_out: array2d[wp.float64],
     area_out: array2d[wp.float64], displaced_out: array2d[wp.float64],

@@ -14,7 +14,15 @@ import warp as wp
 
 from grouser.contact.soil import grid_error, step_error
 from grouser.contact.soil import types as t
-from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays, motion_between
+from grouser.contact.soil.arrays import (
+    allocate,
+    body_arrays,
+    face_arrays,
+    motion_arrays,
+    motion_between,
+    motion_of,
+    outputs_of,
+)
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
 from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
 from grouser.contact.soil.law_sets import DEFAULT, LAW_SETS, check_law_set, fixed_options
@@ -32,6 +40,7 @@ from grouser.contact.soil.vertex_cloud import vertex_cloud
 from grouser.device import at
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
+from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
 from grouser.resets import Resets, world_mask
 from grouser.terrain.elevation import ElevationGrid
@@ -250,6 +259,7 @@ class SoilModule(KernelModule):
             lambda launch: launcher.evaluate(launch, self.arrays, moving, out),
             lambda launch: launcher.commit(launch, self.arrays, moving, between, out),
         )
+        self._launcher, self._parts_of_worlds = launcher, {}
         self.ground.ensure(self._spare)
 
     def _make_options(self):
@@ -302,6 +312,30 @@ class SoilModule(KernelModule):
             super().commit(h)
             others.run(mask, chosen=False)
         self.ground.ensure(self._spare)
+
+    def launches_of(self, h: float, part: range) -> tuple[Launches, Launches] | None:
+        """Launches of `evaluate` and `commit` that act on some worlds only, to run beside those of other worlds.
+
+        None if this device or kind of kernels has none.
+        """
+        if not self._leaves_out_worlds or self.device != "cpu":
+            return None
+        self.launches(h)  # the step is the same array
+        if part not in self._parts_of_worlds:
+            self._parts_of_worlds[part] = StepLaunches(
+                lambda launch: self._launch_part(launch, part, "evaluate"),
+                lambda launch: self._launch_part(launch, part, "commit"),
+                self.device,
+            )
+        return self._parts_of_worlds[part].recorded(self.arrays_generation())
+
+    def _launch_part(self, launch: Any, part: range, stage: str) -> None:
+        arrays, out, name = self.arrays.of_worlds(part), outputs_of(self.out, part), self.precision.name
+        moving = motion_arrays(motion_of(self.motion, part), name)
+        if stage == "evaluate":
+            self._launcher.evaluate(launch, arrays, moving, out)
+        else:
+            self._launcher.commit(launch, arrays, moving, motion_between(self.motion, name), out)
 
     def steps_ahead(self) -> int:
         """Allocate free tiles for several steps ahead. Returns the number of steps they last for.
