@@ -1,5 +1,7 @@
 """MuJoCo Warp on the CPU device against MuJoCo in float64, with the same forces and implicit blocks."""
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import pytest
@@ -7,8 +9,10 @@ import warp as wp
 
 from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.errors import InputError
+from tests.drive.test_efficiency import MOTOR
 from tests.engine.fakes import LawModule, chain, free_body, spring, start, step, with_block
 from tests.engine.test_constraints import robots, uneven_ground, wheels
+from tests.engine.test_sensors import SENSED
 from tests.engine.warp_worlds import apart, both, copy_state, on_warp, random_starts, steps_apart
 
 pytestmark = pytest.mark.batch
@@ -329,7 +333,9 @@ def test_too_little_room_for_contacts_stops_the_world():
 
 
 REFUSED = {
-    "accelerometer": ('<sensor><accelerometer name="imu" site="s"/></sensor>', "sensor 'imu' measures acceleration"),
+    "a flag": ('<option><flag midphase="disable"/></option>', "MuJoCo Warp cannot simulate it: mjDSBL_MIDPHASE"),
+    "solver PGS": ('<option solver="PGS"/>', "option solver PGS is not supported"),
+    "integrator RK4": ('<option integrator="RK4"/>', "option integrator RK4 is not supported"),
 }
 
 
@@ -339,6 +345,56 @@ def test_what_the_engine_cannot_do_is_refused_by_name(case):
     text = SERVOS.replace("<sensor>", addition + "<sensor>")
     with pytest.raises(InputError, match=words):
         on_warp(mujoco.MjSpec.from_string(text), [LawModule("tip", spring(1.0))], H)
+
+
+def test_sensors_of_acceleration_and_force_read_the_effective_wrenches():
+    """As on the CPU, on a chain that is pushed hard: `test_sensors.py` checks those against plain MuJoCo."""
+
+    def make():
+        return mujoco.MjSpec.from_string(SENSED), [LawModule(("foot", "lower"), with_block(*some_block(7)))]
+
+    reference, engine = both(make, H)
+    random_starts(reference, engine, seed=8)
+    for _ in range(5):
+        step(reference)
+        step(engine)
+        expected = np.array([d.sensordata for d in reference.data])
+        np.testing.assert_allclose(engine.sensordata.numpy(), expected, atol=FORCE * np.abs(expected).max())
+    assert far_from_applied(engine) > 100 * FORCE * np.abs(expected).max()
+
+
+def test_gearboxes_lose_what_they_lose_on_the_cpu():
+    """A wheel that its motor drives, one that it brakes hard, and one in the band between."""
+    starts = np.array([[20.0], [-20.0], [-0.1 / MOTOR.gear]])  # [rad/s]
+
+    def make():
+        spec = mujoco.MjSpec()
+        body = spec.worldbody.add_body(name="wheel")
+        body.mass, body.inertia, body.ipos, body.explicitinertial = 1.0, [0.05] * 3, [0, 0, 0], True
+        body.add_joint(name="axle", type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0, 1, 0])
+        replace(MOTOR, efficiency=0.6).add_to(spec, "motor", "axle", 36.0)
+        return spec, []
+
+    reference, engine = both(make, H)
+    for d, speed in zip(reference.data, starts, strict=True):
+        d.qvel[:], d.ctrl[:] = speed, 0.02
+    copy_state(reference, engine)
+    changed = {}
+    for name in ("with", "without"):
+        copy_state(reference, engine)
+        step(engine, 1)
+        changed[name] = engine.qvel.numpy() - np.float32(starts)
+        engine._gearboxes = None
+    step(reference, 1)
+    expected = np.array([d.qvel for d in reference.data]) - starts
+    np.testing.assert_allclose(changed["with"], expected, rtol=FORCE)
+    assert (np.abs(changed["without"] / expected - 1) > 0.3).all()  # the losses are what is compared
+
+
+def far_from_applied(engine) -> float:
+    """Largest difference [N or N m] between applied and effective wrenches."""
+    out = engine.slots[0].out
+    return float(np.abs(out.wrench.numpy() - out.effective.numpy()).max())
 
 
 def test_a_device_that_is_not_there_is_refused():

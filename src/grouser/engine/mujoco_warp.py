@@ -20,7 +20,7 @@ import warp as wp
 
 from grouser import device as device_code
 from grouser.engine import mujoco_warp_kernels as kernels
-from grouser.engine.gearbox import gearboxes
+from grouser.engine.gearbox import add_losses_to_worlds, gearboxes
 from grouser.engine.mujoco_cpu import ACCELERATION_SENSORS, DENSE_NOTE, compile_spec
 from grouser.engine.mujoco_warp_kernels import Health, StepStart, Tree, Worlds
 from grouser.engine.mujoco_warp_parameters import Parameters
@@ -119,18 +119,6 @@ class MujocoWarp:
 
     def _refuse(self) -> None:
         """Raise an InputError for what this engine cannot do."""
-        m, name = self.model, self.spec.modelname
-        sensed = [m.sensor(k).name for k in np.flatnonzero(np.isin(m.sensor_type, ACCELERATION_SENSORS))]
-        if sensed:
-            raise InputError(
-                f"model {name!r}: sensor {sensed[0]!r} measures acceleration or force, which worlds on a device do not "
-                "have yet; allowed are sensors of position and velocity"
-            )
-        if gearboxes(m) is not None:
-            raise InputError(
-                f"model {name!r}: gearboxes with losses are not computed in worlds on a device; "
-                "allowed are motors with an efficiency of 1"
-            )
         if self.device.is_cuda:
             for module in self.modules:
                 if not isinstance(module, Compiled):
@@ -162,6 +150,8 @@ class MujocoWarp:
             self.model, nworld=self.worlds, nconmax=max(self.contacts, 1), njmax=max(self.constraints, 1)
         )
         over = mjw.OverflowType
+        self._gearboxes = gearboxes(self.model, self.device)
+        self._senses_acceleration = bool(np.isin(self.model.sensor_type, ACCELERATION_SENSORS).any())
         self._capacity_bits = int(
             over.NEFC | over.NJMAX_NNZ | over.BROADPHASE | over.NARROWPHASE | over.CCD | over.HFIELD
         )
@@ -189,6 +179,7 @@ class MujocoWarp:
         start.coordinate, start.speed = wp.zeros_like(d.qpos), wp.zeros_like(d.qvel)
         start.activation = wp.zeros_like(d.act)
         self._before = start
+        self._speed_after, self._applied = wp.zeros_like(d.qvel), wp.zeros_like(d.xfrc_applied)
         self.health: Any = device_code.zeros(Health, self.device, (self.worlds,))
         self._chosen = wp.zeros(self.worlds, dtype=wp.bool)
         self._start = self._start_arrays()
@@ -306,6 +297,9 @@ class MujocoWarp:
                 out = [s.out.wrench, s.out.implicit]
                 inputs = [self.tree, w, s.row_array, int(self.implicit), *out, self.health]
                 self._launch(k.add_forces, self.model.nv, inputs)
+            if self._gearboxes is not None:
+                given = [self._gearboxes, w.control, w.speed, self.health.diverged, int(self.implicit), self.step]
+                self._launch(add_losses_to_worlds, 0, [*given, w.passive, w.mass])
 
     def advance(self) -> None:
         """Integrate one step, hold the worlds that diverged, then compute the wrenches that the bodies received."""
@@ -320,6 +314,21 @@ class MujocoWarp:
                 constant = [self.tree, w, self._before, s.row_array, int(self.implicit), self.step]
                 inputs = [*constant, s.out.wrench, s.out.implicit, self.health, s.out.effective]
                 self._launch(k.effective_wrench, len(s.rows), inputs)
+            if self._senses_acceleration:
+                self._sense()
+
+    def _sense(self) -> None:
+        """Compute force and acceleration sensors from the effective wrenches and (v+ - v) / h."""
+        d, k, w, after, applied = self.d, self.kernels, self.views, self._speed_after, self._applied
+        wp.copy(applied, d.xfrc_applied)
+        self._launch(k.show_last_step, self.model.nv, [w, self._before, self.step, after, d.qacc])
+        for s in self.slots:
+            given = [self.tree, w, s.row_array, s.out.effective, d.xipos]
+            self._launch(k.apply_effective, 0, [*given, d.xfrc_applied])
+        d.sensordata.zero_()  # touch sensors add to it; `kinematics` computes those of position and velocity again
+        self.mjw.sensor_acc(self.m, d)
+        wp.copy(d.qvel, after)
+        wp.copy(d.xfrc_applied, applied)
 
     def _launch(self, kernel: Any, count: int, inputs: list[Any]) -> None:
         """Launch one thread a world, or `count` of them."""
@@ -328,17 +337,18 @@ class MujocoWarp:
     def loop(self, launches: Sequence[tuple[Launches, Launches]]) -> GraphLoop:
         """Whole steps, from the modules' launches for `evaluate` and `commit`. On CUDA each is one graph."""
         if self._loop is None or self._looped != list(launches):
+            replay = Launches.make if self.device.is_cuda else Launches.run  # a graph cannot be launched in a graph
 
             def before() -> None:
                 for evaluate, _ in launches:
-                    evaluate.make()
+                    replay(evaluate)
                 self.assemble()
                 self.advance()
 
             def after() -> None:
                 self.kinematics()
                 for _, commit in launches:
-                    commit.make()
+                    replay(commit)
 
             self._loop, self._looped = GraphLoop(before, after, self.device), list(launches)
         return self._loop

@@ -281,6 +281,40 @@ def effective_wrench(
     effective_out[world, k] = f
 
 
+# ---- sensors of acceleration and force ------------------------------------------------------------------
+
+
+@wp.kernel(module=MODULE)
+def show_last_step(
+    w: Worlds, start: StepStart, h: wp.float32, speed_out: array2d[wp.float32], qacc_out: array2d[wp.float32]
+):
+    """Set qvel to that at the start of the step and qacc to (v+ - v) / h. Keeps v+. Thread: world, dof."""
+    world, i = wp.tid()
+    speed_out[world, i] = w.speed[world, i]
+    qacc_out[world, i] = (w.speed[world, i] - start.speed[world, i]) / h
+    w.speed[world, i] = start.speed[world, i]
+
+
+@wp.kernel(module=MODULE)
+def apply_effective(
+    tree: Tree, w: Worlds, rows: array[int], effective: array2d[vec6], mass_centre: array2d[wp.vec3f],
+    applied: array2d[wp.spatial_vectorf],
+):  # fmt: skip
+    """Add the effective wrenches of one module to xfrc_applied, which acts at the bodies' centres of mass.
+
+    One thread per world, because a body may have several rows.
+    """
+    world = wp.tid()
+    for k in range(rows.shape[0]):
+        body = tree.body[rows[k]]
+        f = in_single(effective[world, k])
+        force = wp.spatial_top(f)
+        arm = w.position[world, body] - mass_centre[world, body]
+        moved = wp.cross(arm, force)
+        there = wp.spatial_vectorf(force[0], force[1], force[2], f[3] + moved[0], f[4] + moved[1], f[5] + moved[2])
+        applied[world, body] = applied[world, body] + there
+
+
 # ---- reset ----------------------------------------------------------------------------------------------
 
 
