@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from grouser.device import array, module
 from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.errors import InputError
+
+MODULE = module("grouser.simulation.controls")
 
 
 class Controls:
@@ -63,6 +66,8 @@ def device_mask(worlds: Any, count: int, device: Any) -> wp.array:
             raise InputError(f"worlds: a mask of shape {tuple(mask.shape)}; allowed is ({count},)")
         if mask.dtype == wp.bool:
             return mask
+        if mask.dtype != wp.int32:
+            raise InputError("worlds: a mask of numbers of another type; allowed are bool and int32")
         made = wp.empty(count, dtype=wp.bool, device=device)
         wp.launch(is_set, dim=count, inputs=[mask, made], device=device)
         return made
@@ -77,7 +82,7 @@ def device_mask(worlds: Any, count: int, device: Any) -> wp.array:
     return wp.array(host, dtype=wp.bool, device=device)
 
 
-@wp.kernel
-def is_set(numbers: wp.array(dtype=Any), mask_out: wp.array(dtype=wp.bool)):  # pyright: ignore
+@wp.kernel(module=MODULE)
+def is_set(numbers: array[int], mask_out: array[wp.bool]):
     world = wp.tid()
-    mask_out[world] = numbers[world] != numbers.dtype(0)
+    mask_out[world] = numbers[world] != 0

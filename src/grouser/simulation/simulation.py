@@ -82,8 +82,8 @@ class Simulation:
 
         `controllers`: also plain functions(time, data), or one, which set `data.ctrl` in every step.
         `recorded_bodies`: default are all named bodies that move. `engine`: `MujocoCpu`, or `MujocoWarp` for worlds on
-        a device, with its own arguments bound by `functools.partial`. `threads`: on which worlds run on the CPU; None: as
-        many as there are cores.
+        a device, with its own arguments bound by `functools.partial`. `threads`: on which worlds run on the CPU; None:
+        as many as there are cores.
         """
         start_warp()
         self.modules, self.controllers, self.ground = list(modules), as_controllers(controllers, step), ground
@@ -104,7 +104,7 @@ class Simulation:
         self._tile_stamps: dict[int, np.ndarray] = {}
         self.loads: Loads | None = None  # set by `watch_loads`
         self.finished = False  # set by a controller that has seen enough: `run` ends at the next frame
-        self.failures = np.zeros(worlds, int)  # times that each world was reset after it had failed
+        self._failures = np.zeros(worlds, int)
         self.controls = Controls(self.engine)
         self._draws: tuple[Callable[[np.random.Generator], Any], list[np.random.Generator]] | None = None
         self._terrain_starts: np.ndarray | None = None  # (terrain, nq), where there are several
@@ -123,7 +123,7 @@ class Simulation:
                     "device: soil"
                 )
             return None
-        return WorldThreads(parts_of(self.worlds, count)) if min(count, self.worlds) > 1 else None
+        return WorldThreads(parts_of(self.worlds, min(count, self.worlds))) if min(count, self.worlds) > 1 else None
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -172,7 +172,7 @@ class Simulation:
             return
         chosen = list(range(self.worlds)) if worlds is None else self._checked_worlds(worlds)
         others = [w for w in range(self.worlds) if w not in chosen]
-        self.failures[chosen] += self.engine.frozen[chosen]
+        self._failures[chosen] += self.engine.frozen[chosen]
         self._draw_soils(chosen)
         self.engine.reset(chosen)
         for stateful in (*self.modules, *self.controllers):
@@ -199,7 +199,7 @@ class Simulation:
     def _reset_on_device(self, worlds: Any) -> None:
         """Reset by a mask on the device. Only these worlds are committed: their first evaluation needs a footprint."""
         mask = device_mask(worlds, self.worlds, self.engine.device)
-        if self._draws is not None and self.time > 0:
+        if self._draws is not None:
             self._draw_soils(np.flatnonzero(mask.numpy()).tolist())
         self.engine.reset(mask)
         chosen = world_mask(mask, self.worlds, self.engine.device)
@@ -258,6 +258,11 @@ class Simulation:
     def diverged(self) -> Any:
         """(world,) worlds that have failed and stand still until they are reset; int32 on a device, else bool."""
         return self.engine.diverged if isinstance(self.engine, MujocoWarp) else self.engine.frozen
+
+    @property
+    def failures(self) -> Any:
+        """(world,) times that each world was reset after it had failed; int32 on a device."""
+        return self.engine.health.failures if isinstance(self.engine, MujocoWarp) else self._failures
 
     def reset_diverged(self) -> None:
         """Reset the worlds that have failed. `failures` counts how often each has been reset after a failure."""

@@ -55,8 +55,8 @@ def compiled_loop(sim: Simulation) -> tuple[Loop | None, int]:
 def advance_parts(sim: Simulation, threads: WorldThreads, count: int) -> None:
     """Advance by `count` steps, each part of the worlds on a thread of its own.
 
-    A part in which a world raises an alarm ends early and catches up afterwards. Worlds do not know each other, so their
-    results are those of one thread.
+    A part in which a world raises an alarm ends early and catches up afterwards. Worlds do not know each other, so
+    their results are those of one thread.
     """
     first, total, done = sim.steps, count * sim.substeps, [0] * len(threads.parts)
     while min(done) < total:

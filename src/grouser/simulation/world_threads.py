@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import pairwise
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -22,7 +23,7 @@ def cores() -> int:
 def parts_of(worlds: int, threads: int) -> list[range]:
     """Worlds divided into parts of equal size, as far as possible."""
     bounds = [worlds * k // threads for k in range(threads + 1)]
-    return [range(first, last) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [range(first, last) for first, last in pairwise(bounds)]
 
 
 class WorldThreads:

@@ -141,6 +141,7 @@ class SoilModule(KernelModule):
     """Soil forces and ruts under any number of bodies on one ground: Bekker pressure, Janosi-Hanamoto shear."""
 
     step_limit = math.inf
+    fatal_codes = len(REASONS) + 1  # status codes below this may be fatal
     takes_floor = True  # `declare` switches off contact between the soil bodies and the floor of the world
 
     def __init__(
