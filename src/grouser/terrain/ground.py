@@ -147,10 +147,17 @@ def surface_at(g: GroundArrays, world: int, row: int, column: int):
 
 
 @wp.func
-def allocate_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int):
-    """Allocate a tile if it does not exist. Returns False if the pool of tiles is full.
+def untouched(z: real):
+    """Levels [m] of untouched soil: all four equal the surface."""
+    return vec4(z, z, z, z)
 
-    Only one thread per world may call this, because it takes the next free tile without an atomic operation.
+
+@wp.func
+def claim_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int, stamp: int):
+    """Give a tile that has none yet the next free number and this `stamp`. Returns False if the pool of tiles is full.
+
+    Only one thread per world may call this, because it takes the number without an atomic operation. The levels are
+    not set: tiles of a reset world still hold old data.
     """
     if g.table[world, tile_row, tile_column] >= 0:
         return True
@@ -160,12 +167,25 @@ def allocate_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int):
     g.used[world] = tile + 1
     g.table[world, tile_row, tile_column] = tile
     g.owner[world, tile] = wp.vec2i(tile_row, tile_column)
-    g.stamp[world, tile] = 0
-    # Untouched soil: all four levels equal the surface. Set every value: tiles of a reset world still hold old data.
+    g.stamp[world, tile] = stamp
+    return True
+
+
+@wp.func
+def allocate_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int):
+    """Allocate a tile if it does not exist and set its levels. Returns False if the pool of tiles is full.
+
+    Only one thread per world may call this, see `claim_tile`.
+    """
+    if g.table[world, tile_row, tile_column] >= 0:
+        return True
+    if not claim_tile(g, world, tile_row, tile_column, 0):
+        return False
+    tile = g.table[world, tile_row, tile_column]
     for i in range(TILE):
         for j in range(TILE):
             z = base_height(g, world, tile_row * TILE + i, tile_column * TILE + j)
-            g.levels[world, tile, i, j] = vec4(z, z, z, z)
+            g.levels[world, tile, i, j] = untouched(z)
             if g.shear.shape[2] > 1:
                 g.shear[world, tile, i, j] = vec3()
     return True
@@ -285,6 +305,9 @@ class Ground:
             a.depth_row, a.depth_column = (y - y0) / depth.spacing, (x - x0) / depth.spacing
 
     def _allocate_pool(self, a, capacity: int) -> None:
+        values = 7 if self.keeps_shear else 4
+        size = self.worlds * capacity * (TILE * TILE * values * np.dtype(self.precision.numpy).itemsize + 12)
+        check_device_memory(size, self.device, self.worlds, f"{capacity} tiles of each world")
         pool, self._capacity = (self.worlds, capacity), capacity
         a.owner = wp.zeros(pool, dtype=wp.vec2i, device=self.device)
         a.stamp = wp.zeros(pool, dtype=wp.int32, device=self.device)
@@ -421,6 +444,17 @@ class Ground:
         c0, c1 = (math.floor((x - ox) / self.spacing + 0.5) for x in (x0, x1))
         r0, r1 = (math.floor((y - oy) / self.spacing + 0.5) for y in (y0, y1))
         return max(r0, 0), min(r1 + 1, self.rows), max(c0, 0), min(c1 + 1, self.columns)
+
+
+def check_device_memory(size: int, device: Any, worlds: int, what: str) -> None:
+    """Raise an InputError if `size` [bytes] for `what` of all worlds is more than a CUDA device has free."""
+    there = wp.get_device(device)
+    if there.is_cuda and size > there.free_memory:
+        each, free = size / worlds, there.free_memory
+        raise InputError(
+            f"worlds: {worlds} take {size / 2**30:.3g} GiB for {what}, {each / 2**20:.3g} MiB each; {there.alias} has "
+            f"{free / 2**30:.3g} GiB free: allowed are {int(free / each)} worlds, fewer tiles or a larger spacing"
+        )
 
 
 def _terrains(given: ElevationGrid | Sequence[ElevationGrid], depth: Depth | None) -> tuple[ElevationGrid, ...]:

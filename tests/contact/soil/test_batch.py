@@ -24,7 +24,7 @@ from tests.rig import ManufacturedMotion
 STEP = 5e-3
 SOILS = [soil("dry-sand"), soil("clay").replace(compression=0.5), soil("lunar-nominal")]
 LEVEL = flat(size=(1.2, 1), spacing=0.2, origin=(-0.4, -0.5))
-THREADS = ["per-world", "per-node"]
+THREADS = ["per-world", "per-team"]
 
 
 def rig(

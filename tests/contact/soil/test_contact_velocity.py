@@ -65,7 +65,7 @@ def test_velocity_of_the_contact(surface, speed, spin, expected):
 def test_the_soil_follows_a_body_on_an_arm_in_parts_of_a_step():
     """With all kernels alike; a body that moves on by half a cell in one go would put its spoil too far ahead."""
     runs = {}
-    for threads in ("per-world", "per-node"):
+    for threads in ("per-world", "per-team"):
         rig = pressed(sole(ARM), threads=threads)
         rate = SPEED / ARM
         for step in range(1, 21):
@@ -73,7 +73,7 @@ def test_the_soil_follows_a_body_on_an_arm_in_parts_of_a_step():
             upright = (0.0, 0.0, math.sin(turn / 2), math.cos(turn / 2))
             rig.place(rotation=upright, spin=(0.0, 0.0, rate)).advance()
         runs[threads] = rig
-    parts = runs["per-node"].module.arrays.placement.parts.numpy()[0]
+    parts = runs["per-team"].module.arrays.placement.parts.numpy()[0]
     slowest = (ARM - math.hypot(0.1, 0.05)) * rate * STEP / (0.125 * SPACING)
     assert parts >= math.ceil(slowest) >= 2
     heights = [rig.module.ground.heights() for rig in runs.values()]

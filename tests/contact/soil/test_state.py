@@ -22,7 +22,7 @@ STEP = 5e-3
 ZERO_BETWEEN_STEPS = {"flow", "steep"}  # as their comments say
 CASES = {
     "one thread a world": {"threads": "per-world"},
-    "one thread a node": {"threads": "per-node"},
+    "one thread a node": {"threads": "per-team"},
     "shear with the soil": {"node_shear": True},
     "over hard ground": {"depth": 0.02},
     "the laws of a paper": {"laws": "krenn2009"},
@@ -140,8 +140,8 @@ def test_state_that_is_not_a_number_of_the_start():
 
 
 def test_threads_are_chosen_by_name_by_the_older_name_or_by_the_device():
-    chosen = [({"threads": "per-world"}, True), ({"threads": "per-node"}, False), ({"fused": True}, True),
-              ({"fused": False}, False), ({"threads": "per-node", "fused": False}, False)]  # fmt: skip
+    chosen = [({"threads": "per-world"}, True), ({"threads": "per-team"}, False), ({"fused": True}, True),
+              ({"fused": False}, False), ({"threads": "per-team", "fused": False}, False)]  # fmt: skip
     for options, one in chosen:
         assert [SoilOptions(**options).one_thread_per_world(device) for device in ("cpu", "cuda:0")] == [one, one]
     assert [SoilOptions().one_thread_per_world(device) for device in ("cpu", "cuda:0")] == [True, False]
@@ -151,7 +151,7 @@ def test_threads_are_chosen_by_name_by_the_older_name_or_by_the_device():
     ("options", "words"),
     [
         ({"threads": "fine"}, "threads: 'fine' is not known; allowed: per-world, per-node"),
-        ({"threads": "per-node", "fused": True}, "fused: True contradicts threads: 'per-node'"),
+        ({"threads": "per-team", "fused": True}, "fused: True contradicts threads: 'per-node'"),
     ],
 )
 def test_threads_that_are_not_known_or_contradict_are_refused(options, words):

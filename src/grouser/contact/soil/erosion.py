@@ -100,33 +100,44 @@ def loose_nodes(win: Window, disp: Displacement, slides: Slides, slot: int):
 
 
 @wp.func
-def add_pair(
-    g: Ground, o: Options, skin: Skin, win: Window, slides: Slides,
-    slot: int, start: int, i: int, j: int, side: int, pairs: int,
-):  # fmt: skip
-    """Add a steep pair, whose first node is in row i and column j, to the list. Returns the new length of the list.
+def pair_slides(g: Ground, o: Options, skin: Skin, win: Window, slot: int, start: int, i: int, j: int, side: int):
+    """Whether a steep pair, whose first node is in row i and column j, slides: 1 or 0.
 
-    The pair is left out if the body holds one of its nodes or leaves no room above the lower one, if a node is bare, or
-    if one lies on the rim of the window.
+    It does not if the body holds one of its nodes or leaves no room above the lower one, if a node is bare, or if one
+    lies on the rim of the window.
     """
     k = nonnegative(start + i * win.side + j)
     n = second_node(win, k, side)
     if i < 1 or j < 1 or i + side > win.frame[slot].rows - 2 or j + 1 - side > win.frame[slot].columns - 2:
-        return pairs
+        return 0
     if not may_slide(win, k) or not may_slide(win, n):
-        return pairs
+        return 0
     lower = wp.where(win.levels[n][SURFACE] > win.levels[k][SURFACE], k, n)
     if room_below(skin, win, lower) <= HOLD * g.spacing:
-        return pairs
+        return 0
     # Hard ground may be as steep as it is.
     if bottom.is_limited(g, o):
         if bottom.soil_left(g, win, k + n - lower) <= FILM:
-            return pairs
+            return 0
     # Candidates were chosen by the weakest soil of the world. Check again with the two soils of this pair.
     if o.soils.shape[0] > 1:
         difference = win.levels[n][SURFACE] - win.levels[k][SURFACE]
         if laws.erosion_flux(difference, pair_limit(g, o, win, k, n)) == real(0.0):
-            return pairs
+            return 0
+    return 1
+
+
+@wp.func
+def add_pair(
+    g: Ground, o: Options, skin: Skin, win: Window, slides: Slides,
+    slot: int, start: int, i: int, j: int, side: int, pairs: int,
+):  # fmt: skip
+    """Add a steep pair, whose first node is in row i and column j, to the list. Returns the new length of the list."""
+    if pair_slides(g, o, skin, win, slot, start, i, j, side) == 0:
+        return pairs
+    k = nonnegative(start + i * win.side + j)
+    n = second_node(win, k, side)
+    lower = wp.where(win.levels[n][SURFACE] > win.levels[k][SURFACE], k, n)
     slides.steep[lower] = slides.steep[lower] + TAKES
     slides.steep[k + n - lower] = slides.steep[k + n - lower] + GIVES
     slides.pairs[nonnegative(2 * start + pairs)] = pair_code(i, j, side)
@@ -202,8 +213,8 @@ def shared_pairs(steep: int):
 
 
 @wp.func
-def add_flow(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, k: int, n: int):
-    """Add the height that slides between two neighbours in a sweep to their flows.
+def pair_flow(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, k: int, n: int):
+    """Height [m] that slides from the second of two neighbours to the first in a sweep.
 
     Krenn and Hirzinger 2009, eq. 11-12. A pair moves only a share of its excess height, depending on how many pairs its
     nodes are in. Otherwise a node in several pairs would overshoot and the slope oscillate. Soil never rises into a
@@ -219,6 +230,13 @@ def add_flow(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, k: 
         upper = k + n - lower
         left = bottom.soil_left(g, win, upper) / real(slides.steep[upper] % TAKES)  # shared by all pairs it feeds
         flow = wp.clamp(flow, -left, left)
+    return flow
+
+
+@wp.func
+def add_flow(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, k: int, n: int):
+    """Add the height that slides between two neighbours in a sweep to their flows."""
+    flow = pair_flow(g, o, skin, win, slides, k, n)
     slides.flow[k] = slides.flow[k] + flow
     slides.flow[n] = slides.flow[n] - flow
 
@@ -288,6 +306,25 @@ def remember_slides(o: Options, win: Window, disp: Displacement, slides: Slides,
 
 
 @wp.func
+def end_slides(
+    o: Options, win: Window, disp: Displacement, slides: Slides, slot: int, moving: Box, stamp: int, at_rest: bool
+):  # fmt: skip
+    """Store what the slides of a step leave for the next: the box of nodes that moved, and where to look again."""
+    slides.sweeps[slot] = stamp
+    if moving.row1 >= 0:
+        win.changed[slot] = 1
+        slides.moving[slot] = moving
+    # A slide that reaches the rim has not ended: nodes there cannot move in this window. The next window is larger.
+    at_rim = (
+        moving.row0 <= 1
+        or moving.column0 <= 1
+        or moving.row1 >= win.frame[slot].rows - 2
+        or moving.column1 >= win.frame[slot].columns - 2
+    )
+    remember_slides(o, win, disp, slides, slot, at_rest and not at_rim)
+
+
+@wp.func
 def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, slides: Slides, slot: int):
     """Sweep until nothing slides any more.
 
@@ -331,10 +368,4 @@ def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, sl
         pairs = next_pairs(g, o, skin, win, slides, slot, start, moved, stamp, steep)
         sweep += 1
     forget_pairs(win, slides, start, pairs)
-    slides.sweeps[slot] = stamp
-    if i1 >= 0:
-        win.changed[slot] = 1
-        slides.moving[slot] = Box(i0, i1, j0, j1)
-    # A slide that reaches the rim has not ended: nodes there cannot move in this window. The next window is larger.
-    at_rim = i0 <= 1 or j0 <= 1 or i1 >= win.frame[slot].rows - 2 or j1 >= win.frame[slot].columns - 2
-    remember_slides(o, win, disp, slides, slot, pairs == 0 and not at_rim)
+    end_slides(o, win, disp, slides, slot, Box(i0, i1, j0, j1), stamp, pairs == 0)

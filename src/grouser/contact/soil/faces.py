@@ -268,16 +268,24 @@ def move_face(
 
 
 @wp.func
+def move_or_forget(
+    g: Ground, o: Options, faces: Faces, push: Pushing, place: Placement, world: int, slot: int, f: int, m: BodyMotion
+):  # fmt: skip
+    """Advance the state of a face that may be in the soil, and reset one that is out of it."""
+    if may_push(faces, push, place, world, slot, f, m):
+        move_face(g, o, faces, push, place, world, slot, f, m)
+    elif push.depth[world, f] > real(0.0):
+        forget_face(push, world, f)
+
+
+@wp.func
 def move_faces(
     g: Ground, o: Options, faces: Faces, push: Pushing, place: Placement, world: int, body: int, slot: int,
     m: BodyMotion,
 ):  # fmt: skip
     """Advance all steep faces of a body."""
     for f in range(faces.first_face[body], faces.first_face[body + 1]):
-        if may_push(faces, push, place, world, slot, f, m):
-            move_face(g, o, faces, push, place, world, slot, f, m)
-        elif push.depth[world, f] > real(0.0):
-            forget_face(push, world, f)
+        move_or_forget(g, o, faces, push, place, world, slot, f, m)
 
 
 # ---- evaluate -----------------------------------------------------------------------------------------------

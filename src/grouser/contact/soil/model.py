@@ -19,14 +19,13 @@ from grouser.contact.soil.arrays import (
     body_arrays,
     face_arrays,
     motion_arrays,
-    motion_between,
     motion_of,
     outputs_of,
 )
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
-from grouser.contact.soil.launchers import PerNodeLauncher, PerWorldLauncher
+from grouser.contact.soil.launchers import PerTeamLauncher, PerWorldLauncher
 from grouser.contact.soil.law_sets import DEFAULT, LAW_SETS, check_law_set, fixed_options
-from grouser.contact.soil.layout import bytes_per_node
+from grouser.contact.soil.layout import PER_WORLD, TEAMS, bytes_per_node
 from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.contact.soil.lugs import lug_tips
 from grouser.contact.soil.observation import Observation
@@ -42,15 +41,17 @@ from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
 from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
-from grouser.resets import Resets, world_mask
+from grouser.resets import world_mask
+from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.ground import TILE, Ground
+from grouser.terrain.ground import TILE, Ground, check_device_memory
 
 PART_TRAVEL = 0.125  # [cells] travel along the ground in a part of a step, see `placement.parts_of_step`
 FINE_SPACING = 7.5e-3  # [m] up to this spacing two sub-cell points per axis are enough, above it three
 SWEEPS = 1000  # maximum number of erosion sweeps per step; a slide ends long before
 PAPER_SWEEPS = 1  # the same with the papers' laws, which do not say how many (assumed)
-MARGIN = 0.2  # [m] distance from a footprint within which soil may slide, without faces that pile it up
+MARGIN = 0.2  # [m] default of `SoilOptions.margin`
+AT_ONCE = 1024  # worlds that work at the same time on a GPU
 LONGEST_PILE = 1.0  # [m] the same with such faces, at most
 FLATTEST = 0.3  # least slope limit of soils that worlds draw anew for which windows hold the whole pile (assumed)
 SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
@@ -63,7 +64,7 @@ SHEAR_LAWS = {
 }  # fmt: skip
 INTERFACES = ("scales", "caps")  # what friction of body on soil does to the shear curve
 LUG_LAWS = ("share", "tips")
-THREADS = ("per-world", "per-node")  # kernels of per_world.py or of per_node.py
+THREADS = ("per-world", "per-team")  # kernels of per_world.py or of per_team.py
 REASONS = {
     t.EDGE: ("the footprint reaches the edge of the terrain, beyond which no soil carries it", False),
     t.LEFT: ("it has left the terrain", True),
@@ -92,11 +93,15 @@ class SoilOptions:
     samples: int | None = None  # sub-cell points along an axis, 1 to 4; None: chosen by grid spacing
     node_shear: bool = False  # True: store the shear state on soil nodes instead of on the body (gives too much pull)
     creep_speed: float = 1e-3  # [m/s] slip speed below which "mohr-coulomb" and "coulomb" are regularised
-    fused: bool | None = None  # older name of `threads`: True is "per-world", False is "per-node"
+    fused: bool | None = None  # older name of `threads`: True is "per-world", False is "per-team"
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
     faces: bool = True  # steep faces of bodies push the soil ahead of them
-    threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-node" on GPU
+    threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-team" on GPU
     laws: str = DEFAULT  # one of law_sets.LAW_SETS; the papers' own laws fix most of the other options
+    # Worlds that work at the same time; the others use the same scratch memory after them. None: all on a CPU, AT_ONCE
+    # on a GPU.
+    worlds_at_once: int | None = None
+    margin: float = MARGIN  # [m] distance from a footprint within which soil may slide, without faces that pile it up
     deposit_exponent: float = 2.0  # m of Krenn and Hirzinger 2009, eq. 10, above 1 (assumed); "krenn2009" alone
 
     def __post_init__(self):
@@ -120,6 +125,9 @@ class SoilOptions:
             raise InputError(f"lug_carry: {self.lug_carry} is not allowed; allowed: 0 to 1")
         if self.samples is not None and not 1 <= self.samples <= 4:
             raise InputError(f"samples: {self.samples} is not allowed; allowed: 1 to 4")
+        if self.worlds_at_once is not None:
+            checks.count(self.worlds_at_once, "worlds_at_once", at_least=1)
+        checks.number(self.margin, "margin", above=0)
         if self.threads is not None and self.threads not in THREADS:
             raise InputError(f"threads: {self.threads!r} is not known; allowed: {', '.join(THREADS)}")
         if self.threads is not None and self.fused is not None and self.fused != (self.threads == "per-world"):
@@ -177,9 +185,11 @@ class SoilModule(KernelModule):
         the number of nodes.
         """
         spacing, count = self.ground.spacing, self.ground.worlds * len(self.bodies)
+        kept, scratch = self._node_memory()
         body, reach = max(((name, s.reach) for name, s in self.surfaces.items()), key=lambda one: one[1])
         nodes = count * self._window_side() ** 2
-        size = nodes * self._node_memory()
+        size = nodes * kept + nodes // self.ground.worlds * self._at_once() * scratch
+        check_device_memory(size, self.ground.device, self.ground.worlds, "windows of the bodies")
         if nodes >= 2**30 or (self.ground.device == "cpu" and size > MEMORY_SHARE * _memory()):
             raise InputError(
                 f"spacing: {spacing:g} m under {count} bodies, of which {body!r} is {2 * reach:.3g} m across, "
@@ -187,11 +197,26 @@ class SoilModule(KernelModule):
                 "or smaller bodies"
             )
 
-    def _node_memory(self) -> int:
-        """Memory [bytes] of a node: in the window, and in two tiles, as the pool of tiles is copied when it grows."""
+    def _node_memory(self) -> tuple[int, int]:
+        """Memory [bytes] of a node: state, and scratch.
+
+        State is that in the window, and in two tiles, as the pool of tiles is copied when it grows.
+        """
         values = 7 if self.options.node_shear else 4  # of a node in a tile: levels, shear state
-        tiles = 2 * values * np.dtype(self.precision.numpy).itemsize
-        return bytes_per_node(self.precision.name, self.options.node_shear) + tiles
+        tiles = 0 if self.ground.fixed else 2 * values * np.dtype(self.precision.numpy).itemsize
+        kept, scratch = bytes_per_node(self.precision.name, self.options.node_shear, self._left_out())
+        return kept + tiles, scratch
+
+    def _left_out(self) -> str:
+        """Kernels that do not run, whose own arrays are not needed."""
+        if self.options.one_thread_per_world(self.ground.device):
+            return TEAMS
+        return "" if self.options.by_vertices else PER_WORLD
+
+    def _at_once(self) -> int:
+        """Number of worlds that work at the same time. On a GPU the others share their scratch."""
+        given = self.options.worlds_at_once or (self.ground.worlds if self.ground.device == "cpu" else AT_ONCE)
+        return min(given, self.ground.worlds)
 
     def _margin(self) -> Margin:
         """Width of the ring of nodes around a footprint in which soil may slide.
@@ -200,7 +225,7 @@ class SoilModule(KernelModule):
         """
         flat = [not surface.rolls for surface in self.surfaces.values()]
         faces = [face.side for of_body, pushes in zip(self._faces, flat, strict=True) if pushes for face in of_body]
-        shortest, longest = (MARGIN, LONGEST_PILE) if self.options.erosion else (0.0, 0.0)
+        shortest, longest = (self.options.margin, LONGEST_PILE) if self.options.erosion else (0.0, 0.0)
         any_size = Margin(max(faces, default=0.0), shortest, longest, self.ground.spacing, sys.maxsize)
         of_worlds = self.ground.world_soils
         weakest = min(soil.slope_limit for soils in of_worlds or (self.ground.soils,) for soil in soils)
@@ -245,22 +270,23 @@ class SoilModule(KernelModule):
             *body_arrays(self._parts, edges, rounded, rows, p, device, **dig),
             face_arrays(self._faces, p, device),
         )
+        per_world = self._per_world = self.options.one_thread_per_world(device)
         self.arrays = allocate(
-            self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device
-        )
+            self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device,
+            self._at_once(), self._left_out(),
+        )  # fmt: skip
         moving = motion_arrays(motion, p.name)
-        between = motion_between(motion, p.name)
         self._observation = Observation(self.ground, motion, rows, out, self.arrays, moving)
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
-        per_world = self.options.one_thread_per_world(device)
-        kind = PerWorldLauncher if per_world else PerNodeLauncher
-        self._leaves_out_worlds = per_world
+        kind = PerWorldLauncher if per_world else PerTeamLauncher
         launcher = kind(p.name, {**chosen_law(self.options.pressure), **LAW_SETS[self.options.laws].stages()}, device)
-        self._record(
-            lambda launch: launcher.evaluate(launch, self.arrays, moving, out),
-            lambda launch: launcher.commit(launch, self.arrays, moving, between, out),
-        )
         self._launcher, self._parts_of_worlds = launcher, {}
+        at_once = self._at_once()
+        parts = [range(first, min(first + at_once, self.worlds)) for first in range(0, self.worlds, at_once)]
+        self._record(
+            lambda launch: [self._launch_part(launch, part, "evaluate") for part in parts],
+            lambda launch: [self._launch_part(launch, part, "commit") for part in parts],
+        )
         self.ground.ensure(self._spare)
 
     def _make_options(self):
@@ -301,17 +327,9 @@ class SoilModule(KernelModule):
 
     def commit_worlds(self, h: float, mask: wp.array) -> None:
         """Commit only the worlds whose `mask`, (world,) int32 on the device, is 1. The others stay as they are."""
-        if self._leaves_out_worlds:
-            wp.copy(self._active, mask)
-            super().commit(h)
-            self._active.fill_(1)
-        else:  # commit all, and put back what the others were
-            changed = [*self.state().values(), *self.ground.state().values(), *vars(self.out).values()]
-            others = Resets(self.worlds, self.device)
-            for array in changed:
-                others.add(array, wp.clone(array))
-            super().commit(h)
-            others.run(mask, chosen=False)
+        wp.copy(self._active, mask)
+        super().commit(h)
+        self._active.fill_(1)
         self.ground.ensure(self._spare)
 
     def launches_of(self, h: float, part: range) -> tuple[Launches, Launches] | None:
@@ -319,7 +337,7 @@ class SoilModule(KernelModule):
 
         None if this device or kind of kernels has none.
         """
-        if not self._leaves_out_worlds or self.device != "cpu":
+        if not self._per_world or self.device != "cpu":
             return None
         self.launches(h)  # the step is the same array
         if part not in self._parts_of_worlds:
@@ -331,12 +349,13 @@ class SoilModule(KernelModule):
         return self._parts_of_worlds[part].recorded(self.arrays_generation())
 
     def _launch_part(self, launch: Any, part: range, stage: str) -> None:
-        arrays, out, name = self.arrays.of_worlds(part), outputs_of(self.out, part), self.precision.name
-        moving = motion_arrays(motion_of(self.motion, part), name)
+        """Launch the kernels of some worlds."""
+        arrays, out = self.arrays.of_worlds(part), outputs_of(self.out, part)
+        moving = motion_arrays(motion_of(self.motion, part), self.precision.name)
         if stage == "evaluate":
             self._launcher.evaluate(launch, arrays, moving, out)
         else:
-            self._launcher.commit(launch, arrays, moving, motion_between(self.motion, name), out)
+            self._launcher.commit(launch, arrays, moving, out)
 
     def steps_ahead(self) -> int:
         """Allocate free tiles for several steps ahead. Returns the number of steps they last for.
@@ -384,6 +403,10 @@ class SoilModule(KernelModule):
     def set_soil(self, worlds: Sequence[int] | wp.array, fields: Mapping[str, Any]) -> None:
         """Set constants of the soils of some worlds: `SoilTable.set_values`. Reset these worlds afterwards."""
         self.soils.set_values(worlds, fields)
+
+    def memory(self) -> int:
+        """Memory [bytes] of all worlds: windows, state of the bodies, tiles."""
+        return self.arrays.layout.memory() + self.ground.memory()
 
     def volume_error(self) -> np.ndarray:
         """Relative error of the volume balance, (world,): |change of the surface + compressed| / displaced volume."""

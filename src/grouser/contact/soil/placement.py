@@ -22,7 +22,7 @@ from grouser.contact.soil.types import (
     Vertices,
     Window,
 )
-from grouser.device import nonnegative
+from grouser.device import nonnegative, struct
 from grouser.precision import cell_slack, mat33, real, vec2, vec3
 from grouser.terrain.ground import SURFACE, TILE, allocate_tile, base_height
 from grouser.terrain.ground import GroundArrays as Ground
@@ -116,12 +116,23 @@ def motion_in_part(o: Options, motion: MotionArrays, world: int, row: int, part:
 # ---- begin ----------------------------------------------------------------------------------------------
 
 
-@wp.func
-def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
-    """Height [m] of the highest soil node around the bounding box of a body in plan view, and of the highest inside it.
+@struct
+class Reach:
+    """Nodes around the bounding box of a body in plan view, and the sides of that box [cells]."""
 
-    Without a node inside both are the same.
-    """
+    row0: int
+    row1: int  # one past the last
+    column0: int
+    column1: int  # one past the last
+    south: real
+    north: real
+    west: real
+    east: real
+
+
+@wp.func(inline=True)
+def reach_of(g: Ground, b: Bodies, body: int, m: BodyMotion):
+    """Nodes around the bounding box of a body in plan view."""
     x = (m.position[0] - g.x0) * g.per_spacing
     y = (m.position[1] - g.y0) * g.per_spacing
     R = m.R
@@ -129,26 +140,32 @@ def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
     half = b.half[body]
     along = (wp.abs(R[0, 0]) * half[0] + wp.abs(R[0, 1]) * half[1] + wp.abs(R[0, 2]) * half[2]) * g.per_spacing
     across = (wp.abs(R[1, 0]) * half[0] + wp.abs(R[1, 1]) * half[1] + wp.abs(R[1, 2]) * half[2]) * g.per_spacing
-    r0 = wp.max(int(wp.floor(y - across)), 0)
-    r1 = wp.min(int(wp.ceil(y + across)), g.rows - 1) + 1
-    c0 = wp.max(int(wp.floor(x - along)), 0)
-    c1 = wp.min(int(wp.ceil(x + along)), g.columns - 1) + 1
-    south = y - across - cell_slack
-    north = y + across + cell_slack
-    west = x - along - cell_slack
-    east = x + along + cell_slack
+    return Reach(
+        wp.max(int(wp.floor(y - across)), 0), wp.min(int(wp.ceil(y + across)), g.rows - 1) + 1,
+        wp.max(int(wp.floor(x - along)), 0), wp.min(int(wp.ceil(x + along)), g.columns - 1) + 1,
+        y - across - cell_slack, y + across + cell_slack, x - along - cell_slack, x + along + cell_slack,
+    )  # fmt: skip
+
+
+@wp.func
+def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
+    """Height [m] of the highest soil node around the bounding box of a body in plan view, and of the highest inside it.
+
+    Without a node inside both are the same.
+    """
+    reach = reach_of(g, b, body, m)
     top = real(-FAR)
     below = real(-FAR)
     # Tile by tile: one table lookup per tile instead of one per node.
-    for ti in range(r0 // TILE, (r1 - 1) // TILE + 1):
-        for tj in range(c0 // TILE, (c1 - 1) // TILE + 1):
+    for ti in range(reach.row0 // TILE, (reach.row1 - 1) // TILE + 1):
+        for tj in range(reach.column0 // TILE, (reach.column1 - 1) // TILE + 1):
             tile = g.table[world, ti, tj]
-            i1 = wp.min(r1, (ti + 1) * TILE)
-            j1 = wp.min(c1, (tj + 1) * TILE)
-            i = int(wp.max(r0, ti * TILE))
+            i1 = wp.min(reach.row1, (ti + 1) * TILE)
+            j1 = wp.min(reach.column1, (tj + 1) * TILE)
+            i = int(wp.max(reach.row0, ti * TILE))
             while i < i1:
-                j = int(wp.max(c0, tj * TILE))
-                inside = real(i) >= south and real(i) <= north
+                j = int(wp.max(reach.column0, tj * TILE))
+                inside = real(i) >= reach.south and real(i) <= reach.north
                 while j < j1:
                     z = real(0.0)
                     if tile >= 0:
@@ -156,7 +173,7 @@ def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
                     else:
                         z = base_height(g, world, i, j)
                     top = wp.where(z > top, z, top)
-                    if inside and real(j) >= west and real(j) <= east:
+                    if inside and real(j) >= reach.west and real(j) <= reach.east:
                         below = wp.where(z > below, z, below)
                     j += 1
                 i += 1
@@ -170,6 +187,14 @@ def begin(
 ):  # fmt: skip
     """Start a step of one body, or a part of it: find the soil it can reach, reset boxes and counts of later stages."""
     top, below = highest_soil(g, b, world, body, m)
+    start_part(place, win, skin, disp, slides, slot, top, below)
+
+
+@wp.func
+def start_part(
+    place: Placement, win: Window, skin: Skin, disp: Displacement, slides: Slides, slot: int, top: real, below: real
+):  # fmt: skip
+    """Store the heights of `highest_soil` and reset the boxes and counts of later stages."""
     place.top[slot] = top
     place.below[slot] = below
     # Inverted limits, so that the first vertex sets all of them.
@@ -272,10 +297,10 @@ def clip_slid(o: Options, slides: Slides, slot: int, footprint: boxes.Box):
 
 
 @wp.func
-def open_window(
+def choose_window(
     g: Ground, o: Options, place: Placement, win: Window, slides: Slides, world: int, slot: int, position: vec3
-):
-    """Choose the window of nodes around the footprint and create their tiles. Returns a status code.
+):  # fmt: skip
+    """Choose the window of nodes around the footprint. Returns a status code.
 
     The window contains the footprint with spare nodes around it, and soil next to it that has slid before, so that
     slides can continue.
@@ -313,15 +338,27 @@ def open_window(
         return t.EDGE
     if rows > win.side or columns > win.side:
         return t.WINDOW_FULL
-    # A tile is created once and then kept. `Ground.ensure` has made room for all tiles that a step may need.
-    for i in range(r0 // TILE, (r0 + rows - 1) // TILE + 1):
-        for j in range(c0 // TILE, (c0 + columns - 1) // TILE + 1):
-            if not allocate_tile(g, world, i, j):
-                return t.TILES_FULL
     win.frame[slot] = Frame(r0, c0, rows, columns)
     low = place.lowest[slot]
     if low[2] < SEEN and extent.column0 <= extent.column1:
         place.sinkage[slot] = ground_above(g, world, low) - low[2]
+    return status
+
+
+@wp.func
+def open_window(
+    g: Ground, o: Options, place: Placement, win: Window, slides: Slides, world: int, slot: int, position: vec3
+):  # fmt: skip
+    """Choose the window of nodes around the footprint and create their tiles. Returns a status code."""
+    status = choose_window(g, o, place, win, slides, world, slot, position)
+    frame = win.frame[slot]
+    # A tile is created once and then kept. `Ground.ensure` has made room for all tiles that a step may need.
+    if frame.rows > 0:
+        for i in range(frame.row0 // TILE, (frame.row0 + frame.rows - 1) // TILE + 1):
+            for j in range(frame.column0 // TILE, (frame.column0 + frame.columns - 1) // TILE + 1):
+                if not allocate_tile(g, world, i, j):
+                    win.frame[slot].rows = 0
+                    return t.TILES_FULL
     return status
 
 

@@ -120,6 +120,7 @@ def extend_reach(win: Window, skin: Skin, slot: int, i: int, j: int, much: vec4,
         win.dirty[slot] = boxes.widened(win.dirty[slot], i, i, j, j)
     else:
         wp.atomic_max(skin.reach, k, much)
+        boxes.widen_atomically(win.dirty, slot, i, i, j, j)
 
 
 @wp.func

@@ -38,6 +38,7 @@ from grouser.contact.soil.elements import (
     LossSums,
     NodeEnd,
     Rebound,
+    Spoil,
     StepError,
     Tally,
     Travel,
@@ -50,11 +51,13 @@ from grouser.contact.soil.layout import (
     FACE_SAMPLE,
     NODE,
     PAIR,
+    PER_WORLD,
     POINT,
     POINT_CHUNK,
     SHAPE,
     SHEAR_NODE,
     SLOT,
+    TEAMS,
     VERTEX,
     kept,
     laid_out,
@@ -265,18 +268,16 @@ class MotionArrays:
     rotation: array2d[quat]  # (world, row)
     velocity: array2d[vec3]  # [m/s], (world, row)
     angular_velocity: array2d[vec3]  # [rad/s], (world, row)
-    duration: array2d[real]  # [s], (world, row) see BodyMotion; 0: this part of the step is left out
 
 
 @wp.func
 def body_motion(motion: MotionArrays, world: int, row: int):
-    """Motion of one body."""
+    """Motion of one body at the end of the whole step. For its duration see `placement.motion_in_part`."""
     R = wp.quat_to_matrix(motion.rotation[world, row])
     at = motion.position[world, row]
     velocity = motion.velocity[world, row]
     omega = motion.angular_velocity[world, row]
-    duration = motion.duration[world, row]
-    return BodyMotion(at, R, velocity, omega, duration)  # pyright: ignore[reportCallIssue] device structs take their fields
+    return BodyMotion(at, R, velocity, omega, real(0.0))  # pyright: ignore[reportCallIssue] device structs take their fields
 
 
 # ---- arrays of a step, by who writes them -----------------------------------------------------------------
@@ -291,6 +292,7 @@ class Placement:
     below: array[real] = scratch(SLOT)  # [m] highest soil right below it: what lies beside an edge does not press on it
     extent: array[Extent] = scratch(SLOT)
     lowest: array[vec3] = kept(SLOT)  # vertex deepest below the undisturbed ground: column, row [cells], height [m]
+    turn: array[int] = scratch(SLOT)  # order among the bodies of a world whose windows overlap; teams only
     parts: array[int] = scratch(SLOT)  # parts in which the soil follows the body through this step
     sinkage: array[real] = kept(SLOT)  # [m] of that vertex below the undisturbed ground
 
@@ -301,6 +303,7 @@ class Window:
 
     side: int  # nodes along each side of a window
     frame: array[Frame] = kept(SLOT)  # written by `open_window`
+    filled: array[Frame] = kept(SLOT)  # the frame whose nodes the window holds; teams only
     changed: array[int] = scratch(SLOT)  # 1: a stage has changed levels or shear states, which go back to the tiles
     writes_seen: array[int] = kept(SLOT)  # writes to the window's tiles when last copied; per-world kernels only
     dirty: array[Box] = kept(SLOT, ALL)  # nodes written since the last `clear_window`; per-world kernels only
@@ -369,18 +372,21 @@ class Displacement:
     contacts: array[Contacts] = scratch(SLOT)
     per_width: array[real] = kept(SLOT)  # [1/m] the 1/b of k_c/b
     tally: array[Tally] = kept(SLOT)  # sums since the start
-    step_tally: array[Tally] = scratch(SLOT)  # sums of this step; per-node kernels only
+    step_tally: array[Tally] = scratch(SLOT)  # sums of this step; teams only
     sunk: array[real] = scratch(NODE)  # [m] plastic sinkage
     dug: array[real] = scratch(NODE)  # [m] dragged away by slip
     weakened: array[real] = scratch(NODE)  # [m] fall of the virgin level by slip
     excess: array[vec6] = scratch(NODE)  # [m] of sunk, of dug across an edge; to the east, west, north, south
     share: array[real] = scratch(NODE)  # share of downward motion in the sinkage, Krenn and Hirzinger 2009, eq. 6
     border: array[int] = scratch(NODE)  # list of the border nodes of each slot, as indices in the window
-    border_place: array[vec2] = scratch(NODE)  # their column and row; per-world kernels only
-    weights: array[vec3] = scratch(NODE)  # their weights for one block: even, ahead, along; per-world kernels only
-    received: array[real] = scratch(NODE)  # [m] height of soil they receive; per-world kernels only
-    deposit: array[Deposit] = scratch(BLOCK)  # per-node kernels only
-    displaces: array[int] = scratch(BLOCK)  # 1: the block displaces soil; per-node kernels only
+    border_place: array[vec2] = scratch(NODE, only=PER_WORLD)  # their column and row
+    weights: array[vec3] = scratch(
+        NODE, only=PER_WORLD
+    )  # their weights for one block: even, ahead, along; per-world kernels only
+    received: array[real] = scratch(NODE, only=PER_WORLD)  # [m] height of soil they receive
+    deposit: array[Deposit] = scratch(BLOCK, only=TEAMS)  # how the border shares the soil of each block
+    spoil: array[Spoil] = scratch(BLOCK, only=TEAMS)  # soil that each block displaces
+    displaces: array[int] = scratch(BLOCK, only=TEAMS)  # 1: the block displaces soil
 
 
 @laid_out
@@ -393,6 +399,9 @@ class Slides:
     slid: array[Box] = kept(SLOT, EMPTY)  # nodes that slid while the body has been near, grid indices
     sweeps: array[int] = kept(SLOT)  # number of sweeps so far, used as a stamp
     flow: array[real] = scratch(NODE)  # [m] height gained or lost in this sweep; zero between sweeps
+    pair_flow: array[real] = scratch(
+        PAIR, only=TEAMS
+    )  # [m] height that slides in each pair; zero between sweeps; teams only
     pairs: array[int] = scratch(PAIR)  # list of the pairs of each slot that slide in this sweep, see `pair_code`
     steep: array[int] = scratch(NODE)  # number of pairs in which a node gives and takes; zero between steps
     moved: array[int] = scratch(NODE)  # list of the nodes of each slot that slid in this sweep
@@ -405,10 +414,13 @@ class Prediction:
 
     end: array[NodeEnd] = scratch(NODE)
     area: array[real] = kept(SLOT)  # [m^2] area of the loaded nodes and points
-    loaded: array[int] = scratch(SLOT)  # number of loaded nodes; per-node kernels only
-    wrench: array[vec6] = scratch(SLOT)  # [N], [N m] sum over the loaded nodes; per-node kernels only
-    sums: array[BlockSums] = scratch(SLOT)  # per-node kernels only
-    losses: array[Losses] = scratch(SLOT)  # of the loaded nodes; per-node kernels only
+    nodes: array[int] = scratch(
+        NODE, only=TEAMS
+    )  # list of the loaded nodes of each slot, as indices in the window; teams only
+    loaded: array[int] = scratch(SLOT)  # number of loaded nodes; teams only
+    wrench: array[vec6] = scratch(SLOT)  # [N], [N m] sum over the loaded nodes; teams only
+    sums: array[BlockSums] = scratch(SLOT)  # teams only
+    losses: array[Losses] = scratch(SLOT)  # of the loaded nodes; teams only
 
 
 @laid_out

@@ -1,0 +1,142 @@
+"""Many rovers on one GPU, each on its own soil, in closed loop: steps per second, time of each kernel, memory.
+
+The rover of robots/exomars.py with six wheels on a grid of 10 mm at 5 ms in float32. It climbs a slope of 2.5
+degrees, so that its wheels slip. All worlds differ: each rover has its own speed and place between the nodes. A step observes force, sinkage and slip of all wheels.
+
+    python -m benchmarks.batch 64 1024 4096 --seconds 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from grouser.contact.soil import SoilModule, SoilOptions
+from grouser.engine.mujoco_warp import MujocoWarp
+from grouser.robots import exomars
+from grouser.simulation.simulation import Simulation
+from grouser.terrain import flat, soil
+from grouser.terrain.ground import Ground
+
+STEP = 5e-3  # [s]
+SPACING = 0.01  # [m]
+SOIL = "exomars-test"
+SIZE = (3.2, 2.24)  # [m] of the ground: the rover and two metres of travel
+SLOPE = np.radians(2.5)  # [rad] by which gravity is tilted
+SPEEDS = (0.01, 0.03)  # [m/s] of the rims, the slowest and the fastest rover
+WARM_UP = 200  # steps, after which the rovers have settled
+LAWS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "0.1": {"faces": False, "interface_friction": "scales"},  # the laws of version 0.1
+}
+
+
+def build(worlds: int, device: str, dtype: str = "float32", laws: str = "default", engine: Any = None) -> Simulation:
+    """Rovers on `device`. `engine`: MuJoCo Warp there if it is not given."""
+    p = exomars.ExoMars()
+    terrain = flat(size=SIZE, spacing=0.16, origin=(-1.1, -SIZE[1] / 2))
+    tiles = int(np.prod([-(-round(side / SPACING + 1) // 32) for side in SIZE]))
+    ground = Ground(terrain, soil(SOIL), SPACING, worlds=worlds, dtype=dtype, device=device, capacity=tiles)
+    surface = exomars.wheel_surface(p)
+    bodies = tuple(f"wheel_{name}" for name in exomars.WHEELS)
+    module = SoilModule(ground, dict.fromkeys(bodies, surface), SoilOptions(**LAWS[laws]))
+    engine = engine or partial(MujocoWarp, device=device)
+    spec = exomars.build(p)
+    spec.option.gravity = exomars.MARS * np.array([-np.sin(SLOPE), 0.0, -np.cos(SLOPE)])
+    sim = Simulation(spec, [module], ground=ground, step=STEP, worlds=worlds, dtype=dtype, engine=engine)
+    scatter(sim, p)
+    return sim
+
+
+def scatter(sim: Simulation, p: exomars.ExoMars) -> None:
+    """Give every world its own place between the nodes and its own speed."""
+    random, m = np.random.default_rng(0), sim.model
+    qpos = np.tile(m.qpos0, (sim.worlds, 1))
+    qpos[:, :2] += random.uniform(-0.05, 0.05, (sim.worlds, 2))
+    ctrl = np.zeros((sim.worlds, m.nu))
+    ctrl[:, :6] = random.uniform(*SPEEDS, (sim.worlds, 1)) / p.wheel_radius
+    if isinstance(sim.engine, MujocoWarp):
+        sim.engine.set_start(qpos=qpos, ctrl=ctrl)
+        sim.reset(range(sim.worlds))
+        return
+    for world, data in enumerate(sim.engine.data):
+        data.qpos[:], data.ctrl[:] = qpos[world], ctrl[world]
+    sim.engine.kinematics()
+    sim.modules[0].commit(sim.engine.step)
+
+
+def rate(sim: Simulation, seconds: float) -> float:
+    """Steps of one world per second of wall time, all worlds together."""
+    steps, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        sim.step(50)
+        wp.synchronize()
+        steps += 50
+    return steps * sim.worlds / (time.perf_counter() - began)
+
+
+def kernel_times(sim: Simulation, steps: int = 10) -> dict[str, float]:
+    """Time [ms] of each kernel in a step, launched one by one."""
+    evaluate, commit = sim.modules[0].launches(sim.engine.step)
+    totals: dict[str, list[float]] = defaultdict(list)
+    for _ in range(steps):
+        wp.timing_begin(cuda_filter=wp.TIMING_KERNEL)
+        evaluate.make()
+        sim.engine.assemble()
+        sim.engine.advance()
+        sim.engine.kinematics()
+        commit.make()
+        found: dict[str, float] = defaultdict(float)
+        for result in wp.timing_end():
+            name = result.name.removeprefix("forward kernel ").split(".")[-1].split(" ")[0]
+            found[name] += result.elapsed
+        for name, elapsed in found.items():
+            totals[name].append(elapsed)
+    return {name: statistics.median(times) for name, times in totals.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("worlds", type=int, nargs="*", default=[64, 1024, 4096])
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--laws", default="default", choices=list(LAWS))
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--kernels", action="store_true", help="time of each kernel too")
+    args = parser.parse_args()
+    for worlds in args.worlds:
+        began = time.perf_counter()
+        before = wp.get_device(args.device).free_memory if wp.get_device(args.device).is_cuda else 0
+        sim = build(worlds, args.device, args.dtype, args.laws)
+        sim.step(WARM_UP)
+        wp.synchronize()
+        memory = (before - wp.get_device(args.device).free_memory) / worlds / 2**20 if before else float("nan")
+        ready = time.perf_counter() - began
+        speed = rate(sim, args.seconds)
+        seen = sim.observe()
+        sinkage = np.asarray(seen["soil/sinkage"])
+        print(
+            f"{worlds} worlds, laws {args.laws}, {args.dtype}: {speed:.4g} rover-steps/s, "
+            f"{1e3 * worlds / speed:.3f} ms a step, {memory:.2f} MiB a world, ready after {ready:.0f} s, "
+            f"sinkage {1e3 * sinkage.min():.1f} to {1e3 * sinkage.max():.1f} mm, frozen {int(sim.engine.frozen.sum())}",
+            flush=True,
+        )
+        if args.kernels:
+            for name, elapsed in sorted(kernel_times(sim).items(), key=lambda item: -item[1])[:24]:
+                print(f"    {elapsed:8.3f} ms  {name}")
+        del sim
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Rovers in closed loop on CUDA, soil and MuJoCo Warp in float32, against the float64 CPU engine.
+
+Without pytest, as comparison.py says: `--write FILE` where the CPU is, `--reference FILE` where the GPU is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+
+import numpy as np
+import warp as wp
+
+from benchmarks import batch
+from grouser.engine.mujoco_cpu import MujocoCpu
+from grouser.engine.mujoco_warp import MujocoWarp
+from grouser.simulation.simulation import Simulation
+
+WORLDS, SETTLED, STEPS, LOOK = 8, 2000, 400, 20
+CLOSE = 1e-3  # of sinkage and slip, and of the pull over max(|pull|, resistance)
+STILL = 0.02  # slip below this is compared with it: a rover that hardly slips
+BODIES = ("qpos", "qvel", "act", "ctrl")
+
+Arrays = dict[str, np.ndarray]
+
+
+def reference() -> Arrays:
+    """Rovers on the float64 CPU: the state in which they drive steadily, and what is seen of them from there on."""
+    sim = batch.build(WORLDS, "cpu", "float64", engine=MujocoCpu)
+    sim.step(SETTLED)
+    state = {f"body/{name}": np.stack([getattr(d, name) for d in sim.engine.data]) for name in BODIES}
+    state |= {f"soil/{name}": array.numpy().copy() for name, array in sim.modules[0].state().items()}
+    state |= {f"ground/{name}": array.numpy().copy() for name, array in sim.ground.state().items()}
+    return {**state, **looks(sim)}
+
+
+def simulate(start: Arrays, dtype: str, device: str) -> Arrays:
+    """The same rovers from the same state on MuJoCo Warp."""
+    sim = batch.build(WORLDS, device, dtype, engine=partial(MujocoWarp, device=device))
+    sim.engine.set_start(**{name: start[f"body/{name}"] for name in BODIES})
+    sim.engine.reset(range(WORLDS))
+    for kind, states in (("soil", sim.modules[0].state()), ("ground", sim.ground.state())):
+        for name, array in states.items():
+            array.assign(np.ascontiguousarray(start[f"{kind}/{name}"].astype(array.numpy().dtype)))
+    return looks(sim)
+
+
+def looks(sim: Simulation) -> Arrays:
+    """Sinkage [m], slip and force [N] of every wheel, (look, world, wheel, ...)."""
+    seen: dict[str, list[np.ndarray]] = {"sinkage": [], "slip": [], "force": []}
+    for _ in range(STEPS // LOOK):
+        sim.step(LOOK)
+        now = sim.observe()
+        for name, values in seen.items():
+            values.append(np.array(now[f"soil/{name}"]))
+    return {name: np.stack(values) for name, values in seen.items()}
+
+
+def differences(got: Arrays, expected: Arrays) -> dict[str, float]:
+    sinkage = np.abs(got["sinkage"] / expected["sinkage"] - 1)
+    slip = np.abs(got["slip"] - expected["slip"]) / np.maximum(np.abs(expected["slip"]), STILL)
+    pull, wanted = (values["force"][..., 0].sum(axis=-1) for values in (got, expected))
+    resistance = np.abs(expected["force"][..., 0]).sum(axis=-1)
+    return {
+        "sinkage": float(sinkage.max()),
+        "slip": float(slip.max()),
+        "slip_median": float(np.median(slip)),
+        "pull": float((np.abs(pull - wanted) / np.maximum(np.abs(wanted), resistance)).max()),
+    }
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--write", help="only run the CPU and write what it gives to this file")
+    options.add_argument("--reference", help="take the CPU's part from this file")
+    options.add_argument("--device", default="cuda:0")
+    chosen = options.parse_args()
+    if chosen.write:
+        np.savez_compressed(chosen.write, **reference())  # type: ignore[arg-type]
+        return 0
+    expected = dict(np.load(chosen.reference)) if chosen.reference else reference()
+    for dtype in ("float32", "float64"):
+        result = differences(simulate(expected, dtype, chosen.device), expected)
+        print(dtype, {name: float(f"{value:.3g}") for name, value in result.items()})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+
+import pytest  # noqa: E402  (not on a GPU machine that can install nothing)
+
+
+@pytest.mark.gpu
+def test_rovers_follow_the_cpu():
+    if not wp.is_cuda_available():
+        pytest.skip("needs an NVIDIA GPU")
+    expected = reference()
+    result = differences(simulate(expected, "float32", "cuda:0"), expected)
+    assert max(result["sinkage"], result["slip"], result["pull"]) < CLOSE, result
