@@ -201,3 +201,13 @@ def test_volume_is_kept_in_every_world():
     made = rig(SOILS)
     drive(made, 0, 80)
     assert made.module.volume_error().max() < 1e-9
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_worlds_that_share_scratch_have_the_bits_of_worlds_that_do_not(threads):
+    apart, sharing = (rig(SOILS, options={"threads": threads, "worlds_at_once": n}) for n in (3, 2))
+    drive(apart, 0, 60)
+    drive(sharing, 0, 60)
+    for world in range(3):
+        assert_world_is(sharing, world, apart, world)
+    assert sharing.module.memory() < apart.module.memory()
