@@ -53,7 +53,7 @@ def set_back(values: array[StartValues], count: int, world: int, lane: int, lane
 @wp.kernel(module=MODULE)
 def set_back_worlds(values: array[StartValues], count: int, lanes: int, mask: array[int], chosen: int):
     """Set back the worlds whose mask is 1, or with `chosen` 0 those whose mask is 0. `lanes` threads a world."""
-    world, lane = wp.tid()
+    world, lane = wp.tid()  # pyright: ignore[reportAssignmentType] two, as it is launched
     if wp.where(mask[world] != 0, 1, 0) == chosen:
         set_back(values, count, world, lane, lanes)
 
@@ -112,7 +112,7 @@ def world_mask(worlds: Iterable[int] | wp.array, count: int, device: Any) -> wp.
     if isinstance(worlds, wp.array):
         if worlds.dtype != wp.bool:
             return worlds
-        mask = wp.empty(count, dtype=wp.int32, device=worlds.device)
+        mask = wp.zeros(count, dtype=wp.int32, device=worlds.device)
         wp.launch(as_numbers, dim=count, inputs=[worlds, mask], device=worlds.device)
         return mask
     host = np.zeros(count, np.int32)

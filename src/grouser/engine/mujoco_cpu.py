@@ -312,7 +312,8 @@ class MujocoCpu:
         before = [*_calls(*evaluate), *own(self._assemble), *self._world_calls(part, integrate), *own(self._effective)]
         kinematics = self._world_calls(part, ("mj_step1",), self._around_search)
         after = [*kinematics, *own(self._gather), *_calls(*commit)]
-        return Loop(before, after, self.alarm[part.start : part.stop])
+        alarm: Any = self.alarm[part.start : part.stop]
+        return Loop(before, after, alarm)
 
     @contextmanager
     def without_python(self) -> Iterator[None]:

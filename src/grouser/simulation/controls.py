@@ -68,7 +68,7 @@ def device_mask(worlds: Any, count: int, device: Any) -> wp.array:
             return mask
         if mask.dtype != wp.int32:
             raise InputError("worlds: a mask of numbers of another type; allowed are bool and int32")
-        made = wp.empty(count, dtype=wp.bool, device=device)
+        made = wp.zeros(count, dtype=wp.bool, device=device)
         wp.launch(is_set, dim=count, inputs=[mask, made], device=device)
         return made
     given = np.asarray(worlds.numpy() if hasattr(worlds, "numpy") else worlds)

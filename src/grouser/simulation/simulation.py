@@ -202,11 +202,12 @@ class Simulation:
         if self._draws is not None:
             self._draw_soils(np.flatnonzero(mask.numpy()).tolist())
         self.engine.reset(mask)
-        chosen = world_mask(mask, self.worlds, self.engine.device)
+        chosen: Any = world_mask(mask, self.worlds, self.engine.device)
         for module in self.modules:
             module.reset(chosen)
         for module in self.modules:
-            module.commit_worlds(self.engine.step, chosen)
+            if isinstance(module, optional.CommitsWorlds):  # all are, see `_make_threads`
+                module.commit_worlds(self.engine.step, chosen)
         self._stop = None
         if worlds is None:
             self._restart_clock()
@@ -227,7 +228,7 @@ class Simulation:
                 for name, array in arrays.items():
                     _assign_worlds(array, saved[name], others, self.worlds)
 
-    def _checked_worlds(self, worlds: Sequence[int]) -> list[int]:
+    def _checked_worlds(self, worlds: Any) -> list[int]:
         """Check world numbers or a mask. Returns each number once."""
         given = np.asarray(worlds.numpy() if hasattr(worlds, "numpy") else worlds)
         if given.dtype == bool and given.shape == (self.worlds,):
@@ -289,10 +290,22 @@ class Simulation:
         if self._terrain_starts is not None:
             self.engine.set_start(qpos=self._terrain_starts[self.ground.arrays.terrain.numpy()])
 
-    def draw_soils(self, draw: Callable[[np.random.Generator], Any], seed: int = 0) -> None:
-        """From now on, a world that is reset gets the soil that `draw` returns, with a generator of its own."""
+    def start_by_terrain(self, coordinates: np.ndarray) -> None:
+        """Set where worlds start on each terrain, (terrain, nq), and reset all worlds."""
+        self._terrain_starts = coordinates
+        self.set_terrain(None, self.ground.arrays.terrain.numpy() if self.ground else 0)
+        self.reset()
+
+    def draw_soils(self, draw: Callable[[np.random.Generator], Any], seed: int = 0, drawn: int = 0) -> None:
+        """From now on, a world that is reset gets the soil that `draw` returns, with a generator of its own.
+
+        `drawn`: soils that each world has drawn before.
+        """
         self._own_soils()
-        self._draws = draw, [np.random.default_rng([seed, world]) for world in range(self.worlds)]
+        generators = [np.random.default_rng([seed, world]) for world in range(self.worlds)]
+        for generator in generators * drawn:
+            draw(generator)
+        self._draws = draw, generators
 
     def _draw_soils(self, worlds: Sequence[int]) -> None:
         if self._draws is not None:
@@ -314,7 +327,7 @@ class Simulation:
 
     def looks_for_alarms(self, count: int) -> bool:
         """Whether to look for alarms after `count` more steps. On a device that is a read, so not every time."""
-        if not isinstance(self.engine, MujocoWarp):
+        if not isinstance(self.engine, MujocoWarp) or self.engine.device.is_cpu:
             return True
         self._unseen += count
         if self._unseen < UNSEEN:

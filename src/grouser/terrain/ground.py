@@ -465,8 +465,8 @@ def _terrains(given: ElevationGrid | Sequence[ElevationGrid], depth: Depth | Non
     first = terrains[0]
     for k, one in enumerate(terrains[1:], 1):
         same = one.heights.shape == first.heights.shape and one.spacing == first.spacing and one.origin == first.origin
-        soils = (one.soil_index is None) == (first.soil_index is None) and one.soils == first.soils
-        if not (same and soils and (one.soil_index is None or np.array_equal(one.soil_index, first.soil_index))):
+        index, other = (np.zeros(0) if grid.soil_index is None else grid.soil_index for grid in (one, first))
+        if not (same and one.soils == first.soils and np.array_equal(index, other)):
             raise InputError(f"terrain: number {k} has other nodes or soils than the first; only heights may differ")
     if len(terrains) > 1 and depth is not None:
         raise InputError(f"depth: not allowed with {len(terrains)} terrains to choose from; give one terrain")

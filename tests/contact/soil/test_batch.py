@@ -12,7 +12,7 @@ import warp as wp
 
 from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
 from grouser.contact.soil import types as t
-from grouser.contact.soil.soil_table import FIELDS
+from grouser.contact.soil.soil_table_kernels import FIELDS
 from grouser.errors import InputError
 from grouser.simulation.shapes import box
 from grouser.terrain import flat, soil
