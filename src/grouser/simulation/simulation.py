@@ -234,7 +234,7 @@ class Simulation:
         if given.dtype == bool and given.shape == (self.worlds,):
             return np.flatnonzero(given).tolist()
         known = range(self.worlds)
-        if not isinstance(worlds, Iterable) or any(world not in known for world in worlds):
+        if given.dtype == bool or not isinstance(worlds, Iterable) or any(world not in known for world in worlds):
             raise InputError(f"worlds: {worlds!r}: allowed are some of 0 to {self.worlds - 1}, such as [0]")
         return [int(world) for world in dict.fromkeys(worlds)]
 
