@@ -33,7 +33,8 @@ def rig(
     """A wheel and a plate in each world, on a soil of its own."""
     ground = Ground(terrain, spacing=0.01, worlds=len(soils), world_soils=soils, **more)
     bodies = {"wheel": wheel(0.15, 0.1), "plate": prepare(*box(np.array([0.08, 0.05, 0.02])))}
-    return ManufacturedMotion(SoilModule(ground, bodies, SoilOptions(**(options or {}))), worlds=len(soils), step=STEP)
+    module, dtype = SoilModule(ground, bodies, SoilOptions(**(options or {}))), more.get("dtype", "float64")
+    return ManufacturedMotion(module, worlds=len(soils), step=STEP, dtype=dtype)
 
 
 def drive(made: ManufacturedMotion, first: int, last: int, rises: Sequence[float] | None = None) -> None:
@@ -131,8 +132,9 @@ def test_soils_drawn_anew_are_those_of_a_fresh_start():
     assert going.module.soils.soil_of(1).k_phi == SOILS[0].k_phi
 
 
-def test_constants_that_the_device_derives_are_those_of_the_host():
-    table = rig(SOILS).module.soils
+@pytest.mark.parametrize(("dtype", "digits"), [("float64", 1e-13), ("float32", 2e-7)])
+def test_constants_that_the_device_derives_are_those_of_the_host(dtype, digits):
+    table = rig(SOILS, dtype=dtype).module.soils
     host = {name: array.numpy().copy() for name, array in table.state().items()}
     table.keep_values()
     for array in table.state().values():
@@ -141,7 +143,22 @@ def test_constants_that_the_device_derives_are_those_of_the_host():
     for name, array in table.state().items():
         there, here = host[name], array.numpy()
         for field in there.dtype.names or [...]:
-            np.testing.assert_allclose(here[field], there[field], rtol=1e-13, err_msg=f"{name} {field}")
+            np.testing.assert_allclose(here[field], there[field], rtol=digits, err_msg=f"{name} {field}")
+
+
+def test_values_on_the_device_change_the_chosen_worlds_and_wrong_ones_leave_a_world_as_it_is():
+    table = rig(SOILS).module.soils
+    table._on_host = False  # as on CUDA
+    table.keep_values()
+    before = table.soils.numpy()["k_phi"].copy()
+    mask = wp.array([1, 1, 0], dtype=wp.int32, device="cpu")
+    table.set_values(mask, {"k_phi": wp.array([1e6, -1.0, 1e6], dtype=wp.float32, device="cpu"), "n": 0.9})
+    assert table.refused.numpy().tolist() == [0, 1, 0]
+    assert table.soils.numpy()["k_phi"].tolist() == [1e6, *before[1:]]
+    assert table.soils.numpy()["n"].tolist() == [0.9, SOILS[1].n, SOILS[2].n]
+    assert (table.soil_of(0).k_phi, table.soil_of(0).n) == (1e6, 0.9)
+    table.set_soils([2], [(SOILS[0],)])
+    assert table.soils.numpy()["k_phi"][2] == SOILS[0].k_phi
 
 
 @pytest.mark.parametrize(

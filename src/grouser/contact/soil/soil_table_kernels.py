@@ -20,9 +20,8 @@ FIELDS = tuple(RANGES)  # rows of `values`, in the order of the constants below
     COMPRESSION, REPOSE_ANGLE, DENSITY, WALL_FRICTION,
 ) = range(len(FIELDS))  # fmt: skip
 NOT_GIVEN = -1.0  # in `values`, for fields that a soil may leave out
-WIDTH = wp.constant(wp.float64(math.sqrt(DEEPEST) / CELLS))  # interval of the table of powers, in sqrt of the depth
-RADIANS = wp.constant(wp.float64(math.pi / 180))
-WALL = wp.constant(wp.float64(WALL_SHARE))
+WIDTH = math.sqrt(DEEPEST) / CELLS  # interval of the table of powers, in sqrt of the depth
+RADIANS = math.pi / 180
 
 
 @wp.func
@@ -49,11 +48,11 @@ def allowed(field: int, value: wp.float64):
 @wp.func
 def constants_of(values: array3d[wp.float64], world: int, soil: int, caps: int, coulomb: int, gravity: wp.float64):
     """Constants of a soil from its values: `model.soil_constants` on the device."""
-    phi = values[FRICTION_ANGLE, world, soil] * RADIANS
+    phi = values[FRICTION_ANGLE, world, soil] * wp.float64(RADIANS)
     tan_phi = wp.tan(phi)
-    wall = values[WALL_FRICTION, world, soil] * RADIANS
+    wall = values[WALL_FRICTION, world, soil] * wp.float64(RADIANS)
     if wall < wp.float64(0.0):
-        wall = WALL * phi
+        wall = wp.float64(WALL_SHARE) * phi
     wall = wp.min(wall, phi)
     mu = values[WHEEL_FRICTION, world, soil]
     mu_rim = wp.where(mu < wp.float64(0.0), wp.tan(wall), mu)
@@ -82,7 +81,7 @@ def constants_of(values: array3d[wp.float64], world: int, soil: int, caps: int, 
 def slope_limit(values: array3d[wp.float64], world: int, soil: int):
     """Tangent of the steepest stable slope of a soil."""
     angle = values[REPOSE_ANGLE, world, soil]
-    return wp.tan(wp.where(angle < wp.float64(0.0), values[FRICTION_ANGLE, world, soil], angle) * RADIANS)
+    return wp.tan(wp.where(angle < wp.float64(0.0), values[FRICTION_ANGLE, world, soil], angle) * wp.float64(RADIANS))
 
 
 @wp.kernel(module=MODULE)
@@ -136,10 +135,10 @@ def derive_soils(
         twice = wp.float64(2.0) * values[N, world, soil]
         i = int(lane)
         while i < powers_out.shape[1]:
-            x = WIDTH * wp.float64(i)
+            x = wp.float64(WIDTH) * wp.float64(i)
             slope = wp.float64(0.0)
             if i > 0:
-                slope = twice * wp.pow(x, twice - wp.float64(1.0)) * WIDTH
+                slope = twice * wp.pow(x, twice - wp.float64(1.0)) * wp.float64(WIDTH)
             powers_out[row, i] = vec2(real(wp.pow(x, twice)), real(slope))
             i += lanes
     if lane == 0:
