@@ -132,6 +132,24 @@ class Compiled(Protocol):
         ...
 
 
+@runtime_checkable
+class Divisible(Compiled, Protocol):
+    """A module whose launches can act on some worlds only, so that parts of the worlds run on different threads."""
+
+    def launches_of(self, h: float, part: range) -> tuple[Launches, Launches] | None:
+        """As `launches`, for the worlds of a part. None if its kernels cannot."""
+        ...
+
+
+@runtime_checkable
+class CommitsWorlds(Protocol):
+    """A module that can commit some worlds and leave the others, which a reset in mid-run needs."""
+
+    def commit_worlds(self, h: float, mask: Array) -> None:
+        """Commit the worlds whose mask, (world,) int32 on the device, is 1."""
+        ...
+
+
 # ---- optional interfaces of a force module -----------------------------------------------------------------
 
 
@@ -150,6 +168,13 @@ class Observable(Protocol):
     def observe(self) -> dict[str, np.ndarray]:
         """Values by name, (world, body, …). Every call returns the same arrays."""
         ...
+
+
+@runtime_checkable
+class ObservableOnDevice(Protocol):
+    """A module that reports the present state of its bodies as arrays on the device, without a copy to the host."""
+
+    def observe_on_device(self) -> dict[str, Array]: ...
 
 
 @runtime_checkable

@@ -53,7 +53,7 @@ def set_back(values: array[StartValues], count: int, world: int, lane: int, lane
 @wp.kernel(module=MODULE)
 def set_back_worlds(values: array[StartValues], count: int, lanes: int, mask: array[int], chosen: int):
     """Set back the worlds whose mask is 1, or with `chosen` 0 those whose mask is 0. `lanes` threads a world."""
-    world, lane = wp.tid()
+    world, lane = wp.tid()  # pyright: ignore[reportAssignmentType] two, as it is launched
     if wp.where(mask[world] != 0, 1, 0) == chosen:
         set_back(values, count, world, lane, lanes)
 
@@ -101,10 +101,20 @@ class Resets:
         self.run(self._all)
 
 
+@wp.kernel(module=MODULE)
+def as_numbers(chosen: array[wp.bool], mask_out: array[int]):
+    world = wp.tid()
+    mask_out[world] = wp.where(chosen[world], 1, 0)
+
+
 def world_mask(worlds: Iterable[int] | wp.array, count: int, device: Any) -> wp.array:
-    """Mask (world,) int32 on the device, 1 for each of the given worlds. A mask is returned as it is."""
+    """Mask (world,) int32 on the device, 1 for each of the given worlds. A mask of int32 is returned as it is."""
     if isinstance(worlds, wp.array):
-        return worlds
+        if worlds.dtype != wp.bool:
+            return worlds
+        mask = wp.zeros(count, dtype=wp.int32, device=worlds.device)
+        wp.launch(as_numbers, dim=count, inputs=[worlds, mask], device=worlds.device)
+        return mask
     host = np.zeros(count, np.int32)
     host[list(worlds)] = 1
     return wp.array(host, dtype=wp.int32, device=device)

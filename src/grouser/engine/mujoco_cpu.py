@@ -11,7 +11,8 @@ import ctypes
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar
@@ -32,6 +33,7 @@ from grouser.engine.preparation import (
     check_step,
     keep_full_mass_matrix,
     last_dofs,
+    start_values,
 )
 from grouser.launches import Call, Launches, Loop, put_pointer
 from grouser.model_compiler import compile_model
@@ -140,8 +142,10 @@ class MujocoCpu:
         self.model = compile_spec(self.spec, self.notes)
         self.model.opt.timestep = self.step
         self.data = [mujoco.MjData(self.model) for _ in range(self.worlds)]
+        self._starts: dict[str, np.ndarray] = {}  # set by `set_start`
         self.frozen, self._any_frozen = np.zeros(self.worlds, bool), False
         self._loop: Loop | None = None
+        self._part_loops: list[Loop] | None = None
         self._senses_acceleration = bool(np.isin(self.model.sensor_type, ACCELERATION_SENSORS).any())
         self.kernels = device.kernels(kernels, self.dtype)
         self._allocate()
@@ -237,10 +241,13 @@ class MujocoCpu:
 
     # ---- the step -----------------------------------------------------------------------------------
 
-    def kinematics(self) -> None:
-        """Compute positions, velocities and the mass matrix at the present time, and the motion for the modules."""
+    def kinematics(self, worlds: Sequence[int] | None = None) -> None:
+        """Compute positions, velocities and the mass matrix at the present time, and the motion for the modules.
+
+        `worlds`: only these; None: all that are not frozen.
+        """
         WarningNotes.notes = self.notes
-        for d in self._moving():
+        for d in self._moving() if worlds is None else (self.data[world] for world in worlds):
             mujoco.mj_step1(self.model, d)
         self._gather.run()
 
@@ -277,18 +284,65 @@ class MujocoCpu:
         WarningNotes.notes = self.notes
         return self._loop
 
+    def loops(
+        self, parts: Sequence[range], launches: Sequence[Sequence[tuple[Launches, Launches]]]
+    ) -> list[Loop] | None:
+        """One loop for each part of the worlds, to run on threads inside `without_python`. Otherwise as `loop`.
+
+        `launches`: for each part those of the modules, which act on its worlds only.
+        """
+        if not FUNCTIONS or self._senses_acceleration:
+            return None
+        given = [pair for of_part in launches for pair in of_part]
+        if self._part_loops is None or self._looped != given:
+            self._part_loops = [self._loop_of(part, own) for part, own in zip(parts, launches, strict=True)]
+            self._looped = given
+        WarningNotes.notes = self.notes
+        return self._part_loops
+
+    def _loop_of(self, part: range, launches: Sequence[tuple[Launches, Launches]]) -> Loop:
+        """Loop over the worlds of one part."""
+
+        def own(all_worlds: Launches) -> list[Call]:
+            each = len(all_worlds.calls) // self.worlds  # calls are in the order of worlds
+            return all_worlds.calls[part.start * each : part.stop * each]
+
+        integrate = ("mj_factorM", "mj_step2") if self.implicit else ("mj_step2",)
+        evaluate, commit = [first for first, _ in launches], [second for _, second in launches]
+        before = [*_calls(*evaluate), *own(self._assemble), *self._world_calls(part, integrate), *own(self._effective)]
+        kinematics = self._world_calls(part, ("mj_step1",), self._around_search)
+        after = [*kinematics, *own(self._gather), *_calls(*commit)]
+        alarm: Any = self.alarm[part.start : part.stop]
+        return Loop(before, after, alarm)
+
+    @contextmanager
+    def without_python(self) -> Iterator[None]:
+        """While loops of `loops` run: errors of MuJoCo end the program, see `_end`."""
+        _without_python(begins=True).run()
+        try:
+            yield
+        finally:
+            _without_python(begins=False).run()
+
     def _functions(self, *names: str, among: Sequence[tuple[list[Launches], list[Launches]]] = ()) -> list[Call]:
         """Calls of MuJoCo's functions on every world that moves, with the launches `among` before and after them.
 
         An error of MuJoCo in these calls ends the program, see `_end`.
         """
+        calls = self._world_calls(range(self.worlds), names, among)
+        return [*_calls(_without_python(begins=True)), *calls, *_calls(_without_python(begins=False))]
+
+    def _world_calls(
+        self, worlds: range, names: Sequence[str], among: Sequence[tuple[list[Launches], list[Launches]]] = ()
+    ) -> list[Call]:
         calls: list[Call] = []
-        for world, d in enumerate(self.data):
+        for world in worlds:
             if not self.frozen[world]:
+                d = self.data[world]
                 own = [(FUNCTIONS[name], self.model._address, d._address) for name in names]
                 before, behind = among[world] if among else ((), ())
                 calls += [*_calls(*before), *own, *_calls(*behind)]
-        return [*_calls(_without_python(begins=True)), *calls, *_calls(_without_python(begins=False))]
+        return calls
 
     def _moving(self) -> list[mujoco.MjData]:
         """Data of the worlds that are not frozen. A world that failed is frozen while the others go on."""
@@ -298,12 +352,15 @@ class MujocoCpu:
 
     def freeze(self, world: int) -> None:
         self.frozen[world] = self._any_frozen = True
-        self._loop = None
+        self._loop = self._part_loops = None
 
     def thaw(self, worlds: Sequence[int]) -> None:
-        self.frozen[list(worlds)] = False
+        chosen = list(worlds)
+        if not self.frozen[chosen].any():
+            return
+        self.frozen[chosen] = False
         self._any_frozen = bool(self.frozen.any())
-        self._loop = None
+        self._loop = self._part_loops = None
 
     @property
     def alarmed(self) -> bool:
@@ -331,6 +388,18 @@ class MujocoCpu:
         mujoco.mj_sensorAcc(m, d)
         d.qvel[:], d.xfrc_applied[:] = after, applied
 
+    # ---- arrays of all worlds -----------------------------------------------------------------------
+
+    @property
+    def qpos(self) -> np.ndarray:
+        """Coordinates [m or rad], (world, nq); a copy."""
+        return np.stack([d.qpos for d in self.data])
+
+    @property
+    def qvel(self) -> np.ndarray:
+        """Speeds [m/s or rad/s], (world, nv); a copy."""
+        return np.stack([d.qvel for d in self.data])
+
     # ---- state --------------------------------------------------------------------------------------
 
     def state(self, world: int) -> np.ndarray:
@@ -350,6 +419,12 @@ class MujocoCpu:
                 mujoco.mj_resetDataKeyframe(self.model, d, world if self.model.nkey == self.worlds else 0)
             else:
                 mujoco.mj_resetData(self.model, d)
+            for name, values in self._starts.items():
+                getattr(d, name)[:] = values[world]
+
+    def set_start(self, **values: Any) -> None:
+        """Set the start of all worlds, used by later resets: `qpos`, `qvel`, `act`, `ctrl`, each (world, n) or (n,)."""
+        self._starts |= {name: start_values(self.model, name, value, self.worlds) for name, value in values.items()}
 
     def clear_outputs(self, worlds: Sequence[int]) -> None:
         """Set all wrenches, blocks and status codes of some worlds to zero."""

@@ -186,7 +186,8 @@ class MujocoWarp:
             seen, explained = wp.zeros(shape, dtype=wp.int32), wp.zeros(shape, dtype=wp.int32)
             module.bind(self.motion, rows, out, self.step)
             check_place(module, self.device)
-            self.slots.append(WorldSlot(module, rows, _array(rows), out, seen, explained))
+            fatal = _array([0, *(int(module.explain(code)[1]) for code in range(1, module_codes(module)))])
+            self.slots.append(WorldSlot(module, rows, _array(rows), out, seen, explained, fatal))
 
     def _start_arrays(self) -> dict[str, wp.array]:
         """Start of every world: the model's, its keyframe, or one keyframe for each world if there are so many."""
@@ -287,7 +288,8 @@ class MujocoWarp:
             self._launch(k.start_step, 0, [w, self._before, self.health])
             for number, s in enumerate(self.slots):
                 out = [s.out.wrench, s.out.implicit]
-                self._launch(k.watch_outputs, 0, [number, *out, s.out.status, s.explained, self.health, s.seen])
+                watched = [s.out.status, s.explained, s.fatal, self.health, s.seen]
+                self._launch(k.watch_outputs, 0, [number, *out, *watched])
             for s in self.slots:
                 out = [s.out.wrench, s.out.implicit]
                 inputs = [self.tree, w, s.row_array, int(self.implicit), *out, self.health]
@@ -510,6 +512,11 @@ def constraint_rows(m: mujoco.MjModel, contacts: int) -> int:
     dimension = int(max([1, *m.geom_condim, *m.pair_dim]))
     pyramid = m.opt.cone == mujoco.mjtCone.mjCONE_PYRAMIDAL and dimension > 1
     return max(1, equalities + friction + limits + contacts * (2 * (dimension - 1) if pyramid else dimension))
+
+
+def module_codes(module: ForceModule) -> int:
+    """Number of status codes of a module that are looked at on the device; codes above are never fatal."""
+    return int(getattr(module, "fatal_codes", 1))
 
 
 def _mujoco_warp() -> Any:

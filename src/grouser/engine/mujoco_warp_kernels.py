@@ -21,7 +21,7 @@ MODULE = device.module("grouser.engine.mujoco_warp")
 
 FINE, STATUS_ALARM, DIVERGED = 0, 1, 2  # values of the alarm: go on, a module reports a status, a world is frozen
 # What has stopped a world: a control, a wrench or block, a speed that is not finite or too large, a full array.
-CONTROL_FAULT, WRENCH_FAULT, SPEED_FAULT, CAPACITY_FAULT = 1, 2, 3, 4
+CONTROL_FAULT, WRENCH_FAULT, SPEED_FAULT, CAPACITY_FAULT, STATUS_FAULT = 1, 2, 3, 4, 5
 
 
 @struct
@@ -73,6 +73,7 @@ class Health:
     diverged: array[int]  # (world,) 1: frozen until it is reset
     alarm: array[int]  # (world,) FINE, STATUS_ALARM or DIVERGED, until the host has read it
     steps: array[int]  # (world,) steps since the reset
+    failures: array[int]  # (world,) times that it was reset after it had failed
     kind: array[int]  # (world,) CONTROL_FAULT, … or 0
     module: array[int]  # (world,) number of the module whose wrench was wrong
     place: array[int]  # (world,) row of the module, control, degree of freedom, or bits of `overflow`
@@ -188,9 +189,11 @@ def start_step(w: Worlds, start_out: StepStart, health: Health):
 @wp.kernel(module=MODULE)
 def watch_outputs(
     module: int, wrench: array2d[vec6], block: array2d[mat66], status: array2d[int], explained: array2d[int],
-    health: Health, seen_out: array2d[int],
+    fatal: array[int], health: Health, seen_out: array2d[int],
 ):  # fmt: skip
-    """Stop worlds in which a wrench or block of this module is not finite; keep its status codes. Thread: world.
+    """Stop worlds in which a wrench or block of this module is not finite or a status is fatal; keep other codes.
+
+    `fatal`, (code,): 1 for a status with which a world cannot go on. Thread: world.
 
     It runs before `add_forces`, so that such a wrench reaches neither M nor the solver.
     """
@@ -203,6 +206,8 @@ def watch_outputs(
         if not finite:
             stop_world(health, world, WRENCH_FAULT, module, k, wp.float32(0.0))
         code = status[world, k]
+        if code < fatal.shape[0] and fatal[wp.clamp(code, 0, fatal.shape[0] - 1)] != 0:
+            stop_world(health, world, STATUS_FAULT, module, k, wp.float32(code))
         if code != 0 and code != explained[world, k] and health.diverged[world] == 0:
             seen_out[world, k] = code
             health.alarm[world] = STATUS_ALARM
@@ -342,6 +347,8 @@ def put_start(
         w.activation[world, i] = activation[world, i]
     for i in range(control.shape[1]):
         w.control[world, i] = control[world, i]
+    if health.diverged[world] != 0:
+        health.failures[world] = health.failures[world] + 1
     health.diverged[world] = 0
     health.alarm[world] = FINE
     health.steps[world] = 0

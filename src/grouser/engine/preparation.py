@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -73,3 +74,16 @@ def _last_dof(m: mujoco.MjModel, body: int) -> int:
     while body > 0 and m.body_dofnum[body] == 0:
         body = m.body_parentid[body]
     return int(m.body_dofadr[body] + m.body_dofnum[body] - 1) if body > 0 else -1
+
+
+def start_values(model: mujoco.MjModel, name: str, values: Any, worlds: int) -> np.ndarray:
+    """Values of the start of all worlds, (world, n) float64, from those of each world or one for all."""
+    sizes = {"qpos": model.nq, "qvel": model.nv, "act": model.na, "ctrl": model.nu}
+    if name not in sizes:
+        raise InputError(f"start: {name!r} is not known; allowed: {', '.join(sizes)}")
+    given, wanted = np.asarray(values, float), (worlds, sizes[name])
+    if given.shape not in (wanted, wanted[1:]):
+        raise InputError(f"start: {name} has shape {given.shape}; allowed: {wanted} or {wanted[1:]}")
+    if not np.isfinite(given).all():
+        raise InputError(f"start: {name} has a number that is not finite")
+    return np.broadcast_to(given, wanted).copy()

@@ -29,6 +29,7 @@ class WorldSlot:
     out: Outputs
     seen: wp.array  # (world, row) status code that the host has not read yet
     explained: wp.array  # (world, row) status that has been reported and is not fatal: it raises no alarm again
+    fatal: wp.array  # (code,) 1 for a status with which a world cannot go on
 
 
 def new_faults(engine: MujocoWarp, time: float, note: Note) -> list[tuple[int, RunStopped]]:
@@ -53,6 +54,9 @@ def _explain(engine: MujocoWarp, kind: int, module: int, place: int, size: float
     if kind == kernels.WRENCH_FAULT:
         owner = engine.slots[module].module
         return owner.name, owner.bodies[place], "the wrench is not finite"
+    if kind == kernels.STATUS_FAULT:
+        owner = engine.slots[module].module
+        return owner.name, owner.bodies[place], owner.explain(int(size))[0]
     if kind == kernels.CONTROL_FAULT:
         return "mujoco", "-", f"control {place} is {size}; allowed are finite numbers"
     if kind == kernels.CAPACITY_FAULT:

@@ -22,7 +22,11 @@ def check_argument_types(given: Mapping[str, Any]) -> None:
     """Raise an InputError for the first argument of a wrong type. Ranges are checked where the values are used."""
     bodies, drive, terrain = given["bodies"], given["drive"], given["terrain"]
     _check_type(given["robot"], "robot", (str, Path, mujoco.MjSpec), "the path of an MJCF or URDF file, or an MjSpec")
-    _check_type(given["soil"], "soil", (str, Soil), "the name of a soil or one of grouser.load_soils(FILE)")
+    if not callable(given["soil"]):
+        allowed = (
+            "the name of a soil or one of grouser.load_soils(FILE), one for each world, or a function that draws one"
+        )
+        _check_type(given["soil"], "soil", (str, Soil, Sequence), allowed)
     _check_type(given["below"], "below", (str, Soil, type(None)), "the name of a soil or a Soil")
     _check_type(bodies, "bodies", (str, Sequence, Mapping), "a pattern, names, or surfaces by name")
     for name, surface in bodies.items() if isinstance(bodies, Mapping) else ():
@@ -34,7 +38,8 @@ def check_argument_types(given: Mapping[str, Any]) -> None:
         checks.number(value, f"drive[{pattern!r}]")
     remedy = f"; read it with grouser.terrain.load({str(terrain)!r})" if isinstance(terrain, str | Path) else ""
     remedy = "; make one with grouser.terrain.from_array" if isinstance(terrain, np.ndarray) else remedy
-    _check_type(terrain, "terrain", (ElevationGrid, type(None)), f"an ElevationGrid{remedy}")
+    for one in terrain if isinstance(terrain, list | tuple) and terrain else [terrain]:
+        _check_type(one, "terrain", (ElevationGrid, type(None)), f"an ElevationGrid{remedy}")
     _check_type(given["options"], "options", (SoilOptions, type(None)), "SoilOptions(…) of grouser.contact.soil")
     modules = given["modules"]
     _check_type(modules, "modules", (Sequence,), "a list of force modules")

@@ -97,6 +97,22 @@ def place_on_ground(
     start["qpos"] = data.qpos.copy()
 
 
+def starts_on(
+    robot: RobotModel, model: mujoco.MjModel, start: Key, surfaces: Mapping[str, Surface],
+    terrains: Sequence[ElevationGrid],
+) -> list[np.ndarray]:  # fmt: skip
+    """Coordinates of the robot on each terrain. The start itself is set to that on the first one."""
+    begun, found = start["qpos"].copy(), []
+    for number, terrain in enumerate(terrains):
+        own, said = start | {"qpos": begun.copy()}, len(robot.notes)
+        place_on_ground(robot, model, own, surfaces, terrain)
+        if number:
+            del robot.notes[said:]  # the notes are those of the first one
+        found.append(own["qpos"])
+    start["qpos"] = found[0]
+    return found
+
+
 def _place_group(
     robot: RobotModel,
     model: mujoco.MjModel,

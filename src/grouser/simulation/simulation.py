@@ -21,11 +21,14 @@ from grouser.engine.preparation import SPEED_LIMIT
 from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Compiled, Controller, ForceModule, Mesh, RoundSurface, Shape
 from grouser.quiet_warp import start_warp
+from grouser.resets import world_mask
 from grouser.simulation import display
 from grouser.simulation import step as stepping
+from grouser.simulation.controls import Controls, device_mask
 from grouser.simulation.energy import BodyEnergy
 from grouser.simulation.loads import Loads
 from grouser.simulation.module_notes import ModuleNotes
+from grouser.simulation.world_threads import WorldThreads, cores, parts_of
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 TILE_RATE = 5.0  # [Hz] at which changed ground is recorded
 DUE = 1e-4  # [steps] by which a controller may act early: due times are sums of periods, and rounding adds up
 UNWATCHED = 1000  # largest number of steps between two returns to Python
+UNSEEN = 100  # steps of worlds on a device between two looks for alarms, which are reads
 MOST_NOTES = 200  # worlds that fail after so many notes are not noted: a batch may fail and be reset without end
 PROGRESS_STEPS = 16  # steps between two readings of the wall clock
 PROGRESS_PERIOD = 0.1  # [s] of wall time between two calls of `progress`
@@ -72,12 +76,14 @@ class Simulation:
         recorded_bodies: Sequence[str] | None = None,
         notes: Sequence[str] = (),
         engine: Callable[..., Any] = MujocoCpu,
+        threads: int | None = None,
     ):
         """`step` [s]: the engine divides it into `substeps` equal parts; controllers and recordings see whole steps.
 
         `controllers`: also plain functions(time, data), or one, which set `data.ctrl` in every step.
         `recorded_bodies`: default are all named bodies that move. `engine`: `MujocoCpu`, or `MujocoWarp` for worlds on
-        a device, with its own arguments bound by `functools.partial`.
+        a device, with its own arguments bound by `functools.partial`. `threads`: on which worlds run on the CPU; None:
+        as many as there are cores.
         """
         start_warp()
         self.modules, self.controllers, self.ground = list(modules), as_controllers(controllers, step), ground
@@ -98,7 +104,26 @@ class Simulation:
         self._tile_stamps: dict[int, np.ndarray] = {}
         self.loads: Loads | None = None  # set by `watch_loads`
         self.finished = False  # set by a controller that has seen enough: `run` ends at the next frame
+        self._failures = np.zeros(worlds, int)
+        self.controls = Controls(self.engine)
+        self._draws: tuple[Callable[[np.random.Generator], Any], list[np.random.Generator]] | None = None
+        self._terrain_starts: np.ndarray | None = None  # (terrain, nq), where there are several
+        self._unseen = 0  # steps since the last look for alarms on a device
+        self.threads = self._make_threads(threads)
         self.reset()
+
+    def _make_threads(self, wanted: int | None) -> WorldThreads | None:
+        """Threads for parts of the worlds; None for one thread."""
+        count = cores() if wanted is None else checks.count(wanted, "threads", at_least=1)
+        if isinstance(self.engine, MujocoWarp):
+            stuck = [m.name for m in self.modules if not isinstance(m, optional.CommitsWorlds)]
+            if stuck:
+                raise InputError(
+                    f"module {stuck[0]!r} cannot be reset in some worlds and not in others; allowed with worlds on a "
+                    "device: soil"
+                )
+            return None
+        return WorldThreads(parts_of(self.worlds, min(count, self.worlds))) if min(count, self.worlds) > 1 else None
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -122,21 +147,33 @@ class Simulation:
         """The soil module with its `bodies`, `surfaces` and `options`, or None."""
         return next((module for module in self.modules if module.name == "soil"), None)
 
-    def observe(self) -> dict[str, np.ndarray]:
-        """Present values that modules report, by channel name: "soil/sinkage" (world, body), …
+    def observe(self) -> dict[str, Any]:
+        """Present values that modules report, by channel name: "soil/sinkage" (world, body), …; arrays on the device.
 
         The same arrays are returned and overwritten at every call: copy what you keep.
         """
-        observed = {module.name: module.observe() for module in self.modules if isinstance(module, optional.Observable)}
+        seen = [module for module in self.modules if isinstance(module, optional.Observable)]
+        if isinstance(self.engine, MujocoWarp):
+            observed = {m.name: m.observe_on_device() for m in seen if isinstance(m, optional.ObservableOnDevice)}
+        else:
+            observed = {module.name: module.observe() for module in seen}
         return {f"{name}/{key}": value for name, values in observed.items() for key, value in values.items()}
 
     # ---- stepping -----------------------------------------------------------------------------------
 
-    def reset(self, worlds: Sequence[int] | None = None) -> None:
-        """Reset bodies, ground, modules and controllers to the start, in all worlds or only in `worlds`."""
+    def reset(self, worlds: Sequence[int] | Any = None) -> None:
+        """Reset bodies, ground, modules and controllers to the start, in all worlds or only in `worlds`.
+
+        `worlds`: numbers, or a mask (world,) of bool. On a device the mask may be an array there, of Warp, torch or
+        JAX; then the host reads nothing, unless soils are drawn by a function.
+        """
+        if isinstance(self.engine, MujocoWarp):
+            self._reset_on_device(worlds)
+            return
         chosen = list(range(self.worlds)) if worlds is None else self._checked_worlds(worlds)
         others = [w for w in range(self.worlds) if w not in chosen]
-        kept = [_copies(arrays) for arrays in self._committed()] if others else []
+        self._failures[chosen] += self.engine.frozen[chosen]
+        self._draw_soils(chosen)
         self.engine.reset(chosen)
         for stateful in (*self.modules, *self.controllers):
             stateful.reset(chosen)
@@ -144,29 +181,159 @@ class Simulation:
         for world in chosen:
             self._tile_stamps.pop(world, None)
         if worlds is None:
-            self.time, self.steps, self.finished = 0.0, 0, False
-            self._due = [0.0] * len(self.controllers)
+            self._restart_clock()
         self.engine.clear_outputs(chosen)
         self.engine.clear_alarm()
-        stepping.settle(self)
-        if others:
-            for arrays, saved in zip(self._committed(), kept, strict=True):
-                for name, array in arrays.items():
-                    _assign_worlds(array, saved[name], others, self.worlds)
+        self.controls.take(chosen)
+        if not others:
+            stepping.settle(self)
+        elif chosen:
+            self._settle_some(chosen, others)
         if self.loads is not None and worlds is None:
             self.loads.reset()
 
-    def _checked_worlds(self, worlds: Sequence[int]) -> list[int]:
-        """Check world numbers. Returns each once."""
+    def _restart_clock(self) -> None:
+        self.time, self.steps, self.finished = 0.0, 0, False
+        self._due = [0.0] * len(self.controllers)
+
+    def _reset_on_device(self, worlds: Any) -> None:
+        """Reset by a mask on the device. Only these worlds are committed: their first evaluation needs a footprint."""
+        mask = device_mask(worlds, self.worlds, self.engine.device)
+        if self._draws is not None:
+            self._draw_soils(np.flatnonzero(mask.numpy()).tolist())
+        self.engine.reset(mask)
+        chosen: Any = world_mask(mask, self.worlds, self.engine.device)
+        for module in self.modules:
+            module.reset(chosen)
+        for module in self.modules:
+            if isinstance(module, optional.CommitsWorlds):  # all are, see `_make_threads`
+                module.commit_worlds(self.engine.step, chosen)
+        self._stop = None
+        if worlds is None:
+            self._restart_clock()
+
+    def _settle_some(self, chosen: list[int], others: list[int]) -> None:
+        """Kinematics and commit of the chosen worlds. The others stay as they are."""
+        self.engine.kinematics(chosen)
+        mask = world_mask(chosen, self.worlds, "cpu")
+        for module, slot in zip(self.modules, self.engine.slots, strict=True):
+            if isinstance(module, optional.CommitsWorlds):
+                module.commit_worlds(self.engine.step, mask)
+                continue
+            changed = [module.state(), vars(slot.out), *([self.ground.state()] if self.ground else [])]
+            kept = [_copies(arrays) for arrays in changed]
+            module.commit(self.engine.step)
+            changed = [module.state(), vars(slot.out), *([self.ground.state()] if self.ground else [])]
+            for arrays, saved in zip(changed, kept, strict=True):
+                for name, array in arrays.items():
+                    _assign_worlds(array, saved[name], others, self.worlds)
+
+    def _checked_worlds(self, worlds: Any) -> list[int]:
+        """Check world numbers or a mask. Returns each number once."""
+        given = np.asarray(worlds.numpy() if hasattr(worlds, "numpy") else worlds)
+        if given.dtype == bool and given.shape == (self.worlds,):
+            return np.flatnonzero(given).tolist()
         known = range(self.worlds)
-        if not isinstance(worlds, Iterable) or any(world not in known for world in worlds):
+        if given.dtype == bool or not isinstance(worlds, Iterable) or any(world not in known for world in worlds):
             raise InputError(f"worlds: {worlds!r}: allowed are some of 0 to {self.worlds - 1}, such as [0]")
         return [int(world) for world in dict.fromkeys(worlds)]
 
-    def _committed(self) -> list[dict[str, Any]]:
-        """Arrays that `commit` changes, by name: modules, their outputs, the ground."""
-        ground = [self.ground.state()] if self.ground else []
-        return [*(m.state() for m in self.modules), *(vars(s.out) for s in self.engine.slots), *ground]
+    # ---- many worlds --------------------------------------------------------------------------------
+
+    @property
+    def qpos(self) -> Any:
+        """Coordinates of all worlds now, (world, nq): on a device the live array, else a copy."""
+        return self.engine.qpos
+
+    @property
+    def qvel(self) -> Any:
+        """Speeds of all worlds now, (world, nv): on a device the live array, else a copy."""
+        return self.engine.qvel
+
+    @property
+    def ctrl(self) -> Any:
+        """Controls of all worlds, (world, nu), to be written between steps. They hold until they are written again."""
+        return self.engine.ctrl if isinstance(self.engine, MujocoWarp) else self.controls.array
+
+    @property
+    def diverged(self) -> Any:
+        """(world,) worlds that have failed and stand still until they are reset; int32 on a device, else bool."""
+        return self.engine.diverged if isinstance(self.engine, MujocoWarp) else self.engine.frozen
+
+    @property
+    def failures(self) -> Any:
+        """(world,) times that each world was reset after it had failed; int32 on a device."""
+        return self.engine.health.failures if isinstance(self.engine, MujocoWarp) else self._failures
+
+    def reset_diverged(self) -> None:
+        """Reset the worlds that have failed. `failures` counts how often each has been reset after a failure."""
+        self.reset(self.diverged)
+
+    def set_start(self, **values: Any) -> None:
+        """Set where worlds start at their next reset: `qpos`, `qvel`, `act`, `ctrl`, (world, n) or (n,) each."""
+        self.engine.set_start(**values)
+
+    def set_soil(self, worlds: Any = None, **constants: Any) -> None:
+        """Give worlds new constants of their soil, (world,) each or one number, before a reset of these worlds.
+
+        Names are those of `Soil`, such as `k_phi` or `friction_angle_deg`; NaN leaves a value as it is. On a device
+        values may be arrays there, and the host reads nothing: a world with a value that is not allowed keeps its soil.
+        """
+        self._own_soils().set_soil(self._world_mask(worlds), constants)
+
+    def set_terrain(self, worlds: Any, numbers: Any) -> None:
+        """Choose the terrain of worlds by number, one or (world,) of all worlds, before a reset of these worlds."""
+        if self.ground is None:
+            raise InputError("terrain: this simulation has no ground")
+        mask = self._world_mask(worlds)
+        self.ground.set_terrain(mask, numbers)
+        if self._terrain_starts is not None:
+            self.engine.set_start(qpos=self._terrain_starts[self.ground.arrays.terrain.numpy()])
+
+    def start_by_terrain(self, coordinates: np.ndarray) -> None:
+        """Set where worlds start on each terrain, (terrain, nq), and reset all worlds."""
+        self._terrain_starts = coordinates
+        self.set_terrain(None, self.ground.arrays.terrain.numpy() if self.ground else 0)
+        self.reset()
+
+    def draw_soils(self, draw: Callable[[np.random.Generator], Any], seed: int = 0, drawn: int = 0) -> None:
+        """From now on, a world that is reset gets the soil that `draw` returns, with a generator of its own.
+
+        `drawn`: soils that each world has drawn before.
+        """
+        self._own_soils()
+        generators = [np.random.default_rng([seed, world]) for world in range(self.worlds)]
+        for generator in generators * drawn:
+            draw(generator)
+        self._draws = draw, generators
+
+    def _draw_soils(self, worlds: Sequence[int]) -> None:
+        if self._draws is not None:
+            draw, generators = self._draws
+            self._own_soils().soils.set_soils(worlds, [(draw(generators[world]),) for world in worlds])
+
+    def _own_soils(self) -> Any:
+        if self.soil is None:
+            raise InputError("soil: this simulation has no soil")
+        return self.soil
+
+    def _world_mask(self, worlds: Any) -> Any:
+        """Mask (world,) int32 on the device of the worlds."""
+        if isinstance(self.engine, MujocoWarp):
+            mask = device_mask(worlds, self.worlds, self.engine.device)
+            return world_mask(mask, self.worlds, self.engine.device)
+        chosen = range(self.worlds) if worlds is None else self._checked_worlds(worlds)
+        return world_mask(chosen, self.worlds, "cpu")
+
+    def looks_for_alarms(self, count: int) -> bool:
+        """Whether to look for alarms after `count` more steps. On a device that is a read, so not every time."""
+        if not isinstance(self.engine, MujocoWarp) or self.engine.device.is_cpu:
+            return True
+        self._unseen += count
+        if self._unseen < UNSEEN:
+            return False
+        self._unseen = 0
+        return True
 
     def step(self, count: int = 1) -> None:
         """Advance by `count` steps. A stopped run raises the same error again until it is reset or restored."""
@@ -174,6 +341,8 @@ class Simulation:
             count = checks.count(count, "count", at_least=0)
         if self._stop is not None:
             raise self._stop.with_traceback(None)
+        for world, reason in self.controls.send():
+            self._freeze(world, RunStopped(reason, module="mujoco", body="-", time=self.time))
         while count > 0:
             most = count if self.loads is None else min(count, self.loads.steps_until_sample())
             count -= stepping.advance(self, most)
@@ -218,13 +387,17 @@ class Simulation:
         stops, frozen = self._faults(), self.engine.frozen.copy()
         self.engine.clear_alarm()
         for world, stop in stops:
-            self.engine.freeze(world)
             frozen[world] = True
-            if frozen.all():
-                self._stop = stop
-                raise stop
-            if len(self.notes) < MOST_NOTES:
-                self.notes.append(f"world {world} is frozen: {stop}")
+            self._freeze(world, stop, last=bool(frozen.all()))
+
+    def _freeze(self, world: int, stop: RunStopped, last: bool | None = None) -> None:
+        """Let a world stand still. `last`: no world is left; None: look."""
+        self.engine.freeze(world)
+        if self.engine.frozen.all() if last is None else last:
+            self._stop = stop
+            raise stop
+        if len(self.notes) < MOST_NOTES:
+            self.notes.append(f"world {world} is frozen: {stop}")
 
     def _faults(self) -> list[tuple[int, RunStopped]]:
         """Worlds that cannot continue since the last alarm, with the reason. Statuses that are not fatal are noted."""
@@ -274,6 +447,8 @@ class Simulation:
 
     def channels(self) -> list[Channel]:
         """All channels that can be recorded: poses, joints, actuators, and those of modules and controllers."""
+        if isinstance(self.engine, MujocoWarp):
+            raise InputError("recording: worlds on a device are not recorded; allowed: engine.host(world) for a copy")
         m = self.model
         single = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]  # slide or hinge
         joints, actuators = tuple(m.joint(j).name or f"joint{j}" for j in single), actuator_outputs(m)
@@ -428,6 +603,7 @@ class Simulation:
             "outputs": [_copies(vars(s.out)) for s in self.engine.slots],
             "controllers": [_copies(c.state()) for c in self.controllers],
             "loads": None if self.loads is None else self.loads.state(),
+            "draws": None if self._draws is None else [one.bit_generator.state for one in self._draws[1]],
         }
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
@@ -449,9 +625,12 @@ class Simulation:
         ):  # fmt: skip
             for name, array in owner.items():
                 _assign(array, saved[name])
+        for generator, state in zip(self._draws[1] if self._draws else (), checkpoint.get("draws") or (), strict=True):
+            generator.bit_generator.state = state
         self._tile_stamps.clear()
         self.engine.clear_alarm()
         self.engine.kinematics()
+        self.controls.take(range(self.worlds))
         for world in np.flatnonzero(checkpoint["frozen"]):
             self.engine.freeze(int(world))
         if self.loads is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,13 +19,14 @@ from grouser.errors import InputError
 from grouser.module import ForceModule
 from grouser.simulation import adapt, floors, placement
 from grouser.simulation.arguments import check_argument_types
+from grouser.simulation.batch import Soils, device_of, engine_for, soils_of_worlds, tiles_for_path
 from grouser.simulation.robot_file import check_moving_masses, load_robot
 from grouser.simulation.shapes import Merge, body_surface
 from grouser.simulation.simulation import Simulation
 from grouser.simulation.step_choice import chosen_step
-from grouser.terrain import soils
+from grouser.terrain import checks, soils
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.ground import Ground
+from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soil_depth import Depth
 from grouser.terrain.soils import EARTH, Soil
 
@@ -34,16 +36,17 @@ MOST_CELLS = 2000  # largest number of cells along a body: a square of them take
 CELLS = 4  # least number of cells along a body and across a rod
 SPACING_STEP = 5e-4  # [m] chosen spacings are multiples of this
 SMALL_SHAPE = 2.0  # [cells] shapes up to this size that lie close together are merged
+SOME = 3  # soils of worlds that the notes name
 FEET = 8.0  # least number of cells along a body in that rule, if no spacing is given
 
 
 def on_soil(
     robot: str | Path | mujoco.MjSpec,
-    soil: str | Soil = "dry-sand",
+    soil: Soils = "dry-sand",
     bodies: str | Sequence[str] | Mapping[str, Surface] = ".*",
     *,
     drive: Mapping[str, float] | None = None,
-    terrain: ElevationGrid | None = None,
+    terrain: ElevationGrid | Sequence[ElevationGrid] | None = None,
     depth: Depth | None = None,
     below: str | Soil | None = None,
     gravity: float | None = None,
@@ -55,7 +58,10 @@ def on_soil(
     keyframe: str | None = None,
     merge_small_shapes: bool = True,
     worlds: int = 1,
-    dtype: str = "float64",
+    device: str = "cpu",
+    dtype: str | None = None,
+    tiles: int | None = None,
+    seed: int = 0,
     options: SoilOptions | None = None,
     modules: Sequence[ForceModule] = (),
     notes: Sequence[str] = (),
@@ -71,18 +77,25 @@ def on_soil(
     `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull. For
     arguments not given, the model's own values are used or values are chosen; `notes` lists them. `modules`: force
     modules besides the soil. Further arguments, such as `controllers`, are passed to `Simulation`.
+
+    Many `worlds` (docs/batches.md): `soil` may be one for each world, or a function of a random generator that draws
+    one for a world at each reset, seeded by `seed`; `terrain` may be several of the same size, see
+    `Simulation.set_terrain`. On a `device` such as "cuda", `dtype` is float32 unless given, and each world has room for
+    `tiles` tiles of ground, which do not grow; by default for a path of 5 m.
     """
     check_argument_types(locals())
     loaded = load_robot(robot)
     spec = loaded.spec
-    material, under = (soils.soil(name) if isinstance(name, str) else name for name in (soil, below))
-    assert material is not None
+    device = device_of(device)
+    materials, draw = soils_of_worlds(soil, worlds, seed)
+    under = soils.soil(below) if isinstance(below, str) else below
+    dtype = dtype or ("float64" if device == "cpu" else "float32")
     adapt.name_all(loaded)
     adapt.replace_unsupported_options(loaded)
     adapt.set_gravity(loaded, gravity)
     if scale_with_gravity:
         acting = float(np.linalg.norm(spec.option.gravity))
-        material, under = material.under_gravity(acting), under and under.under_gravity(acting)
+        materials, under = [one.under_gravity(acting) for one in materials], under and under.under_gravity(acting)
         loaded.notes.append(f"k_phi of the soil times {acting / EARTH:.4g} for gravity {acting:g} m/s^2")
 
     check_moving_masses(loaded)
@@ -106,32 +119,54 @@ def on_soil(
     else:
         check_body_sizes(model, names)
         surfaces = surfaces_of(data, names, spacing, loaded.notes if merge_small_shapes else None)
-    h, substeps = chosen_step(loaded, data, surfaces, material, step)
+    stiffest = max(materials, key=lambda one: one.elastic_stiffness)
+    h, substeps = chosen_step(loaded, data, surfaces, stiffest, step)
     controls = adapt.controls_by_pattern(loaded, model, drive or {}, h / substeps)
     points = np.vstack(list(placement.points_of(data, surfaces).values()))
     found = floors.floors(spec, model, data, points)
-    ground = terrain or floors.ground_of(model, data, found, points.mean(axis=0), loaded.notes)
+    terrains = [terrain] if isinstance(terrain, ElevationGrid) else list(terrain or ())
+    ground = terrains[0] if terrains else floors.ground_of(model, data, found, points.mean(axis=0), loaded.notes)
     floors.replace_floors(loaded, model, found, names, ground)
 
     model = compile_spec(spec)
     placement.set_controls(keys, start, model, controls)
+    starts = [start["qpos"]] * max(len(terrains), 1)
     if place:
-        placement.place_on_ground(loaded, model, start, surfaces, ground)
+        starts = placement.starts_on(loaded, model, start, surfaces, terrains or [ground])
     placement.set_keyframes(spec, start, keys)
     cell = spacing if spacing is not None else chosen_spacing(surfaces, loaded.notes)
     check_cells_under_bodies(surfaces, cell)
-    soil_grid = Ground(ground, material, cell, worlds=worlds, dtype=dtype, depth=depth, below=under)
+    on_device = device != "cpu" or "engine" in more
+    room = {} if tiles is None else {"capacity": checks.count(tiles, "tiles", at_least=1), "fixed": True}
+    if on_device and tiles is None:
+        most = (math.ceil(ground.size[0] / cell / TILE) + 1) * (math.ceil(ground.size[1] / cell / TILE) + 1)
+        room = {"capacity": min(tiles_for_path(placement.points_of(data, surfaces), cell), most), "fixed": True}
+    own = {"world_soils": materials} if len(materials) > 1 or not isinstance(soil, str | Soil) else {}
+    soil_grid = Ground(
+        terrains or ground, () if own else materials[0], cell, worlds=worlds, dtype=dtype, device=device, depth=depth,
+        below=under, **own, **room,
+    )  # fmt: skip
     module = SoilModule(soil_grid, surfaces, options)
     module.takes_floor = False  # the floor is already replaced; remaining world geoms are walls and obstacles
-    loaded.notes.append(f"ground contact of {', '.join(names)} moved from MuJoCo to the soil ({material.name})")
+    loaded.notes.append(f"ground contact of {', '.join(names)} moved from MuJoCo to the soil ({soil_names(materials)})")
     if soil_grid.depth is not None:
         loaded.notes.append(depth_note(soil_grid.depth, under))
     sim = Simulation(
         spec, [module, *modules], ground=module.ground, step=h, substeps=substeps, worlds=worlds, dtype=dtype,
-        notes=[*notes, *loaded.notes], **more,
+        notes=[*notes, *loaded.notes], **engine_for(device, more), **more,
     )  # fmt: skip
+    if len(terrains) > 1:
+        sim.start_by_terrain(np.array(starts))
+    if draw is not None:
+        sim.draw_soils(draw if not scale_with_gravity else lambda rng: draw(rng).under_gravity(acting), seed, drawn=1)
     sim.watch_loads()
     return sim
+
+
+def soil_names(materials: Sequence[Soil]) -> str:
+    """What the notes call the soils of the worlds."""
+    names = list(dict.fromkeys(one.name for one in materials))
+    return ", ".join(names[:SOME]) + (f" and {len(names) - SOME} more" if len(names) > SOME else "")
 
 
 def depth_note(depth: ElevationGrid, below: Soil | None) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from grouser.device import array, array2d, array3d, array4d, at, fields, nonnegative, struct
+from grouser.device import array, array2d, array3d, array4d, at, fields, module, nonnegative, struct
 from grouser.errors import InputError
 from grouser.precision import Precision, precision, real, vec3, vec4
 from grouser.quiet_warp import start_warp
@@ -34,6 +34,7 @@ from grouser.terrain.elevation import BARE, ElevationGrid
 from grouser.terrain.soil_depth import Depth, depth_map
 from grouser.terrain.soils import Soil
 
+MODULE = module("grouser.terrain.ground")
 TILE = 32  # nodes along a tile's side
 MOST_TILES = 2**28  # of all worlds together: 1 GiB of table, or 27 km^2 at a spacing of 1 cm
 SURFACE, VIRGIN, PACKED, PACKED_VIRGIN = 0, 1, 2, 3  # components of a node's levels
@@ -92,6 +93,29 @@ def between(values: array3d[real], layer: int, y: real, x: real):
 def base_height(g: GroundArrays, world: int, row: int, column: int):
     """Height [m] of the elevation grid under a node of the fine grid, bilinear."""
     return between(g.base, nonnegative(g.terrain[world]), real(row) * g.ratio, real(column) * g.ratio)
+
+
+@wp.func
+def base_normal(g: GroundArrays, world: int, position: vec3):
+    """Upward unit normal of the elevation grid at a position, as `ElevationGrid.normal`."""
+    layer = nonnegative(g.terrain[world])
+    per = g.per_spacing * g.ratio  # [1/m] nodes of the elevation grid
+    rows = g.base.shape[1]
+    columns = g.base.shape[2]
+    y = wp.clamp((position[1] - g.y0) * per, real(0.0), real(rows - 1))
+    x = wp.clamp((position[0] - g.x0) * per, real(0.0), real(columns - 1))
+    i = wp.clamp(int(wp.floor(y)), 0, rows - 2)
+    j = wp.clamp(int(wp.floor(x)), 0, columns - 2)
+    v = y - real(i)
+    u = x - real(j)
+    one = real(1.0)
+    z00 = g.base[layer, i, j]
+    z01 = g.base[layer, i, j + 1]
+    z10 = g.base[layer, i + 1, j]
+    z11 = g.base[layer, i + 1, j + 1]
+    along_x = ((one - v) * (z01 - z00) + v * (z11 - z10)) * per
+    along_y = ((one - u) * (z10 - z00) + u * (z11 - z01)) * per
+    return wp.normalize(vec3(-along_x, -along_y, one))
 
 
 @wp.func
@@ -165,6 +189,14 @@ def allocate_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int):
             if g.shear.shape[2] > 1:
                 g.shear[world, tile, i, j] = vec3()
     return True
+
+
+@wp.kernel(module=MODULE)
+def choose_terrain(mask: array[int], numbers: array[int], count: int, terrain_out: array[int]):
+    """Set the terrain of the chosen worlds. One thread per world."""
+    world = wp.tid()
+    if mask[world] != 0 and numbers[world] >= 0 and numbers[world] < count:
+        terrain_out[world] = numbers[world]
 
 
 class Ground:
@@ -273,6 +305,9 @@ class Ground:
             a.depth_row, a.depth_column = (y - y0) / depth.spacing, (x - x0) / depth.spacing
 
     def _allocate_pool(self, a, capacity: int) -> None:
+        values = 7 if self.keeps_shear else 4
+        size = self.worlds * capacity * (TILE * TILE * values * np.dtype(self.precision.numpy).itemsize + 12)
+        check_device_memory(size, self.device, self.worlds, f"{capacity} tiles of each world")
         pool, self._capacity = (self.worlds, capacity), capacity
         a.owner = wp.zeros(pool, dtype=wp.vec2i, device=self.device)
         a.stamp = wp.zeros(pool, dtype=wp.int32, device=self.device)
@@ -360,13 +395,19 @@ class Ground:
         self._starts.run(world_mask(worlds, self.worlds, self.device))
 
     def set_terrain(self, worlds: Sequence[int] | wp.array, terrain: Any) -> None:
-        """Choose the terrain of some worlds by number, (world,) of all worlds. Reset these worlds afterwards."""
-        numbers = np.asarray(terrain.numpy() if hasattr(terrain, "numpy") else terrain)
-        if numbers.dtype.kind not in "iu" or not ((numbers >= 0) & (numbers < len(self.terrains))).all():
-            raise InputError(f"terrain: {terrain!r} is not allowed; allowed are numbers 0 to {len(self.terrains) - 1}")
-        chosen = np.asarray(world_mask(worlds, self.worlds, "cpu").numpy(), bool)
-        now = np.where(chosen, np.broadcast_to(numbers, self.worlds), self.arrays.terrain.numpy())
-        self.arrays.terrain.assign(now.astype(np.int32))
+        """Choose the terrain of some worlds by number, one or (world,) of all worlds. Reset these worlds afterwards.
+
+        Numbers in a device array are not read by the host: one that no terrain has leaves the world on its own.
+        """
+        count = len(self.terrains)
+        if not isinstance(terrain, wp.array):
+            numbers = np.asarray(terrain)
+            if numbers.dtype.kind not in "iu" or not ((numbers >= 0) & (numbers < count)).all():
+                raise InputError(f"terrain: {terrain!r} is not allowed; allowed are numbers 0 to {count - 1}")
+            spread = np.ascontiguousarray(np.broadcast_to(numbers, self.worlds), np.int32)
+            terrain = wp.array(spread, dtype=wp.int32, device=self.device)
+        inputs = [world_mask(worlds, self.worlds, self.device), terrain, count, self.arrays.terrain]
+        wp.launch(choose_terrain, dim=self.worlds, inputs=inputs, device=self.device)
 
     def terrain_of(self, world: int) -> ElevationGrid:
         """The elevation grid on which a world stands."""
@@ -405,6 +446,17 @@ class Ground:
         return max(r0, 0), min(r1 + 1, self.rows), max(c0, 0), min(c1 + 1, self.columns)
 
 
+def check_device_memory(size: int, device: Any, worlds: int, what: str) -> None:
+    """Raise an InputError if `size` [bytes] for `what` of all worlds is more than a CUDA device has free."""
+    there = wp.get_device(device)
+    if there.is_cuda and size > there.free_memory:
+        each, free = size / worlds, there.free_memory
+        raise InputError(
+            f"worlds: {worlds} take {size / 2**30:.3g} GiB for {what}, {each / 2**20:.3g} MiB each; {there.alias} has "
+            f"{free / 2**30:.3g} GiB free: allowed are {int(free / each)} worlds, fewer tiles or a larger spacing"
+        )
+
+
 def _terrains(given: ElevationGrid | Sequence[ElevationGrid], depth: Depth | None) -> tuple[ElevationGrid, ...]:
     """Terrains to choose from. They have the same nodes and the same soils; only heights differ."""
     terrains = (given,) if isinstance(given, ElevationGrid) else tuple(given)
@@ -413,8 +465,8 @@ def _terrains(given: ElevationGrid | Sequence[ElevationGrid], depth: Depth | Non
     first = terrains[0]
     for k, one in enumerate(terrains[1:], 1):
         same = one.heights.shape == first.heights.shape and one.spacing == first.spacing and one.origin == first.origin
-        soils = (one.soil_index is None) == (first.soil_index is None) and one.soils == first.soils
-        if not (same and soils and (one.soil_index is None or np.array_equal(one.soil_index, first.soil_index))):
+        index, other = (np.zeros(0) if grid.soil_index is None else grid.soil_index for grid in (one, first))
+        if not (same and one.soils == first.soils and np.array_equal(index, other)):
             raise InputError(f"terrain: number {k} has other nodes or soils than the first; only heights may differ")
     if len(terrains) > 1 and depth is not None:
         raise InputError(f"depth: not allowed with {len(terrains)} terrains to choose from; give one terrain")

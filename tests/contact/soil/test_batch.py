@@ -12,7 +12,7 @@ import warp as wp
 
 from grouser.contact.soil import SoilModule, SoilOptions, prepare, wheel
 from grouser.contact.soil import types as t
-from grouser.contact.soil.soil_table import FIELDS
+from grouser.contact.soil.soil_table_kernels import FIELDS
 from grouser.errors import InputError
 from grouser.simulation.shapes import box
 from grouser.terrain import flat, soil
@@ -33,7 +33,8 @@ def rig(
     """A wheel and a plate in each world, on a soil of its own."""
     ground = Ground(terrain, spacing=0.01, worlds=len(soils), world_soils=soils, **more)
     bodies = {"wheel": wheel(0.15, 0.1), "plate": prepare(*box(np.array([0.08, 0.05, 0.02])))}
-    return ManufacturedMotion(SoilModule(ground, bodies, SoilOptions(**(options or {}))), worlds=len(soils), step=STEP)
+    module, dtype = SoilModule(ground, bodies, SoilOptions(**(options or {}))), more.get("dtype", "float64")
+    return ManufacturedMotion(module, worlds=len(soils), step=STEP, dtype=dtype)
 
 
 def drive(made: ManufacturedMotion, first: int, last: int, rises: Sequence[float] | None = None) -> None:
@@ -131,8 +132,9 @@ def test_soils_drawn_anew_are_those_of_a_fresh_start():
     assert going.module.soils.soil_of(1).k_phi == SOILS[0].k_phi
 
 
-def test_constants_that_the_device_derives_are_those_of_the_host():
-    table = rig(SOILS).module.soils
+@pytest.mark.parametrize(("dtype", "digits"), [("float64", 1e-13), ("float32", 2e-7)])
+def test_constants_that_the_device_derives_are_those_of_the_host(dtype, digits):
+    table = rig(SOILS, dtype=dtype).module.soils
     host = {name: array.numpy().copy() for name, array in table.state().items()}
     table.keep_values()
     for array in table.state().values():
@@ -141,7 +143,22 @@ def test_constants_that_the_device_derives_are_those_of_the_host():
     for name, array in table.state().items():
         there, here = host[name], array.numpy()
         for field in there.dtype.names or [...]:
-            np.testing.assert_allclose(here[field], there[field], rtol=1e-13, err_msg=f"{name} {field}")
+            np.testing.assert_allclose(here[field], there[field], rtol=digits, err_msg=f"{name} {field}")
+
+
+def test_values_on_the_device_change_the_chosen_worlds_and_wrong_ones_leave_a_world_as_it_is():
+    table = rig(SOILS).module.soils
+    table._on_host = False  # as on CUDA
+    table.keep_values()
+    before = table.soils.numpy()["k_phi"].copy()
+    mask = wp.array([1, 1, 0], dtype=wp.int32, device="cpu")
+    table.set_values(mask, {"k_phi": wp.array([1e6, -1.0, 1e6], dtype=wp.float32, device="cpu"), "n": 0.9})
+    assert table.refused.numpy().tolist() == [0, 1, 0]
+    assert table.soils.numpy()["k_phi"].tolist() == [1e6, *before[1:]]
+    assert table.soils.numpy()["n"].tolist() == [0.9, SOILS[1].n, SOILS[2].n]
+    assert (table.soil_of(0).k_phi, table.soil_of(0).n) == (1e6, 0.9)
+    table.set_soils([2], [(SOILS[0],)])
+    assert table.soils.numpy()["k_phi"][2] == SOILS[0].k_phi
 
 
 @pytest.mark.parametrize(
@@ -201,3 +218,13 @@ def test_volume_is_kept_in_every_world():
     made = rig(SOILS)
     drive(made, 0, 80)
     assert made.module.volume_error().max() < 1e-9
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_worlds_that_share_scratch_have_the_bits_of_worlds_that_do_not(threads):
+    apart, sharing = (rig(SOILS, options={"threads": threads, "worlds_at_once": n}) for n in (3, 2))
+    drive(apart, 0, 60)
+    drive(sharing, 0, 60)
+    for world in range(3):
+        assert_world_is(sharing, world, apart, world)
+    assert sharing.module.memory() < apart.module.memory()

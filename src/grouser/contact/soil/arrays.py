@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +19,14 @@ from grouser.contact.soil.layout import (
     FACE,
     FACE_BIN,
     FACE_SAMPLE,
+    LAYOUTS,
     NODE,
     PAIR,
     PAIRS,
     POINT,
     POINT_CHUNK,
     SHAPE,
+    SHARED,
     SHEAR_NODE,
     SLOT,
     VERTEX,
@@ -34,9 +37,18 @@ from grouser.contact.soil.small_shapes import SmallShape
 from grouser.contact.soil.steep_faces import SteepFace
 from grouser.contact.soil.surface import Surface, bounding_spheres, chunks
 from grouser.device import at
-from grouser.module import Motion
+from grouser.module import Motion, Outputs
 from grouser.precision import Precision
 
+# Arrays of structs in which the elements of world 0 come first, then those of world 1.
+BY_WORLD = {kind.key.rsplit(".", 1)[-1]: tuple(names) for kind, names in LAYOUTS.items()} | {
+    "GroundArrays": ("terrain", "first_soil", "table", "used", "owner", "stamp", "levels", "shear"),
+    "Options": ("active", "weakest", "spoil_share", "margin"),
+}
+SHARED_SCRATCH = {
+    kind.key.rsplit(".", 1)[-1]: [name for name, one in fields.items() if not one.kept and one.extent in SHARED]
+    for kind, fields in LAYOUTS.items()
+}
 Part = tuple[Surface, list[SmallShape]]  # one body: the surface that presses on nodes, the shapes with points
 
 
@@ -176,12 +188,40 @@ def motion_arrays(motion: Motion, dtype: str) -> Any:
     return m
 
 
+def views_of(group: Any, part: range, worlds: int, at_once: int) -> Any:
+    """A copy of a struct in which arrays with elements for each world are views of those of some worlds.
+
+    Scratch that worlds share is that of the first `at_once` worlds.
+    """
+    name, made = group._cls.key.rsplit(".", 1)[-1], group._cls()
+    for field in group._cls.vars:
+        value = getattr(group, field)
+        if field in SHARED_SCRATCH.get(name, ()) and at_once < worlds and value.shape[0] > 1:
+            value = value[: value.shape[0] // at_once * len(part)]
+        elif field in BY_WORLD.get(name, ()) and value.shape[0] >= worlds:  # one element is shared by all worlds
+            each = value.shape[0] // worlds
+            value = value[part.start * each : part.stop * each]
+        setattr(made, field, value)
+    return made
+
+
+def motion_of(motion: Motion, part: range) -> Motion:
+    """Views of the motion of some worlds."""
+    return Motion(*(array[part.start : part.stop] for array in vars(motion).values()))
+
+
+def outputs_of(out: Outputs, part: range) -> Outputs:
+    """Views of the outputs of some worlds."""
+    return Outputs(*(array[part.start : part.stop] for array in vars(out).values()))
+
+
 @dataclass
 class SoilArrays:
     """All arguments of the kernels, and the arrays among them that are state."""
 
     parts: Sequence[Part]
     worlds: int
+    at_once: int  # worlds that work at the same time
     ground: Any  # this and the following: structs of types.py at the chosen float type
     options: Any
     bodies: Any
@@ -214,12 +254,24 @@ class SoilArrays:
     def groups(self) -> list[Any]:
         return list(self.by_name.values())
 
+    def of_worlds(self, part: range) -> SoilArrays:
+        """Views of the arrays of some worlds, which then count from 0. Nothing is copied."""
+        made = copy(self)
+        made.worlds = len(part)
+        for name, group in vars(self).items():
+            if hasattr(group, "_cls"):
+                setattr(made, name, views_of(group, part, self.worlds, self.at_once))
+        return made
+
 
 def allocate(
     parts: Sequence[Part], worlds: int, side: int, ground: Any, options: Any, bodies: tuple[Any, Any, Any],
-    p: Precision, device: Any,
+    p: Precision, device: Any, at_once: int, left_out: str,
 ) -> SoilArrays:  # fmt: skip
-    """Allocate all structs, with windows of `side` x `side` nodes. `bodies`: `body_arrays`, `face_arrays`."""
+    """Allocate all structs, with windows of `side` x `side` nodes. `bodies`: `body_arrays`, `face_arrays`.
+
+    `at_once`: worlds that work at the same time. `left_out`: see `layout.Arrays`.
+    """
     slots, blocks, (b, shapes, faces) = worlds * len(parts), -(-side // options.block), bodies
     sizes = {
         SLOT: slots, NODE: slots * side**2, PAIR: PAIRS * slots * side**2, BLOCK: slots * blocks**2,
@@ -229,11 +281,11 @@ def allocate(
         POINT_CHUNK: (worlds, shapes.point_spheres.shape[0]), FACE: (worlds, faces.radii.shape[0]),
         FACE_SAMPLE: (worlds, SAMPLES * faces.radii.shape[0]), FACE_BIN: (worlds, BINS * faces.radii.shape[0]),
     }  # fmt: skip
-    layout = Arrays(p.name, device, worlds, sizes)
+    layout = Arrays(p.name, device, worlds, sizes, at_once, left_out)
     widths = [s.width or np.ptp(s.vertices, axis=0).min() or 1.0 for s, _ in parts]
     small = [w or one.least for w, one in zip(_shape_widths(parts), shape_rows(parts), strict=True)]
     made = SoilArrays(
-        parts, worlds, ground, options, b, shapes,
+        parts, worlds, at_once, ground, options, b, shapes,
         layout.allocate(t.Points, shape_per_width=np.tile(1 / np.array(small), (worlds, 1))),
         faces, layout.allocate(t.Pushing),
         layout.allocate(t.Placement), layout.allocate(t.Window, soil=ground.first_soil),

@@ -8,6 +8,8 @@ from grouser.contact.soil import laws, losses
 from grouser.contact.soil.types import Displacement, Energy, MotionArrays, Placement, Prediction
 from grouser.device import array, array2d, array3d, module
 from grouser.precision import real, vec3, vec6
+from grouser.terrain.ground import GroundArrays as Ground
+from grouser.terrain.ground import base_normal
 
 MODULE = module("grouser.contact.soil.observation")
 
@@ -25,9 +27,8 @@ def volume_error(disp: Displacement, first: int, bodies: int):
 
 @wp.kernel(module=MODULE)
 def observe(
-    rows: array[int], motion: MotionArrays, effective: array2d[vec6], normal: array2d[vec3],
-    spacing: real, x0: real, y0: real, place: Placement, disp: Displacement, pred: Prediction,
-    energy: Energy,
+    g: Ground, rows: array[int], motion: MotionArrays, effective: array2d[vec6], place: Placement,
+    disp: Displacement, pred: Prediction, energy: Energy,
     force_out: array2d[wp.vec3d], torque_out: array2d[wp.vec3d],
     sinkage_out: array2d[wp.float64], slip_out: array2d[wp.float64],
     area_out: array2d[wp.float64], displaced_out: array2d[wp.float64],
@@ -42,14 +43,14 @@ def observe(
     torque_out[world, body] = wp.vec3d(wp.float64(wrench[3]), wp.float64(wrench[4]), wp.float64(wrench[5]))
     sinkage_out[world, body] = wp.float64(place.sinkage[slot])
     area_out[world, body] = wp.float64(pred.area[slot])
-    cell = wp.float64(spacing)
+    cell = wp.float64(g.spacing)
     displaced_out[world, body] = wp.float64(disp.tally[slot].removed) * cell * cell
     # Slip is defined only in contact. The rim speed comes from the height of the frame origin above the deepest point.
     slip = real(0.0)
     if pred.area[slot] > real(0.0):
         low = place.lowest[slot]
-        lowest = vec3(x0 + spacing * low[0], y0 + spacing * low[1], low[2])
-        n = normal[world, body]
+        lowest = vec3(g.x0 + g.spacing * low[0], g.y0 + g.spacing * low[1], low[2])
+        n = base_normal(g, world, motion.position[world, row])
         depth = wp.dot(motion.position[world, row] - lowest, n)
         slip = laws.slip(motion.velocity[world, row], motion.angular_velocity[world, row], depth, n)
     slip_out[world, body] = wp.float64(slip)

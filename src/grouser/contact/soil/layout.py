@@ -27,6 +27,8 @@ SLOT, NODE, SHEAR_NODE, PAIR, BLOCK = "slot", "node", "node that keeps a shear s
 VERTEX, CHUNK = "vertex of each world", "chunk of vertices of each world"
 SHAPE, POINT, POINT_CHUNK = "small shape of each world", "point of each world", "chunk of points of each world"
 FACE, FACE_SAMPLE, FACE_BIN = "steep face of each world", "sample of a face's toe", "trial plane of a face"
+PER_WORLD, TEAMS = "kernels with one thread per world", "kernels with a team of lanes per body"
+SHARED = (NODE, PAIR, BLOCK)  # extents of scratch that worlds share if they do not work at the same time
 PAIRS = 2  # pairs of nodes for each node: with the next one along both axes
 STAGGER = 320  # [bytes] offset between large arrays: five cache lines, see `Arrays._zeros`
 
@@ -40,6 +42,7 @@ class Layout:
     extent: str  # SLOT, NODE, ...
     start: Any  # a number, or a tuple for vectors and structs
     kept: bool  # whether it is state: restoring all state continues the run bit for bit
+    only: str = ""  # PER_WORLD or TEAMS: kernels that use it; others allocate one element
 
 
 def kept(extent: str, start: Any = 0) -> Any:
@@ -47,9 +50,12 @@ def kept(extent: str, start: Any = 0) -> Any:
     return Layout(extent, start, kept=True)
 
 
-def scratch(extent: str, start: Any = 0) -> Any:
-    """Declare an array that is not state: every step writes it before reading it, or leaves it at its start value."""
-    return Layout(extent, start, kept=False)
+def scratch(extent: str, start: Any = 0, only: str = "") -> Any:
+    """Declare an array that is not state: every step writes it before reading it, or leaves it at its start value.
+
+    Worlds that do not work at the same time share scratch of nodes. `only`: PER_WORLD or TEAMS, kernels that use it.
+    """
+    return Layout(extent, start, kept=False, only=only)
 
 
 LAYOUTS: dict[Any, dict[str, Layout]] = {}  # by struct
@@ -73,22 +79,34 @@ else:
         return made
 
 
-def bytes_per_node(dtype: str, keeps_shear: bool) -> int:
-    """Memory [bytes] that all arrays of windows take for a node. `keeps_shear`: nodes keep the shear state."""
-    counts = {NODE: 1, PAIR: PAIRS, SHEAR_NODE: int(keeps_shear)}
-    return sum(
-        counts.get(layout.extent, 0) * wp.types.type_size_in_bytes(at(kind, dtype).vars[name].type.dtype)
-        for kind, fields in LAYOUTS.items()
-        for name, layout in fields.items()
-    )
+def bytes_per_node(dtype: str, keeps_shear: bool, left_out: str = "") -> tuple[int, int]:
+    """Memory [bytes] that all arrays of windows take for a node: state, and scratch.
+
+    `keeps_shear`: nodes keep the shear state. `left_out`: PER_WORLD or TEAMS, whose own arrays are not allocated.
+    """
+    counts, sums = {NODE: 1, PAIR: PAIRS, SHEAR_NODE: int(keeps_shear)}, [0, 0]
+    for kind, fields in LAYOUTS.items():
+        for name, layout in fields.items():
+            if not (layout.only and layout.only == left_out):
+                size = wp.types.type_size_in_bytes(at(kind, dtype).vars[name].type.dtype)
+                sums[0 if layout.kept else 1] += counts.get(layout.extent, 0) * size
+    return sums[0], sums[1]
 
 
 class Arrays:
     """Allocates device structs by `LAYOUTS` and holds the arrays that are state."""
 
-    def __init__(self, dtype: str, device: Any, worlds: int, sizes: Mapping[str, Any]):
-        """`sizes` gives the shape of an array for each extent; elements are world-major."""
+    def __init__(
+        self, dtype: str, device: Any, worlds: int, sizes: Mapping[str, Any], at_once: int, left_out: str = ""
+    ):
+        """`sizes` gives the shape of an array for each extent; elements are world-major.
+
+        `at_once`: worlds that work at the same time; the others share their scratch of nodes. `left_out`: PER_WORLD or
+        TEAMS, kernels that do not run.
+        """
         self._dtype, self._device, self._worlds, self._sizes = dtype, device, worlds, sizes
+        self._at_once, self._left_out = at_once, left_out
+        self._memory = 0
         self._offset = 0  # [bytes] offset of the last large array, see `_zeros`
         self.state: dict[str, wp.array] = {}  # all arrays that are state, by name
         self._state_starts, self._other_starts = Resets(worlds, device), Resets(worlds, device)
@@ -101,7 +119,7 @@ class Arrays:
         made = at(kind, self._dtype)()
         for name, layout in LAYOUTS[kind].items():
             element = made._cls.vars[name].type.dtype
-            array = self._zeros(layout.extent, element)
+            array = self._zeros(layout, element)
             start: Any = starts.get(name, layout.start)
             if not isinstance(start, wp.array):
                 start = np.array(start, _host_type(element))
@@ -124,8 +142,17 @@ class Arrays:
         """Set the state of the worlds whose mask is 1 back to its initial value."""
         self._state_starts.run(mask)
 
-    def _zeros(self, extent: str, element: Any) -> Any:
-        shape = self._sizes[extent]
+    def memory(self) -> int:
+        """Memory [bytes] of all arrays."""
+        return self._memory
+
+    def _zeros(self, layout: Layout, element: Any) -> Any:
+        extent, shape = layout.extent, self._sizes[layout.extent]
+        if layout.only and layout.only == self._left_out:
+            return wp.zeros(1, dtype=element, device=self._device)
+        if not layout.kept and extent in SHARED:
+            shape = shape // self._worlds * self._at_once
+        self._memory += int(np.prod(shape)) * wp.types.type_size_in_bytes(element)
         if extent not in (NODE, PAIR):
             return wp.zeros(shape, dtype=element, device=self._device)
         # Large arrays are allocated at page boundaries, so the entries of one node in different arrays would compete

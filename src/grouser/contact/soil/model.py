@@ -14,11 +14,18 @@ import warp as wp
 
 from grouser.contact.soil import grid_error, step_error
 from grouser.contact.soil import types as t
-from grouser.contact.soil.arrays import allocate, body_arrays, face_arrays, motion_arrays
+from grouser.contact.soil.arrays import (
+    allocate,
+    body_arrays,
+    face_arrays,
+    motion_arrays,
+    motion_of,
+    outputs_of,
+)
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
 from grouser.contact.soil.launchers import PerTeamLauncher, PerWorldLauncher
 from grouser.contact.soil.law_sets import DEFAULT, LAW_SETS, check_law_set, fixed_options
-from grouser.contact.soil.layout import bytes_per_node
+from grouser.contact.soil.layout import PER_WORLD, TEAMS, bytes_per_node
 from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.contact.soil.lugs import lug_tips
 from grouser.contact.soil.observation import Observation
@@ -32,16 +39,19 @@ from grouser.contact.soil.vertex_cloud import vertex_cloud
 from grouser.device import at
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
+from grouser.launches import Launches, StepLaunches
 from grouser.module import Channel, Motion, Outputs
 from grouser.resets import world_mask
+from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
-from grouser.terrain.ground import TILE, Ground
+from grouser.terrain.ground import TILE, Ground, check_device_memory
 
 PART_TRAVEL = 0.125  # [cells] travel along the ground in a part of a step, see `placement.parts_of_step`
 FINE_SPACING = 7.5e-3  # [m] up to this spacing two sub-cell points per axis are enough, above it three
 SWEEPS = 1000  # maximum number of erosion sweeps per step; a slide ends long before
 PAPER_SWEEPS = 1  # the same with the papers' laws, which do not say how many (assumed)
-MARGIN = 0.2  # [m] distance from a footprint within which soil may slide, without faces that pile it up
+MARGIN = 0.2  # [m] default of `SoilOptions.margin`
+AT_ONCE = 1024  # worlds that work at the same time on a GPU
 LONGEST_PILE = 1.0  # [m] the same with such faces, at most
 FLATTEST = 0.3  # least slope limit of soils that worlds draw anew for which windows hold the whole pile (assumed)
 SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
@@ -88,6 +98,10 @@ class SoilOptions:
     faces: bool = True  # steep faces of bodies push the soil ahead of them
     threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-team" on GPU
     laws: str = DEFAULT  # one of law_sets.LAW_SETS; the papers' own laws fix most of the other options
+    # Worlds that work at the same time; the others use the same scratch memory after them. None: all on a CPU, AT_ONCE
+    # on a GPU.
+    worlds_at_once: int | None = None
+    margin: float = MARGIN  # [m] distance from a footprint within which soil may slide, without faces that pile it up
     deposit_exponent: float = 2.0  # m of Krenn and Hirzinger 2009, eq. 10, above 1 (assumed); "krenn2009" alone
 
     def __post_init__(self):
@@ -111,6 +125,9 @@ class SoilOptions:
             raise InputError(f"lug_carry: {self.lug_carry} is not allowed; allowed: 0 to 1")
         if self.samples is not None and not 1 <= self.samples <= 4:
             raise InputError(f"samples: {self.samples} is not allowed; allowed: 1 to 4")
+        if self.worlds_at_once is not None:
+            checks.count(self.worlds_at_once, "worlds_at_once", at_least=1)
+        checks.number(self.margin, "margin", above=0)
         if self.threads is not None and self.threads not in THREADS:
             raise InputError(f"threads: {self.threads!r} is not known; allowed: {', '.join(THREADS)}")
         if self.threads is not None and self.fused is not None and self.fused != (self.threads == "per-world"):
@@ -132,6 +149,7 @@ class SoilModule(KernelModule):
     """Soil forces and ruts under any number of bodies on one ground: Bekker pressure, Janosi-Hanamoto shear."""
 
     step_limit = math.inf
+    fatal_codes = len(REASONS) + 1  # status codes below this may be fatal
     takes_floor = True  # `declare` switches off contact between the soil bodies and the floor of the world
 
     def __init__(
@@ -167,9 +185,11 @@ class SoilModule(KernelModule):
         the number of nodes.
         """
         spacing, count = self.ground.spacing, self.ground.worlds * len(self.bodies)
+        kept, scratch = self._node_memory()
         body, reach = max(((name, s.reach) for name, s in self.surfaces.items()), key=lambda one: one[1])
         nodes = count * self._window_side() ** 2
-        size = nodes * self._node_memory()
+        size = nodes * kept + nodes // self.ground.worlds * self._at_once() * scratch
+        check_device_memory(size, self.ground.device, self.ground.worlds, "windows of the bodies")
         if nodes >= 2**30 or (self.ground.device == "cpu" and size > MEMORY_SHARE * _memory()):
             raise InputError(
                 f"spacing: {spacing:g} m under {count} bodies, of which {body!r} is {2 * reach:.3g} m across, "
@@ -177,11 +197,26 @@ class SoilModule(KernelModule):
                 "or smaller bodies"
             )
 
-    def _node_memory(self) -> int:
-        """Memory [bytes] of a node: in the window, and in two tiles, as the pool of tiles is copied when it grows."""
+    def _node_memory(self) -> tuple[int, int]:
+        """Memory [bytes] of a node: state, and scratch.
+
+        State is that in the window, and in two tiles, as the pool of tiles is copied when it grows.
+        """
         values = 7 if self.options.node_shear else 4  # of a node in a tile: levels, shear state
-        tiles = 2 * values * np.dtype(self.precision.numpy).itemsize
-        return bytes_per_node(self.precision.name, self.options.node_shear) + tiles
+        tiles = 0 if self.ground.fixed else 2 * values * np.dtype(self.precision.numpy).itemsize
+        kept, scratch = bytes_per_node(self.precision.name, self.options.node_shear, self._left_out())
+        return kept + tiles, scratch
+
+    def _left_out(self) -> str:
+        """Kernels that do not run, whose own arrays are not needed."""
+        if self.options.one_thread_per_world(self.ground.device):
+            return TEAMS
+        return "" if self.options.by_vertices else PER_WORLD
+
+    def _at_once(self) -> int:
+        """Number of worlds that work at the same time. On a GPU the others share their scratch."""
+        given = self.options.worlds_at_once or (self.ground.worlds if self.ground.device == "cpu" else AT_ONCE)
+        return min(given, self.ground.worlds)
 
     def _margin(self) -> Margin:
         """Width of the ring of nodes around a footprint in which soil may slide.
@@ -190,7 +225,7 @@ class SoilModule(KernelModule):
         """
         flat = [not surface.rolls for surface in self.surfaces.values()]
         faces = [face.side for of_body, pushes in zip(self._faces, flat, strict=True) if pushes for face in of_body]
-        shortest, longest = (MARGIN, LONGEST_PILE) if self.options.erosion else (0.0, 0.0)
+        shortest, longest = (self.options.margin, LONGEST_PILE) if self.options.erosion else (0.0, 0.0)
         any_size = Margin(max(faces, default=0.0), shortest, longest, self.ground.spacing, sys.maxsize)
         of_worlds = self.ground.world_soils
         weakest = min(soil.slope_limit for soils in of_worlds or (self.ground.soils,) for soil in soils)
@@ -235,18 +270,22 @@ class SoilModule(KernelModule):
             *body_arrays(self._parts, edges, rounded, rows, p, device, **dig),
             face_arrays(self._faces, p, device),
         )
+        per_world = self._per_world = self.options.one_thread_per_world(device)
         self.arrays = allocate(
-            self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device
-        )
+            self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device,
+            self._at_once(), self._left_out(),
+        )  # fmt: skip
         moving = motion_arrays(motion, p.name)
         self._observation = Observation(self.ground, motion, rows, out, self.arrays, moving)
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
-        per_world = self.options.one_thread_per_world(device)
         kind = PerWorldLauncher if per_world else PerTeamLauncher
         launcher = kind(p.name, {**chosen_law(self.options.pressure), **LAW_SETS[self.options.laws].stages()}, device)
+        self._launcher, self._parts_of_worlds = launcher, {}
+        at_once = self._at_once()
+        parts = [range(first, min(first + at_once, self.worlds)) for first in range(0, self.worlds, at_once)]
         self._record(
-            lambda launch: launcher.evaluate(launch, self.arrays, moving, out),
-            lambda launch: launcher.commit(launch, self.arrays, moving, out),
+            lambda launch: [self._launch_part(launch, part, "evaluate") for part in parts],
+            lambda launch: [self._launch_part(launch, part, "commit") for part in parts],
         )
         self.ground.ensure(self._spare)
 
@@ -292,6 +331,31 @@ class SoilModule(KernelModule):
         super().commit(h)
         self._active.fill_(1)
         self.ground.ensure(self._spare)
+
+    def launches_of(self, h: float, part: range) -> tuple[Launches, Launches] | None:
+        """Launches of `evaluate` and `commit` that act on some worlds only, to run beside those of other worlds.
+
+        None if this device or kind of kernels has none.
+        """
+        if not self._per_world or self.device != "cpu":
+            return None
+        self.launches(h)  # the step is the same array
+        if part not in self._parts_of_worlds:
+            self._parts_of_worlds[part] = StepLaunches(
+                lambda launch: self._launch_part(launch, part, "evaluate"),
+                lambda launch: self._launch_part(launch, part, "commit"),
+                self.device,
+            )
+        return self._parts_of_worlds[part].recorded(self.arrays_generation())
+
+    def _launch_part(self, launch: Any, part: range, stage: str) -> None:
+        """Launch the kernels of some worlds."""
+        arrays, out = self.arrays.of_worlds(part), outputs_of(self.out, part)
+        moving = motion_arrays(motion_of(self.motion, part), self.precision.name)
+        if stage == "evaluate":
+            self._launcher.evaluate(launch, arrays, moving, out)
+        else:
+            self._launcher.commit(launch, arrays, moving, out)
 
     def steps_ahead(self) -> int:
         """Allocate free tiles for several steps ahead. Returns the number of steps they last for.
@@ -340,6 +404,10 @@ class SoilModule(KernelModule):
         """Set constants of the soils of some worlds: `SoilTable.set_values`. Reset these worlds afterwards."""
         self.soils.set_values(worlds, fields)
 
+    def memory(self) -> int:
+        """Memory [bytes] of all worlds: windows, state of the bodies, tiles."""
+        return self.arrays.layout.memory() + self.ground.memory()
+
     def volume_error(self) -> np.ndarray:
         """Relative error of the volume balance, (world,): |change of the surface + compressed| / displaced volume."""
         self._observation.refresh()
@@ -356,6 +424,10 @@ class SoilModule(KernelModule):
         Every call returns the same arrays with new values: copy what you want to keep.
         """
         return self._observation.read()
+
+    def observe_on_device(self) -> dict[str, wp.array]:
+        """The same as arrays on the device, without a copy to the host."""
+        return self._observation.read_on_device()
 
     def channels(self) -> list[Channel]:
         count, look = len(self.bodies), self._observation

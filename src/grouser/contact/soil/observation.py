@@ -13,11 +13,9 @@ from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.device import at
 from grouser.launches import Launches
 from grouser.module import Motion, Outputs
-from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 
 SINCE_START = ("displaced_volume", "volume_error", *ENERGIES)
-FLAT = 1e-9  # [m] largest deviation of a terrain that counts as a plane
 
 
 class Observation:
@@ -34,11 +32,6 @@ class Observation:
         shape = (motion.position.shape[0], len(rows))
         device, p = ground.device, ground.precision
         self._on_host = wp.get_device(device).is_cpu
-        self.terrain, self.rows, self._position = ground.elevation, np.asarray(rows, np.intp), motion.position
-        plane = _only_normal(self.terrain)
-        self._sloped = plane is None
-        normal = np.broadcast_to((0, 0, 1) if plane is None else plane, (*shape, 3)).astype(p.numpy)
-        self._normal = wp.array(normal, dtype=p.vec3, device=device)
         kinds = {
             "force": wp.vec3d, "torque": wp.vec3d, "sinkage": wp.float64, "slip": wp.float64,
             "contact_area": wp.float64, "displaced_volume": wp.float64,
@@ -49,19 +42,14 @@ class Observation:
         self.values: dict[str, np.ndarray] = {name: array.numpy() for name, array in self._arrays.items()}
         self.values |= zip(ENERGIES, self._energies.numpy(), strict=True)
         inputs = [
-            wp.array(np.asarray(rows, np.int32), dtype=wp.int32, device=device),
-            device_motion, out.effective, self._normal,
-            ground.spacing, *ground.elevation.origin, arrays.placement, arrays.displacement, arrays.prediction,
+            ground.arrays, wp.array(np.asarray(rows, np.int32), dtype=wp.int32, device=device),
+            device_motion, out.effective, arrays.placement, arrays.displacement, arrays.prediction,
             arrays.energy, *self._arrays.values(), self._energies,
         ]  # fmt: skip
         kernel = at(observe, p.name)
         self._launches = Launches(lambda launch: launch(kernel, shape, inputs), device)
 
     def refresh(self) -> None:
-        if self._sloped:
-            position = self._position.numpy()[:, self.rows]
-            normal = self.terrain.normal(position[..., 0], position[..., 1])
-            self._normal.assign(normal.astype(position.dtype))
         self._launches.run()
         if not self._on_host:
             for name, array in self._arrays.items():
@@ -74,9 +62,7 @@ class Observation:
         self.refresh()
         return {name: value for name, value in self.values.items() if name not in SINCE_START}
 
-
-def _only_normal(terrain: ElevationGrid) -> np.ndarray | None:
-    """Normal of a terrain that is a plane, else None."""
-    z = terrain.heights
-    level = z[0, 0] + (z[0, 1] - z[0, 0]) * np.arange(z.shape[1]) + (z[1, 0] - z[0, 0]) * np.arange(z.shape[0])[:, None]
-    return terrain.normal(*terrain.origin) if np.allclose(z, level, rtol=0, atol=FLAT) else None
+    def read_on_device(self) -> dict[str, wp.array]:
+        """The same as device arrays. The host reads nothing."""
+        self._launches.run()
+        return {name: array for name, array in self._arrays.items() if name not in SINCE_START}
