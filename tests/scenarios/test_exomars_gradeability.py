@@ -235,12 +235,15 @@ def test_the_rover_of_the_paper_has_a_limit(tmp_path):
 
 
 def slip_at_pull(folder, pull: float, **changes) -> float:
-    """Slip of the drawbar test where its spring pulls that much [N], past the pits of the drop."""
+    """Slip of the drawbar test where its spring pulls that much [N], past the pits of the drop.
+
+    Of a rover that cannot pull so much, slip at the end.
+    """
     outcome = grouser.run("exomars-drawbar", changes, out=folder, report=False)
     with grouser.Recording(outcome.recording) as recording:
         late = recording.time >= drawbar.GROWTH_FROM
         pulls, slips = np.maximum.accumulate(recording["drawbar/pull"][late]), recording["drawbar/smooth_slip"][late]
-    assert pulls[0] < pull < pulls[-1]
+    assert pulls[0] < pull
     return float(np.interp(pull, pulls, slips))
 
 
