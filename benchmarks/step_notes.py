@@ -35,7 +35,8 @@ def judge(name: str) -> list[str]:
             kind = "told" if spoke else "silent"
             if abs(error) <= SPEAKS if spoke else abs(error) >= SILENT:
                 wrong[kind] += 1
-                print(f"{name}, {soil}, {chi:g}, {1e3 * fall:g} mm, {step:g} ms: {100 * error:.1f} %, {kind}", flush=True)
+                case = f"{name}, {soil}, {chi:g}, {1e3 * fall:g} mm, {step:g} ms"
+                print(f"{case}: {100 * error:.1f} %, {kind}", flush=True)
     return [name, str(len(cases) * len(STEPS)), *(str(count) for count in wrong.values())]
 
 

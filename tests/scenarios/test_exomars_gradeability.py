@@ -295,12 +295,12 @@ def test_lugged_wheels_reach_half_slip_on_a_steeper_slope_than_smooth_ones(climb
 @pytest.mark.parametrize("name", LUGS)
 def test_slips_on_slopes_are_those_of_the_drawbar_test_at_the_same_pulls(climbs, name, tmp_path):
     weight = exomars.ExoMars().mass * exomars.MARS
-    slips = {slope: slip for slope, slip in climbs(name, **LUGS[name])[1].items() if 0 < slope <= 10}
+    slips = {angle: slip for angle, slip in climbs(name, **LUGS[name])[1].items() if 0 < angle <= 10}
     assert set(slips) >= {5.0, 10.0}
     assert max(slips.values()) < HALF
-    for slope, slip in slips.items():
-        pull = weight * math.sin(math.radians(slope))
-        same = slip_at_pull(tmp_path / f"same {slope}", pull, **STEADY_PULL, **LUGS[name])
+    for angle, slip in slips.items():
+        pull = weight * math.sin(math.radians(angle))
+        same = slip_at_pull(tmp_path / f"same {angle}", pull, **STEADY_PULL, **LUGS[name])
         assert same == pytest.approx(slip, abs=SAME_SLIP)
     other = slip_at_pull(tmp_path / "other", weight * math.sin(math.radians(10.0)), **STEADY_PULL, **SLIPPERY)
     assert abs(other - slips[10.0]) > SAME_SLIP

@@ -403,9 +403,7 @@ def advance_face(g: Ground, push: Pushing, world: int, f: int, travel: real, alo
     """Advance the mobilised force of a face in the soil by its travel in the step: ahead and `along` itself [m]."""
     if push.depth[world, f] > real(0.0):
         distance = wedge.mobilising_distance(push.depth[world, f], g.spacing)
-        mobilised, gap = wedge.leave_behind(
-            push.mobilised[world, f], push.gap[world, f], along, push.length[world, f]
-        )
+        mobilised, gap = wedge.leave_behind(push.mobilised[world, f], push.gap[world, f], along, push.length[world, f])
         mobilised, gap = wedge.advance_face(push.target[world, f], mobilised, gap, travel, distance)
         if gap > real(0.0):  # lifted out, the face keeps no more force than the soil ahead can still bear
             mobilised = wp.min(mobilised, push.target[world, f])
