@@ -352,6 +352,7 @@ class Pushing:
     mobilised: array2d[real] = kept(FACE)  # [N] force at the farthest place of the face
     gap: array2d[real] = kept(FACE)  # [m] how far the face has drawn back from there
     depth: array2d[real] = kept(FACE)  # [m] mean depth of the toe below the soil; 0: not in the soil
+    length: array2d[real] = kept(FACE)  # [m] of the part of the toe that is in the soil
     cot: array2d[real] = kept(FACE)  # cotangent of the slip plane
     at: array2d[vec3] = kept(FACE)  # [m] where the force acts, body frame
     wall: array2d[real] = kept(FACE)  # [rad] angle of the wall friction
