@@ -22,6 +22,7 @@ from grouser.contact.soil.lugs import lug_tips
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, power_table
 from grouser.contact.soil.small_shapes import check_shape_sizes, split
+from grouser.contact.soil.stage_clock import lap_array
 from grouser.contact.soil.stages import COMMIT, EVALUATE
 from grouser.contact.soil.steep_faces import steep_faces
 from grouser.contact.soil.surface import Surface
@@ -274,6 +275,7 @@ class SoilModule(KernelModule):
         # The papers move the soil once a step. A float32 holds this number.
         o.part_travel = t.FAR if choice.by_vertices else PART_TRAVEL * spacing
         o.stages = wp.array([len(COMMIT), len(EVALUATE)], dtype=wp.int32, device=self.device)
+        o.laps = lap_array(self.device)
         o.below = NO_SECOND_SOIL if self.ground.below is None else len(self.ground.soils)
         o.shared_ground = int(len(self.bodies) > 1)
         o.directed_deposit = int(choice.laws == "krenn2009")
