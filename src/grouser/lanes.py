@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
@@ -41,18 +41,30 @@ typedef bool Bits __attribute__((ext_vector_type({LANES})));
 #define SAME(a, ...) __is_same(__remove_cvref(decltype(a)), __VA_ARGS__)
 #define IS_NUMBER(a) (SAME(a, bool) || SAME(a, int) || SAME(a, real) || SAME(a, Reals) || SAME(a, Ints))
 #define COUNT(a) ((int)(sizeof(a) / sizeof(Reals)))
-const auto Any = LAMBDA(Ints m) {{
+const auto Mask = LAMBDA(Ints m) {{  // one bit a lane
     Bits bits = __builtin_convertvector(m, Bits);
     unsigned char byte;
     __builtin_memcpy(&byte, &bits, 1);
-    return byte != 0;
+    return (unsigned)byte;
+}};
+const auto Any = LAMBDA(Ints m) {{ return Mask(m) != 0; }};
+struct Run {{  // first, first + 1, first + 2, ...: an index in each lane, one after another in memory
+    int first;
+    int operator[](int l) const {{ return first + l; }}
+}};
+const auto Numbers = LAMBDA(const Run& run) {{
+    Ints r;
+    for (int l = 0; l < {LANES}; ++l) r[l] = run[l];
+    return r;
 }};
 const auto Up = LAMBDA(const auto& x) {{  // to lanes
     if constexpr (SAME(x, bool)) return (Ints)(x ? -1 : 0);
     else if constexpr (SAME(x, int)) return (Ints)(x);
     else if constexpr (SAME(x, real)) return (Reals)(x);
+    else if constexpr (SAME(x, Run)) return Numbers(x);
     else return x;
 }};
+const auto Number = LAMBDA(const auto& x) {{ if constexpr (SAME(x, Run)) return Numbers(x); else return x; }};
 const auto VectorUp = LAMBDA(const auto& x) {{  // vectors to vectors of lanes; else as it is
     if constexpr (SAME(x, wp::vec_t<2, real>)) return wp::vec_t<2, Reals>((Reals)x.c[0], (Reals)x.c[1]);
     else if constexpr (SAME(x, wp::vec_t<3, real>)) return wp::vec_t<3, Reals>((Reals)x.c[0], (Reals)x.c[1], (Reals)x.c[2]);
@@ -69,14 +81,24 @@ const auto Part = LAMBDA(const auto& a, int q) {{
     if constexpr (IS_NUMBER(a)) return (Reals)(a); else return ((const Reals*)&a)[q];
 }};
 #define ARITHMETIC(name, sign) const auto name = LAMBDA(const auto& a, const auto& b) {{ \\
-    if constexpr (IS_NUMBER(a) && IS_NUMBER(b)) return a sign b; \\
+    if constexpr (SAME(a, Run) || SAME(b, Run)) return Number(a) sign Number(b); \\
+    else if constexpr (IS_NUMBER(a) && IS_NUMBER(b)) return a sign b; \\
     else if constexpr (IS_NUMBER(a)) return Each(b, LAMBDA(int q) {{ return Part(a, q) sign Part(b, q); }}); \\
     else return Each(a, LAMBDA(int q) {{ return Part(a, q) sign Part(b, q); }}); \\
 }};
-ARITHMETIC(Add, +)
-ARITHMETIC(Subtract, -)
+ARITHMETIC(Plus, +)
+ARITHMETIC(Less, -)
 ARITHMETIC(Divide, /)
 ARITHMETIC(Times, *)
+#undef ARITHMETIC
+const auto Add = LAMBDA(const auto& a, const auto& b) {{
+    if constexpr (SAME(a, Run) && SAME(b, int)) return Run{{a.first + b}};
+    else if constexpr (SAME(a, int) && SAME(b, Run)) return Run{{a + b.first}};
+    else return Plus(a, b);
+}};
+const auto Subtract = LAMBDA(const auto& a, const auto& b) {{
+    if constexpr (SAME(a, Run) && SAME(b, int)) return Run{{a.first - b}}; else return Less(a, b);
+}};
 const auto Multiply = LAMBDA(const auto& a, const auto& b) {{
     if constexpr (SAME(a, wp::mat_t<3, 3, real>))
         return Each(b, LAMBDA(int q) {{
@@ -126,6 +148,7 @@ const auto Cross = LAMBDA(const auto& a, const auto& b) {{
 }};
 const auto ToReal = LAMBDA(const auto& x) {{
     if constexpr (SAME(x, Ints)) return __builtin_convertvector(x, Reals);
+    else if constexpr (SAME(x, Run)) return __builtin_convertvector(Numbers(x), Reals);
     else if constexpr (SAME(x, Reals)) return x;
     else return (real)x;
 }};
@@ -143,24 +166,82 @@ ONE_BY_ONE(Power, wp::pow)
 ONE_BY_ONE(Logarithm, wp::log)
 ONE_BY_ONE(Exponential, wp::exp)
 const auto Place = LAMBDA(Ints on, const auto& list, const auto& i) {{  // of an element; the first one where a lane is off
-    if constexpr (SAME(i, Ints)) return on ? i : (Ints)(0); else return (int)i;
+    if constexpr (SAME(i, Ints)) return on ? i : (Ints)(0);
+    else if constexpr (SAME(i, Run)) return i;
+    else return (int)i;
 }};
 const auto Place2 = LAMBDA(Ints on, const auto& list, const auto& i, const auto& j) {{
     if constexpr (SAME(i, Ints) || SAME(j, Ints)) return on ? Up(i) * (Ints)(list.shape[1]) + Up(j) : (Ints)(0);
     else return (int)(i * list.shape[1] + j);
 }};
-#define GATHER(field) LAMBDA() {{ Reals v; for (int l = 0; l < {LANES}; ++l) v[l] = list.data[i[l]] field; return v; }}()
-#define GATHER_INT(field) LAMBDA() {{ Ints v; for (int l = 0; l < {LANES}; ++l) v[l] = list.data[i[l]] field; return v; }}()
+#define GATHER(field) LAMBDA() {{ Reals v; for (int l = 0; l < {LANES}; ++l) v[l] = list.data[i[l]]field; return v; }}()
+#define GATHER_INT(field) LAMBDA() {{ Ints v; for (int l = 0; l < {LANES}; ++l) v[l] = list.data[i[l]]field; return v; }}()
+// Numbers that lie side by side in memory, such as the components of a vector, at eight places: loaded together and
+// then sorted into lanes, which takes half as long as one by one.
+typedef real Quad __attribute__((ext_vector_type(4)));
+typedef real Pair __attribute__((ext_vector_type(2)));
+struct Four {{ Reals x0, x1, x2, x3; }};
+#define JOINED(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7)
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 8, 12, 1, 5, 9, 13)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 10, 14, 3, 7, 11, 15)
+#define FIRST(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define SECOND(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+const auto Sorted = LAMBDA(auto quad) {{
+    const Reals p = JOINED(quad(0), quad(1)), q = JOINED(quad(2), quad(3));
+    const Reals r = JOINED(quad(4), quad(5)), s = JOINED(quad(6), quad(7));
+    const Reals a = LOW(p, q), b = LOW(r, s), c = HIGH(p, q), d = HIGH(r, s);
+    return Four{{FIRST(a, b), SECOND(a, b), FIRST(c, d), SECOND(c, d)}};
+}};
+const auto LoadFour = LAMBDA(auto from) {{
+    return Sorted(LAMBDA(int l) {{ Quad v; __builtin_memcpy(&v, from(l), sizeof(v)); return v; }});
+}};
+const auto LoadThree = LAMBDA(auto from) {{
+    return Sorted(LAMBDA(int l) {{
+        Pair v, w;
+        __builtin_memcpy(&v, from(l), sizeof(v));
+        __builtin_memcpy(&w, from(l) + 1, sizeof(w));
+        return __builtin_shufflevector(v, w, 0, 1, 3, 3);
+    }});
+}};
+const auto LoadTwo = LAMBDA(auto from) {{
+    return Sorted(LAMBDA(int l) {{
+        Pair v;
+        __builtin_memcpy(&v, from(l), sizeof(v));
+        return __builtin_shufflevector(v, v, 0, 1, 0, 1);
+    }});
+}};
+#define UNSORTED(a, b, k) __builtin_shufflevector(a, b, k, k + 4, k + 8, k + 12)
+const auto StoreFour = LAMBDA(Reals x0, Reals x1, Reals x2, Reals x3, auto to) {{
+    const Reals a = FIRST(x0, x1), b = SECOND(x0, x1), c = FIRST(x2, x3), d = SECOND(x2, x3);
+    const auto put = LAMBDA(int l, Quad v) {{ __builtin_memcpy(to(l), &v, sizeof(v)); }};
+    put(0, UNSORTED(a, c, 0));
+    put(1, UNSORTED(a, c, 1));
+    put(2, UNSORTED(a, c, 2));
+    put(3, UNSORTED(a, c, 3));
+    put(4, UNSORTED(b, d, 0));
+    put(5, UNSORTED(b, d, 1));
+    put(6, UNSORTED(b, d, 2));
+    put(7, UNSORTED(b, d, 3));
+}};
+#define ADDRESS LAMBDA(int l) {{ return (const real*)(list.data + i[l]); }}
 const auto Load = LAMBDA(const auto& list, const auto& i) {{  // element of an array of numbers or vectors
     if constexpr (SAME(i, int)) return VectorUp(list.data[i]);
-    else if constexpr (SAME(*list.data, real)) return GATHER();
+    else if constexpr (SAME(*list.data, real) && SAME(i, Run)) {{
+        Reals v;
+        __builtin_memcpy(&v, list.data + i.first, sizeof(v));
+        return v;
+    }} else if constexpr (SAME(*list.data, real)) return GATHER();
     else if constexpr (SAME(*list.data, int)) return GATHER_INT();
-    else if constexpr (SAME(*list.data, wp::vec_t<2, real>)) return wp::vec_t<2, Reals>(GATHER(.c[0]), GATHER(.c[1]));
-    else if constexpr (SAME(*list.data, wp::vec_t<3, real>))
-        return wp::vec_t<3, Reals>(GATHER(.c[0]), GATHER(.c[1]), GATHER(.c[2]));
-    else if constexpr (SAME(*list.data, wp::vec_t<3, int>))
-        return wp::vec_t<3, Ints>(GATHER_INT(.c[0]), GATHER_INT(.c[1]), GATHER_INT(.c[2]));
-    else return wp::vec_t<4, Reals>(GATHER(.c[0]), GATHER(.c[1]), GATHER(.c[2]), GATHER(.c[3]));
+    else if constexpr (SAME(*list.data, wp::vec_t<2, real>)) {{
+        const Four v = LoadTwo(ADDRESS);
+        return wp::vec_t<2, Reals>(v.x0, v.x1);
+    }} else if constexpr (SAME(*list.data, wp::vec_t<3, real>)) {{
+        const Four v = LoadThree(ADDRESS);
+        return wp::vec_t<3, Reals>(v.x0, v.x1, v.x2);
+    }} else if constexpr (SAME(*list.data, wp::vec_t<4, real>)) {{
+        const Four v = LoadFour(ADDRESS);
+        return wp::vec_t<4, Reals>(v.x0, v.x1, v.x2, v.x3);
+    }} else return wp::vec_t<3, Ints>(GATHER_INT(.c[0]), GATHER_INT(.c[1]), GATHER_INT(.c[2]));
 }};
 """
 
@@ -187,7 +268,7 @@ const auto Branch = LAMBDA(const auto& c, Ints on, auto yes) {
     }
 };
 """
-END = "".join(f"#undef {name}\n" for name in ("LAMBDA", "SAME", "IS_NUMBER", "COUNT", "ARITHMETIC", "ONE_BY_ONE", "GATHER"))
+END = "".join(f"#undef {name}\n" for name in re.findall(r"#define (\w+)", PRELUDE))
 
 MOST_RESULTS = 5  # of a function that returns a tuple
 ARITHMETIC = {ast.Add: "Add", ast.Sub: "Subtract", ast.Mult: "Multiply", ast.Div: "Divide", ast.FloorDiv: "Divide"}
@@ -274,17 +355,45 @@ def _struct(struct: Any, name: str) -> str:
     text = f"struct {name} {{ {fields} }};\n"
     if not set(kinds.values()) <= {"Reals", "Ints"}:  # never an element that lanes load one by one
         return text + f"const auto Load{name} = LAMBDA(const auto& list, int i) {{ return list.data[i]; }};\n"
-    gathered = ", ".join("GATHER" + ("_INT" if kind == "Ints" else "") + f"(.{field})" for field, kind in kinds.items())
+    loads, gathered = _gathered(kinds)
     splat = ", ".join(f"({kind})(list.data[0].{field})" for field, kind in kinds.items())
     stores = " ".join(f"list.data[i[l]].{field} = x.{field}[l];" for field in kinds)
     return text + (
         f"const auto Load{name} = LAMBDA(const auto& list, const auto& i) {{\n"
         f"    if constexpr (SAME(i, int)) return list.data[i];\n"
         f"    else if (list.shape[0] == 1) return {name}{{{splat}}};\n"
-        f"    else return {name}{{{gathered}}};\n}};\n"
-        f"const auto Store{name} = LAMBDA(Ints on, const auto& list, Ints i, const {name}& x) {{\n"
-        f"    for (int l = 0; l < {LANES}; ++l) if (on[l]) {{ {stores} }}\n}};\n"
+        f"    else {{ {loads}return {name}{{{gathered}}}; }}\n}};\n"
+        f"const auto Store{name} = LAMBDA(Ints on, const auto& list, const auto& i, const {name}& x) {{\n"
+        f"{_scattered(kinds)}    for (int l = 0; l < {LANES}; ++l) if (on[l]) {{ {stores} }}\n}};\n"
     )
+
+
+def _gathered(kinds: dict[str, str]) -> tuple[str, str]:
+    """C++ that loads an element of a struct in each lane, and its fields. Four real numbers are loaded at a time."""
+    if len(kinds) < 4 or "Ints" in kinds.values():
+        gathers = ("GATHER" + ("_INT" if kind == "Ints" else "") + f"(.{field})" for field, kind in kinds.items())
+        return "", ", ".join(gathers)
+    # The last group begins where it ends with the struct.
+    firsts = [min(k, len(kinds) - 4) for k in range(0, len(kinds), 4)]
+    loads = "".join(
+        f"const Four v{k} = LoadFour(LAMBDA(int l) {{ return (const real*)(list.data + i[l]) + {k}; }});\n" for k in firsts
+    )
+    fields = [f"v{k}.x{n - k}" for n in range(len(kinds)) for k in [min(f for f in firsts if n - f < 4)]]
+    return loads, ", ".join(fields)
+
+
+def _scattered(kinds: dict[str, str]) -> str:
+    """C++ that stores elements of a struct if all lanes are on, four real numbers at a time."""
+    if len(kinds) < 4 or "Ints" in kinds.values():
+        return ""
+    fields = list(kinds)
+    groups = {min(k, len(kinds) - 4) for k in range(0, len(kinds), 4)}
+    stores = "".join(
+        f"        StoreFour({', '.join(f'x.{field}' for field in fields[k : k + 4])}, "
+        f"LAMBDA(int l) {{ return (real*)(list.data + i[l]) + {k}; }});\n"
+        for k in sorted(groups)
+    )
+    return f"    if (!Any(~on)) {{\n{stores}        return;\n    }}\n"
 
 
 def _blend(structs: dict[Any, str]) -> str:
@@ -457,7 +566,7 @@ class _Function:
         if isinstance(e, ast.BinOp) and type(e.op) in ARITHMETIC:
             return f"{ARITHMETIC[type(e.op)]}({self.value(e.left)}, {self.value(e.right)})"
         if isinstance(e, ast.BinOp) and isinstance(e.op, ast.Mod):
-            return f"({self.value(e.left)} % {self.value(e.right)})"
+            return f"(Number({self.value(e.left)}) % Number({self.value(e.right)}))"
         if isinstance(e, ast.UnaryOp):
             name = "Minus" if isinstance(e.op, ast.USub) else "Opposite"
             return f"{name}({self.value(e.operand)})"
@@ -467,7 +576,8 @@ class _Function:
                 text = f"{name}({text}, {self.value(more)})"
             return text
         if isinstance(e, ast.Compare) and len(e.ops) == 1:
-            return f"({self.value(e.left)} {COMPARISONS[type(e.ops[0])]} {self.value(e.comparators[0])})"
+            left, right = self.value(e.left), self.value(e.comparators[0])
+            return f"(Number({left}) {COMPARISONS[type(e.ops[0])]} Number({right}))"
         if isinstance(e, ast.Attribute):
             array, _ = self._array(e)
             return array or f"VectorUp({self.value(e.value)}.{e.attr})"

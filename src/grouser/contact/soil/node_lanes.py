@@ -32,17 +32,18 @@ from grouser.terrain.ground import GroundArrays as Ground
 TYPES = """
 typedef decltype(g.spacing) real;
 """
-NUMBERS = "Ints numbers; for (int l = 0; l < LANES; ++l) numbers[l] = l;\n"
 
 PREDICT = """
 const auto near = disp.near.data[slot];
 const auto frame = win.frame.data[slot];
 const auto first = VectorUp(first_node);
-const int last = near.column1 + 1;
+const int j_first = near.column0 - 1, j_last = near.column1 + 1;
 for (int i = near.row0 - 1; i <= near.row1 + 1; ++i)
-    for (int j0 = near.column0 - 1; j0 <= last; j0 += LANES) {
-        const Ints j = numbers + (Ints)(j0), on = j <= last;
-        predict_node(on, g, o, b, place, win, skin, disp, pred, body, slot, frame, i, on ? j : (Ints)(last), first, m);
+    for (int next = j_first; next <= j_last; next += LANES) {
+        // The last lanes of a row end with it: some nodes are predicted twice, with the same result.
+        const int back = j_last - LANES + 1, j = next <= back ? next : back >= j_first ? back : j_first;
+        const Ints on = Numbers(Run{j}) <= j_last;
+        predict_node(on, g, o, b, place, win, skin, disp, pred, body, slot, frame, i, Run{j}, first, m);
     }
 """
 
@@ -53,7 +54,7 @@ const int start = slot * win.side * win.side, last = near.column1;
 enum { SUMS = 6 + 31 + 6 };
 Reals sums[SUMS];
 for (int q = 0; q < SUMS; ++q) sums[q] = (Reals)(real(0));
-struct List { int count; int i[2 * LANES]; int j[2 * LANES]; } lists[2];  // cells that yield, and others
+struct List { int count; int i[2 * LANES + 1]; int j[2 * LANES + 1]; } lists[2];  // cells that yield, and others
 lists[0].count = lists[1].count = 0;
 const auto add_listed = [&](List& list, int count) {
     Ints i, j;
@@ -61,7 +62,7 @@ const auto add_listed = [&](List& list, int count) {
         i[l] = list.i[l < count ? l : 0];
         j[l] = list.j[l < count ? l : 0];
     }
-    const Ints on = numbers < count;
+    const Ints on = Numbers(Run{0}) < count;
     const auto node = node_force(
         on, g, o, b, place, win, skin, verts, disp, pred, world, body, slot, i, j, first, m);
     const Reals* parts[3] = {(const Reals*)&node.x0, (const Reals*)&node.x1, (const Reals*)&node.x2};
@@ -73,19 +74,23 @@ const auto add_listed = [&](List& list, int count) {
 int nodes = 0;
 for (int i = near.row0; i <= near.row1; ++i)
     for (int j0 = near.column0; j0 <= last; j0 += LANES) {
-        const Ints j = numbers + (Ints)(j0), inside = j <= last;
-        const Ints k = (Ints)(start + i * win.side) + (inside ? j : (Ints)(last));
+        const Ints inside = Numbers(Run{j0}) <= last;
+        const Run k = {start + i * win.side + j0};
         const Ints on = inside & loaded(inside, pred, win.side, k, g.spacing);
         if (!Any(on)) continue;
         const Ints simple = Up(all_yields(on, win, pred, k));
-        for (int l = 0; l < LANES; ++l)
-            if (on[l]) {
-                List& list = lists[simple[l] ? 0 : 1];
-                list.i[list.count] = i;
-                list.j[list.count] = j0 + l;
-                list.count += 1;
-                nodes += 1;
-            }
+        // Each lane is written to the ends of both lists, and stays in the one to whose length it adds: no branches.
+        const unsigned some = Mask(on), easy = Mask(simple) & some, hard = some & ~easy;
+        int ends[2] = {lists[0].count, lists[1].count};
+        for (int l = 0; l < LANES; ++l) {
+            lists[0].j[ends[0]] = lists[1].j[ends[1]] = j0 + l;
+            lists[0].i[ends[0]] = lists[1].i[ends[1]] = i;
+            ends[0] += easy >> l & 1;
+            ends[1] += hard >> l & 1;
+        }
+        lists[0].count = ends[0];
+        lists[1].count = ends[1];
+        nodes += __builtin_popcount(some);
         for (int c = 0; c < 2; ++c)
             if (lists[c].count >= LANES) {
                 add_listed(lists[c], LANES);
@@ -113,7 +118,7 @@ pred.loaded.data[slot] = nodes;
 def text_of(stage: str, **functions: Any) -> str:
     """Body of a native function: the device functions in lanes, and a stage that calls them by these names."""
     names = "".join(f"const auto& {name} = {name_of(function)};\n" for name, function in functions.items())
-    code = TYPES + lanes_of(*functions.values(), valid=("k",)) + names + NUMBERS + stage
+    code = TYPES + lanes_of(*functions.values(), valid=("k",)) + names + stage
     return code.replace("LANES", str(LANES)) + END
 
 
