@@ -23,7 +23,6 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 import warp as wp
@@ -67,7 +66,8 @@ const auto Up = LAMBDA(const auto& x) {{  // to lanes
 const auto Number = LAMBDA(const auto& x) {{ if constexpr (SAME(x, Run)) return Numbers(x); else return x; }};
 const auto VectorUp = LAMBDA(const auto& x) {{  // vectors to vectors of lanes; else as it is
     if constexpr (SAME(x, wp::vec_t<2, real>)) return wp::vec_t<2, Reals>((Reals)x.c[0], (Reals)x.c[1]);
-    else if constexpr (SAME(x, wp::vec_t<3, real>)) return wp::vec_t<3, Reals>((Reals)x.c[0], (Reals)x.c[1], (Reals)x.c[2]);
+    else if constexpr (SAME(x, wp::vec_t<3, real>))
+        return wp::vec_t<3, Reals>((Reals)x.c[0], (Reals)x.c[1], (Reals)x.c[2]);
     else if constexpr (SAME(x, wp::vec_t<4, real>))
         return wp::vec_t<4, Reals>((Reals)x.c[0], (Reals)x.c[1], (Reals)x.c[2], (Reals)x.c[3]);
     else return x;
@@ -165,7 +165,8 @@ const auto ToInt = LAMBDA(const auto& x) {{
 ONE_BY_ONE(Power, wp::pow)
 ONE_BY_ONE(Logarithm, wp::log)
 ONE_BY_ONE(Exponential, wp::exp)
-const auto Place = LAMBDA(Ints on, const auto& list, const auto& i) {{  // of an element; the first one where a lane is off
+// Place of an element in an array: that of the first one where a lane is off.
+const auto Place = LAMBDA(Ints on, const auto& list, const auto& i) {{
     if constexpr (SAME(i, Ints)) return on ? i : (Ints)(0);
     else if constexpr (SAME(i, Run)) return i;
     else return (int)i;
@@ -174,8 +175,9 @@ const auto Place2 = LAMBDA(Ints on, const auto& list, const auto& i, const auto&
     if constexpr (SAME(i, Ints) || SAME(j, Ints)) return on ? Up(i) * (Ints)(list.shape[1]) + Up(j) : (Ints)(0);
     else return (int)(i * list.shape[1] + j);
 }};
-#define GATHER(field) LAMBDA() {{ Reals v; for (int l = 0; l < {LANES}; ++l) v[l] = list.data[i[l]]field; return v; }}()
-#define GATHER_INT(field) LAMBDA() {{ Ints v; for (int l = 0; l < {LANES}; ++l) v[l] = list.data[i[l]]field; return v; }}()
+#define GATHERED(T, x) LAMBDA() {{ T v; for (int l = 0; l < {LANES}; ++l) v[l] = list.data[i[l]]x; return v; }}()
+#define GATHER(field) GATHERED(Reals, field)
+#define GATHER_INT(field) GATHERED(Ints, field)
 // Numbers that lie side by side in memory, such as the components of a vector, at eight places: loaded together and
 // then sorted into lanes, which takes half as long as one by one.
 typedef real Quad __attribute__((ext_vector_type(4)));
@@ -376,7 +378,8 @@ def _gathered(kinds: dict[str, str]) -> tuple[str, str]:
     # The last group begins where it ends with the struct.
     firsts = [min(k, len(kinds) - 4) for k in range(0, len(kinds), 4)]
     loads = "".join(
-        f"const Four v{k} = LoadFour(LAMBDA(int l) {{ return (const real*)(list.data + i[l]) + {k}; }});\n" for k in firsts
+        f"const Four v{k} = LoadFour(LAMBDA(int l) {{ return (const real*)(list.data + i[l]) + {k}; }});\n"
+        for k in firsts
     )
     fields = [f"v{k}.x{n - k}" for n in range(len(kinds)) for k in [min(f for f in firsts if n - f < 4)]]
     return loads, ", ".join(fields)
@@ -427,7 +430,9 @@ class _Function:
         tree: Any = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
         self.tree: ast.FunctionDef = tree
         self.stores = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        self.stores.update(n.target.id for n in ast.walk(tree) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))
+        self.stores.update(
+            n.target.id for n in ast.walk(tree) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+        )
         self.depth = 0  # of branches and loops around the statement
         self.declared: dict[str, int] = {}  # names and the depth at which they were declared
         kinds = {a.arg: self._annotation(a) for a in tree.args.args}
@@ -456,7 +461,7 @@ class _Function:
     # ---- statements ----
 
     def _block(self, statements: Sequence[ast.stmt]) -> str:
-        """Statements up to the end or the first return. What follows an `if` that may return belongs to its branches."""
+        """Statements up to the first return. What follows an `if` that may return belongs to its branches."""
         text = ""
         outer = dict(self.declared)
         for k, statement in enumerate(statements):

@@ -14,7 +14,6 @@ import warp as wp
 
 from grouser.contact.soil import per_node, per_node_displacement, raster
 from grouser.contact.soil.arrays import SoilArrays
-from grouser.contact.soil.node_lanes import lane_stages
 from grouser.contact.soil.per_world import commit_world, evaluate_world
 from grouser.contact.soil.placement import MOST_PARTS
 from grouser.contact.soil.stages import COMMIT, EVALUATE
@@ -28,8 +27,7 @@ class PerWorldLauncher:
 
     def __init__(self, dtype: str, replaced: dict[Any, Any], device: Any):
         """`replaced` maps device functions to the ones to call instead, see `pressure.chosen_law`."""
-        lanes = replaced or lane_stages()  # generated from the laws that nothing replaces
-        self._commit, self._evaluate = at(commit_world, dtype, replaced), at(evaluate_world, dtype, lanes)
+        self._commit, self._evaluate = at(commit_world, dtype, replaced), at(evaluate_world, dtype, replaced)
 
     def commit(self, launch: Any, arrays: SoilArrays, motion: Any, between: Any, out: Any) -> None:
         launch(self._commit, arrays.worlds, [*arrays.groups, motion, out.effective, out.status])

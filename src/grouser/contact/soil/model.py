@@ -19,6 +19,7 @@ from grouser.contact.soil.law_sets import DEFAULT, LAW_SETS, check_law_set, fixe
 from grouser.contact.soil.layout import bytes_per_node
 from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.contact.soil.lugs import lug_tips
+from grouser.contact.soil.node_lanes import lane_stages
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law, power_table
 from grouser.contact.soil.small_shapes import check_shape_sizes, split
@@ -84,6 +85,7 @@ class SoilOptions:
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
     faces: bool = True  # steep faces of bodies push the soil ahead of them
     threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-node" on GPU
+    lanes: bool = True  # "per-world" on a CPU: forces of eight nodes at once (node_lanes.py); False: one by one
     laws: str = DEFAULT  # one of law_sets.LAW_SETS; the papers' own laws fix most of the other options
     deposit_exponent: float = 2.0  # m of Krenn and Hirzinger 2009, eq. 10, above 1 (assumed); "krenn2009" alone
 
@@ -239,7 +241,10 @@ class SoilModule(KernelModule):
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
         per_world = self.options.one_thread_per_world(device)
         kind = PerWorldLauncher if per_world else PerNodeLauncher
-        launcher = kind(p.name, {**chosen_law(self.options.pressure), **LAW_SETS[self.options.laws].stages()}, device)
+        replaced = {**chosen_law(self.options.pressure), **LAW_SETS[self.options.laws].stages()}
+        if per_world and self.options.lanes and not replaced and wp.get_device(device).is_cpu:
+            replaced = lane_stages()
+        launcher = kind(p.name, replaced, device)
         self._record(
             lambda launch: launcher.evaluate(launch, self.arrays, moving, out),
             lambda launch: launcher.commit(launch, self.arrays, moving, between, out),

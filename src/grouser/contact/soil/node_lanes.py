@@ -122,22 +122,25 @@ def text_of(stage: str, **functions: Any) -> str:
     return code.replace("LANES", str(LANES)) + END
 
 
+def predict_lanes(
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
+    body: int, slot: int, first_node: vec3, m: BodyMotion,
+):  # fmt: skip
+    """`per_world.predict` in lanes."""
+
+
+def force_lanes(
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
+    pred: Prediction, world: int, body: int, slot: int, first_node: vec3, m: BodyMotion,
+):  # fmt: skip
+    """`per_world.force` in lanes."""
+
+
 @cache
 def lane_stages() -> dict[Any, Any]:
-    """Functions of `per_world` and their replacements in lanes, for `device.at`."""
-
-    @wp.func_native(text_of(PREDICT, predict_node=traction.predict_node))
-    def predict(
-        g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement,
-        pred: Prediction, body: int, slot: int, first_node: vec3, m: BodyMotion,
-    ): ...  # fmt: skip
-
-    functions = {"node_force": traction.node_force, "loaded": traction.loaded, "all_yields": cell_pressure.all_yields}
-
-    @wp.func_native(text_of(FORCE, **functions))
-    def force(
-        g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices,
-        disp: Displacement, pred: Prediction, world: int, body: int, slot: int, first_node: vec3, m: BodyMotion,
-    ): ...  # fmt: skip
-
-    return {per_world.predict: predict, per_world.force: force}
+    """Functions of `per_world` and what replaces them, for `device.at`: these stages in lanes."""
+    of_node = {"node_force": traction.node_force, "loaded": traction.loaded, "all_yields": cell_pressure.all_yields}
+    return {
+        per_world.predict: wp.func_native(text_of(PREDICT, predict_node=traction.predict_node))(predict_lanes),
+        per_world.force: wp.func_native(text_of(FORCE, **of_node))(force_lanes),
+    }
