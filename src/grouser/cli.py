@@ -196,6 +196,28 @@ def validate(
     return console.validate(names or [], set_ or [], also or [], soil, out, workers, force)
 
 
+@app.command(epilog=example("identify bevameter.yaml --out our-sand"))
+def identify(
+    file: Annotated[Path, typer.Argument(metavar="DATA.yaml", help="Measurements of a soil; see docs/identify.md.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results. [default: runs/identify-TITLE]")
+    ] = None,
+    constants: Annotated[
+        str | None, _short("--constants", "A,B,...", "Constants to identify, the others stay. [default: all]")
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", metavar="N", help="Runs of wheels for their emulators.")] = 900,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the sampler.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Number of parallel processes. [default: one per core]")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")] = False,
+) -> int:
+    """Find the constants of a soil from plates, shear tests and wheels, with uncertainty; see docs/identify.md."""
+    from grouser.commands import console
+
+    return console.identify(file, out, constants, runs, seed, workers, force)
+
+
 @app.command(epilog=example("report my-run"))
 def report(
     place: Place,

@@ -168,6 +168,30 @@ def validate(
     return done.exit_status
 
 
+def identify(
+    file: Path, out: Path | None, constants: str | None, runs: int, seed: int, workers: int | None, force: bool
+) -> int:
+    """Identify a soil with a progress bar. Print its constants, what is not determined and whether the law follows."""
+    from grouser.commands import sweep_progress, tables
+    from grouser.commands.identify import identify as identified
+    from grouser.commands.run import INTERRUPTED
+
+    chosen = None if constants is None else [name.strip() for name in constants.split(",") if name.strip()]
+    try:
+        with sweep_progress.share_bar() as show:
+            done = identified(
+                file, out=out, constants=chosen, runs=runs, seed=seed, workers=workers, force=force, progress=show
+            )
+    except KeyboardInterrupt:
+        print("error: interrupted: finished runs are kept, the same command continues", file=sys.stderr)
+        return INTERRUPTED
+    tables.estimate_table(done.posterior.estimates)
+    for line in done.words:
+        print(line)
+    print(f"soil: {done.soil_file}; report: {done.folder / 'identify.html'}")
+    return done.exit_status
+
+
 def compare(first: Path, second: Path) -> int:
     """Print a comparison of two runs: settings that differ, metrics and channels."""
     from grouser.report import compare as compared

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grouser.commands.validate import Validation
+    from grouser.identification.posterior import Estimate
 
 LOG_WIDTH = 200  # columns if the output is not a terminal
 VERDICTS = {True: ("pass", "green"), False: ("MISSED", "bold red"), None: ("", "")}
@@ -68,4 +69,19 @@ def score_table(done: Validation) -> None:
     table = Table(*head, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for row in rows:
         table.add_row(*map(Text, row))
+    Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False).print(table)
+
+
+def estimate_table(estimates: Sequence[Estimate]) -> None:
+    """Print identified constants with their intervals."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("constant", "unit", "mean", "90 % interval", "before the data", "", box=None, pad_edge=False,
+                  padding=(0, 2, 0, 0))  # fmt: skip
+    for one in estimates:
+        cells = (one.name, one.unit, f"{one.mean:.4g}", f"{one.low:.4g} to {one.high:.4g}",
+                 f"{one.prior_low:.4g} to {one.prior_high:.4g}", one.verdict)  # fmt: skip
+        table.add_row(*map(Text, cells))
     Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False).print(table)
