@@ -136,6 +136,13 @@ def run(
     pin_core: Annotated[
         int | None, typer.Option("--pin-core", metavar="N", help="Run the dynamics on processor core N only.")
     ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option("--samples", metavar="N", help="Run in N soils drawn from a soil.file of identify; intervals."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Parallel processes of --samples. [default: all cores]")
+    ] = None,
 ) -> int:
     """Run a scenario or your robot; leaves recording.h5, summary.json, figures and report.html in DIR."""
     from grouser.commands import console
@@ -145,6 +152,8 @@ def run(
         "terrain": terrain, "spacing": spacing, "step": step, "controller": controller,
     }  # fmt: skip
     watched = (host, port) if view else None
+    if samples is not None:
+        return console.run_samples(target, set_ or [], out, force, drive or [], short, samples, workers)
     return console.run(target, set_ or [], out, force, rate, report, drive or [], short, watched, pin_core)
 
 

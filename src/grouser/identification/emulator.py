@@ -125,11 +125,12 @@ def learn(
     learned = {}
     for name in quantities:
         y = np.concatenate([one[name] for one in outputs])[there]
-        learned[name] = _learn_one(unit, _scaled_output(name, y, tested.wheel.radius, load[there]))
+        learned[name] = learn_process(unit, _scaled_output(name, y, tested.wheel.radius, load[there]))
     return Emulator(tested, prior.names, low, high, learned, int(there.sum()))
 
 
-def _learn_one(inputs: np.ndarray, y: np.ndarray) -> Learned:
+def learn_process(inputs: np.ndarray, y: np.ndarray) -> Learned:
+    """Gaussian process of y (run,) over inputs (run, input) of a size near 1."""
     try:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.gaussian_process import GaussianProcessRegressor

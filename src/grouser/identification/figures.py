@@ -25,7 +25,8 @@ UNITS = {"Pa": ("kPa", 1e-3), "m": ("mm", 1e3), "1": ("1", 1.0), "N": ("N", 1.0)
 PLACES = {"plate pressure": "sinkage", "shear stress": "displacement"}
 
 
-def _figure(size: tuple[float, float], draw: Callable[[Any], None], file: Path) -> Path:
+def save_figure(size: tuple[float, float], draw: Callable[[Any], None], file: Path) -> Path:
+    """Draw into a figure of `size` [inch] and save it as PNG."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -71,7 +72,7 @@ def draw_posteriors(found: Posterior, file: Path) -> Path:
                     one.set_ylabel(LABELS[row], fontsize=8)
 
     side = max(4.0, 1.3 * len(names))
-    return _figure((side, side), draw, file)
+    return save_figure((side, side), draw, file)
 
 
 def _shown(values: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:
@@ -149,4 +150,4 @@ def _panels(found: Posterior, panel: Callable[[Any, Curve], None], file: Path) -
         for k, curve in enumerate(curves):
             panel(figure.add_subplot(rows, columns, k + 1), curve)
 
-    return _figure((PANEL[0] * columns, PANEL[1] * rows), draw, file)
+    return save_figure((PANEL[0] * columns, PANEL[1] * rows), draw, file)
