@@ -16,7 +16,7 @@ from grouser.errors import InputError
 from grouser.files import write_errors_as_input
 from grouser.identification.constants import CONSTANTS, STRESS, Prior
 from grouser.identification.data import Measurements, read_measurements
-from grouser.identification.emulator import Emulator, learn, tested_wheels, wheel_curves
+from grouser.identification.emulator import Emulator, different_wheels, learn, wheel_curves
 from grouser.identification.likelihood import Likelihood, exact_curves
 from grouser.identification.page import described, words, write_draws, write_page
 from grouser.identification.posterior import Posterior, posterior
@@ -107,7 +107,7 @@ def _emulators(
     progress: Progress,
 ) -> dict[str, Emulator]:  # fmt: skip
     """Emulators of all wheels, from runs over the prior and then from further ones where the posterior is."""
-    wheels = tested_wheels(measured.wheels)
+    wheels = different_wheels(measured.wheels)
     each = runs // len(wheels)
     first = round(FIRST_SHARE * each)
     found: dict[str, Emulator] = {}

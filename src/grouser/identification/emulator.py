@@ -135,13 +135,14 @@ def learn_process(inputs: np.ndarray, y: np.ndarray) -> Learned:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.gaussian_process import GaussianProcessRegressor
         from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+        from threadpoolctl import threadpool_limits
     except ImportError:
         raise InputError("identify needs scikit-learn for wheels: pip install 'grouser[identify]'") from None
     centre, scale = float(y.mean()), float(y.std()) or 1.0
     lengths: Any = np.ones(inputs.shape[1])  # one for each input, which the package's types do not know
     kernel = ConstantKernel(1.0, (1e-2, 1e3)) * Matern(lengths, LENGTHS, nu=2.5)
     process = GaussianProcessRegressor(kernel + WhiteKernel(1e-3, NOISE))
-    with warnings.catch_warnings():  # a length at its limit says that an input does not matter
+    with threadpool_limits(1), warnings.catch_warnings():  # a length at its limit says that an input does not matter
         warnings.simplefilter("ignore", ConvergenceWarning)
         process.fit(inputs, (y - centre) / scale)
     error, spread = _left_out(process)
@@ -160,7 +161,7 @@ def _left_out(process) -> tuple[float, float]:
     return float(np.sqrt(np.mean(error**2))), float(np.sqrt(np.mean(error**2 * diagonal)))
 
 
-def tested_wheels(tests: Mapping[str, WheelTest]) -> dict[TestedWheel, list[str]]:
+def different_wheels(tests: Mapping[str, WheelTest]) -> dict[TestedWheel, list[str]]:
     """The different wheels, each with the range of its runs, and the names of its tests."""
     groups: dict[tuple[Wheel, float], list[str]] = {}
     for name, test in tests.items():

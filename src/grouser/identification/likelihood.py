@@ -25,7 +25,7 @@ from grouser.identification import laws
 from grouser.identification.data import Measurements, PlateTest, Scatter, ShearTest
 
 Values = Mapping[str, np.ndarray]  # constants (draw,) by name
-DEVIATION = (0.01, 50.0)  # range of d, uniform in its logarithm: from nothing to all
+DEVIATION = (0.003, 50.0)  # range of d, uniform in its logarithm: from nothing to all
 SCATTER = (0.003, 0.5)  # range of s where no scatter is given, as a share of the value; uniform in its logarithm
 LENGTH = 0.5  # l over the extent of a curve: half of it, so that a misfit cannot pass for scatter (assumed)
 WHEEL_FLOOR = 0.1  # of the root mean square of a curve: least value to which the scatter of a wheel is a share

@@ -83,7 +83,10 @@ def _given_others(
 def indices(
     metric: str, names: Sequence[str], inputs: np.ndarray, values: np.ndarray, mean: np.ndarray, covariance: np.ndarray
 ) -> Indices | None:
-    """Indices of a metric from its values (run,) at inputs (run, constant). None if it hardly varies or no surrogate follows it."""
+    """Indices of a metric from its values (run,) at inputs (run, constant).
+
+    None if it hardly varies, or if no surrogate follows it.
+    """
     there = np.isfinite(values)
     if there.sum() < LEAST_SAMPLES or values[there].std() <= NEGLIGIBLE * np.abs(values[there]).max():
         return None
