@@ -52,7 +52,8 @@ def common_slips(wheel: MeasuredWheel) -> list[float]:
 def judged(wheels: dict[str, MeasuredWheel], out: Path, runs: int, workers: int | None, force: bool) -> dict[str, Any]:
     """Fit to every other slip, from the first on, and compare with the rest."""
     slips = {name: common_slips(wheel) for name, wheel in wheels.items()}
-    fitted = {"title": out.name, "wheels": {n: as_test(w, slips[n][::2]) for n, w in wheels.items()}}
+    tests = {n: as_test(w, slips[n][::2]) | {"predict_slip": slips[n]} for n, w in wheels.items()}
+    fitted = {"title": out.name, "wheels": tests}
     rest = {"title": out.name, "wheels": {n: as_test(w, slips[n][1::2]) for n, w in wheels.items()}}
     done = identify(fitted, out=out, runs=runs, workers=workers, force=force)
     back = likelihood(read_measurements(rest), done.emulators)

@@ -205,6 +205,7 @@ class WheelTest(Settings):
     slip_of: Literal["rim", "tips"] = "rim"  # the radius that slip refers to
     sinkage_of: Literal["rim", "tips"] = "rim"  # what is lowest
     slip: tuple[Slip, ...]
+    predict_slip: tuple[Slip, ...] = ()  # further slips that the emulator shall reach
     load: tuple[Annotated[float, pydantic.Field(gt=0, le=1e6), Unit("N")], ...]
     slip_angle_deg: tuple[Annotated[float, pydantic.Field(ge=-60, le=60), Unit("degree")], ...] = (0.0,)
     pull: Force | None = None

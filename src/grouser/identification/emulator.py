@@ -169,16 +169,20 @@ def different_wheels(tests: Mapping[str, WheelTest]) -> dict[TestedWheel, list[s
     found = {}
     for (wheel, gravity), names in groups.items():
         runs = [operation(tests[name]) for name in names]
+        runs += [operation(tests[name], tests[name].predict_slip) for name in names if tests[name].predict_slip]
         ranges = {key: (float(min(one[key].min() for one in runs)), float(max(one[key].max() for one in runs)))
                   for key in OPERATION}  # fmt: skip
         found[TestedWheel(wheel, gravity, **ranges)] = names
     return found
 
 
-def operation(test: WheelTest) -> dict[str, np.ndarray]:
-    """Slip of the rim, load [N] and slip angle [deg] of the runs, (run,) each."""
-    slips = [tip_to_rim(test.wheel, slip) if test.slip_of == "tips" else slip for slip in test.slip]
+def operation(test: WheelTest, others: Sequence[float] = ()) -> dict[str, np.ndarray]:
+    """Slip of the rim, load [N] and slip angle [deg] of the runs, or of runs at other slips, (run,) each."""
+    slips = [tip_to_rim(test.wheel, slip) if test.slip_of == "tips" else slip for slip in others or test.slip]
     count = len(slips)
+    if others:
+        return {"slip": np.array(slips), "load": np.full(count, test.load[0]),
+                "slip_angle_deg": np.full(count, test.slip_angle_deg[0])}  # fmt: skip
     return {
         "slip": np.array(slips),
         "load": np.broadcast_to(np.array(test.load), count).copy(),
