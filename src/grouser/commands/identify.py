@@ -172,8 +172,12 @@ def _read_digest(folder: Path) -> dict[str, Any]:
 
 def _digest(measured: Measurements, names: Sequence[str], runs: int, seed: int) -> str:
     """Hash of all that affects the result."""
-    tests = {kind: {name: test.model_dump(mode="json", exclude_defaults=True) for name, test in getattr(measured, kind).items()}
-             for kind in ("plates", "shear", "wheels")}  # fmt: skip
+    tests = {
+        kind: {
+            name: test.model_dump(mode="json", exclude_defaults=True) for name, test in getattr(measured, kind).items()
+        }
+        for kind in ("plates", "shear", "wheels")
+    }
     decisive = [measured.title, repr(measured.start), measured.priors, tests, list(names), runs, seed]
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
