@@ -76,8 +76,30 @@ def test_nonsense_is_refused_in_one_line(tmp_path, old, new, said):
     assert said in lines[0]
 
 
+def test_a_rover_is_read_as_one_of_its_wheels(tmp_path):
+    """On a slope of 10 degrees each of six wheels carries W cos(a)/6 and pulls W sin(a)/6."""
+    rover = """
+rovers:
+  climb:
+    wheel: {radius: 0.15, width: 0.1}
+    wheels: 6
+    mass: 120 kg
+    slip: [0.2, 0.5]
+    slope: {unit: degree, values: [10, 15], scatter: 1 degree}
+"""
+    wheel = read(tmp_path, TEXT + rover).wheels["climb"]
+    weight = 120 * 9.81 / 6
+    assert wheel.load[0] == pytest.approx(weight * np.cos(np.radians(10)))
+    assert wheel.pull.si == pytest.approx((weight * np.sin(np.radians(10)), weight * np.sin(np.radians(15))))
+    assert wheel.pull.scatter.value == pytest.approx(weight * np.radians(1))
+    with pytest.raises(InputError, match="a wheel has the same name"):
+        read(tmp_path, TEXT + rover.replace("climb", "smooth"))
+    with pytest.raises(InputError, match="slope has 2 values for 1 slips"):
+        read(tmp_path, TEXT + rover.replace("[0.2, 0.5]", "[0.2]"))
+
+
 def test_no_measurement_at_all_is_refused(tmp_path):
-    with pytest.raises(InputError, match="holds no measurement: allowed are plates, shear, wheels"):
+    with pytest.raises(InputError, match="holds no measurement: allowed are plates, shear, wheels, rovers"):
         read(tmp_path, "title: nothing\n")
 
 

@@ -6,6 +6,7 @@ taken for metres would give a soil without a word.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,6 @@ from grouser.terrain.checks import nearest
 from grouser.terrain.soil_file import UNITS
 from grouser.validation.measured import Number, Slip, Text, Wheel
 
-KINDS = ("plates", "shear", "wheels", "rovers")
 MOST_POINTS = 2000  # of one list; more say nothing new about six constants, and covariances grow with the square
 
 
@@ -43,13 +43,13 @@ def _scatter(given: Any, unit: str) -> Any:
         return given
     allowed = f"allowed is a share such as '5 %' or a text with a unit such as '0.5 {unit}', above 0"
     if isinstance(given, str):
-        for key, one in (("share", ""), ("value", unit)):
-            try:
-                number = units.in_unit(given, one)
-            except ValueError:
-                continue
-            if number > 0:
-                return Scatter(**{key: number})
+        share = "%" in given  # a degree has no dimension either, so that the dimension does not tell
+        try:
+            number = units.in_unit(given, "" if share else unit)
+        except ValueError:
+            number = 0.0
+        if number > 0:
+            return Scatter(share=number) if share else Scatter(value=number)
     raise PydanticCustomError("scatter", "{text}", {"text": allowed})
 
 
@@ -241,6 +241,51 @@ class WheelTest(Settings):
         return {name: getattr(self, name) for name in self.QUANTITIES if getattr(self, name) is not None}
 
 
+class Slopes(Measured):
+    """Slopes that a rover climbs."""
+
+    si_unit: ClassVar[str] = "degree"
+    smallest: ClassVar[float] = -45.0
+    largest: ClassVar[float] = 45.0
+
+
+class RoverTest(Settings):
+    """A rover that climbs straight up: the slope, and the slip at which it does so.
+
+    Every wheel carries the same share of the weight, in fresh soil: load W cos(a)/N, and a pull of W sin(a)/N. The
+    transfer of load and the ruts of the wheels ahead are not in it; they are left to the discrepancy.
+    """
+
+    wheel: Wheel
+    wheels: Annotated[int, pydantic.Field(ge=1, le=20)]
+    mass: Annotated[float, pydantic.Field(gt=0, le=1e5), Unit("kg")]
+    gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
+    slip_of: Literal["rim", "tips"] = "rim"
+    slip: tuple[Slip, ...]
+    slope: Slopes
+
+    @pydantic.model_validator(mode="after")
+    def _complete(self) -> Self:
+        if len(self.slope.values) != len(self.slip):
+            raise ValueError(
+                f"slope has {len(self.slope.values)} values for {len(self.slip)} slips: allowed is one each"
+            )
+        return self
+
+    def as_wheel(self) -> WheelTest:
+        """One of its wheels, as a test of a wheel."""
+        share = self.mass * self.gravity / self.wheels
+        slopes = [math.radians(slope) for slope in self.slope.si]
+        scatter = self.slope.scatter
+        if scatter is not None and scatter.value is not None:
+            scatter = Scatter(value=share * math.radians(scatter.value))
+        pull = Force(unit="N", values=tuple(share * math.sin(slope) for slope in slopes), scatter=scatter)
+        load = tuple(share * math.cos(slope) for slope in slopes)
+        return WheelTest(
+            wheel=self.wheel, gravity=self.gravity, slip_of=self.slip_of, slip=self.slip, load=load, pull=pull
+        )
+
+
 class DataFile(Settings):
     """The keys of a file. Tests and priors are checked one by one, so that each error has its place."""
 
@@ -251,6 +296,7 @@ class DataFile(Settings):
     plates: None = None
     shear: None = None
     wheels: None = None
+    rovers: None = None
 
 
 @dataclass(frozen=True)
@@ -262,10 +308,15 @@ class Measurements:
     priors: dict[str, Range]  # by constant, SI
     plates: dict[str, PlateTest]
     shear: dict[str, ShearTest]
-    wheels: dict[str, WheelTest]
+    wheels: dict[str, WheelTest]  # those of rovers among them
 
 
-MODELS: dict[str, type[Settings]] = {"plates": PlateTest, "shear": ShearTest, "wheels": WheelTest}
+MODELS: dict[str, type[Settings]] = {
+    "plates": PlateTest,
+    "shear": ShearTest,
+    "wheels": WheelTest,
+    "rovers": RoverTest,
+}
 
 
 def read_measurements(given: str | Path | Mapping[str, Any]) -> Measurements:
@@ -283,6 +334,10 @@ def read_measurements(given: str | Path | Mapping[str, Any]) -> Measurements:
         raise InputError.of(error_lines(error, DataFile, source, where)) from None
     tests = {kind: _tests(kind, tree.get(kind), source, lines) for kind in MODELS}
     priors = _priors(tree.get("priors"), source, lines)
+    for name, rover in tests.pop("rovers").items():
+        if name in tests["wheels"]:
+            lines.append(f"{source.place(('rovers', name), of_key=True)}: rovers.{name}: a wheel has the same name")
+        tests["wheels"][name] = rover.as_wheel()
     if not lines and not any(tests.values()):
         lines.append(f"{where}: holds no measurement: allowed are {', '.join(MODELS)}")
     if lines:
