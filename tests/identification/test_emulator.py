@@ -53,6 +53,7 @@ def test_the_emulator_knows_its_own_error(prior, emulator):
         assert np.std(true[quantity] - mean) < 0.35 * np.std(true[quantity]), quantity
 
 
+@pytest.mark.long
 def test_an_emulator_of_a_few_runs_says_that_it_is_worse(prior, emulator):
     design = spread(WHEEL, prior, 40)
     few = learn([design], [simple_wheel(prior.values(design.soils), design.operation)], ["pull", "sinkage"])
@@ -83,6 +84,7 @@ def found_from(prior, emulator, given):
     return posterior(prior, Likelihood(tuple(wheel_curves("smooth", tests["smooth"], emulator))), effective=300)
 
 
+@pytest.mark.long
 def test_a_wheel_determines_what_it_feels_and_no_more(prior, emulator):
     truth = {name: np.array([getattr(soil("dry-sand"), name)]) for name in CONSTANTS}
     found = found_from(prior, emulator, data(np.random.default_rng(5), truth))

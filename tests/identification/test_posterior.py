@@ -78,7 +78,7 @@ def peaked(soil, pressure, j):
     return janosi(soil, pressure, j) * (1 + 0.4 * np.exp(-(((j - 0.012) / 0.006) ** 2)))
 
 
-@pytest.mark.parametrize("name", ["dry-sand", "clay"])
+@pytest.mark.parametrize("name", ["dry-sand", pytest.param("clay", marks=pytest.mark.long)])
 def test_data_of_another_law_are_flagged_and_widen_the_answer(name):
     rng = np.random.default_rng(4)
     truth, prior = soil(name), Prior.of(STRESS, soil("dry-sand"))
@@ -130,6 +130,7 @@ def test_a_user_s_range_of_k_phi_is_kept_and_nonsense_refused():
         Prior.of(STRESS, soil("dry-sand"), {"k_phi": (1e-3, 2e-3)}).draw(10, np.random.default_rng(0))
 
 
+@pytest.mark.long
 def test_held_back_points_follow_the_deviation_of_fitted_ones():
     """With a wrong law, points between fitted ones are predicted better with its deviation than without."""
     truth, rng = soil("dry-sand"), np.random.default_rng(6)

@@ -95,6 +95,7 @@ def test_a_wrong_uncertainty_is_refused_in_one_line(tmp_path, old, new, said):
     assert "soil.yaml:" in str(caught.value)
 
 
+@pytest.mark.long
 def test_samples_give_intervals_of_metrics(tmp_path, capsys):
     """Plates: sinkage exponent and force follow from the drawn constants exactly."""
     (tmp_path / "soil.yaml").write_text(TEXT, encoding="utf-8")
