@@ -18,18 +18,18 @@ def test_an_interrupted_identification_goes_on_and_finds_the_soil(tmp_path):
     """Runs in dry sand stand for measurements. Finished runs of the first call are not run again."""
     true = [grouser.run("single-wheel", slip=slip, speed=0.1, out=tmp_path / f"{slip}", report=False) for slip in SLIPS]
     load, rng = 185.5, np.random.default_rng(0)
+    pulls = [run.metrics["drawbar_pull_N"] + COARSE * load * rng.standard_normal() for run in true]
     data = {
         "wheels": {
             "smooth": {
                 "wheel": {"radius": 0.15, "width": 0.1},
                 "load": load,
                 "slip": list(SLIPS),
-                "pull": {"unit": "N", "scatter": f"{COARSE * load} N",
-                         "values": [run.metrics["drawbar_pull_N"] + COARSE * load * rng.standard_normal() for run in true]},
+                "pull": {"unit": "N", "scatter": f"{COARSE * load} N", "values": pulls},
                 "sinkage": {"unit": "m", "scatter": "5 %", "values": [run.metrics["sinkage_m"] for run in true]},
             }
         }
-    }  # fmt: skip
+    }
     out = tmp_path / "out"
 
     def interrupt(what, share):
