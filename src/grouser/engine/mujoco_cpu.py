@@ -35,7 +35,9 @@ from grouser.terrain import checks
 
 SHORTEST_STEP = 1e-7  # [s] smaller steps make no sense for a vehicle
 SPEED_LIMIT = 1e6  # [m/s or rad/s] speed above which a run has diverged
-WRONG_SPARSE_FACTOR = ("4.0.0",)  # versions of MuJoCo; tests/engine/test_sparse_factor.py says when to drop this
+WRONG_SPARSE_FACTOR = (
+    "4.0.0",
+)  # versions of MuJoCo, found by tests/engine/test_sparse_factor.py; drop it with the last of them
 DENSE_NOTE = (
     f"Jacobian of the constraints set to dense: with a sparse one MuJoCo {mujoco.__version__} computes wrong "
     "accelerations for some branched trees (fixed in 4.0.1)"
@@ -154,14 +156,17 @@ class MujocoCpu:
     def _check_options(self) -> None:
         """Raise an InputError for options that the step does not support, and note those that are changed."""
         option, enum = self.spec.option, mujoco
+        # Older releases of MuJoCo 3 lack these two, so no model can ask for them.
+        discrete = getattr(enum.mjtIntegrator, "mjINT_DISCRETE", None)
+        ipc = getattr(enum.mjtEnableBit, "mjENBL_IPC", 0)
         refused = {
             "integrator RK4": option.integrator == enum.mjtIntegrator.mjINT_RK4,
             "integrator implicit": option.integrator == enum.mjtIntegrator.mjINT_IMPLICIT,
-            "integrator discrete": option.integrator == enum.mjtIntegrator.mjINT_DISCRETE,
+            "integrator discrete": option.integrator == discrete,
             "solver PGS": option.solver == enum.mjtSolver.mjSOL_PGS,
             f"noslip_iterations {option.noslip_iterations}": option.noslip_iterations > 0,
             "flag sleep": bool(option.enableflags & enum.mjtEnableBit.mjENBL_SLEEP),
-            "flag ipc": bool(option.enableflags & enum.mjtEnableBit.mjENBL_IPC),
+            "flag ipc": bool(option.enableflags & ipc),
         }
         for what, present in refused.items():
             if present:
