@@ -115,8 +115,8 @@ class RayCluster:
 def _keep_to_this_machine() -> None:
     """Let a Ray that is started here listen on the loopback address only, and obey only its driver.
 
-    Without the first setting Ray on Linux takes the address of the network even if 127.0.0.1 is asked for. Others on this
-    machine can reach the loopback address too, hence a token; Ray would keep one in the home folder for good, and one
+    Without the first setting Ray on Linux takes the address of the network even if 127.0.0.1 is asked for. Others on
+    this machine can reach the loopback address too, hence a token. Ray would keep one in the home folder for good; one
     made for this sweep is enough. Settings of the user stay.
     """
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
