@@ -106,7 +106,7 @@ package-test: warm
 
 # The site in site/: a warning, such as a link that leads nowhere, is an error.
 docs: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	$(BIN)/python docs/site/check_links.py site
 
 lock: $(VENV)/uv.stamp

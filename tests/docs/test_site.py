@@ -23,7 +23,7 @@ def check_links(site: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.long
 def test_the_site_is_built_without_a_warning_and_has_no_broken_link(tmp_path):
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(
         build, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True
     )
