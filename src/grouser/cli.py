@@ -167,11 +167,20 @@ def sweep(
         int | None, typer.Option("--workers", metavar="N", help="Number of parallel processes. [default: one per core]")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results in DIR instead of continuing.")] = False,
+    on: Annotated[
+        str,
+        typer.Option(
+            "--on", metavar="local|ray|ray://HOST:PORT", help="This machine, or a Ray cluster; see docs/cluster.md."
+        ),
+    ] = "local",
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="End a case that takes longer; it fails.")
+    ] = None,
 ) -> int:
     """Run many cases of a scenario; goes on where an interrupted sweep ended."""
     from grouser.commands import console
 
-    return console.sweep(file, out, workers, force)
+    return console.sweep(file, out, workers, force, on, time_limit)
 
 
 @app.command(epilog=example("validate ding2011 --also friction=mohr-coulomb --out scores"))

@@ -140,7 +140,9 @@ def _data_kept(outcome: Outcome) -> str:
     return f"data up to t = {outcome.last_time:.6g} s is in {outcome.folder}"
 
 
-def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int:
+def sweep(
+    file: Path, out: Path | None, workers: int | None, force: bool, on: str = "local", time_limit: float | None = None
+) -> int:
     """Run a sweep with a progress bar. Print where its tables are and which cases failed."""
     from grouser.commands import sweep_progress
     from grouser.commands.run import INTERRUPTED
@@ -155,7 +157,9 @@ def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int
 
     try:
         with sweep_progress.progress_bar(file.stem) as show:
-            outcome = swept(file, out=out, workers=workers, force=force, progress=on_progress)
+            outcome = swept(
+                file, out=out, workers=workers, force=force, on=on, time_limit=time_limit, progress=on_progress
+            )
     except KeyboardInterrupt:
         kept = f": {counts.done} of {counts.total} cases are kept, the same command continues" if counts else ""
         print(f"error: interrupted{kept}", file=sys.stderr)
