@@ -146,7 +146,7 @@ def _run(
     def show(counts: SweepCounts) -> None:
         progress((counts.done + len(counts.failed)) / counts.total)
 
-    run_sweep(sweep, folder, ScenarioRunner(RATE, None), workers=workers, force=force or changed, progress=show)
+    run_sweep(sweep, folder, ScenarioRunner(RATE, False), workers=workers, force=force or changed, progress=show)
     results = [read_json(folder / CASES / f"{case.name}.json") for case in sweep.cases]
     return outputs([one if one and one.get("status") == COMPLETE else None for one in results])
 

@@ -78,7 +78,7 @@ def run_samples(
     sweep = _sweep(experiment, soil, drawn)
     name = experiment.scenario.name
     folder = Path(out) if out is not None else Path("runs") / f"{name}-samples-{datetime.now():%Y%m%d-%H%M%S}"
-    run_sweep(sweep, folder, ScenarioRunner(sweep.rate, None), workers=workers, force=force, progress=progress)
+    run_sweep(sweep, folder, ScenarioRunner(sweep.rate, False), workers=workers, force=force, progress=progress)
     results = [read_json(folder / CASES / f"{case.name}.json") or {} for case in sweep.cases]
     good = [one.get("status") == COMPLETE for one in results]
     failed = {case.name: str(one.get("reason", "its result cannot be read"))

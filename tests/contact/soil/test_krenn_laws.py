@@ -253,7 +253,7 @@ def test_cloud_has_a_vertex_in_every_cell():
     [
         ({"laws": "krenn"}, "laws: 'krenn' is not known; allowed: default, krenn2008, krenn2009"),
         ({"laws": "krenn2008", "friction": "none"}, "friction: 'none' contradicts laws: 'krenn2008'"),
-        ({"laws": "krenn2009", "threads": "per-team"}, "threads: 'per-node' contradicts laws"),
+        ({"laws": "krenn2009", "threads": "per-team"}, "threads: 'per-team' contradicts laws"),
         ({"laws": "krenn2009", "deposit_exponent": 1.0}, "deposit_exponent: 1.0 is not allowed"),
     ],
 )

@@ -150,8 +150,8 @@ def test_threads_are_chosen_by_name_by_the_older_name_or_by_the_device():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"threads": "fine"}, "threads: 'fine' is not known; allowed: per-world, per-node"),
-        ({"threads": "per-team", "fused": True}, "fused: True contradicts threads: 'per-node'"),
+        ({"threads": "fine"}, "threads: 'fine' is not known; allowed: per-world, per-team"),
+        ({"threads": "per-team", "fused": True}, "fused: True contradicts threads: 'per-team'"),
     ],
 )
 def test_threads_that_are_not_known_or_contradict_are_refused(options, words):

@@ -1,6 +1,6 @@
 """Soil kernels with one thread per world and the loops inside: two launches per step. For few worlds on a CPU.
 
-They call the same device functions in the same order as the kernels of per_node.py; on the CPU both agree bit for bit.
+They call the same device functions in the same order as the kernels of per_team.py; on the CPU both agree to round-off.
 Inner loops are `while`: a Warp `for` loop also carries its step, which costs as much time as a whole light body.
 """
 

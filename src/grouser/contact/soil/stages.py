@@ -1,8 +1,8 @@
 """Order of the stages of a soil step. It is written here only; both launchers follow these lists.
 
-`per_world.py` runs all stages inside one thread per world. `per_node.py` runs each stage as one or more launches with
-one thread per vertex, triangle or node. The bodies of a world are handled one after another, because their ruts may
-overlap.
+`per_world.py` runs all stages inside one thread per world, the bodies of a world one after another, because their ruts
+may overlap. `per_team.py` runs each stage as one or more launches with one team of lanes per body; bodies of a world
+whose windows overlap take turns in the same order.
 """
 
 from __future__ import annotations
