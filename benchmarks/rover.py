@@ -2,8 +2,9 @@
 
 The accuracy is that of the whole scenario against a tenth of the step, which takes ten times as long. A rover that digs
 itself in is sensitive to the last digit of its speed, so both are the medians of three runs at nearly the same speed.
-The six runs share the cores, after everything that is timed: three minutes on two of them. The rover has its own
-wheels of 0.12 m here, drives faster and has a softer spring, as it had when the history of this benchmark began.
+The six runs share the cores, after everything that is timed: three minutes on two of them. `python -m benchmarks.rover`
+prints the times alone, in 20 s. The rover has its own wheels of 0.12 m here, drives faster and has a softer spring, as
+it had when the history of this benchmark began.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import grouser
-from benchmarks.run import Row
+from benchmarks.run import Row, bare_rover, report
 from benchmarks.soil_wheel import rolling_cost
 from grouser.scenarios.exomars_drawbar import ExoMarsDrawbar, build
 
@@ -30,20 +31,27 @@ UNITS = {"_N": "N", "_m": "m"}
 COMPARED = ("drawbar_pull_max_N", "front_sinkage_m", "middle_sinkage_m", "rear_sinkage_m", "slip_final")
 
 
+def settings() -> ExoMarsDrawbar:
+    return ExoMarsDrawbar(**CASE, speed=SPEED)  # type: ignore[arg-type]
+
+
 def measure() -> list[Row]:
-    settings = ExoMarsDrawbar(**CASE, speed=SPEED)  # type: ignore[arg-type]
-    step = settings.chosen_step
-    sim = build(settings)
+    return times() + accuracy(settings().chosen_step)
+
+
+def times() -> list[Row]:
+    """What a step costs."""
+    step = settings().chosen_step
+    sim = build(settings())
     sim.step(round(WARM_UP / step))
-    stages, whole = rolling_cost(sim)
-    soil = sum(stages.values())
+    stages, soil, whole = rolling_cost(sim)
     rows = [
         Row("rover", f"step of {1e3 * step:g} ms, all", whole, "us", BAR),
         Row("rover", "soil, commit and evaluate, six wheels", soil, "us"),
         Row("rover", "engine and glue", whole - soil, "us"),
     ]
     rows += [Row("rover", f"of it {name}", cost, "us") for name, cost in stages.items()]
-    return rows + accuracy(step)
+    return rows
 
 
 def accuracy(step: float) -> list[Row]:
@@ -67,3 +75,8 @@ def pulled(step: float, factor: float) -> dict[str, float]:
     settings = {**CASE, "step": step, "speed": factor * SPEED}
     with tempfile.TemporaryDirectory() as folder:
         return grouser.run("exomars-drawbar", settings, out=Path(folder) / "out", report=False).metrics
+
+
+if __name__ == "__main__":
+    before = bare_rover()
+    report(times(), min(before, bare_rover()))
