@@ -3,8 +3,8 @@
 The accuracy is that of the whole scenario against a tenth of the step, which takes ten times as long. A rover that digs
 itself in is sensitive to the last digit of its speed, so both are the medians of three runs at nearly the same speed.
 The six runs share the cores, after everything that is timed: three minutes on two of them. `python -m benchmarks.rover`
-prints the times alone, in 20 s. The rover has its own wheels of 0.12 m here, drives faster and has a softer spring, as
-it had when the history of this benchmark began.
+prints the times alone, also with one node at a time. The rover has its own wheels of 0.12 m here, drives faster and has
+a softer spring, as it had when the history of this benchmark began.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import os
 import statistics
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import grouser
 from benchmarks.run import Row, bare_rover, report
-from benchmarks.soil_wheel import rolling_cost
+from benchmarks.soil_wheel import one_by_one, rolling_cost
 from grouser.scenarios.exomars_drawbar import ExoMarsDrawbar, build
 
 BAR = 533.0  # [us] a step of 8 ms: 15 times faster than real time
@@ -77,6 +78,14 @@ def pulled(step: float, factor: float) -> dict[str, float]:
         return grouser.run("exomars-drawbar", settings, out=Path(folder) / "out", report=False).metrics
 
 
-if __name__ == "__main__":
+def main() -> int:
     before = bare_rover()
-    report(times(), min(before, bare_rover()))
+    rows = times()
+    with one_by_one():
+        rows += [replace(row, what=f"{row.what}, one node at a time", bar=None) for row in times()]
+    report(rows, min(before, bare_rover()))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

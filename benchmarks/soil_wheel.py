@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.run import Row
+from benchmarks.run import Row, bare_rover, report
 from benchmarks.soil_stages import BLOCK, stage_times, timed_block
 from grouser.scenarios.single_wheel import SingleWheel, build
 from grouser.simulation.simulation import Simulation
@@ -64,3 +67,22 @@ def cost_from_python(sim: Simulation, steps: int = 500) -> float:
     sim.compiled = compiled
     per_step = np.array(costs).reshape(-1, 2 * BLOCK).sum(axis=1) / BLOCK
     return 1e6 * float(np.median(per_step))
+
+
+def one_by_one() -> Any:
+    """Makes soil that is built meanwhile take its nodes one by one, not in lanes."""
+    return patch("grouser.contact.soil.model.lane_stages", dict)
+
+
+def main() -> int:
+    """Print the times, and those with one node at a time."""
+    before = bare_rover()
+    rows = measure()
+    with one_by_one():
+        rows += [replace(row, what=f"{row.what}, one node at a time", bar=None) for row in measure()]
+    report(rows, min(before, bare_rover()))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
