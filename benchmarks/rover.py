@@ -2,8 +2,9 @@
 
 The accuracy is that of the whole scenario against a tenth of the step, which takes ten times as long. A rover that digs
 itself in is sensitive to the last digit of its speed, so both are the medians of three runs at nearly the same speed.
-The six runs share the cores, after everything that is timed: three minutes on two of them. The rover has its own
-wheels of 0.12 m here, drives faster and has a softer spring, as it had when the history of this benchmark began.
+The six runs share the cores, after everything that is timed: three minutes on two of them. `python -m benchmarks.rover`
+prints the times alone, also with one node at a time. The rover has its own wheels of 0.12 m here, drives faster and has
+a softer spring, as it had when the history of this benchmark began.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import os
 import statistics
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import grouser
-from benchmarks.run import Row
-from benchmarks.soil_wheel import rolling_cost
+from benchmarks.run import Row, bare_rover, report
+from benchmarks.soil_wheel import one_by_one, rolling_cost
 from grouser.scenarios.exomars_drawbar import ExoMarsDrawbar, build
 
 BAR = 533.0  # [us] a step of 8 ms: 15 times faster than real time
@@ -30,20 +32,27 @@ UNITS = {"_N": "N", "_m": "m"}
 COMPARED = ("drawbar_pull_max_N", "front_sinkage_m", "middle_sinkage_m", "rear_sinkage_m", "slip_final")
 
 
+def settings() -> ExoMarsDrawbar:
+    return ExoMarsDrawbar(**CASE, speed=SPEED)  # type: ignore[arg-type]
+
+
 def measure() -> list[Row]:
-    settings = ExoMarsDrawbar(**CASE, speed=SPEED)  # type: ignore[arg-type]
-    step = settings.chosen_step
-    sim = build(settings)
+    return times() + accuracy(settings().chosen_step)
+
+
+def times() -> list[Row]:
+    """What a step costs."""
+    step = settings().chosen_step
+    sim = build(settings())
     sim.step(round(WARM_UP / step))
-    stages, whole = rolling_cost(sim)
-    soil = sum(stages.values())
+    stages, soil, whole = rolling_cost(sim)
     rows = [
         Row("rover", f"step of {1e3 * step:g} ms, all", whole, "us", BAR),
         Row("rover", "soil, commit and evaluate, six wheels", soil, "us"),
         Row("rover", "engine and glue", whole - soil, "us"),
     ]
     rows += [Row("rover", f"of it {name}", cost, "us") for name, cost in stages.items()]
-    return rows + accuracy(step)
+    return rows
 
 
 def accuracy(step: float) -> list[Row]:
@@ -67,3 +76,16 @@ def pulled(step: float, factor: float) -> dict[str, float]:
     settings = {**CASE, "step": step, "speed": factor * SPEED}
     with tempfile.TemporaryDirectory() as folder:
         return grouser.run("exomars-drawbar", settings, out=Path(folder) / "out", report=False).metrics
+
+
+def main() -> int:
+    before = bare_rover()
+    rows = times()
+    with one_by_one():
+        rows += [replace(row, what=f"{row.what}, one node at a time", bar=None) for row in times()]
+    report(rows, min(before, bare_rover()))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.run import Row
+from benchmarks.run import Row, bare_rover, report
 from benchmarks.soil_stages import BLOCK, stage_times, timed_block
 from grouser.scenarios.single_wheel import SingleWheel, build
 from grouser.simulation.simulation import Simulation
@@ -22,8 +25,7 @@ def measure() -> list[Row]:
         label = f"{1e3 * spacing:.0f} mm"
         sim = build(SingleWheel(speed=0.1, spacing=spacing))
         sim.step(WARM_UP)
-        stages, step = rolling_cost(sim)
-        soil = sum(stages.values())
+        stages, soil, step = rolling_cost(sim)
         rows.append(Row("soil-wheel", f"{label}: soil, commit and evaluate", soil, "us", bar))
         rows.append(Row("soil-wheel", f"{label}: engine and glue", step - soil, "us", GLUE_BAR))
         rows += [Row("soil-wheel", f"{label}: of it {name}", cost, "us") for name, cost in stages.items()]
@@ -31,13 +33,14 @@ def measure() -> list[Row]:
     return rows
 
 
-def rolling_cost(sim: Simulation) -> tuple[dict[str, float], float]:
-    """[us] a step of each stage of the soil, timed inside the kernels while the wheel rolls, and of the whole step.
+def rolling_cost(sim: Simulation) -> tuple[dict[str, float], float, float]:
+    """[us] a step of each stage of the soil, of all stages, and of the whole step, while wheels roll.
 
-    Blocks of steps in the compiled loop, as users run it. Both are medians over the blocks.
+    Blocks of steps in the compiled loop, as users run it. Each is a median over the blocks.
     """
     blocks = [timed_block(sim) for _ in range(STEPS // BLOCK)]
-    return stage_times(blocks), float(np.median([block[-1] for block in blocks]))
+    soil, step = (float(np.median(values)) for values in zip(*((b[:-1].sum(), b[-1]) for b in blocks), strict=True))
+    return stage_times(blocks), soil, step
 
 
 def cost_from_python(sim: Simulation, steps: int = 500) -> float:
@@ -64,3 +67,22 @@ def cost_from_python(sim: Simulation, steps: int = 500) -> float:
     sim.compiled = compiled
     per_step = np.array(costs).reshape(-1, 2 * BLOCK).sum(axis=1) / BLOCK
     return 1e6 * float(np.median(per_step))
+
+
+def one_by_one() -> Any:
+    """Makes soil that is built meanwhile take its nodes one by one, not in lanes."""
+    return patch("grouser.contact.soil.model.lane_stages", dict)
+
+
+def main() -> int:
+    """Print the times, and those with one node at a time."""
+    before = bare_rover()
+    rows = measure()
+    with one_by_one():
+        rows += [replace(row, what=f"{row.what}, one node at a time", bar=None) for row in measure()]
+    report(rows, min(before, bare_rover()))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -61,7 +61,7 @@ def test_bars_of_the_soil():
     assert rover.BAR == 533.0
 
 
-def test_the_times_of_stages_are_those_of_the_median_block():
+def test_the_time_of_a_stage_is_the_median_over_the_blocks():
     """Stages take 1, 2, 3, ... us in the quick block and three times that in the slow one; others are disturbed."""
     quick = np.arange(1.0, len(STAGES) + 2)
     blocks = [9 * quick, quick, 3 * quick, quick, 100 * quick]
