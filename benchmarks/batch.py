@@ -1,7 +1,8 @@
 """Many rovers on one GPU, each on its own soil, in closed loop: steps per second, time of each kernel, memory.
 
-The rover of robots/exomars.py with six wheels on a grid of 10 mm at 5 ms in float32. It climbs a slope of 2.5
-degrees, so that its wheels slip. All worlds differ: each rover has its own speed and place between the nodes. A step observes force, sinkage and slip of all wheels.
+The rover of robots/exomars.py with six wheels on a grid of 10 mm at 5 ms in float32. It pulls a spring as in
+exomars-drawbar, so that its wheels slip more and more. All worlds differ: each rover has its own speed and place
+between the nodes. A step observes force, sinkage and slip of all wheels.
 
     python -m benchmarks.batch 64 1024 4096 --seconds 5
 """
@@ -32,8 +33,8 @@ STEP = 5e-3  # [s]
 SPACING = 0.01  # [m]
 SOIL = "exomars-test"
 SIZE = (3.2, 2.24)  # [m] of the ground: the rover and two metres of travel
-SLOPE = np.radians(2.5)  # [rad] by which gravity is tilted
-SPEEDS = (0.01, 0.03)  # [m/s] of the rims, the slowest and the fastest rover
+SPRING = 150.0  # [N/m] that each rover pulls
+SPEEDS = (0.015, 0.025)  # [m/s] of the rims, the slowest and the fastest rover
 WARM_UP = 200  # steps, after which the rovers have settled
 LAWS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -52,10 +53,19 @@ def build(worlds: int, device: str, dtype: str = "float32", laws: str = "default
     module = SoilModule(ground, dict.fromkeys(bodies, surface), SoilOptions(**LAWS[laws]))
     engine = engine or partial(MujocoWarp, device=device)
     spec = exomars.build(p)
-    spec.option.gravity = exomars.MARS * np.array([-np.sin(SLOPE), 0.0, -np.cos(SLOPE)])
+    add_spring(spec, p)
     sim = Simulation(spec, [module], ground=ground, step=STEP, worlds=worlds, dtype=dtype, engine=engine)
     scatter(sim, p)
     return sim
+
+
+def add_spring(spec: Any, p: exomars.ExoMars) -> None:
+    """Add a spring from a post behind the rover to its rear. It only pulls."""
+    spec.body("chassis").add_site(name="hitch", pos=[p.rear_x, 0, 0])
+    spec.worldbody.add_site(name="post", pos=[p.rear_x - 1.0, 0, p.longitudinal_pivot_height])
+    spring = spec.add_tendon(name="spring", stiffness=SPRING, springlength=[0, 1.0], width=0.01)
+    spring.wrap_site("post")
+    spring.wrap_site("hitch")
 
 
 def scatter(sim: Simulation, p: exomars.ExoMars) -> None:

@@ -1,125 +1,101 @@
-"""Many worlds of a robot on CUDA: arrays on the device, resets by a mask, soils drawn there, what is refused."""
+"""Rovers in closed loop on CUDA, soil and MuJoCo Warp in float32, against the float64 CPU engine.
+
+Without pytest, as comparison.py says: `--write FILE` where the CPU is, `--reference FILE` where the GPU is.
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
+from functools import partial
+
 import numpy as np
-import pytest
 import warp as wp
 
-import grouser
-from grouser.contact.soil import SoilOptions
-from grouser.errors import InputError, RunStopped
+from benchmarks import batch
+from grouser.engine.mujoco_cpu import MujocoCpu
+from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.simulation.simulation import Simulation
-from grouser.terrain import soil
 
-pytestmark = pytest.mark.gpu
-WORLDS = 64
-SAND = soil("dry-sand")
+WORLDS, SETTLED, STEPS, LOOK = 8, 4000, 400, 20
+CLOSE = 1e-3  # of sinkage and slip, and of the pull over max(|pull|, resistance)
+STILL = 0.02  # slip below this is compared with it: a rover that hardly slips
+BODIES = ("qpos", "qvel", "act", "ctrl")
 
-
-def carts(device: str = "cuda", soils=None, **more) -> Simulation:
-    """Carts that drive, on soils from half to twice the stiffness of dry sand."""
-    given = [SAND.replace(k_phi=SAND.k_phi * 2 ** (2 * k / WORLDS - 1)) for k in range(WORLDS)]
-    worlds = more.pop("worlds", WORLDS)
-    return grouser.on_soil(
-        grouser.CART, given[:worlds] if soils is None else soils, "wheel.*", drive={"motor.*": 0.4}, worlds=worlds,
-        device=device, **more,
-    )  # fmt: skip
+Arrays = dict[str, np.ndarray]
 
 
-def sinkage(sim: Simulation) -> np.ndarray:
-    seen = sim.observe()["soil/sinkage"]
-    return np.array(seen.numpy() if isinstance(seen, wp.array) else seen)
+def reference() -> Arrays:
+    """Rovers on the float64 CPU: the state in which they drive steadily, and what is seen of them from there on."""
+    sim = batch.build(WORLDS, "cpu", "float64", engine=MujocoCpu)
+    sim.step(SETTLED)
+    state = {f"body/{name}": np.stack([getattr(d, name) for d in sim.engine.data]) for name in BODIES}
+    state |= {f"soil/{name}": array.numpy().copy() for name, array in sim.modules[0].state().items()}
+    state |= {f"ground/{name}": array.numpy().copy() for name, array in sim.ground.state().items()}
+    return {**state, **looks(sim)}
 
 
-def bits(sim: Simulation, worlds: list[int]) -> list[bytes]:
-    return [array.numpy()[worlds].tobytes() for array in (sim.qpos, sim.qvel)] + [sinkage(sim)[worlds].tobytes()]
+def simulate(start: Arrays, dtype: str, device: str) -> Arrays:
+    """The same rovers from the same state on MuJoCo Warp."""
+    sim = batch.build(WORLDS, device, dtype, engine=partial(MujocoWarp, device=device))
+    sim.engine.set_start(**{name: start[f"body/{name}"] for name in BODIES})
+    sim.engine.reset(range(WORLDS))
+    for kind, states in (("soil", sim.modules[0].state()), ("ground", sim.ground.state())):
+        for name, array in states.items():
+            array.assign(np.ascontiguousarray(start[f"{kind}/{name}"].astype(array.numpy().dtype)))
+    return looks(sim)
 
 
-@pytest.fixture(scope="module")
-def sim() -> Simulation:
-    return carts()
+def looks(sim: Simulation) -> Arrays:
+    """Sinkage [m], slip and force [N] of every wheel, (look, world, wheel, ...)."""
+    seen: dict[str, list[np.ndarray]] = {"sinkage": [], "slip": [], "force": []}
+    for _ in range(STEPS // LOOK):
+        sim.step(LOOK)
+        now = sim.observe()
+        for name, values in seen.items():
+            values.append(np.array(now[f"soil/{name}"]))
+    return {name: np.stack(values) for name, values in seen.items()}
 
 
-def test_carts_on_their_own_soils_are_those_of_the_cpu(sim):
-    sim.reset()
-    reference = carts("cpu")
-    sim.step(40)
-    reference.step(40)
-    np.testing.assert_allclose(sinkage(sim), sinkage(reference), rtol=1e-3)
-    assert np.ptp(sinkage(sim)[:, 0]) > 0.2 * sinkage(sim)[:, 0].mean(), "the soils differ"
+def differences(got: Arrays, expected: Arrays) -> dict[str, float]:
+    sinkage = np.abs(got["sinkage"] / expected["sinkage"] - 1)
+    slip = np.abs(got["slip"] - expected["slip"]) / np.maximum(np.abs(expected["slip"]), STILL)
+    pull, wanted = (values["force"][..., 0].sum(axis=-1) for values in (got, expected))
+    resistance = np.abs(expected["force"][..., 0]).sum(axis=-1)
+    return {
+        "sinkage": float(sinkage.max()),
+        "slip": float(slip.max()),
+        "slip_median": float(np.median(slip)),
+        "pull": float((np.abs(pull - wanted) / np.maximum(np.abs(wanted), resistance)).max()),
+    }
 
 
-def test_a_reset_by_a_mask_is_a_fresh_start_and_the_others_go_on(sim):
-    sim.reset()
-    sim.step(20)
-    fresh, others = bits(sim, [5, 9]), [k for k in range(WORLDS) if k not in (5, 9)]
-    sim.step(20)
-    later = bits(sim, others)
-    sim.reset()
-    sim.step(20)
-    mask = np.zeros(WORLDS, bool)
-    mask[[5, 9]] = True
-    sim.reset(wp.array(mask, dtype=wp.bool, device="cuda"))
-    sim.step(20)
-    assert bits(sim, [5, 9]) == fresh
-    assert bits(sim, others) == later
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--write", help="only run the CPU and write what it gives to this file")
+    options.add_argument("--reference", help="take the CPU's part from this file")
+    options.add_argument("--device", default="cuda:0")
+    chosen = options.parse_args()
+    if chosen.write:
+        np.savez_compressed(chosen.write, **reference())  # type: ignore[arg-type]
+        return 0
+    expected = dict(np.load(chosen.reference)) if chosen.reference else reference()
+    for dtype in ("float32", "float64"):
+        result = differences(simulate(expected, dtype, chosen.device), expected)
+        print(dtype, {name: float(f"{value:.3g}") for name, value in result.items()})
+    return 0
 
 
-def test_worlds_that_share_scratch_have_the_same_bits(sim):
-    sim.reset()
-    sim.step(20)
-    sharing = carts(options=SoilOptions(worlds_at_once=24))
-    sharing.step(20)
-    everyone = list(range(WORLDS))
-    assert bits(sharing, everyone) == bits(sim, everyone)
-    assert sharing.soil.memory() < sim.soil.memory()
+if __name__ == "__main__":
+    sys.exit(main())
+
+import pytest  # noqa: E402  (not on a GPU machine that can install nothing)
 
 
-def test_soils_are_drawn_on_the_device(sim):
-    given = np.full(WORLDS, np.nan)
-    given[3], given[4] = 2 * SAND.k_phi, -1.0
-    before = [sim.soil.soils.soil_of(world).k_phi for world in (2, 4)]
-    sim.set_soil(None, k_phi=wp.array(given, dtype=wp.float64, device="cuda"))
-    assert sim.soil.soils.soil_of(3).k_phi == 2 * SAND.k_phi
-    assert [sim.soil.soils.soil_of(world).k_phi for world in (2, 4)] == before
-    assert np.flatnonzero(sim.soil.soils.refused.numpy()).tolist() == [4]
-    drawn = carts(soils=lambda rng: SAND.replace(k_phi=rng.uniform(5e5, 2e6)), worlds=2)
-    first = [drawn.soil.soils.soil_of(world).k_phi for world in range(2)]
-    drawn.reset([1])
-    assert drawn.soil.soils.soil_of(0).k_phi == first[0]
-    assert drawn.soil.soils.soil_of(1).k_phi != first[1]
-
-
-def test_a_failed_world_stands_still_and_is_counted(sim):
-    sim.reset()
-    controls = sim.ctrl.numpy()
-    controls[7] = np.nan
-    sim.ctrl.assign(controls)
-    sim.step(5)
-    assert np.flatnonzero(sim.diverged.numpy()).tolist() == [7]
-    sim.reset_diverged()
-    assert not sim.diverged.numpy().any()
-    assert np.flatnonzero(sim.failures.numpy()).tolist() == [7]
-
-
-def test_tiles_that_run_out_and_memory_that_is_too_small_are_one_line():
-    few = carts(worlds=2, tiles=4)
-    with pytest.raises(RunStopped, match="ran out of tiles"):
-        few.step(300)
-    with pytest.raises(InputError, match=r"worlds: 100000 take .* GiB .*: allowed are \d+ worlds"):
-        carts(soils="dry-sand", worlds=100000, tiles=500)
-
-
-def test_torch_shares_the_arrays(sim):
-    torch = pytest.importorskip("torch")
-    sim.reset()
-    ctrl = wp.to_torch(sim.ctrl)
-    ctrl[:] = 0.0
-    assert not sim.ctrl.numpy().any()
-    sim.step(5)
-    mask = torch.zeros(WORLDS, dtype=torch.bool, device="cuda")
-    mask[0] = True
-    sim.reset(mask)
-    assert sim.ctrl.numpy()[0] == pytest.approx(0.4)
-    assert wp.to_torch(sim.observe()["soil/force"]).shape == (WORLDS, 4, 3)
+@pytest.mark.gpu
+def test_rovers_follow_the_cpu():
+    if not wp.is_cuda_available():
+        pytest.skip("needs an NVIDIA GPU")
+    expected = reference()
+    result = differences(simulate(expected, "float32", "cuda:0"), expected)
+    assert max(result["sinkage"], result["slip"], result["pull"]) < CLOSE, result

@@ -10,6 +10,7 @@ the other, slowly: for tests.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ import warp as wp
 from grouser import device as device_code
 from grouser.engine import mujoco_warp_kernels as kernels
 from grouser.engine.gearbox import add_losses_to_worlds, gearboxes
+from grouser.engine.graph_loop import GraphLoop, graph_of
 from grouser.engine.mujoco_cpu import ACCELERATION_SENSORS, DENSE_NOTE, compile_spec
 from grouser.engine.mujoco_warp_kernels import Health, StepStart, Tree, Worlds
 from grouser.engine.mujoco_warp_parameters import Parameters
@@ -32,6 +34,7 @@ from grouser.engine.preparation import (
     keep_full_mass_matrix,
     last_dofs,
 )
+from grouser.engine.world_faults import Note, WorldSlot, fatal_codes, new_faults
 from grouser.errors import InputError, RunStopped
 from grouser.launches import Launches
 from grouser.module import Compiled, ForceModule, Motion, Outputs
@@ -41,20 +44,8 @@ from grouser.terrain import checks
 
 CONTACTS_PER_PAIR, MOST_CONTACTS = 8, 64  # room for contacts of a world: for each pair of geoms, and in all
 EQUALITY_ROWS = {mujoco.mjtEq.mjEQ_CONNECT: 3, mujoco.mjtEq.mjEQ_WELD: 6}  # others have one
+ON_GPU = ("soil",)  # modules that are tested there
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
-
-
-@dataclass
-class ModuleSlot:
-    """A module with its rows and outputs in the engine."""
-
-    module: ForceModule
-    rows: list[int]
-    row_array: wp.array
-    out: Outputs
-    seen: wp.array  # (world, row) status code that the host has not read yet
-    explained: wp.array  # (world, row) status that has been reported and is not fatal: it raises no alarm again
-    fatal: wp.array  # (code,) 1 for a status with which a world cannot go on
 
 
 @dataclass
@@ -84,18 +75,25 @@ class MujocoWarp:
         check_step(self.step, self.modules)
         self.worlds = checks.count(self.worlds, "worlds", at_least=1)
         self.device = _device(self.device)
+        check_modules(self.modules, self.device)
         check_options(self.spec, self.notes)
         for module in self.modules:
             module.declare(self.spec)
         keep_full_mass_matrix(self.spec, self.body_names())
         self.model = self._compile()
-        self._refuse()
         self.kernels = device_code.kernels(kernels, self.dtype)
-        with wp.ScopedDevice(self.device):
-            self._put_model()
-            self._allocate()
+        try:
+            with wp.ScopedDevice(self.device):
+                self._put_model()
+                self._allocate()
+        except RuntimeError as error:
+            if "allocate" not in str(error):
+                raise
+            raise InputError(f"worlds: the memory of {self.device.alias} does not hold {self.worlds}") from None
         self._loop: GraphLoop | None = None
         self._looped: list[tuple[Launches, Launches]] = []
+        self._reset_graph: Callable[[], None] | None = None
+        self._used = False  # whether kernels of a reset are loaded
         self.parameters = Parameters(self.model, self.mjw, self.m, self.d, self.worlds)
         if self.device.is_cuda:  # kernels cannot always be loaded while a graph is captured: use each of them once
             self.kinematics()
@@ -110,31 +108,25 @@ class MujocoWarp:
         return body_names(self.modules)
 
     def _compile(self) -> mujoco.MjModel:
-        jacobian, known = self.spec.option.jacobian, list(self.notes)
-        model = compile_spec(self.spec, self.notes)
-        model.opt.jacobian = jacobian  # the wrong sparse factor is one of MuJoCo's C code only
-        if DENSE_NOTE not in known and DENSE_NOTE in self.notes:
-            self.notes.remove(DENSE_NOTE)
+        notes: list[str] = []
+        model = compile_spec(self.spec, notes)
+        self.notes += [line for line in notes if line != DENSE_NOTE]
+        model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)  # unknown there: it never resets itself
         model.opt.timestep = self.step
         return model
 
-    def _refuse(self) -> None:
-        """Raise an InputError for what this engine cannot do."""
-        if self.device.is_cuda:
-            for module in self.modules:
-                if not isinstance(module, Compiled):
-                    raise InputError(
-                        f"module {module.name!r} computes on the host in every step; allowed in worlds on "
-                        f"{self.device} are modules made of kernels, such as soil"
-                    )
-
     def _put_model(self) -> None:
         mjw, name = self.mjw, self.spec.modelname
+        # `compile_spec` avoids a wrong sparse factor of MuJoCo. MuJoCo Warp has one of its own and gets the model's choice.
+        dense, self.model.opt.jacobian = self.model.opt.jacobian, self.spec.option.jacobian
         try:
-            self.m: Any = mjw.put_model(self.model)
+            with warnings.catch_warnings(record=True) as heard:
+                warnings.simplefilter("always")
+                self.m: Any = mjw.put_model(self.model)
         except (NotImplementedError, ValueError) as error:
             text = " ".join(str(error).split()).rstrip(".")
             raise InputError(f"model {name!r}: MuJoCo Warp cannot simulate it: {text}") from None
+        self.notes += [f"MuJoCo Warp warns: {' '.join(str(warning.message).split())}" for warning in heard]
         pairs = len(self.m.nxn_geom_pair_filtered)
         self.m.opt.run_collision_detection = pairs > 0
         self.m.opt.warn_overflow = 0  # `Health` says it in words
@@ -150,6 +142,7 @@ class MujocoWarp:
         self.d: Any = mjw.make_data(
             self.model, nworld=self.worlds, nconmax=max(self.contacts, 1), njmax=max(self.constraints, 1)
         )
+        self.model.opt.jacobian = dense
         over = mjw.OverflowType
         self._gearboxes = gearboxes(self.model, self.device)
         self._senses_acceleration = bool(np.isin(self.model.sensor_type, ACCELERATION_SENSORS).any())
@@ -192,8 +185,9 @@ class MujocoWarp:
             out = Outputs(*(wp.zeros(shape, dtype=kind) for kind in (p.vec6, p.mat66, p.vec6, wp.int32)))
             seen, explained = wp.zeros(shape, dtype=wp.int32), wp.zeros(shape, dtype=wp.int32)
             module.bind(self.motion, rows, out, self.step)
-            fatal = _array([0, *(int(module.explain(code)[1]) for code in range(1, module_codes(module)))])
-            self.slots.append(ModuleSlot(module, rows, _array(rows), out, seen, explained, fatal))
+            check_place(module, self.device)
+            fatal = _array(fatal_codes(module))
+            self.slots.append(WorldSlot(module, rows, _array(rows), out, seen, explained, fatal))
 
     def _start_arrays(self) -> dict[str, wp.array]:
         """Start of every world: the model's, its keyframe, or one keyframe for each world if there are so many."""
@@ -269,7 +263,7 @@ class MujocoWarp:
     def host(self, world: int) -> mujoco.MjData:
         """A copy of one world as MjData, with all that MuJoCo computes from its state. Changes have no effect."""
         d = mujoco.MjData(self.model)
-        self._restore_host(d, self.state(world))
+        mujoco.mj_setState(self.model, d, self.state(world), STATE)
         mujoco.mj_forward(self.model, d)
         return d
 
@@ -375,74 +369,35 @@ class MujocoWarp:
         self.health.diverged[world : world + 1].fill_(1)
 
     def thaw(self, worlds: Iterable[int]) -> None:
-        for world in worlds:
-            self.health.diverged[world : world + 1].fill_(0)
+        diverged = self.health.diverged.numpy().copy()
+        diverged[list(worlds)] = 0
+        self.health.diverged.assign(diverged)
 
-    def faults(self, time: float, note: Callable[[str, str, str, float], None]) -> list[tuple[int, RunStopped]]:
+    def faults(self, time: float, note: Note) -> list[tuple[int, RunStopped]]:
         """Worlds that cannot continue and are not reported yet, with the reason. Reads from the device.
 
-        `note(module, body, line, time)` gets each status of a module that is not fatal. `time` [s]: of the simulation.
+        `note` gets each status of a module that is not fatal. `time` [s]: of the simulation.
         """
-        h = self.health
-        alarm, kinds, steps = h.alarm.numpy(), h.kind.numpy(), h.steps.numpy()
-        module, place, size = h.module.numpy(), h.place.numpy(), h.size.numpy()
-        stops = {}
-        for k in np.flatnonzero((alarm == kernels.DIVERGED) & (kinds != 0)):
-            name, body, reason = self._explain(kinds[k], module[k], int(place[k]), float(size[k]))
-            stops[int(k)] = RunStopped(reason, module=name, body=body, time=float(steps[k] * self.step))
-        for slot in self.slots:
-            self._explain_statuses(slot, time, note, stops)
-        return sorted(stops.items())
-
-    def _explain_statuses(
-        self, slot: ModuleSlot, time: float, note: Callable[..., None], stops: dict[int, RunStopped]
-    ) -> None:
-        """Note the new status codes of a module, and add worlds with a fatal one to `stops`."""
-        seen, name, bodies = slot.seen.numpy(), slot.module.name, slot.module.bodies
-        if not seen.any():
-            return
-        explained = slot.explained.numpy().copy()
-        for row, code in _rows_and_codes(seen):
-            worlds, (reason, fatal) = np.flatnonzero(seen[:, row] == code), slot.module.explain(code)
-            if fatal:
-                stop = RunStopped(reason, module=name, body=bodies[row], time=time)
-                stops.update({int(world): stop for world in worlds if int(world) not in stops})
-                continue
-            explained[worlds, row] = code
-            for line in reason.splitlines():
-                note(name, bodies[row], line, time)
-        slot.explained.assign(explained)
-        slot.seen.zero_()
-
-    def _explain(self, kind: int, module: int, place: int, size: float) -> tuple[str, str, str]:
-        """Module, body and reason of a fault."""
-        m = self.model
-        if kind == kernels.WRENCH_FAULT:
-            owner = self.slots[module].module
-            return owner.name, owner.bodies[place], "the wrench is not finite"
-        if kind == kernels.STATUS_FAULT:
-            owner = self.slots[module].module
-            return owner.name, owner.bodies[place], owner.explain(int(size))[0]
-        if kind == kernels.CONTROL_FAULT:
-            return "mujoco", "-", f"control {place} is {size}; allowed are finite numbers"
-        if kind == kernels.CAPACITY_FAULT:
-            full = ", ".join(bit.name for bit in self.mjw.OverflowType if bit.value & place and bit.name)
-            room = f"{self.contacts} contacts and {self.constraints} rows of constraints"
-            return "mujoco", "-", f"a world has room for {room}, which is not enough ({full}): set it larger"
-        return "mujoco", m.body(m.dof_bodyid[place]).name, "the motion diverged"
+        return new_faults(self, time, note)
 
     # ---- state --------------------------------------------------------------------------------------
 
     def reset(self, worlds: Any) -> None:
-        """Put some worlds to their start: a list of numbers, or a mask, (world,) bool array of Warp or NumPy.
+        """Put some worlds to their start: a list of numbers, or a mask, (world,) of bool or, on the device, int32.
 
         Forces of modules there become zero, kinematics are computed. Other worlds are not touched.
         """
         with wp.ScopedDevice(self.device):
             self._choose(worlds)
+        if self._reset_graph is None and self.device.is_cuda and self._used:
+            self._reset_graph = graph_of(self._reset_chosen, self.device)  # reset_data takes milliseconds of Python
+        (self._reset_graph or self._reset_chosen)()
+        self._used = True
+
+    def _reset_chosen(self) -> None:
+        with wp.ScopedDevice(self.device):
             self.mjw.reset_data(self.m, self.d, reset=self._chosen)
-            start = self._start
-            given = [start[name] for name in ("qpos", "qvel", "act", "ctrl")]
+            given = [self._start[name] for name in ("qpos", "qvel", "act", "ctrl")]
             self._launch(self.kernels.put_start, 0, [self._chosen, *given, self.views, self.health])
             self._clear_chosen_outputs()
         self.kinematics()
@@ -468,9 +423,12 @@ class MujocoWarp:
     def _choose(self, worlds: Any) -> None:
         """Set the mask of chosen worlds, on the device."""
         if isinstance(worlds, wp.array):
-            if worlds.shape != (self.worlds,) or worlds.dtype != wp.bool:
-                raise InputError(f"worlds: a mask must be of bool with shape ({self.worlds},)")
-            wp.copy(self._chosen, worlds)
+            if worlds.shape != (self.worlds,) or worlds.dtype not in (wp.bool, wp.int32):
+                raise InputError(f"worlds: a mask must be of bool or int32 with shape ({self.worlds},)")
+            if worlds.dtype == wp.bool:
+                wp.copy(self._chosen, worlds)
+            else:
+                self._launch(self.kernels.choose, 0, [worlds, self._chosen])
             return
         given = np.asarray(list(worlds) if isinstance(worlds, Iterable) else worlds)
         mask = np.zeros(self.worlds, bool)
@@ -509,53 +467,41 @@ class MujocoWarp:
             states[world].assign(state.astype(np.float32))
             self.mjw.set_state(self.m, self.d, states, int(STATE), self._chosen)
 
-    def _restore_host(self, d: mujoco.MjData, state: np.ndarray) -> None:
-        mujoco.mj_setState(self.model, d, state, STATE)
+    def energies(self) -> tuple[np.ndarray, np.ndarray]:
+        """Potential energy, of weight and springs, and kinetic energy [J] of all bodies now, each (world,)."""
+        with wp.ScopedDevice(self.device):
+            self.mjw.energy_pos(self.m, self.d)
+            self.mjw.energy_vel(self.m, self.d)
+        potential, kinetic = self.d.energy.numpy().astype(float).T
+        return potential, kinetic
 
     def set_parameter(self, name: str, values: Any) -> None:
         """Set a parameter of the model in every world, (world, …); `mujoco_warp_parameters.PER_WORLD` has the names."""
         with wp.ScopedDevice(self.device):
             if self.parameters.set(name, values):
-                self._loop = None  # arrays were replaced, so graphs must be captured again
+                self._loop = self._reset_graph = None  # arrays were replaced, so graphs must be captured again
         self.kinematics()
 
     def total_mass(self) -> float:
         return float(self.model.body_mass.sum())
 
 
-class GraphLoop:
-    """Whole steps. A run ends in the middle of its last step, as in `launches.Loop`, and `finish` completes it.
+def check_modules(modules: Sequence[ForceModule], device: Any) -> None:
+    """Raise an InputError for a module that does not run on a GPU, if the device is one."""
+    for module in modules:
+        if device.is_cuda and not (isinstance(module, Compiled) and module.name in ON_GPU):
+            raise InputError(
+                f"module {module.name!r} does not run in worlds on {device.alias}; allowed there: {', '.join(ON_GPU)}"
+            )
 
-    On CUDA there are three graphs: the first half of a step; the second half with the first half of the next step, so
-    that each step costs one launch; the second half.
-    """
 
-    def __init__(self, before: Callable[[], None], after: Callable[[], None], device: Any):
-        def between() -> None:
-            after()
-            before()
-
-        self._begin, self._continue, self._finish = (
-            _graph(part, device) if device.is_cuda else part for part in (before, between, after)
+def check_place(module: ForceModule, device: Any) -> None:
+    """Raise an InputError for a module whose arrays are on another device."""
+    place = wp.get_device(getattr(module, "device", device))
+    if place != device:
+        raise InputError(
+            f"module {module.name!r} is on {place.alias} and the engine on {device.alias}: allowed is one device"
         )
-
-    def run(self, times: int) -> int:
-        """Run `times` steps, the last without its second half. The host reads nothing. Returns `times`."""
-        self._begin()
-        for _ in range(times - 1):
-            self._continue()
-        return times
-
-    def finish(self) -> None:
-        """Run the second half of the last step."""
-        self._finish()
-
-
-def _graph(part: Callable[[], None], device: Any) -> Callable[[], None]:
-    with wp.ScopedCapture(device=device) as capture:
-        part()
-    graph: Any = capture.graph
-    return lambda: wp.capture_launch(graph)
 
 
 def constraint_rows(m: mujoco.MjModel, contacts: int) -> int:
@@ -566,11 +512,6 @@ def constraint_rows(m: mujoco.MjModel, contacts: int) -> int:
     dimension = int(max([1, *m.geom_condim, *m.pair_dim]))
     pyramid = m.opt.cone == mujoco.mjtCone.mjCONE_PYRAMIDAL and dimension > 1
     return max(1, equalities + friction + limits + contacts * (2 * (dimension - 1) if pyramid else dimension))
-
-
-def module_codes(module: ForceModule) -> int:
-    """Number of status codes of a module that are looked at on the device; codes above are never fatal."""
-    return int(getattr(module, "fatal_codes", 1))
 
 
 def _mujoco_warp() -> Any:
@@ -587,11 +528,6 @@ def _device(name: Any) -> Any:
     except (ValueError, RuntimeError):
         known = ", ".join(repr(d.alias) for d in wp.get_devices())
         raise InputError(f"device: {name!r} is not here; this machine has {known}") from None
-
-
-def _rows_and_codes(seen: np.ndarray) -> list[tuple[int, int]]:
-    """Pairs of a row and a status code that some world has; `seen`: (world, row) codes, 0 for none."""
-    return [(row, int(code)) for row in range(seen.shape[1]) for code in np.unique(seen[:, row]) if code]
 
 
 def _chain(m: mujoco.MjModel, last: int) -> np.ndarray:

@@ -324,6 +324,13 @@ def apply_effective(
 
 
 @wp.kernel(module=MODULE)
+def choose(mask: array[int], chosen_out: array[wp.bool]):
+    """Choose the worlds whose mask is not zero. Thread: world."""
+    world = wp.tid()
+    chosen_out[world] = mask[world] != 0
+
+
+@wp.kernel(module=MODULE)
 def put_start(
     chosen: array[wp.bool], coordinate: array2d[wp.float32], speed: array2d[wp.float32],
     activation: array2d[wp.float32], control: array2d[wp.float32], w: Worlds, health: Health,

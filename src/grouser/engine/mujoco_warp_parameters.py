@@ -48,10 +48,16 @@ class Parameters:
         host = np.asarray(self._model.opt.gravity if name == "gravity" else getattr(self._model, name))
         replaced = self._widen(owner, name)
         target = getattr(owner, name)
+        shape = (self._worlds, *host.shape)
         if isinstance(values, wp.array):
-            wp.copy(target, values)
+            numbers = wp.array(ptr=target.ptr, shape=shape, dtype=wp.float32, device=target.device)
+            if values.dtype != wp.float32 or values.shape != shape:
+                raise InputError(
+                    f"parameter: {name} must be of float32 with shape {shape}, the first axis is the world"
+                )
+            wp.copy(numbers, values)
         else:
-            target.assign(self._checked(name, values, (self._worlds, *host.shape)))
+            target.assign(self._checked(name, values, shape))
         group = PER_WORLD[name]
         if group:
             for derived in DERIVED:

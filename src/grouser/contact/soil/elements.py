@@ -61,8 +61,7 @@ class Contacts:
     nodes: int  # nodes in contact with the body's surface
     pressed: int  # nodes that points of small shapes press on
     border: int  # free nodes next to the footprint
-    edges: int  # cell sides on its border; teams only
-    dug: int  # nodes that lose soil by slip; teams only
+    moves: int  # 1: soil moves in this step; teams only
 
 
 @struct

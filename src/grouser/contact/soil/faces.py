@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import implicit, wedge
+from grouser.contact.soil import implicit, team, wedge
 from grouser.contact.soil import types as t
 from grouser.contact.soil.elements import BlockSums, FaceView
 from grouser.contact.soil.face_geometry import (
@@ -25,13 +25,14 @@ from grouser.contact.soil.face_geometry import (
     view_face,
 )
 from grouser.contact.soil.types import BodyMotion, Faces, Options, Placement, Pushing
-from grouser.device import nonnegative
+from grouser.device import nonnegative, struct
 from grouser.precision import real, vec3, vec4, vec6
 from grouser.terrain.elevation import BARE
 from grouser.terrain.ground import GroundArrays as Ground
 from grouser.terrain.ground import soil_at, surface_at
 
-BINS = 24  # trial planes
+BINS = 24  # trial planes, at most as many as a team has lanes
+IDLE, ADVANCE, WEIGH = range(3)  # what a face has to do in a step
 LAST_BIN = BINS - 1
 PLANES = wp.constant(real(BINS))
 FIRST_COT = wp.constant(real(3.0))  # cotangent of the first slip plane: a face that has just met the soil
@@ -67,6 +68,57 @@ def add_columns(push: Pushing, world: int, base: int, per_bin: real, depth: real
         add_column(push, world, base, per_bin, depth - shift, away, share, 2)
 
 
+@struct
+class SoilAhead:
+    """The soil of a node ahead of a face, as columns between the ends of the face and beside them."""
+
+    depth: real  # [m] above the toe
+    away: real  # [m] from the toe
+    share: real  # of the cell between the ends of the face; 0: none
+    away_beside: real  # [m] from the nearer end of the toe
+    share_beside: real  # of the cell beside it, by what of its weight counts; 0: none
+    along: real  # [m] place l of the node along the face
+
+
+@wp.func
+def soil_ahead(
+    g: Ground, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion, l0: real, l1: real, reach: real,
+    shift: real, i: int, j: int,
+):  # fmt: skip
+    """Find the columns of soil of a grid node. Shares are 0 where it is out of reach or below the toe."""
+    zero = real(0.0)
+    half = real(0.5)
+    at = face_place(g, m, view, i, j)
+    l = at[1]
+    toe = toe_at(push, world, f, l0, l1, l)
+    x = at[0] - plane_at(view, toe)
+    beside = wp.max(wp.max(l - l1, l0 - l), zero)
+    if not (x > zero and x * x + beside * beside < reach * reach):  # pyright: ignore[reportOperatorIssue]
+        return SoilAhead()
+    depth = surface_at(g, world, i, j) - m.position[2] - toe
+    if depth + shift <= zero:
+        return SoilAhead()
+    # Share of the node's cell between the ends of the face; the rest is beside it.
+    inside = wp.min(l + half * g.spacing, l1) - wp.max(l - half * g.spacing, l0)  # pyright: ignore[reportOperatorIssue]
+    share = wp.clamp(inside * g.per_spacing, zero, real(1.0))
+    away = zero
+    weight = zero
+    if share < real(1.0):
+        out = wp.max(beside, half * (real(1.0) - share) * g.spacing)
+        away = wp.sqrt(x * x + out * out)  # pyright: ignore[reportOperatorIssue]
+        weight = (real(1.0) - share) * x / away
+    return SoilAhead(depth, x, share, away, weight, l)
+
+
+@wp.func
+def next_to_face(g: Ground, soil: SoilAhead):
+    """Share, share x depth, share x depth^2, share x depth^2 x l of a node next to the face; zero farther away."""
+    if soil.away > real(1.001) * g.spacing or soil.depth <= real(0.0):
+        return vec4()
+    weighted = soil.share * soil.depth
+    return vec4(soil.share, weighted, weighted * soil.depth, weighted * soil.depth * soil.along)
+
+
 @wp.func
 def weigh_soil(
     g: Ground, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion, l0: real, l1: real, reach: real,
@@ -79,7 +131,6 @@ def weigh_soil(
     `shift` [m] is added to and subtracted from the depths, for the area of the plane; zero where no area is needed.
     """
     zero = real(0.0)
-    half = real(0.5)
     near = vec4()
     base = f * BINS
     for q in range(BINS):
@@ -88,27 +139,76 @@ def weigh_soil(
     box = node_box(g, m, view, low, high + reach, l0 - reach, l1 + reach)
     for i in range(box.row0, box.row1 + 1):
         for j in range(box.column0, box.column1 + 1):
-            at = face_place(g, m, view, i, j)
-            l = at[1]
-            toe = toe_at(push, world, f, l0, l1, l)
-            x = at[0] - plane_at(view, toe)
-            beside = wp.max(wp.max(l - l1, l0 - l), zero)
-            if x > zero and x * x + beside * beside < reach * reach:  # pyright: ignore[reportOperatorIssue]
-                depth = surface_at(g, world, i, j) - m.position[2] - toe
-                if depth + shift > zero:
-                    # Share of the node's cell between the ends of the face; the rest is beside it.
-                    inside = wp.min(l + half * g.spacing, l1) - wp.max(l - half * g.spacing, l0)  # pyright: ignore[reportOperatorIssue]
-                    share = wp.clamp(inside * g.per_spacing, zero, real(1.0))
-                    if share > zero:
-                        add_columns(push, world, base, per_bin, depth, x, share, shift)
-                        if x <= real(1.001) * g.spacing and depth > zero:
-                            near += vec4(share, share * depth, share * depth * depth, share * depth * depth * l)
-                    if share < real(1.0):
-                        out = wp.max(beside, half * (real(1.0) - share) * g.spacing)
-                        away = wp.sqrt(x * x + out * out)  # pyright: ignore[reportOperatorIssue]
-                        weight = (real(1.0) - share) * x / away
-                        add_columns(push, world, base, per_bin, depth, away, weight, shift)
+            soil = soil_ahead(g, push, view, world, f, m, l0, l1, reach, shift, i, j)
+            if soil.share > zero:
+                add_columns(push, world, base, per_bin, soil.depth, soil.away, soil.share, shift)
+                near += next_to_face(g, soil)
+            if soil.share_beside > zero:
+                add_columns(push, world, base, per_bin, soil.depth, soil.away_beside, soil.share_beside, shift)
     return near
+
+
+@wp.func
+def weigh_soil_together(
+    g: Ground, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion, l0: real, l1: real, reach: real,
+    per_bin: real, shift: real, lane: int, lanes: int,
+):  # fmt: skip
+    """The same by a team of lanes. Each lane looks at nodes of its own and sums up one trial plane."""
+    low, high = toe_range(push, view, world, f)
+    box = node_box(g, m, view, low, high + reach, l0 - reach, l1 + reach)
+    width = wp.max(box.column1 - box.column0 + 1, 1)
+    nodes = width * wp.max(box.row1 - box.row0 + 1, 0)
+    near = vec4()
+    sums = vec6()
+    base = int(0)
+    while base < nodes:
+        q = base + lane
+        soil = SoilAhead()
+        if q < nodes:
+            soil = soil_ahead(
+                g, push, view, world, f, m, l0, l1, reach, shift, box.row0 + q // width, box.column0 + q % width
+            )
+        if soil.share > real(0.0):
+            near += next_to_face(g, soil)
+        sums = share_columns(sums, per_bin, soil.depth, soil.away, soil.share, shift, lane)
+        sums = share_columns(sums, per_bin, soil.depth, soil.away_beside, soil.share_beside, shift, lane)
+        base += lanes
+    if lane < BINS:
+        push.columns[world, f * BINS + lane] = sums
+    team.sync()
+    return vec4(team.total(near[0]), team.total(near[1]), team.total(near[2]), team.total(near[3]))
+
+
+@wp.func
+def plane_of(per_bin: real, depth: real, away: real, share: real):
+    """First trial plane that passes below the top of a column of soil; negative: none does."""
+    if share > real(0.0) and depth > real(0.0) and away * per_bin < PLANES * depth:
+        return wp.min(int(away * per_bin / depth), LAST_BIN)
+    return -1
+
+
+@wp.func
+def share_columns(sums: vec6, per_bin: real, depth: real, away: real, share: real, shift: real, lane: int):
+    """Add the columns of all lanes, one each, to the sums of the lanes whose planes they belong to."""
+    for part in range(3):
+        if part == 0 or shift > real(0.0):
+            d = depth
+            if part == 1:
+                d = depth + shift
+            elif part == 2:
+                d = depth - shift
+            plane = plane_of(per_bin, d, away, share)
+            left = team.lanes_where(wp.where(plane >= 0, 1, 0))
+            while left != 0:  # in the order of the lanes, which is that of the nodes
+                giver = team.lowest_lane(left)
+                at = team.int_from_lane(plane, giver)
+                by_depth = team.from_lane(share * d, giver)
+                by_distance = team.from_lane(share * away, giver)
+                if lane == at:
+                    sums[2 * part] = sums[2 * part] + by_depth
+                    sums[2 * part + 1] = sums[2 * part + 1] + by_distance
+                left = left & (left - 1)
+    return sums
 
 
 @wp.func
@@ -169,16 +269,23 @@ def forget_face(push: Pushing, world: int, f: int):
 @wp.func
 def weigh_face(
     g: Ground, o: Options, faces: Faces, push: Pushing, place: Placement, view: FaceView, world: int, slot: int, f: int,
-    m: BodyMotion,
+    m: BodyMotion, lane: int, lanes: int,
 ):  # fmt: skip
-    """Find the passive force that the soil ahead of a face can bear, where it acts, and how deep the face is."""
+    """Find the passive force that the soil ahead of a face can bear, where it acts, and how deep the face is.
+
+    A team of lanes, see team.py, sums up the soil; its first lane does the rest.
+    """
     zero = real(0.0)
     one = real(1.0)
-    outline = outline_face(faces, push, view, world, f, m, place.top[slot] - m.position[2])
-    l0 = outline[0]
-    l1 = outline[1]
+    outline = vec3()
+    if lane == 0:
+        outline = outline_face(faces, push, view, world, f, m, place.top[slot] - m.position[2])
+    team.sync()
+    l0 = team.first(outline[0])
+    l1 = team.first(outline[1])
     if l0 >= l1:
-        forget_face(push, world, f)
+        if lane == 0:
+            forget_face(push, world, f)
         return
     # The soil is that at the middle of the face.
     row = wp.clamp(int(wp.floor((m.position[1] + view.middle[1] - g.y0) * g.per_spacing)), 0, g.rows - 1)
@@ -187,7 +294,8 @@ def weigh_face(
     if g.base_soil.shape[0] > 1:
         index = soil_at(g, world, row, column)
     if index == BARE:
-        forget_face(push, world, f)
+        if lane == 0:
+            forget_face(push, world, f)
         return
     soil = o.soils[nonnegative(index)]
     # Planes around the one of the last time; the first time, around that of level ground.
@@ -203,7 +311,13 @@ def weigh_face(
     shift = zero
     if soil.cohesion > zero:  # else the area of the plane does not matter
         shift = real(0.5) * g.spacing / cot
-    near = weigh_soil(g, push, view, world, f, m, l0, l1, most * deepest, per_bin, shift)
+    near = vec4()
+    if lanes == 1:
+        near = weigh_soil(g, push, view, world, f, m, l0, l1, most * deepest, per_bin, shift)
+    else:
+        near = weigh_soil_together(g, push, view, world, f, m, l0, l1, most * deepest, per_bin, shift, lane, lanes)
+    if lane > 0:
+        return
     if near[0] <= zero or near[1] <= zero:
         forget_face(push, world, f)
         return
@@ -231,20 +345,21 @@ def weigh_face(
 
 
 @wp.func
-def move_face(
-    g: Ground, o: Options, faces: Faces, push: Pushing, place: Placement, world: int, slot: int, f: int, m: BodyMotion
+def start_face(
+    g: Ground, faces: Faces, push: Pushing, place: Placement, view: FaceView, world: int, slot: int, f: int,
+    m: BodyMotion,
 ):  # fmt: skip
-    """Advance the state of a face by the step that has ended."""
-    view = view_face(faces, f, m)
+    """Find what a face has to do in this step: IDLE, ADVANCE or WEIGH. Resets a face that is out of the soil."""
+    if not may_push(faces, push, place, world, slot, f, m):
+        if push.depth[world, f] > real(0.0):
+            forget_face(push, world, f)
+        return IDLE
     if view.steep == 0:
         forget_face(push, world, f)
-        return
-    arm = view.middle
-    if push.depth[world, f] > real(0.0):
-        arm = m.R * push.at[world, f]
-    travel = m.duration * normal_speed(view, m, arm)
+        return IDLE
+    travel = face_travel(push, view, world, f, m)
     if push.mobilised[world, f] == real(0.0) and travel <= real(0.0):
-        return  # a face that does not push: the side of a wheel that rolls straight ahead costs nothing
+        return IDLE  # a face that does not push: the side of a wheel that rolls straight ahead costs nothing
     # The wedge is computed again after some advance, or when the body has moved down or up: the later, the less of its
     # force the face mobilises, so that the error of the force stays the same. The side of a wheel that wavers a little
     # mobilises a hundredth of it.
@@ -255,7 +370,22 @@ def move_face(
         idle = wp.max(AGAIN_IDLE * push.depth[world, f], again)
         again = wp.min(again * push.target[world, f] / wp.max(push.mobilised[world, f], real(1.0e-12)), idle)
     if push.depth[world, f] == real(0.0) or push.since[world, f] > again:
-        weigh_face(g, o, faces, push, place, view, world, slot, f, m)
+        return WEIGH
+    return ADVANCE
+
+
+@wp.func
+def face_travel(push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion):
+    """Advance [m] of a face in the step, along its normal, where its force acts."""
+    arm = view.middle
+    if push.depth[world, f] > real(0.0):
+        arm = m.R * push.at[world, f]
+    return m.duration * normal_speed(view, m, arm)
+
+
+@wp.func
+def advance_face(g: Ground, push: Pushing, world: int, f: int, travel: real):
+    """Advance the mobilised force of a face that is in the soil by its `travel` [m] in the step."""
     if push.depth[world, f] > real(0.0):
         distance = wedge.mobilising_distance(push.depth[world, f], g.spacing)
         mobilised, gap = wedge.advance_face(
@@ -268,14 +398,24 @@ def move_face(
 
 
 @wp.func
-def move_or_forget(
-    g: Ground, o: Options, faces: Faces, push: Pushing, place: Placement, world: int, slot: int, f: int, m: BodyMotion
+def move_face(
+    g: Ground, o: Options, faces: Faces, push: Pushing, place: Placement, world: int, slot: int, f: int, m: BodyMotion,
+    lane: int, lanes: int,
 ):  # fmt: skip
-    """Advance the state of a face that may be in the soil, and reset one that is out of it."""
-    if may_push(faces, push, place, world, slot, f, m):
-        move_face(g, o, faces, push, place, world, slot, f, m)
-    elif push.depth[world, f] > real(0.0):
-        forget_face(push, world, f)
+    """Advance the state of a face by the step that has ended. A team of lanes weighs the soil ahead of it."""
+    view = view_face(faces, f, m)
+    travel = real(0.0)
+    work = int(0)
+    if lane == 0:
+        travel = face_travel(push, view, world, f, m)
+        work = start_face(g, faces, push, place, view, world, slot, f, m)
+    team.sync()
+    work = team.most_int(work)
+    if work == WEIGH:
+        weigh_face(g, o, faces, push, place, view, world, slot, f, m, lane, lanes)
+    if work != IDLE and lane == 0:
+        advance_face(g, push, world, f, travel)
+    team.sync()
 
 
 @wp.func
@@ -285,7 +425,7 @@ def move_faces(
 ):  # fmt: skip
     """Advance all steep faces of a body."""
     for f in range(faces.first_face[body], faces.first_face[body + 1]):
-        move_or_forget(g, o, faces, push, place, world, slot, f, m)
+        move_face(g, o, faces, push, place, world, slot, f, m, 0, 1)
 
 
 # ---- evaluate -----------------------------------------------------------------------------------------------

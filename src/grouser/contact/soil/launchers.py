@@ -79,15 +79,22 @@ class PerTeamLauncher:
 
     @staticmethod
     def _kernels_of(stage: str, arrays: SoilArrays) -> Sequence[Any]:
+        faces = bool(arrays.first_face[-1])
         return {
             "place": (per_team.place_bodies, per_team.claim_tiles, per_team.prepare_tiles),
             "gather": (per_team.gather,),
             "raster": (per_team.raster_bodies,),
-            "displace": (per_team.displace,),
+            "displace": (
+                *((per_team.cut_soil,) if faces else ()),
+                per_team.touch,
+                *((per_team.press_points,) if any(small for _, small in arrays.parts) else ()),
+                per_team.find_spoil,
+                per_team.move_soil,
+            ),
             "shear": (per_team.shear,),
             "erode": (per_team.erode,) if arrays.options.sweeps else (),
             "write back": (per_team.write_back,),
-            "push": (per_team.move_faces,) if arrays.first_face[-1] else (),
+            "push": (per_team.move_faces,) if faces else (),
         }[stage]
 
     def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:

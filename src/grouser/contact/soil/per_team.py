@@ -24,7 +24,9 @@ from grouser.contact.soil import (
     window,
 )
 from grouser.contact.soil import energy as work
+from grouser.contact.soil import face_cutting as cutting
 from grouser.contact.soil import faces as pushing
+from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
 from grouser.contact.soil.elements import MANY, BlockSums, Box, Extent, Frame, Losses
@@ -129,6 +131,23 @@ def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion, lan
 
 
 @wp.func
+def next_chunk(left: int, lane: int, lanes: int):
+    """Chunk that a lane works on next, negative for none, and the chunks that are `left` then, as bits.
+
+    A chunk has half as many elements as a team has lanes, so a team works on two chunks at a time.
+    """
+    chunk = team.lowest_lane(left)
+    left = left & (left - 1)
+    if lanes > CHUNK:
+        second = int(-1)
+        if left != 0:
+            second = team.lowest_lane(left)
+            left = left & (left - 1)
+        chunk = wp.where(lane < CHUNK, chunk, second)
+    return chunk, left
+
+
+@wp.func
 def place_vertices(
     g: Ground, b: Bodies, place: Placement, verts: Vertices, world: int, body: int, slot: int, m: BodyMotion,
     lane: int, lanes: int,
@@ -137,7 +156,9 @@ def place_vertices(
     cut = place.top[slot] + g.spacing + b.tip_reach[body]
     lean = placement.ground_slope(g, world, m.position)
     first = b.first_vertex[body]
-    vertices = b.first_vertex[body + 1] - first
+    last = b.first_vertex[body + 1]
+    first_chunk = b.first_vertex_chunk[body]
+    chunks = b.first_vertex_chunk[body + 1] - first_chunk
     x0 = real(FAR)
     x1 = real(-FAR)
     y0 = real(FAR)
@@ -146,34 +167,47 @@ def place_vertices(
     depth = real(FAR)
     deepest = int(MANY)
     base = int(0)
-    while base < vertices:
-        number = base + lane
-        v = first + number
-        chunk = b.first_vertex_chunk[body] + number // CHUNK
-        was_near = int(0)
-        if number < vertices:
-            was_near = verts.near_soil[world, chunk]
-        team.sync()  # before a lane changes what others have just read
-        if number < vertices:
-            near = int(0)
+    while base < chunks:
+        # Each lane looks at one chunk; then the lanes share the vertices of the chunks that are near.
+        near = int(0)
+        leaves = int(0)
+        if base + lane < chunks:
+            chunk = first_chunk + base + lane
             if placement.chunk_is_near(g, b, place, body, slot, chunk, m):
                 near = 1
-                spot = placement.place_vertex(g, b, verts, world, v, m)
-                # The footprint comes from the low part of the body only, the sinkage from the deepest vertex.
-                if spot[2] < cut:
-                    x0 = wp.where(spot[0] < x0, spot[0], x0)
-                    x1 = wp.where(spot[0] > x1, spot[0], x1)
-                    y0 = wp.where(spot[1] < y0, spot[1], y0)
-                    y1 = wp.where(spot[1] > y1, spot[1], y1)
-                below_ground = spot[2] - lean[0] * spot[0] - lean[1] * spot[1]
-                if below_ground < depth:
-                    low = spot
-                    depth = below_ground
-                    deepest = v
-            elif was_near == 1:  # the chunk has just left the soil
-                placement.forget_vertex(verts, world, v)
-            if number % CHUNK == 0 and near != was_near:
+            elif verts.near_soil[world, chunk] == 1:  # the chunk has just left the soil
+                leaves = 1
+            if near != verts.near_soil[world, chunk]:
                 verts.near_soil[world, chunk] = near
+        left = team.lanes_where(near)
+        while left != 0:
+            chunk, left = next_chunk(left, lane, lanes)
+            number = lane % CHUNK
+            while chunk >= 0 and number < CHUNK:
+                v = first + (base + chunk) * CHUNK + number
+                if v < last:
+                    spot = placement.place_vertex(g, b, verts, world, v, m)
+                    # The footprint comes from the low part of the body only, the sinkage from the deepest vertex.
+                    if spot[2] < cut:
+                        x0 = wp.where(spot[0] < x0, spot[0], x0)
+                        x1 = wp.where(spot[0] > x1, spot[0], x1)
+                        y0 = wp.where(spot[1] < y0, spot[1], y0)
+                        y1 = wp.where(spot[1] > y1, spot[1], y1)
+                    below_ground = spot[2] - lean[0] * spot[0] - lean[1] * spot[1]
+                    if below_ground < depth:
+                        low = spot
+                        depth = below_ground
+                        deepest = v
+                number += lanes
+        left = team.lanes_where(leaves)
+        while left != 0:
+            chunk, left = next_chunk(left, lane, lanes)
+            number = lane % CHUNK
+            while chunk >= 0 and number < CHUNK:
+                v = first + (base + chunk) * CHUNK + number
+                if v < last:
+                    placement.forget_vertex(verts, world, v)
+                number += lanes
         base += lanes
     # Of equally deep vertices the first counts, as in per_world.py.
     least = team.least(depth)
@@ -374,15 +408,28 @@ def raster_triangles(
     """Rasterise those triangles of a body that may reach the soil."""
     cut = place.below[slot] + g.spacing
     first = b.first_triangle[body]
-    triangles = b.first_triangle[body + 1] - first
-    q = int(lane)
-    while q < triangles:
-        c = b.first_triangle_chunk[body] + q // CHUNK
+    last = b.first_triangle[body + 1]
+    first_chunk = b.first_triangle_chunk[body]
+    chunks = b.first_triangle_chunk[body + 1] - first_chunk
+    base = int(0)
+    while base < chunks:
         # Two tests skip a whole chunk whose triangles are too high or all face upwards.
-        low = placement.sphere_bottom(b.triangle_spheres[c], m.position, m.R) <= cut
-        if low and not placement.faces_up(b.triangle_cones[c], m.R):
-            raster.raster_triangle(g, b, place, win, verts, skin, world, slot, first + q, mode)
-        q += lanes
+        near = int(0)
+        if base + lane < chunks:
+            c = first_chunk + base + lane
+            low = placement.sphere_bottom(b.triangle_spheres[c], m.position, m.R) <= cut
+            if low and not placement.faces_up(b.triangle_cones[c], m.R):
+                near = 1
+        left = team.lanes_where(near)
+        while left != 0:
+            chunk, left = next_chunk(left, lane, lanes)
+            number = lane % CHUNK
+            while chunk >= 0 and number < CHUNK:
+                triangle = first + (base + chunk) * CHUNK + number
+                if triangle < last:
+                    raster.raster_triangle(g, b, place, win, verts, skin, world, slot, triangle, mode)
+                number += lanes
+        base += lanes
 
 
 @wp.kernel(module=MODULE)
@@ -415,22 +462,105 @@ def raster_bodies(
 # ---- displace, shear, erode -------------------------------------------------------------------------------
 
 
+@wp.kernel(module=MODULE, cuda_max_registers=128)
+def cut_soil(
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, skin: Skin, win: Window,
+    disp: Displacement, motion: MotionArrays, turn: int, part: int,
+):  # fmt: skip
+    """Cut the soil ahead of steep faces. One thread per body: faces may share nodes."""
+    world, body = wp.tid()
+    slot = nonnegative(world * b.rows.shape[0] + body)
+    works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
+    if works and pushing.has_faces(faces, body):
+        m = motion_now(o, b, place, motion, world, body, slot, part)
+        cutting.sweep_faces(g, o, faces, push, place, skin, win, disp, world, body, slot, m)
+
+
 @wp.kernel(module=MODULE)
-def displace(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
-    place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
+def touch(
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, disp: Displacement,
+    turn: int, part: int, lanes: int,
+):  # fmt: skip
+    """Find the nodes in contact and their plastic sinkage. One team per body."""
+    world, body, lane = wp.tid()
+    slot = nonnegative(world * b.rows.shape[0] + body)
+    if takes_part(place, slot, turn, part) and win.frame[slot].rows > 0:
+        team_displacement.touch_nodes(g, o, b, place, skin, win, disp, slot, lane, lanes)
+
+
+@wp.kernel(module=MODULE)
+def press_points(
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window,
+    disp: Displacement, motion: MotionArrays, turn: int, part: int,
+):  # fmt: skip
+    """Press the small shapes of bodies. One thread per body: they have few points, several may press on one node."""
+    world, body = wp.tid()
+    slot = nonnegative(world * b.rows.shape[0] + body)
+    works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
+    if works and pressing.has_shapes(shapes, body):
+        m = motion_now(o, b, place, motion, world, body, slot, part)
+        sunk = pressing.press_shapes(g, o, shapes, place, win, points, disp, world, body, slot, m)
+        disp.step_tally[slot].removed = disp.step_tally[slot].removed + sunk
+
+
+@wp.kernel(module=MODULE, cuda_max_registers=80)
+def find_spoil(
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, win: Window, skin: Skin,
+    verts: Vertices, disp: Displacement, motion: MotionArrays, turn: int, part: int, lanes: int,
+):  # fmt: skip
+    """List the borders of the footprints and find how much soil the bodies displace. One team per body."""
+    world, body, lane = wp.tid()
+    slot = nonnegative(world * b.rows.shape[0] + body)
+    if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
+        return
+    if pushing.has_faces(faces, body):
+        if lane == 0:
+            cutting.include_swept(push, disp, slot)
+        team.sync()
+    m = motion_now(o, b, place, motion, world, body, slot, part)
+    team_displacement.find_spoil(g, o, b, skin, win, verts, disp, world, body, slot, m, lane, lanes)
+
+
+@wp.kernel(module=MODULE, cuda_max_registers=80)
+def move_soil(
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement,
     motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Sink the soil under the bodies and put what they displace beside them. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
-    if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
-        return
-    m = motion_now(o, b, place, motion, world, body, slot, part)
-    removed = team_displacement.press_body(
-        g, o, b, shapes, points, faces, push, place, win, skin, disp, world, body, slot, m, lane, lanes
-    )
-    team_displacement.displace(g, o, b, skin, win, verts, disp, world, body, slot, removed, m, lane, lanes)
+    works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
+    if works and disp.contacts[slot].moves == 1:
+        m = motion_now(o, b, place, motion, world, body, slot, part)
+        team_displacement.move_soil(g, o, b, skin, win, disp, body, slot, m, lane, lanes)
+
+
+@wp.func
+def shear_vertices(
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, verts: Vertices,
+    world: int, body: int, slot: int, m: BodyMotion, lane: int, lanes: int,
+):  # fmt: skip
+    """Advance the shear state of the vertices that may be in the soil."""
+    first_chunk = b.first_vertex_chunk[body]
+    chunks = b.first_vertex_chunk[body + 1] - first_chunk
+    base = int(0)
+    while base < chunks:
+        near = int(0)
+        if base + lane < chunks:
+            near = verts.near_soil[world, first_chunk + base + lane]
+        left = team.lanes_where(near)
+        while left != 0:
+            chunk, left = next_chunk(left, lane, lanes)
+            number = lane % CHUNK
+            while chunk >= 0 and number < CHUNK:
+                v = b.first_vertex[body] + (base + chunk) * CHUNK + number
+                if v < b.first_vertex[body + 1]:
+                    if verts.place[world, v][2] < place.top[slot]:  # else it is above all soil: reset its shear
+                        shearing.shear_vertex(g, o, b, skin, win, verts, world, body, slot, v, m)
+                    else:
+                        verts.shear[world, v] = vec3()
+                number += lanes
+        base += lanes
 
 
 @wp.kernel(module=MODULE)
@@ -453,19 +583,10 @@ def shear(
             shearing.shear_node(g, o, skin, win, slot, hit.row0 + q // width, hit.column0 + q % width, first_node, m)
             q += lanes
     elif b.first_triangle[body + 1] > b.first_triangle[body]:  # else small shapes only: their points keep the shear
-        number = int(lane)
-        v = b.first_vertex[body] + lane
-        while v < b.first_vertex[body + 1]:
-            if verts.near_soil[world, b.first_vertex_chunk[body] + number // CHUNK] == 1:
-                if verts.place[world, v][2] < place.top[slot]:  # else the vertex is above all soil: reset its shear
-                    shearing.shear_vertex(g, o, b, skin, win, verts, world, body, slot, v, m)
-                else:
-                    verts.shear[world, v] = vec3()
-            number += lanes
-            v += lanes
+        shear_vertices(g, o, b, place, skin, win, verts, world, body, slot, m, lane, lanes)
 
 
-@wp.kernel(module=MODULE)
+@wp.kernel(module=MODULE, cuda_max_registers=64)
 def erode(
     g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, disp: Displacement, slides: Slides,
     turn: int, part: int, lanes: int,
@@ -518,20 +639,18 @@ def write_back(
         win.writes_seen[slot] = win.writes_seen[slot] + count  # its own writes need not make it copy again
 
 
-@wp.kernel(module=MODULE)
+@wp.kernel(module=MODULE, cuda_max_registers=80)
 def move_faces(
     g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, win: Window,
     motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
-    """Advance the state of steep faces. One team per body, one lane per face: a face sums up all soil ahead of it."""
+    """Advance the state of steep faces. One team per body: a face sums up all soil ahead of it."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
     if takes_part(place, slot, turn, part) and win.frame[slot].rows > 0:
         m = motion_now(o, b, place, motion, world, body, slot, part)
-        f = faces.first_face[body] + lane
-        while f < faces.first_face[body + 1]:
-            pushing.move_or_forget(g, o, faces, push, place, world, slot, f, m)
-            f += lanes
+        for f in range(faces.first_face[body], faces.first_face[body + 1]):
+            pushing.move_face(g, o, faces, push, place, world, slot, f, m, lane, lanes)
 
 
 @wp.kernel(module=MODULE)
@@ -620,7 +739,7 @@ def predict(
         pred.loaded[slot] = loaded
 
 
-@wp.kernel(module=MODULE)
+@wp.kernel(module=MODULE, cuda_max_registers=128)
 def force(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
     pred: Prediction, motion: MotionArrays, lanes: int,

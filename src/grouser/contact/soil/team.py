@@ -51,6 +51,34 @@ _SUM_33 = """
     return v;
 #endif
 """
+_FIRST = """
+#if defined(__CUDA_ARCH__)
+    return __shfl_sync(0xffffffffu, v, 0);
+#else
+    return v;
+#endif
+"""
+_FROM_LANE = """
+#if defined(__CUDA_ARCH__)
+    return __shfl_sync(0xffffffffu, v, lane);
+#else
+    return v;
+#endif
+"""
+_LANES_WHERE = """
+#if defined(__CUDA_ARCH__)
+    return (int)__ballot_sync(0xffffffffu, flag != 0);
+#else
+    return flag != 0 ? 1 : 0;
+#endif
+"""
+_LOWEST = """
+#if defined(__CUDA_ARCH__)
+    return __ffs(lanes) - 1;
+#else
+    return 0;
+#endif
+"""
 _RANK = """
 #if defined(__CUDA_ARCH__)
     unsigned m = __ballot_sync(0xffffffffu, flag != 0);
@@ -119,6 +147,36 @@ def total_vector(v: vec6) -> vec6:
 @wp.func_native(_SUM_33)
 def total_matrix(v: mat33) -> mat33:
     """Sum over the lanes."""
+    ...
+
+
+@wp.func_native(_FIRST)
+def first(v: real) -> real:
+    """Value of the first lane."""
+    ...
+
+
+@wp.func_native(_FROM_LANE)
+def from_lane(v: real, lane: int) -> real:
+    """Value of one lane."""
+    ...
+
+
+@wp.func_native(_FROM_LANE)
+def int_from_lane(v: int, lane: int) -> int:
+    """Value of one lane."""
+    ...
+
+
+@wp.func_native(_LANES_WHERE)
+def lanes_where(flag: int) -> int:
+    """Lanes whose `flag` is not 0, as bits of a number."""
+    ...
+
+
+@wp.func_native(_LOWEST)
+def lowest_lane(lanes: int) -> int:
+    """The first of some lanes given as bits."""
     ...
 
 

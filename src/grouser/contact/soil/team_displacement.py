@@ -8,22 +8,15 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.contact.soil import boxes, edges, patch, placement, sinkage, spoil, team
-from grouser.contact.soil import face_cutting as cutting
-from grouser.contact.soil import faces as pushing
-from grouser.contact.soil import points as pressing
 from grouser.contact.soil import types as t
 from grouser.contact.soil.elements import MANY, Box
 from grouser.contact.soil.types import (
     Bodies,
     BodyMotion,
     Displacement,
-    Faces,
     Options,
     Placement,
-    Points,
-    Pushing,
     Skin,
-    SmallShapes,
     Vertices,
     Window,
 )
@@ -46,7 +39,7 @@ def touch_nodes(
     g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, disp: Displacement,
     slot: int, lane: int, lanes: int,
 ):  # fmt: skip
-    """Mark the nodes in contact and near contact. Returns the sum of the plastic sinkage of all nodes [m]."""
+    """Mark the nodes in contact and near contact, and sum up the plastic sinkage of all nodes."""
     start = nonnegative(slot * win.side * win.side)
     hit = skin.hit[slot]
     nodes, width = nodes_of(hit)
@@ -73,10 +66,10 @@ def touch_nodes(
     touched = team_box(touched)
     if lane == 0:
         disp.contacts[slot].nodes = contacts
+        disp.contacts[slot].moves = 0
         disp.near[slot] = near
         disp.touched[slot] = touched
-    team.sync()
-    return removed
+        disp.step_tally[slot].removed = removed
 
 
 @wp.func
@@ -257,58 +250,49 @@ def sink(
 
 
 @wp.func
-def press_body(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
-    place: Placement, win: Window, skin: Skin, disp: Displacement,
+def find_spoil(
+    g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, verts: Vertices, disp: Displacement,
     world: int, body: int, slot: int, m: BodyMotion, lane: int, lanes: int,
 ):  # fmt: skip
-    """Cut what faces pass and find the nodes in contact. Returns the sum of the plastic sinkage [m]."""
-    # Steep faces and small shapes may share nodes: one lane handles them.
-    if pushing.has_faces(faces, body):
-        if lane == 0:
-            cutting.sweep_faces(g, o, faces, push, place, skin, win, disp, world, body, slot, m)
-        team.sync()
-    removed = touch_nodes(g, o, b, place, skin, win, disp, slot, lane, lanes)
-    if pressing.has_shapes(shapes, body):
-        pressed = real(0.0)
-        if lane == 0:
-            pressed = pressing.press_shapes(g, o, shapes, place, win, points, disp, world, body, slot, m)
-        removed += team.total(pressed)
-        team.sync()
-    if pushing.has_faces(faces, body):
-        if lane == 0:
-            cutting.include_swept(push, disp, slot)
-        team.sync()
-    return removed
-
-
-@wp.func
-def displace(
-    g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, verts: Vertices, disp: Displacement,
-    world: int, body: int, slot: int, removed: real, m: BodyMotion, lane: int, lanes: int,
-):  # fmt: skip
-    """Sink the soil under the footprint by what it must give way, `removed` [m] in sum, and move it to the border."""
+    """List the border of the footprint and find what sinks there. Sets `changed` if soil moves in this step."""
     if disp.contacts[slot].nodes + disp.contacts[slot].pressed == 0:
         return
     border = list_border(win, disp, slot, lane, lanes)  # 0 if bare nodes or the window's rim surround the footprint
     if b.from_patch[body] == 1:
         measure_patch(g, b, skin, win, verts, disp, world, body, slot, lane, lanes)
     first_node = placement.first_node(g, win, slot, m.position)
-    # Soil that only compacts displaces no volume. Without border nodes to take the spoil, all of it is compressed.
-    carries_off = o.spoil == 1 and border > 0
     dug = int(0)
-    if carries_off:
+    if carries_off(o, border):
         dug = dig(g, o, b, skin, win, disp, body, slot, first_node, m, lane, lanes)
+    removed = disp.step_tally[slot].removed
     if removed == real(0.0) and dug == 0:  # a body at rest: no soil moves
         return
     team.sync()
-    keeps = wp.where(border == 0, 1, 0)
-    removed = share_sinkage(g, o, skin, win, disp, slot, keeps, removed, first_node, m, lane, lanes)
-    team.sync()
-    if carries_off:
-        move_spoil(g, o, skin, win, disp, slot, border, first_node, m, lane, lanes)
-    compressed = sink(o, b, skin, win, disp, body, slot, keeps, lane, lanes)
+    removed = share_sinkage(
+        g, o, skin, win, disp, slot, wp.where(border == 0, 1, 0), removed, first_node, m, lane, lanes
+    )  # fmt: skip
     if lane == 0:
         win.changed[slot] = 1
+        disp.contacts[slot].moves = 1
         disp.tally[slot].removed = disp.tally[slot].removed + removed
+
+
+@wp.func
+def carries_off(o: Options, border: int):
+    """Whether soil is displaced: soil that only compacts is not, and without border nodes all of it is compressed."""
+    return o.spoil == 1 and border > 0
+
+
+@wp.func
+def move_soil(
+    g: Ground, o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement,
+    body: int, slot: int, m: BodyMotion, lane: int, lanes: int,
+):  # fmt: skip
+    """Move the displaced soil to the border and sink the nodes in contact."""
+    border = disp.contacts[slot].border
+    if carries_off(o, border):
+        first_node = placement.first_node(g, win, slot, m.position)
+        move_spoil(g, o, skin, win, disp, slot, border, first_node, m, lane, lanes)
+    compressed = sink(o, b, skin, win, disp, body, slot, wp.where(border == 0, 1, 0), lane, lanes)
+    if lane == 0:
         disp.tally[slot].compressed = disp.tally[slot].compressed + compressed

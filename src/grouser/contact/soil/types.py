@@ -380,13 +380,10 @@ class Displacement:
     share: array[real] = scratch(NODE)  # share of downward motion in the sinkage, Krenn and Hirzinger 2009, eq. 6
     border: array[int] = scratch(NODE)  # list of the border nodes of each slot, as indices in the window
     border_place: array[vec2] = scratch(NODE, only=PER_WORLD)  # their column and row
-    weights: array[vec3] = scratch(
-        NODE, only=PER_WORLD
-    )  # their weights for one block: even, ahead, along; per-world kernels only
+    weights: array[vec3] = scratch(NODE, only=PER_WORLD)  # their weights for one block: even, ahead, along
     received: array[real] = scratch(NODE, only=PER_WORLD)  # [m] height of soil they receive
     deposit: array[Deposit] = scratch(BLOCK, only=TEAMS)  # how the border shares the soil of each block
     spoil: array[Spoil] = scratch(BLOCK, only=TEAMS)  # soil that each block displaces
-    displaces: array[int] = scratch(BLOCK, only=TEAMS)  # 1: the block displaces soil
 
 
 @laid_out
@@ -399,9 +396,7 @@ class Slides:
     slid: array[Box] = kept(SLOT, EMPTY)  # nodes that slid while the body has been near, grid indices
     sweeps: array[int] = kept(SLOT)  # number of sweeps so far, used as a stamp
     flow: array[real] = scratch(NODE)  # [m] height gained or lost in this sweep; zero between sweeps
-    pair_flow: array[real] = scratch(
-        PAIR, only=TEAMS
-    )  # [m] height that slides in each pair; zero between sweeps; teams only
+    pair_flow: array[real] = scratch(PAIR, only=TEAMS)  # [m] height that slides in each pair; zero between sweeps
     pairs: array[int] = scratch(PAIR)  # list of the pairs of each slot that slide in this sweep, see `pair_code`
     steep: array[int] = scratch(NODE)  # number of pairs in which a node gives and takes; zero between steps
     moved: array[int] = scratch(NODE)  # list of the nodes of each slot that slid in this sweep
@@ -414,9 +409,7 @@ class Prediction:
 
     end: array[NodeEnd] = scratch(NODE)
     area: array[real] = kept(SLOT)  # [m^2] area of the loaded nodes and points
-    nodes: array[int] = scratch(
-        NODE, only=TEAMS
-    )  # list of the loaded nodes of each slot, as indices in the window; teams only
+    nodes: array[int] = scratch(NODE, only=TEAMS)  # list of the loaded nodes of each slot, as indices in the window
     loaded: array[int] = scratch(SLOT)  # number of loaded nodes; teams only
     wrench: array[vec6] = scratch(SLOT)  # [N], [N m] sum over the loaded nodes; teams only
     sums: array[BlockSums] = scratch(SLOT)  # teams only
