@@ -8,9 +8,9 @@ GPU_PYTHON ?= $(BIN)/python
 UV := $(BIN)/uv
 COMMANDS := grouser.cli, grouser.commands.figure_workers, grouser.scenarios.exomars_drawbar, matplotlib.figure, rich.table
 LOCKED := $(UV) pip install --quiet --python $(BIN)/python
-CALM := -m "not long and not batch and not browser and not nightly and not gpu"
+CALM := -m "not long and not batch and not browser and not nightly and not gpu and not package"
 
-.PHONY: help setup demo test test-all nightly browser lint bench gpu-test warm lock wheel clean
+.PHONY: help setup demo test test-all nightly browser lint bench gpu-test package-test docs warm lock wheel clean
 
 help:
 	@echo "make setup     environment in $(VENV), from requirements.lock"
@@ -21,6 +21,8 @@ help:
 	@echo "make lint      ruff, import-linter, pyright"
 	@echo "make bench     benchmarks (NAME=CASE for one)"
 	@echo "make gpu-test  CUDA against CPU; needs an NVIDIA GPU"
+	@echo "make package-test  the built wheel and each of its extras in empty environments"
+	@echo "make docs      the documentation site in site/"
 	@echo "make lock      write requirements.lock anew"
 	@echo "make wheel     build dist/*.whl"
 	@echo "make clean     remove what the targets above made"
@@ -97,6 +99,16 @@ gpu-test: $(if $(filter $(BIN)/python,$(GPU_PYTHON)),setup)
 	  || { echo "make gpu-test compares CUDA with the CPU and needs an NVIDIA GPU with its driver: none was found"; exit 1; }
 	PYTHONPATH=src$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m pytest -m gpu tests/gpu
 
+# Empty environments take packages from where pip and uv of this machine do. Python 3.12 and 3.13 are tried where
+# python3.12 and python3.13 run.
+package-test: warm
+	$(BIN)/python -m pytest -m package tests/package -rs
+
+# The site in site/: a warning, such as a link that leads nowhere, is an error.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	$(BIN)/python docs/site/check_links.py site
+
 lock: $(VENV)/uv.stamp
 	$(UV) pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --quiet --output-file requirements.lock
@@ -106,5 +118,5 @@ wheel: setup
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist
 
 clean:
-	rm -rf $(VENV) dist demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist demo site .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -50,7 +50,7 @@ def draw(recording: grouser.Recording):
         below.set_ylim(-40, 80)
         below.set_ylabel("force [N]")
         below.set_xlabel("travel [m]")
-        below.legend(fontsize=7, loc="upper right", ncols=2)
+        below.legend(fontsize=7, loc="lower right", ncols=2)
         for axes in (above, below):
             axes.tick_params(labelsize=7.5)
         path = FIGURES / "single-wheel.png"

@@ -17,8 +17,7 @@ from pathlib import Path
 
 import grouser
 from benchmarks.run import Row
-from benchmarks.soil_stages import stage_costs
-from benchmarks.soil_wheel import soil_cost, whole_cost
+from benchmarks.soil_wheel import rolling_cost
 from grouser.scenarios.exomars_drawbar import ExoMarsDrawbar, build
 
 BAR = 533.0  # [us] a step of 8 ms: 15 times faster than real time
@@ -36,13 +35,14 @@ def measure() -> list[Row]:
     step = settings.chosen_step
     sim = build(settings)
     sim.step(round(WARM_UP / step))
-    soil, whole = soil_cost(sim), whole_cost(sim)
+    stages, whole = rolling_cost(sim)
+    soil = sum(stages.values())
     rows = [
         Row("rover", f"step of {1e3 * step:g} ms, all", whole, "us", BAR),
         Row("rover", "soil, commit and evaluate, six wheels", soil, "us"),
         Row("rover", "engine and glue", whole - soil, "us"),
     ]
-    rows += [Row("rover", f"of it {name}", cost, "us") for name, cost in stage_costs(sim).items()]
+    rows += [Row("rover", f"of it {name}", cost, "us") for name, cost in stages.items()]
     return rows + accuracy(step)
 
 

@@ -1,33 +1,34 @@
 """Time of each stage of a wheel's soil step, with parts of the model on and off: `python -m benchmarks.soil_stages`.
 
-`--write` puts the table into docs/validation.md. A commit is cut short after each of its stages in turn, on the same
-state of the soil; the time of a stage is the difference of two such commits. `evaluate` likewise. Mean over some states
-of the soil, because in some soil slides and in others none. The wheels take turns, so that a machine that slows down
-slows all of them. In a step of several parts, soil that is not written back is displaced and slides again in the next
-part: there only the sum is exact.
+`--write` puts the table into docs/validation.md. Kernels time their own stages (`contact/soil/stage_clock.py`) while
+the wheel rolls, in the compiled loop in which users run it. A block of some steps gives the time of each stage; the
+table has the median over the blocks, because other programs disturb some of them. The wheels take turns, so that a
+machine that slows down slows all of them.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import warp as wp
 
 from benchmarks.page import asked_to_write, number, publish, table
 from benchmarks.run import REFERENCE, bare_rover
-from grouser.contact.soil import model
+from grouser.contact.soil import model, stage_clock
 from grouser.contact.soil.stages import COMMIT, EVALUATE
+from grouser.device import array, module
 from grouser.scenarios.single_wheel import RUN_UP, SingleWheel, build
 from grouser.simulation.simulation import Simulation
 
 STAGES = (*COMMIT, *EVALUATE)
-STATES, REPEATS = 15, 20  # of the soil, and how often each stage is timed in one of them
-APART = 7  # [steps] between two states
+BLOCKS, BLOCK = 60, 20  # blocks of steps; stages are timed over a block
 LUGS = {"grouser_height": 0.01, "grouser_count": 30}
 FAST = {"speed": 1.0, "step": 5e-3}  # 5 mm a step: half a cell
 
@@ -66,55 +67,48 @@ WHEELS = (
 )
 
 
-def timings(sim: Simulation, repeats: int = REPEATS) -> list[list[float]]:
-    """Times [s] of commits and evaluations that are cut short, in the state that the soil is in. It stays in it.
-
-    One row a repeat, one column for each of STAGES: all stages see the same disturbances of the machine.
-    """
-    module = sim.modules[0]
-    saved = [(a.numpy(), a.numpy().copy()) for a in (*module.state().values(), *sim.ground.state().values())]
-    limits = module.arrays.options.stages.numpy()
-
-    def restore() -> None:
-        for view, value in saved:
-            view[...] = value
-
-    def timed(call: Callable[[float], None]) -> float:
-        start = time.perf_counter()
-        call(sim.step_size)
-        return time.perf_counter() - start
-
-    rows = []
-    for _ in range(repeats):
-        row = []
-        for limits[0] in range(1, len(COMMIT) + 1):
-            restore()
-            row.append(timed(module.commit))
-        for limits[1] in range(1, len(EVALUATE) + 1):
-            row.append(timed(module.evaluate))
-        rows.append(row)
-    restore()
-    return rows
+@wp.kernel(module=module("benchmarks.soil_stages"))
+def read_ticks(ticks_out: array[wp.int64]):
+    ticks_out[0] = stage_clock.ticks()
 
 
-def stage_times(states: Sequence[Sequence[Sequence[float]]]) -> dict[str, float]:
-    """[us] of each stage from the times [s] after it in some states of the soil. They add up to the whole.
+@cache
+def ticks_per_us(wait: float = 0.2) -> float:
+    """Rate of the counter by which the kernels time their stages."""
 
-    The first stages of commit and evaluate include the call of the kernel.
-    """
-    after = np.mean([np.median(rows, axis=0) for rows in states], axis=0)
-    commit, evaluate = after[: len(COMMIT)], after[len(COMMIT) :]
-    each = np.concatenate([np.diff(commit, prepend=0.0), np.diff(evaluate, prepend=0.0)])
-    return dict(zip(STAGES, 1e6 * each, strict=True))
+    def both() -> tuple[float, int]:
+        wp.launch(read_ticks, 1, inputs=[now], device="cpu")
+        return time.perf_counter(), int(now.numpy()[0])
+
+    now = wp.zeros(1, dtype=wp.int64, device="cpu")
+    both()  # compiles the kernel
+    start, first = both()
+    time.sleep(wait)
+    end, last = both()
+    return (last - first) / (1e6 * (end - start))
+
+
+def timed_block(sim: Simulation, steps: int = BLOCK) -> np.ndarray:
+    """[us] a step of a rolling wheel in each of STAGES, and last of the whole step; mean over some steps."""
+    laps = sim.modules[0].arrays.options.laps.numpy()
+    laps[:] = 0
+    laps[stage_clock.ON] = 1
+    start = time.perf_counter()
+    sim.step(steps)
+    whole = 1e6 * (time.perf_counter() - start)
+    laps[stage_clock.ON] = 0
+    return np.append(laps[stage_clock.FIRST :] / ticks_per_us(), whole) / steps
+
+
+def stage_times(blocks: Sequence[np.ndarray]) -> dict[str, float]:
+    """[us] of each stage: those of the block whose sum is the median, so that they add up to it."""
+    order = np.argsort([block[:-1].sum() for block in blocks])
+    return dict(zip(STAGES, blocks[order[len(order) // 2]], strict=False))
 
 
 def stage_costs(sim: Simulation) -> dict[str, float]:
     """[us] of each stage of the soil on the way of a simulation."""
-    states = []
-    for _ in range(STATES):
-        sim.step(APART)
-        states.append(timings(sim))
-    return stage_times(states)
+    return stage_times([timed_block(sim) for _ in range(BLOCKS)])
 
 
 def stage_table(columns: dict[str, dict[str, float]], reference: float) -> str:
@@ -130,16 +124,15 @@ def main() -> int:
     simulations = {wheel.name: wheel.simulation() for wheel in WHEELS}
     for wheel in WHEELS:
         simulations[wheel.name].step(wheel.run_up())
-    states: dict[str, list[list[list[float]]]] = {name: [] for name in simulations}
+    blocks: dict[str, list[np.ndarray]] = {name: [] for name in simulations}
     references = []
-    for _ in range(STATES):
-        references.append(bare_rover())
+    for _ in range(BLOCKS):
+        references.append(bare_rover(200, 1))
         for name, sim in simulations.items():
-            sim.step(APART)
-            states[name].append(timings(sim))
-    reference = min(references)
+            blocks[name].append(timed_block(sim))
+    reference = float(np.percentile(references, 10))
     print(f"reference: bare rover {reference:.2f} us a step; times are scaled to {REFERENCE:.0f} us")
-    columns = {name: stage_times(of_wheel) for name, of_wheel in states.items()}
+    columns = {name: stage_times(of_wheel) for name, of_wheel in blocks.items()}
     publish({"soil-stages": stage_table(columns, reference)}, write)
     return 0
 

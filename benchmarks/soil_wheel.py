@@ -7,13 +7,13 @@ import time
 import numpy as np
 
 from benchmarks.run import Row
-from benchmarks.soil_stages import stage_costs
+from benchmarks.soil_stages import BLOCK, stage_times, timed_block
 from grouser.scenarios.single_wheel import SingleWheel, build
 from grouser.simulation.simulation import Simulation
 
 BARS = {0.01: 60.0, 0.005: 200.0}  # [us] a step for the soil
 GLUE_BAR = 25.0  # [us] engine and glue
-WARM_UP, STEPS, BLOCK = 400, 1000, 50
+WARM_UP, STEPS = 400, 2000
 
 
 def measure() -> list[Row]:
@@ -22,25 +22,29 @@ def measure() -> list[Row]:
         label = f"{1e3 * spacing:.0f} mm"
         sim = build(SingleWheel(speed=0.1, spacing=spacing))
         sim.step(WARM_UP)
-        soil, step = soil_cost(sim), whole_cost(sim)
+        stages, step = rolling_cost(sim)
+        soil = sum(stages.values())
         rows.append(Row("soil-wheel", f"{label}: soil, commit and evaluate", soil, "us", bar))
         rows.append(Row("soil-wheel", f"{label}: engine and glue", step - soil, "us", GLUE_BAR))
-        rows += [Row("soil-wheel", f"{label}: of it {name}", cost, "us") for name, cost in stage_costs(sim).items()]
+        rows += [Row("soil-wheel", f"{label}: of it {name}", cost, "us") for name, cost in stages.items()]
+        rows.append(Row("soil-wheel", f"{label}: soil, called from Python", cost_from_python(sim), "us"))
     return rows
 
 
-def whole_cost(sim: Simulation) -> float:
-    """[us] a step of the whole simulation, mean over a stretch, best stretch."""
-    costs = []
-    for _ in range(STEPS // BLOCK):
-        start = time.perf_counter()
-        sim.step(BLOCK)
-        costs.append((time.perf_counter() - start) / BLOCK)
-    return 1e6 * float(np.median(costs))
+def rolling_cost(sim: Simulation) -> tuple[dict[str, float], float]:
+    """[us] a step of each stage of the soil, timed inside the kernels while the wheel rolls, and of the whole step.
+
+    Blocks of steps in the compiled loop, as users run it. Both are medians over the blocks.
+    """
+    blocks = [timed_block(sim) for _ in range(STEPS // BLOCK)]
+    return stage_times(blocks), float(np.median([block[-1] for block in blocks]))
 
 
-def soil_cost(sim: Simulation) -> float:
-    """[us] a step inside the soil's commit and evaluate while rolling, erosion steps and quiet ones in their share."""
+def cost_from_python(sim: Simulation, steps: int = 500) -> float:
+    """[us] a step of two calls from Python, commit and evaluate: what was taken for the cost of the soil before.
+
+    It includes some six microseconds for the calls themselves, which the compiled loop does not have.
+    """
     module = sim.modules[0]
     costs: list[float] = []
     calls = {name: getattr(module, name) for name in ("commit", "evaluate")}
@@ -55,7 +59,7 @@ def soil_cost(sim: Simulation) -> float:
 
     compiled, sim.compiled = sim.compiled, []  # step by step in Python, to see both calls
     module.commit, module.evaluate = timed("commit"), timed("evaluate")
-    sim.step(STEPS)
+    sim.step(steps)
     module.commit, module.evaluate = calls["commit"], calls["evaluate"]
     sim.compiled = compiled
     per_step = np.array(costs).reshape(-1, 2 * BLOCK).sum(axis=1) / BLOCK

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grouser import terrain
+    from grouser.commands.identify import identify
     from grouser.commands.record import record
     from grouser.commands.run import run
     from grouser.commands.sweep import sweep
@@ -32,6 +33,7 @@ __all__ = [
     "Simulation",
     "Soil",
     "__version__",
+    "identify",
     "load_soils",
     "on_soil",
     "record",
@@ -55,6 +57,7 @@ HOMES = {
     "RunStopped": "errors",
     "Simulation": "simulation",
     "Soil": "terrain",
+    "identify": "commands.identify",
     "load_soils": "terrain",
     "on_soil": "simulation",
     "record": "commands.record",

@@ -136,6 +136,13 @@ def run(
     pin_core: Annotated[
         int | None, typer.Option("--pin-core", metavar="N", help="Run the dynamics on processor core N only.")
     ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option("--samples", metavar="N", help="Run in N soils drawn from a soil.file of identify; intervals."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Parallel processes of --samples. [default: all cores]")
+    ] = None,
 ) -> int:
     """Run a scenario or your robot; leaves recording.h5, summary.json, figures and report.html in DIR."""
     from grouser.commands import console
@@ -145,6 +152,8 @@ def run(
         "terrain": terrain, "spacing": spacing, "step": step, "controller": controller,
     }  # fmt: skip
     watched = (host, port) if view else None
+    if samples is not None:
+        return console.run_samples(target, set_ or [], out, force, drive or [], short, samples, workers)
     return console.run(target, set_ or [], out, force, rate, report, drive or [], short, watched, pin_core)
 
 
@@ -158,11 +167,20 @@ def sweep(
         int | None, typer.Option("--workers", metavar="N", help="Number of parallel processes. [default: one per core]")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results in DIR instead of continuing.")] = False,
+    on: Annotated[
+        str,
+        typer.Option(
+            "--on", metavar="local|ray|ray://HOST:PORT", help="This machine, or a Ray cluster; see docs/cluster.md."
+        ),
+    ] = "local",
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="End a case that takes longer; it fails.")
+    ] = None,
 ) -> int:
     """Run many cases of a scenario; goes on where an interrupted sweep ended."""
     from grouser.commands import console
 
-    return console.sweep(file, out, workers, force)
+    return console.sweep(file, out, workers, force, on, time_limit)
 
 
 @app.command(epilog=example("validate ding2011 --also friction=mohr-coulomb --out scores"))
@@ -194,6 +212,28 @@ def validate(
     from grouser.commands import console
 
     return console.validate(names or [], set_ or [], also or [], soil, out, workers, force)
+
+
+@app.command(epilog=example("identify bevameter.yaml --out our-sand"))
+def identify(
+    file: Annotated[Path, typer.Argument(metavar="DATA.yaml", help="Measurements of a soil; see docs/identify.md.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results. [default: runs/identify-TITLE]")
+    ] = None,
+    constants: Annotated[
+        str | None, _short("--constants", "A,B,...", "Constants to identify, the others stay. [default: all]")
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", metavar="N", help="Runs of wheels for their emulators.")] = 900,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the sampler.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Number of parallel processes. [default: one per core]")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")] = False,
+) -> int:
+    """Find the constants of a soil from plates, shear tests and wheels, with uncertainty; see docs/identify.md."""
+    from grouser.commands import console
+
+    return console.identify(file, out, constants, runs, seed, workers, force)
 
 
 @app.command(epilog=example("report my-run"))

@@ -203,7 +203,8 @@ def _function(function: Any, build: _Build) -> Any:
 def _kernel(kernel: Any, build: _Build) -> Any:
     home = wp.get_module(kernel.module.name + build.suffix)
     home.options.update(kernel.module.options)
-    return wp.kernel(_copy(kernel.func, build), module=home, cuda_max_registers=kernel.options.get("cuda_max_registers"))
+    registers = kernel.options.get("cuda_max_registers")
+    return wp.kernel(_copy(kernel.func, build), module=home, cuda_max_registers=registers)
 
 
 def _copy(f: Any, build: _Build) -> Any:

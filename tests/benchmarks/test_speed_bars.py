@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import rover, run, soil_wheel
 from benchmarks.run import REFERENCE, Row, status
-from benchmarks.soil_stages import STAGES, WHEELS, stage_table, stage_times
-from grouser.contact.soil.stages import COMMIT
+from benchmarks.soil_stages import STAGES, WHEELS, stage_table, stage_times, timed_block
+from grouser.scenarios.single_wheel import SingleWheel, build
 
 FAST_MACHINE = REFERENCE / 2  # [us] a step of the bare rover: half the time of the machine of the bars
 
@@ -61,13 +61,23 @@ def test_bars_of_the_soil():
     assert rover.BAR == 533.0
 
 
-def test_the_time_of_a_stage_is_what_it_adds():
-    """Commits take 1, 2, 3, ... us up to each stage, evaluations 10, 20, 30 us; in a second state three times that."""
-    row = np.array([1e-6 * (k + 1) for k in range(len(COMMIT))] + [1e-5, 2e-5, 3e-5])
-    disturbed = np.ones(len(row))
-    times = stage_times([[row, row, disturbed, row], [3 * row, disturbed, 3 * row]])
+def test_the_times_of_stages_are_those_of_the_median_block():
+    """Stages take 1, 2, 3, ... us in the quick block and three times that in the slow one; others are disturbed."""
+    quick = np.arange(1.0, len(STAGES) + 2)
+    blocks = [9 * quick, quick, 3 * quick, quick, 100 * quick]
+    times = stage_times(blocks)
     assert list(times) == list(STAGES)
-    assert list(times.values()) == pytest.approx([2.0] * len(COMMIT) + [20.0] * 3)
+    assert list(times.values()) == list(3 * quick[:-1])
+
+
+def test_stages_are_timed_while_a_wheel_rolls():
+    """The stages of soil take most of a step, and none is left out."""
+    sim = build(SingleWheel(speed=0.1))
+    sim.step(100)
+    *stages, whole = min((timed_block(sim) for _ in range(5)), key=lambda block: block[-1])
+    assert 0.5 * whole < sum(stages) < whole
+    named = dict(zip(STAGES, stages, strict=True))
+    assert min(named[name] for name in ("place", "raster", "displace", "shear", "predict", "force")) > 0
 
 
 def test_the_table_of_stages_is_scaled_and_has_the_sum():

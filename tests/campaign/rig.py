@@ -24,11 +24,12 @@ class RigRunner(ScenarioRunner):
     """Writes what it does to `log`; kills its own process at the cases of `kill`, `times` times each."""
 
     rate: float = 100.0
-    recordings: Path | None = None
+    recordings: bool = False
     log: Path = Path("log")
     kill: tuple[str, ...] = ()
     times: int = 1000
     held: tuple[str, ...] = ()  # cases that never end by themselves
+    gate: str = ""  # file that lets the held cases go on
 
     def warm(self, case: Case) -> None:
         self.write("warm")
@@ -38,7 +39,7 @@ class RigRunner(ScenarioRunner):
         self.write(case.name)
         if case.name in self.kill and started(self.log).count(case.name) <= self.times:
             os.kill(os.getpid(), signal.SIGKILL)
-        while case.name in self.held:
+        while case.name in self.held and not (self.gate and Path(self.gate).exists()):
             time.sleep(0.02)
         environment = {"threads": os.environ["OMP_NUM_THREADS"]}
         return super().run(case, folder) | environment

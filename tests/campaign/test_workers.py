@@ -83,7 +83,7 @@ def test_every_case_runs_once_and_leaves_one_file(runner, monkeypatch):
 
 def test_recordings_are_kept_where_they_are_wanted(runner):
     definition = SIX | {"recordings": True, "rate": 50, "parameters": {"frequency": [1.0, 2.0]}}
-    swept(replace(runner, recordings=Path("out/recordings")), definition)
+    swept(replace(runner, recordings=True), definition)
     assert sorted(file.name for file in Path("out/recordings").iterdir()) == ["0001.h5", "0002.h5"]
     with Recording("out/recordings/0002.h5") as recording:
         assert recording.status == "complete"
@@ -170,6 +170,52 @@ def test_a_worker_killed_while_it_waits_is_replaced(runner, monkeypatch):
     assert sorted(started(runner.log)) == NAMES
 
 
+def test_a_case_that_hangs_is_ended_by_the_time_limit(runner):
+    counts = swept(replace(runner, held=("0002",)), time_limit=2.0)
+    assert counts.failed == {"0002": "ended after the time limit of 2 s"}
+    assert counts.done == 5
+    assert result("0002")["status"] == "failed"
+    assert sorted(started(runner.log)) == NAMES, "it is not tried again"
+    assert not any(map(alive, workers(runner.log)))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"on": "slurm"}, "--on slurm: allowed are local, ray and ray://HOST:PORT"),
+        ({"time_limit": 0.0}, "--time-limit 0: allowed is a number of seconds above 0"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_is_written(runner, options, said):
+    with pytest.raises(InputError) as refusal:
+        swept(runner, **options)
+    assert str(refusal.value) == said
+    assert not Path("out").exists()
+
+
+def test_a_sweep_does_not_know_its_executor(runner, monkeypatch):
+    """One of twelve lines does: cases in this process, one of them lost twice on the way."""
+
+    class Here:
+        def execute(self, job):
+            orders = list(job.orders)
+            lost = ["0004", "0004"]
+            while orders:
+                order = orders.pop()
+                if order.case.name in lost:
+                    lost.remove(order.case.name)
+                    assert job.died(order, "lost")
+                    orders.append(order)
+                else:
+                    job.ended(order, worker.work(job.runner, order))
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr("grouser.campaign.run.executor_named", lambda on, workers: Here())
+    counts = swept(runner)
+    assert (counts.done, counts.failed) == (6, {})
+    assert sorted(started(runner.log)) == NAMES
+
+
 # ---- the main process is killed or interrupted -------------------------------------------------------
 
 
@@ -224,7 +270,7 @@ def test_a_sweep_goes_on_after_a_kill_of_the_main_process(tmp_path):
     assert f"6 of 6 cases complete ({len(done)} from an earlier run)" in out
     assert set(started(log)[len(first) :]) == set(NAMES) - done, "what was finished is not run again"
     left = sorted(file.name for file in Path("out").iterdir())
-    assert left == ["cases", "figures", "sweep.html", "sweep.json", "table.csv", "table.md"]
+    assert left == ["cases", "figures", "sweep.html", "sweep.json", "table.csv", "table.md", "table.parquet"]
     assert not list(Path("out/cases").glob("*.part"))
 
 

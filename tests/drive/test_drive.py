@@ -114,7 +114,7 @@ def pulled_mass(step: float, duration: float):
     f = CASE
     xml = f"""<mujoco><option gravity="0 0 0" timestep="{step}" integrator="implicitfast"/>
     <worldbody><body><joint name="slide" type="slide" axis="1 0 0"/><geom size=".1" mass="1"/></body></worldbody>
-    <actuator><dcmotor joint="slide" resistance="1" motorconst="0 0" input="none"
+    <actuator><dcmotor joint="slide" resistance="1" motorconst="1e-12 1e-12" input="none"
     lugre="{f["stiffness"]} {f["damping"]} {f["coulomb"]} {f["static"]} {f["stribeck"]}" damping="{f["viscous"]}"/>
     </actuator></mujoco>"""
     model = mujoco.MjModel.from_xml_string(xml)

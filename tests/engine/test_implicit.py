@@ -47,7 +47,7 @@ def test_the_same_spring_diverges_when_it_is_explicit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # MuJoCo writes its log of diverging runs where it is
     engine = on_spring(1e7, 0.0, 1e-2, implicit=False)
     step(engine, 20)
-    assert abs(engine.data[0].qpos[2]) > 1e6
+    assert not abs(engine.data[0].qpos[2]) < 1e6  # NaN with MuJoCo 3.12
     assert engine.alarmed
 
 

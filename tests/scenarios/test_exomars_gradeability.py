@@ -34,6 +34,14 @@ GENTLE = {  # the level and 2.5 degrees, at full length
     "soil": "exomars-test", "spacing": 0.01, "trials": 2, "approach": 8.0, "length": 3.0, "window": 1.0,
     "settled_rise": 0.02, "slope_step_deg": 2.5, "stated_slope_deg": 2.5,
 }  # fmt: skip
+FIRM = {  # soil that is only compacted: wheels do not dig, and slip settles up to 0.7
+    "soil": "dry-sand", "compression": 1.0, "spacing": 0.01, "trials": None, "approach": 8.0, "length": 3.0,
+    "window": 1.0, "settled_rise": 0.02, "slope_step_deg": 5.0, "stated_slope_deg": 5.0, "resolution_deg": 1.25,
+}  # fmt: skip
+LUGS = {"lugged": {}, "smooth": {"rover.grouser_height": 0.0}}
+NARROW = {"rover.wheel_width": 0.06}  # wheels that sink in deeper and slip more, with lugs or without
+STEADY_PULL = {"soil": "dry-sand", "compression": 1.0, "stiffness": 80.0}  # reaches m g sin(10 degrees)
+SLIPPERY = {"soil.friction_angle_deg": 22.0}
 SOFT = {"stiffness": 40.0}  # [N/m] so soft that the rover leaves the pits of its drop before it pulls
 FRONT_HEAVY = {"rover.centre_x": 0.2}  # a rover that digs in with its front wheels
 SAME_SLIP, HALF = 0.1, 0.5  # the bar: how close slips are, where they are below a half
@@ -235,12 +243,15 @@ def test_the_rover_of_the_paper_has_a_limit(tmp_path):
 
 
 def slip_at_pull(folder, pull: float, **changes) -> float:
-    """Slip of the drawbar test where its spring pulls that much [N], past the pits of the drop."""
+    """Slip of the drawbar test where its spring pulls that much [N], past the pits of the drop.
+
+    Of a rover that cannot pull so much, slip at the end.
+    """
     outcome = grouser.run("exomars-drawbar", changes, out=folder, report=False)
     with grouser.Recording(outcome.recording) as recording:
         late = recording.time >= drawbar.GROWTH_FROM
         pulls, slips = np.maximum.accumulate(recording["drawbar/pull"][late]), recording["drawbar/smooth_slip"][late]
-    assert pulls[0] < pull < pulls[-1]
+    assert pulls[0] < pull
     return float(np.interp(pull, pulls, slips))
 
 
@@ -254,6 +265,45 @@ def test_slip_on_a_slope_is_that_of_the_drawbar_test_at_the_same_pull(tmp_path):
     pull = exomars.ExoMars().mass * exomars.MARS * math.sin(math.radians(metrics["max_grade_deg"]))
     assert slip_at_pull(tmp_path / "same", pull, **SOFT) == pytest.approx(slip, abs=SAME_SLIP)
     assert abs(slip_at_pull(tmp_path / "other", pull, **SOFT, **FRONT_HEAVY) - slip) > SAME_SLIP
+
+
+@pytest.fixture(scope="module")
+def climbs(tmp_path_factory):
+    """Half-slip grade [deg], and slip by slope [deg], of a rover on soil that is only compacted; each found once."""
+    done: dict[str, tuple[float, dict[float, float]]] = {}
+
+    def climb(name: str, **changes) -> tuple[float, dict[float, float]]:
+        if name not in done:
+            metrics, recording = ran(tmp_path_factory.mktemp(name), **FIRM, **changes)
+            with recording:
+                slopes, slips = recording["trials/slope_deg"][-1], recording["trials/slip"][-1]
+                settled = recording["trials/settled"][-1] > 0
+            done[name] = metrics["half_slip_grade_deg"], dict(zip(slopes[settled], slips[settled], strict=True))
+        return done[name]
+
+    return climb
+
+
+@pytest.mark.nightly
+def test_lugged_wheels_reach_half_slip_on_a_steeper_slope_than_smooth_ones(climbs):
+    (lugged, _), (smooth, _) = (climbs(name, **changes) for name, changes in LUGS.items())
+    assert lugged >= smooth > 0
+    assert climbs("narrow", **NARROW)[0] < smooth
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", LUGS)
+def test_slips_on_slopes_are_those_of_the_drawbar_test_at_the_same_pulls(climbs, name, tmp_path):
+    weight = exomars.ExoMars().mass * exomars.MARS
+    slips = {angle: slip for angle, slip in climbs(name, **LUGS[name])[1].items() if 0 < angle <= 10}
+    assert set(slips) >= {5.0, 10.0}
+    assert max(slips.values()) < HALF
+    for angle, slip in slips.items():
+        pull = weight * math.sin(math.radians(angle))
+        same = slip_at_pull(tmp_path / f"same {angle}", pull, **STEADY_PULL, **LUGS[name])
+        assert same == pytest.approx(slip, abs=SAME_SLIP)
+    other = slip_at_pull(tmp_path / "other", weight * math.sin(math.radians(10.0)), **STEADY_PULL, **SLIPPERY)
+    assert abs(other - slips[10.0]) > SAME_SLIP
 
 
 def climbed(angle_deg: float, inclined: bool) -> float:

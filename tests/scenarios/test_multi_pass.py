@@ -252,6 +252,12 @@ def test_followers_and_ripple_of_fig_13_and_14(tmp_path):
 
 
 @pytest.mark.nightly
+def test_followers_on_half_the_spacing(tmp_path):
+    met = verdicts(tmp_path, SHORT | PAPER | {"spacing": 0.005})
+    assert {name: met[name] for name in BROKEN} == dict.fromkeys(BROKEN, True)
+
+
+@pytest.mark.nightly
 def test_low_lugs_break_the_ripple(tmp_path):
     assert verdicts(tmp_path, PAPER | BROKEN[RIPPLE])[RIPPLE] is False
 

@@ -85,19 +85,19 @@ def trot(speed: float, time: float, command: np.ndarray) -> None:
         command[2 * k : 2 * k + 2] = leg_angles(*foot_place(phase, stride))
 
 
-def four_wheels() -> str:
-    """MJCF of a machine of 57 kg on four driven wheels."""
+def four_wheels(radius: float = RIM) -> str:
+    """MJCF of a machine of 57 kg on four driven wheels of a `radius` [m]."""
     wheels, drives = [], []
     for name, x, y in (("fl", 0.3, 0.3), ("fr", 0.3, -0.3), ("rl", -0.3, 0.3), ("rr", -0.3, -0.3)):
         wheels.append(f"""
         <body name="wheel_{name}" pos="{x} {y} 0"><joint name="axle_{name}" axis="0 1 0"/>
-          <geom type="cylinder" size="{RIM} 0.05" zaxis="0 1 0" mass="3" friction="1"/></body>""")
+          <geom type="cylinder" size="{radius} 0.05" zaxis="0 1 0" mass="3" friction="1"/></body>""")
         drives.append(f'<velocity name="motor_{name}" joint="axle_{name}" kv="{TURNING}"/>')
     return f"""
     <mujoco model="four-wheels">
       <worldbody>
         <geom name="floor" type="plane" size="0 0 1" friction="1"/>
-        <body name="chassis" pos="0 0 {RIM}"><freejoint/>
+        <body name="chassis" pos="0 0 {radius}"><freejoint/>
           <geom type="box" size="0.35 0.2 0.06" pos="0 0 0.1" mass="45" contype="0" conaffinity="0"/>{"".join(wheels)}
         </body>
       </worldbody>
@@ -113,6 +113,7 @@ class Case:
     speed: float  # [m/s]
     settling: float  # [s] before the means start
     time: float  # [s] of the means
+    radius: float = RIM  # [m] of the wheels
 
     @property
     def walks(self) -> bool:
@@ -132,7 +133,7 @@ CASES = {
 
 def build(case: Case, soil: str | Soil, **more) -> Simulation:
     """The robot of a case on soil; `more` are arguments of `on_soil`."""
-    text, bodies = (quadruped(), "shank.*") if case.walks else (four_wheels(), "wheel.*")
+    text, bodies = (quadruped(), "shank.*") if case.walks else (four_wheels(case.radius), "wheel.*")
     return on_soil(mujoco.MjSpec.from_string(text), soil, bodies, **more)
 
 
@@ -178,7 +179,7 @@ def steer(case: Case, now: float, worlds) -> None:
     if case.walks:
         trot(case.speed, now, worlds[0].ctrl)
     else:
-        worlds[0].ctrl[:] = case.speed / RIM * min(1.0, now / (0.5 * case.settling))
+        worlds[0].ctrl[:] = case.speed / case.radius * min(1.0, now / (0.5 * case.settling))
     for d in worlds[1:]:
         d.ctrl[:] = worlds[0].ctrl
 

@@ -59,6 +59,16 @@ def test_any_shear_box_gives_cohesion_friction_and_shear_modulus(c, phi, k):
     assert fit.constants["shear_modulus"] == pytest.approx(k, rel=EXACT)
 
 
+def test_millimetres_are_not_taken_for_metres():
+    s = soil("lete-sand")
+    b, z, p = plates(s, [0.05, 0.10], [0.01, 0.02, 0.04])
+    with pytest.raises(InputError, match=r"sinkages\[0\] = 10.0: allowed is a finite number above 0 and at most 1"):
+        fit_bekker(b, 1e3 * np.asarray(z), p)
+    p, j, tau = shear_box(s, [5e3, 20e3], np.linspace(0.002, 0.06, 50))
+    with pytest.raises(InputError, match=r"displacements\[0\] = 2.0"):
+        fit_shear(p, 1e3 * np.asarray(j), tau)
+
+
 def test_noise_spreads_as_it_must():
     """Standard errors of the exponent: of a slope with common variance, noise / sqrt(sum (ln z - mean)^2)."""
     s, depths = soil("lete-sand"), np.linspace(0.005, 0.06, 50)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from grouser.campaign.case import Sweep
 
 SWEEP, CASES, RECORDINGS, WORKING, LOCK = "sweep.json", "cases", "recordings", ".working", ".lock"
-MADE = ("table.csv", "table.md", "sweep.html")  # files made from the results
+MADE = ("table.csv", "table.md", "table.parquet", "sweep.html")  # files made from the results
 COMPLETE, FAILED = "complete", "failed"
 
 

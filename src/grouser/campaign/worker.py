@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from grouser.campaign.results import CASES, COMPLETE, FAILED, WORKING, write_json
+from grouser.campaign.results import CASES, COMPLETE, FAILED, RECORDINGS, WORKING, write_json
 from grouser.errors import GrouserError
 from grouser.files import FULL
 
 if TYPE_CHECKING:
     from grouser.campaign.case import Case
+
+KEPT = "kept.h5"  # recording of a case, in its temporary folder
 
 
 class Runner(Protocol):
@@ -29,7 +31,10 @@ class Runner(Protocol):
         ...
 
     def run(self, case: Case, folder: Path) -> dict[str, Any]:
-        """Returns status ("complete" or "failed"), reason, settings and metrics. `folder` is for temporary files."""
+        """Returns status ("complete" or "failed"), reason, settings and metrics.
+
+        `folder` is for temporary files. A recording to be kept is left there under the name KEPT.
+        """
         ...
 
 
@@ -67,22 +72,40 @@ def work(runner: Runner, order: Order) -> dict[str, Any]:
     try:
         shutil.rmtree(working, ignore_errors=True)
         working.mkdir(parents=True)
-        found = runner.run(order.case, working)
+        found = perform(runner, order, working)
+        if (working / KEPT).exists():
+            (order.folder / RECORDINGS).mkdir(exist_ok=True)
+            (working / KEPT).replace(recording_file(order))
+    finally:
+        shutil.rmtree(working, ignore_errors=True)
+    return keep(order, found)
+
+
+def perform(runner: Runner, order: Order, working: Path) -> dict[str, Any]:
+    """Run a case in an empty folder. An error of the case is its result. Raises OSError if the disk is full."""
+    try:
+        return runner.run(order.case, working)
     except GrouserError as error:
-        found = failed(str(error))
+        return failed(str(error))
     except OSError as error:
         if error.errno in FULL:  # the results of further cases could not be written either
             raise
-        found = failed(f"{type(error).__name__}: {error}") | {"traceback": traceback.format_exc()}
+        return failed(f"{type(error).__name__}: {error}") | {"traceback": traceback.format_exc()}
     except Exception as error:
-        found = failed(f"{type(error).__name__}: {error}") | {"traceback": traceback.format_exc()}
-    finally:
-        shutil.rmtree(working, ignore_errors=True)
+        return failed(f"{type(error).__name__}: {error}") | {"traceback": traceback.format_exc()}
+
+
+def keep(order: Order, found: dict[str, Any]) -> dict[str, Any]:
+    """Write the result file of a case. Returns status and reason."""
     try:
         write_result(order, found)
     except ValueError as error:
         found = failed(f"the result cannot be written: {error}")
     return {"status": found["status"], "reason": found["reason"]}
+
+
+def recording_file(order: Order) -> Path:
+    return order.folder / RECORDINGS / f"{order.case.name}.h5"
 
 
 def failed(reason: str) -> dict[str, Any]:
@@ -104,4 +127,18 @@ def write_result(order: Order, found: dict[str, Any]) -> None:
     write_json(order.folder / CASES / f"{case.name}.json", known | found)
 
 
-__all__ = ["COMPLETE", "FAILED", "Order", "Runner", "failed", "start", "warm", "work", "write_result"]
+__all__ = [
+    "COMPLETE",
+    "FAILED",
+    "KEPT",
+    "Order",
+    "Runner",
+    "failed",
+    "keep",
+    "perform",
+    "recording_file",
+    "start",
+    "warm",
+    "work",
+    "write_result",
+]

@@ -10,44 +10,22 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from grouser.campaign import worker
-from grouser.campaign.results import COMPLETE, SweepFolder
+from grouser.campaign.executor import RETRIES, Job, SweepStopped
 from grouser.campaign.worker import Order, Runner
-from grouser.errors import GrouserError
 
-RETRIES = 2  # how often a case is run again after its worker died
 ONE_THREAD: dict[str, str] = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
     "1",
 )
-
-
-class SweepStopped(GrouserError):
-    """The sweep cannot continue. Finished cases are kept."""
-
-    exit_status = 3
-
-
-@dataclass
-class SweepCounts:
-    """Progress of a sweep."""
-
-    total: int
-    before: int = 0  # cases finished by an earlier call
-    done: int = 0  # finished cases, including those
-    failed: dict[str, str] = field(default_factory=dict)  # reason by name of the case
-
-    @property
-    def remaining(self) -> int:
-        return self.total - self.done - len(self.failed)
 
 
 class _Worker:
@@ -58,6 +36,8 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pool = ProcessPoolExecutor(1, context, worker.start)
         self.process: Any = None
+        self.due = float("inf")  # [s] of the monotonic clock, when its case reaches the time limit
+        self.overdue: Order | None = None  # the case for which it was ended
 
     def submit(self, task: Callable[[Runner, Order], Any], order: Order) -> Future[Any]:
         if self.process is not None:
@@ -113,21 +93,24 @@ def _interrupts_deferred() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-class WorkerPool:
-    """Distributes the cases of a sweep to worker processes until all are done."""
+class LocalProcesses:
+    """Executor that runs cases on processes of this machine."""
 
-    def __init__(
-        self,
-        folder: SweepFolder,
-        runner: Runner,
-        orders: Sequence[Order],
-        counts: SweepCounts,
-        show: Callable[[SweepCounts], None],
-    ):
-        self.folder, self.runner, self.counts, self.show = folder, runner, counts, show
-        self.waiting = deque(orders)
+    def __init__(self, workers: int):
+        self.workers = workers
+
+    def execute(self, job: Job) -> None:
+        _WorkerPool(job).work(self.workers)
+
+
+class _WorkerPool:
+    """Distributes the cases of a job to worker processes until all are done."""
+
+    def __init__(self, job: Job):
+        self.job = job
+        self.waiting = deque(job.orders)
         self.busy: dict[Future[Any], tuple[_Worker, Order | None]] = {}  # no order: the worker is warming up
-        self.deaths: Counter[str] = Counter()  # number of workers that died, by the case they were running
+        self.dead_before_a_case = 0  # workers that died while warming up
         self.first = self.waiting[0]
         self.workers: list[_Worker] = []
         self.not_started = 0
@@ -138,7 +121,8 @@ class WorkerPool:
         try:
             self._start_worker()
             while self.busy:
-                done, _ = wait(self.busy, return_when=FIRST_COMPLETED)
+                done, _ = wait(self.busy, self._until_due(), return_when=FIRST_COMPLETED)
+                self._end_overdue()
                 for future in done:
                     self._collect(future, *self.busy.pop(future))
         finally:
@@ -148,7 +132,7 @@ class WorkerPool:
                 each.end()
 
     def _start_worker(self) -> None:
-        process = _Worker(self.runner)
+        process = _Worker(self.job.runner)
         self.workers.append(process)
         self.busy[process.submit(worker.warm, self.first)] = process, None
 
@@ -157,16 +141,33 @@ class WorkerPool:
             self.busy[process.submit(worker.work, order)] = process, order
         except BrokenProcessPool:  # the worker died while it was idle
             self._replace_dead(process, order)
+        else:
+            if self.job.time_limit is not None:
+                process.due = time.monotonic() + self.job.time_limit
+
+    def _until_due(self) -> float | None:
+        """Time [s] until a running case reaches the time limit. None without a limit."""
+        due = min((process.due for process, _ in self.busy.values()), default=float("inf"))
+        return None if due == float("inf") else max(0.0, due - time.monotonic())
+
+    def _end_overdue(self) -> None:
+        """Kill the workers whose case takes too long. Their futures then end as those of any dead worker."""
+        now = time.monotonic()
+        for future, (process, order) in self.busy.items():
+            if process.due <= now and not future.done():
+                process.overdue, process.due = order, float("inf")
+                process.kill()
 
     def _collect(self, future: Future[Any], process: _Worker, order: Order | None) -> None:
         """Take the result of a worker and submit the next case to it."""
+        process.due = float("inf")
         try:
             outcome = future.result()
         except BrokenProcessPool:
             self._replace_dead(process, order)
             return
         if order is not None:
-            self._count(order, outcome)
+            self.job.ended(order, outcome)
         if self.waiting:
             self._submit(process, self.waiting.popleft())
         else:
@@ -176,33 +177,20 @@ class WorkerPool:
             self._start_worker()
         self.not_started = 0
 
-    def _count(self, order: Order, outcome: dict[str, Any]) -> None:
-        if outcome["status"] == COMPLETE:
-            self.counts.done += 1
-        else:
-            self.counts.failed[order.case.name] = outcome["reason"]
-        self.show(self.counts)
-
     def _replace_dead(self, process: _Worker, order: Order | None) -> None:
         """Run the case of a dead worker again, unless its result exists already or it was tried too often."""
         how = process.end()
         self.workers.remove(process)
-        name = order.case.name if order else ""
-        self.deaths[name] += 1
-        often = self.deaths[name] > RETRIES
         if order is None:
-            if often:
+            self.dead_before_a_case += 1
+            if self.dead_before_a_case > RETRIES:
                 raise SweepStopped(
                     f"the worker processes ended before their first case ({how}); in a script, call grouser.sweep "
                     "below `if __name__ == '__main__':`"
                 )
-        elif self.folder.finished(name):
-            self._count(order, {"status": COMPLETE})
-        elif often:
-            outcome = worker.failed(f"its worker died {self.deaths[name]} times ({how})")
-            worker.write_result(order, outcome)
-            self._count(order, outcome)
-        else:
+        elif process.overdue is order:
+            self.job.overdue(order)
+        elif self.job.died(order, how):
             self.waiting.appendleft(order)
         if self.waiting:
             self._start_worker()

@@ -61,6 +61,33 @@ def run(
         return outcome.exit_status
 
 
+def run_samples(
+    target: str | None, options: list[str], out: Path | None, force: bool, drive: list[str],
+    short: dict[str, str | None], samples: int, workers: int | None,
+) -> int:  # fmt: skip
+    """Run a scenario in many soils with a progress bar. Print its metrics with intervals."""
+    from grouser.commands import robot, sweep_progress, tables
+    from grouser.commands.run import INTERRUPTED
+    from grouser.commands.samples import run_samples as sampled
+    from grouser.scenarios.settings import from_command
+
+    experiment = from_command(robot.scenario_name(target, short.get("robot")), options, robot.shorthand(drive, **short))
+    try:
+        with sweep_progress.progress_bar(experiment.scenario.name) as show:
+            done = sampled(experiment, samples, out=out, workers=workers, force=force, progress=show)
+    except KeyboardInterrupt:
+        print("error: interrupted: finished runs are kept; with --out DIR the same command continues", file=sys.stderr)
+        return INTERRUPTED
+    tables.spread_table(done.metrics)
+    for one in done.sobol:
+        largest = max(range(len(one.names)), key=lambda k: one.first[k])
+        print(f"{one.metric}: most by {one.names[largest]}, {100 * one.first[largest]:.0f} % of the variance")
+    print(f"{done.complete} of {samples} runs complete: {done.folder / 'sweep.html'}")
+    for name, reason in done.failed.items():
+        print(f"failed: {name}: {reason}", file=sys.stderr)
+    return done.exit_status
+
+
 @contextmanager
 def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None] | None]:
     """Yield a callable that starts a view of a recording. On a terminal the view stays open until Ctrl-C."""
@@ -113,7 +140,9 @@ def _data_kept(outcome: Outcome) -> str:
     return f"data up to t = {outcome.last_time:.6g} s is in {outcome.folder}"
 
 
-def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int:
+def sweep(
+    file: Path, out: Path | None, workers: int | None, force: bool, on: str = "local", time_limit: float | None = None
+) -> int:
     """Run a sweep with a progress bar. Print where its tables are and which cases failed."""
     from grouser.commands import sweep_progress
     from grouser.commands.run import INTERRUPTED
@@ -128,7 +157,9 @@ def sweep(file: Path, out: Path | None, workers: int | None, force: bool) -> int
 
     try:
         with sweep_progress.progress_bar(file.stem) as show:
-            outcome = swept(file, out=out, workers=workers, force=force, progress=on_progress)
+            outcome = swept(
+                file, out=out, workers=workers, force=force, on=on, time_limit=time_limit, progress=on_progress
+            )
     except KeyboardInterrupt:
         kept = f": {counts.done} of {counts.total} cases are kept, the same command continues" if counts else ""
         print(f"error: interrupted{kept}", file=sys.stderr)
@@ -165,6 +196,30 @@ def validate(
     print(f"results and figures: {done.folder / RESULTS}")
     for name, reason in done.failed.items():
         print(f"failed: {name}: {reason}", file=sys.stderr)
+    return done.exit_status
+
+
+def identify(
+    file: Path, out: Path | None, constants: str | None, runs: int, seed: int, workers: int | None, force: bool
+) -> int:
+    """Identify a soil with a progress bar. Print its constants, what is not determined and whether the law follows."""
+    from grouser.commands import sweep_progress, tables
+    from grouser.commands.identify import identify as identified
+    from grouser.commands.run import INTERRUPTED
+
+    chosen = None if constants is None else [name.strip() for name in constants.split(",") if name.strip()]
+    try:
+        with sweep_progress.share_bar() as show:
+            done = identified(
+                file, out=out, constants=chosen, runs=runs, seed=seed, workers=workers, force=force, progress=show
+            )
+    except KeyboardInterrupt:
+        print("error: interrupted: finished runs are kept, the same command continues", file=sys.stderr)
+        return INTERRUPTED
+    tables.estimate_table(done.posterior.estimates)
+    for line in done.words:
+        print(line)
+    print(f"soil: {done.soil_file}; report: {done.folder / 'identify.html'}")
     return done.exit_status
 
 

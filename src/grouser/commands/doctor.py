@@ -27,7 +27,20 @@ PACKAGES = (
     "trimesh",
     "pint",
 )
-EXTRAS = ("mujoco-warp", "rasterio", "coal", "coacd", "viser", "imageio-ffmpeg", "rosbags")
+EXTRAS = {  # package: extra that installs it
+    "mujoco-warp": "batch",
+    "ray": "cluster",
+    "pyarrow": "cluster",
+    "coal": "convex",
+    "coacd": "convex",
+    "rasterio": "geo",
+    "emcee": "identify",
+    "gymnasium": "rl",
+    "cloudpickle": "rl",
+    "rosbags": "ros",
+    "imageio-ffmpeg": "video",
+    "viser": "view",
+}
 GL_PACKAGES = {"egl": "libegl1", "osmesa": "libosmesa6"}  # Debian
 KERNEL_SETTINGS = ("dtype", "scheme")  # settings of scenarios; each value needs its own kernels
 Row = tuple[str, str]
@@ -59,7 +72,7 @@ def _packages() -> Iterator[Row]:
         try:
             yield name, metadata.version(name)
         except metadata.PackageNotFoundError:
-            yield name, "not installed" + (" (an extra)" if name in EXTRAS else "")
+            yield name, "not installed" + (f": pip install 'grouser[{EXTRAS[name]}]'" if name in EXTRAS else "")
 
 
 def _warp() -> Iterator[Row]:

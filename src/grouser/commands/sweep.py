@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grouser.campaign import Case, SweepCounts, SweepStopped, read_sweep, run_sweep
-from grouser.campaign.results import COMPLETE, FAILED, RECORDINGS
+from grouser.campaign.results import COMPLETE, FAILED
+from grouser.campaign.run import LOCAL
+from grouser.campaign.worker import KEPT
 
 WRITERS = ("recording", "report")  # modules that stop a run when the disk is full
 
@@ -22,7 +24,7 @@ class ScenarioRunner:
     """Runs cases as `grouser run` does, but without a report. A campaign passes it to its worker processes."""
 
     rate: float  # [Hz] frames recorded per simulated second
-    recordings: Path | None  # folder in which recordings are kept, if they are
+    recordings: bool  # whether recordings are kept
 
     def warm(self, case: Case) -> None:
         from grouser.quiet_warp import start_warp
@@ -40,9 +42,8 @@ class ScenarioRunner:
         outcome = execute(experiment, out=folder, rate=self.rate, report=False)
         if outcome.stop is not None and outcome.stop.module in WRITERS:
             raise OSError(errno.ENOSPC, outcome.stop.reason)  # a full disk is not the fault of the case
-        if self.recordings is not None:
-            self.recordings.mkdir(exist_ok=True)
-            outcome.recording.replace(self.recordings / f"{case.name}.h5")
+        if self.recordings:
+            outcome.recording.replace(folder / KEPT)
         status = COMPLETE if outcome.status == "complete" else FAILED
         return {"status": status, "reason": outcome.message, **outcome.summary, "notes": list(outcome.notes)}
 
@@ -79,9 +80,13 @@ def sweep(
     out: str | Path | None = None,
     workers: int | None = None,
     force: bool = False,
+    on: str = LOCAL,
+    time_limit: float | None = None,
     progress: Callable[[SweepCounts], None] = lambda counts: None,
 ) -> SweepOutcome:
     """Run a sweep, as the command does, from a YAML file or from a mapping with the same keys.
+
+    `on`: "local", "ray" or "ray://HOST:PORT". A case that takes longer than `time_limit` [s] fails.
 
     Finished cases in `out` are skipped. In a script, call this below `if __name__ == "__main__":`, because the worker
     processes import the script. Raises InputError. Failed cases are named in the outcome.
@@ -90,8 +95,8 @@ def sweep(
 
     planned = read_sweep(definition)
     folder = Path(out) if out is not None else Path("runs") / planned.title
-    runner = ScenarioRunner(planned.rate, folder / RECORDINGS if planned.recordings else None)
-    run_sweep(planned, folder, runner, workers=workers, force=force, progress=progress)
+    runner = ScenarioRunner(planned.rate, planned.recordings)
+    run_sweep(planned, folder, runner, workers=workers, force=force, on=on, time_limit=time_limit, progress=progress)
     try:
         write_sweep_report(folder)
     except OSError as error:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from grouser.commands.samples import Spread
     from grouser.commands.validate import Validation
+    from grouser.identification.posterior import Estimate
 
 LOG_WIDTH = 200  # columns if the output is not a terminal
 VERDICTS = {True: ("pass", "green"), False: ("MISSED", "bold red"), None: ("", "")}
@@ -68,4 +70,35 @@ def score_table(done: Validation) -> None:
     table = Table(*head, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for row in rows:
         table.add_row(*map(Text, row))
+    Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False).print(table)
+
+
+def estimate_table(estimates: Sequence[Estimate]) -> None:
+    """Print identified constants with their intervals."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("constant", "unit", "mean", "90 % interval", "before the data", "", box=None, pad_edge=False,
+                  padding=(0, 2, 0, 0))  # fmt: skip
+    for one in estimates:
+        cells = (one.name, one.unit, f"{one.mean:.4g}", f"{one.low:.4g} to {one.high:.4g}",
+                 f"{one.prior_low:.4g} to {one.prior_high:.4g}", one.verdict)  # fmt: skip
+        table.add_row(*map(Text, cells))
+    Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False).print(table)
+
+
+def spread_table(metrics: Mapping[str, Spread]) -> None:
+    """Print metrics with their spread over soils."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from grouser.report.wording import number, unit_text
+
+    table = Table("metric", "mean ± deviation", "90 % interval", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name, one in metrics.items():
+        unit = unit_text(one.unit)
+        mean = f"{number(one.mean, 3)} ± {number(one.deviation, 2)} {unit}".strip()
+        table.add_row(*map(Text, (name, mean, f"{number(one.low, 3)} to {number(one.high, 3)} {unit}".strip())))
     Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False).print(table)

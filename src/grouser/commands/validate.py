@@ -69,7 +69,7 @@ def validate(
     sweep = plan(entries, compared)
     folder = Path(out) if out is not None else Path("runs") / f"validate-{datetime.now():%Y%m%d-%H%M%S}"
     check_output_folder(folder, force)
-    run_sweep(sweep, folder, ScenarioRunner(sweep.rate, None), workers=workers, force=force, progress=progress)
+    run_sweep(sweep, folder, ScenarioRunner(sweep.rate, False), workers=workers, force=force, progress=progress)
     runs: dict[tuple[str, str], dict[float, Any]] = {}
     failed: dict[str, str] = {}
     for case in sweep.cases:

@@ -41,7 +41,7 @@ from grouser.module import ForceModule, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain import checks
 
-WRONG_SPARSE_FACTOR = ("4.0.0",)  # versions of MuJoCo; tests/engine/test_sparse_factor.py says when to drop this
+WRONG_SPARSE_FACTOR = ("4.0.0",)  # versions of MuJoCo, see tests/engine/test_sparse_factor.py; drop it with the last
 DENSE_NOTE = (
     f"Jacobian of the constraints set to dense: with a sparse one MuJoCo {mujoco.__version__} computes wrong "
     "accelerations for some branched trees (fixed in 4.0.1)"

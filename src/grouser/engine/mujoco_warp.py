@@ -117,7 +117,7 @@ class MujocoWarp:
 
     def _put_model(self) -> None:
         mjw, name = self.mjw, self.spec.modelname
-        # `compile_spec` avoids a wrong sparse factor of MuJoCo. MuJoCo Warp has one of its own and gets the model's choice.
+        # `compile_spec` avoids a wrong sparse factor of MuJoCo; MuJoCo Warp, with its own, gets the model's choice.
         dense, self.model.opt.jacobian = self.model.opt.jacobian, self.spec.option.jacobian
         try:
             with warnings.catch_warnings(record=True) as heard:

@@ -33,11 +33,11 @@ def check_options(spec: mujoco.MjSpec, notes: list[str]) -> None:
     refused = {
         "integrator RK4": option.integrator == enum.mjtIntegrator.mjINT_RK4,
         "integrator implicit": option.integrator == enum.mjtIntegrator.mjINT_IMPLICIT,
-        "integrator discrete": option.integrator == enum.mjtIntegrator.mjINT_DISCRETE,
+        "integrator discrete": option.integrator == getattr(enum.mjtIntegrator, "mjINT_DISCRETE", None),
         "solver PGS": option.solver == enum.mjtSolver.mjSOL_PGS,
         f"noslip_iterations {option.noslip_iterations}": option.noslip_iterations > 0,
         "flag sleep": bool(option.enableflags & enum.mjtEnableBit.mjENBL_SLEEP),
-        "flag ipc": bool(option.enableflags & enum.mjtEnableBit.mjENBL_IPC),
+        "flag ipc": bool(option.enableflags & getattr(enum.mjtEnableBit, "mjENBL_IPC", 0)),  # MuJoCo 3 may lack it
     }
     for what, present in refused.items():
         if present:

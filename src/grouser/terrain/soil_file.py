@@ -8,6 +8,7 @@ from typing import Any
 
 from grouser.errors import InputError
 from grouser.terrain import checks, units
+from grouser.terrain.soil_uncertainty import parsed
 from grouser.terrain.soils import OPTIONAL, RANGES, Soil, builtin_soils
 from grouser.terrain.yaml_file import kind, read_yaml
 
@@ -28,7 +29,7 @@ UNITS: dict[str, str | None] = {  # unit to which a text such as "1.2 kPa" is co
 }
 REQUIRED = ("n", "k_c", "k_phi", "cohesion", "friction_angle_deg", "shear_modulus")
 ASSUMED = dict.fromkeys(("elastic_stiffness", "damping_time", "compression", "density"), "assumed")
-KEYS = ("like", *RANGES, "sources")
+KEYS = ("like", *RANGES, "sources", "uncertainty")
 
 
 def read_soils(path: str | Path) -> dict[str, Soil]:
@@ -88,6 +89,11 @@ def _soil(name: Any, fields: Any, earlier: dict[str, Soil], place: _Place) -> So
                 values[key] = _value(f"{inside.value(key)}: soil {name!r}", key, fields[key])
             except InputError as error:
                 problems.append(str(error))
+    if "uncertainty" in fields:
+        try:
+            parsed(fields["uncertainty"], f"{inside.value('uncertainty')}: soil {name!r}: uncertainty")
+        except InputError as error:
+            problems.append(str(error))
     sources = _sources(name, fields, inside, problems)
     missing = [key for key in REQUIRED if key not in fields]
     if missing and start is None:

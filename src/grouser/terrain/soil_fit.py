@@ -13,6 +13,7 @@ from grouser.errors import InputError
 from grouser.terrain import checks
 
 SHEAR_SEARCH = 10.0  # K is searched from the smallest displacement divided by this to the largest times this
+LARGEST = {"plate widths": 5.0, "sinkages": 1.0, "displacements": 1.0}  # [m] larger ones are millimetres, not metres
 SHEAR_TRIALS = 60  # values of K, in geometric steps, to bracket the minimum that is then refined
 
 
@@ -134,7 +135,7 @@ def _columns(lists: dict[str, ArrayLike], **bounds: float) -> Sequence[np.ndarra
         raise InputError(f"{', '.join(lists)}: no values; allowed are lists with one entry per point")
     for name, array in zip(lists, arrays, strict=True):
         for place, value in enumerate(array):
-            checks.number(float(value), f"{name}[{place}]", **bounds)
+            checks.number(float(value), f"{name}[{place}]", **bounds, at_most=LARGEST.get(name))
     return arrays
 
 

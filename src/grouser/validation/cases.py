@@ -20,7 +20,7 @@ from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.source import Source, overlaid, read_mapping, read_options
 from grouser.terrain.checks import nearest
 from grouser.terrain.soils import RANGES, Soil
-from grouser.validation.measured import MeasuredWheel
+from grouser.validation.measured import MeasuredWheel, Wheel
 
 FROM_DATA = ("mode", "slip", "slip_angle_deg", "load", "wheel", "gravity")  # settings that the data file decides
 # Grid of the wheel of 0.15 m for which the closed forms are checked; finer in proportion for smaller wheels.
@@ -101,10 +101,13 @@ def named_soil(text: str) -> Soil:
 
 
 def rim_slip(wheel: MeasuredWheel, slip: float) -> float:
-    """Slip of the rim. Where the source means the tips of the lugs, v = (1 - s) w (r + h); below 0 it is r w/v - 1."""
-    if wheel.given.slip_of == "rim":
-        return slip
-    tip = 1 + wheel.given.wheel.lug_height / wheel.given.wheel.radius
+    """Slip of the rim, where the source may mean the tips of the lugs."""
+    return slip if wheel.given.slip_of == "rim" else tip_to_rim(wheel.given.wheel, slip)
+
+
+def tip_to_rim(wheel: Wheel, slip: float) -> float:
+    """Slip of the rim from that of the tips of the lugs: v = (1 - s) w (r + h); below 0 it is r w/v - 1."""
+    tip = 1 + wheel.lug_height / wheel.radius
     share = (1 - slip if slip >= 0 else 1 / (1 + slip)) * tip  # v/(r w)
     return 1 - share if share <= 1 else 1 / share - 1
 

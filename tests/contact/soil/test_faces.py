@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mujoco
 import numpy as np
 import pytest
 import warp as wp
@@ -12,7 +13,10 @@ from grouser.contact.soil import SoilModule, wheel
 from grouser.contact.soil.model import SoilOptions
 from grouser.contact.soil.steep_faces import steep_faces
 from grouser.contact.soil.surface import prepare
-from grouser.contact.soil.wedge import FACE_DAMPING, LOSS, SLOW, advance_face, face_push
+from grouser.contact.soil.wedge import FACE_DAMPING, LOSS, SLOW, advance_face, face_push, leave_behind
+from grouser.scenarios import single_wheel
+from grouser.scenarios.settings import from_python
+from grouser.simulation import Simulation
 from grouser.terrain import flat, soil
 from grouser.terrain.ground import Ground
 from tests.contact.soil.plates import SPEED, STEP, Drag
@@ -22,6 +26,7 @@ from tests.rig import ManufacturedMotion
 WEDGE = 0.05  # the bar: force against the trial wedge
 DIAGONAL = 0.08  # soil slides between axial neighbours, so a pile stands steeper along a diagonal of the grid
 QUIET = 0.01  # the bar: rms of the force about its own mean over three cells
+DRIFT = 0.1  # of the slip angle: one wheel is turned against its travel, the other is not
 ONLY_COMPACTS = soil("dry-sand").replace(compression=1.0)  # no pile: the ground ahead stays level
 
 LEVEL = [
@@ -126,6 +131,16 @@ def test_a_face_that_vibrates_does_not_advance():
     assert pair(advance_face, 100.0, 50.0, 0.0, 0.01, 0.01)[0] == pytest.approx(75.0)
 
 
+def test_a_face_that_moves_along_itself_leaves_the_soil_behind_that_it_has_pushed():
+    """At an angle of 2 degrees: the force is steady where as much is mobilised as is left behind."""
+    along, angle, length, distance, mobilised = 1e-5, math.radians(2.0), 0.2, 0.01, 0.0
+    for _ in range(100_000):
+        mobilised, gap = pair(leave_behind, mobilised, 0.0, along, length)
+        mobilised, gap = pair(advance_face, 100.0, mobilised, gap, along * math.tan(angle), distance)
+    assert mobilised == pytest.approx(100.0 / (1 + distance / (length * math.tan(angle))), rel=1e-3)
+    assert pair(leave_behind, 50.0, 2e-3, 0.2, 0.2) == pytest.approx((25.0, 1e-3))
+
+
 @pytest.mark.parametrize("gap", [0.0, 1e-4, 2e-3])
 @pytest.mark.parametrize("speed", [-0.1, -2e-3, -5e-4, 1e-3, 0.1])
 def test_push_never_pulls_and_its_weight_is_its_slope(gap, speed):
@@ -215,3 +230,36 @@ def test_a_wheel_that_rolls_straight_ahead_does_not_feel_its_sides():
 def test_a_wheel_that_slips_sideways_is_held_by_its_side():
     held, free = rolling(True, 0.03)[-50:].mean(axis=0), rolling(False, 0.03)[-50:].mean(axis=0)
     assert held[1] < 1.1 * free[1] < 0
+
+
+def in_a_bin(slip_angle_deg: float, free: bool) -> tuple[single_wheel.SingleWheel, Simulation]:
+    """The wheel of `single-wheel` on a long course, at a slip angle, or free to move sideways."""
+    s = from_python("single-wheel", {"slip": 0.2, "slip_angle_deg": slip_angle_deg}).settings
+    ground = Ground(flat(size=(3, 2), spacing=0.25, origin=(-0.4, -1)), s.chosen_soil(), s.spacing)
+    spec = single_wheel._bin(s)
+    if free:
+        spec.body("carriage").add_joint(name="sway", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[0, 1, 0])
+        spec.delete(spec.keys[0])
+        turns = s.rim_speed / s.wheel.radius
+        spec.add_key(qpos=[0] * 4, qvel=[s.travel_speed, 0, 0, turns], ctrl=[s.travel_speed, turns])
+    surface = wheel(s.wheel.radius, s.wheel.width)
+    return s, Simulation(spec, [SoilModule(ground, {"wheel": surface})], ground=ground, step=s.chosen_step)
+
+
+def test_a_wheel_that_rolls_drifts_under_a_side_load_as_it_slips_sideways_at_an_angle():
+    """It did not drift at all: its side kept the force that it had once mobilised, in soil that it had long left."""
+    angle = math.radians(2.0)
+    s, sim = in_a_bin(2.0, free=False)
+    half, forces = round(0.5 / s.speed / sim.step_size), []
+    sim.step(half)
+    for _ in range(half):
+        sim.step()
+        forces.append(sim.engine.slots[0].out.effective.numpy()[0, 0, :3] @ [-math.sin(angle), math.cos(angle), 0])
+    _, sim = in_a_bin(0.0, free=True)
+    sway = sim.model.joint("sway")
+    sim.data.qfrc_applied[sway.dofadr[0]] = np.mean(forces)
+    sim.step(half)
+    before = sim.data.qpos[sway.qposadr[0]]
+    sim.step(half)
+    drifted = (sim.data.qpos[sway.qposadr[0]] - before) / 0.5
+    assert drifted == pytest.approx(math.tan(angle), rel=DRIFT)

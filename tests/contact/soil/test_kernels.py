@@ -2,6 +2,8 @@
 
 On the CPU a team has one lane. Its sums are those of one thread, but for the flows of a slide, which a node adds in
 another order; without slides the bits agree.
+
+One thread per world takes its nodes one by one here; `test_node_lanes.py` compares that with eight at once.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ def rolling(case: dict, dtype: str, threads: str) -> SoilModule:
     material = soil("dry-sand").replace(**case.get("soil", {}))
     ground = Ground(flat(size=(1.5, 1), spacing=0.5, origin=(-0.5, -0.5)), material, 0.01, dtype=dtype)
     return SoilModule(ground, {"wheel": wheel(0.15, 0.1, **case.get("wheel", {}))},
-                      SoilOptions(threads=threads, **case.get("options", {})))  # fmt: skip
+                      SoilOptions(threads=threads, lanes=False, **case.get("options", {})))  # fmt: skip
 
 
 def roll(rigs: list[ManufacturedMotion], count: int) -> None:
@@ -122,7 +124,7 @@ def test_two_bodies_over_two_soils(dtype):
         return SoilModule(
             Ground(base, spacing=0.01, dtype=dtype),
             {"wheel": wheel(0.15, 0.1), "foot": foot},
-            SoilOptions(threads=threads),
+            SoilOptions(threads=threads, lanes=False),
         )
 
     rigs = pair(build, dtype)

@@ -90,3 +90,11 @@ def test_a_body_that_rests_higher_than_it_lifted_off(left, rests, along, status)
 )
 def test_a_body_that_rests_where_it_lifted_off(path):
     assert judged(0.02, 0.02, **path) == t.FINE
+
+
+def test_soil_that_has_begun_to_slide_in_goes_on():
+    """A rise of 0.5 mm alone is 0.8 %; of a rebound of 4.5 mm it is so much that half of the height counts, 3.6 %."""
+    low = {"flies": 0.0155, "first": 0.0155}
+    assert judged(0.02, 0.0195) == t.FINE
+    assert judged(0.02, 0.0195, **low) == t.TWICE
+    assert judged(0.02, 0.0198, **low) == t.FINE  # too little soil came in: it is pressed down again

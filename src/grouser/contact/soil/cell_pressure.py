@@ -79,6 +79,18 @@ def yields(node: NodeEnd):
 
 
 @wp.func
+def all_yields(win: Window, pred: Prediction, k: int):
+    """Whether the whole cell of a node yields: the soil of the node and of its neighbours."""
+    return (
+        pred.end[k].yielding > real(0.0)
+        and yields(pred.end[k + 1])
+        and yields(pred.end[nonnegative(k - 1)])
+        and yields(pred.end[nonnegative(k + win.side)])
+        and yields(pred.end[nonnegative(k - win.side)])
+    )
+
+
+@wp.func
 def change_of_depth(second: real, depth: real, behind: NodeEnd, ahead: NodeEnd):
     """Variation [m] of the depth along one axis of a cell. Neighbours past the end of the body are ignored."""
     zero = real(0.0)
@@ -151,7 +163,7 @@ def cell_pressure(
     above = travel.yield_offset + here.given_way
     more = losses.yield_growth(here.yield_pressure, soil.n, win.levels[k][VIRGIN] - z, above)
     # The whole cell yields: the pressure varies little within it, so the value at the node is enough.
-    if here.yielding > zero and yields(at_east) and yields(at_west) and yields(at_north) and yields(at_south):
+    if all_yields(win, pred, k):
         y = here.yield_pressure
         give = laws.yielding_stiffness(soil.k_e, u - y * soil.per_k_e, travel.per_prediction_error)
         elastic = wp.min(soil.k_e * u, y + more)

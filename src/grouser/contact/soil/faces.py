@@ -37,6 +37,7 @@ LAST_BIN = BINS - 1
 PLANES = wp.constant(real(BINS))
 FIRST_COT = wp.constant(real(3.0))  # cotangent of the first slip plane: a face that has just met the soil
 AGAIN = wp.constant(real(0.05))  # [cells] advance or change of depth after which the wedge is computed again
+AGAIN_ALONG = wp.constant(real(0.1))  # the same for motion along the face, over its length
 AGAIN_IDLE = wp.constant(real(0.1))  # the same over the depth, for a face that mobilises hardly any of its force
 
 
@@ -262,6 +263,7 @@ def forget_face(push: Pushing, world: int, f: int):
     push.mobilised[world, f] = real(0.0)
     push.gap[world, f] = real(0.0)
     push.depth[world, f] = real(0.0)
+    push.length[world, f] = real(0.0)
     push.since[world, f] = real(0.0)
     push.unswept[world, f] = real(0.0)
 
@@ -339,6 +341,7 @@ def weigh_face(
     push.target[world, f] = target
     push.cot[world, f] = cot
     push.depth[world, f] = depth
+    push.length[world, f] = l1 - l0
     push.at[world, f] = wp.transpose(m.R) * point
     push.wall[world, f] = soil.wall_angle
     push.since[world, f] = zero
@@ -364,6 +367,9 @@ def start_face(
     # force the face mobilises, so that the error of the force stays the same. The side of a wheel that wavers a little
     # mobilises a hundredth of it.
     moved = wp.abs(travel) + wp.abs(m.duration * m.velocity[2])  # pyright: ignore[reportOperatorIssue]
+    if push.length[world, f] > real(0.0):
+        along = travel_along(faces, push, view, world, f, m)
+        moved += along * AGAIN * g.spacing / (AGAIN_ALONG * push.length[world, f])
     push.since[world, f] = push.since[world, f] + moved
     again = AGAIN * g.spacing
     if push.mobilised[world, f] < push.target[world, f]:
@@ -384,13 +390,21 @@ def face_travel(push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion
 
 
 @wp.func
-def advance_face(g: Ground, push: Pushing, world: int, f: int, travel: real):
-    """Advance the mobilised force of a face that is in the soil by its `travel` [m] in the step."""
+def travel_along(faces: Faces, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion):
+    """Distance [m] by which a face moves along itself over the ground in the step. A wheel goes with its axle."""
+    v = m.velocity
+    if faces.spins[f] == 0:
+        v += wp.cross(m.angular_velocity, m.R * push.at[world, f])
+    return m.duration * wp.abs(wp.dot(view.across, v))  # pyright: ignore[reportOperatorIssue]
+
+
+@wp.func
+def advance_face(g: Ground, push: Pushing, world: int, f: int, travel: real, along: real):
+    """Advance the mobilised force of a face in the soil by its travel in the step: ahead and `along` itself [m]."""
     if push.depth[world, f] > real(0.0):
         distance = wedge.mobilising_distance(push.depth[world, f], g.spacing)
-        mobilised, gap = wedge.advance_face(
-            push.target[world, f], push.mobilised[world, f], push.gap[world, f], travel, distance
-        )
+        mobilised, gap = wedge.leave_behind(push.mobilised[world, f], push.gap[world, f], along, push.length[world, f])
+        mobilised, gap = wedge.advance_face(push.target[world, f], mobilised, gap, travel, distance)
         if gap > real(0.0):  # lifted out, the face keeps no more force than the soil ahead can still bear
             mobilised = wp.min(mobilised, push.target[world, f])
         push.mobilised[world, f] = mobilised
@@ -405,16 +419,19 @@ def move_face(
     """Advance the state of a face by the step that has ended. A team of lanes weighs the soil ahead of it."""
     view = view_face(faces, f, m)
     travel = real(0.0)
+    along = real(0.0)
     work = int(0)
     if lane == 0:
         travel = face_travel(push, view, world, f, m)
+        if push.length[world, f] > real(0.0):
+            along = travel_along(faces, push, view, world, f, m)
         work = start_face(g, faces, push, place, view, world, slot, f, m)
     team.sync()
     work = team.most_int(work)
     if work == WEIGH:
         weigh_face(g, o, faces, push, place, view, world, slot, f, m, lane, lanes)
     if work != IDLE and lane == 0:
-        advance_face(g, push, world, f, travel)
+        advance_face(g, push, world, f, travel, along)
     team.sync()
 
 

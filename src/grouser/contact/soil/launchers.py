@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from grouser.contact.soil import per_team
+from grouser.contact.soil import per_team, per_team_evaluation
 from grouser.contact.soil.arrays import SoilArrays
 from grouser.contact.soil.per_world import commit_world, evaluate_world
 from grouser.contact.soil.placement import MOST_PARTS
@@ -41,7 +41,9 @@ class PerTeamLauncher:
         self._device = device
         self._lanes = 1 if wp.get_device(device).is_cpu else CUDA_LANES
         self._part_needed = wp.zeros(MOST_PARTS, dtype=wp.int32, device=device)  # 1: some body needs this part
-        self._at: dict[Any, Any] = {kernel: at(kernel, dtype, replaced) for kernel in per_team.KERNELS}
+        self._at: dict[Any, Any] = {
+            kernel: at(kernel, dtype, replaced) for kernel in (*per_team.KERNELS, *per_team_evaluation.KERNELS)
+        }
         self._turn_needed: wp.array | None = None
 
     def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
@@ -99,7 +101,11 @@ class PerTeamLauncher:
 
     def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
         run_kernel = self._runner(launch, arrays, motion, out)
-        stages = {"refresh": (), "predict": (per_team.predict,), "force": (per_team.force, per_team.sum_up)}
+        stages = {
+            "refresh": (),
+            "predict": (per_team_evaluation.predict,),
+            "force": (per_team_evaluation.force, per_team_evaluation.sum_up),
+        }
         for name in EVALUATE:
             for kernel in stages[name]:
                 run_kernel(kernel)

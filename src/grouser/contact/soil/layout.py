@@ -20,6 +20,7 @@ import numpy as np
 import warp as wp
 
 from grouser.device import Struct, at, struct
+from grouser.lanes import LANES
 from grouser.resets import Resets
 
 # Extents: what an array has one element for. A slot is one body of one world.
@@ -156,10 +157,10 @@ class Arrays:
         if extent not in (NODE, PAIR):
             return wp.zeros(shape, dtype=element, device=self._device)
         # Large arrays are allocated at page boundaries, so the entries of one node in different arrays would compete
-        # for the same cache set. Shift each array by some cache lines.
+        # for the same cache set. Shift each array by some cache lines. Lanes may read past the last node.
         self._offset += STAGGER
         offset = -(-self._offset // wp.types.type_size_in_bytes(element))
-        return wp.zeros(offset + shape, dtype=element, device=self._device)[offset:]
+        return wp.zeros(offset + shape + LANES, dtype=element, device=self._device)[offset : offset + shape]
 
 
 def _host_type(element: Any) -> Any:

@@ -28,10 +28,12 @@ from grouser.contact.soil.law_sets import DEFAULT, LAW_SETS, check_law_set, fixe
 from grouser.contact.soil.layout import PER_WORLD, TEAMS, bytes_per_node
 from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.contact.soil.lugs import lug_tips
+from grouser.contact.soil.node_lanes import lane_stages
 from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law
 from grouser.contact.soil.small_shapes import check_shape_sizes, split
 from grouser.contact.soil.soil_table import Margin, SoilTable
+from grouser.contact.soil.stage_clock import lap_array
 from grouser.contact.soil.stages import COMMIT, EVALUATE
 from grouser.contact.soil.steep_faces import steep_faces
 from grouser.contact.soil.surface import Surface
@@ -97,6 +99,7 @@ class SoilOptions:
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
     faces: bool = True  # steep faces of bodies push the soil ahead of them
     threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-team" on GPU
+    lanes: bool = True  # "per-world" on a CPU: forces of eight nodes at once (node_lanes.py); False: one by one
     laws: str = DEFAULT  # one of law_sets.LAW_SETS; the papers' own laws fix most of the other options
     # Worlds that work at the same time; the others use the same scratch memory after them. None: all on a CPU, AT_ONCE
     # on a GPU.
@@ -279,7 +282,10 @@ class SoilModule(KernelModule):
         self._observation = Observation(self.ground, motion, rows, out, self.arrays, moving)
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
         kind = PerWorldLauncher if per_world else PerTeamLauncher
-        launcher = kind(p.name, {**chosen_law(self.options.pressure), **LAW_SETS[self.options.laws].stages()}, device)
+        replaced = {**chosen_law(self.options.pressure), **LAW_SETS[self.options.laws].stages()}
+        if per_world and self.options.lanes and not replaced and wp.get_device(device).is_cpu:
+            replaced = lane_stages()
+        launcher = kind(p.name, replaced, device)
         self._launcher, self._parts_of_worlds = launcher, {}
         at_once = self._at_once()
         parts = [range(first, min(first + at_once, self.worlds)) for first in range(0, self.worlds, at_once)]
@@ -313,6 +319,7 @@ class SoilModule(KernelModule):
         # The papers move the soil once a step. A float32 holds this number.
         o.part_travel = t.FAR if choice.by_vertices else PART_TRAVEL * spacing
         o.stages = wp.array([len(COMMIT), len(EVALUATE)], dtype=wp.int32, device=self.device)
+        o.laps = lap_array(self.device)
         o.below = NO_SECOND_SOIL if self.ground.below is None else table.soils.shape[0] - 1
         o.shared_ground = int(len(self.bodies) > 1)
         o.directed_deposit = int(choice.laws == "krenn2009")

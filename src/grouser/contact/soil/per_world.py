@@ -17,6 +17,7 @@ from grouser.contact.soil import (
     losses,
     placement,
     raster,
+    stage_clock,
     stages,
     step_error,
     traction,
@@ -203,28 +204,39 @@ def force(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
     pred: Prediction, world: int, body: int, slot: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Sum wrench, block and losses of all loaded nodes, and count them. A body without a window gets no force."""
+    """Sum wrench, block and losses of all loaded nodes, and count them."""
     wrench = vec6()
     sums = BlockSums()
     lost = Losses()
     nodes = int(0)
-    if win.frame[slot].rows > 0:
-        start = nonnegative(slot * win.side * win.side)
-        near = disp.near[slot]
-        for i in range(near.row0, near.row1 + 1):
-            j = int(near.column0)
-            while j <= near.column1:
-                # Most nodes near a body carry nothing: this test is cheap, the force is not.
-                if traction.loaded(pred, win.side, nonnegative(start + i * win.side + j), g.spacing):
-                    part, share, worn = traction.node_force(
-                        g, o, b, place, win, skin, verts, disp, pred, world, body, slot, i, j, first_node, m
-                    )
-                    wrench += part
-                    sums = implicit.plus(sums, share)
-                    lost = losses.plus(lost, worn)
-                    nodes += 1
-                j += 1
-    return wrench, sums, lost, nodes
+    start = nonnegative(slot * win.side * win.side)
+    near = disp.near[slot]
+    for i in range(near.row0, near.row1 + 1):
+        j = int(near.column0)
+        while j <= near.column1:
+            # Most nodes near a body carry nothing: this test is cheap, the force is not.
+            if traction.loaded(pred, win.side, nonnegative(start + i * win.side + j), g.spacing):
+                part, share, worn = traction.node_force(
+                    g, o, b, place, win, skin, verts, disp, pred, world, body, slot, i, j, first_node, m
+                )
+                wrench += part
+                sums = implicit.plus(sums, share)
+                lost = losses.plus(lost, worn)
+                nodes += 1
+            j += 1
+    pred.wrench[slot] = wrench
+    pred.sums[slot] = sums
+    pred.losses[slot] = lost
+    pred.loaded[slot] = nodes
+
+
+@wp.func
+def no_force(pred: Prediction, slot: int):
+    """Clear the sums of a body without a window."""
+    pred.wrench[slot] = vec6()
+    pred.sums[slot] = BlockSums()
+    pred.losses[slot] = Losses()
+    pred.loaded[slot] = 0
 
 
 # ---- kernels ----------------------------------------------------------------------------------------------
@@ -243,6 +255,7 @@ def commit_world(
     if o.active[world] == 0:
         return
     bodies = b.rows.shape[0]
+    stage_clock.begin_lap(o)
     for body in range(bodies):
         slot = nonnegative(world * bodies + body)
         end = t.body_motion(motion, world, nonnegative(b.rows[body]))
@@ -250,6 +263,7 @@ def commit_world(
         placement.remember_motion(g, o, b, place, body, slot, end)
         status = int(t.FINE)
         parts = placement.parts_of_step(g, o, b, place, body, slot, end)
+        stage_clock.end_lap(o, stages.BOOK)
         for part in range(parts):
             m = placement.motion_in_part(o, motion, world, nonnegative(b.rows[body]), part, parts)
             before = win.frame[slot]  # a window that has not moved need not be filled again
@@ -286,6 +300,7 @@ def commit_world(
                         window.write_back(g, o, win, disp, slides, world, slot)
                     elif stage == stages.PUSH and pushing.has_faces(faces, body):
                         pushing.move_faces(g, o, faces, push, place, world, body, slot, m)
+                stage_clock.end_lap(o, stage)
         if win.frame[slot].rows > 0 and status == t.FINE and step_error.is_loaded(disp, energy, slot):
             v = placement.contact_velocity(g, b, place, body, slot, end)
             status = grid_error.with_grid(
@@ -293,6 +308,7 @@ def commit_world(
                 grid_error.judge_grid(g, o, b, place, disp, energy, body, slot, v),
             )
         status_out[world, body] = status
+        stage_clock.end_lap(o, stages.BOOK)
 
 
 @wp.kernel(module=MODULE)
@@ -306,6 +322,7 @@ def evaluate_world(
     assume_packed(g, o, b, shapes, points, faces, push, place, win, skin, verts, disp, slides, pred, energy)
     world = nonnegative(wp.tid())
     bodies = b.rows.shape[0]
+    stage_clock.begin_lap(o)
     for body in range(bodies):
         slot = nonnegative(world * bodies + body)
         m = t.body_motion(motion, world, nonnegative(b.rows[body]))
@@ -316,11 +333,13 @@ def evaluate_world(
             elif stage == stages.PREDICT and win.frame[slot].rows > 0:
                 predict(g, o, b, place, win, skin, disp, pred, body, slot, first_node, m)
             elif stage == stages.FORCE:
-                wrench, sums, lost, nodes = force(
-                    g, o, b, place, win, skin, verts, disp, pred, world, body, slot, first_node, m
-                )
+                if win.frame[slot].rows > 0:
+                    force(g, o, b, place, win, skin, verts, disp, pred, world, body, slot, first_node, m)
+                else:
+                    no_force(pred, slot)
                 # Also for a body without a window: the wrench of the last step must be cleared, its account goes on.
                 body_wrench.write_wrench(
-                    g, o, shapes, points, faces, push, place, win, pred, energy, world, body, slot, m, wrench, sums,
-                    lost, nodes, wrench_out, implicit_out,
+                    g, o, shapes, points, faces, push, place, win, pred, energy, world, body, slot, m,
+                    pred.wrench[slot], pred.sums[slot], pred.losses[slot], pred.loaded[slot], wrench_out, implicit_out,
                 )  # fmt: skip
+            stage_clock.end_lap(o, stages.PUSH + 1 + stage)

@@ -7,8 +7,9 @@ e = sum |dF| / 2 over sum |F| = pi / (4 n) = w h / 2 of these steps. The speed o
 pi e / 2, and its height by pi e.
 
 Soil that slides below the body meanwhile carries it from then on. The body comes to rest higher than it lifted off, and
-that rise has the error of the height of the rebound. Where there is no rise, the second landing has pressed the soil
-down again, and the rebound does not matter.
+that rise has the error of the height of the rebound. Once soil has begun to slide in, a higher rebound lets in more of
+it than in proportion: of each further millimetre about half. Where there is no rise, the second landing has pressed the
+soil down again, and the rebound does not matter.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from grouser.precision import real, vec3
 
 LIFTED = 0.1  # of the largest force: the soil has sprung back below this (assumed)
 SETTLED = 0.1  # [s] of contact after which a body is no longer thrown up (assumed: as long as a landing)
+BEGUN = 0.1  # of the height of the rebound: a rise from which on soil has begun to slide in (assumed)
+FILLS = 0.5  # share of a further height of the rebound by which the body rests higher then (assumed)
 HEIGHT = math.pi  # error of the height of the rebound over e, see above
 
 
@@ -67,6 +70,10 @@ def judge_rebound(energy: Energy, slot: int, spacing: real):
         return real(0.0)
     error = real(0.0)
     if r.way[0] * r.way[0] + r.way[1] * r.way[1] < spacing * spacing and r.deepest > real(0.0):
-        error = r.error * wp.max(r.left - r.deepest, real(0.0)) / r.deepest
+        rise = wp.max(r.left - r.deepest, real(0.0))
+        height = r.left - r.highest
+        if rise > real(BEGUN) * height:
+            rise = wp.max(rise, real(FILLS) * height)
+        error = r.error * rise / r.deepest
     energy.rebound[slot] = Rebound()  # the next force that falls from here is that of a new rebound
     return error

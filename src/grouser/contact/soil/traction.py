@@ -73,9 +73,9 @@ def surface_at_end(g: Ground, skin: Skin, side: int, k: int, at: vec3, h: real, 
 
 
 @wp.func
-def predict_node(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
-    body: int, slot: int, frame: Frame, i: int, j: int, first_node: vec3, m: BodyMotion,
+def node_at_end(
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement,
+    body: int, slot: int, frame: Frame, k: int, i: int, j: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
     """Find the lower surface of the body at the end of the step, and the yield pressure of the soil there.
 
@@ -84,11 +84,9 @@ def predict_node(
     The rest of the sinkage carries soil away, which takes its virgin level along. With the level of the start of the
     step the soil ahead of a wheel would bear too much, by a part that grows with the step.
     """
-    k = nonnegative((slot * win.side + i) * win.side + j)
     z = skin.height[k]
     if z >= SEEN or i <= 0 or j <= 0 or i >= frame.rows - 1 or j >= frame.columns - 1:
-        pred.end[k] = NodeEnd(FAR, -FAR, real(0.0), real(0.0), real(0.0), real(0.0))
-        return
+        return NodeEnd(FAR, -FAR, real(0.0), real(0.0), real(0.0), real(0.0))
     at = first_node + vec3(real(j) * g.spacing, real(i) * g.spacing, z)
     height, rise, v, zx, zy = surface_at_end(g, skin, win.side, k, at, o.step[0], m)
     u = win.levels[k][SURFACE] - height
@@ -112,7 +110,17 @@ def predict_node(
         # 99 % of the yield counts as yielding. Otherwise round-off would switch cells between two rules.
         if soil.k_e * (u - soil.damping_time * rise) >= y * real(ALMOST):
             yielding = real(1.0)
-    pred.end[k] = NodeEnd(height, u, rise, yielding, y, given_way)
+    return NodeEnd(height, u, rise, yielding, y, given_way)
+
+
+@wp.func
+def predict_node(
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
+    body: int, slot: int, frame: Frame, i: int, j: int, first_node: vec3, m: BodyMotion,
+):  # fmt: skip
+    """Predict body and soil at a node, see `node_at_end`."""
+    k = nonnegative((slot * win.side + i) * win.side + j)
+    pred.end[k] = node_at_end(g, o, b, place, win, skin, disp, body, slot, frame, k, i, j, first_node, m)
 
 
 @wp.func

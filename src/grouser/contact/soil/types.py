@@ -144,6 +144,7 @@ class Options:
     creep_speed: real  # [m/s] slip speed below which SHEAR_LIMIT is regularised
     part_travel: real  # [m] a step in which a body travels farther along the ground is committed in parts
     stages: array[int]  # (2,) number of stages of commit and of evaluate to run; fewer than all only to time them
+    laps: array[wp.int64]  # (2 + stages,) time spent in each stage, see stage_clock.py
     below: int  # index in `soils` of the soil below the bottom of the soil; negative: hard ground
     shared_ground: int  # 1: other bodies may change the ground between commit and evaluate
     directed_deposit: int  # krenn_stages.py, 1: Krenn and Hirzinger 2009, eq. 10; 0: Krenn et al. 2008, eq. 24 alone
@@ -352,6 +353,7 @@ class Pushing:
     mobilised: array2d[real] = kept(FACE)  # [N] force at the farthest place of the face
     gap: array2d[real] = kept(FACE)  # [m] how far the face has drawn back from there
     depth: array2d[real] = kept(FACE)  # [m] mean depth of the toe below the soil; 0: not in the soil
+    length: array2d[real] = kept(FACE)  # [m] of the part of the toe that is in the soil
     cot: array2d[real] = kept(FACE)  # cotangent of the slip plane
     at: array2d[vec3] = kept(FACE)  # [m] where the force acts, body frame
     wall: array2d[real] = kept(FACE)  # [rad] angle of the wall friction
@@ -410,10 +412,10 @@ class Prediction:
     end: array[NodeEnd] = scratch(NODE)
     area: array[real] = kept(SLOT)  # [m^2] area of the loaded nodes and points
     nodes: array[int] = scratch(NODE, only=TEAMS)  # list of the loaded nodes of each slot, as indices in the window
-    loaded: array[int] = scratch(SLOT)  # number of loaded nodes; teams only
-    wrench: array[vec6] = scratch(SLOT)  # [N], [N m] sum over the loaded nodes; teams only
-    sums: array[BlockSums] = scratch(SLOT)  # teams only
-    losses: array[Losses] = scratch(SLOT)  # of the loaded nodes; teams only
+    loaded: array[int] = scratch(SLOT)  # number of loaded nodes
+    wrench: array[vec6] = scratch(SLOT)  # [N], [N m] sum over the loaded nodes
+    sums: array[BlockSums] = scratch(SLOT)  # of the loaded nodes
+    losses: array[Losses] = scratch(SLOT)  # of the loaded nodes
 
 
 @laid_out

@@ -61,6 +61,18 @@ def advance_face(target: real, mobilised: real, gap: real, travel: real, distanc
 
 
 @wp.func
+def leave_behind(mobilised: real, gap: real, along: real, length: real):
+    """Mobilised force [N] and gap [m] of a face that moved by `along` [m] along itself.
+
+    It leaves soil behind that it has pushed, and meets as much that it has not: the share along / length, implicit in
+    the travel. So the side of a wheel that rolls holds no load for good: at a slip angle a it mobilises
+    1 / (1 + distance / (length tan(a))) of its force.
+    """
+    share = real(1.0) / (real(1.0) + along / length)
+    return share * mobilised, share * gap
+
+
+@wp.func
 def kept_share(speed: real):
     """Share of the elastic force that a face still gets at this speed [m/s]: less than 1 while it draws back.
 

@@ -1,4 +1,4 @@
-"""Writes sweep.html, table.csv and table.md next to the cases of a sweep."""
+"""Writes sweep.html and the table as CSV, Markdown and Parquet next to the cases of a sweep."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from grouser.files import write_atomically
 from grouser.report.html import Badge, picture, render
 from grouser.report.sweep.figures import Drawn, draw_sweep
+from grouser.report.sweep.parquet import write_parquet
 from grouser.report.sweep.table import MISSING, Row, SweepTable, is_number, read_table
 from grouser.report.wording import flat, number, unit_text, value_text
 
@@ -23,6 +24,7 @@ def write_sweep_report(folder: str | Path) -> Path:
     table = read_table(folder)
     write_atomically(folder / "table.csv", table.csv())
     write_atomically(folder / "table.md", table.markdown())
+    write_parquet(table, folder / "table.parquet")
     figures = draw_sweep(table, folder / "figures")
     return write_atomically(folder / "sweep.html", page(table, figures))
 

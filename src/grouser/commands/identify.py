@@ -1,0 +1,194 @@
+"""`grouser identify`: a soil from measurements, with uncertainty."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grouser.campaign import SweepCounts, run_sweep
+from grouser.campaign.results import CASES, COMPLETE, SWEEP, read_json, write_json
+from grouser.commands.sweep import ScenarioRunner
+from grouser.errors import InputError
+from grouser.files import write_errors_as_input
+from grouser.identification.constants import CONSTANTS, STRESS, Prior
+from grouser.identification.data import Measurements, read_measurements
+from grouser.identification.emulator import Emulator, different_wheels, learn, wheel_curves
+from grouser.identification.likelihood import Likelihood, exact_curves
+from grouser.identification.page import described, words, write_draws, write_page
+from grouser.identification.posterior import Posterior, posterior
+from grouser.identification.soil_output import write_soil
+from grouser.identification.wheel_runs import RATE, Design, around, outputs, plan, spread
+from grouser.terrain.checks import choice
+from grouser.terrain.soils import Soil
+
+RESULTS, SOIL, DRAWS, RUNS = "identification.json", "soil.yaml", "posterior.csv", "wheel-runs"
+MOST_RUNS = 1200  # of all wheels together
+DEFAULT_RUNS = 900
+FIRST_SHARE = 2 / 3  # of the runs spread over the prior; the rest is placed where the first posterior is
+Progress = Callable[[str, float], None]  # what is being done, and the share of it that is done
+
+
+@dataclass(frozen=True)
+class Identification:
+    """A soil with its uncertainty."""
+
+    folder: Path
+    soil: Soil  # the mean
+    posterior: Posterior
+    emulators: dict[str, Emulator]  # by the names of the tests of a wheel
+
+    @property
+    def soil_file(self) -> Path:
+        return self.folder / SOIL
+
+    @property
+    def words(self) -> list[str]:
+        """What was found, in sentences."""
+        return words(self.posterior)
+
+    @property
+    def exit_status(self) -> int:
+        return int(not self.posterior.draws.mixed or any(check.cannot_follow for check in self.posterior.checks))
+
+
+def identify(
+    data: str | Path | Mapping[str, Any],
+    *,
+    out: str | Path | None = None,
+    constants: Sequence[str] | None = None,
+    runs: int = DEFAULT_RUNS,
+    workers: int | None = None,
+    seed: int = 0,
+    force: bool = False,
+    progress: Progress = lambda what, share: None,
+) -> Identification:
+    """Identify a soil from a YAML file, or from a mapping with the same keys (docs/identify.md).
+
+    Writes soil.yaml, posterior.csv, identification.json and identify.html to the folder `out`. Finished runs of wheels
+    in it are used again. In a script with wheels, call this below `if __name__ == "__main__":`. Raises InputError.
+    """
+    measured = read_measurements(data)
+    if not 100 <= runs <= MOST_RUNS:
+        raise InputError(f"runs = {runs}: allowed are 100 to {MOST_RUNS}")
+    for name in constants or ():
+        choice(name, "constant", CONSTANTS)
+    names = tuple(constants or (CONSTANTS if measured.wheels else STRESS))
+    prior = Prior.of(names, measured.start, measured.priors)
+    folder = Path(out) if out is not None else Path("runs") / f"identify-{_plain(measured.title)}"
+    with write_errors_as_input(folder):
+        _open_folder(folder, _digest(measured, names, runs, seed), force)
+        emulators: dict[str, Emulator] = {}
+        if measured.wheels:
+            emulators = _emulators(measured, prior, runs, folder / RUNS, workers, seed, force, progress)
+        found = posterior(prior, likelihood(measured, emulators), seed=seed, progress=_named(progress, "sampling"))
+        title = _plain(measured.title)
+        write_draws(found, folder / DRAWS)
+        write_soil(found, title, folder / SOIL)
+        write_page(found, measured.title, folder, emulators)
+        write_json(folder / RESULTS, _read_digest(folder) | described(found, measured.title, emulators))
+    return Identification(folder, found.soil(title), found, emulators)
+
+
+def likelihood(measured: Measurements, emulators: Mapping[str, Emulator]) -> Likelihood:
+    """Curves of all tests. `emulators` has one for each test of a wheel."""
+    curves = exact_curves(measured)
+    for name, test in measured.wheels.items():
+        emulator = next(one for names, one in emulators.items() if name in names.split(", "))
+        curves += wheel_curves(name, test, emulator)
+    return Likelihood(tuple(curves))
+
+
+def _emulators(
+    measured: Measurements, prior: Prior, runs: int, folder: Path, workers: int | None, seed: int, force: bool,
+    progress: Progress,
+) -> dict[str, Emulator]:  # fmt: skip
+    """Emulators of all wheels, from runs over the prior and then from further ones where the posterior is."""
+    wheels = different_wheels(measured.wheels)
+    each = runs // len(wheels)
+    first = round(FIRST_SHARE * each)
+    found: dict[str, Emulator] = {}
+    kept: dict[str, tuple[list[Design], list[dict[str, Any]]]] = {}
+    for tested, tests in wheels.items():
+        label = ", ".join(tests)
+        design = spread(tested, prior, first, seed)
+        results = _run(design, folder / f"{_plain(label)}-1", workers, force, _named(progress, f"runs of {label}"))
+        kept[label] = [design], [results]
+        found[label] = learn([design], [results], _quantities(measured, tests))
+    rough = posterior(
+        prior, likelihood(measured, found), seed=seed, effective=300, progress=_named(progress, "first look")
+    )
+    for tested, tests in wheels.items():
+        label = ", ".join(tests)
+        design = around(tested, prior, rough.q, each - first, seed + 1)
+        results = _run(design, folder / f"{_plain(label)}-2", workers, force, _named(progress, f"more of {label}"))
+        kept[label][0].append(design)
+        kept[label][1].append(results)
+        found[label] = learn(*kept[label], _quantities(measured, tests))
+    return found
+
+
+def _quantities(measured: Measurements, tests: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(name for test in tests for name in measured.wheels[test].quantities))
+
+
+def _run(
+    design: Design, folder: Path, workers: int | None, force: bool, progress: Callable[[float], None]
+) -> dict[str, Any]:
+    """Run a design, or what is missing of it, and return its quantities."""
+    sweep = plan(design, folder.name)
+    there = read_json(folder / SWEEP)
+    changed = there is not None and there.get("digest") != sweep.digest  # of a posterior that has moved since
+
+    def show(counts: SweepCounts) -> None:
+        progress((counts.done + len(counts.failed)) / counts.total)
+
+    run_sweep(sweep, folder, ScenarioRunner(RATE, None), workers=workers, force=force or changed, progress=show)
+    results = [read_json(folder / CASES / f"{case.name}.json") for case in sweep.cases]
+    return outputs([one if one and one.get("status") == COMPLETE else None for one in results])
+
+
+def _open_folder(folder: Path, digest: str, force: bool) -> None:
+    """Make the folder of an identification, or continue in that of the same one."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out {folder}: is a file: allowed is a folder")
+    if folder.is_dir() and any(folder.iterdir()) and not force and _read_digest(folder).get("digest") != digest:
+        raise InputError(
+            f"--out {folder}: holds something else: allowed is a new or empty folder, one of the same data and "
+            "options, or --force to replace it"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    if _read_digest(folder).get("digest") != digest:
+        write_json(folder / RESULTS, {"digest": digest})
+
+
+def _read_digest(folder: Path) -> dict[str, Any]:
+    there = read_json(folder / RESULTS) or {}
+    return {"digest": there["digest"]} if "digest" in there else {}
+
+
+def _digest(measured: Measurements, names: Sequence[str], runs: int, seed: int) -> str:
+    """Hash of all that affects the result."""
+    tests = {
+        kind: {
+            name: test.model_dump(mode="json", exclude_defaults=True) for name, test in getattr(measured, kind).items()
+        }
+        for kind in ("plates", "shear", "wheels")
+    }
+    decisive = [measured.title, repr(measured.start), measured.priors, tests, list(names), runs, seed]
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+def _plain(title: str) -> str:
+    """A title as name of a soil or a folder."""
+    return "-".join("".join(c if c.isalnum() or c in "-_." else " " for c in title).split()) or "soil"
+
+
+def _named(progress: Progress, what: str) -> Callable[[float], None]:
+    return lambda share: progress(what, share)
+
+
+__all__ = ["Identification", "identify"]

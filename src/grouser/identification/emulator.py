@@ -1,0 +1,214 @@
+"""Emulator of a wheel: Gaussian processes of pull, sinkage, torque and side force over soil, slip, load and slip angle.
+
+Forces are learned over the load, torque over load times radius, sinkage as asinh(z / (0.02 r)), which is a logarithm
+for deep ruts and linear through 0. Matern 5/2 covariance with one length for each input (Rasmussen and Williams 2006,
+ch. 4 and 5). The frictional modulus enters as the pressure (k_c/b + k_phi) z^n at 30 mm under the width b of the wheel,
+which nearly halves the error (docs/identify.md). The emulator knows its own error: it is checked by leaving out each
+run in turn, and widened if it was too sure.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.identification.constants import DEPTH, LOGARITHMIC
+from grouser.identification.data import WheelTest
+from grouser.identification.likelihood import Curve, Values, wheel_scale
+from grouser.identification.wheel_runs import OPERATION, Design, TestedWheel
+from grouser.validation.cases import tip_to_rim
+from grouser.validation.measured import Wheel
+
+SINKAGE_SCALE = 0.02  # of the radius, where asinh changes from linear to logarithmic
+LARGEST_FAILED = 0.2  # share of runs that may fail
+LEAST_RUNS = 30
+NOISE = (1e-8, 1e-1)  # variance of the noise of runs, over that of the quantity
+LENGTHS = (0.05, 100.0)  # of the covariance, in inputs from -1 to 1
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The Gaussian process of one quantity, and what leaving out each run in turn shows."""
+
+    process: object
+    centre: float
+    scale: float
+    widening: float  # factor of its standard deviations, at least 1
+    error: float  # root mean square of the errors of runs that were left out, in the scaled quantity
+
+    def predict(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation, (point,), of the scaled quantity."""
+        mean, deviation = self.process.predict(inputs, return_std=True)  # type: ignore[attr-defined]
+        return self.centre + self.scale * mean, self.scale * self.widening * deviation
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """All quantities of one wheel."""
+
+    wheel: TestedWheel
+    names: tuple[str, ...]  # constants that vary
+    low: np.ndarray  # (input,) ends of the inputs of its runs
+    high: np.ndarray
+    learned: dict[str, Learned]
+    runs: int
+
+    def predict(
+        self, quantity: str, values: Values, operation: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation, (soil, run) in SI, for soils (soil,) and operations (run,)."""
+        soils, runs = len(values["n"]), len(operation["slip"])
+        constants = _features(self.wheel.wheel, self.names, values)
+        rest = self.wheel.inputs(operation)
+        both = np.concatenate([np.repeat(constants, runs, axis=0), np.tile(rest, (soils, 1))], axis=1)
+        mean, deviation = (one.reshape(soils, runs) for one in self.learned[quantity].predict(self._scaled(both)))
+        return _restored(quantity, mean, deviation, self.wheel.wheel.radius, operation["load"])
+
+    def _scaled(self, inputs: np.ndarray) -> np.ndarray:
+        return 2 * (inputs - self.low) / (self.high - self.low) - 1
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """Errors of runs left out, by quantity, in the scaled quantities (of the load; for sinkage relative)."""
+        return {name: one.error for name, one in self.learned.items()}
+
+
+def _features(wheel: Wheel, names: tuple[str, ...], values: Values) -> np.ndarray:
+    """Inputs (soil, constant) of the constants that vary."""
+    columns = []
+    for name in names:
+        if name == "k_phi":
+            columns.append(np.log((values["k_c"] / wheel.width + values["k_phi"]) * DEPTH ** values["n"]))
+        else:
+            columns.append(np.log(values[name]) if name in LOGARITHMIC else values[name])
+    return np.stack(columns, axis=1)
+
+
+def _scaled_output(quantity: str, y: np.ndarray, radius: float, load: np.ndarray) -> np.ndarray:
+    if quantity == "sinkage":
+        return np.arcsinh(y / (SINKAGE_SCALE * radius))
+    return y / (load * radius) if quantity == "torque" else y / load
+
+
+def _restored(quantity: str, mean: np.ndarray, deviation: np.ndarray, radius: float, load: np.ndarray):
+    """Quantity and its standard deviation in SI."""
+    if quantity == "sinkage":
+        unit = SINKAGE_SCALE * radius
+        return unit * np.sinh(mean), unit * np.cosh(mean) * deviation
+    unit = load * radius if quantity == "torque" else load
+    return mean * unit, deviation * unit
+
+
+def learn(
+    designs: Sequence[Design], outputs: Sequence[Mapping[str, np.ndarray]], quantities: Sequence[str]
+) -> Emulator:
+    """Make an emulator from the runs of one or more designs of the same wheel. Runs that failed are NaN."""
+    tested, prior = designs[0].wheel, designs[0].prior
+    constants = [_features(tested.wheel, prior.names, prior.values(design.soils)) for design in designs]
+    rest = [tested.inputs(design.operation) for design in designs]
+    inputs = np.concatenate([np.concatenate(pair, axis=1) for pair in zip(constants, rest, strict=True)])
+    load = np.concatenate([design.operation["load"] for design in designs])
+    there = np.isfinite(np.concatenate([one["pull"] for one in outputs]))
+    if there.sum() < LEAST_RUNS or there.mean() < 1 - LARGEST_FAILED:
+        raise InputError(
+            f"identify: {(~there).sum()} of {len(there)} runs of the wheel failed: allowed are narrower priors, "
+            "such as a higher lower end of pressure_at_30_mm"
+        )
+    low, high = inputs[there].min(axis=0), inputs[there].max(axis=0)
+    high = np.where(high > low, high, low + 1.0)
+    unit = 2 * (inputs[there] - low) / (high - low) - 1
+    learned = {}
+    for name in quantities:
+        y = np.concatenate([one[name] for one in outputs])[there]
+        learned[name] = learn_process(unit, _scaled_output(name, y, tested.wheel.radius, load[there]))
+    return Emulator(tested, prior.names, low, high, learned, int(there.sum()))
+
+
+def learn_process(inputs: np.ndarray, y: np.ndarray) -> Learned:
+    """Gaussian process of y (run,) over inputs (run, input) of a size near 1."""
+    try:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        raise InputError("identify needs scikit-learn for wheels: pip install 'grouser[identify]'") from None
+    centre, scale = float(y.mean()), float(y.std()) or 1.0
+    lengths: Any = np.ones(inputs.shape[1])  # one for each input, which the package's types do not know
+    kernel = ConstantKernel(1.0, (1e-2, 1e3)) * Matern(lengths, LENGTHS, nu=2.5)
+    process = GaussianProcessRegressor(kernel + WhiteKernel(1e-3, NOISE))
+    with threadpool_limits(1), warnings.catch_warnings():  # a length at its limit says that an input does not matter
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        process.fit(inputs, (y - centre) / scale)
+    error, spread = _left_out(process)
+    return Learned(process, centre, scale, max(1.0, spread), scale * error)
+
+
+def _left_out(process) -> tuple[float, float]:
+    """Root mean square of the errors of runs left out in turn, and that of errors over predicted deviations.
+
+    Both follow from the inverse of the covariance (Rasmussen and Williams 2006, eq. 5.12) without a new fit.
+    """
+    lower = process.L_
+    inverse = np.linalg.inv(lower)
+    diagonal = np.sum(inverse**2, axis=0)  # of the inverse covariance
+    error = process.alpha_.reshape(-1) / diagonal
+    return float(np.sqrt(np.mean(error**2))), float(np.sqrt(np.mean(error**2 * diagonal)))
+
+
+def different_wheels(tests: Mapping[str, WheelTest]) -> dict[TestedWheel, list[str]]:
+    """The different wheels, each with the range of its runs, and the names of its tests."""
+    groups: dict[tuple[Wheel, float], list[str]] = {}
+    for name, test in tests.items():
+        groups.setdefault((test.wheel, test.gravity), []).append(name)
+    found = {}
+    for (wheel, gravity), names in groups.items():
+        runs = [operation(tests[name]) for name in names]
+        runs += [operation(tests[name], tests[name].predict_slip) for name in names if tests[name].predict_slip]
+        ranges = {key: (float(min(one[key].min() for one in runs)), float(max(one[key].max() for one in runs)))
+                  for key in OPERATION}  # fmt: skip
+        found[TestedWheel(wheel, gravity, **ranges)] = names
+    return found
+
+
+def operation(test: WheelTest, others: Sequence[float] = ()) -> dict[str, np.ndarray]:
+    """Slip of the rim, load [N] and slip angle [deg] of the runs, or of runs at other slips, (run,) each."""
+    slips = [tip_to_rim(test.wheel, slip) if test.slip_of == "tips" else slip for slip in others or test.slip]
+    count = len(slips)
+    if others:
+        return {"slip": np.array(slips), "load": np.full(count, test.load[0]),
+                "slip_angle_deg": np.full(count, test.slip_angle_deg[0])}  # fmt: skip
+    return {
+        "slip": np.array(slips),
+        "load": np.broadcast_to(np.array(test.load), count).copy(),
+        "slip_angle_deg": np.broadcast_to(np.array(test.slip_angle_deg), count).copy(),
+    }
+
+
+def wheel_curves(name: str, test: WheelTest, emulator: Emulator) -> list[Curve]:
+    """One curve for each quantity that was measured."""
+    return [_curve(f"wheels.{name}.{key}", key, test, emulator) for key in test.quantities]
+
+
+def _curve(name: str, quantity: str, test: WheelTest, emulator: Emulator) -> Curve:
+    series, runs = test.quantities[quantity], operation(test)
+    y = np.array(series.si)
+    sigma, known = wheel_scale(series.scatter, y)
+    lower = test.wheel.lug_height if quantity == "sinkage" and test.sinkage_of == "tips" else 0.0
+    kept: list = [None, None]  # the last soils and their prediction: mean and error are asked for one after the other
+
+    def both(values: Values) -> tuple[np.ndarray, np.ndarray]:
+        if kept[0] is not values:
+            kept[:] = [values, emulator.predict(quantity, values, runs)]
+        return kept[1]
+
+    return Curve(
+        name, f"wheel {quantity.replace('_', ' ')}", runs["slip"], y, sigma, known, False,
+        lambda values: both(values)[0] + lower, lambda values: both(values)[1],
+        np.array(test.slip), series.si_unit, "1",
+    )  # fmt: skip

@@ -1,0 +1,144 @@
+"""Draws from a posterior with emcee's ensemble sampler.
+
+The walkers start as draws from the prior and are led to the posterior in stages, in which the likelihood counts with a
+power that rises from 0 to 1 (annealing with resampling, Neal 2001; Del Moral et al. 2006). No optimum is searched, so
+that constants which the data do not determine begin as wide as their prior, and no starting point can be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grouser.errors import InputError
+
+WALKERS_PER_DIMENSION, LEAST_WALKERS = 8, 64
+FIRST = 16  # prior draws for each walker of the first stage
+STAGE_STEPS = 20  # of the ensemble in each stage
+MOST_STAGES = 60
+KEPT_SHARE = 0.5  # effective share of the walkers after the weights of a stage
+CHUNK = 500  # steps between two looks at the autocorrelation
+BURN_IN = 4.0  # autocorrelation times that are left out at the start
+EFFECTIVE = 1000  # independent draws that are aimed at
+MOST_STEPS = 8000
+LARGEST_SPREAD = 1.05  # of the split R-hat: above it the chains have not mixed
+
+LogDensity = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws from a posterior."""
+
+    points: np.ndarray  # (draw, parameter)
+    effective: float  # number of independent draws they are worth
+    spread: float  # largest split R-hat over the parameters; 1 when the chains have mixed
+
+    @property
+    def mixed(self) -> bool:
+        return self.spread <= LARGEST_SPREAD
+
+
+def sample(
+    log_likelihood: LogDensity,
+    prior_draws: Callable[[int, np.random.Generator], np.ndarray],
+    inside: Callable[[np.ndarray], np.ndarray],
+    *,
+    seed: int = 0,
+    effective: int = EFFECTIVE,
+    most_steps: int = MOST_STEPS,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Draws:
+    """Sample a prior that is uniform where `inside`, times a likelihood. Points are (draw, parameter)."""
+    try:
+        import emcee
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        raise InputError("identify needs emcee and threadpoolctl: pip install 'grouser[identify]'") from None
+    rng = np.random.default_rng(seed)
+    first = prior_draws(1, rng)
+    walkers = max(LEAST_WALKERS, WALKERS_PER_DIMENSION * first.shape[1])
+    power = [0.0]
+
+    def density(points: np.ndarray) -> np.ndarray:
+        found = np.full(len(points), -np.inf)
+        there = inside(points)
+        if there.any():
+            found[there] = power[0] * log_likelihood(points[there])
+        return np.where(np.isnan(found), -np.inf, found)
+
+    moves = [(emcee.moves.DEMove(), 0.6), (emcee.moves.DESnookerMove(), 0.1), (emcee.moves.StretchMove(), 0.3)]
+    sampler = emcee.EnsembleSampler(walkers, first.shape[1], density, moves=moves, vectorize=True)
+    sampler.random_state = np.random.RandomState(seed).get_state()
+    with threadpool_limits(1):  # matrices of tens of rows are slower on several threads, and far so beside other work
+        points = _annealed(sampler, log_likelihood, inside, prior_draws(FIRST * walkers, rng), walkers, power, rng)
+        state = points
+        taken, time = 0, np.inf
+        while taken < most_steps:
+            state = sampler.run_mcmc(state, CHUNK, skip_initial_state_check=True)
+            taken += CHUNK
+            time = float(np.max(sampler.get_autocorr_time(tol=0)))
+            share = (taken - BURN_IN * time) * walkers / time / effective if np.isfinite(time) and time > 0 else 0.0
+            progress(min(1.0, max(share, taken / most_steps)))
+            if share >= 1:
+                break
+    left_out = int(min(taken // 2, BURN_IN * time)) if np.isfinite(time) else taken // 2
+    chain = np.asarray(sampler.get_chain(discard=left_out))  # (step, walker, parameter)
+    thin = max(1, len(chain) * walkers // (20 * effective))
+    flat = chain[::thin].reshape(-1, chain.shape[2])
+    return Draws(flat, len(chain) * walkers / max(time, 1.0), split_spread(chain))
+
+
+def _annealed(
+    sampler, log_likelihood: LogDensity, inside, draws: np.ndarray, walkers: int, power: list[float], rng
+) -> np.ndarray:  # fmt: skip
+    """Lead draws of the prior to the posterior; `power` is what the likelihood counts with."""
+    for _ in range(MOST_STAGES):
+        found = log_likelihood(draws)
+        found = np.where(np.isfinite(found), found, -np.inf)
+        if not np.isfinite(found).any():
+            raise InputError("identify: no soil of the prior gives these data a finite probability")
+        step = _next_step(found, 1.0 - power[0], KEPT_SHARE * walkers)
+        weights = np.exp(step * (found - found.max()))
+        chosen = rng.choice(len(draws), walkers, p=weights / weights.sum())
+        power[0] = min(1.0, power[0] + step)
+        points = draws[chosen]
+        # Walkers that stand on the same point span no direction: move them apart by a little, then let them walk.
+        moved = points + 1e-4 * rng.standard_normal(points.shape) * np.ptp(draws, axis=0)
+        points = np.where(inside(moved)[:, None], moved, points)
+        sampler.reset()
+        state = sampler.run_mcmc(points, STAGE_STEPS, skip_initial_state_check=True)
+        draws = np.array(state.coords)
+        if power[0] >= 1.0:
+            sampler.reset()
+            return draws
+    raise InputError("identify: the sampler did not reach the posterior; are some scatters far too small?")
+
+
+def _next_step(found: np.ndarray, most: float, least: float) -> float:
+    """Largest rise of the power with which at least `least` walkers are effectively kept."""
+
+    def kept(step: float) -> float:
+        weights = np.exp(step * (found - found.max()))
+        return float(weights.sum() ** 2 / (weights**2).sum())
+
+    if kept(most) >= least:
+        return most
+    low, high = 0.0, most
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if kept(middle) >= least else (low, middle)
+    return max(low, 1e-9)
+
+
+def split_spread(chain: np.ndarray) -> float:
+    """Largest split R-hat (Gelman et al. 2013) of a chain (step, walker, parameter), in groups of walkers."""
+    half = len(chain) // 2
+    if half < 2:
+        return float("inf")
+    halves = np.stack([chain[:half], chain[half : 2 * half]])  # (half, step, walker, parameter)
+    means, within = halves.mean(axis=(1, 2)), halves.var(axis=(1, 2)).mean(axis=0)
+    between = means.var(axis=0, ddof=1)
+    return float(np.sqrt(1 + np.max(between / np.maximum(within, 1e-300))))

@@ -1,0 +1,114 @@
+"""Measurements are read in their units; nonsense is refused in one line that says where."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from grouser.errors import InputError
+from grouser.identification.data import read_measurements
+from grouser.terrain.soils import soil
+from tests.identification.synthetic import plates, shear
+
+TEXT = """\
+format: 1
+title: our sand
+priors: {cohesion: [0.1 kPa, 2 kPa], n: [0.5, 1.3]}
+plates:
+  wide:
+    width: 10 cm
+    sinkage: {unit: mm, values: [0, 10, 20]}
+    pressure: {unit: kPa, values: [0, 8, 17]}
+    scatter: 5 %
+wheels:
+  smooth:
+    wheel: {radius: 85 mm, width: 80 mm}
+    load: 58.86 N
+    slip: [0.1, 0.3]
+    pull: {unit: N, values: [-0.5, 2], scatter: 0.5 N}
+    sinkage: {unit: mm, values: [1, 4.5]}
+"""
+
+
+def read(tmp_path, text):
+    file = tmp_path / "data.yaml"
+    file.write_text(text, encoding="utf-8")
+    return read_measurements(file)
+
+
+def test_values_are_converted_to_si(tmp_path):
+    found = read(tmp_path, TEXT)
+    assert found.plates["wide"].points == [(pytest.approx(0.01), 8000), (pytest.approx(0.02), 17000)]  # not the 0, 0
+    assert found.plates["wide"].scatter.share == pytest.approx(0.05)
+    assert found.priors == {"cohesion": (100, 2000), "n": (0.5, 1.3)}
+    wheel = found.wheels["smooth"]
+    assert wheel.pull.scatter.value == 0.5
+    assert wheel.sinkage.si == pytest.approx((0.001, 0.0045))
+    assert wheel.load == (58.86,)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("unit: mm, values: [0, 10, 20]", "unit: m, values: [0, 10, 20]", "data.yaml:7:14: plates.wide.sinkage: 10 m"),
+        ("unit: kPa", "unit: kg", "is no unit of this quantity: allowed is Pa"),
+        ("scatter: 5 %", "scatter: 5", "plates.wide.scatter = 5: allowed is a share such as '5 %'"),
+        ("scatter: 5 %", "scatter: 5 mm", "allowed is a share"),
+        ("scatter: 5 %", "scatter: -5 %", "above 0"),
+        ("width: 10 cm", "width: 10", "plates.wide.width = 10"),
+        ("scatter: 5 %", "scater: 5 %", "did you mean 'scatter'"),
+        ("values: [0, 8, 17]", "values: [8, 17]", "sinkage has 3 values, pressure has 2"),
+        ("values: [0, 8, 17]", "values: [0, 0, 0]", "at least one point with sinkage and pressure above 0"),
+        ("slip: [0.1, 0.3]", "slip: [0.1, 30]", "wheels.smooth.slip.1 = 30"),
+        ("values: [1, 4.5]", "values: [1]", "sinkage has 1 values for 2 slips"),
+        ("n: [0.5, 1.3]", "n: [1.3, 0.5]", "priors.n = [1.3, 0.5]: allowed are two ends, the lower one first"),
+        ("n: [0.5, 1.3]", "nn: [0.5, 1.3]", "priors.nn: not known"),
+        ("cohesion: [0.1 kPa, 2 kPa]", "k_phi: [1 kPa, 2 kPa]", "plain SI numbers"),
+    ],
+)
+def test_nonsense_is_refused_in_one_line(tmp_path, old, new, said):
+    assert old in TEXT
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, TEXT.replace(old, new, 1))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 1, lines
+    assert "data.yaml:" in lines[0]
+    assert said in lines[0]
+
+
+def test_a_rover_is_read_as_one_of_its_wheels(tmp_path):
+    """On a slope of 10 degrees each of six wheels carries W cos(a)/6 and pulls W sin(a)/6."""
+    rover = """
+rovers:
+  climb:
+    wheel: {radius: 0.15, width: 0.1}
+    wheels: 6
+    mass: 120 kg
+    slip: [0.2, 0.5]
+    slope: {unit: degree, values: [10, 15], scatter: 1 degree}
+"""
+    wheel = read(tmp_path, TEXT + rover).wheels["climb"]
+    weight = 120 * 9.81 / 6
+    assert wheel.load[0] == pytest.approx(weight * np.cos(np.radians(10)))
+    assert wheel.pull.si == pytest.approx((weight * np.sin(np.radians(10)), weight * np.sin(np.radians(15))))
+    assert wheel.pull.scatter.value == pytest.approx(weight * np.radians(1))
+    with pytest.raises(InputError, match="a wheel has the same name"):
+        read(tmp_path, TEXT + rover.replace("climb", "smooth"))
+    with pytest.raises(InputError, match="slope has 2 values for 1 slips"):
+        read(tmp_path, TEXT + rover.replace("[0.2, 0.5]", "[0.2]"))
+
+
+def test_no_measurement_at_all_is_refused(tmp_path):
+    with pytest.raises(InputError, match="holds no measurement: allowed are plates, shear, wheels, rovers"):
+        read(tmp_path, "title: nothing\n")
+
+
+def test_a_mapping_is_read_like_a_file():
+    rng = np.random.default_rng(0)
+    given = {"plates": plates(soil("dry-sand"), rng), "shear": shear(soil("dry-sand"), rng)}
+    found = read_measurements(given)
+    assert len(found.plates) == len(found.shear) == 3
+    wrong = copy.deepcopy(given)
+    wrong["plates"]["width-50"]["sinkage"]["unit"] = "m"  # 3 to 40 m
+    with pytest.raises(InputError, match="is the unit 'm' right"):
+        read_measurements(wrong)

@@ -1,0 +1,125 @@
+"""The emulator on a function that is known everywhere, so that its own error can be checked without runs."""
+
+import numpy as np
+import pytest
+
+from grouser.errors import InputError
+from grouser.identification.constants import CONSTANTS, DEPTH, Prior
+from grouser.identification.data import read_measurements
+from grouser.identification.emulator import different_wheels, learn, wheel_curves
+from grouser.identification.likelihood import Likelihood
+from grouser.identification.posterior import posterior
+from grouser.identification.wheel_runs import TestedWheel, around, plan, spread
+from grouser.terrain.soils import soil
+from grouser.validation.measured import Wheel
+
+RUNS = 150
+WHEEL = TestedWheel(Wheel(radius=0.15, width=0.1), 9.81, slip=(0.1, 0.6), load=(100.0, 200.0))
+SLIPS, LOAD = [0.1, 0.25, 0.4, 0.6], 150.0
+
+
+def simple_wheel(values, operation):
+    """A wheel in one line each: pressure carries the load, shear pulls. Not right, but smooth and monotonous as one."""
+    load, slip = operation["load"], operation["slip"]
+    modulus = (values["k_c"] / 0.1 + values["k_phi"]) * DEPTH ** values["n"]
+    z = DEPTH * (load / (0.1 * 0.12) / modulus) ** (1 / (values["n"] + 0.5)) * (1 + slip * (1 - values["compression"]))
+    area = 0.1 * np.sqrt(2 * 0.15 * np.minimum(z, 0.1))
+    shear = values["cohesion"] * area + load * np.tan(np.radians(values["friction_angle_deg"]))
+    pull = shear * (1 - np.exp(-0.06 * slip / values["shear_modulus"])) - 0.6 * load * np.sqrt(np.minimum(z, 0.1) / 0.3)
+    return {"pull": pull, "sinkage": z, "torque": 0.15 * (pull + 0.1 * load), "side_force": 0 * pull}
+
+
+@pytest.fixture(scope="module")
+def prior():
+    return Prior.of(CONSTANTS, soil("dry-sand"), {"pressure_at_30_mm": (1e4, 3e5)})
+
+
+@pytest.fixture(scope="module")
+def emulator(prior):
+    design = spread(WHEEL, prior, RUNS)
+    return learn([design], [simple_wheel(prior.values(design.soils), design.operation)], ["pull", "sinkage"])
+
+
+def test_the_emulator_knows_its_own_error(prior, emulator):
+    """At points that it has not seen, 90 % intervals hold four of five at least, and it explains the quantity."""
+    rng = np.random.default_rng(3)
+    soils = prior.values(prior.draw(200, rng))
+    operation = {"slip": np.array([0.2]), "load": np.array([140.0]), "slip_angle_deg": np.array([0.0])}
+    true = simple_wheel(soils, {"slip": 0.2, "load": 140.0})
+    for quantity in ("pull", "sinkage"):
+        mean, deviation = (one[:, 0] for one in emulator.predict(quantity, soils, operation))
+        inside = np.mean(np.abs(true[quantity] - mean) < 1.645 * deviation)
+        assert inside >= 0.8, quantity
+        assert np.std(true[quantity] - mean) < 0.35 * np.std(true[quantity]), quantity
+
+
+@pytest.mark.long
+def test_an_emulator_of_a_few_runs_says_that_it_is_worse(prior, emulator):
+    design = spread(WHEEL, prior, 40)
+    few = learn([design], [simple_wheel(prior.values(design.soils), design.operation)], ["pull", "sinkage"])
+    assert few.errors["pull"] > emulator.errors["pull"]
+
+
+def data(rng, constants):
+    operation = {"slip": np.array(SLIPS), "load": np.full(len(SLIPS), LOAD)}
+    true = simple_wheel(constants, operation)
+    scatter = 0.02 * LOAD
+    return {
+        "wheels": {
+            "smooth": {
+                "wheel": {"radius": 0.15, "width": 0.1},
+                "load": [LOAD, LOAD, LOAD, LOAD + 1e-6],
+                "slip": SLIPS,
+                "pull": {"unit": "N", "values": (true["pull"] + scatter * rng.standard_normal(4)).tolist(),
+                         "scatter": f"{scatter} N"},
+                "sinkage": {"unit": "m", "values": (true["sinkage"] * (1 + 0.05 * rng.standard_normal(4))).tolist(),
+                            "scatter": "5 %"},
+            }
+        }
+    }  # fmt: skip
+
+
+def found_from(prior, emulator, given):
+    tests = read_measurements(given).wheels
+    return posterior(prior, Likelihood(tuple(wheel_curves("smooth", tests["smooth"], emulator))), effective=300)
+
+
+@pytest.mark.long
+def test_a_wheel_determines_what_it_feels_and_no_more(prior, emulator):
+    truth = {name: np.array([getattr(soil("dry-sand"), name)]) for name in CONSTANTS}
+    found = found_from(prior, emulator, data(np.random.default_rng(5), truth))
+    friction = found.estimate("friction_angle_deg")
+    assert friction.low <= 28 <= friction.high
+    assert friction.verdict != "not determined"
+    assert {"k_c", "n"} <= set(found.undetermined)
+    assert not any(check.cannot_follow for check in found.checks)
+
+
+def test_designs_are_spread_over_the_prior_and_cases_have_its_soils(prior):
+    design = spread(WHEEL, prior, 32)
+    assert prior.inside(design.soils).all()
+    cases = plan(design, "test").cases
+    k_phi = prior.values(design.soils)["k_phi"]
+    assert [case.settings.soil.k_phi for case in cases] == pytest.approx(k_phi.tolist())
+    assert min(case.settings.load for case in cases) < 110 < 190 < max(case.settings.load for case in cases)
+    again = around(WHEEL, prior, design.soils[:3], 16)
+    assert {tuple(row) for row in again.soils} <= {tuple(row) for row in design.soils[:3]}
+
+
+def test_wheels_with_one_geometry_share_an_emulator():
+    given = data(np.random.default_rng(0), {name: np.array([getattr(soil("clay"), name)]) for name in CONSTANTS})
+    given["wheels"]["again"] = given["wheels"]["smooth"] | {"load": 50.0}
+    given["wheels"]["lugged"] = given["wheels"]["smooth"] | {
+        "wheel": {"radius": 0.15, "width": 0.1, "lugs": {"count": 12, "height": "1 cm", "thickness": "3 mm"}}
+    }
+    found = different_wheels(read_measurements(given).wheels)
+    assert list(found.values()) == [["smooth", "again"], ["lugged"]]
+    assert next(iter(found)).load[0] == 50.0
+
+
+def test_too_many_failed_runs_are_refused(prior):
+    design = spread(WHEEL, prior, 64)
+    results = simple_wheel(prior.values(design.soils), design.operation)
+    results["pull"][:20] = np.nan
+    with pytest.raises(InputError, match="20 of 64 runs of the wheel failed"):
+        learn([design], [results], ["pull"])

@@ -1,0 +1,155 @@
+"""The sampler against exact posteriors, and what is said about constants and laws."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from grouser.errors import InputError
+from grouser.identification.constants import PRESSURE, STRESS, Prior, default_range
+from grouser.identification.data import read_measurements
+from grouser.identification.likelihood import Likelihood, exact_curves
+from grouser.identification.posterior import posterior
+from grouser.terrain.soils import builtin_soils, soil
+from tests.identification.synthetic import SINKAGES, bekker, janosi, plates, shear
+
+PLATE, SHEAR = STRESS[:3], STRESS[3:]
+GRID = 60  # nodes of each axis of the exact posterior
+MONTE_CARLO = 0.12  # error of mean and width in standard deviations, for 1000 independent draws: 1/sqrt(1000) x 4
+
+
+def curves(**tests):
+    return tuple(exact_curves(read_measurements(tests)))
+
+
+def exact(prior, likelihood, centre, reach):
+    """Mean and standard deviation of coordinates, by quadrature over a box around the posterior."""
+    axes = [np.linspace(max(lo, c - r), min(hi, c + r), GRID)
+            for lo, hi, c, r in zip(prior.low, prior.high, centre, reach, strict=True)]  # fmt: skip
+    q = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    density = likelihood.log_density(prior.values(q), np.empty((len(q), 0)))
+    weight = np.exp(density - density.max())
+    weight /= weight.sum()
+    mean = weight @ q
+    return mean, np.sqrt(weight @ (q - mean) ** 2)
+
+
+@pytest.mark.parametrize(("names", "kind", "make"), [(PLATE, "plates", plates), (SHEAR, "shear", shear)])
+def test_the_sampler_finds_the_exact_posterior(names, kind, make):
+    """Without a discrepancy, three constants: quadrature gives the posterior to any accuracy."""
+    prior = Prior.of(names, soil("dry-sand"))
+    likelihood = Likelihood(curves(**{kind: make(soil("lete-sand"), np.random.default_rng(1))}), discrepancy=False)
+    found = posterior(prior, likelihood, seed=1)
+    assert found.draws.mixed
+    mean, width = exact(prior, likelihood, found.q.mean(axis=0), 6 * found.q.std(axis=0))
+    assert np.all(np.abs(found.q.mean(axis=0) - mean) < MONTE_CARLO * width)
+    assert found.q.std(axis=0) == pytest.approx(width, rel=MONTE_CARLO)
+
+
+def test_the_density_of_a_curve_is_that_of_its_gaussian():
+    """Eigenvectors or not, ln p is that of N(0, s^2 (I + d^2 R)) for the residuals."""
+    one = curves(plates=plates(soil("clay"), np.random.default_rng(3)))[0]
+    values = {name: np.array([getattr(soil("clay"), name)] * 2) for name in STRESS}
+    s, d = np.array([1.0, 1.7]), np.array([0.3, 4.0])
+    found = one.log_density(values, s, d)
+    for k in range(2):
+        covariance = s[k] ** 2 * (np.eye(len(one.x)) + d[k] ** 2 * one.correlation)
+        expected = multivariate_normal(np.zeros(len(one.x)), covariance).logpdf(one.residuals(one.predict(values))[k])
+        assert found[k] == pytest.approx(expected + len(one.x) / 2 * np.log(2 * np.pi), rel=1e-9)
+
+
+def test_constants_that_data_cannot_determine_are_said():
+    """Plates say nothing about shear, and plates of one width nothing about k_c apart from k_phi."""
+    data = plates(soil("dry-sand"), np.random.default_rng(2))
+    one_width = {"width-100": data["width-100"]}
+    found = posterior(Prior.of(STRESS, soil("dry-sand")), Likelihood(curves(plates=one_width)), effective=400)
+    assert set(SHEAR) <= set(found.undetermined)
+    assert found.estimate("k_c").verdict != "determined"
+    assert found.estimate("n").verdict == "determined"
+    assert not any(check.deviates for check in found.checks)
+
+
+def saturating(soil, width, z):
+    """Pressure that rises to a limit, as no power of the depth does."""
+    return (soil.k_c / width + soil.k_phi) * 0.03**soil.n * (1 - np.exp(-z / 0.015))
+
+
+def peaked(soil, pressure, j):
+    """Dense soil: a peak of the stress, which the law does not have."""
+    return janosi(soil, pressure, j) * (1 + 0.4 * np.exp(-(((j - 0.012) / 0.006) ** 2)))
+
+
+@pytest.mark.parametrize("name", ["dry-sand", pytest.param("clay", marks=pytest.mark.long)])
+def test_data_of_another_law_are_flagged_and_widen_the_answer(name):
+    rng = np.random.default_rng(4)
+    truth, prior = soil(name), Prior.of(STRESS, soil("dry-sand"))
+    right = posterior(prior, Likelihood(curves(plates=plates(truth, rng), shear=shear(truth, rng))), effective=400)
+    wrong = posterior(
+        prior,
+        Likelihood(curves(plates=plates(truth, rng, saturating), shear=shear(truth, rng, peaked))),
+        effective=400,
+    )
+    assert [check.deviates for check in right.checks] == [False, False]
+    assert [check.deviates for check in wrong.checks] == [True, True]
+    assert all("deviates" in check.words or "cannot follow" in check.words for check in wrong.checks)
+    for constant in ("n", "shear_modulus"):
+        assert wrong.estimate(constant).share > 2 * right.estimate(constant).share
+
+
+def test_an_unknown_scatter_is_found():
+    """Tests without `scatter`: it is sampled, and the truth of 5 % is inside its interval."""
+    data = plates(soil("lete-sand"), np.random.default_rng(5))
+    for test in data.values():
+        del test["scatter"]
+    found = posterior(Prior.of(PLATE, soil("dry-sand")), Likelihood(curves(plates=data)), effective=400)
+    low, high = np.quantile(np.exp(found.hyper[:, -1]), [0.05, 0.95])
+    assert low < 0.05 < high
+    assert high / low < 2
+
+
+def test_default_priors_hold_all_built_in_soils():
+    prior = Prior.of(STRESS, soil("dry-sand"))
+    for name, one in builtin_soils().items():
+        assert prior.inside(prior.coordinates(one)[None])[0], name
+    low, high = default_range(PRESSURE)
+    assert 3e3 < low < high < 1e6
+
+
+def test_coordinates_lead_back_to_the_soil():
+    prior = Prior.of(STRESS, soil("dry-sand"))
+    back = prior.soil(prior.coordinates(soil("exomars-test")), "back")
+    assert [getattr(back, name) for name in STRESS] == pytest.approx([getattr(soil("exomars-test"), n) for n in STRESS])
+
+
+def test_a_user_s_range_of_k_phi_is_kept_and_nonsense_refused():
+    prior = Prior.of(STRESS, soil("dry-sand"), {"k_phi": (1e6, 2e6)})
+    k_phi = prior.values(prior.draw(500, np.random.default_rng(0)))["k_phi"]
+    assert 1e6 <= k_phi.min() < k_phi.max() <= 2e6
+    with pytest.raises(InputError, match="prior of cohesion, lower end"):
+        Prior.of(STRESS, soil("dry-sand"), {"cohesion": (0.0, 100.0)})
+    with pytest.raises(InputError, match="hardly any soil"):
+        Prior.of(STRESS, soil("dry-sand"), {"k_phi": (1e-3, 2e-3)}).draw(10, np.random.default_rng(0))
+
+
+@pytest.mark.long
+def test_held_back_points_follow_the_deviation_of_fitted_ones():
+    """With a wrong law, points between fitted ones are predicted better with its deviation than without."""
+    truth, rng = soil("dry-sand"), np.random.default_rng(6)
+    data = plates(truth, rng, saturating)
+    halves = [{k: v | {f: {"unit": v[f]["unit"], "values": v[f]["values"][part::2]} for f in ("sinkage", "pressure")}
+               for k, v in data.items()} for part in (0, 1)]  # fmt: skip
+    fitted, back = curves(plates=halves[0]), curves(plates=halves[1])
+    found = posterior(Prior.of(PLATE, soil("dry-sand")), Likelihood(fitted), effective=400)
+    known = np.concatenate(
+        [found.held_back(one, other)[1] / other.y - 1 for one, other in zip(fitted, back, strict=True)]
+    )
+    plain = np.concatenate([found.band(other)[1] / other.y - 1 for other in back])
+    assert np.median(np.abs(known)) < 0.6 * np.median(np.abs(plain))
+    bands = [found.held_back(one, other) for one, other in zip(fitted, back, strict=True)]
+    inside = np.concatenate([(b[0] <= o.y) & (o.y <= b[2]) for b, o in zip(bands, back, strict=True)])
+    assert 0.75 <= inside.mean() <= 1.0  # 30 points at 90 %
+
+
+def test_the_law_is_the_one_of_the_oracle():
+    one = curves(plates=plates(soil("clay"), np.random.default_rng(0)))[0]
+    values = {name: np.array([getattr(soil("clay"), name)]) for name in STRESS}
+    assert one.predict(values)[0] == pytest.approx(bekker(soil("clay"), 0.05, SINKAGES))

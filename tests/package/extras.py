@@ -1,0 +1,79 @@
+"""What each extra of the package promises: a command that needs it, and the line without it.
+
+`make package-test` runs `promise` in an empty environment with the extra, and `promise` again without it, where one
+line must name the extra. Files that the commands name are made by `test_extras.py`. Another extra is one more entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import starmap
+
+GROUSER = "grouser"
+PYTHON = "python"
+
+
+@dataclass(frozen=True)
+class Extra:
+    name: str
+    promise: tuple[str, ...]  # a command line, begun by GROUSER or PYTHON
+    leaves: str = ""  # file that the command leaves, if it does
+    least: int = 1  # [bytes] its least size
+    also: str = ""  # Python that reads the result with the packages of the extra
+    says: bool = True  # without the extra one line says so; False: no part of Grouser uses the extra yet
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (PYTHON, "-c", code)
+
+
+READ_BAG = """
+from pathlib import Path
+from rosbags.highlevel import AnyReader
+with AnyReader([Path("shared/bag")]) as bag:
+    assert bag.message_count > 10, bag.message_count
+"""
+READ_TABLE = """
+import pyarrow.parquet
+table = pyarrow.parquet.read_table("swept/table.parquet")
+assert table.num_rows == 2, table
+"""
+STEP_TWO_WORLDS = """
+import mujoco, mujoco_warp
+xml = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
+model = mujoco.MjModel.from_xml_string(xml)
+data = mujoco_warp.put_data(model, mujoco.MjData(model), nworld=2)
+assert data.qpos.shape == (2, 7), data.qpos.shape
+"""
+TWO_CASES = "two-cases.yaml"
+RUN, DEM, CART = "run", "dem.tif", "cart.xml"
+
+EXTRAS = tuple(
+    starmap(
+        Extra,
+        [
+            ("view", (GROUSER, "export", RUN, "--format", "html", "--out", "shared"), "shared/replay.html", 100_000),
+            ("video", (GROUSER, "video", RUN, "--out", "film.mp4", "--size", "160x120"), "film.mp4", 1000),
+            (
+                "ros",
+                (GROUSER, "export", RUN, "--format", "mcap", "--out", "shared"),
+                "shared/bag/metadata.yaml", 100, READ_BAG,
+            ),
+            (
+                "geo",
+                (GROUSER, "run", "--robot", CART, "--bodies", "wheel.*", "--terrain", DEM, "--time", "0.05",
+                 "--no-report", "--out", "on-dem"),
+                "on-dem/recording.h5",
+            ),
+            ("convex", (GROUSER, "run", "box-on-stairs", "--no-report", "--out", "box"), "box/recording.h5"),
+            ("batch", python(STEP_TWO_WORLDS), "", 1, "", False),
+            ("rl", python("import cloudpickle, gymnasium; gymnasium.spaces.Box(0, 1)"), "", 1, "", False),
+            ("identify", python("import emcee; emcee.EnsembleSampler(4, 2, len)"), "", 1, "", False),
+            (
+                "cluster",
+                (GROUSER, "sweep", TWO_CASES, "--on", "ray", "--workers", "1", "--out", "swept"),
+                "swept/table.parquet", 100, READ_TABLE,
+            ),
+        ],
+    )
+)  # fmt: skip
