@@ -55,11 +55,11 @@ def rover(engine=MujocoCpu, worlds=1) -> Simulation:
 
 def values(sim: Simulation) -> dict[str, np.ndarray]:
     """Motion, sinkage and forces of the first world."""
-    on_device = isinstance(sim.engine, MujocoWarp)
+    on_device, sinkage = isinstance(sim.engine, MujocoWarp), sim.observe()["soil/sinkage"]
     return {
         "qpos": sim.engine.qpos.numpy()[0] if on_device else sim.data.qpos,
         "qvel": sim.engine.qvel.numpy()[0] if on_device else sim.data.qvel,
-        "sinkage": sim.observe()["soil/sinkage"][0].copy(),
+        "sinkage": np.array(sinkage.numpy() if on_device else sinkage)[0],
         "effective": sim.engine.slots[0].out.effective.numpy()[0],
     }
 

@@ -154,8 +154,6 @@ def test_a_device_has_the_same_interface():
     sim.reset_diverged()
     assert sim.failures.numpy().tolist() == [0, 0, 1]
     sim.set_soil([0], k_phi=1e6)
-    with pytest.raises(InputError, match="recording: worlds on a device are not recorded"):
-        sim.channels()
 
 
 @pytest.mark.batch

@@ -34,7 +34,7 @@ from grouser.engine.preparation import (
     keep_full_mass_matrix,
     last_dofs,
 )
-from grouser.engine.world_faults import Note, WorldSlot, new_faults
+from grouser.engine.world_faults import Note, WorldSlot, fatal_codes, new_faults
 from grouser.errors import InputError, RunStopped
 from grouser.launches import Launches
 from grouser.module import Compiled, ForceModule, Motion, Outputs
@@ -186,7 +186,7 @@ class MujocoWarp:
             seen, explained = wp.zeros(shape, dtype=wp.int32), wp.zeros(shape, dtype=wp.int32)
             module.bind(self.motion, rows, out, self.step)
             check_place(module, self.device)
-            fatal = _array([0, *(int(module.explain(code)[1]) for code in range(1, module_codes(module)))])
+            fatal = _array(fatal_codes(module))
             self.slots.append(WorldSlot(module, rows, _array(rows), out, seen, explained, fatal))
 
     def _start_arrays(self) -> dict[str, wp.array]:
@@ -512,11 +512,6 @@ def constraint_rows(m: mujoco.MjModel, contacts: int) -> int:
     dimension = int(max([1, *m.geom_condim, *m.pair_dim]))
     pyramid = m.opt.cone == mujoco.mjtCone.mjCONE_PYRAMIDAL and dimension > 1
     return max(1, equalities + friction + limits + contacts * (2 * (dimension - 1) if pyramid else dimension))
-
-
-def module_codes(module: ForceModule) -> int:
-    """Number of status codes of a module that are looked at on the device; codes above are never fatal."""
-    return int(getattr(module, "fatal_codes", 1))
 
 
 def _mujoco_warp() -> Any:

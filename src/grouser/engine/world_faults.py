@@ -29,7 +29,15 @@ class WorldSlot:
     out: Outputs
     seen: wp.array  # (world, row) status code that the host has not read yet
     explained: wp.array  # (world, row) status that has been reported and is not fatal: it raises no alarm again
-    fatal: wp.array  # (code,) 1 for a status with which a world cannot go on
+    fatal: wp.array  # (code,) 1 for a status with which a world cannot go on: the device stops it
+
+
+def fatal_codes(module: ForceModule) -> list[int]:
+    """(code,) 1 for each status of a module with which a world cannot go on.
+
+    A module says by `fatal_codes` below which number they are; without it the host finds them, some steps later.
+    """
+    return [int(code > 0 and module.explain(code)[1]) for code in range(getattr(module, "fatal_codes", 1))]
 
 
 def new_faults(engine: MujocoWarp, time: float, note: Note) -> list[tuple[int, RunStopped]]:

@@ -447,8 +447,6 @@ class Simulation:
 
     def channels(self) -> list[Channel]:
         """All channels that can be recorded: poses, joints, actuators, and those of modules and controllers."""
-        if isinstance(self.engine, MujocoWarp):
-            raise InputError("recording: worlds on a device are not recorded; allowed: engine.host(world) for a copy")
         m = self.model
         single = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]  # slide or hinge
         joints, actuators = tuple(m.joint(j).name or f"joint{j}" for j in single), actuator_outputs(m)
