@@ -13,7 +13,8 @@ import warp as wp
 from grouser import device
 from grouser.engine import gearbox, mujoco_warp_kernels
 from grouser.engine.mujoco_cpu import MujocoCpu
-from grouser.engine.mujoco_warp import MujocoWarp, check_modules
+from grouser.engine.mujoco_warp import MujocoWarp
+from grouser.engine.mujoco_warp_setup import check_modules
 from grouser.errors import InputError
 from tests.drive.test_efficiency import MOTOR
 from tests.engine.fakes import LawModule, chain, free_body, spring, start, step, with_block
