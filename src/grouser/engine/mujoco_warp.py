@@ -391,14 +391,14 @@ class MujocoWarp:
             if name not in self._start:
                 raise InputError(f"start: {name!r} is not known; allowed: {', '.join(self._start)}")
             target = self._start[name]
-            if isinstance(value, wp.array):
-                wp.copy(target, value)
-                continue
-            given = np.asarray(value, np.float32)
+            given = value if isinstance(value, wp.array) else np.asarray(value, np.float32)
             if given.shape not in (target.shape, target.shape[1:]):
                 raise InputError(
                     f"start: {name} has shape {given.shape}; allowed: {target.shape} or {target.shape[1:]}"
                 )
+            if isinstance(given, wp.array):
+                wp.copy(target, given)
+                continue
             if not np.isfinite(given).all():
                 raise InputError(f"start: {name} has a number that is not finite")
             target.assign(np.ascontiguousarray(np.broadcast_to(given, target.shape)))
@@ -434,21 +434,26 @@ class MujocoWarp:
             out = [s.out.wrench, s.out.implicit, s.out.effective, s.out.status, s.seen]
             self._launch(self.kernels.clear_outputs, len(s.rows), [self._chosen, *out])
 
-    def state(self, world: int) -> np.ndarray:
-        """State of one world as MuJoCo orders it (mjSTATE_INTEGRATION)."""
+    def states(self) -> list[np.ndarray]:
+        """State of each world as MuJoCo orders it (mjSTATE_INTEGRATION)."""
         size = mujoco.mj_stateSize(self.model, STATE)
         with wp.ScopedDevice(self.device):
-            states = wp.zeros((self.worlds, size), dtype=wp.float32)
-            self.mjw.get_state(self.m, self.d, states, int(STATE))
-        return states[world].numpy().astype(float)
+            out = wp.zeros((self.worlds, size), dtype=wp.float32)
+            self.mjw.get_state(self.m, self.d, out, int(STATE))
+        return list(out.numpy().astype(float))
+
+    def state(self, world: int) -> np.ndarray:
+        return self.states()[world]
+
+    def restore_states(self, states: Sequence[np.ndarray]) -> None:
+        """Put all worlds into states that `states` has returned, here or on the CPU. Then call `kinematics`."""
+        with wp.ScopedDevice(self.device):
+            given = wp.array(np.array(states, np.float32), dtype=wp.float32)
+            self.mjw.set_state(self.m, self.d, given, int(STATE))
 
     def restore(self, world: int, state: np.ndarray) -> None:
-        """Put one world into a state that `state` has returned. Then call `kinematics`."""
-        with wp.ScopedDevice(self.device):
-            self._choose([world])
-            states = wp.zeros((self.worlds, len(state)), dtype=wp.float32)
-            states[world].assign(state.astype(np.float32))
-            self.mjw.set_state(self.m, self.d, states, int(STATE), self._chosen)
+        """Put one world into a state. Then call `kinematics`."""
+        self.restore_states([state if k == world else other for k, other in enumerate(self.states())])
 
     def energies(self) -> tuple[np.ndarray, np.ndarray]:
         """Potential energy, of weight and springs, and kinetic energy [J] of all bodies now, each (world,)."""

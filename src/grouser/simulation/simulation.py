@@ -593,7 +593,7 @@ class Simulation:
             "time": self.time,
             "steps": self.steps,
             "due": list(self._due),
-            "engine": [self.engine.state(w) for w in range(self.worlds)],
+            "engine": self.engine.states(),
             "model": parameters(self.model),
             "frozen": self.engine.frozen.copy(),
             "stop": self._stop,
@@ -613,8 +613,7 @@ class Simulation:
         self.time, self.steps, self._due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
         self.engine.thaw(range(self.worlds))
         set_parameters(self.model, checkpoint["model"])
-        for world, state in enumerate(checkpoint["engine"]):
-            self.engine.restore(world, state)
+        self.engine.restore_states(checkpoint["engine"])
         if self.ground:
             self.ground.restore(checkpoint["ground"])
         for owner, saved in zip(
