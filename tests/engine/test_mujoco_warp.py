@@ -215,6 +215,26 @@ def test_a_world_is_reset_in_mid_run_and_the_others_go_on(worlds):
     assert bits(engine, [0, 2]) == bits(plain, [0, 2])
 
 
+def test_a_fatal_status_stops_its_world_at_once():
+    def law(h, motion):
+        law.calls += 1
+        return *Spoilt()(h, motion), np.where(np.arange(3)[:, None] == 1, 4 if law.calls == 10 else 0, 0)
+
+    law.calls = 0
+    reasons = {1: ("a", False), 2: ("b", True), 3: ("c", False), 4: ("it has left", True)}
+    module = LawModule("foot", law, reasons=reasons)
+    module.fatal_codes = 5  # codes below are looked at
+    engine = on_warp(chain(), [module], H, 3)
+    step(engine, 9)
+    before = engine.qpos.numpy().copy()
+    step(engine, 8)
+    assert engine.diverged.numpy().tolist() == [0, 1, 0]
+    np.testing.assert_array_equal(engine.qpos.numpy()[1], before[1])
+    assert (engine.qpos.numpy()[[0, 2]] != before[[0, 2]]).any()
+    ((world, stop),) = engine.faults(1.0, print)
+    assert (world, stop.reason, stop.time) == (1, "it has left", pytest.approx(10 * H))
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e25])
 def test_a_diverged_world_stands_still_and_touches_no_other(value):
     plain, engine = sprung(3), sprung(3, Spoilt(world=1, after=10, value=value))
