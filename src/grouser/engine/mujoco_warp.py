@@ -455,14 +455,6 @@ class MujocoWarp:
         """Put one world into a state. Then call `kinematics`."""
         self.restore_states([state if k == world else other for k, other in enumerate(self.states())])
 
-    def energies(self) -> tuple[np.ndarray, np.ndarray]:
-        """Potential energy, of weight and springs, and kinetic energy [J] of all bodies now, each (world,)."""
-        with wp.ScopedDevice(self.device):
-            self.mjw.energy_pos(self.m, self.d)
-            self.mjw.energy_vel(self.m, self.d)
-        potential, kinetic = self.d.energy.numpy().astype(float).T
-        return potential, kinetic
-
     def set_parameter(self, name: str, values: Any) -> None:
         """Set a parameter of the model in every world, (world, …); `mujoco_warp_parameters.PER_WORLD` has the names."""
         with wp.ScopedDevice(self.device):
