@@ -85,6 +85,11 @@ def scatter(sim: Simulation, p: exomars.ExoMars) -> None:
     sim.modules[0].commit(sim.engine.step)
 
 
+def on_host(values: Any) -> np.ndarray:
+    """A copy of an array of a device or of the host."""
+    return values.numpy() if isinstance(values, wp.array) else np.array(values)
+
+
 def rate(sim: Simulation, seconds: float) -> float:
     """Steps of one world per second of wall time, all worlds together."""
     steps, began = 0, time.perf_counter()
@@ -133,8 +138,7 @@ def main() -> int:
         memory = (before - wp.get_device(args.device).free_memory) / worlds / 2**20 if before else float("nan")
         ready = time.perf_counter() - began
         speed = rate(sim, args.seconds)
-        seen = sim.observe()
-        sinkage = np.asarray(seen["soil/sinkage"])
+        sinkage = on_host(sim.observe()["soil/sinkage"])
         print(
             f"{worlds} worlds, laws {args.laws}, {args.dtype}: {speed:.4g} rover-steps/s, "
             f"{1e3 * worlds / speed:.3f} ms a step, {memory:.2f} MiB a world, ready after {ready:.0f} s, "

@@ -13,7 +13,8 @@ import warp as wp
 from grouser import device
 from grouser.engine import gearbox, mujoco_warp_kernels
 from grouser.engine.mujoco_cpu import MujocoCpu
-from grouser.engine.mujoco_warp import MujocoWarp, check_modules
+from grouser.engine.mujoco_warp import MujocoWarp
+from grouser.engine.mujoco_warp_setup import check_modules
 from grouser.errors import InputError
 from tests.drive.test_efficiency import MOTOR
 from tests.engine.fakes import LawModule, chain, free_body, spring, start, step, with_block
@@ -212,6 +213,26 @@ def test_a_world_is_reset_in_mid_run_and_the_others_go_on(worlds):
     step(engine, 20)
     assert bits(engine, [1]) == fresh
     assert bits(engine, [0, 2]) == bits(plain, [0, 2])
+
+
+def test_a_fatal_status_stops_its_world_at_once():
+    def law(h, motion):
+        law.calls += 1
+        return *Spoilt()(h, motion), np.where(np.arange(3)[:, None] == 1, 4 if law.calls == 10 else 0, 0)
+
+    law.calls = 0
+    reasons = {1: ("a", False), 2: ("b", True), 3: ("c", False), 4: ("it has left", True)}
+    module = LawModule("foot", law, reasons=reasons)
+    module.fatal_codes = 5  # codes below are looked at
+    engine = on_warp(chain(), [module], H, 3)
+    step(engine, 9)
+    before = engine.qpos.numpy().copy()
+    step(engine, 8)
+    assert engine.diverged.numpy().tolist() == [0, 1, 0]
+    np.testing.assert_array_equal(engine.qpos.numpy()[1], before[1])
+    assert (engine.qpos.numpy()[[0, 2]] != before[[0, 2]]).any()
+    ((world, stop),) = engine.faults(1.0, print)
+    assert (world, stop.reason, stop.time) == (1, "it has left", pytest.approx(10 * H))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e25])

@@ -53,7 +53,7 @@ def looks(sim: Simulation) -> Arrays:
         sim.step(LOOK)
         now = sim.observe()
         for name, values in seen.items():
-            values.append(np.array(now[f"soil/{name}"]))
+            values.append(batch.on_host(now[f"soil/{name}"]))
     return {name: np.stack(values) for name, values in seen.items()}
 
 

@@ -14,7 +14,7 @@ import warp as wp
 from benchmarks import batch
 from grouser.simulation.simulation import Simulation
 
-WORLDS, STEPS = 6, 40
+WORLDS, STEPS = 6, 60  # the host looks for alarms every 100 steps
 REGION = (-1.0, 1.0, -1.0, 1.0)
 
 

@@ -8,8 +8,6 @@ import numpy as np
 import warp as wp
 
 from grouser.engine.mujoco_cpu import MujocoCpu
-from grouser.engine.mujoco_warp import MujocoWarp
-from grouser.errors import InputError
 from grouser.launches import Launches
 from grouser.module import Array
 from grouser.pose import Pose, pose_values
@@ -56,36 +54,3 @@ class Frame:
                 launch(k.show_shifted, engine.worlds, [rows, shift, pose])
 
         self.refresh = Launches(record).run
-
-
-class DeviceFrame:
-    """The arrays of `Frame`, copied from worlds on a device."""
-
-    def __init__(
-        self,
-        engine: MujocoWarp,
-        bodies: Sequence[str],
-        joints: Sequence[int],
-        shifts: Sequence[tuple[Array, Sequence[str]]] = (),
-    ):
-        """`joints` must have one degree of freedom. Bodies cannot be shifted."""
-        if shifts:
-            raise InputError(
-                f"recording: body {shifts[0][1][0]!r} is shifted by its module, which worlds on a device lack"
-            )
-        m, worlds = engine.model, engine.worlds
-        self._engine = engine
-        self._bodies = [m.body(name).id for name in bodies]
-        self._places, self._dofs = m.jnt_qposadr[list(joints)], m.jnt_dofadr[list(joints)]
-        self.pose = np.zeros((worlds, len(bodies), 7))  # positions [m] and quaternions xyzw
-        self.position, self.speed = np.zeros((worlds, len(joints))), np.zeros((worlds, len(joints)))
-        self.force = np.zeros((worlds, engine.actuator_force.shape[1]))
-
-    def refresh(self) -> None:
-        """Copy the present values from the device."""
-        e = self._engine
-        self.pose[..., :3] = e.xpos.numpy()[:, self._bodies]
-        self.pose[..., 3:] = e.xquat.numpy()[:, self._bodies][..., [1, 2, 3, 0]]
-        self.position[:] = e.qpos.numpy()[:, self._places]
-        self.speed[:] = e.qvel.numpy()[:, self._dofs]
-        self.force[:] = e.actuator_force.numpy()

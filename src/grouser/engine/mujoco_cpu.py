@@ -411,6 +411,13 @@ class MujocoCpu:
     def restore(self, world: int, state: np.ndarray) -> None:
         mujoco.mj_setState(self.model, self.data[world], state, mujoco.mjtState.mjSTATE_INTEGRATION)
 
+    def states(self) -> list[np.ndarray]:
+        return [self.state(world) for world in range(self.worlds)]
+
+    def restore_states(self, states: Sequence[np.ndarray]) -> None:
+        for world, state in enumerate(states):
+            self.restore(world, state)
+
     def reset(self, worlds: Sequence[int]) -> None:
         self.thaw(worlds)
         for world in worlds:

@@ -10,7 +10,6 @@ the other, slowly: for tests.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,27 +23,35 @@ from grouser.engine import mujoco_warp_kernels as kernels
 from grouser.engine.gearbox import add_losses_to_worlds, gearboxes
 from grouser.engine.graph_loop import GraphLoop, graph_of
 from grouser.engine.mujoco_cpu import ACCELERATION_SENSORS, DENSE_NOTE, compile_spec
-from grouser.engine.mujoco_warp_kernels import Health, StepStart, Tree, Worlds
+from grouser.engine.mujoco_warp_kernels import Health, StepStart, Worlds
 from grouser.engine.mujoco_warp_parameters import Parameters
+from grouser.engine.mujoco_warp_setup import (
+    check_modules,
+    check_place,
+    constraint_rows,
+    device_called,
+    integers,
+    mujoco_warp,
+    put_model,
+    start_arrays,
+    tree_of,
+)
 from grouser.engine.preparation import (
     SPEED_LIMIT,
     body_names,
     check_options,
     check_step,
     keep_full_mass_matrix,
-    last_dofs,
 )
 from grouser.engine.world_faults import Note, WorldSlot, fatal_codes, new_faults
 from grouser.errors import InputError, RunStopped
 from grouser.launches import Launches
-from grouser.module import Compiled, ForceModule, Motion, Outputs
+from grouser.module import ForceModule, Motion, Outputs
 from grouser.precision import precision
 from grouser.quiet_warp import start_warp
 from grouser.terrain import checks
 
 CONTACTS_PER_PAIR, MOST_CONTACTS = 8, 64  # room for contacts of a world: for each pair of geoms, and in all
-EQUALITY_ROWS = {mujoco.mjtEq.mjEQ_CONNECT: 3, mujoco.mjtEq.mjEQ_WELD: 6}  # others have one
-ON_GPU = ("soil",)  # modules that are tested there
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
 
@@ -71,10 +78,10 @@ class MujocoWarp:
 
     def __post_init__(self):
         start_warp()
-        self.mjw = _mujoco_warp()
+        self.mjw = mujoco_warp()
         check_step(self.step, self.modules)
         self.worlds = checks.count(self.worlds, "worlds", at_least=1)
-        self.device = _device(self.device)
+        self.device = device_called(self.device)
         check_modules(self.modules, self.device)
         check_options(self.spec, self.notes)
         for module in self.modules:
@@ -116,20 +123,13 @@ class MujocoWarp:
         return model
 
     def _put_model(self) -> None:
-        mjw, name = self.mjw, self.spec.modelname
-        # `compile_spec` avoids a wrong sparse factor of MuJoCo; MuJoCo Warp, with its own, gets the model's choice.
+        mjw = self.mjw
+        # `compile_spec` avoids a wrong sparse factor of MuJoCo. MuJoCo Warp has its own and gets the model's choice.
         dense, self.model.opt.jacobian = self.model.opt.jacobian, self.spec.option.jacobian
-        try:
-            with warnings.catch_warnings(record=True) as heard:
-                warnings.simplefilter("always")
-                self.m: Any = mjw.put_model(self.model)
-        except (NotImplementedError, ValueError) as error:
-            text = " ".join(str(error).split()).rstrip(".")
-            raise InputError(f"model {name!r}: MuJoCo Warp cannot simulate it: {text}") from None
-        self.notes += [f"MuJoCo Warp warns: {' '.join(str(warning.message).split())}" for warning in heard]
+        self.m = put_model(mjw, self.model, self.spec.modelname, self.notes)
         pairs = len(self.m.nxn_geom_pair_filtered)
         self.m.opt.run_collision_detection = pairs > 0
-        self.m.opt.warn_overflow = 0  # `Health` says it in words
+        self.m.opt.warn_overflow = 0  # `world_faults` says it in words
         if self.repeatable:
             self.m.opt.deterministic = int(mjw.DeterminismType.ALL)
         if self.contacts is None:
@@ -137,15 +137,15 @@ class MujocoWarp:
         self.contacts = checks.count(self.contacts, "contacts", at_least=0)
         if self.constraints is None:
             self.constraints = constraint_rows(self.model, self.contacts)
+        # Without room for a constraint MuJoCo Warp would not compute M qacc, from which it integrates: at least one.
         self.constraints = checks.count(self.constraints, "constraints", at_least=1)
-        # MuJoCo Warp does not compute M qacc, from which it integrates, if there is no room for constraints.
         self.d: Any = mjw.make_data(
-            self.model, nworld=self.worlds, nconmax=max(self.contacts, 1), njmax=max(self.constraints, 1)
+            self.model, nworld=self.worlds, nconmax=max(self.contacts, 1), njmax=self.constraints
         )
         self.model.opt.jacobian = dense
-        over = mjw.OverflowType
         self._gearboxes = gearboxes(self.model, self.device)
         self._senses_acceleration = bool(np.isin(self.model.sensor_type, ACCELERATION_SENSORS).any())
+        over = mjw.OverflowType
         self._capacity_bits = int(
             over.NEFC | over.NJMAX_NNZ | over.BROADPHASE | over.NARROWPHASE | over.CCD | over.HFIELD
         )
@@ -153,13 +153,7 @@ class MujocoWarp:
     def _allocate(self) -> None:
         p, m, d, names = precision(self.dtype), self.model, self.d, self.body_names()
         self.body_ids = np.array([m.body(name).id for name in names], np.int32)
-        last = last_dofs(m)
-        tree: Any = Tree()
-        tree.body, tree.root, tree.last_dof = _array(self.body_ids), _array(m.body_rootid), _array(last)
-        tree.parent_dof = _array(m.dof_parentid)
-        tree.row_start, tree.row_count, tree.column = _array(m.M_rowadr), _array(m.M_rownnz), _array(m.M_colind)
-        tree.moves = _array([_chain(m, int(last[body])) for body in self.body_ids] or np.zeros((1, m.nv)))
-        self.tree = tree
+        self.tree = tree_of(m, self.body_ids)
         w: Any = Worlds()
         for name, source in (
             ("position", d.xpos), ("rotation", d.xquat), ("tree_centre", d.subtree_com), ("velocity", d.cvel),
@@ -176,7 +170,7 @@ class MujocoWarp:
         self._speed_after, self._applied = wp.zeros_like(d.qvel), wp.zeros_like(d.xfrc_applied)
         self.health: Any = device_code.zeros(Health, self.device, (self.worlds,))
         self._chosen = wp.zeros(self.worlds, dtype=wp.bool)
-        self._start = self._start_arrays()
+        self._start = start_arrays(m, self.worlds)
         count = max(len(names), 1)
         self.motion = Motion(*(wp.zeros((self.worlds, count), dtype=kind) for kind in (p.vec3, p.quat, p.vec3, p.vec3)))
         self.slots = []
@@ -186,20 +180,8 @@ class MujocoWarp:
             seen, explained = wp.zeros(shape, dtype=wp.int32), wp.zeros(shape, dtype=wp.int32)
             module.bind(self.motion, rows, out, self.step)
             check_place(module, self.device)
-            fatal = _array(fatal_codes(module))
-            self.slots.append(WorldSlot(module, rows, _array(rows), out, seen, explained, fatal))
-
-    def _start_arrays(self) -> dict[str, wp.array]:
-        """Start of every world: the model's, its keyframe, or one keyframe for each world if there are so many."""
-        m = self.model
-        values: dict[str, list[np.ndarray]] = {name: [] for name in ("qpos", "qvel", "act", "ctrl")}
-        d = mujoco.MjData(m)
-        for world in range(self.worlds):
-            if m.nkey == self.worlds or (m.nkey and world == 0):
-                mujoco.mj_resetDataKeyframe(m, d, world)
-            for name, rows in values.items():
-                rows.append(getattr(d, name).copy())
-        return {name: wp.array(np.array(rows, np.float32), dtype=wp.float32) for name, rows in values.items()}
+            fatal = integers(fatal_codes(module))
+            self.slots.append(WorldSlot(module, rows, integers(rows), out, seen, explained, fatal))
 
     # ---- arrays of all worlds -----------------------------------------------------------------------
 
@@ -408,14 +390,14 @@ class MujocoWarp:
             if name not in self._start:
                 raise InputError(f"start: {name!r} is not known; allowed: {', '.join(self._start)}")
             target = self._start[name]
-            if isinstance(value, wp.array):
-                wp.copy(target, value)
-                continue
-            given = np.asarray(value, np.float32)
+            given = value if isinstance(value, wp.array) else np.asarray(value, np.float32)
             if given.shape not in (target.shape, target.shape[1:]):
                 raise InputError(
                     f"start: {name} has shape {given.shape}; allowed: {target.shape} or {target.shape[1:]}"
                 )
+            if isinstance(given, wp.array):
+                wp.copy(target, given)
+                continue
             if not np.isfinite(given).all():
                 raise InputError(f"start: {name} has a number that is not finite")
             target.assign(np.ascontiguousarray(np.broadcast_to(given, target.shape)))
@@ -451,29 +433,26 @@ class MujocoWarp:
             out = [s.out.wrench, s.out.implicit, s.out.effective, s.out.status, s.seen]
             self._launch(self.kernels.clear_outputs, len(s.rows), [self._chosen, *out])
 
-    def state(self, world: int) -> np.ndarray:
-        """State of one world as MuJoCo orders it (mjSTATE_INTEGRATION)."""
+    def states(self) -> list[np.ndarray]:
+        """State of each world as MuJoCo orders it (mjSTATE_INTEGRATION)."""
         size = mujoco.mj_stateSize(self.model, STATE)
         with wp.ScopedDevice(self.device):
-            states = wp.zeros((self.worlds, size), dtype=wp.float32)
-            self.mjw.get_state(self.m, self.d, states, int(STATE))
-        return states[world].numpy().astype(float)
+            out = wp.zeros((self.worlds, size), dtype=wp.float32)
+            self.mjw.get_state(self.m, self.d, out, int(STATE))
+        return list(out.numpy().astype(float))
+
+    def state(self, world: int) -> np.ndarray:
+        return self.states()[world]
+
+    def restore_states(self, states: Sequence[np.ndarray]) -> None:
+        """Put all worlds into states that `states` has returned, here or on the CPU. Then call `kinematics`."""
+        with wp.ScopedDevice(self.device):
+            given = wp.array(np.array(states, np.float32), dtype=wp.float32)
+            self.mjw.set_state(self.m, self.d, given, int(STATE))
 
     def restore(self, world: int, state: np.ndarray) -> None:
-        """Put one world into a state that `state` has returned. Then call `kinematics`."""
-        with wp.ScopedDevice(self.device):
-            self._choose([world])
-            states = wp.zeros((self.worlds, len(state)), dtype=wp.float32)
-            states[world].assign(state.astype(np.float32))
-            self.mjw.set_state(self.m, self.d, states, int(STATE), self._chosen)
-
-    def energies(self) -> tuple[np.ndarray, np.ndarray]:
-        """Potential energy, of weight and springs, and kinetic energy [J] of all bodies now, each (world,)."""
-        with wp.ScopedDevice(self.device):
-            self.mjw.energy_pos(self.m, self.d)
-            self.mjw.energy_vel(self.m, self.d)
-        potential, kinetic = self.d.energy.numpy().astype(float).T
-        return potential, kinetic
+        """Put one world into a state. Then call `kinematics`."""
+        self.restore_states([state if k == world else other for k, other in enumerate(self.states())])
 
     def set_parameter(self, name: str, values: Any) -> None:
         """Set a parameter of the model in every world, (world, …); `mujoco_warp_parameters.PER_WORLD` has the names."""
@@ -484,59 +463,3 @@ class MujocoWarp:
 
     def total_mass(self) -> float:
         return float(self.model.body_mass.sum())
-
-
-def check_modules(modules: Sequence[ForceModule], device: Any) -> None:
-    """Raise an InputError for a module that does not run on a GPU, if the device is one."""
-    for module in modules:
-        if device.is_cuda and not (isinstance(module, Compiled) and module.name in ON_GPU):
-            raise InputError(
-                f"module {module.name!r} does not run in worlds on {device.alias}; allowed there: {', '.join(ON_GPU)}"
-            )
-
-
-def check_place(module: ForceModule, device: Any) -> None:
-    """Raise an InputError for a module whose arrays are on another device."""
-    place = wp.get_device(getattr(module, "device", device))
-    if place != device:
-        raise InputError(
-            f"module {module.name!r} is on {place.alias} and the engine on {device.alias}: allowed is one device"
-        )
-
-
-def constraint_rows(m: mujoco.MjModel, contacts: int) -> int:
-    """Most rows of constraints that a world with `contacts` contacts can have."""
-    equalities = sum(EQUALITY_ROWS.get(kind, 1) for kind in m.eq_type)
-    friction = int((m.dof_frictionloss > 0).sum() + (m.tendon_frictionloss > 0).sum())
-    limits = 2 * int(m.jnt_limited.sum() + m.tendon_limited.sum())
-    dimension = int(max([1, *m.geom_condim, *m.pair_dim]))
-    pyramid = m.opt.cone == mujoco.mjtCone.mjCONE_PYRAMIDAL and dimension > 1
-    return max(1, equalities + friction + limits + contacts * (2 * (dimension - 1) if pyramid else dimension))
-
-
-def _mujoco_warp() -> Any:
-    try:
-        import mujoco_warp
-    except ImportError:
-        raise InputError("worlds on a device need mujoco-warp: pip install 'grouser[batch]'") from None
-    return mujoco_warp
-
-
-def _device(name: Any) -> Any:
-    try:
-        return wp.get_device(name)
-    except (ValueError, RuntimeError):
-        known = ", ".join(repr(d.alias) for d in wp.get_devices())
-        raise InputError(f"device: {name!r} is not here; this machine has {known}") from None
-
-
-def _chain(m: mujoco.MjModel, last: int) -> np.ndarray:
-    """(dof,) 1 for the degrees of freedom from `last` to the root."""
-    moves, i = np.zeros(m.nv, np.int32), last
-    while i >= 0:
-        moves[i], i = 1, m.dof_parentid[i]
-    return moves
-
-
-def _array(values: Any) -> wp.array:
-    return wp.array(np.ascontiguousarray(values, dtype=np.int32), dtype=wp.int32)

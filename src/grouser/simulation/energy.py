@@ -6,21 +6,17 @@ import mujoco
 import numpy as np
 
 from grouser.engine.mujoco_cpu import MujocoCpu
-from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.module import Channel
 
 
 class BodyEnergy:
     """Reads the energies of a model's bodies from MuJoCo. Nothing is computed in steps that are not recorded."""
 
-    def __init__(self, engine: MujocoCpu | MujocoWarp):
+    def __init__(self, engine: MujocoCpu):
         self._engine = engine
         self.kinetic, self.potential = np.zeros(engine.worlds), np.zeros(engine.worlds)  # [J], (world,)
 
     def refresh(self) -> None:
-        if isinstance(self._engine, MujocoWarp):
-            self.potential[:], self.kinetic[:] = self._engine.energies()
-            return
         model = self._engine.model
         for world, d in enumerate(self._engine.data):
             mujoco.mj_energyPos(model, d)  # weight and springs

@@ -13,7 +13,7 @@ import numpy as np
 
 from grouser import module as optional
 from grouser.control.function import ControlLaw, as_controllers, cause, name_of
-from grouser.engine.frame import DeviceFrame, Frame
+from grouser.engine.frame import Frame
 from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.engine.parameters import parameters, set_parameters
@@ -451,9 +451,7 @@ class Simulation:
         single = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]  # slide or hinge
         joints, actuators = tuple(m.joint(j).name or f"joint{j}" for j in single), actuator_outputs(m)
         shifts = [module.shifts() for module in self.modules if isinstance(module, optional.ShiftsBodies)]
-        chosen = self.recorded_bodies, single, shifts
-        on_device = isinstance(self.engine, MujocoWarp)
-        frame = DeviceFrame(self.engine, *chosen) if on_device else Frame(self.engine, *chosen)
+        frame = Frame(self.engine, self.recorded_bodies, single, shifts)
         out = [
             Channel(
                 "body/pose", "m, 1", (len(self.recorded_bodies), 7), kind="pose", labels=self.recorded_bodies,
@@ -591,7 +589,7 @@ class Simulation:
             "time": self.time,
             "steps": self.steps,
             "due": list(self._due),
-            "engine": [self.engine.state(w) for w in range(self.worlds)],
+            "engine": self.engine.states(),
             "model": parameters(self.model),
             "frozen": self.engine.frozen.copy(),
             "stop": self._stop,
@@ -611,8 +609,7 @@ class Simulation:
         self.time, self.steps, self._due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
         self.engine.thaw(range(self.worlds))
         set_parameters(self.model, checkpoint["model"])
-        for world, state in enumerate(checkpoint["engine"]):
-            self.engine.restore(world, state)
+        self.engine.restore_states(checkpoint["engine"])
         if self.ground:
             self.ground.restore(checkpoint["ground"])
         for owner, saved in zip(
