@@ -66,7 +66,7 @@ class Check:
     @property
     def words(self) -> str:
         """The result in a sentence."""
-        size = f"{self.deviation[1]:.2g} times the scatter ({100 * self.relative:.2g} % of the values)"
+        size = f"{self.deviation[1]:.2g} times the scatter ({_percent(self.relative)} of the values)"
         if self.cannot_follow:
             return f"the law cannot follow these data: it is off by {size}; do not trust constants from them"
         if self.deviates:
@@ -193,6 +193,10 @@ class Posterior:
         if curve.error is not None:
             noise = noise + curve.error(values) * rng.standard_normal(predicted.shape)
         return np.quantile(predicted + noise, quantiles, axis=0)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.2g} %"
 
 
 def _relative(curve: Curve) -> float:
