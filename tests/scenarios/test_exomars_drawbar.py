@@ -25,7 +25,7 @@ STRAIGHT = 1e-3  # [rad] a millimetre sideways per metre, a tenth of a cell
 BROKEN = {
     ("compression", 1.0): {"sinkage_growth_m"},
     ("rover.centre_x", 0.2): {"front_sinkage_ratio"},
-    ("stiffness", 40.0): {"slip_max", "drawbar_plateau_slope"},
+    ("stiffness", 20.0): {"slip_max", "drawbar_plateau_slope"},
 }
 CHANNELS = ("time", "drawbar/pull", "drawbar/slip", "soil/sinkage", "soil/force", "wheel/torque", "joint/velocity")
 

@@ -269,7 +269,10 @@ def test_slip_on_a_slope_is_that_of_the_drawbar_test_at_the_same_pull(tmp_path):
 
 @pytest.fixture(scope="module")
 def climbs(tmp_path_factory):
-    """Half-slip grade [deg], and slip by slope [deg], of a rover on soil that is only compacted; each found once."""
+    """Half-slip grade [deg], and slip by slope [deg], of a rover on soil that is only compacted; each found once.
+
+    Of a rover that is stuck before slip has settled at a half, the slope on which it is stuck.
+    """
     done: dict[str, tuple[float, dict[float, float]]] = {}
 
     def climb(name: str, **changes) -> tuple[float, dict[float, float]]:
@@ -278,7 +281,9 @@ def climbs(tmp_path_factory):
             with recording:
                 slopes, slips = recording["trials/slope_deg"][-1], recording["trials/slip"][-1]
                 settled = recording["trials/settled"][-1] > 0
-            done[name] = metrics["half_slip_grade_deg"], dict(zip(slopes[settled], slips[settled], strict=True))
+            half = metrics["half_slip_grade_deg"]
+            half = metrics["failing_grade_deg"] if half is None else half
+            done[name] = half, dict(zip(slopes[settled].tolist(), slips[settled].tolist(), strict=True))
         return done[name]
 
     return climb
