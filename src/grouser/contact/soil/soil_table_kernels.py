@@ -68,12 +68,14 @@ def constants_of(values: array3d[wp.float64], world: int, soil: int, caps: int, 
         tan_phi = wp.where(mu < wp.float64(0.0), tan_phi, mu)
         cohesion = wp.float64(0.0)
     k_e = values[ELASTIC_STIFFNESS, world, soil]
+    per_k_e = wp.float64(1.0) / k_e
+    unit_weight = values[DENSITY, world, soil] * gravity
     return Constants(
         real(values[K_C, world, soil]), real(values[K_PHI, world, soil]), real(values[N, world, soil]),
         real(cohesion), real(tan_phi), real(values[SHEAR_MODULUS, world, soil]), real(k_e),
-        real(wp.float64(1.0) / k_e), real(values[DAMPING_TIME, world, soil]), real(values[COMPRESSION, world, soil]),
+        real(per_k_e), real(values[DAMPING_TIME, world, soil]), real(values[COMPRESSION, world, soil]),
         real(mu), real(mu_cap), real(mu_rim), real(largest), real(slope_limit(values, world, soil)),
-        real(values[DENSITY, world, soil] * gravity), real(phi), real(wall),
+        real(unit_weight), real(phi), real(wall),
     )  # fmt: skip  # pyright: ignore[reportCallIssue] device structs take their fields
 
 
@@ -143,11 +145,12 @@ def derive_soils(
             i += lanes
     if lane == 0:
         reach = wp.max(shortest, wp.min(face / weakest, longest))
+        share = wp.float64(1.0) - least
         margin = wp.clamp(int(wp.rint(reach / spacing)), 2, most)
         for body in range(bodies):
             margin_out[world * bodies + body] = margin
             weakest_out[world * bodies + body] = real(weakest)
-            spoil_out[world * bodies + body] = real(wp.float64(1.0) - least)
+            spoil_out[world * bodies + body] = real(share)
 
 
 @wp.kernel(module=MODULE)
