@@ -359,6 +359,25 @@ def drive(
     return drive.drive(name, options, out, host, port, token, time, chosen)
 
 
+@app.command(epilog=example("robots examples/robots --soil dry-sand"))
+def robots(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with MJCF or URDF files, at any depth.")],
+    soil: Annotated[
+        list[str] | None, _short("--soil", "NAME", "Repeatable. [default: dry-sand, clay, lunar-nominal]")
+    ] = None,
+    bodies: Annotated[
+        str | None, _short("--bodies", "PATTERN", "Bodies that touch soil. [default: those that stand on the ground]")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Also write robots.md and robots.json there.")
+    ] = None,
+) -> int:
+    """Stand every robot of a folder on soils: a table of weights carried and sinkage."""
+    from grouser.commands import robot_table
+
+    return robot_table.robots(folder, soil or [], bodies, out)
+
+
 @app.command(epilog=example("compare my-run another-run"))
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="Folder of a run, or its recording.")],
