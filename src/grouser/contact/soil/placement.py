@@ -320,7 +320,7 @@ def choose_window(
         if footprint.row1 < footprint.row0:
             return t.FINE
         # On ground steeper than its angle of repose a slide goes on and on: the window follows its middle only.
-        most = win.side - 2 * (o.margin + 1)
+        most = win.side - 2 * (o.margin[slot] + 1)
         footprint = boxes.shortened(footprint, most, most)
     else:
         footprint = boxes.Box(
