@@ -175,6 +175,11 @@ const auto Place2 = LAMBDA(Ints on, const auto& list, const auto& i, const auto&
     if constexpr (SAME(i, Ints) || SAME(j, Ints)) return on ? Up(i) * (Ints)(list.shape[1]) + Up(j) : (Ints)(0);
     else return (int)(i * list.shape[1] + j);
 }};
+const auto Place3 = LAMBDA(Ints on, const auto& list, const auto& h, const auto& i, const auto& j) {{
+    if constexpr (SAME(h, Ints) || SAME(i, Ints) || SAME(j, Ints))
+        return on ? (Up(h) * (Ints)(list.shape[1]) + Up(i)) * (Ints)(list.shape[2]) + Up(j) : (Ints)(0);
+    else return (int)((h * list.shape[1] + i) * list.shape[2] + j);
+}};
 #define GATHERED(T, x) LAMBDA() {{ T v; for (int l = 0; l < {LANES}; ++l) v[l] = list.data[i[l]]x; return v; }}()
 #define GATHER(field) GATHERED(Reals, field)
 #define GATHER_INT(field) GATHERED(Ints, field)
@@ -624,7 +629,7 @@ class _Function:
 
     def _place(self, array: str, index: ast.expr) -> str:
         if isinstance(index, ast.Tuple):
-            return f"Place2(on, {array}, {', '.join(map(self.value, index.elts))})"
+            return f"Place{len(index.elts)}(on, {array}, {', '.join(map(self.value, index.elts))})"
         names = {node.id for node in ast.walk(index) if isinstance(node, ast.Name)}
         # Not masked, an element that is loaded twice in different branches is loaded once.
         mask = "(Ints)(-1)" if names & self.program.valid else "on"
