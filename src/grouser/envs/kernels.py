@@ -44,6 +44,7 @@ class Robot:
     force: array2d[float]  # [N or N m], (world, actuator)
     action: array2d[float]  # (world, action) -1 to 1
     diverged: array[int]  # (world,) 1: the simulation of this world has failed
+    refused: array[int]  # (world,) 1: its action had a number that is not finite
     period: float  # [s] of control
     gravity: float  # [m/s^2]
 
@@ -157,12 +158,23 @@ def end_period(mask: array[int], r: Robot, e: Episode):
         e.before_qvel[world, k] = r.qvel[world, k]
 
 
+@wp.func
+def has_failed(r: Robot, world: int):
+    """Whether a world cannot go on: its simulation has diverged, or its action was not a number."""
+    return r.diverged[world] != 0 or r.refused[world] != 0
+
+
 @wp.kernel(module=MODULE)
-def take_actions(given: array2d[float], action_out: array2d[float]):
-    """Limit actions to -1 … 1. What is not a number stays so: the world then fails and is reset."""
-    world, k = wp.tid()
-    value = given[world, k]
-    action_out[world, k] = wp.where(wp.isnan(value), value, wp.clamp(value, -1.0, 1.0))
+def take_actions(given: array2d[float], r: Robot):
+    """Limit actions to -1 … 1. A world whose action is not finite gets none, fails in this step and is reset."""
+    world = wp.tid()
+    r.refused[world] = 0
+    for k in range(given.shape[1]):
+        if not wp.isfinite(given[world, k]):
+            r.refused[world] = 1
+    for k in range(given.shape[1]):
+        value = wp.clamp(given[world, k], -1.0, 1.0)
+        r.action[world, k] = wp.where(r.refused[world] != 0, 0.0, value)
 
 
 @wp.kernel(module=MODULE)

@@ -13,7 +13,16 @@ import warp as wp
 from grouser.contact.soil import prepare
 from grouser.device import array, array2d, struct
 from grouser.envs import kernels
-from grouser.envs.kernels import IMU, MODULE, Episode, Robot, base_position, base_rotation, sense_motion
+from grouser.envs.kernels import (
+    IMU,
+    MODULE,
+    Episode,
+    Robot,
+    base_position,
+    base_rotation,
+    has_failed,
+    sense_motion,
+)
 from grouser.envs.rover_tasks import heading_of
 from grouser.envs.task import DISTANCE, ENERGY, IMU_ERRORS, RETURN, SLIP_PATH, SUCCESS, Range, Task, Value, plane
 from grouser.robots import quadruped
@@ -107,7 +116,7 @@ def judge_walker(mask: array[int], first: int, c: Walker, r: Robot, e: Episode):
         energy += wp.max(r.force[world, k] * r.qvel[world, 6 + k], 0.0) * r.period
     up = wp.quat_rotate(turn, wp.vec3(0.0, 0.0, 1.0))
     off = wp.max(wp.abs(position[0]), wp.abs(position[1])) > SIDE - MARGIN
-    fell = r.diverged[world] != 0 or up[2] < TIPPED or position[2] < LOWEST
+    fell = has_failed(r, world) or up[2] < TIPPED or position[2] < LOWEST
     speed_error = ((speed - e.goal[world][0]) * (speed - e.goal[world][0]) + side * side) / (SPEED_WIDTH * SPEED_WIDTH)
     turn_error = (yaw - e.goal[world][1]) / TURN_WIDTH
     reward = r.period * (c.speed_gain * wp.exp(-speed_error) + c.turn_gain * wp.exp(-turn_error * turn_error))

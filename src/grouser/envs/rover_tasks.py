@@ -12,7 +12,16 @@ import warp as wp
 
 from grouser.device import array, array2d, struct
 from grouser.envs import kernels
-from grouser.envs.kernels import IMU, MODULE, Episode, Robot, base_position, base_rotation, sense_motion
+from grouser.envs.kernels import (
+    IMU,
+    MODULE,
+    Episode,
+    Robot,
+    base_position,
+    base_rotation,
+    has_failed,
+    sense_motion,
+)
 from grouser.envs.task import DISTANCE, ENERGY, IMU_ERRORS, RETURN, SLIP_PATH, SUCCESS, Range, Task, Value, plane
 from grouser.robots import exomars
 from grouser.robots.exomars import WHEELS
@@ -159,7 +168,7 @@ def judge_rover(mask: array[int], first: int, c: Rover, r: Robot, e: Episode):
     e.elapsed[world] += 1
     up = wp.quat_rotate(turn, wp.vec3(0.0, 0.0, 1.0))
     off = position[0] < REAR + MARGIN or position[0] > FRONT - MARGIN or wp.abs(position[1]) > SIDE - MARGIN
-    failed = r.diverged[world] != 0 or up[2] < TIPPED or off
+    failed = has_failed(r, world) or up[2] < TIPPED or off
     arrived = distance < ARRIVED and not failed
     reward = (
         c.progress_gain * progress

@@ -41,6 +41,7 @@ class SoilVectorEnv(VectorEnv):
     environment and are overwritten by the next step. `simulator`: observe what only a simulator has as well; the
     observation then has the parts "robot" and "simulator". `soils`: "training", or "outside" of the training range.
     `spacing` [m] of the soil grid, by default that of the task. `dtype` of the soil, by default float64 on the CPU.
+    `engine`: "mujoco" or "mujoco-warp", by default MuJoCo on the CPU; MuJoCo Warp runs there too, slowly, for tests.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -56,13 +57,17 @@ class SoilVectorEnv(VectorEnv):
         soils: str = "training",
         spacing: float | None = None,
         dtype: str | None = None,
+        engine: str | None = None,
     ):
         start_warp()
         self.num_envs = checks.count(num_envs, "num_envs", at_least=1)
         checks.choice(arrays, "arrays", ("numpy", "torch"))
         self.task, self._arrays, self._with_simulator = task.on_soils(soils), arrays, bool(simulator)
         self.device = device
-        self._on_host = wp.get_device(device).is_cpu
+        self._shares = wp.get_device(device).is_cpu  # NumPy sees the memory of the device
+        self._on_host = checks.choice(engine, "engine", ("mujoco", "mujoco-warp")) == "mujoco" if engine else self._shares
+        if self._on_host and not self._shares:
+            raise InputError(f"engine: 'mujoco' does not run on {device}; allowed: mujoco-warp")
         self.sim = self._simulate(spacing or task.spacing, dtype or ("float64" if self._on_host else "float32"))
         self.drawn_names = tuple(self.task.drawn)
         with wp.ScopedDevice(device):
@@ -97,6 +102,7 @@ class SoilVectorEnv(VectorEnv):
         e.terminated, e.truncated = wp.zeros(worlds, dtype=wp.bool), wp.zeros(worlds, dtype=wp.bool)
         r: Any = Robot()
         r.action, r.period = zeros((worlds, len(task.actions))), task.period
+        r.refused = wp.zeros(worlds, dtype=int)
         r.gravity = float(np.linalg.norm(m.opt.gravity))
         if self._on_host:
             r.qpos, r.qvel, r.force = zeros((worlds, m.nq)), zeros((worlds, m.nv)), zeros((worlds, m.nu))
@@ -193,16 +199,23 @@ class SoilVectorEnv(VectorEnv):
     # ---- parts of a step, also used one by one to replay --------------------------------------------------
 
     def act(self, actions: Any) -> None:
-        """Turn actions (world, action) into controls of the simulation."""
+        """Turn actions (world, action), limited to -1 … 1, into controls of the simulation.
+
+        A number that is not finite is an InputError in an array of NumPy. In a tensor, which is not read, it ends the
+        episode of its world as a failure.
+        """
         shape = (self.num_envs, len(self.task.actions))
         if hasattr(actions, "detach"):  # a tensor of torch
             given = wp.from_torch(actions.detach().float().contiguous(), dtype=wp.float32)
         else:
-            given = wp.array(np.ascontiguousarray(actions, np.float32), dtype=float, device=self.device)
+            host = np.ascontiguousarray(actions, np.float32)
+            if not np.isfinite(host).all():
+                raise InputError(f"actions: world {np.argwhere(~np.isfinite(host))[0, 0]} has a number that is not finite")
+            given = wp.array(host, dtype=float, device=self.device)
         if given.shape != shape:
             raise InputError(f"actions: shape {tuple(given.shape)}; allowed is {shape}")
         wp.copy(self._given, given)
-        self._launch(kernels.take_actions, shape, [self._given, self.robot.action])
+        self._launch(kernels.take_actions, self.num_envs, [self._given, self.robot])
         self._launch(self.task.command, self.num_envs, [self._constants, self.robot, self._ctrl])
         if self._on_host:
             self.sim.ctrl[...] = self._ctrl.numpy()
@@ -294,12 +307,12 @@ class SoilVectorEnv(VectorEnv):
         """An array for the caller: a copy for NumPy, the memory itself for torch."""
         if self._arrays == "torch":
             return wp.to_torch(values)
-        return values.numpy().copy() if self._on_host else values.numpy()
+        return values.numpy().copy() if self._shares else values.numpy()
 
     @contextlib.contextmanager
     def _ordered(self) -> Any:
         """On CUDA, kernels wait for what torch has begun before, and torch waits for the kernels."""
-        if self._on_host or self._arrays != "torch":
+        if self._shares or self._arrays != "torch":
             yield
             return
         import torch
