@@ -37,7 +37,7 @@ TIPPED = math.cos(math.radians(50))
 LOWEST = 0.14  # [m] of the trunk above the ground
 SIDE = 3.0  # [m] half the side of the ground
 MARGIN = 0.5  # [m]
-SPEED_WIDTH, TURN_WIDTH = 0.15, 0.3  # [m/s], [rad/s] errors at which the rewards fall to 1/e
+SPEED_WIDTH, TURN_WIDTH = 0.25, 0.5  # [m/s], [rad/s] errors at which the rewards fall to 1/e
 FEATURES = (
     "wanted_speed", "wanted_turn", "phase_sine", "phase_cosine", *(f"imu_{k}" for k in range(IMU)), "speed",
     "side_speed",
@@ -152,7 +152,7 @@ OUTSIDE = {
 }
 IMU_BIAS = dict.fromkeys(IMU_ERRORS[:3], Range(-0.02, 0.02)) | dict.fromkeys(IMU_ERRORS[3:], Range(-0.01, 0.01))
 DRAWN = {**SOILS, "speed": Range(0.0, 0.5), "turn": Range(-0.3, 0.3), **IMU_BIAS}
-LIMIT = 500  # control periods: 10 s
+LIMIT = 250  # control periods: 5 s
 _AHEAD, _LEFT = np.meshgrid(np.linspace(-0.3, 0.5, 5), np.linspace(-0.2, 0.2, 3), indexing="ij")
 SCAN = _AHEAD.ravel(), _LEFT.ravel()
 
@@ -204,11 +204,11 @@ def _surfaces() -> dict[str, Any]:
 
 
 def quadruped_sand() -> Task:
-    """Follow a forward speed and a turn rate for 10 s."""
+    """Follow a forward speed and a turn rate for 5 s."""
     return Task(
         name="QuadrupedSand", spec=quadruped.build, surfaces=_surfaces,
-        terrains=[plane((0.0, 0.0), (-SIDE, SIDE), (-SIDE, SIDE))], soil=soil("dry-sand"), step=2.5e-3, steps=8,
+        terrains=[plane((0.0, 0.0), (-SIDE, SIDE), (-SIDE, SIDE))], soil=soil("dry-sand"), step=1.25e-3, steps=16,
         limit=LIMIT, actions=JOINTS, drawn=DRAWN, outside=OUTSIDE, features=FEATURES, readings=_readings,
         simulator_readings=_simulator_readings, scan=SCAN, constants=_constants, start=start_walker,
-        command=command_walker, judge=judge_walker, notes="follow a velocity on sand",
+        command=command_walker, judge=judge_walker, spacing=0.005, tiles=256, notes="follow a velocity on sand",
     )  # fmt: skip

@@ -196,17 +196,17 @@ REWARD = {
     "failure_gain": 5.0,
 }  # fmt: skip
 SOILS = {
-    "k_phi": Range(2.5e5, 1.5e6, logarithmic=True),  # [N/m^(n+2)]
+    "k_phi": Range(2e5, 1.5e6, logarithmic=True),  # [N/m^(n+2)]
     "n": Range(0.8, 1.1),
-    "cohesion": Range(100.0, 1000.0),  # [Pa]
-    "friction_angle_deg": Range(27.0, 36.0),
+    "cohesion": Range(50.0, 800.0),  # [Pa]
+    "friction_angle_deg": Range(25.0, 35.0),
     "shear_modulus": Range(0.01, 0.025),  # [m]
 }
 OUTSIDE = {  # softer and weaker than all soils of the training range
-    "k_phi": Range(1.2e5, 2.5e5, logarithmic=True),
-    "cohesion": Range(0.0, 100.0),
-    "friction_angle_deg": Range(23.0, 27.0),
-    "shear_modulus": Range(0.025, 0.035),
+    "k_phi": Range(1.4e5, 2e5, logarithmic=True),
+    "cohesion": Range(20.0, 50.0),
+    "friction_angle_deg": Range(23.0, 25.0),
+    "shear_modulus": Range(0.025, 0.03),
 }
 IMU_BIAS = dict.fromkeys(IMU_ERRORS[:3], Range(-0.02, 0.02)) | dict.fromkeys(IMU_ERRORS[3:], Range(-0.01, 0.01))
 
@@ -298,7 +298,7 @@ def _task(name: str, slopes: list[tuple[float, float]], limit: int, drawn: Mappi
 
 
 ACTIONS = ("speed", "curvature", "front", "rear")
-_AHEAD, _LEFT = np.meshgrid(np.linspace(-0.8, 1.6, 7), np.linspace(-0.8, 0.8, 5), indexing="ij")
+_AHEAD, _LEFT = np.meshgrid(np.linspace(-0.8, 1.6, 7), np.linspace(-0.6, 0.6, 5), indexing="ij")
 SCAN = _AHEAD.ravel(), _LEFT.ravel()
 
 

@@ -62,6 +62,7 @@ class Task:
     command: Any  # kernel (constants, robot, ctrl_out)
     judge: Any  # kernel (mask, first, constants, robot, episode): features, and unless `first` reward and end
     spacing: float = 0.01  # [m] of the soil grid
+    tiles: int | None = None  # of the ground that a world on CUDA has room for; None: all
     notes: str = field(default="", compare=False)
 
     @property

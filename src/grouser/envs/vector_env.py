@@ -76,13 +76,13 @@ class SoilVectorEnv(VectorEnv):
         self._seeded = False
 
     def _simulate(self, spacing: float, dtype: str) -> Simulation:
-        """The robot of the task on its ground. All tiles are allocated at the start, so that nothing grows in a step."""
+        """The robot of the task on its ground. On CUDA all tiles are allocated at the start: nothing grows in a step."""
         task, worlds = self.task, self.num_envs
         length, breadth = task.terrains[0].size
         tiles = (-(-round(length / spacing + 1) // TILE)) * (-(-round(breadth / spacing + 1) // TILE))
         ground = Ground(
             task.terrains, spacing=spacing, worlds=worlds, dtype=dtype, device=self.device,
-            capacity=1 if self._on_host else tiles, fixed=not self._on_host, world_soils=[task.soil] * worlds,
+            capacity=1 if self._on_host else min(tiles, task.tiles or tiles), fixed=not self._on_host, world_soils=[task.soil] * worlds,
         )  # fmt: skip
         module = SoilModule(ground, task.surfaces())
         engine = MujocoCpu if self._on_host else partial(MujocoWarp, device=self.device)
@@ -238,7 +238,7 @@ class SoilVectorEnv(VectorEnv):
     @property
     def drawn(self) -> dict[str, np.ndarray]:
         """What was drawn at the last reset of each world, (world,) each."""
-        return dict(zip(self.drawn_names, self.episode.drawn.numpy(), strict=True))
+        return dict(zip(self.drawn_names, self.episode.drawn.numpy().copy(), strict=True))
 
     def _read(self) -> None:
         """Copy the state of MuJoCo's worlds on the CPU. On a device the arrays are those of the engine."""
