@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -13,7 +13,7 @@ from grouser.envs import SoilVectorEnv
 class SingleEnv(gymnasium.Env):
     """An environment with one world. A world that ends has been reset already: the last observation is in the info."""
 
-    metadata = {"render_modes": []}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
     render_mode = None
 
     def __init__(self, env: SoilVectorEnv):

@@ -47,9 +47,11 @@ def test_a_registered_environment_steps_within_its_spaces(task):
     for k in range(2):
         assert env.observation_space.contains(observed)
         observed, reward, terminated, truncated, _ = env.step(actions_of(env, k))
-        assert reward.dtype == np.float32 and terminated.dtype == truncated.dtype == bool
+        assert reward.dtype == np.float32
+        assert terminated.dtype == truncated.dtype == bool
         assert reward.shape == terminated.shape == truncated.shape == (2,)
-    assert np.isfinite(observed["robot"]).all() and np.isfinite(observed["simulator"]).all()
+    assert np.isfinite(observed["robot"]).all()
+    assert np.isfinite(observed["simulator"]).all()
 
 
 @pytest.mark.parametrize("task", ["RoverGoal", "QuadrupedSand"])
@@ -112,9 +114,13 @@ def test_a_world_that_ends_is_reset_in_the_same_step():
         action = actions_of(env, k)
         observed, _, terminated, truncated, info = env.step(action)
         expected, _, _, still, no_info = going.step(action)
-    assert truncated.all() and not terminated.any() and not still.any() and no_info == {}
+    assert truncated.all()
+    assert not terminated.any()
+    assert not still.any()
+    assert no_info == {}
     assert np.array_equal(info["final_obs"], expected)
-    assert info["_final_obs"].all() and info["final_info"]["length"].tolist() == [2, 2]
+    assert info["_final_obs"].all()
+    assert info["final_info"]["length"].tolist() == [2, 2]
     after = env.drawn
     assert all((before[name] != after[name]).all() for name in ("k_phi", "goal_distance"))
     names = env.observation_names["robot"]

@@ -1,7 +1,7 @@
 """Gymnasium environments of robots on soil. Importing this registers them.
 
-    import gymnasium, grouser.envs
-    env = gymnasium.make_vec("Grouser/RoverGoal-v0", num_envs=4)
+import gymnasium, grouser.envs
+env = gymnasium.make_vec("Grouser/RoverGoal-v0", num_envs=4)
 """
 
 from __future__ import annotations

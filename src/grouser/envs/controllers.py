@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from grouser.envs.quadruped_task import REACH
-from grouser.envs.rover_tasks import CURVATURE
+from grouser.envs.quadruped_kernels import REACH
+from grouser.envs.rover_kernels import CURVATURE
 from grouser.envs.task import Task
 from grouser.robots import quadruped
 

@@ -93,7 +93,9 @@ def table(found: dict[str, dict[str, np.ndarray]]) -> dict[str, Any]:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m grouser.envs.evaluate", description=__doc__.partition("\n")[0])
+    made = argparse.ArgumentParser(
+        prog="python -m grouser.envs.evaluate", description=(__doc__ or "").partition("\n")[0]
+    )
     made.add_argument("--task", default="RoverGoal")
     made.add_argument("--policy", type=Path, default=None, help="policy.npz; without it only the hand-written one runs")
     made.add_argument("--seeds", type=int, default=100)

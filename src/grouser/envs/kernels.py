@@ -90,6 +90,13 @@ def base_position(qpos: array2d[float], world: int):
 
 
 @wp.func
+def heading_of(turn: wp.quat):
+    """Heading [rad] of the base, from x to y."""
+    ahead = wp.quat_rotate(turn, wp.vec3(1.0, 0.0, 0.0))
+    return wp.atan2(ahead[1], ahead[0])
+
+
+@wp.func
 def sense_motion(e: Episode, r: Robot, world: int, first: int, bias: int):
     """Write what an IMU on the base shows into the features from `first` on. `bias`: row of its first error in `drawn`.
 
@@ -140,6 +147,8 @@ def begin_episodes(mask: array[int], r: Robot, e: Episode, ctrl_out: array2d[flo
         r.action[world, k] = 0.0
     for k in range(ctrl_out.shape[1]):
         ctrl_out[world, k] = 0.0
+    for k in range(r.force.shape[1]):
+        r.force[world, k] = 0.0  # MuJoCo Warp keeps the forces of the last step
     for k in range(r.qpos.shape[1]):
         e.before_qpos[world, k] = r.qpos[world, k]
     for k in range(r.qvel.shape[1]):

@@ -42,7 +42,7 @@ class Policy:
         for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             arrays |= {f"weight_{k}": weight, f"bias_{k}": bias}
         about = json.dumps({"task": self.task, "names": list(self.names), "layers": len(self.weights)})
-        single = {name: np.asarray(values, np.float32) for name, values in arrays.items()}
+        single: dict[str, Any] = {name: np.asarray(values, np.float32) for name, values in arrays.items()}
         with atomic_file(Path(path)) as part, part.open("wb") as file:
             np.savez_compressed(file, about=np.array(about), **single)
 

@@ -5,6 +5,7 @@ The environment's tensors stay on its device. The host reads once per update, fo
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ class Learner:
         import torch
 
         torch.manual_seed(seed)
+        if device == "cpu":
+            torch.set_num_threads(1)  # the networks are small: threads would cost more than they save
         self.env, self.options, self.device = env, options, device
         self.names = tuple(env.observation_names["robot"])
         inputs, outputs = len(self.names), env.single_action_space.shape[0]
@@ -202,7 +205,7 @@ def _network(inputs: int, hidden: tuple[int, ...], outputs: int, last: float) ->
 
     layers: list[Any] = []
     sizes = (inputs, *hidden, outputs)
-    for k, (before, after) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for k, (before, after) in enumerate(itertools.pairwise(sizes)):
         layer = torch.nn.Linear(before, after)
         final = k + 2 == len(sizes)
         torch.nn.init.orthogonal_(layer.weight, last if final else 2**0.5)

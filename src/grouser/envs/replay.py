@@ -1,6 +1,6 @@
 """Record an episode of a policy, or of the hand-written controller, with figures, report and replay for a browser:
 
-    python -m grouser.envs.replay --policy FILE --seed 7 --out DIR     # then: grouser view DIR
+python -m grouser.envs.replay --policy FILE --seed 7 --out DIR     # then: grouser view DIR
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def record_episode(env: SoilVectorEnv, driver: EpisodeDriver, out: str | Path, *
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m grouser.envs.replay", description=__doc__.partition("\n")[0])
+    made = argparse.ArgumentParser(prog="python -m grouser.envs.replay", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--task", default="RoverGoal")
     made.add_argument("--policy", type=Path, default=None, help="policy.npz; without it the hand-written one drives")
     made.add_argument("--seed", type=int, default=1_000_000)

@@ -50,7 +50,7 @@ class Curve:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m grouser.envs.train", description=__doc__.partition("\n")[0])
+    made = argparse.ArgumentParser(prog="python -m grouser.envs.train", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--task", default="RoverGoal")
     made.add_argument("--worlds", type=int, default=2048)
     made.add_argument("--minutes", type=float, default=6.0, help="of training, after kernels are compiled")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -44,7 +44,7 @@ class SoilVectorEnv(VectorEnv):
     `engine`: "mujoco" or "mujoco-warp", by default MuJoCo on the CPU; MuJoCo Warp runs there too, slowly, for tests.
     """
 
-    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}
 
     def __init__(
         self,
@@ -65,7 +65,9 @@ class SoilVectorEnv(VectorEnv):
         self.task, self._arrays, self._with_simulator = task.on_soils(soils), arrays, bool(simulator)
         self.device = device
         self._shares = wp.get_device(device).is_cpu  # NumPy sees the memory of the device
-        self._on_host = checks.choice(engine, "engine", ("mujoco", "mujoco-warp")) == "mujoco" if engine else self._shares
+        self._on_host = (
+            checks.choice(engine, "engine", ("mujoco", "mujoco-warp")) == "mujoco" if engine else self._shares
+        )
         if self._on_host and not self._shares:
             raise InputError(f"engine: 'mujoco' does not run on {device}; allowed: mujoco-warp")
         self.sim = self._simulate(spacing or task.spacing, dtype or ("float64" if self._on_host else "float32"))
@@ -76,13 +78,14 @@ class SoilVectorEnv(VectorEnv):
         self._seeded = False
 
     def _simulate(self, spacing: float, dtype: str) -> Simulation:
-        """The robot of the task on its ground. On CUDA all tiles are allocated at the start: nothing grows in a step."""
+        """The robot of the task on its ground. On CUDA tiles are allocated at the start: nothing grows in a step."""
         task, worlds = self.task, self.num_envs
         length, breadth = task.terrains[0].size
         tiles = (-(-round(length / spacing + 1) // TILE)) * (-(-round(breadth / spacing + 1) // TILE))
-        ground = Ground(
-            task.terrains, spacing=spacing, worlds=worlds, dtype=dtype, device=self.device,
-            capacity=1 if self._on_host else min(tiles, task.tiles or tiles), fixed=not self._on_host, world_soils=[task.soil] * worlds,
+        room = 1 if self._on_host else min(tiles, task.tiles or tiles)
+        self.ground = ground = Ground(
+            task.terrains, spacing=spacing, worlds=worlds, dtype=dtype, device=self.device, capacity=room,
+            fixed=not self._on_host, world_soils=[task.soil] * worlds,
         )  # fmt: skip
         module = SoilModule(ground, task.surfaces())
         engine = MujocoCpu if self._on_host else partial(MujocoWarp, device=self.device)
@@ -113,10 +116,9 @@ class SoilVectorEnv(VectorEnv):
         self.episode, self.robot = e, r
         rows = {name: k for k, name in enumerate(self.drawn_names)}
         self._constants = task.constants(m, rows, self.device)
-        self._bounds = [
-            wp.array(np.array(values, kind), device=self.device)
-            for values, kind in zip(zip(*task.drawn.values(), strict=True), (np.float32, np.float32, np.int32), strict=True)
-        ]  # fmt: skip
+        low, high, logarithmic = zip(*task.drawn.values(), strict=True)
+        self._bounds = [wp.array(np.array(one, np.float32), dtype=float) for one in (low, high)]
+        self._bounds.append(wp.array(np.array(logarithmic, np.int32), dtype=int))
         self._ctrl, self._start = zeros((worlds, m.nu)), zeros((worlds, m.nq))
         self._terrain, self._given = wp.zeros(worlds, dtype=int), zeros((worlds, len(task.actions)))
         self._ended, self._ends = wp.zeros(worlds, dtype=int), wp.zeros(worlds, dtype=wp.bool)
@@ -124,7 +126,7 @@ class SoilVectorEnv(VectorEnv):
         ahead, left = (np.asarray(part, np.float32) for part in task.scan)
         self._scan_points = [wp.array(part, dtype=wp.float32) for part in (ahead, left)]
         self._scan = zeros((worlds, max(len(ahead), 1)))
-        self._scan_kernel = device_code.at(kernels.scan_ground, self.sim.ground.precision.name)  # pyright: ignore
+        self._scan_kernel = device_code.at(kernels.scan_ground, self.ground.precision.name)
         self._readings: dict[str, Any] = {"robot": self._table(task.readings(m))}
         self.observation_names = {"robot": tuple(value.name for value in task.readings(m))}
         if self._with_simulator:
@@ -150,7 +152,7 @@ class SoilVectorEnv(VectorEnv):
             return gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
         sizes = {name: len(names) for name, names in self.observation_names.items()}
-        parts = {name: box(size) for name, size in sizes.items()}
+        parts: dict[str, Any] = {name: box(size) for name, size in sizes.items()}
         self.single_observation_space = gymnasium.spaces.Dict(parts) if self._with_simulator else parts["robot"]
         self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (len(self.task.actions),), np.float32)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -210,7 +212,9 @@ class SoilVectorEnv(VectorEnv):
         else:
             host = np.ascontiguousarray(actions, np.float32)
             if not np.isfinite(host).all():
-                raise InputError(f"actions: world {np.argwhere(~np.isfinite(host))[0, 0]} has a number that is not finite")
+                raise InputError(
+                    f"actions: world {np.argwhere(~np.isfinite(host))[0, 0]} has a number that is not finite"
+                )
             given = wp.array(host, dtype=float, device=self.device)
         if given.shape != shape:
             raise InputError(f"actions: shape {tuple(given.shape)}; allowed is {shape}")
@@ -251,7 +255,7 @@ class SoilVectorEnv(VectorEnv):
     def _observe(self, mask: wp.array) -> None:
         seen = self.sim.soil.observe_on_device()
         if self._with_simulator:
-            inputs = [self.sim.ground.arrays, self.robot.qpos, *self._scan_points, self._scan]  # pyright: ignore
+            inputs = [self.ground.arrays, self.robot.qpos, *self._scan_points, self._scan]
             self._launch(self._scan_kernel, (self.num_envs, len(self.task.scan[0])), inputs)
         for name, reading in self._readings.items():
             sources = [self.robot, self.episode, seen["sinkage"], seen["slip"], self._scan]
