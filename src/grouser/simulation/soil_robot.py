@@ -81,8 +81,8 @@ def on_soil(
     `scale_with_gravity`: whether it also weakens the soil (`Soil.under_gravity`). `spacing` [m]: of the soil grid.
     `step` [s]: at most 20 ms. `base`: whether its base may get a free joint. `place`: whether it is put on the ground.
     `settle`: whether it is then set down, so that it begins at rest and as deep as its weight presses it
-    (`set_down.py`); False: it is dropped; None: set down, except worlds on a device, with several terrains or drawn
-    soils. `at`: x, y [m] and heading [deg, from x towards y] of its start. `start`:
+    (`set_down.py`); False: it is dropped; None: set down, except worlds on a device, with several terrains or a soil
+    for each world. `at`: x, y [m] and heading [deg, from x towards y] of its start. `start`:
     "qpos", "qvel", "act", "ctrl" of the start in the model's order, instead of a `keyframe`'s.
     `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull. For
     arguments not given, the model's own values are used or values are chosen; `notes` lists them. `modules`: force
@@ -172,7 +172,7 @@ def on_soil(
         sim.start_by_terrain(np.array(starts))
     if draw is not None:
         sim.draw_soils(draw if not scale_with_gravity else lambda rng: draw(rng).under_gravity(acting), seed, drawn=1)
-    if place and can_set_down(settle, on_device, len(terrains), draw is not None):
+    if place and can_set_down(settle, on_device, len(terrains), bool(own)):
         set_down(sim)
     sim.watch_loads()
     return sim
