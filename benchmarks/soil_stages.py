@@ -91,7 +91,8 @@ def ticks_per_us(wait: float = 0.2) -> float:
 
 def timed_block(sim: Simulation, steps: int = BLOCK) -> np.ndarray:
     """[us] a step of a rolling wheel in each of STAGES, and last of the whole step; mean over some steps."""
-    laps = sim.modules[0].arrays.options.laps.numpy()
+    soil: Any = sim.modules[0]
+    laps = soil.arrays.options.laps.numpy()
     laps[:] = 0
     laps[stage_clock.ON] = 1
     start = time.perf_counter()

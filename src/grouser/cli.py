@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -128,6 +130,7 @@ def run(
     gravity: Annotated[str | None, _short("--gravity", "M/S2", "Gravity, downwards. [default: the model's]")] = None,
     slope: Annotated[str | None, _short("--slope", "DEG", "Slope of the ground along x, with --robot.")] = None,
     terrain: Annotated[str | None, _short("--terrain", "FILE", "Ground for --robot: GeoTIFF, PNG, mesh, …")] = None,
+    at: Annotated[str | None, _short("--at", "X,Y[,DEG]", "Where --robot starts, and its heading.")] = None,
     spacing: Annotated[str | None, _short("--spacing", "M", "Spacing of the soil grid.")] = None,
     step: Annotated[str | None, _short("--step", "S", "Time step of the simulation.")] = None,
     controller: Annotated[
@@ -149,7 +152,7 @@ def run(
 
     short = {
         "robot": robot, "soil": soil, "bodies": bodies, "time": time, "gravity": gravity, "slope_deg": slope,
-        "terrain": terrain, "spacing": spacing, "step": step, "controller": controller,
+        "terrain": terrain, "at": at, "spacing": spacing, "step": step, "controller": controller,
     }  # fmt: skip
     watched = (host, port) if view else None
     if samples is not None:
@@ -311,11 +314,11 @@ def view(
 @app.command(epilog=example("drive rover-course --set soil=dry-sand"))
 def drive(
     target: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="NAME|FILE.yaml", help="A scenario that has wheels to drive.", autocompletion=_scenario_names
         ),
-    ],
+    ] = None,
     set_: Annotated[list[str] | None, _setting("speed=0.07")] = None,
     out: Annotated[
         Path | None,
@@ -324,14 +327,55 @@ def drive(
     time: Annotated[
         float, typer.Option("--time", metavar="S", min=0.1, help="Longest duration of the drive.")
     ] = 3600.0,
+    robot: Annotated[str | None, _short("--robot", "FILE", "Drive your own robot instead: MJCF or URDF.")] = None,
+    bodies: Annotated[str | None, _short("--bodies", "PATTERN", "Bodies that touch soil. [default: all]")] = None,
+    soil: Annotated[str | None, _short("--soil", "NAME", "Same as --set soil=NAME.")] = None,
+    terrain: Annotated[str | None, _short("--terrain", "FILE", "Ground for --robot: GeoTIFF, PNG, mesh, …")] = None,
+    at: Annotated[str | None, _short("--at", "X,Y[,DEG]", "Where --robot starts, and its heading.")] = None,
+    wheels: Annotated[
+        str | None, _short("--wheels", "PATTERN", "Joints or motors of driven wheels. [default: found]")
+    ] = None,
+    steer: Annotated[
+        str | None, _short("--steer", "PATTERN", "Joints or motors that steer wheels. [default: found]")
+    ] = None,
+    speed: Annotated[
+        float, typer.Option("--speed", metavar="M/S", min=1e-3, help="Speed of --robot at full input.")
+    ] = 0.2,
+    controller: Annotated[
+        str | None, _short("--controller", "FILE.py", "control(time, data, wanted) that moves a robot with legs.")
+    ] = None,
     host: Host = "127.0.0.1",
     port: Port = 8080,
     token: Token = None,
 ) -> int:
-    """Drive a rover from a browser, with keys or a gamepad; recorded like any run."""
+    """Drive a rover or your robot from a browser, with keys or a gamepad; recorded like any run."""
     from grouser.commands import drive
+    from grouser.commands.robot import scenario_name
 
-    return drive.drive(target, set_ or [], out, host, port, token, time)
+    name = scenario_name(target, robot)
+    given = {"robot": robot, "bodies": bodies, "soil": soil, "terrain": terrain, "at": at, "controller": controller}
+    options = [*(set_ or []), *(f"{key}={value}" for key, value in given.items() if value is not None)]
+    chosen = drive.RobotDrive(wheels, steer, speed)
+    return drive.drive(name, options, out, host, port, token, time, chosen)
+
+
+@app.command(epilog=example("robots examples/robots --soil dry-sand"))
+def robots(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with MJCF or URDF files, at any depth.")],
+    soil: Annotated[
+        list[str] | None, _short("--soil", "NAME", "Repeatable. [default: dry-sand, clay, lunar-nominal]")
+    ] = None,
+    bodies: Annotated[
+        str | None, _short("--bodies", "PATTERN", "Bodies that touch soil. [default: those that stand on the ground]")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Also write robots.md and robots.json there.")
+    ] = None,
+) -> int:
+    """Stand every robot of a folder on soils: a table of weights carried and sinkage."""
+    from grouser.commands import robot_table
+
+    return robot_table.robots(folder, soil or [], bodies, out)
 
 
 @app.command(epilog=example("compare my-run another-run"))
@@ -413,10 +457,27 @@ def _flush_output(ended: int) -> int:
     return ended
 
 
+@contextmanager
+def _short_warnings() -> Iterator[None]:
+    """Print each warning of a library once, as one line without its source code."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        line = f"note: {' '.join(str(message).split())}"
+        if line not in said and sys.stderr is not None:
+            said.add(line)
+            print(line, file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
 def status(arguments: list[str]) -> int:
     """Run one command line and return its exit status. Every error is printed as one line."""
     try:
-        return int(app(arguments, prog_name="grouser", standalone_mode=False) or 0)
+        with _short_warnings() if "--debug" not in arguments else nullcontext():
+            return int(app(arguments, prog_name="grouser", standalone_mode=False) or 0)
     except GrouserError as error:
         return _print_error(str(error), error.exit_status)
     except (KeyboardInterrupt, Abort):

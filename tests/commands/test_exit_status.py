@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,22 @@ def test_a_bug_is_told_in_one_line(tmp_path, capsys):
         assert (recording.status, recording.message) == ("stopped", "ZeroDivisionError: a bug")
     with pytest.raises(ZeroDivisionError):
         status(["--debug", "run", "fake-rig", "--out", str(tmp_path / "again"), "--set", "event=break"])
+
+
+def test_a_warning_of_a_library_is_one_line(monkeypatch, capsys):
+    from grouser.commands import catalogue
+
+    def noisy(*_):
+        for _ in range(3):
+            warnings.warn("an old\n  habit", DeprecationWarning, stacklevel=1)
+            warnings.warn("overflow", RuntimeWarning, stacklevel=1)
+        return 0
+
+    monkeypatch.setattr(catalogue, "print_schema", noisy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert status(["schema", "robot"]) == 0
+    assert capsys.readouterr().err == "note: an old habit\nnote: overflow\n"
 
 
 def test_a_figure_that_cannot_be_drawn_fails_but_costs_no_data(tmp_path, capsys):

@@ -71,7 +71,24 @@ def test_who_carries_a_robot_stands_in_summary_report_and_notes(tmp_path, capsys
     balls = "".join(f'<geom size=".005" pos="{x} {y} 0" mass="0.1"/>' for x in (-0.06, 0.06) for y in (-0.04, 0.04))
     robot, out = tmp_path / "stool.xml", tmp_path / "out"
     robot.write_text(STOOL.format(balls=balls))
-    assert status(["run", "--robot", str(robot), "--bodies", "seat|sole", "--time", "1", "--out", str(out)]) == 0
+    assert (
+        status(
+            [
+                "run",
+                "--robot",
+                str(robot),
+                "--bodies",
+                "seat|sole",
+                "--set",
+                "settle=false",
+                "--time",
+                "1",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     whole, text, page = summary(out), capsys.readouterr().out, (out / "report.html").read_text()
     metrics = {name: metric["value"] for name, metric in whole["metrics"].items()}
     assert metrics["carries_nothing"] == ["seat"]
@@ -141,6 +158,17 @@ def test_terrain_with_options(tmp_path):
         assert before.max() > 0.005
 
 
+def test_an_array_of_a_file_of_several_and_a_place_on_it(tmp_path):
+    np.savez(tmp_path / "map.npz", heights=np.zeros((9, 9)), bowl=np.full((9, 9), 0.5), spacing=0.5)
+    arguments = ["--robot", str(CART), "--terrain", str(tmp_path / "map.npz"), "--at", "0.5,-0.25,90"]
+    assert status(["run", *arguments, "--set", "terrain.key=bowl", *QUICK, "--out", str(tmp_path / "out")]) == 0
+    with grouser.Recording(tmp_path / "out" / "recording.h5") as recording:
+        first = recording["body/pose"][0, recording.channel_info("body/pose").labels.index("chassis")]
+    assert first[:2] == pytest.approx([0.5, -0.25], abs=0.01)
+    assert first[2] == pytest.approx(0.5 + 0.12 - 0.011, abs=5e-3)
+    assert first[3:] == pytest.approx([0, 0, 0.5**0.5, 0.5**0.5], abs=0.01)  # xyzw: a quarter turn about z
+
+
 def test_a_legged_robot_of_gymnasium(tmp_path, capsys):
     out = tmp_path / "out"
     arguments = ["run", "--robot", str(gymnasium_robot("half_cheetah")), "--bodies", ".foot", "--drive", ".*=0.0"]
@@ -183,6 +211,7 @@ def test_a_robot_that_leaves_its_terrain_stops_the_run_and_keeps_the_data(tmp_pa
         (["--robot", "CART", "--spacing", "0.2"], ["spacing: 0.2 m"]),
         (["--robot", "CART", "--gravity", "-9.81"], ["--gravity -9.81", "greater than or equal to 0"]),
         (["--robot", "CART", "--terrain", "moon.tif"], ["moon.tif"]),
+        (["--robot", "CART", "--at", "1,north"], ["at", "'1,north': allowed are x,y [m] or x,y,heading [deg]"]),
         (["--robot", "CART", "--terrain", "moon.tif", "--slope", "5"], ["terrain and slope_deg are both given"]),
         (["--robot", "CART", "--set", "keyframe=back"], ["keyframe 'back'", "ahead"]),
         (["single-wheel", "--robot", "CART"], ["--robot", "'single-wheel'"]),

@@ -59,5 +59,5 @@ def test_getting_started(shell):
 def test_put_your_robot_on_soil(shell):
     page = "docs/put-your-robot-on-soil.md"
     shutil.copy(CART, "cart.xml")
-    names = shell(page, 0, 1)
+    names = shell(page, 0, 1, 2)
     assert set(names["wheels"]) == set(names["sim"].soil.bodies)

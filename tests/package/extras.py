@@ -24,7 +24,10 @@ class Extra:
 
 
 def python(code: str) -> tuple[str, ...]:
-    return (PYTHON, "-c", code)
+    """A call of Python that says what is missing as the command line does."""
+    told = "except InputError as error:\n    print(f'error: {error}', file=sys.stderr)\n    sys.exit(2)\n"
+    inner = "".join(f"    {line}\n" for line in code.strip().splitlines())
+    return (PYTHON, "-c", f"import sys\nfrom grouser.errors import InputError\ntry:\n{inner}{told}")
 
 
 READ_BAG = """
@@ -38,12 +41,12 @@ import pyarrow.parquet
 table = pyarrow.parquet.read_table("swept/table.parquet")
 assert table.num_rows == 2, table
 """
-STEP_TWO_WORLDS = """
-import mujoco, mujoco_warp
-xml = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
-model = mujoco.MjModel.from_xml_string(xml)
-data = mujoco_warp.put_data(model, mujoco.MjData(model), nworld=2)
-assert data.qpos.shape == (2, 7), data.qpos.shape
+TWO_WORLDS = """
+import mujoco
+from grouser.engine.mujoco_warp import MujocoWarp
+spec = mujoco.MjSpec.from_string("<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>")
+engine = MujocoWarp(spec, [], 0.002, worlds=2, device="cpu")
+assert engine.qpos.shape == (2, 7), engine.qpos.shape
 """
 TWO_CASES = "two-cases.yaml"
 RUN, DEM, CART = "run", "dem.tif", "cart.xml"
@@ -66,7 +69,7 @@ EXTRAS = tuple(
                 "on-dem/recording.h5",
             ),
             ("convex", (GROUSER, "run", "box-on-stairs", "--no-report", "--out", "box"), "box/recording.h5"),
-            ("batch", python(STEP_TWO_WORLDS), "", 1, "", False),
+            ("batch", python(TWO_WORLDS)),
             ("rl", python("import cloudpickle, gymnasium; gymnasium.spaces.Box(0, 1)"), "", 1, "", False),
             ("identify", python("import emcee; emcee.EnsembleSampler(4, 2, len)"), "", 1, "", False),
             (

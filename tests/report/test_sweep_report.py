@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -96,6 +97,30 @@ def test_a_metric_named_like_a_parameter_has_a_column_of_its_own(tmp_path):
     first, second = csv.DictReader(table.csv().splitlines())
     assert (first["pull_N"], second["pull_N"]) == ("0.1", "0.2")
     assert float(second["pull_N (metric)"]) == pytest.approx(22)
+
+
+def test_parquet_has_types_and_units(sweep):
+    from pyarrow import parquet
+
+    write_sweep_report(sweep)
+    table = parquet.read_table(sweep / "table.parquet")
+    with (sweep / "table.csv").open(newline="") as file:
+        assert table.column_names == next(csv.reader(file))
+    assert table["pull_N"].to_pylist() == [20.0, 30.0, 30.0, None, 40.0, None]
+    assert table["fits"].to_pylist() == [True, True, True, None, True, None]
+    assert table["forces"].to_pylist()[0] == "[1.0, 2.0]"
+    assert table["status"].to_pylist()[3:] == ["failed", "complete", "missing"]
+    kinds = {name: str(table.schema.field(name).type) for name in ("case", "wheel.radius", "pull_N", "fits", "wall_s")}
+    assert kinds == {"case": "string", "wheel.radius": "double", "pull_N": "double", "fits": "bool", "wall_s": "double"}
+    units = [table.schema.field(name).metadata[b"unit"] for name in ("wheel.radius", "pull_N")]
+    assert units == [b"m", b"N"]
+
+
+def test_parquet_is_left_out_without_pyarrow(sweep, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    write_sweep_report(sweep)
+    assert not (sweep / "table.parquet").exists()
+    assert (sweep / "table.csv").exists()
 
 
 def test_markdown_has_units_and_escapes(sweep):

@@ -43,7 +43,7 @@ class Drop:
 
     def gain(self, **options) -> float:
         """Largest energy [1] above that at the start, over the energy of the blow; `options` of `on_soil`."""
-        sim = on_soil(self.spec(), self.soil, **options)
+        sim = on_soil(self.spec(), self.soil, settle=False, **options)
         down = np.sqrt(2 * G * self.fall)
         sim.data.qpos[2] += CLEAR
         sim.data.qvel[:] = [self.along, 0.0, -down, *self.spin]

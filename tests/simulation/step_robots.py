@@ -134,7 +134,7 @@ CASES = {
 def build(case: Case, soil: str | Soil, **more) -> Simulation:
     """The robot of a case on soil; `more` are arguments of `on_soil`."""
     text, bodies = (quadruped(), "shank.*") if case.walks else (four_wheels(case.radius), "wheel.*")
-    return on_soil(mujoco.MjSpec.from_string(text), soil, bodies, **more)
+    return on_soil(mujoco.MjSpec.from_string(text), soil, bodies, settle=False, **more)
 
 
 def simulate(case: Case, step: float, starts: int, soil: str | Soil = "dry-sand", **more):

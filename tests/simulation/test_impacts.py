@@ -82,7 +82,7 @@ def test_a_light_foot_of_a_heavy_robot_lands_without_a_gain():
     """In the air a foot weighs what it weighs itself: the step follows its own mass, not the load it carries."""
     steps = {}
     for foot in (0.02, 2.0):
-        sim = on_soil(mujoco.MjSpec.from_string(legged(foot)), "clay", "foot")
+        sim = on_soil(mujoco.MjSpec.from_string(legged(foot)), "clay", "foot", settle=False)
         steps[foot] = sim.step_size
         sim.data.qvel[2] = -2.0
         sim.engine.kinematics()
@@ -172,14 +172,14 @@ class Clock:
 
 def rebuilt(sim: Simulation, **options) -> Simulation:
     """The same ball on new soil, with other options."""
-    fresh = on_soil(mujoco.MjSpec.from_string(ball()), "dry-sand", step=1e-3)
+    fresh = on_soil(mujoco.MjSpec.from_string(ball()), "dry-sand", step=1e-3, settle=False)
     module = SoilModule(fresh.ground, sim.soil.surfaces)
     module.takes_floor = False
     return Simulation(mujoco.MjSpec.from_string(ball(height=0.1205)), [module], ground=fresh.ground, **options)
 
 
 def test_parts_of_a_step_are_steps_of_their_size_bit_for_bit():
-    made = on_soil(mujoco.MjSpec.from_string(ball()), "dry-sand", step=1e-3)
+    made = on_soil(mujoco.MjSpec.from_string(ball()), "dry-sand", step=1e-3, settle=False)
     whole, parts = rebuilt(made, step=1e-3), rebuilt(made, step=4e-3, substeps=4)
     for _ in range(25):
         whole.step(4)
@@ -197,7 +197,7 @@ def test_parts_of_a_step_are_steps_of_their_size_bit_for_bit():
 
 def test_controllers_and_clocks_see_the_step_that_was_asked_for():
     clock = Clock(LONGEST_STEP)
-    sim = on_soil(BALL.spec(), BALL.soil, step=LONGEST_STEP, controllers=[clock])
+    sim = on_soil(BALL.spec(), BALL.soil, step=LONGEST_STEP, controllers=[clock], settle=False)
     assert sim.step_size == LONGEST_STEP
     assert sim.substeps > 10
     assert any(f"step 20 ms, in {sim.substeps} parts of" in note for note in sim.notes)

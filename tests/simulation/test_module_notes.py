@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grouser.simulation.module_notes import NAMED, ModuleNotes
+from grouser.simulation.module_notes import NAMED, ModuleNotes, grouped
 
 
 def test_bodies_with_the_same_note_share_a_line():
@@ -28,3 +28,16 @@ def test_of_many_bodies_the_first_are_named():
     assert f"'rock_{NAMED - 1}' and 3 more: it is so" in line
     assert f"rock_{NAMED}'" not in line
     assert line.startswith("t = 0.500 s")
+
+
+def test_notes_that_differ_in_their_subject_only_share_a_line():
+    servo = " got a velocity servo [rad/s], no limit"
+    notes = ["step 2 ms", *(f"joint 'j{k}'{servo}" for k in range(8)), "link 'a' has no shape", "link 'b' has no shape",
+             "body 'x' was fixed", "body 'y' is fixed"]  # fmt: skip
+    assert grouped(notes) == [
+        "step 2 ms",
+        f"joints 'j0', 'j1', 'j2', 'j3', 'j4', 'j5' and 2 more{servo}",
+        "links 'a', 'b' have no shape",
+        "body 'x' was fixed",
+        "body 'y' is fixed",
+    ]

@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import grouser
 from grouser import on_soil, soil
 from grouser.contact.soil import wheel
 from grouser.contact.soil.surface import CHUNK
@@ -55,7 +56,7 @@ CART = """<mujoco model="cart"><worldbody><body name="chassis" pos="0 0 0.1">{jo
 
 def test_a_base_that_lets_nothing_sink_is_set_free_and_keyframes_make_room():
     key = '<keyframe><key name="rest" qpos="0.3 0.4" ctrl="0.5 0.6"/><key name="go" qpos="1 2" qvel="3 4"/></keyframe>'
-    sim = on_soil(model(CART.format(joint="", more=key)), bodies="left|right")
+    sim = on_soil(model(CART.format(joint="", more=key)), bodies="left|right", settle=False)
     assert "body 'chassis' was fixed to the world and got a free joint" in sim.notes
     assert sim.model.nq == 9
     np.testing.assert_allclose(sim.data.qpos, [0, 0, 0.1 + GAP, 1, 0, 0, 0, 0.3, 0.4], atol=1e-3)
@@ -72,7 +73,7 @@ def test_a_base_that_lets_nothing_sink_is_set_free_and_keyframes_make_room():
 def test_a_base_on_rails_stays_on_them():
     """The same cart on a vertical rail: the wheels can sink, so nothing is set free; the rail is raised instead."""
     sim = on_soil(model(CART.format(joint='<joint name="rail" type="slide"/>', more="")), bodies="left|right",
-                  terrain=from_function(lambda x, y: 0 * x + 2.0, size=(4, 4), spacing=1.0))  # fmt: skip
+                  terrain=from_function(lambda x, y: 0 * x + 2.0, size=(4, 4), spacing=1.0), settle=False)  # fmt: skip
     assert not notes(sim, "free")
     assert sim.data.qpos[0] == 0
     assert lowest(sim, "left") == pytest.approx(2.0 + GAP, abs=SAG)
@@ -96,7 +97,7 @@ def test_a_robot_stands_on_uneven_ground_wherever_it_was():
     ground = from_function(lambda x, y: 3 + 0.1 * np.sin(2 * x) + 0.05 * y, size=(8, 8), spacing=0.25)
     for height in (-5.0, 0.1, 40.0):
         text = CART.format(joint="<freejoint/>", more="").replace('pos="0 0 0.1"', f'pos="1 1 {height}"', 1)
-        sim = on_soil(model(text), bodies="left|right", terrain=ground)
+        sim = on_soil(model(text), bodies="left|right", terrain=ground, settle=False)
         clear = []
         for name, surface in sim.soil.surfaces.items():
             p = surface.vertices @ sim.data.body(name).xmat.reshape(3, 3).T + sim.data.body(name).xpos
@@ -110,10 +111,10 @@ def test_a_robot_stands_on_uneven_ground_wherever_it_was():
 def test_two_robots_are_set_down_each_for_itself_and_tied_ones_together():
     two = """<mujoco><worldbody><body name="a" pos="0 0 1"><freejoint/><geom size=".1"/></body>
         <body name="b" pos="1 0 2"><freejoint/><geom size=".1"/></body></worldbody>{}</mujoco>"""
-    sim = on_soil(model(two.format("")))
+    sim = on_soil(model(two.format("")), settle=False)
     assert lowest(sim, "a") == pytest.approx(GAP)
     assert lowest(sim, "b") == pytest.approx(GAP)
-    tied = on_soil(model(two.format('<equality><weld body1="a" body2="b"/></equality>')))
+    tied = on_soil(model(two.format('<equality><weld body1="a" body2="b"/></equality>')), settle=False)
     assert lowest(tied, "a") == pytest.approx(GAP)
     assert tied.data.body("b").xpos[2] - tied.data.body("a").xpos[2] == pytest.approx(1.0)
 
@@ -124,12 +125,22 @@ def test_place_false_leaves_it_in_the_air():
 
 def test_a_robot_on_a_platform_is_not_pushed_into_it():
     world = '<geom name="floor" type="plane" size="5 5 1"/><geom type="box" size="1 1 0.25" pos="0 0 0.25"/>'
+    assert on_soil(model(ball(height=0.62, world=world)), settle=False).data.qpos[2] == 0.62
     sim = on_soil(model(ball(height=0.62, world=world)))
-    assert sim.data.qpos[2] == 0.62
     assert notes(sim, "overlap something else")
     sim.step(100)
     assert sim.data.qpos[2] == pytest.approx(0.62, abs=2e-3)  # it rests on the platform, which is MuJoCo's
     assert sim.data.ncon > 0
+
+
+@pytest.mark.long
+def test_a_robot_tumbles_down_ground_that_is_steeper_than_soil_can_stand():
+    """Soil slides on and on there, also after a wheel has left it: the window cannot follow all of it."""
+    hill = from_function(lambda x, y: x, size=(20, 20), spacing=1.0)
+    sim = on_soil(grouser.CART, "dry-sand", "wheel.*", terrain=hill, settle=False)
+    sim.step(220)
+    assert np.isfinite(sim.data.qpos).all()
+    assert sim.ground.heights(region=(-1, 1, -1, 1)).min() > -1.2
 
 
 def test_a_robot_beside_its_terrain_is_refused():
@@ -259,7 +270,9 @@ def test_a_drive_that_meets_nothing_names_what_there_is(tmp_path):
 
 def test_a_joint_without_a_motor_gets_a_servo(tmp_path):
     sim = on_soil(urdf(tmp_path, rover_urdf()), bodies="wheel.*", drive={"axle_.l": 0.5, "axle_.r": 0.25})
-    assert notes(sim, "servo")[0] == "joint 'axle_fl' got a velocity servo [rad/s], no limit"
+    assert notes(sim, "servo") == [
+        "joints 'axle_fl', 'axle_rl', 'axle_fr', 'axle_rr' got a velocity servo [rad/s], no limit"
+    ]
     sim.step(100)
     np.testing.assert_allclose(sim.data.qvel[6:], [0.5, 0.25, 0.5, 0.25], rtol=0.01)
 
@@ -293,7 +306,7 @@ def test_a_light_body_gets_a_step_at_which_it_does_not_bounce():
     expected = at_rest * (n + 2) ** (1 / (n + 1))
     sinkage = {}
     for step in (None, 5e-3, 2e-2):
-        sim = on_soil(model(ball(height=radius, mass=mass, radius=radius)), material, step=step)
+        sim = on_soil(model(ball(height=radius, mass=mass, radius=radius)), material, step=step, settle=False)
         assert notes(sim, "'ball' is light for its size, and longer steps may throw it into the air")
         sim.step(round(1.0 / sim.step_size))
         sinkage[step] = float(sim.observe()["soil/sinkage"][0, 0])

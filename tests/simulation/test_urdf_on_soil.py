@@ -16,7 +16,7 @@ from tests.simulation.robots import lowest, notes, refusal, rover_urdf, urdf
 
 
 def test_a_urdf_keeps_its_links_and_its_base_is_set_free_on_the_ground(tmp_path):
-    sim = on_soil(urdf(tmp_path, rover_urdf()), bodies="wheel_.*")
+    sim = on_soil(urdf(tmp_path, rover_urdf()), bodies="wheel_.*", settle=False)
     names = [sim.model.body(b).name for b in range(sim.model.nbody)]
     assert names == ["world", "base_footprint", "base_link", "wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr"]
     assert sim.model.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE

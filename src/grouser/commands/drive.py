@@ -12,6 +12,8 @@ import numpy as np
 from grouser.commands import progress
 from grouser.commands import run as running
 from grouser.commands.console import print_outcome
+from grouser.commands.drive_robot import RobotDrive
+from grouser.commands.robot import SCENARIO as ROBOT
 from grouser.commands.view import ViewProcess
 from grouser.control import Drive, DriverInput, PathFollower
 from grouser.errors import InputError
@@ -32,8 +34,8 @@ FIELD = ((0.0, 0.0), (2.0, 0.0), (9.0, 0.0), (9.0, 5.0), (0.0, 5.0), (-4.0, 0.0)
 class DriveSession:
     """Passes requests of the page from the view process to the run. A session may have several runs in sequence."""
 
-    def __init__(self, target: str, options: list[str]):
-        self.target, self.options = target, list(options)
+    def __init__(self, target: str, options: list[str], robot: RobotDrive | None = None):
+        self.target, self.options, self.robot = target, list(options), robot
         self.input: DriverInput | None = None
         self.view: ViewProcess | None = None
         self.next_options: list[str] | None = None  # settings of the next run
@@ -97,7 +99,14 @@ class DriveSession:
 
 
 def drive(
-    target: str, options: list[str], out: Path | None, host: str, port: int, token: str | None, time: float
+    target: str,
+    options: list[str],
+    out: Path | None,
+    host: str,
+    port: int,
+    token: str | None,
+    time: float,
+    robot: RobotDrive | None = None,
 ) -> int:
     """Run until the driver ends it, Ctrl-C, or `time` [s]. Each restart makes a new recording."""
     from grouser.quiet_warp import start_warp
@@ -105,7 +114,7 @@ def drive(
 
     check_host_is_local(host)
     start_warp()
-    session = DriveSession(target, options)
+    session = DriveSession(target, options, robot)
 
     def show(path: Path) -> None:
         if session.view is None:
@@ -145,8 +154,11 @@ def with_driver(experiment: Experiment, session: DriveSession, time: float) -> E
         settings = settings.model_copy(update={"waypoints": FIELD})
 
     def build(chosen: Any) -> Simulation:
-        sim = scenario.build(chosen)
-        session.input = replace_follower(sim, float(getattr(chosen, "speed", 0.1)))
+        if scenario.name == ROBOT:
+            sim, session.input = (session.robot or RobotDrive()).build(scenario, chosen)
+        else:
+            sim = scenario.build(chosen)
+            session.input = replace_follower(sim, float(getattr(chosen, "speed", 0.1)))
         session.input.share_of_speed = session.speed
         return sim
 
@@ -154,7 +166,10 @@ def with_driver(experiment: Experiment, session: DriveSession, time: float) -> E
         dataclasses.replace(
             scenario, name=f"{scenario.name}-drive", build=build, duration=lambda _: time, rate=RATE,
             metrics=lambda _: METRICS, measure=lambda _, recording: measure(recording),
-            figures=lambda _: figures(has_ground=scenario.name != "viking-rocks"),
+            figures=lambda _: figures(
+                has_ground=scenario.name != "viking-rocks",
+                path="robot/position" if scenario.name == ROBOT else "body/pose[chassis]",
+            ),
         ),
         settings,
     )  # fmt: skip
@@ -164,7 +179,10 @@ def replace_follower(sim: Simulation, speed: float) -> DriverInput:
     """Replace the path follower by a driver. Returns the driver's input."""
     drive = next((c for c in sim.controllers if isinstance(c, Drive)), None)
     if drive is None:
-        raise InputError("this scenario has no wheels to drive; allowed: rover-course, viking-rocks, rocks-and-sand")
+        raise InputError(
+            "this scenario has no wheels to drive; allowed: rover-course, viking-rocks, rocks-and-sand, "
+            "or your own robot with --robot FILE"
+        )
     followers = [c for c in sim.controllers if isinstance(c, PathFollower)]
     driver = DriverInput(drive, speed, start=max((f.start for f in followers), default=0.0))
     kept = [c for c in sim.controllers if not isinstance(c, PathFollower)]
@@ -174,7 +192,7 @@ def replace_follower(sim: Simulation, speed: float) -> DriverInput:
 
 
 METRICS = [
-    metric("distance_m", "m", "path length of the chassis' origin, seen from above"),
+    metric("distance_m", "m", "path length of the chassis' origin, or of your robot's centre of mass, seen from above"),
     metric("real_time_factor", "1", "simulated time over wall time of the loop; 1 is real time"),
 ]
 
@@ -182,11 +200,11 @@ METRICS = [
 def measure(recording: Recording) -> dict[str, Any]:
     labels = recording.channel_info("body/pose").labels
     body = "chassis" if "chassis" in labels else labels[0]
-    path = recording[f"body/pose[{body}]"][:, :2]
+    path = recording["robot/position" if "robot/position" in recording.names() else f"body/pose[{body}]"][:, :2]
     return {"distance_m": float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())}
 
 
-def figures(has_ground: bool) -> list[dict[str, Any]]:
+def figures(has_ground: bool, path: str = "body/pose[chassis]") -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [
         {
             "name": "driver", "title": "Commands of the driver", "kind": "lines", "y": ["driver/share"],
@@ -194,5 +212,5 @@ def figures(has_ground: bool) -> list[dict[str, Any]]:
         },
     ]  # fmt: skip
     if has_ground:
-        found.append(soil_map("Height above the undisturbed surface.", ["body/pose[chassis]"]))
+        found.append(soil_map("Height above the undisturbed surface.", [path]))
     return found

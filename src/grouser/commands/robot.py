@@ -9,6 +9,7 @@ from grouser.errors import InputError
 from grouser.scenarios import registry
 from grouser.scenarios.source import Source, option_value, put
 
+PLAIN_TEXT = ("robot", "bodies", "terrain", "at")  # options that are no numbers
 SCENARIO = "robot"  # scenario that `--robot FILE` runs
 
 
@@ -28,7 +29,8 @@ def shorthand(drive: Iterable[str], **options: str | None) -> Source:
     for name, text in options.items():
         if text is not None:
             where = f"--{name.split('_')[0]} {text}"
-            put(source, (name,), text if name in ("robot", "bodies", "terrain") else option_value(text, where), where)
+            value = text if name in PLAIN_TEXT else option_value(text, where)
+            put(source, (name,), value, where)
     for item in drive:
         pattern, equals, value = item.rpartition("=")
         where = f"--drive {item}"

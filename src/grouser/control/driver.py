@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from grouser.control.drive import PERIOD, Drive
+from grouser.control.function import DrivenFunction
 from grouser.control.steering import Twist, ackermann, crab, point_turn, sharpest_curvature
 from grouser.errors import InputError, RunEnded
 from grouser.module import Channel
@@ -18,6 +19,7 @@ from grouser.module import Channel
 PATIENCE = 0.8  # [s] without input after which the vehicle stops
 FALLS_BEHIND = 0.3  # [s] largest lag behind real time; beyond it the clock is set again
 AVERAGED = 2.0  # [s] of wall time over which the pace is measured
+LEGS = np.array([[0.0, 0.5]])  # [m] a robot without wheels turns like one with wheels here (assumed)
 LABELS = ("forward", "turn", "aside")
 
 
@@ -28,14 +30,26 @@ class DriverInput:
     the spot; aside drives sideways (crab).
     """
 
-    def __init__(self, drive: Drive, speed: float, *, start: float = 0.0, period: float = PERIOD, paced: bool = True):
+    def __init__(
+        self,
+        drive: Drive | DrivenFunction,
+        speed: float,
+        *,
+        start: float = 0.0,
+        period: float = PERIOD,
+        paced: bool = True,
+    ):
         """`speed` [m/s] at full input. Before `start` [s] the vehicle stands."""
         if not (speed > 0 and math.isfinite(speed)):
             raise InputError(f"DriverInput: speed = {speed}: allowed is a finite number above 0")
         self.drive, self.speed, self.start, self.period, self.paced = drive, speed, start, period, paced
-        wheels = drive.wheels
-        self.sharpest = min(sharpest_curvature(wheels.positions, wheels.limits, 0.0), 1e3)  # [1/m]
-        self.turn_rate = speed / float(np.hypot(*wheels.positions.T).max())  # [rad/s]
+        place, limits = (LEGS, np.zeros(1)) if drive.wheels is None else (drive.wheels.positions, drive.wheels.limits)
+        fixed = limits == 0
+        self.axle = float(place[fixed, 0].mean()) if fixed.any() and not fixed.all() else 0.0  # [m] that never steers
+        self.sharpest = min(sharpest_curvature(place, limits, self.axle), 1e3)  # [1/m]
+        if fixed.all():  # skid steering: in the sharpest curve the wheels of the inner side stand
+            self.sharpest = 1 / max(float(np.abs(place[:, 1]).mean()), 1e-3)
+        self.turn_rate = speed / float(np.hypot(*place.T).max())  # [rad/s]
         self.shares = np.zeros((len(drive.twist), 3))
         self.share_of_speed = 1.0
         self.ending = ""  # reason to end the run, or empty
@@ -82,7 +96,7 @@ class DriverInput:
             size = min(math.hypot(forward, aside), 1.0)
             return crab(speed * size, math.atan2(aside, forward))
         if forward:
-            return ackermann(speed * forward, turn * math.copysign(self.sharpest, 1.0) * math.copysign(1.0, forward))
+            return ackermann(speed * forward, turn * math.copysign(self.sharpest, forward), self.axle)
         return point_turn(self.turn_rate * self.share_of_speed * turn) if turn else (0.0, 0.0, 0.0)
 
     def _keep_time(self, time: float) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from grouser.control.memoryless import Memoryless
 from grouser.control.user_file import load
 from grouser.errors import InputError
@@ -30,6 +32,32 @@ class ControlFunction(Memoryless):
         self.function(time, sensors)
 
 
+class DrivenFunction(ControlFunction):
+    """Calls `control(time, data, wanted)`: `wanted` is the twist a driver asks for, forward, left [m/s], turn [rad/s].
+
+    It has no wheels: a `DriverInput` gives it the curves of a machine with wheels at `driver.LEGS`.
+    """
+
+    wheels = None
+
+    def __init__(self, function: Callable[..., object], period: float):
+        super().__init__(function, period)
+        self.twist = np.zeros((1, 3))
+        self._listens = _takes(function, 3)
+
+    def act(self, time: float, sensors: Any, command: Any) -> None:
+        if self._listens:
+            self.function(time, sensors, self.twist[0].copy())  # type: ignore[call-arg]
+        else:
+            self.function(time, sensors)
+
+    def state(self) -> dict[str, Any]:
+        return {"twist": self.twist}
+
+    def reset(self, worlds: Any) -> None:
+        self.twist[:] = 0.0
+
+
 def as_controllers(given: Iterable[Controller | ControlLaw] | ControlLaw, step: float) -> list[Controller]:
     """Controllers as they are, and functions as controllers that act in every step [s]. One may stand alone."""
     alone = callable(given) or hasattr(given, "act") or not isinstance(given, Iterable)
@@ -45,10 +73,15 @@ def as_controllers(given: Iterable[Controller | ControlLaw] | ControlLaw, step: 
 
 
 def _takes_time_and_data(function: Any) -> bool:
+    return _takes(function, 2)
+
+
+def _takes(function: Any, count: int) -> bool:
+    """Whether a function can be called with `count` arguments."""
     if not callable(function):
         return False
     try:
-        inspect.signature(function).bind(0.0, None)
+        inspect.signature(function).bind(*[None] * count)
     except TypeError:
         return False
     except ValueError:  # a built-in that does not tell
@@ -63,15 +96,18 @@ def name_of(controller: Controller) -> str:
     return type(controller).__name__
 
 
-def from_file(file: str | Path, step: float) -> ControlFunction:
-    """The function `control(time, data)` of a Python file, which may set PERIOD [s]; else it acts in every step [s]."""
+def from_file(file: str | Path, step: float) -> DrivenFunction:
+    """The function `control(time, data)` of a Python file, which may set PERIOD [s]; else it acts in every step [s].
+
+    It may take a third argument, the twist a driver wants; without a driver it is zero.
+    """
     path = checks.existing_file(file, "controller")
     module = load(path)
     function: Any = getattr(module, "control", None)
-    if not _takes_time_and_data(function):
+    if not (_takes_time_and_data(function) or _takes(function, 3)):
         raise InputError(f"controller {path}: has no function control(time, data)")
     period = checks.number(getattr(module, "PERIOD", step), f"controller {path}: PERIOD", at_least=step * (1 - 1e-9))
-    return ControlFunction(function, period)
+    return DrivenFunction(function, period)
 
 
 def cause(error: Exception) -> str:

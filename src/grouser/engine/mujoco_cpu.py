@@ -418,12 +418,18 @@ class MujocoCpu:
         for world, state in enumerate(states):
             self.restore(world, state)
 
+    def begin_at(self, world: int, state: np.ndarray) -> None:
+        """Start a world from a state: nothing is left of a run before, such as forces of actuators and sensors."""
+        mujoco.mj_resetData(self.model, self.data[world])
+        self.restore(world, state)
+
     def reset(self, worlds: Sequence[int]) -> None:
         self.thaw(worlds)
         for world in worlds:
             d = self.data[world]
-            if self.model.nkey:  # a model with a keyframe for every world starts each from its own
-                mujoco.mj_resetDataKeyframe(self.model, d, world if self.model.nkey == self.worlds else 0)
+            if self.model.nkey:  # a model with one for every world, none called "start", starts each from its own
+                own = self.model.nkey == self.worlds and self.model.key(0).name != "start"
+                mujoco.mj_resetDataKeyframe(self.model, d, world if own else 0)
             else:
                 mujoco.mj_resetData(self.model, d)
             for name, values in self._starts.items():

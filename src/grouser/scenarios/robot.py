@@ -21,6 +21,7 @@ from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.soil_laws import SoilLaws
 from grouser.simulation import Simulation, on_soil
 from grouser.simulation.loads import NOTED_LOAD
+from grouser.simulation.placement import place_of
 from grouser.simulation.step_choice import LONGEST_STEP
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import slope
@@ -36,6 +37,7 @@ class TerrainChoice(Settings):
     """A terrain file, or a mapping with the options of its importer (`grouser.terrain.load`)."""
 
     file: Path
+    key: str | None = None  # name of the array in an .npz file; None: heights
     spacing: Annotated[float, Positive, Unit("m")] | None = None
     scale: float | None = None
     offset: Annotated[float, Unit("m")] | None = None
@@ -81,6 +83,8 @@ class RobotOnSoil(SoilLaws):
     step: Annotated[float, pydantic.Field(gt=0, le=LONGEST_STEP), Unit("s")] | None = None
     base: Literal["auto", "free", "fixed"] = "auto"
     place: bool = True  # place the robot on the ground
+    settle: bool = True  # then set it down: it begins at rest; false: it is dropped
+    at: tuple[float, ...] | None = None  # x, y [m] and heading [deg] of the start
     keyframe: str | None = None  # None: the model's first, if it has any
     merge_small_shapes: bool = True  # replace small shapes of a body that lie close together by their convex hull
     erosion: bool = True
@@ -93,6 +97,17 @@ class RobotOnSoil(SoilLaws):
     @classmethod
     def _check_file(cls, file: Path | None, info: pydantic.ValidationInfo) -> Path | None:
         return file and _beside(file, info)
+
+    @pydantic.field_validator("at", mode="before")
+    @classmethod
+    def _place(cls, given: Any) -> Any:
+        """Take "1.5,0,90" as a list of numbers, as `--at` gives it."""
+        try:
+            numbers = [float(value) for value in given.split(",")] if isinstance(given, str) else given
+            return None if numbers is None else place_of(numbers)
+        except (ValueError, InputError):
+            allowed = "allowed are x,y [m] or x,y,heading [deg], such as 1.5,0,90"
+            raise PydanticCustomError("at", "{text}", {"text": f"{given!r}: {allowed}"}) from None
 
     @pydantic.field_validator("drive", mode="before")
     @classmethod
@@ -144,8 +159,8 @@ def build(s: RobotOnSoil) -> Simulation:
             file, s.soil.resolve(), s.bodies, drive=s.drive, terrain=s.ground(), depth=s.depth(),
             below=s.soil_below and s.soil_below.resolve(), gravity=s.gravity, scale_with_gravity=s.scale_with_gravity,
             spacing=s.spacing,
-            step=s.step, base=s.base, place=s.place, keyframe=s.keyframe, merge_small_shapes=s.merge_small_shapes,
-            dtype=s.dtype, options=options,
+            step=s.step, base=s.base, place=s.place, settle=s.settle, at=s.at, keyframe=s.keyframe,
+            merge_small_shapes=s.merge_small_shapes, dtype=s.dtype, options=options,
         )  # fmt: skip
     except InputError as error:
         if not str(error).startswith(("model ", "link ")):

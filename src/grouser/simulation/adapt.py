@@ -33,7 +33,10 @@ def replace_unsupported_options(robot: RobotModel) -> None:
     if option.noslip_iterations > 0:
         robot.notes.append(f"noslip_iterations 0 instead of the model's {option.noslip_iterations}")
         option.noslip_iterations = 0
-    for name, flag in (("sleep", mujoco.mjtEnableBit.mjENBL_SLEEP), ("ipc", mujoco.mjtEnableBit.mjENBL_IPC)):
+    for name, flag in (
+        ("sleep", mujoco.mjtEnableBit.mjENBL_SLEEP),
+        ("ipc", getattr(mujoco.mjtEnableBit, "mjENBL_IPC", 0)),
+    ):
         if option.enableflags & flag:
             robot.notes.append(f"flag {name} switched off")
             option.enableflags &= ~int(flag)

@@ -49,6 +49,8 @@ def check_argument_types(given: Mapping[str, Any]) -> None:
         _check_type(given[name], name, (bool, np.bool_), "True or False")
     for name in ("gravity", "spacing", "step"):
         _check_type(given[name], name, (Real, type(None)), "a number (SI)")
+    _check_type(given["settle"], "settle", (bool, np.bool_, type(None)), "True, False or None")
+    _check_type(given["start"], "start", (Mapping, type(None)), 'values by name, such as {"qpos": […]}')
     checks.count(given["worlds"], "worlds", at_least=1)
 
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
+from grouser.simulation.module_notes import listed
 from grouser.simulation.placement import points_of
 
 if TYPE_CHECKING:
     from grouser.simulation.simulation import Simulation
 
 PERIOD = 0.05  # [s] between two samples
+TOLD = 3  # bodies on the hard floor that get a note of their own, those with the largest loads
 NOTED_LOAD = 1e-3  # [weight] smallest load on the hard floor that is noted
 CLEAR = 0.01  # [m] clearance at the start from which a body counts as not standing on the ground
 # Attributes changed by samples, the state of a checkpoint.
@@ -152,11 +154,19 @@ class Loads:
                 if none
             ]
             out.append(f"soil bodies that carried no load up to t = {time:.3g} s: {', '.join(names)}")
-        for k in np.flatnonzero(~np.isnan(self._first)):
+        standing = np.flatnonzero(~np.isnan(self._first))
+        standing = standing[np.argsort(-self.peak[standing], kind="stable")]
+        for k in standing[:TOLD]:
             share = f", {100 * self.peak[k] / self.weight:.3g} % of the weight" if self.weight > 0 else ""
             out.append(
                 f"{self.others[k]!r} touches the hard floor, not soil, first at t = {self._first[k]:.3g} s: "
                 f"{self.peak[k]:.3g} N at most{share}, {self._sum[k] / self._samples[k]:.3g} N on average since; add "
                 "it to `bodies` if it should sink"
+            )
+        if len(standing) > TOLD:
+            rest = standing[TOLD:]
+            out.append(
+                f"so do {listed([self.others[k] for k in rest])}, first at t = {self._first[rest].min():.3g} s: "
+                f"{self.peak[rest].max():.3g} N at most on each"
             )
         return out

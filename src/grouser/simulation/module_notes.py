@@ -1,8 +1,13 @@
-"""Notes on what modules say of bodies: one line for each text, however many bodies it is said of."""
+"""Notes that say the same of several bodies, joints or actuators share one line."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 NAMED = 6  # bodies named in a note; of more the number is given
+SUBJECT = re.compile(r"(body|joint|link|actuator) '([^']*)'(.*)", re.DOTALL)
+PLURALS = {"body": "bodies", "was": "were", "is": "are", "has": "have", "takes": "take"}
 
 
 class ModuleNotes:
@@ -27,7 +32,29 @@ class ModuleNotes:
 
 
 def _line(module: str, bodies: list[str], text: str, first: float) -> str:
-    named = ", ".join(repr(body) for body in bodies[:NAMED])
-    if len(bodies) > NAMED:
-        named += f" and {len(bodies) - NAMED} more"
-    return f"t = {first:.3f} s: {module}, {'body' if len(bodies) == 1 else 'bodies'} {named}: {text}"
+    return f"t = {first:.3f} s: {module}, {'body' if len(bodies) == 1 else 'bodies'} {listed(bodies)}: {text}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names in quotes, and the number of the others."""
+    return ", ".join(map(repr, names[:NAMED])) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+
+
+def grouped(notes: Sequence[str]) -> list[str]:
+    """Join notes that differ only in the body, joint, link or actuator they begin with, at the place of the first."""
+    subjects: dict[tuple[str, str] | str, list[str]] = {}
+    for note in notes:
+        found = SUBJECT.fullmatch(note)
+        if found:
+            subjects.setdefault((found[1], found[3]), []).append(found[2])
+        else:
+            subjects.setdefault(note, [])
+    return [key if isinstance(key, str) else _of_all(*key, names) for key, names in subjects.items()]
+
+
+def _of_all(kind: str, said: str, names: Sequence[str]) -> str:
+    """A sentence about one or several subjects: its verb, the first word, follows their number."""
+    if len(names) == 1:
+        return f"{kind} {names[0]!r}{said}"
+    verb = said.split()[0] if said.strip() else ""
+    return f"{PLURALS.get(kind, f'{kind}s')} {listed(names)}{said.replace(verb, PLURALS.get(verb, verb), 1)}"

@@ -18,6 +18,7 @@ GAP = 1e-4  # [m] between the ground and the lowest point of the robot after pla
 STEEP_ENOUGH = 1e-4  # [rad] slope below which the ground under a robot counts as level
 BURIED = 1e-3  # [m] if placement moves the robot this much deeper into an obstacle, it is left where the model has it
 KEY_FIELDS = ("qpos", "qvel", "act", "ctrl", "mpos", "mquat")
+STATE_FIELDS = ("qpos", "qvel", "act", "ctrl")
 Key = dict[str, Any]
 
 
@@ -45,7 +46,34 @@ def start_of(keys: Sequence[Key], first: int, model: mujoco.MjModel) -> Key:
     if keys:
         return keys[first] | {"name": "start"}
     data = mujoco.MjData(model)
-    return {"name": "start"} | {f: np.array(getattr(data, f)) for f in ("qpos", "qvel", "act", "ctrl")}
+    return {"name": "start"} | {f: np.array(getattr(data, f)) for f in STATE_FIELDS}
+
+
+def set_start(start: Key, given: Mapping[str, Any], model: mujoco.MjModel, freed: Sequence[str]) -> None:
+    """Replace values of the start by those a user gives. `qpos` and `qvel` may leave out the free joints `freed`."""
+    unknown = [name for name in given if name not in STATE_FIELDS]
+    if unknown:
+        raise InputError(f"start: {unknown[0]!r} is not known; allowed: {', '.join(STATE_FIELDS)}")
+    for name, values in given.items():
+        array = checked_numbers(values, name)
+        key = {"qpos": np.zeros(0), "qvel": np.zeros(0)} | {name: array}
+        if freed and name in ("qpos", "qvel") and len(array) < len(start[name]):
+            with_free_joints([key], model, freed)
+        if key[name].shape != start[name].shape:
+            own = len(start[name]) - len(freed) * {"qpos": 7, "qvel": 6}.get(name, 0)
+            both = f" or {len(start[name])} with the pose of its base" if own != len(start[name]) else ""
+            raise InputError(f"start: {name} has {len(array)} numbers; the model has {own}{both}")
+        start[name] = key[name]
+
+
+def checked_numbers(values: Any, name: str) -> np.ndarray:
+    try:
+        array = np.array(values, float)
+    except (TypeError, ValueError):
+        array = np.full(1, np.nan)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise InputError(f"start: {name} must be a list of finite numbers")
+    return array
 
 
 def set_controls(keys: Sequence[Key], start: Key, model: mujoco.MjModel, controls: Mapping[str, float]) -> None:
@@ -68,6 +96,50 @@ def set_keyframes(spec: mujoco.MjSpec, start: Key, keys: Sequence[Key]) -> None:
         name = key["name"] if key is start or key["name"] not in used else ""
         used.add(name)
         spec.add_key(name=name, **{f: np.ravel(key[f]).tolist() for f in KEY_FIELDS if f in key})
+
+
+# ---- where on the map -------------------------------------------------------------------------------
+
+
+def move_to(robot: RobotModel, model: mujoco.MjModel, start: Key, bodies: Sequence[str], at: Sequence[float]) -> None:
+    """Move the robot horizontally: its root body to x, y [m], turned by the heading [deg] about the vertical there.
+
+    A robot of several kinematic trees moves as one. Bodies that are fixed or on rails move with their rails.
+    """
+    x, y, heading = place_of(at)
+    data = mujoco.MjData(model)
+    data.qpos[:] = start["qpos"]
+    mujoco.mj_forward(model, data)
+    roots = list(dict.fromkeys(int(model.body_rootid[model.body(name).id]) for name in bodies))
+    centre = data.xpos[roots[0]].copy()
+    half = np.radians(heading) / 2
+    turn, matrix = np.array([np.cos(half), 0, 0, np.sin(half)]), np.zeros(9)
+    mujoco.mju_quat2Mat(matrix, turn)
+    for root in roots:
+        address = _free_address(model, root)
+        pose = model.body_pos[root] if address is None else data.qpos[address : address + 3]
+        quat = model.body_quat[root] if address is None else data.qpos[address + 3 : address + 7]
+        pose[:] = matrix.reshape(3, 3) @ (pose - centre) + [x, y, centre[2]]
+        turned = np.zeros(4)
+        mujoco.mju_mulQuat(turned, turn, quat)
+        quat[:] = turned
+        if address is None:
+            body = robot.spec.body(model.body(root).name)
+            body.pos, body.quat = pose.tolist(), quat.tolist()
+            body.alt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
+        else:  # a free joint has its linear velocity in world axes
+            dof = int(model.body_dofadr[root])
+            start["qvel"][dof : dof + 3] = matrix.reshape(3, 3) @ start["qvel"][dof : dof + 3]
+    start["qpos"] = data.qpos.copy()
+
+
+def place_of(at: Any) -> tuple[float, float, float]:
+    """x, y [m] and heading [deg] from two or three numbers."""
+    numbers = np.ravel(np.array(at, dtype=object)).tolist()
+    real = all(isinstance(value, int | float) and np.isfinite(value) for value in numbers)
+    if len(numbers) not in (2, 3) or not real:
+        raise InputError(f"at: {at!r} is not allowed; it must be x, y [m] or x, y, heading [deg], such as 1.5, 0, 90")
+    return float(numbers[0]), float(numbers[1]), float(numbers[2]) if len(numbers) == 3 else 0.0
 
 
 # ---- standing on the ground -------------------------------------------------------------------------

@@ -100,9 +100,11 @@ class Simulation:
         self._more_channels: list[Channel] = []
         self._more_shapes: list[Shape] = []
         self._module_notes = ModuleNotes(self.notes)
+        self.due: list[float] = []  # [s] when each controller acts next
         self._stop: RunStopped | None = None  # reason why the run has stopped
         self._tile_stamps: dict[int, np.ndarray] = {}
         self.loads: Loads | None = None  # set by `watch_loads`
+        self._start: dict[str, Any] | None = None  # checkpoint to which `reset` goes back; None: the model's start
         self.finished = False  # set by a controller that has seen enough: `run` ends at the next frame
         self._failures = np.zeros(worlds, int)
         self.controls = Controls(self.engine)
@@ -171,17 +173,52 @@ class Simulation:
             self._reset_on_device(worlds)
             return
         chosen = list(range(self.worlds)) if worlds is None else self._checked_worlds(worlds)
-        others = [w for w in range(self.worlds) if w not in chosen]
-        self._failures[chosen] += self.engine.frozen[chosen]
-        self._draw_soils(chosen)
-        self.engine.reset(chosen)
-        for stateful in (*self.modules, *self.controllers):
-            stateful.reset(chosen)
+        if self._start is None:
+            self._reset_to_model(chosen)
+        else:
+            self._reset_to_start(chosen, self._start)
+        for controller in self.controllers:
+            controller.reset(chosen)
         self._stop = None if chosen else self._stop
         for world in chosen:
             self._tile_stamps.pop(world, None)
         if worlds is None:
             self._restart_clock()
+            if self.loads is not None:
+                self.loads.reset()
+
+    def start_here(self) -> None:
+        """Make the present state the start: its time is 0, and `reset` goes back to it."""
+        self.time, self.steps = 0.0, 0
+        for world in range(self.worlds):
+            self.engine.begin_at(world, self.engine.state(world))
+        self.controls.take(range(self.worlds))
+        self.engine.kinematics()
+        self._start = self.checkpoint()
+
+    def _reset_to_start(self, chosen: list[int], start: dict[str, Any]) -> None:
+        self._failures[chosen] += self.engine.frozen[chosen]
+        self.engine.thaw(chosen)
+        for world in chosen:
+            self.engine.begin_at(world, start["engine"][world])
+        self.controls.take(chosen)
+        arrays = [*(m.state() for m in self.modules), *(vars(s.out) for s in self.engine.slots)]
+        saved = [*start["modules"], *start["outputs"]]
+        if self.ground:
+            arrays, saved = [*arrays, self.ground.state()], [*saved, start["ground"]]
+        for own, values in zip(arrays, saved, strict=True):
+            for name, array in own.items():
+                _assign_worlds(array, values[name], chosen, self.worlds)
+        self.engine.clear_alarm()
+        self.engine.kinematics(chosen)
+
+    def _reset_to_model(self, chosen: list[int]) -> None:
+        others = [w for w in range(self.worlds) if w not in chosen]
+        self._failures[chosen] += self.engine.frozen[chosen]
+        self._draw_soils(chosen)
+        self.engine.reset(chosen)
+        for module in self.modules:
+            module.reset(chosen)
         self.engine.clear_outputs(chosen)
         self.engine.clear_alarm()
         self.controls.take(chosen)
@@ -189,12 +226,10 @@ class Simulation:
             stepping.settle(self)
         elif chosen:
             self._settle_some(chosen, others)
-        if self.loads is not None and worlds is None:
-            self.loads.reset()
 
     def _restart_clock(self) -> None:
         self.time, self.steps, self.finished = 0.0, 0, False
-        self._due = [0.0] * len(self.controllers)
+        self.due = [0.0] * len(self.controllers)
 
     def _reset_on_device(self, worlds: Any) -> None:
         """Reset by a mask on the device. Only these worlds are committed: their first evaluation needs a footprint."""
@@ -271,6 +306,7 @@ class Simulation:
 
     def set_start(self, **values: Any) -> None:
         """Set where worlds start at their next reset: `qpos`, `qvel`, `act`, `ctrl`, (world, n) or (n,) each."""
+        self._start = None
         self.engine.set_start(**values)
 
     def set_soil(self, worlds: Any = None, **constants: Any) -> None:
@@ -279,12 +315,14 @@ class Simulation:
         Names are those of `Soil`, such as `k_phi` or `friction_angle_deg`; NaN leaves a value as it is. On a device
         values may be arrays there, and the host reads nothing: a world with a value that is not allowed keeps its soil.
         """
+        self._start = None
         self._own_soils().set_soil(self._world_mask(worlds), constants)
 
     def set_terrain(self, worlds: Any, numbers: Any) -> None:
         """Choose the terrain of worlds by number, one or (world,) of all worlds, before a reset of these worlds."""
         if self.ground is None:
             raise InputError("terrain: this simulation has no ground")
+        self._start = None
         mask = self._world_mask(worlds)
         self.ground.set_terrain(mask, numbers)
         if self._terrain_starts is not None:
@@ -359,14 +397,14 @@ class Simulation:
 
     def steps_until_due(self) -> int:
         """Number of steps until a controller is due, at least 1."""
-        if not self._due:
+        if not self.due:
             return UNWATCHED
-        return max(1, math.ceil(min(self._due) / self.step_size - DUE - self.steps))
+        return max(1, math.ceil(min(self.due) / self.step_size - DUE - self.steps))
 
     def act(self) -> None:
         """Let controllers act that are due. Each acts at the first step at or after its due time and then holds."""
         for k, controller in enumerate(self.controllers):
-            if self.time >= self._due[k] - DUE * self.step_size:
+            if self.time >= self.due[k] - DUE * self.step_size:
                 try:
                     for d in self.engine.data:
                         controller.act(self.time, d, d.ctrl)
@@ -375,12 +413,12 @@ class Simulation:
                 except Exception as error:
                     name = name_of(controller)
                     raise RunStopped(cause(error), module=name, body="-", time=self.time) from error
-                self._due[k] += controller.period
+                self.due[k] += controller.period
 
     def use_controllers(self, controllers: Sequence[Controller | ControlLaw] | ControlLaw) -> None:
         """Replace the controllers, for example a path follower by a driver. All new ones are due at once."""
         self.controllers = as_controllers(controllers, self.step_size)
-        self._due = [self.time] * len(self.controllers)
+        self.due = [self.time] * len(self.controllers)
 
     def explain_alarm(self) -> None:
         """Note each status of a module once. Freeze worlds with a fatal one; stop when no world is left."""
@@ -442,6 +480,12 @@ class Simulation:
                 most, body = float(sizes.max()), slot.module.bodies[int(sizes.argmax())]
                 words = f"; the largest wrench, {most:.3g} N or N m, was that of {slot.module.name} on {body!r}"
         return words
+
+    def forget_module_notes(self) -> None:
+        """From now on, modules may say again what they have said. Lines in `notes` stay as they are."""
+        self._module_notes = ModuleNotes(self.notes)
+        for slot in self.engine.slots:
+            slot.explained.zero_()
 
     # ---- recording ----------------------------------------------------------------------------------
 
@@ -588,7 +632,7 @@ class Simulation:
         return {
             "time": self.time,
             "steps": self.steps,
-            "due": list(self._due),
+            "due": list(self.due),
             "engine": self.engine.states(),
             "model": parameters(self.model),
             "frozen": self.engine.frozen.copy(),
@@ -606,7 +650,7 @@ class Simulation:
         """Restore a checkpoint of this simulation or of one built the same way. The run continues bit for bit."""
         self._check_checkpoint(checkpoint)
         self._stop, self.finished = checkpoint["stop"], checkpoint.get("finished", False)
-        self.time, self.steps, self._due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
+        self.time, self.steps, self.due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
         self.engine.thaw(range(self.worlds))
         set_parameters(self.model, checkpoint["model"])
         self.engine.restore_states(checkpoint["engine"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 from grouser.contact.soil import SoilModule, SoilOptions, Surface
 from grouser.contact.soil.small_shapes import LEAST, least_size
@@ -20,7 +21,9 @@ from grouser.module import ForceModule
 from grouser.simulation import adapt, floors, placement
 from grouser.simulation.arguments import check_argument_types
 from grouser.simulation.batch import Soils, device_of, engine_for, soils_of_worlds, tiles_for_path
+from grouser.simulation.module_notes import grouped
 from grouser.simulation.robot_file import check_moving_masses, load_robot
+from grouser.simulation.set_down import can_set_down, set_down
 from grouser.simulation.shapes import Merge, body_surface
 from grouser.simulation.simulation import Simulation
 from grouser.simulation.step_choice import chosen_step
@@ -55,7 +58,10 @@ def on_soil(
     step: float | None = None,
     base: adapt.Base = "auto",
     place: bool = True,
+    settle: bool | None = None,
+    at: Sequence[float] | None = None,
     keyframe: str | None = None,
+    start: Mapping[str, ArrayLike] | None = None,
     merge_small_shapes: bool = True,
     worlds: int = 1,
     device: str = "cpu",
@@ -74,6 +80,10 @@ def on_soil(
     (`terrain.soil_depth`); `below` is the soil under it, None: hard ground. `gravity` [m/s^2] points down;
     `scale_with_gravity`: whether it also weakens the soil (`Soil.under_gravity`). `spacing` [m]: of the soil grid.
     `step` [s]: at most 20 ms. `base`: whether its base may get a free joint. `place`: whether it is put on the ground.
+    `settle`: whether it is then set down, so that it begins at rest and as deep as its weight presses it
+    (`set_down.py`); False: it is dropped; None: set down, except worlds on a device, with several terrains or a soil
+    for each world. `at`: x, y [m] and heading [deg, from x towards y] of its start. `start`:
+    "qpos", "qvel", "act", "ctrl" of the start in the model's order, instead of a `keyframe`'s.
     `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull. For
     arguments not given, the model's own values are used or values are chosen; `notes` lists them. `modules`: force
     modules besides the soil. Further arguments, such as `controllers`, are passed to `Simulation`.
@@ -110,9 +120,12 @@ def on_soil(
     model = compile_spec(spec)
     adapt.note_weight(loaded, model, names)
     placement.with_free_joints(keys, model, freed)
-    start = placement.start_of(keys, first, model)
+    begin = placement.start_of(keys, first, model)
+    placement.set_start(begin, start or {}, model, freed)
+    if at is not None:
+        placement.move_to(loaded, model, begin, names, at)
     data = mujoco.MjData(model)
-    data.qpos[:] = start["qpos"]
+    data.qpos[:] = begin["qpos"]
     mujoco.mj_forward(model, data)
     if isinstance(bodies, Mapping):
         surfaces = dict(bodies)
@@ -129,11 +142,11 @@ def on_soil(
     floors.replace_floors(loaded, model, found, names, ground)
 
     model = compile_spec(spec)
-    placement.set_controls(keys, start, model, controls)
-    starts = [start["qpos"]] * max(len(terrains), 1)
+    placement.set_controls(keys, begin, model, controls)
+    starts = [begin["qpos"]] * max(len(terrains), 1)
     if place:
-        starts = placement.starts_on(loaded, model, start, surfaces, terrains or [ground])
-    placement.set_keyframes(spec, start, keys)
+        starts = placement.starts_on(loaded, model, begin, surfaces, terrains or [ground])
+    placement.set_keyframes(spec, begin, keys)
     cell = spacing if spacing is not None else chosen_spacing(surfaces, loaded.notes)
     check_cells_under_bodies(surfaces, cell)
     on_device = device != "cpu" or "engine" in more
@@ -153,12 +166,14 @@ def on_soil(
         loaded.notes.append(depth_note(soil_grid.depth, under))
     sim = Simulation(
         spec, [module, *modules], ground=module.ground, step=h, substeps=substeps, worlds=worlds, dtype=dtype,
-        notes=[*notes, *loaded.notes], **engine_for(device, more), **more,
+        notes=grouped([*notes, *loaded.notes]), **engine_for(device, more), **more,
     )  # fmt: skip
     if len(terrains) > 1:
         sim.start_by_terrain(np.array(starts))
     if draw is not None:
         sim.draw_soils(draw if not scale_with_gravity else lambda rng: draw(rng).under_gravity(acting), seed, drawn=1)
+    if place and can_set_down(settle, on_device, len(terrains), bool(own)):
+        set_down(sim)
     sim.watch_loads()
     return sim
 

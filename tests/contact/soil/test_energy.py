@@ -110,7 +110,7 @@ def test_an_impact_is_a_new_force_at_high_speed():
 
 @pytest.mark.parametrize("threads", THREADS)
 def test_the_account_holds_what_a_falling_body_has_lost(threads):
-    sim = on_soil(DROP.spec(), DROP.soil, options=SoilOptions(threads=threads))
+    sim = on_soil(DROP.spec(), DROP.soil, settle=False, options=SoilOptions(threads=threads))
     sim.data.qvel[:] = [0.0, 0.0, -np.sqrt(2 * G * DROP.fall), *DROP.spin]
     sim.engine.kinematics()
     start = energy(sim)
@@ -129,7 +129,7 @@ def test_the_account_holds_what_a_falling_body_has_lost(threads):
 def test_a_body_that_starts_deeper_than_it_would_sink_comes_to_rest(threads, deep):
     """The soil gives back what it took to press the body there: else every second step would carry nothing."""
     box = Drop("box", (0.1, 0.1, 0.05), 1000.0, "clay", 0.0)  # sinks 0.12 mm by its own weight
-    sim = on_soil(box.spec(), box.soil, options=SoilOptions(threads=threads))
+    sim = on_soil(box.spec(), box.soil, settle=False, options=SoilOptions(threads=threads))
     sim.step(5)
     sim.reset()  # the account of the run before is closed
     sim.data.qpos[2] -= deep

@@ -72,6 +72,8 @@ def test_boxes():
     assert tuple(call(boxes.spanning, a, b, returns=Box)) == (2, 9, -3, 8)
     assert tuple(call(boxes.common, a, b, returns=Box)) == (4, 5, 1, 6)
     assert tuple(call(boxes.grown, a, 2, returns=Box)) == (0, 7, -1, 10)
+    assert tuple(call(boxes.shortened, a, 3, 5, returns=Box)) == (2, 4, 2, 6)
+    assert tuple(call(boxes.shortened, a, 4, 8, returns=Box)) == (2, 5, 1, 8)
     assert tuple(call(boxes.shifted, a, 10, -1, returns=Box)) == (12, 15, 0, 7)
     empty = call(boxes.empty_box, returns=Box)
     assert tuple(call(boxes.widened, as_box(*empty), 3, 4, 7, 7, returns=Box)) == (3, 4, 7, 7)

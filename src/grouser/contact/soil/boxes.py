@@ -54,6 +54,17 @@ def common(a: Box, b: Box):
 
 
 @wp.func
+def shortened(box: Box, rows: int, columns: int):
+    """The box cut about its middle to at most `rows` and `columns` nodes."""
+    row = wp.max(box.row1 - box.row0 + 1 - rows, 0)
+    column = wp.max(box.column1 - box.column0 + 1 - columns, 0)
+    return Box(
+        box.row0 + row // 2, box.row1 - (row - row // 2),
+        box.column0 + column // 2, box.column1 - (column - column // 2),
+    )  # fmt: skip
+
+
+@wp.func
 def inside_rim(rows: int, columns: int):
     """The nodes of a window that have all four neighbours in it."""
     return Box(1, rows - 2, 1, columns - 2)

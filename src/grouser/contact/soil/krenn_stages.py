@@ -395,18 +395,20 @@ def force(
     sums = BlockSums()
     lost = Losses()
     nodes = int(0)
-    if win.frame[slot].rows > 0:
-        near = disp.near[slot]
-        for i in range(near.row0, near.row1 + 1):
-            for j in range(near.column0, near.column1 + 1):
-                k = nonnegative((slot * win.side + i) * win.side + j)
-                if pred.end[k].depth > real(0.0):
-                    part, share, worn = node_force(g, o, b, place, win, skin, pred, slot, k, m)
-                    wrench += part
-                    sums = implicit.plus(sums, share)
-                    lost = losses.plus(lost, worn)
-                    nodes += 1
-    return wrench, sums, lost, nodes
+    near = disp.near[slot]
+    for i in range(near.row0, near.row1 + 1):
+        for j in range(near.column0, near.column1 + 1):
+            k = nonnegative((slot * win.side + i) * win.side + j)
+            if pred.end[k].depth > real(0.0):
+                part, share, worn = node_force(g, o, b, place, win, skin, pred, slot, k, m)
+                wrench += part
+                sums = implicit.plus(sums, share)
+                lost = losses.plus(lost, worn)
+                nodes += 1
+    pred.wrench[slot] = wrench
+    pred.sums[slot] = sums
+    pred.losses[slot] = lost
+    pred.loaded[slot] = nodes
 
 
 def replacements() -> dict[Any, Any]:

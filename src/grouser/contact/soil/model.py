@@ -25,7 +25,7 @@ from grouser.contact.soil.arrays import (
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
 from grouser.contact.soil.launchers import PerTeamLauncher, PerWorldLauncher
 from grouser.contact.soil.law_sets import DEFAULT, LAW_SETS, check_law_set, fixed_options
-from grouser.contact.soil.layout import PER_WORLD, TEAMS, bytes_per_node
+from grouser.contact.soil.layout import LAYOUTS, PER_WORLD, TEAMS, bytes_per_node
 from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.contact.soil.lugs import lug_tips
 from grouser.contact.soil.node_lanes import lane_stages
@@ -414,6 +414,11 @@ class SoilModule(KernelModule):
     def memory(self) -> int:
         """Memory [bytes] of all worlds: windows, state of the bodies, tiles."""
         return self.arrays.layout.memory() + self.ground.memory()
+
+    def reset_energy(self) -> None:
+        """Begin the accounts of work anew, in all worlds, as if the bodies started where they are."""
+        for name in LAYOUTS[t.Energy]:
+            getattr(self.arrays.energy, name).zero_()
 
     def volume_error(self) -> np.ndarray:
         """Relative error of the volume balance, (world,): |change of the surface + compressed| / displaced volume."""

@@ -319,6 +319,9 @@ def choose_window(
     if extent.column0 > extent.column1:  # the body is in the air, but soil it has just left may still slide
         if footprint.row1 < footprint.row0:
             return t.FINE
+        # On ground steeper than its angle of repose a slide goes on and on: the window follows its middle only.
+        most = win.side - 2 * (o.margin[slot] + 1)
+        footprint = boxes.shortened(footprint, most, most)
     else:
         footprint = boxes.Box(
             int(wp.floor(extent.row0)), int(wp.ceil(extent.row1)),

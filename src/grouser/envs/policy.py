@@ -1,0 +1,64 @@
+"""A policy as a small file: a network that runs in NumPy, and how its observations are scaled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grouser.errors import InputError
+from grouser.files import atomic_file
+
+CLIP = 10.0  # standard deviations to which observations are limited
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Layers of a network with tanh between them. Its output, limited to -1 … 1, is the action."""
+
+    task: str
+    names: tuple[str, ...]  # of the observed values
+    mean: np.ndarray  # (observed,)
+    deviation: np.ndarray  # (observed,)
+    weights: tuple[np.ndarray, ...]  # (out, in) each
+    biases: tuple[np.ndarray, ...]  # (out,) each
+
+    def __call__(self, observed: np.ndarray) -> np.ndarray:
+        """Actions (world, action) for observations (world, observed)."""
+        x = np.clip((observed - self.mean) / self.deviation, -CLIP, CLIP)
+        for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = x @ weight.T + bias
+            if k + 1 < len(self.weights):
+                x = np.tanh(x)
+        return np.clip(x, -1.0, 1.0).astype(np.float32)
+
+    def save(self, path: str | Path) -> None:
+        """Write an .npz file, completely or not at all."""
+        arrays: dict[str, Any] = {"mean": self.mean, "deviation": self.deviation}
+        for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            arrays |= {f"weight_{k}": weight, f"bias_{k}": bias}
+        about = json.dumps({"task": self.task, "names": list(self.names), "layers": len(self.weights)})
+        single: dict[str, Any] = {name: np.asarray(values, np.float32) for name, values in arrays.items()}
+        with atomic_file(Path(path)) as part, part.open("wb") as file:
+            np.savez_compressed(file, about=np.array(about), **single)
+
+
+def load_policy(path: str | Path, task: str | None = None, names: Sequence[str] | None = None) -> Policy:
+    """Read a policy; `task` and `names` of the observed values must be those of the file, if they are given."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            about = json.loads(str(file["about"]))
+            layers = range(about["layers"])
+            weights, biases = (tuple(file[f"{part}_{k}"] for k in layers) for part in ("weight", "bias"))
+            made = Policy(about["task"], tuple(about["names"]), file["mean"], file["deviation"], weights, biases)
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"policy: {path} is not a policy file: {error}") from None
+    if task is not None and made.task != task:
+        raise InputError(f"policy: {path} was trained for {made.task}; allowed is one for {task}")
+    if names is not None and made.names != tuple(names):
+        raise InputError(f"policy: {path} observes {len(made.names)} other values than the {len(names)} of {made.task}")
+    return made

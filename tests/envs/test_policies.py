@@ -1,0 +1,142 @@
+"""Policies: their file, their training, their evaluation and their replay."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+import grouser.envs as envs
+from grouser.envs import evaluate, replay, train
+from grouser.envs.controllers import controller_of
+from grouser.envs.policy import Policy, load_policy
+from grouser.errors import InputError
+from tests.envs.unicycle import Unicycle
+
+
+def small_policy(task: str = "RoverGoal", names: tuple[str, ...] = ("a", "b", "c"), outputs: int = 2) -> Policy:
+    random = np.random.default_rng(0)
+    sizes = (len(names), 8, outputs)
+    pairs = itertools.pairwise(sizes)
+    weights = tuple(random.normal(size=(after, before)).astype(np.float32) for before, after in pairs)
+    biases = tuple(random.normal(size=size).astype(np.float32) for size in sizes[1:])
+    scales = random.normal(size=len(names)), random.uniform(0.5, 2, len(names))
+    return Policy(task, names, *(one.astype(np.float32) for one in scales), weights, biases)
+
+
+def pursue(observed: np.ndarray) -> np.ndarray:
+    return np.stack([np.full(len(observed), 1.0), np.clip(observed[:, 2], -1, 1)], axis=1)
+
+
+def test_a_policy_file_gives_the_same_policy(tmp_path):
+    made, path = small_policy(), tmp_path / "policy.npz"
+    made.save(path)
+    again, observed = load_policy(path, "RoverGoal", ("a", "b", "c")), np.random.default_rng(1).normal(size=(5, 3))
+    assert np.array_equal(made(observed), again(observed))
+    x = (observed[0] - made.mean) / made.deviation
+    by_hand = made.weights[1] @ np.tanh(made.weights[0] @ x + made.biases[0]) + made.biases[1]
+    assert made(observed)[0] == pytest.approx(np.clip(by_hand, -1, 1), abs=1e-5)
+    for task, names, word in (("RoverSlope", None, "trained for"), ("RoverGoal", ("a", "b"), "other values")):
+        with pytest.raises(InputError, match=word):
+            load_policy(path, task, names)
+    path.write_text("no")
+    with pytest.raises(InputError, match="not a policy file"):
+        load_policy(path)
+
+
+def test_bounds_of_a_share_are_those_of_wilson():
+    assert evaluate.wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)  # Newcombe 1998, table I, method 3
+    assert evaluate.wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
+
+
+def test_bootstrap_bounds_hold_the_mean_about_as_often_as_they_say(monkeypatch):
+    monkeypatch.setattr(evaluate, "RESAMPLES", 1000)
+    random, inside = np.random.default_rng(0), 0
+    for k in range(200):
+        low, high = evaluate.bootstrap(random.exponential(size=100), seed=k)
+        inside += low <= 1.0 <= high
+    assert 0.88 <= inside / 200 <= 0.99  # 95 %, less the bootstrap's known shortfall, and its standard error of 1.6 %
+
+
+def test_an_evaluation_takes_the_first_episode_of_each_world():
+    env = Unicycle(50)
+    straight = evaluate.measures(evaluate.episodes(env, lambda o: np.tile([1.0, 0.0], (len(o), 1)), range(50)), 0.2)
+    pursued = evaluate.measures(evaluate.episodes(env, pursue, range(50)), 0.2)
+    assert pursued["success"].all()
+    assert straight["success"].mean() < 0.5
+    assert (pursued["time"] <= 12).all()
+    assert pursued["time"].max() > pursued["time"].min()
+    table = evaluate.table({"policy": pursued, "hand-written": straight})
+    assert table["policy"]["success"]["bounds"] == evaluate.wilson(50, 50)
+    apart = table["policy - hand-written"]["return"]
+    assert apart["mean"] == pytest.approx((pursued["return"] - straight["return"]).mean())
+    assert apart["bounds"][0] > 0
+
+
+def test_a_replayed_episode_is_that_of_the_environment():
+    """Whether the environment steps the simulation, or the simulation calls the policy as a controller."""
+    stepped, driven = (envs.make("RoverGoal", 1, spacing=0.03) for _ in range(2))
+    pursuit = controller_of(stepped.task, stepped.observation_names["robot"])
+    observed, _ = stepped.reset(seed=9)
+    for _ in range(3):
+        observed = stepped.step(pursuit(observed))[0]
+    driver = replay.EpisodeDriver(driven, pursuit, seed=9)
+    driven.sim.use_controllers([driver])
+    driven.sim.step(3 * driven.task.steps)
+    assert np.array_equal(stepped.sim.qpos, driven.sim.qpos)
+    driven.sim.step(1)
+    assert driver.totals["return"] == pytest.approx(float(stepped.episode.totals.numpy()[0, 0]), rel=1e-6)
+
+
+@pytest.mark.long
+def test_an_episode_is_recorded_until_it_ends(tmp_path):
+    env = envs.make("RoverGoal", 1, spacing=0.03)
+    pursuit = controller_of(env.task, env.observation_names["robot"])
+    driver = replay.EpisodeDriver(env, pursuit, seed=9)
+    replay.record_episode(env, driver, tmp_path / "run")
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert driver.totals["success"] == 1.0
+    assert (tmp_path / "run" / "report.html").exists()
+    assert env.sim.time < env.task.period * env.task.limit - 1
+    assert summary["metrics"]
+
+
+@pytest.mark.long
+def test_the_training_command_writes_a_policy_that_drives(tmp_path):
+    pytest.importorskip("torch")
+    arguments = ["--worlds", "2", "--device", "cpu", "--updates", "2", "--horizon", "2", "--spacing", "0.03"]
+    assert train.main([*arguments, "--out", str(tmp_path)]) == 0
+    rows = (tmp_path / "curve.csv").read_text().splitlines()
+    assert len(rows) == 3
+    assert rows[0].startswith("update,wall_s,periods")
+    assert (tmp_path / "policy.npz").stat().st_size < 1_000_000
+    env = envs.make("RoverGoal", 1, spacing=0.03)
+    policy = load_policy(tmp_path / "policy.npz", "RoverGoal", env.observation_names["robot"])
+    assert env.action_space.contains(policy(env.reset(seed=0)[0]))
+    assert train.main([*arguments, "--out", str(tmp_path), "--task", "Nothing"]) == 2
+
+
+def test_advantages_are_discounted_sums_until_an_episode_ends():
+    torch = pytest.importorskip("torch")
+    from grouser.envs.ppo import advantages
+
+    reward, value = torch.tensor([[1.0], [2.0], [4.0]]), torch.tensor([[0.5], [0.25], [1.0]])
+    ends = torch.tensor([[0.0], [1.0], [0.0]])
+    found = advantages({"reward": reward, "value": value, "ends": ends}, torch.tensor([3.0]), 0.5, 1.0)[:, 0].tolist()
+    assert found == pytest.approx([1 + 0.5 * 2 - 0.5, 2 - 0.25, 4 + 0.5 * 3 - 1.0])
+
+
+@pytest.mark.long
+def test_the_method_learns_to_drive_a_point_to_its_goal():
+    pytest.importorskip("torch")
+    from grouser.envs import ppo
+
+    env = Unicycle(128)
+    learner, rows = ppo.Learner(env, ppo.Options(hidden=(32, 32)), 0, "cpu"), []
+    before = evaluate.episodes(Unicycle(100), learner.policy(), range(100))["success"].mean()
+    ppo.learn(learner, 60.0, 20, rows.append)
+    after = evaluate.episodes(Unicycle(100), learner.policy(), range(100))["success"].mean()
+    assert before < 0.5
+    assert after > 0.95, rows[-1]
