@@ -29,9 +29,7 @@ from grouser.lanes import END, LANES, lanes_of, name_of
 from grouser.precision import vec3
 from grouser.terrain.ground import GroundArrays as Ground
 
-# A product and a sum in one instruction, where the processor has it.
 TYPES = """
-#pragma clang fp contract(fast)
 typedef decltype(g.spacing) real;
 """
 
