@@ -147,7 +147,7 @@ def test_all_extras_together(environment, built, python):
 
 def test_the_newest_mujoco_3(environment, built):
     """The engine's and the motors' own tests, and the command line, with the installed wheel beside MuJoCo 3."""
-    env = environment(str(built), f"mujoco=={OLDER_MUJOCO}", "pytest", "hypothesis")
+    env = environment(str(built), f"mujoco=={OLDER_MUJOCO}", "pytest", "pytest-xdist", "hypothesis")
     assert env.call("python", "-c", "import mujoco; print(mujoco.__version__)").startswith("3.17.")
     use_every_command(env)
     calm = "not long and not batch and not browser and not nightly and not gpu"
