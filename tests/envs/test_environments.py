@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Any
+
 import gymnasium
 import numpy as np
 import pytest
@@ -10,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import grouser.envs as envs
-from grouser.envs import kernels, rover_tasks
+from grouser.envs import kernels, quadruped_task, rover_tasks
 from grouser.envs.controllers import controller_of
 from grouser.envs.task import IMU_ERRORS
 from grouser.errors import InputError
@@ -246,6 +250,28 @@ def test_the_quadruped_stands_in_its_stance():
     hip, knee = quadruped.leg_angles(x, z)
     foot = -quadruped.LINK * np.array([np.sin(hip) + np.sin(hip + knee), np.cos(hip) + np.cos(hip + knee)])
     assert foot == pytest.approx([x, z])
+
+
+def test_the_example_of_the_page_runs():
+    page = Path(__file__).parents[2] / "docs" / "envs.md"
+    code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[0]
+    space: dict[str, Any] = {}
+    exec(code, space)
+    assert space["observed"].shape == (2, 35)
+
+
+def test_the_page_names_the_ranges_that_are_drawn():
+    page = (Path(__file__).parents[2] / "docs" / "envs.md").read_text(encoding="utf-8")
+    cells = {row[0].split("`")[1]: row[1:] for row in (
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| `")
+    ) if len(row) == 5}  # fmt: skip
+    columns = (rover_tasks.SOILS, rover_tasks.OUTSIDE, quadruped_task.SOILS, quadruped_task.OUTSIDE)
+    for name in rover_tasks.SOILS:
+        for text, ranges in zip(cells[name], columns, strict=True):
+            given = ranges.get(name)
+            assert (text == "the same") == (given is None)
+            if given is not None:
+                assert [float(number) for number in text.split(" to ")] == [given.low, given.high]
 
 
 @pytest.mark.batch

@@ -68,6 +68,7 @@ def test_an_evaluation_takes_the_first_episode_of_each_world():
     assert straight["success"].mean() < 0.5
     assert (pursued["time"] <= 12).all()
     assert pursued["time"].max() > pursued["time"].min()
+    assert list(evaluate.table({"hand-written": straight})) == ["hand-written"]
     table = evaluate.table({"policy": pursued, "hand-written": straight})
     assert table["policy"]["success"]["bounds"] == evaluate.wilson(50, 50)
     apart = table["policy - hand-written"]["return"]

@@ -48,6 +48,11 @@ spec = mujoco.MjSpec.from_string("<mujoco><worldbody><body><freejoint/><geom siz
 engine = MujocoWarp(spec, [], 0.002, worlds=2, device="cpu")
 assert engine.qpos.shape == (2, 7), engine.qpos.shape
 """
+MAKE_ROVERS = """
+import cloudpickle, gymnasium, grouser.envs
+env = gymnasium.make_vec("Grouser/RoverGoal-v0", num_envs=2, spacing=0.03)
+assert env.reset(seed=0)[0].shape[0] == 2
+"""
 TWO_CASES = "two-cases.yaml"
 RUN, DEM, CART = "run", "dem.tif", "cart.xml"
 
@@ -70,7 +75,7 @@ EXTRAS = tuple(
             ),
             ("convex", (GROUSER, "run", "box-on-stairs", "--no-report", "--out", "box"), "box/recording.h5"),
             ("batch", python(TWO_WORLDS)),
-            ("rl", python("import cloudpickle, gymnasium; gymnasium.spaces.Box(0, 1)"), "", 1, "", False),
+            ("rl", python(MAKE_ROVERS), "", 1, "", False),
             ("identify", python("import emcee; emcee.EnsembleSampler(4, 2, len)"), "", 1, "", False),
             (
                 "cluster",

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
-from gymnasium.vector import VectorEnv
+from grouser.errors import InputError
+
+try:
+    import gymnasium
+    from gymnasium.vector import VectorEnv
+except ImportError:
+    raise InputError("grouser.envs needs gymnasium: pip install 'grouser[rl]'") from None
 
 from grouser.envs.task import Task
 from grouser.envs.vector_env import SoilVectorEnv
-from grouser.errors import InputError
 
 TASKS = ("RoverGoal", "RoverSlope", "QuadrupedSand")
 

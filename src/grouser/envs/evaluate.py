@@ -83,7 +83,7 @@ def table(found: dict[str, dict[str, np.ndarray]]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for who, values in found.items():
         out[who] = {name: {"mean": float(one.mean()), "bounds": bounds(name, one)} for name, one in values.items()}
-    first, *_, last = found
+    first, last = next(iter(found)), next(reversed(found))
     if first != last:
         apart = {name: found[first][name] - found[last][name] for name in WHAT}
         out[f"{first} - {last}"] = {
