@@ -43,7 +43,7 @@ class Learner:
     """Actor, critic and scales of the observations, on the device of the environment."""
 
     def __init__(self, env: Any, options: Options, seed: int, device: str):
-        import torch
+        import torch  # pyright: ignore[reportMissingImports] an optional package
 
         torch.manual_seed(seed)
         if device == "cpu":
@@ -69,14 +69,14 @@ class Learner:
         return ended
 
     def _scaled(self, observed: Any) -> Any:
-        import torch
+        import torch  # pyright: ignore[reportMissingImports] an optional package
 
         deviation = torch.sqrt(torch.clamp(self.square - self.mean**2, min=1e-4))
         return torch.clamp((observed - self.mean) / deviation, -CLIP, CLIP)
 
     def _collect(self) -> tuple[dict[str, Any], dict[str, float]]:
         """Experience of `horizon` control periods of all worlds, with advantages."""
-        import torch
+        import torch  # pyright: ignore[reportMissingImports] an optional package
 
         o, env = self.options, self.env
         kept: dict[str, list[Any]] = {name: [] for name in ("x", "action", "chance", "value", "reward", "ends")}
@@ -119,12 +119,12 @@ class Learner:
         self.seen += len(flat)
 
     def _choice(self, x: Any) -> Any:
-        import torch
+        import torch  # pyright: ignore[reportMissingImports] an optional package
 
         return torch.distributions.Normal(self.actor(x), self.log_deviation.exp(), validate_args=False)
 
     def _improve(self, batch: dict[str, Any]) -> None:
-        import torch
+        import torch  # pyright: ignore[reportMissingImports] an optional package
 
         o = self.options
         flat = {name: values.flatten(0, 1) for name, values in batch.items()}
@@ -158,7 +158,7 @@ class Learner:
 
     def policy(self) -> Policy:
         """The policy as it is now, without the random part of its actions, on the host."""
-        import torch
+        import torch  # pyright: ignore[reportMissingImports] an optional package
 
         layers = [layer for layer in self.actor if isinstance(layer, torch.nn.Linear)]
         deviation = torch.sqrt(torch.clamp(self.square - self.mean**2, min=1e-4))
@@ -173,7 +173,7 @@ def advantages(batch: dict[str, Any], last: Any, discount: float, trace: float) 
 
     d_t = r_t + discount V_t+1 - V_t; `last` is the value after the last period.
     """
-    import torch
+    import torch  # pyright: ignore[reportMissingImports] an optional package
 
     value, reward, goes_on = batch["value"], batch["reward"], 1 - batch["ends"]
     out, ahead, following = torch.zeros_like(value), torch.zeros_like(last), last
@@ -201,7 +201,7 @@ def learn(
 
 def _network(inputs: int, hidden: tuple[int, ...], outputs: int, last: float) -> Any:
     """Layers with tanh between them and orthogonal weights; `last`: gain of the last layer."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports] an optional package
 
     layers: list[Any] = []
     sizes = (inputs, *hidden, outputs)
@@ -215,14 +215,14 @@ def _network(inputs: int, hidden: tuple[int, ...], outputs: int, last: float) ->
 
 
 def _minibatches(count: int, o: Options, device: str) -> Iterator[Any]:
-    import torch
+    import torch  # pyright: ignore[reportMissingImports] an optional package
 
     for _ in range(o.epochs):
         yield from torch.randperm(count, device=device).chunk(min(o.minibatches, count))
 
 
 def _tensor(values: Any, device: str) -> Any:
-    import torch
+    import torch  # pyright: ignore[reportMissingImports] an optional package
 
     return torch.as_tensor(values, device=device)
 

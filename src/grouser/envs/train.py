@@ -78,7 +78,7 @@ def train(args: argparse.Namespace) -> None:
     from grouser.envs import make, ppo
 
     try:
-        import torch
+        import torch  # pyright: ignore[reportMissingImports] an optional package
     except ImportError:
         raise InputError("training needs torch: pip install torch") from None
     began = time.perf_counter()

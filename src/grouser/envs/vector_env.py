@@ -319,7 +319,7 @@ class SoilVectorEnv(VectorEnv):
         if self._shares or self._arrays != "torch":
             yield
             return
-        import torch
+        import torch  # pyright: ignore[reportMissingImports] an optional package
 
         theirs = wp.stream_from_torch(torch.cuda.current_stream())
         own = wp.get_stream(self.device)
