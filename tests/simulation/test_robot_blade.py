@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import grouser
@@ -9,7 +10,8 @@ from grouser.contact.soil import SoilOptions
 from grouser.scenarios.robot import CART
 
 TIME = 2.0  # [s]: the cart has settled and moves on
-HELD = 10.0  # [N] less than what a face 6 mm deep and 0.4 m wide has to push, more than its lower edge feels
+LAST = 0.5  # [s] over which the force is averaged: it rises and falls as nodes are passed
+HELD = 5.0  # [N] less than what the face, some millimetres deep and 0.4 m wide, has to push; more than its edge feels
 
 
 BLADE = '<body name="blade" pos="0.32 0 -0.005"><geom type="box" size="0.006 0.2 0.1" mass="0.5"/></body>'
@@ -30,9 +32,12 @@ def test_a_blade_holds_the_robot_back(robot):
     for on in (True, False):
         options = SoilOptions(faces=on)
         sim = grouser.on_soil(robot, "dry-sand", "wheel.*|blade", drive={"motor.*": 0.4}, options=options)
-        sim.step(round(TIME / sim.step_size))
-        force = sim.observe()["soil/force"][0, sim.soil.bodies.index("blade")]
-        found[on] = float(-force[0]), float(sim.data.body("chassis").xpos[0])
+        sim.step(round((TIME - LAST) / sim.step_size))
+        blade, forces = sim.soil.bodies.index("blade"), []
+        for _ in range(round(LAST / sim.step_size)):
+            sim.step()
+            forces.append(-sim.observe()["soil/force"][0, blade, 0])
+        found[on] = float(np.mean(forces)), float(sim.data.body("chassis").xpos[0])
     assert found[True][0] > HELD > abs(found[False][0])
     assert found[True][1] < found[False][1]
 
@@ -44,5 +49,6 @@ def test_the_scenario_passes_the_option_on(tmp_path, robot, on):
         out=tmp_path / "out", report=False,
     )  # fmt: skip
     with grouser.Recording(run.recording) as recording:
-        force = -recording["soil/force[blade, x]"][-1]
+        late = recording.time > TIME - LAST
+        force = -recording["soil/force[blade, x]"][late].mean()
     assert (force > HELD) == on

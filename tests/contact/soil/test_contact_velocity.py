@@ -63,10 +63,13 @@ def test_velocity_of_the_contact(surface, speed, spin, expected):
 
 
 def test_the_soil_follows_a_body_on_an_arm_in_parts_of_a_step():
-    """With all kernels alike; a body that moves on by half a cell in one go would put its spoil too far ahead."""
+    """With all kernels alike; a body that moves on by half a cell in one go would put its spoil too far ahead.
+
+    Without slides: a slope right at its limit slides in one run and not in the other, by the last digit.
+    """
     runs = {}
     for threads in ("per-world", "per-team"):
-        rig = pressed(sole(ARM), threads=threads)
+        rig = pressed(sole(ARM), threads=threads, lanes=False, erosion=False)
         rate = SPEED / ARM
         for step in range(1, 21):
             turn = rate * STEP * step
