@@ -144,13 +144,13 @@ class Launches:
 
     def __init__(self, record: Record, device: Any = "cpu"):
         self.calls: list[Call] = []  # on the CPU
-        self._make = lambda: record(partial(wp.launch, device=device))
         self._run: Callable[[], None]
         if wp.get_device(device).is_cpu:
             self._compiled: list[CompiledCall] = []
             record(self._record)
             self.calls = [compiled.call for compiled in self._compiled]
             self._run = self._compiled[0].run if len(self._compiled) == 1 else _one_call_for(self.calls)
+            self._make = self._run  # not `record`, which may hold what should end before this does
         else:
             # Load the modules first: that is not possible during the capture.
             record(lambda kernel, dim, inputs: wp.load_module(kernel.module, device=device))
@@ -158,6 +158,7 @@ class Launches:
                 record(lambda kernel, dim, inputs: wp.launch(kernel, dim=dim, inputs=inputs, device=device))
             graph: Any = capture.graph
             self._run = lambda: wp.capture_launch(graph)
+            self._make = lambda: record(partial(wp.launch, device=device))
 
     def run(self) -> None:
         self._run()
