@@ -47,7 +47,7 @@ def simulate(start: Arrays, dtype: str, device: str) -> Arrays:
 
 
 def nudged(start: Arrays) -> Arrays:
-    """The same rovers on the float64 CPU, begun NUDGE farther ahead: how far runs part that are equal but for round-off."""
+    """The same rovers on the float64 CPU, begun NUDGE farther ahead: how far runs part by round-off alone."""
     sim = batch.build(WORLDS, "cpu", "float64", engine=MujocoCpu)
     for world, data in enumerate(sim.engine.data):
         for name in BODIES:
