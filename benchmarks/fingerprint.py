@@ -75,7 +75,7 @@ SHORT = {
     "bulldozer-turn": Short(1.0),
     "docking-olev": Short(15.0, {"initial": NEAR}, follows=True),
     "exomars-drawbar": Short(2.4, own=True),
-    "exomars-gradeability": Short(3.0, {"trials": 3, "approach": 2.2, "length": 0.1, "window": 0.05}),
+    "exomars-gradeability": Short(3.0, {"trials": 3, "starts": 1, "approach": 2.2, "length": 0.1, "window": 0.05}),
     "multi-pass": Short(2.0),
     "plate-sinkage": Short(2.0),
     "robot": Short(2.0, own=True),
