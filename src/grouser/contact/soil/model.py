@@ -142,7 +142,7 @@ class SoilOptions:
         return self.laws != DEFAULT
 
     def one_thread_per_world(self, device: str) -> bool:
-        """Whether a step runs in one thread per world on this `device`, else in one thread per node."""
+        """Whether a step runs in one thread per world on this `device`, else by one team of lanes per body."""
         if self.threads is not None:
             return self.threads == "per-world"
         return self.fused if self.fused is not None else device == "cpu"
