@@ -1,14 +1,19 @@
 """The rig as a scenario: oracles of one track with its engine bodies."""
 
+import math
+
 import numpy as np
 import pytest
 
 import grouser
 from grouser.recording import Recording
 from grouser.scenarios.track_rig import SETTLING, TrackRig, build
+from grouser.track import SoilValues
+from grouser.track.model import _matrices
 
 SAG = 0.03  # a chain of five straight links for a parabola
 TORQUE = 0.05  # of the sprocket's balance: friction on the teeth and forces across the links are not in it
+SATURATED = 0.002  # of the strength: changes of velocity within a substep, and markers that touch or lift in it
 EXPLICIT_AGREES = 0.05  # the bar of the implicit scheme at its default step
 
 
@@ -112,3 +117,31 @@ def test_implicit_tension_and_torque_are_those_of_a_fine_explicit_run(tmp_path):
 @pytest.mark.long
 def test_triangular_track_runs(tmp_path):
     assert grouser.run("track-rig", out=tmp_path / "out", layout="triangular", report=False).missed == []
+
+
+def strength_below(sim) -> float:
+    """Strength [N] of the ground below the markers of shoes without grousers: A (c + K_y depth tan(phi))."""
+    module, soil = sim.modules[0], SoilValues()
+    marker, area = module._tables.marker.numpy(), module._tables.area.numpy()
+    state = module._committed
+    axes = _matrices(state.rotation.numpy()[0])
+    depth = -(state.position.numpy()[0][:, None] + np.einsum("lij,mj->lmi", axes, marker))[..., 2]
+    slope = math.tan(math.radians(soil.friction_angle_deg))
+    return float(np.where(depth > 0, area * (soil.cohesion + soil.stiffness * depth * slope), 0.0).sum())
+
+
+@pytest.mark.parametrize(
+    ("scheme", "speed", "step"),
+    [("implicit", 0.8, 1e-3), ("implicit", 3.0, 1e-3), ("implicit", 2.0, 2e-3), ("explicit", 0.8, 1e-3),
+     ("explicit", 3.0, 1e-3)],
+)  # fmt: skip
+def test_shear_of_spinning_tracks_stays_at_the_strength_of_the_ground(scheme, speed, step):
+    """A machine held by a wall slips by 1: the ground gives c + p tan(phi), whatever the scheme."""
+    sim = build(TrackRig(grousers=0, scheme=scheme, speed=speed, step=step))
+    sim.step(round((SETTLING + 1.0) / step))
+    pulls, strengths = [], []
+    for _ in range(round(1.0 / step)):
+        strengths.append(strength_below(sim))
+        sim.step(1)
+        pulls.append(sim.modules[0].ground_force()[0, 0, 0])
+    assert np.mean(pulls) / np.mean(strengths) == pytest.approx(1, abs=SATURATED)

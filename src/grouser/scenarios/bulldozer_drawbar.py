@@ -25,7 +25,7 @@ STEADY = 1.0  # [s] driving time before the pull starts
 SLIPPING = 0.9  # slip above which the tracks count as spinning
 SMOOTHED = 0.4  # [s] over which slip and pull are averaged: one or two shoes
 PULLING = 8.0  # [s] from zero to full pull
-THROUGH = 0.03  # tolerance of the pull: a mean of about a second, while the machine stops and each shoe shakes the load
+THROUGH = 0.02  # tolerance of the pull: strength is computed from frames at 25 Hz, of loads that each shoe shakes
 
 
 class BulldozerDrawbar(MachineSettings):
@@ -114,7 +114,12 @@ def duration(s: BulldozerDrawbar) -> float:
 def metrics(s: BulldozerDrawbar) -> list[dict[str, Any]]:
     return [
         *tracked.shared_metrics(s, True),
-        metric("drawbar_pull_max_N", "N", "mean pull after slip has passed 0.9, otherwise the largest pull"),
+        metric(
+            "drawbar_pull_max_N",
+            "N",
+            "sustained pull: mean pull over whole link pitches after slip has passed 0.9, "
+            "less what the machine's loss of momentum adds; if the tracks never spin, the largest pull",
+        ),
         metric("pull_coefficient", "1", "that pull over the weight"),
         metric("strength_N", "N", "c A + W tan(phi) + passive force on grousers, from the shoe loads during that "
             "time; mean"),
@@ -161,9 +166,10 @@ def measure(s: BulldozerDrawbar, recording: Recording) -> dict[str, Any]:
     slip = np.convolve(recording["machine/slip"][pulling], kernel, "valid")
     pull = np.convolve(recording["drawbar/pull"][pulling], kernel, "valid")
     through = np.flatnonzero(slip > SLIPPING)
+    frames = whole_pitches(recording, float(t[pulling][through[0]]), link.pitch) if len(through) else None
     last = int(through[0]) if len(through) else len(pull) - 1
-    most = float(pull[last:].mean()) if len(pull) else math.nan
-    slipping = t >= t[pulling][last] if len(pull) else pulling
+    most = sustained_pull(recording, frames) if frames is not None else float(pull.max())
+    slipping = frames if frames is not None else pulling
     strength = None if s.plastic else _strength(recording, slipping, link, s.soil.values())
     before = (t > begin - STEADY / 2) & (t <= begin)
     bearing = [(recording[f"track/{side}/shoe_pressure"][before] > 0).sum(axis=1).mean() for side in SIDES]
@@ -174,10 +180,32 @@ def measure(s: BulldozerDrawbar, recording: Recording) -> dict[str, Any]:
         "pull_coefficient": most / weight,
         "strength_N": strength,
         "pull_over_strength": most / strength if strength else None,
-        "slip_at_half": float(np.interp(most / 2, pull[: last + 1], slip[: last + 1])) if len(pull) else math.nan,
+        "slip_at_half": float(np.interp(most / 2, pull[: last + 1], slip[: last + 1])),
         "mean_maximum_pressure_Pa": float(recording["machine/mean_maximum_pressure"][before].mean()),
         "mean_pressure_Pa": float(weight / (sum(bearing) * link.pitch * link.shoe.width)),
     }
+
+
+def whole_pitches(recording: Recording, begin: float, pitch: float) -> np.ndarray | None:
+    """Frames from `begin` [s] or a little later to the end, in which whole links pass. None if not even one does."""
+    t, frames = recording.time, np.flatnonzero(recording.time >= begin)
+    speed = np.mean([np.abs(recording[f"track/{side}/chain_speed"]) for side in SIDES], axis=0)
+    steps = 0.5 * (speed[1:] + speed[:-1]) * np.diff(t)
+    to_end = np.append(np.cumsum(steps[::-1])[::-1], 0.0)  # chain travel [m] from each frame to the end
+    links = math.floor(to_end[frames[0]] / pitch) if len(frames) else 0
+    if links < 1:
+        return None
+    return frames[np.abs(to_end[frames] - links * pitch).argmin() :]
+
+
+def sustained_pull(recording: Recording, frames: np.ndarray) -> float:
+    """Mean pull [N] along the heading, less the part that comes from lost momentum: pull + dp/dt, from impulses."""
+    ends = frames[[0, -1]]
+    turned = recording["machine/heading"][frames].mean()
+    ahead = np.array([math.cos(turned), math.sin(turned), 0.0])
+    momentum = recording["machine/momentum"][ends] + sum(recording[f"track/{side}/momentum"][ends] for side in SIDES)
+    gained = np.diff(momentum - recording["drawbar/impulse"][ends], axis=0)[0]
+    return float(gained @ ahead / np.diff(recording.time[ends])[0])
 
 
 def _strength(recording: Recording, when: np.ndarray, link: Link, soil: SoilValues) -> float:

@@ -20,7 +20,7 @@ from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.scenarios.track_results import track_metric
 from grouser.simulation import Simulation
-from grouser.track import FlatGround, Track, TrackModule, hunting_sprocket
+from grouser.track import FlatGround, Link, Shoe, Track, TrackModule, hunting_sprocket
 from grouser.track.layouts import Layout, mount
 
 SETTLING = 3.0  # [s] before the sprocket turns
@@ -37,6 +37,7 @@ class TrackRig(Settings):
 
     mode: Literal["hung", "bollard"] = "bollard"
     layout: Literal["oval", "triangular"] = "oval"
+    grousers: Annotated[int, pydantic.Field(ge=0, le=3)] = 1
     links: Annotated[int, pydantic.Field(ge=4, le=400)] | None = None  # None: the number that fits the loop best
     tension: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 15e3
     recoil_stiffness: Annotated[float, pydantic.Field(gt=0), Unit("N/m")] = 1e6
@@ -51,13 +52,14 @@ class TrackRig(Settings):
 
 
 def build(s: TrackRig) -> Simulation:
-    layout = Layout(shape=s.layout)
+    layout = Layout(shape=s.layout, link=Link(shoe=Shoe(grousers=s.grousers)))
     wheels, chain = layout.close(links=s.links, tension=s.tension)
     sprocket = next(w for w in wheels if w.kind == "sprocket")
     axle = (sprocket.centre[0], 0.0, sprocket.centre[1])
     mounted = mount(wheels, {"frame": (0, 0, 0), "front_frame": (0, 0, 0), "sprocket": axle})
     shoe = layout.link.shoe
-    height = shoe.depth + shoe.grouser_height if s.mode == "bollard" else 2.0
+    tips = shoe.grouser_height if shoe.grousers else 0.0
+    height = shoe.depth + tips if s.mode == "bollard" else 2.0
     spec = _rig(s, height, axle)
     track = Track("rig", layout.link, mounted, chain, frame="frame")
     ground = FlatGround() if s.mode == "bollard" else None

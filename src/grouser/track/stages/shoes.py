@@ -103,6 +103,10 @@ def shoe_contacts(
             path = at - s.anchor[world, row + m]
             path, slip = laws.kept_slip(path - wp.dot(path, n) * n, SLIP_KEPT / soil.shear_rate)
             s.anchor[world, row + m] = at - path
+            tangential = u - un * n
+            sliding = wp.length(tangential)
+            # The slip at the end of the substep is dragged along too: what saturates does not grow by K h v.
+            path, slip = laws.kept_slip(path + ahead * tangential, SLIP_KEPT / soil.shear_rate)
             strength = laws.shear_strength(elastic, area * soil.cohesion, soil.tan_friction)
             if c.blade[q] > zero and slip > zero:
                 straight = wp.dot(path, x) / slip
@@ -114,11 +118,11 @@ def shoe_contacts(
                     )
                 strength = strength + straight * straight * face
             stiffness = laws.shear(slip, strength, soil.shear_rate)
-            tangential = u - un * n
-            sliding = wp.length(tangential)
             damping = laws.slip_damping(sliding, strength - stiffness * slip, soil.slip_damping * area, soil.slip_speed)
-            across = stiffness * ahead + damping
-            force = size * n - stiffness * path - across * tangential
+            across = damping
+            if soil.shear_rate * slip < SLIP_KEPT:
+                across = across + stiffness * ahead
+            force = size * n - stiffness * path - damping * tangential
             contact = Contact(i, t.GROUND, arm, vec3(), n, force, along, across, sliding)
             add_contact(
                 world, which, tr.first_contact, tr.contacts, tr.implicit, h, contact,
