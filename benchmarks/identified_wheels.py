@@ -1,14 +1,18 @@
 """Soils identified from measured wheels: fitted to every other slip, compared with the rest.
 
 python benchmarks/identified_wheels.py [--runs N] [--workers N] [--out DIR] [NAME[:SET]...]: one identification for each
-set of benchmarks/wheels with three slips or more, and one of both wheels of wang2016 (KLS-1). Finished runs in DIR are
-used again. The table is in docs/identify.md.
+scored set of benchmarks/wheels, and one of both wheels of wang2016 (KLS-1), with N runs for each wheel. Finished runs
+in DIR are used again. Every set is judged with the uncertainty of its file as scatter, and with a scatter that is
+estimated: most files know how well a figure can be read, and not how far a test repeats. The tables are in
+docs/identify.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +20,20 @@ import numpy as np
 
 from grouser.commands.identify import identify, likelihood
 from grouser.identification.data import read_measurements
+from grouser.identification.likelihood import Curve
+from grouser.identification.posterior import Posterior, posterior
 from grouser.validation.measured import MeasuredWheel, read_wheels
 from grouser.validation.score import error, floor
 
 WHEELS = Path(__file__).parent / "wheels"
 LEAST = 5  # slips of a set: three to fit, two to compare
 TOGETHER = {"wang2016": "KLS-1"}  # files whose wheels ran in one soil that the source does not give
-LEFT_OUT = ("mgru3",)  # slip on slopes, wheel and load of others' simulations: not scored
+SCATTERS = ("stated", "estimated")
+KINDS = ("law alone", "with deviation")
 
 
-def as_test(wheel: MeasuredWheel, slips: list[float]) -> dict[str, Any]:
-    """A set as a wheel of DATA.yaml, with the points at some slips. Its uncertainty is taken for the scatter."""
+def as_test(wheel: MeasuredWheel, slips: list[float], scatter: str = "stated") -> dict[str, Any]:
+    """A set as a wheel of DATA.yaml, with the points at some slips."""
     given = wheel.given
     test: dict[str, Any] = {
         "wheel": given.wheel.model_dump(exclude_none=True),
@@ -39,7 +46,9 @@ def as_test(wheel: MeasuredWheel, slips: list[float]) -> dict[str, Any]:
     for name, points in wheel.points.items():
         if points.scored:
             chosen = [points.values[points.slips.index(slip)] for slip in slips]
-            test[name] = {"unit": points.unit, "values": chosen, "scatter": f"{points.uncertainty} {points.unit}"}
+            test[name] = {"unit": points.unit, "values": chosen}
+            if scatter == "stated":
+                test[name]["scatter"] = f"{points.uncertainty} {points.unit}"
     return test
 
 
@@ -52,74 +61,113 @@ def common_slips(wheel: MeasuredWheel) -> list[float]:
 def judged(wheels: dict[str, MeasuredWheel], out: Path, runs: int, workers: int | None, force: bool) -> dict[str, Any]:
     """Fit to every other slip, from the first on, and compare with the rest."""
     slips = {name: common_slips(wheel) for name, wheel in wheels.items()}
-    tests = {n: as_test(w, slips[n][::2]) | {"predict_slip": slips[n]} for n, w in wheels.items()}
-    fitted = {"title": out.name, "wheels": tests}
-    rest = {"title": out.name, "wheels": {n: as_test(w, slips[n][1::2]) for n, w in wheels.items()}}
-    done = identify(fitted, out=out, runs=runs, workers=workers, force=force)
-    back = likelihood(read_measurements(rest), done.emulators)
+
+    def data(first: int, scatter: str) -> dict[str, Any]:
+        tests = {n: as_test(w, slips[n][first::2], scatter) | {"predict_slip": slips[n]} for n, w in wheels.items()}
+        return {"title": out.name, "wheels": tests}
+
+    done = identify(data(0, "stated"), out=out, runs=runs * len(wheels), workers=workers, force=force)
+    found = {"stated": done.posterior}
+    fitted = likelihood(read_measurements(data(0, "estimated")), done.emulators)
+    found["estimated"] = posterior(done.posterior.prior, fitted)
     rows = []
-    for known, curve in zip(done.posterior.likelihood.curves, back.curves, strict=True):
-        _, name, quantity = curve.name.split(".")
-        given = wheels[name].given
-        least = floor(quantity, given.load, given.wheel.radius)
-        for kind, band in (
-            ("law and deviation", done.posterior.held_back(known, curve)),
-            ("law alone", done.posterior.band(curve)),
-        ):
-            errors = [error(float(m), float(y), least) for m, y in zip(band[1], curve.y, strict=True)]
-            inside = [bool(low <= y <= high) for low, y, high in zip(band[0], curve.y, band[2], strict=True)]
-            rows.append(
-                {"set": wheels[name].name, "quantity": quantity, "by": kind, "errors": errors, "inside": inside}
-            )
-    estimates = {one.name: [one.mean, one.low, one.high, one.verdict] for one in done.posterior.estimates}
-    checks = {one.group: [*one.deviation, one.words] for one in done.posterior.checks}
+    for scatter, one in found.items():
+        back = likelihood(read_measurements(data(1, scatter)), done.emulators)
+        for known, curve in zip(one.likelihood.curves, back.curves, strict=True):
+            rows += compared(one, known, same_scale(known, curve), scatter, wheels)
     errors = {name: one.errors for name, one in done.emulators.items()}
-    return {"rows": rows, "constants": estimates, "checks": checks, "emulators": errors}
+    return {"rows": rows, "emulators": errors, "soils": {scatter: described(one) for scatter, one in found.items()}}
+
+
+def same_scale(fitted: Curve, curve: Curve) -> Curve:
+    """The held-back curve with the unit of scatter of the fitted one, which an estimated scatter refers to."""
+    return dataclasses.replace(curve, sigma=np.full_like(curve.sigma, fitted.sigma[0]))
+
+
+def compared(
+    found: Posterior, known: Curve, curve: Curve, scatter: str, wheels: dict[str, MeasuredWheel]
+) -> list[dict[str, Any]]:
+    """Errors and bands of the held-back points of a curve, by the law alone and with its deviation."""
+    _, name, quantity = curve.name.split(".")
+    given = wheels[name].given
+    least = floor(quantity, given.load, given.wheel.radius)
+    rows = []
+    for kind, band in zip(KINDS, (found.band(curve), found.held_back(known, curve)), strict=True):
+        errors = [error(float(m), float(y), least) for m, y in zip(band[1], curve.y, strict=True)]
+        inside = [bool(low <= y <= high) for low, y, high in zip(band[0], curve.y, band[2], strict=True)]
+        width = (0.5 * (band[2] - band[0]) / np.maximum(np.abs(curve.y), least)).tolist()
+        rows.append({"set": wheels[name].name, "quantity": quantity, "scatter": scatter, "by": kind, "errors": errors,
+                     "inside": inside, "half_width": width, "slips": curve.place.tolist(), "measured": curve.y.tolist(),
+                     "median": band[1].tolist()})  # fmt: skip
+    return rows
+
+
+def described(found: Posterior) -> dict[str, Any]:
+    return {
+        "constants": {one.name: [one.mean, one.low, one.high, one.verdict] for one in found.estimates},
+        "checks": {one.group: [*one.deviation, one.words] for one in found.checks},
+        "r_hat": found.draws.spread,
+    }
+
+
+def jobs_of(names: list[str]) -> dict[str, dict[str, MeasuredWheel]]:
+    """Sets by the name of their identification: each alone, and those of TOGETHER as one."""
+    jobs: dict[str, dict[str, MeasuredWheel]] = {}
+    for file in sorted(WHEELS.glob("*.yaml")):
+        sets = {name: one for name, one in read_wheels(file).items() if len(common_slips(one)) >= LEAST}
+        jobs |= {f"{file.stem}-{name}": {name: one} for name, one in sets.items()}
+        if file.stem in TOGETHER:
+            jobs[f"{file.stem}-both"] = sets
+    chosen = [name.replace(":", "-") for name in names]
+    return {job: sets for job, sets in jobs.items() if not chosen or any(job.startswith(name) for name in chosen)}
+
+
+def table(rows: list[dict[str, Any]], label: Callable[[dict[str, Any]], str]) -> list[str]:
+    """Lines of a table in Markdown: median error and points inside the band, by scatter and kind."""
+    columns = [(scatter, kind) for scatter in SCATTERS for kind in KINDS]
+    lines = ["| set | quantity | " + " | ".join(f"{kind}, scatter {scatter}" for scatter, kind in columns) + " |",
+             "| --- " * (2 + len(columns)) + "|"]  # fmt: skip
+    for key in dict.fromkeys((label(row), row["quantity"]) for row in rows):
+        cells = []
+        for column in columns:
+            some = [
+                row for row in rows if (label(row), row["quantity"]) == key and (row["scatter"], row["by"]) == column
+            ]
+            errors, inside = ([x for row in some for x in row[name]] for name in ("errors", "inside"))
+            cells.append(f"{100 * np.median(errors):.0f} %, {sum(inside)} of {len(inside)}")
+        lines.append(f"| {key[0]} | {key[1]} | " + " | ".join(cells) + " |")
+    return lines
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--runs", type=int, default=600)
+    parser.add_argument("--runs", type=int, default=600, help="for each wheel")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--out", type=Path, default=Path("runs") / "identified-wheels")
     parser.add_argument("--force", action="store_true")
     options = parser.parse_args()
-    jobs: dict[str, dict[str, MeasuredWheel]] = {}
-    for file in sorted(WHEELS.glob("*.yaml")):
-        sets = {name: one for name, one in read_wheels(file).items() if len(common_slips(one)) >= LEAST}
-        if file.stem in LEFT_OUT or not sets:
-            continue
-        if file.stem in TOGETHER:
-            jobs[f"{file.stem}-both"] = sets
-        jobs |= {f"{file.stem}-{name}": {name: one} for name, one in sets.items()}
     found = {}
-    for name, wheels in jobs.items():
-        if options.names and not any(name.startswith(chosen.replace(":", "-")) for chosen in options.names):
-            continue
+    for name, wheels in jobs_of(options.names).items():
         found[name] = judged(wheels, options.out / name, options.runs, options.workers, options.force)
         show(name, found[name])
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "identified-wheels.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    for kind in ("law and deviation", "law alone"):
-        single = [one for name, one in found.items() if not name.endswith("-both")]
-        rows = [row for one in single for row in one["rows"] if row["by"] == kind]
-        for quantity in dict.fromkeys(row["quantity"] for row in rows):
-            errors = [e for row in rows if row["quantity"] == quantity for e in row["errors"]]
-            inside = [e for row in rows if row["quantity"] == quantity for e in row["inside"]]
-            within = f"inside {sum(inside)} of {len(inside)}"
-            print(f"all sets, {quantity}, {kind}: median error {np.median(errors):.0%}, {within}", flush=True)
+        print("\n".join(table(found[name]["rows"], lambda row: row["set"])), flush=True)
+        (options.out / "identified-wheels.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    single = [row for name, one in found.items() if not name.endswith("-both") for row in one["rows"]]
+    both = [row for name, one in found.items() if name.endswith("-both") for row in one["rows"]]
+    lines = table(single, lambda row: row["set"]) + table(single, lambda row: "all sets")[2:]
+    lines += table(both, lambda row: f"{row['set']}, one soil for both wheels")[2:] if both else []
+    print("\n".join(lines))
 
 
 def show(name: str, one: dict[str, Any]) -> None:
     print(name, {key: {q: round(e, 4) for q, e in errors.items()} for key, errors in one["emulators"].items()})
-    for constant, (mean, low, high, verdict) in one["constants"].items():
-        print(f"  {constant}: {mean:.4g} ({low:.4g} to {high:.4g}), {verdict}")
-    for group, (low, median, high, words) in one["checks"].items():
-        print(f"  {group}: d {median:.2g} ({low:.2g} to {high:.2g}); {words}")
-    for row in one["rows"]:
-        print(f"  {row['set']}, {row['quantity']}, {row['by']}: median error {np.median(row['errors']):.0%}, "
-              f"inside {sum(row['inside'])} of {len(row['inside'])}", flush=True)  # fmt: skip
+    for scatter, soil in one["soils"].items():
+        print(f"  scatter {scatter}: R-hat {soil['r_hat']:.3f}")
+        for constant, (mean, low, high, verdict) in soil["constants"].items():
+            print(f"    {constant}: {mean:.4g} ({low:.4g} to {high:.4g}), {verdict}")
+        for group, (low, median, high, words) in soil["checks"].items():
+            print(f"    {group}: d {median:.2g} ({low:.2g} to {high:.2g}); {words}", flush=True)
 
 
 if __name__ == "__main__":

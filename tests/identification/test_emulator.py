@@ -1,14 +1,19 @@
 """The emulator on a function that is known everywhere, so that its own error can be checked without runs."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
+from grouser.commands.identify import likelihood as curves_of
 from grouser.errors import InputError
 from grouser.identification.constants import CONSTANTS, DEPTH, Prior
 from grouser.identification.data import read_measurements
 from grouser.identification.emulator import different_wheels, learn, wheel_curves
 from grouser.identification.likelihood import Likelihood
 from grouser.identification.posterior import posterior
+from grouser.identification.process import error_model
 from grouser.identification.wheel_runs import TestedWheel, around, plan, spread
 from grouser.terrain.soils import soil
 from grouser.validation.measured import Wheel
@@ -123,3 +128,56 @@ def test_too_many_failed_runs_are_refused(prior):
     results["pull"][:20] = np.nan
     with pytest.raises(InputError, match="20 of 64 runs of the wheel failed"):
         learn([design], [results], ["pull"])
+
+
+def test_errors_of_pull_and_torque_that_go_together_count_once(prior):
+    """ln p of all curves of a test is that of one Gaussian with C_ab E_a R E_b between them."""
+    design = spread(WHEEL, prior, RUNS)
+    results = simple_wheel(prior.values(design.soils), design.operation)
+    emulator = learn([design], [results], ["pull", "torque"])
+    assert emulator.coupled("pull")["torque"] > 0.9  # the torque of `simple_wheel` is the pull plus a constant
+    truth = {name: np.array([getattr(soil("dry-sand"), name)] * 2) for name in CONSTANTS}
+    given = data(np.random.default_rng(5), {name: one[:1] for name, one in truth.items()})["wheels"]["smooth"]
+    del given["sinkage"]
+    given["torque"] = {"unit": "N m", "values": [1.0, 2.0, 3.0, 4.0], "scatter": "0.5 N m"}
+    curves = wheel_curves("smooth", read_measurements({"wheels": {"smooth": given}}).wheels["smooth"], emulator)
+    likelihood = Likelihood(tuple(curves))
+    d = np.array([[0.3, 2.0], [1.5, 0.1]])
+    found = likelihood.log_density(truth, np.log(d))
+    coupling = emulator.coupling
+    for k in range(2):
+        e = np.concatenate([(one.error(truth) / one.sigma)[k] for one in curves])
+        r = np.concatenate([one.residuals(one.predict(truth))[k] for one in curves])
+        deviation = np.kron(np.diag(d[k] ** 2), curves[0].correlation)
+        covariance = np.eye(8) + deviation + e[:, None] * np.kron(coupling, curves[0].correlation) * e
+        assert found[k] == pytest.approx(multivariate_normal(np.zeros(8), covariance).logpdf(r) + 4 * np.log(2 * np.pi))
+
+
+def test_an_error_that_grows_with_an_input_is_widened_there():
+    """Errors of runs left out that are three times as large at one end as expected, and a third at the other."""
+    rng = np.random.default_rng(1)
+    inputs = rng.uniform(-1, 1, (600, 3))
+    model = error_model(inputs, 0.1 * 3 ** inputs[:, 0] * rng.standard_normal(600), np.full(600, 0.01))
+    found = model.deviation(np.array([[-1.0, 0, 0], [0, 0, 0], [1, 0, 0]]))
+    assert found == pytest.approx([0.1 / 3, 0.1, 0.3], rel=0.25)
+
+
+def test_a_rover_has_a_deviation_of_its_own(prior, emulator):
+    """A rover and a wheel in one file: two groups, and the rover finds the friction that its slopes were made with."""
+    truth = {name: np.array([getattr(soil("dry-sand"), name)]) for name in CONSTANTS}
+    given = data(np.random.default_rng(5), truth)
+    weight = 6 * LOAD
+    pulls = simple_wheel(truth, {"slip": np.array(SLIPS), "load": np.full(4, LOAD)})["pull"]
+    slopes = np.degrees(np.arcsin(np.clip(pulls / LOAD, -0.6, 0.6)))
+    given["rovers"] = {"climb": {"wheel": {"radius": 0.15, "width": 0.1}, "wheels": 6, "mass": weight / 9.81,
+                                 "slip": SLIPS, "slope": {"unit": "degree", "values": slopes.tolist(),
+                                                          "scatter": "1 degree"}}}  # fmt: skip
+    measured = read_measurements(given)
+    both = dataclasses.replace(emulator, tests=("smooth", "climb"))
+    found = curves_of(measured, {"smooth, climb": both})
+    assert found.groups == ("wheel pull", "wheel sinkage", "rover pull")
+    rover = [curve for curve in found.curves if curve.group == "rover pull"]
+    posterior_of = posterior(prior, Likelihood(tuple(rover)), effective=300)
+    friction = posterior_of.estimate("friction_angle_deg")
+    assert friction.low <= soil("dry-sand").friction_angle_deg <= friction.high
+    assert friction.verdict != "not determined"

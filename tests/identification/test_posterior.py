@@ -9,6 +9,7 @@ from grouser.identification.constants import PRESSURE, STRESS, Prior, default_ra
 from grouser.identification.data import read_measurements
 from grouser.identification.likelihood import Likelihood, exact_curves
 from grouser.identification.posterior import posterior
+from grouser.identification.sampling import sample, split_spread
 from grouser.terrain.soils import builtin_soils, soil
 from tests.identification.synthetic import SINKAGES, bekker, janosi, plates, shear
 
@@ -153,3 +154,35 @@ def test_the_law_is_the_one_of_the_oracle():
     one = curves(plates=plates(soil("clay"), np.random.default_rng(0)))[0]
     values = {name: np.array([getattr(soil("clay"), name)]) for name in STRESS}
     assert one.predict(values)[0] == pytest.approx(bekker(soil("clay"), 0.05, SINKAGES))
+
+
+def test_a_posterior_with_a_bend_is_covered_to_its_ends():
+    """exp(x) + exp(y) = 1 within 5 %: each is free where the other one carries the sum, as k_c and k_phi are."""
+    low, high = np.array([-5.0, -5.0]), np.array([1.0, 1.0])
+
+    def density(q):
+        return -0.5 * (np.log(np.exp(q[:, 0]) + np.exp(q[:, 1])) / 0.05) ** 2
+
+    found = sample(
+        density,
+        lambda count, rng: rng.uniform(low, high, (count, 2)),
+        lambda q: np.all((q >= low) & (q <= high), axis=1),
+        (low, high),
+        effective=400,
+    )
+    axis = np.linspace(-5, 1, 1500)
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    below = np.cumsum(np.exp(density(grid)).reshape(1500, 1500).sum(axis=1))
+    for quantile in (0.05, 0.25, 0.5):
+        exact = np.interp(quantile, below / below[-1], axis)
+        share = np.mean(found.points[:, 0] <= exact)
+        assert share == pytest.approx(quantile, abs=4 * np.sqrt(quantile * (1 - quantile) / 400))
+    assert found.mixed
+
+
+def test_walkers_that_stay_apart_are_seen():
+    rng = np.random.default_rng(0)
+    chain = rng.standard_normal((500, 64, 1))
+    assert split_spread(chain) < 1.01
+    chain[:, ::4] += 2.0  # a quarter of them around another place, in both halves
+    assert split_spread(chain) > 1.2

@@ -97,8 +97,8 @@ def likelihood(measured: Measurements, emulators: Mapping[str, Emulator]) -> Lik
     """Curves of all tests. `emulators` has one for each test of a wheel."""
     curves = exact_curves(measured)
     for name, test in measured.wheels.items():
-        emulator = next(one for names, one in emulators.items() if name in names.split(", "))
-        curves += wheel_curves(name, test, emulator)
+        emulator = next(one for one in emulators.values() if name in one.tests)
+        curves += wheel_curves(name, test, emulator, "rover" if name in measured.rovers else "wheel")
     return Likelihood(tuple(curves))
 
 
@@ -117,7 +117,7 @@ def _emulators(
         design = spread(tested, prior, first, seed)
         results = _run(design, folder / f"{_plain(label)}-1", workers, force, _named(progress, f"runs of {label}"))
         kept[label] = [design], [results]
-        found[label] = learn([design], [results], _quantities(measured, tests))
+        found[label] = learn([design], [results], _quantities(measured, tests), tests)
     rough = posterior(
         prior, likelihood(measured, found), seed=seed, effective=300, progress=_named(progress, "first look")
     )
@@ -127,7 +127,7 @@ def _emulators(
         results = _run(design, folder / f"{_plain(label)}-2", workers, force, _named(progress, f"more of {label}"))
         kept[label][0].append(design)
         kept[label][1].append(results)
-        found[label] = learn(*kept[label], _quantities(measured, tests))
+        found[label] = learn(*kept[label], _quantities(measured, tests), tests)
     return found
 
 

@@ -309,6 +309,7 @@ class Measurements:
     plates: dict[str, PlateTest]
     shear: dict[str, ShearTest]
     wheels: dict[str, WheelTest]  # those of rovers among them
+    rovers: frozenset[str] = frozenset()  # names of wheels that are those of rovers
 
 
 MODELS: dict[str, type[Settings]] = {
@@ -334,7 +335,8 @@ def read_measurements(given: str | Path | Mapping[str, Any]) -> Measurements:
         raise InputError.of(error_lines(error, DataFile, source, where)) from None
     tests = {kind: _tests(kind, tree.get(kind), source, lines) for kind in MODELS}
     priors = _priors(tree.get("priors"), source, lines)
-    for name, rover in tests.pop("rovers").items():
+    rovers = tests.pop("rovers")
+    for name, rover in rovers.items():
         if name in tests["wheels"]:
             lines.append(f"{source.place(('rovers', name), of_key=True)}: rovers.{name}: a wheel has the same name")
         tests["wheels"][name] = rover.as_wheel()
@@ -342,7 +344,7 @@ def read_measurements(given: str | Path | Mapping[str, Any]) -> Measurements:
         lines.append(f"{where}: holds no measurement: allowed are {', '.join(MODELS)}")
     if lines:
         raise InputError.of(lines)
-    return Measurements(read.title, read.start.resolve(), priors, **tests)
+    return Measurements(read.title, read.start.resolve(), priors, **tests, rovers=frozenset(rovers))
 
 
 def _tests(kind: str, given: Any, source: Source, lines: list[str]) -> dict[str, Any]:

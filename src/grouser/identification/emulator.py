@@ -1,18 +1,16 @@
 """Emulator of a wheel: Gaussian processes of pull, sinkage, torque and side force over soil, slip, load and slip angle.
 
 Forces are learned over the load, torque over load times radius, sinkage as asinh(z / (0.02 r)), which is a logarithm
-for deep ruts and linear through 0. Matern 5/2 covariance with one length for each input (Rasmussen and Williams 2006,
-ch. 4 and 5). The frictional modulus enters as the pressure (k_c/b + k_phi) z^n at 30 mm under the width b of the wheel,
-which nearly halves the error (docs/identify.md). The emulator knows its own error: it is checked by leaving out each
-run in turn, and widened if it was too sure.
+for deep ruts and linear through 0. The frictional modulus enters as the pressure (k_c/b + k_phi) z^n at 30 mm under the
+width b of the wheel, which nearly halves the error (docs/identify.md). The emulator knows its own error by leaving out
+each run in turn (process.py), and how the errors of its quantities go together: where pull is too high, torque mostly
+is too.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +18,7 @@ from grouser.errors import InputError
 from grouser.identification.constants import DEPTH, LOGARITHMIC
 from grouser.identification.data import WheelTest
 from grouser.identification.likelihood import Curve, Values, wheel_scale
+from grouser.identification.process import Learned, learn_process
 from grouser.identification.wheel_runs import OPERATION, Design, TestedWheel
 from grouser.validation.cases import tip_to_rim
 from grouser.validation.measured import Wheel
@@ -27,24 +26,6 @@ from grouser.validation.measured import Wheel
 SINKAGE_SCALE = 0.02  # of the radius, where asinh changes from linear to logarithmic
 LARGEST_FAILED = 0.2  # share of runs that may fail
 LEAST_RUNS = 30
-NOISE = (1e-8, 1e-1)  # variance of the noise of runs, over that of the quantity
-LENGTHS = (0.05, 100.0)  # of the covariance, in inputs from -1 to 1
-
-
-@dataclass(frozen=True)
-class Learned:
-    """The Gaussian process of one quantity, and what leaving out each run in turn shows."""
-
-    process: object
-    centre: float
-    scale: float
-    widening: float  # factor of its standard deviations, at least 1
-    error: float  # root mean square of the errors of runs that were left out, in the scaled quantity
-
-    def predict(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard deviation, (point,), of the scaled quantity."""
-        mean, deviation = self.process.predict(inputs, return_std=True)  # type: ignore[attr-defined]
-        return self.centre + self.scale * mean, self.scale * self.widening * deviation
 
 
 @dataclass(frozen=True)
@@ -57,6 +38,12 @@ class Emulator:
     high: np.ndarray
     learned: dict[str, Learned]
     runs: int
+    tests: tuple[str, ...]  # names of the tests of this wheel
+    coupling: np.ndarray  # (quantity, quantity) correlation of the errors of quantities, in the order of `learned`
+
+    def coupled(self, quantity: str) -> dict[str, float]:
+        """Correlations of the error of a quantity with those of all quantities."""
+        return dict(zip(self.learned, self.coupling[list(self.learned).index(quantity)].tolist(), strict=True))
 
     def predict(
         self, quantity: str, values: Values, operation: Mapping[str, np.ndarray]
@@ -105,7 +92,10 @@ def _restored(quantity: str, mean: np.ndarray, deviation: np.ndarray, radius: fl
 
 
 def learn(
-    designs: Sequence[Design], outputs: Sequence[Mapping[str, np.ndarray]], quantities: Sequence[str]
+    designs: Sequence[Design],
+    outputs: Sequence[Mapping[str, np.ndarray]],
+    quantities: Sequence[str],
+    tests: Sequence[str] = (),
 ) -> Emulator:
     """Make an emulator from the runs of one or more designs of the same wheel. Runs that failed are NaN."""
     tested, prior = designs[0].wheel, designs[0].prior
@@ -126,39 +116,10 @@ def learn(
     for name in quantities:
         y = np.concatenate([one[name] for one in outputs])[there]
         learned[name] = learn_process(unit, _scaled_output(name, y, tested.wheel.radius, load[there]))
-    return Emulator(tested, prior.names, low, high, learned, int(there.sum()))
-
-
-def learn_process(inputs: np.ndarray, y: np.ndarray) -> Learned:
-    """Gaussian process of y (run,) over inputs (run, input) of a size near 1."""
-    try:
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.gaussian_process import GaussianProcessRegressor
-        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        raise InputError("identify needs scikit-learn for wheels: pip install 'grouser[identify]'") from None
-    centre, scale = float(y.mean()), float(y.std()) or 1.0
-    lengths: Any = np.ones(inputs.shape[1])  # one for each input, which the package's types do not know
-    kernel = ConstantKernel(1.0, (1e-2, 1e3)) * Matern(lengths, LENGTHS, nu=2.5)
-    process = GaussianProcessRegressor(kernel + WhiteKernel(1e-3, NOISE))
-    with threadpool_limits(1), warnings.catch_warnings():  # a length at its limit says that an input does not matter
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        process.fit(inputs, (y - centre) / scale)
-    error, spread = _left_out(process)
-    return Learned(process, centre, scale, max(1.0, spread), scale * error)
-
-
-def _left_out(process) -> tuple[float, float]:
-    """Root mean square of the errors of runs left out in turn, and that of errors over predicted deviations.
-
-    Both follow from the inverse of the covariance (Rasmussen and Williams 2006, eq. 5.12) without a new fit.
-    """
-    lower = process.L_
-    inverse = np.linalg.inv(lower)
-    diagonal = np.sum(inverse**2, axis=0)  # of the inverse covariance
-    error = process.alpha_.reshape(-1) / diagonal
-    return float(np.sqrt(np.mean(error**2))), float(np.sqrt(np.mean(error**2 * diagonal)))
+    # Errors have a mean of 0, so that their products, not those of their distances from a mean, are averaged.
+    left_out = np.stack([one.left_out / np.sqrt(np.mean(one.left_out**2)) for one in learned.values()])
+    coupling = left_out @ left_out.T / left_out.shape[1]
+    return Emulator(tested, prior.names, low, high, learned, int(there.sum()), tuple(tests), coupling)
 
 
 def different_wheels(tests: Mapping[str, WheelTest]) -> dict[TestedWheel, list[str]]:
@@ -190,12 +151,16 @@ def operation(test: WheelTest, others: Sequence[float] = ()) -> dict[str, np.nda
     }
 
 
-def wheel_curves(name: str, test: WheelTest, emulator: Emulator) -> list[Curve]:
-    """One curve for each quantity that was measured."""
-    return [_curve(f"wheels.{name}.{key}", key, test, emulator) for key in test.quantities]
+def wheel_curves(name: str, test: WheelTest, emulator: Emulator, kind: str = "wheel") -> list[Curve]:
+    """One curve for each quantity that was measured. Tests of another `kind` have a discrepancy of their own."""
+    return [_curve(f"{kind}s.{name}", kind, key, test, emulator) for key in test.quantities]
 
 
-def _curve(name: str, quantity: str, test: WheelTest, emulator: Emulator) -> Curve:
+def _group(kind: str, quantity: str) -> str:
+    return f"{kind} {quantity.replace('_', ' ')}"
+
+
+def _curve(name: str, kind: str, quantity: str, test: WheelTest, emulator: Emulator) -> Curve:
     series, runs = test.quantities[quantity], operation(test)
     y = np.array(series.si)
     sigma, known = wheel_scale(series.scatter, y)
@@ -208,7 +173,8 @@ def _curve(name: str, quantity: str, test: WheelTest, emulator: Emulator) -> Cur
         return kept[1]
 
     return Curve(
-        name, f"wheel {quantity.replace('_', ' ')}", runs["slip"], y, sigma, known, False,
+        f"{name}.{quantity}", _group(kind, quantity), runs["slip"], y, sigma, known, False,
         lambda values: both(values)[0] + lower, lambda values: both(values)[1],
-        np.array(test.slip), series.si_unit, "1",
+        np.array(test.slip), series.si_unit, "1", name,
+        {_group(kind, other): share for other, share in emulator.coupled(quantity).items()},
     )  # fmt: skip

@@ -7,15 +7,16 @@ law m, or of their logarithms where the scatter is a share of the value:
 
 I is the scatter of single values; s is 1 if the scatter was given, else it is sampled. d^2 R is the discrepancy
 (Kennedy and O'Hagan 2001): a smooth deviation of the law from the soil, d times the scatter, the same along a curve
-over a length l and independent from curve to curve. E is the error of an emulator, 0 for closed forms. Every kind of
-data has its own d, sampled with the soil: a law that follows its data leaves d small and the answer as narrow as the
-data allow, a law that cannot follow gets a large d and a wide answer.
+over a length l and independent from curve to curve. Every kind of data has its own d, sampled with the soil: a law that
+follows its data leaves d small and the answer as narrow as the data allow, a law that cannot follow gets a large d and
+a wide answer. E is the error of an emulator, 0 for closed forms. Its errors in pull, torque and sinkage of one test go
+together: between the curves a and b of a test stands C_ab E_a R E_b, with the correlation C that runs left out show.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -47,6 +48,8 @@ class Curve:
     place: np.ndarray = field(default_factory=lambda: np.empty(0))  # (point,) what figures have as x, SI
     unit: str = "1"
     place_unit: str = "1"
+    test: str = ""  # curves of one test have their places and their emulator in common
+    coupled: Mapping[str, float] = field(default_factory=dict)  # C_ab by group
 
     @cached_property
     def correlation(self) -> np.ndarray:
@@ -68,18 +71,31 @@ class Curve:
         return (self.y - predicted) / self.sigma
 
     def log_density(self, values: Values, s: np.ndarray, d: np.ndarray) -> np.ndarray:
-        """ln p(y), (draw,), up to a constant."""
+        """ln p(y), (draw,), up to a constant, of a curve without an emulator."""
         r = self.residuals(self.predict(values))
-        if self.error is None:
-            weights, vectors = self.modes
-            variance = s[:, None] ** 2 * (1 + d[:, None] ** 2 * weights)
-            return -0.5 * np.sum((r @ vectors) ** 2 / variance + np.log(variance), axis=1)
-        e = self.error(values) / self.sigma
-        covariance = (s * d)[:, None, None] ** 2 * self.correlation + e[:, :, None] * self.correlation * e[:, None, :]
-        covariance[:, np.arange(len(self.x)), np.arange(len(self.x))] += s[:, None] ** 2
-        lower = np.linalg.cholesky(covariance)
-        white = np.linalg.solve(lower, r[:, :, None])[:, :, 0]
-        return -0.5 * np.sum(white**2, axis=1) - np.sum(np.log(np.diagonal(lower, axis1=1, axis2=2)), axis=1)
+        weights, vectors = self.modes
+        variance = s[:, None] ** 2 * (1 + d[:, None] ** 2 * weights)
+        return -0.5 * np.sum((r @ vectors) ** 2 / variance + np.log(variance), axis=1)
+
+
+def joint_log_density(
+    curves: Sequence[Curve], values: Values, s: Sequence[np.ndarray], d: Sequence[np.ndarray]
+) -> np.ndarray:
+    """ln p(y), (draw,), up to a constant, of all curves of a test whose emulator errs in all of them at once."""
+    errors = [curve.error(values) / curve.sigma for curve in curves if curve.error is not None]
+    r = np.concatenate([curve.residuals(curve.predict(values)) for curve in curves], axis=1)
+    points = len(curves[0].x)
+    covariance = np.empty((len(r), r.shape[1], r.shape[1]))
+    for a, one in enumerate(curves):
+        for b, other in enumerate(curves):
+            part = one.coupled[other.group] * errors[a][:, :, None] * one.correlation * errors[b][:, None, :]
+            if a == b:
+                part += (s[a] * d[a])[:, None, None] ** 2 * one.correlation
+                part[:, np.arange(points), np.arange(points)] += s[a][:, None] ** 2
+            covariance[:, a * points : (a + 1) * points, b * points : (b + 1) * points] = part
+    lower = np.linalg.cholesky(covariance)
+    white = np.linalg.solve(lower, r[:, :, None])[:, :, 0]
+    return -0.5 * np.sum(white**2, axis=1) - np.sum(np.log(np.diagonal(lower, axis1=1, axis2=2)), axis=1)
 
 
 @dataclass(frozen=True)
@@ -121,9 +137,22 @@ class Likelihood:
     def log_density(self, values: Values, hyper: np.ndarray) -> np.ndarray:
         """ln p(all data), (draw,), up to a constant."""
         total = np.zeros(len(hyper))
-        for curve in self.curves:
-            total += curve.log_density(values, self.scatter(hyper, curve), self.deviation(hyper, curve.group))
+        for curves in self.tests:
+            s = [self.scatter(hyper, curve) for curve in curves]
+            d = [self.deviation(hyper, curve.group) for curve in curves]
+            if curves[0].error is None:
+                total += sum(one.log_density(values, *pair) for one, *pair in zip(curves, s, d, strict=True))
+            else:
+                total += joint_log_density(curves, values, s, d)
         return total
+
+    @cached_property
+    def tests(self) -> tuple[tuple[Curve, ...], ...]:
+        """Curves of each test."""
+        found: dict[str, list[Curve]] = {}
+        for curve in self.curves:
+            found.setdefault(curve.test or curve.name, []).append(curve)
+        return tuple(tuple(curves) for curves in found.values())
 
 
 def exact_curves(data: Measurements) -> list[Curve]:

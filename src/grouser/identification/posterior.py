@@ -245,7 +245,8 @@ def posterior(
         hyper = points[:, constants:]
         return prior.inside(points[:, :constants]) & np.all((hyper >= low) & (hyper <= high), axis=1)
 
+    box = np.concatenate([prior.low, low]), np.concatenate([prior.high, high])
     draws = sample(
-        log_likelihood, draw, inside, seed=seed, effective=effective, most_steps=most_steps, progress=progress
+        log_likelihood, draw, inside, box, seed=seed, effective=effective, most_steps=most_steps, progress=progress
     )
     return Posterior(prior, likelihood, draws)

@@ -3,6 +3,10 @@
 The walkers start as draws from the prior and are led to the posterior in stages, in which the likelihood counts with a
 power that rises from 0 to 1 (annealing with resampling, Neal 2001; Del Moral et al. 2006). No optimum is searched, so
 that constants which the data do not determine begin as wide as their prior, and no starting point can be wrong.
+
+Moves of an ensemble follow straight correlations (n and k_phi). Where a constant is free over a range only in part of
+the posterior (k_phi where k_c carries the load, d below the scatter) they take hundreds of steps from one end to the
+other, so that half of the moves change one coordinate alone, over all its range or a tenth of it.
 """
 
 from __future__ import annotations
@@ -20,9 +24,12 @@ STAGE_STEPS = 20  # of the ensemble in each stage
 MOST_STAGES = 60
 KEPT_SHARE = 0.5  # effective share of the walkers after the weights of a stage
 CHUNK = 500  # steps between two looks at the autocorrelation
+LOCAL = 0.1  # of a range: step of a coordinate that is not drawn anew
+LEAST_TIMES = 10.0  # autocorrelation times a chain must have: from a shorter one they come out far too small
 BURN_IN = 4.0  # autocorrelation times that are left out at the start
 EFFECTIVE = 1000  # independent draws that are aimed at
 MOST_STEPS = 8000
+GROUPS = 4  # of walkers, whose means are compared
 LARGEST_SPREAD = 1.05  # of the split R-hat: above it the chains have not mixed
 
 LogDensity = Callable[[np.ndarray], np.ndarray]
@@ -45,13 +52,17 @@ def sample(
     log_likelihood: LogDensity,
     prior_draws: Callable[[int, np.random.Generator], np.ndarray],
     inside: Callable[[np.ndarray], np.ndarray],
+    box: tuple[np.ndarray, np.ndarray],
     *,
     seed: int = 0,
     effective: int = EFFECTIVE,
     most_steps: int = MOST_STEPS,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Draws:
-    """Sample a prior that is uniform where `inside`, times a likelihood. Points are (draw, parameter)."""
+    """Sample a prior that is uniform where `inside`, times a likelihood. Points are (draw, parameter).
+
+    `box` has the lower and upper ends of all parameters, (parameter,) each.
+    """
     try:
         import emcee
         from threadpoolctl import threadpool_limits
@@ -69,7 +80,9 @@ def sample(
             found[there] = power[0] * log_likelihood(points[there])
         return np.where(np.isnan(found), -np.inf, found)
 
-    moves = [(emcee.moves.DEMove(), 0.6), (emcee.moves.DESnookerMove(), 0.1), (emcee.moves.StretchMove(), 0.3)]
+    alone = emcee.moves.MHMove(lambda points, random: _one_coordinate(points, random, *box))
+    moves = [(alone, 0.5), (emcee.moves.DEMove(), 0.3), (emcee.moves.DESnookerMove(), 0.05),
+             (emcee.moves.StretchMove(), 0.15)]  # fmt: skip
     sampler = emcee.EnsembleSampler(walkers, first.shape[1], density, moves=moves, vectorize=True)
     sampler.random_state = np.random.RandomState(seed).get_state()
     with threadpool_limits(1):  # matrices of tens of rows are slower on several threads, and far so beside other work
@@ -82,13 +95,23 @@ def sample(
             time = float(np.max(sampler.get_autocorr_time(tol=0)))
             share = (taken - BURN_IN * time) * walkers / time / effective if np.isfinite(time) and time > 0 else 0.0
             progress(min(1.0, max(share, taken / most_steps)))
-            if share >= 1:
+            if share >= 1 and taken >= LEAST_TIMES * time:
                 break
     left_out = int(min(taken // 2, BURN_IN * time)) if np.isfinite(time) else taken // 2
     chain = np.asarray(sampler.get_chain(discard=left_out))  # (step, walker, parameter)
     thin = max(1, len(chain) * walkers // (20 * effective))
     flat = chain[::thin].reshape(-1, chain.shape[2])
     return Draws(flat, len(chain) * walkers / max(time, 1.0), split_spread(chain))
+
+
+def _one_coordinate(points: np.ndarray, random, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Change one coordinate of each point, and ln of the ratio of proposals: 0, as both ways are as likely."""
+    rows, chosen = np.arange(len(points)), random.randint(points.shape[1], size=len(points))
+    anew = low[chosen] + (high - low)[chosen] * random.uniform(size=len(points))
+    near = points[rows, chosen] + LOCAL * (high - low)[chosen] * random.standard_normal(len(points))
+    moved = points.copy()
+    moved[rows, chosen] = np.where(random.uniform(size=len(points)) < 0.5, anew, near)
+    return moved, np.zeros(len(points))
 
 
 def _annealed(
@@ -134,11 +157,16 @@ def _next_step(found: np.ndarray, most: float, least: float) -> float:
 
 
 def split_spread(chain: np.ndarray) -> float:
-    """Largest split R-hat (Gelman et al. 2013) of a chain (step, walker, parameter), in groups of walkers."""
+    """Largest split R-hat (Gelman et al. 2013) of a chain (step, walker, parameter): halves of groups of walkers.
+
+    Halves tell a chain that still drifts, groups one whose walkers stay apart.
+    """
     half = len(chain) // 2
     if half < 2:
         return float("inf")
-    halves = np.stack([chain[:half], chain[half : 2 * half]])  # (half, step, walker, parameter)
-    means, within = halves.mean(axis=(1, 2)), halves.var(axis=(1, 2)).mean(axis=0)
+    groups = min(GROUPS, chain.shape[1])
+    parts = [part[:, k::groups] for part in (chain[:half], chain[half : 2 * half]) for k in range(groups)]
+    means = np.stack([part.mean(axis=(0, 1)) for part in parts])
+    within = np.mean([part.var(axis=(0, 1)) for part in parts], axis=0)
     between = means.var(axis=0, ddof=1)
     return float(np.sqrt(1 + np.max(between / np.maximum(within, 1e-300))))

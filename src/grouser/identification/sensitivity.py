@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grouser.identification.emulator import learn_process
+from grouser.identification.process import learn_process
 from grouser.report.style import COLOURS
 
 POINTS = 6000  # of the integrals
@@ -96,7 +96,7 @@ def indices(
     explained = 1 - (learned.error / values[there].std()) ** 2
     if explained < WORST:
         return None
-    first, total = sobol(lambda x: learned.predict((x - mean) / np.where(varied, scale, 1.0) / 2)[0], mean, covariance)
+    first, total = sobol(lambda x: learned.mean((x - mean) / np.where(varied, scale, 1.0) / 2), mean, covariance)
     return Indices(metric, tuple(names), first, total, float(explained))
 
 
