@@ -1,0 +1,216 @@
+"""Force module of resistive force theory: allocation and kernel launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import warp as wp
+
+from grouser.contact.rft import kernels
+from grouser.contact.rft.laws import PLATE_DOWN, medium_scale
+from grouser.device import arrays, at, zeros
+from grouser.errors import InputError
+from grouser.kernel_module import KernelModule
+from grouser.module import Channel, Mesh, Motion, Outputs
+from grouser.terrain import checks
+from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.ground import Ground
+from grouser.terrain.soils import EARTH, Soil
+
+STUCK_SPEED = 1e-4  # [m/s] below which slip counts as 0 (assumed)
+FORMS = ("li2013", "agarwal2023")  # in the order of `laws.flow_stress`
+
+
+@dataclass(frozen=True)
+class RftOptions:
+    """Choices of the law."""
+
+    form: Literal["li2013", "agarwal2023"] = "agarwal2023"
+    scale: float | None = None  # [N/m^3] of the medium; None: from density and friction angle of the soil
+    memory: float = 5e-4  # [m] path over which the direction of flow follows the motion (assumed: a grain)
+
+    def __post_init__(self):
+        checks.choice(self.form, "rft: form", FORMS)
+        checks.number(self.memory, "rft: memory", above=0.0)
+        if self.scale is not None:
+            checks.number(self.scale, "rft: scale", above=0.0)
+
+    def scale_of(self, soil: Soil, gravity: float) -> float:
+        """Scale [N/m^3] of a soil. Both forms carry the same level plate (assumed for li2013)."""
+        if self.scale is not None:
+            return self.scale
+        scale = medium_scale(soil.density, gravity, math.tan(math.radians(soil.friction_angle_deg)))
+        return scale * (PLATE_DOWN if self.form == "li2013" else 1.0)
+
+
+class RftModule(KernelModule):
+    """Bodies in a granular medium whose surface stays undisturbed."""
+
+    def __init__(
+        self, ground: Ground, surfaces: Mapping[str, Mesh], options: RftOptions | None = None, *, name: str = "soil"
+    ):
+        """`surfaces`: closed meshes by body, small triangles: a triangle is in the medium where its centre is."""
+        if not surfaces:
+            raise InputError(f"{name}: no bodies given; allowed is 1 or more")
+        if ground.depth is not None:
+            raise InputError("depth: soil with a bottom is not allowed with law 'rft', which has none")
+        if ground.elevation.soil_index is not None:
+            raise InputError("soil_index: a map of soils is not allowed with law 'rft'; use one soil")
+        self.name, self.ground, self.surfaces = name, ground, dict(surfaces)
+        self.options = options or RftOptions()
+        self.bodies, self.step_limit, self.precision = tuple(surfaces), math.inf, ground.precision
+        self.gravity, self.takes_floor = EARTH, True
+
+    def declare(self, spec) -> None:
+        """Switch off MuJoCo's contact between the bodies and the floor of the world. Take over its gravity."""
+        self.gravity = float(np.linalg.norm(spec.option.gravity))
+        if not self.takes_floor:
+            return
+        for body in self.bodies:
+            if not any(e.bodyname1 == "world" and e.bodyname2 == body for e in spec.excludes):
+                spec.add_exclude(bodyname1="world", bodyname2=body)
+
+    def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
+        self.motion, self.out, self.device = motion, out, self.ground.device
+        self.worlds, p = motion.position.shape[0], self.precision
+        if self.worlds != self.ground.worlds:
+            raise InputError(f"{self.name}: ground has {self.ground.worlds} worlds, the engine {self.worlds}")
+        self._kernels = at(kernels.evaluate, p.name), at(kernels.commit, p.name)
+        self._keep_step(step)
+        self._rows = wp.array(np.array(list(rows), np.int32), dtype=wp.int32, device=self.device)
+        self._faces, self._first = self._make_faces()
+        self._media = self._make_media()
+        count, shape = self._faces.shape[0], (self.worlds, len(self.bodies))
+        self.faces = zeros(at(kernels.FaceStates, p.name), self.device, (self.worlds, count))
+        self._sinkage, self._area = (wp.zeros(shape, dtype=wp.float64, device=self.device) for _ in range(2))
+        self._record(self._launch_evaluate, self._launch_commit)
+
+    def _make_faces(self) -> tuple[wp.array, wp.array]:
+        kind = at(kernels.Face, self.precision.name)
+        tables = []
+        for surface in self.surfaces.values():
+            corners = np.asarray(surface.vertices, float)[np.asarray(surface.triangles)]  # (triangle, 3, 3)
+            normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+            size = np.linalg.norm(normals, axis=1)
+            corners, normals, size = corners[size > 0], normals[size > 0], size[size > 0]
+            table: Any = np.zeros(len(size), dtype=kind.numpy_dtype())
+            table["centre"], table["area"] = corners.mean(axis=1), size / 2
+            table["normal"] = normals / size[:, None]
+            table["corners"] = corners
+            tables.append(table)
+        first = np.cumsum([0, *(len(table) for table in tables)]).astype(np.int32)
+        faces = wp.array(np.concatenate(tables), dtype=kind, device=self.device)
+        return faces, wp.array(first, dtype=wp.int32, device=self.device)
+
+    def _make_media(self) -> wp.array:
+        kind = at(kernels.Medium, self.precision.name)
+        table: Any = np.zeros(self.worlds, dtype=kind.numpy_dtype())
+        of_worlds = self.ground.world_soils or [self.ground.soils] * self.worlds
+        for k, (soil, *_) in enumerate(of_worlds):
+            table["scale"][k] = self.options.scale_of(soil, self.gravity)
+            table["stiffness"][k] = soil.elastic_stiffness
+            own = math.tan(math.radians(soil.friction_angle_deg))
+            table["friction"][k] = own if soil.wheel_friction is None else soil.wheel_friction
+        return wp.array(table, dtype=kind, device=self.device)
+
+    # ---- the step -------------------------------------------------------------------------------------
+
+    def arrays_generation(self) -> int:
+        return self.ground.generation
+
+    def _launch_evaluate(self, launch) -> None:
+        m, out, form = self.motion, self.out, FORMS.index(self.options.form)
+        inputs = [self._faces, self._first, self._media, self.ground.arrays, self._rows, self._step]
+        inputs += [self.precision.real(self.options.memory), form]
+        inputs += [m.position, m.rotation, m.velocity, m.angular_velocity, self.faces]
+        outputs = [out.wrench, out.implicit, out.status, self._sinkage, self._area]
+        launch(self._kernels[0], (self.worlds, len(self.bodies)), [*inputs, *outputs])
+
+    def _launch_commit(self, launch) -> None:
+        m, memory = self.motion, self.precision.real(self.options.memory)
+        inputs = [self._first, self._media, self._rows, self._step, memory, m.velocity, m.angular_velocity, self.faces]
+        launch(self._kernels[1], (self.worlds, len(self.bodies)), inputs)
+
+    # ---- state, channels ------------------------------------------------------------------------------
+
+    def explain(self, code: int) -> tuple[str, bool]:
+        raise KeyError(code)  # this module has no faults
+
+    def state(self) -> dict[str, wp.array]:
+        return arrays(faces=self.faces)
+
+    @property
+    def elevation(self) -> ElevationGrid:
+        return self.ground.elevation
+
+    def reset_energy(self) -> None:
+        """Nothing to do: this module keeps no account of energy."""
+
+    def has_pressed(self) -> np.ndarray:
+        """Whether each body is loaded by the medium, (world, body)."""
+        return self._area.numpy() > 0
+
+    def set_soil(self, worlds: Any, fields: Mapping[str, Any]) -> None:
+        raise InputError("set_soil: soils of a running simulation are not allowed to change with law 'rft'")
+
+    def stored_energy(self) -> np.ndarray:
+        """Elastic energy [J] of the medium at each body, (world, body)."""
+        strain = self.faces.strain.numpy().astype(float)
+        faces: Any = self._faces.numpy()
+        media: Any = self._media.numpy()
+        first: Any = self._first.numpy()
+        spring = faces["area"] * media["stiffness"][:, None]  # [N/m], (world, face)
+        energy = 0.5 * spring * (strain**2).sum(axis=2)
+        return np.add.reduceat(energy, first[:-1], axis=1)
+
+    def observe(self) -> dict[str, np.ndarray]:
+        """Force [N], torque [N m], sinkage [m], loaded area [m^2] and slip [1] of each body, (world, body, …)."""
+        wrench = self.out.effective.numpy()
+        return {
+            "force": wrench[..., :3], "torque": wrench[..., 3:], "sinkage": self._sinkage.numpy(),
+            "contact_area": self._area.numpy(), "slip": self._slip(),
+        }  # fmt: skip
+
+    def _slip(self) -> np.ndarray:
+        """Slip of rolling bodies, (world, body): driving 1 - v/u, braking u/v - 1; 0 out of contact.
+
+        u is the horizontal speed [m/s] of the lowest point relative to the frame origin, v that of the origin along u.
+        """
+        m, rows = self.motion, self._rows.numpy()
+        position, velocity, spin = (
+            a.numpy()[:, rows].astype(float) for a in (m.position, m.velocity, m.angular_velocity)
+        )
+        level = [
+            self.ground.terrains[terrain].height(place[:, 0], place[:, 1])
+            for terrain, place in zip(self.ground.arrays.terrain.numpy(), position, strict=True)
+        ]
+        radius = position[..., 2] - np.array(level) + self._sinkage.numpy()
+        rim = radius[..., None] * np.stack([spin[..., 1], -spin[..., 0]], axis=-1)
+        u = np.linalg.norm(rim, axis=-1)
+        v = (rim * velocity[..., :2]).sum(axis=-1) / np.maximum(u, 1e-30)
+        larger = np.maximum(u, np.abs(v))
+        moving = (larger > STUCK_SPEED) & (self._area.numpy() > 0)
+        return np.where(moving, (u - v) / np.where(moving, larger, 1.0), 0.0)
+
+    def channels(self) -> list[Channel]:
+        def of_bodies(name: str, unit: str, *shape: int) -> Channel:
+            return Channel(
+                f"{self.name}/{name}", unit, (len(self.bodies), *shape), labels=self.bodies,
+                read=lambda: np.array(self.observe()[name], float),
+            )  # fmt: skip
+
+        return [
+            of_bodies("force", "N", 3),
+            of_bodies("torque", "N m", 3),
+            of_bodies("sinkage", "m"),
+            of_bodies("contact_area", "m^2"),
+            of_bodies("slip", "1"),
+            Channel(
+                f"{self.name}/displaced_volume", "m^3", (len(self.bodies),), labels=self.bodies,
+                read=lambda: np.zeros((self.worlds, len(self.bodies))),  # the ground stays undisturbed
+            ),
+        ]  # fmt: skip
