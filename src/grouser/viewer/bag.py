@@ -1,4 +1,4 @@
-"""Writes a ROS 2 bag (MCAP): transforms of all bodies, joint states, wrenches, all other channels as numbers."""
+"""Writes a ROS 2 bag (MCAP): transforms, joint states, wrenches, samples of sensors, other channels as numbers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.recording.selection import axis_names
 from grouser.viewer.motion import BODIES
+from grouser.viewer.sensor_messages import FIRST_SEEN, SensorMessages
 
 FRAME = "world"
 BLOCK = 500  # frames read at a time
@@ -57,9 +58,22 @@ def _write(writer: Any, messages: _Messages, types: Any, progress: Callable[[int
         part = slice(start, min(start + BLOCK, count))
         for nanoseconds, item in messages.block(part):
             if item.topic not in topics:
-                topics[item.topic] = writer.add_connection(item.topic, item.kind, typestore=types)
+                topics[item.topic] = _connection(writer, item, types)
             writer.write(topics[item.topic], nanoseconds, types.serialize_cdr(item.message, item.kind))
         progress(part.stop, count)
+
+
+def _connection(writer: Any, item: Stamped, types: Any) -> Any:
+    """Declare a topic. That of mounts holds its message for those who come later, as ROS's static transforms do."""
+    from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+
+    never = QosTime(0, 0)
+    held = Qos(
+        QosHistory.KEEP_LAST, 1, QosReliability.RELIABLE, QosDurability.TRANSIENT_LOCAL, never, never,
+        QosLiveliness.SYSTEM_DEFAULT, never, False,
+    )  # fmt: skip
+    qos = [held] if item.topic == FIRST_SEEN else []
+    return writer.add_connection(item.topic, item.kind, typestore=types, offered_qos_profiles=qos)
 
 
 class _Messages:
@@ -68,6 +82,7 @@ class _Messages:
     def __init__(self, recording: Recording, types: Any):
         self.recording = recording
         self.types = types.types
+        self.sensors = SensorMessages(recording, self.types, self._stamp)
         names = recording.names()
         self.bodies = recording.channel_info(BODIES).labels if BODIES in names else ()
         self.joints = recording.channel_info(JOINTS[0]).labels if all(name in names for name in JOINTS) else ()
@@ -91,6 +106,9 @@ class _Messages:
         for name in dict.fromkeys(wanted):
             rows = recording.read(name, part)
             values[name] = rows if recording.worlds == 1 else rows[:, 0]
+        sensed = self.sensors.mounts(float(recording.time[0])) if part.start == 0 else []
+        for time, name, kind, message in (*sensed, *self.sensors.block(part)):
+            yield round(time * 1e9), Stamped(topic(name.lstrip("/")), kind, message)
         for k, time in enumerate(recording.time[part]):
             stamp = self._stamp(float(time))
             nanoseconds = stamp.sec * 10**9 + stamp.nanosec
