@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,13 @@ TILE_PERIOD = 0.2  # [s]
 class Plain:
     heights = np.zeros((5, 11))
     spacing, origin = 0.64, (-1.28, -1.28)
+
+
+class Hills:
+    """Rough ground on a grid much finer than that of coarse patches."""
+
+    spacing, origin = 0.08, (-1.28, -1.28)
+    heights = 0.1 * np.sin(2.3 * np.arange(33))[:, None] * np.cos(1.7 * np.arange(81))
 
 
 class Cart:
@@ -59,10 +67,10 @@ SHAPES = [
 ]
 
 
-def opened(path: Path, cart: Cart, block: int = 8) -> RecordingWriter:
+def opened(path: Path, cart: Cart, block: int = 8, terrain: Any = None) -> RecordingWriter:
     tiles = {"spacing": SPACING, "origin": [-1.28, -1.28], "nx": 321, "ny": 129, "size": TILE}
     header = build_header(scenario="made", settings={}, step=0.01, duration=LENGTH / SPEED, tiles=tiles)
-    return RecordingWriter(path, header, cart.channels(), terrain=Plain(), shapes=SHAPES, block=block)
+    return RecordingWriter(path, header, cart.channels(), terrain=terrain or Plain(), shapes=SHAPES, block=block)
 
 
 def append(writer: RecordingWriter, cart: Cart, time: float) -> None:
@@ -84,9 +92,9 @@ def _heights(row: int, column: int, front: float) -> np.ndarray:
     return np.where(inside, -RUT, 0.0).astype(np.float32)
 
 
-def recording(path: Path, duration: float = LENGTH / SPEED, rate: float = 20.0) -> Path:
+def recording(path: Path, duration: float = LENGTH / SPEED, rate: float = 20.0, terrain: Any = None) -> Path:
     cart = Cart()
-    with opened(path, cart) as writer:
+    with opened(path, cart, terrain=terrain) as writer:
         for k in range(round(duration * rate) + 1):
             append(writer, cart, k / rate)
     return path

@@ -1,5 +1,6 @@
 """What is drawn, without a browser: ground, poses, arrows, cameras, colours, glTF."""
 
+import io
 import json
 import math
 import struct
@@ -7,14 +8,15 @@ import struct
 import numpy as np
 import pytest
 
-from grouser.recording import Recording
-from grouser.viewer import glb
+from grouser.module import Channel, Shape
+from grouser.recording import Recording, RecordingWriter, build_header
+from grouser.viewer import glb, light
 from grouser.viewer.cameras import CAMERAS, Cameras
 from grouser.viewer.colours import FIELDS, Scale, legend, linear, srgb
 from grouser.viewer.ground import Cell, GroundView
 from grouser.viewer.motion import RecordedMotion, interpolated, rotation_matrix
 from grouser.viewer.pressure import Pressure
-from grouser.viewer.scene import Scene
+from grouser.viewer.scene import SAND_MEAN, Scene, sand
 from tests.viewer import made
 
 TILE_ROUNDING = 2.0**-17  # [m] heights in a recording are multiples of it
@@ -78,6 +80,53 @@ def test_neighbours_meet_without_a_gap(recording):
     np.testing.assert_array_equal(left.heights[:, -1], right.heights[:, 0])
 
 
+def test_light_does_not_break_where_patches_meet(recording):
+    view = GroundView(recording)
+    view.stamps(math.inf)
+    below, above = view.patch(Cell(0, 0, 1)), view.patch(Cell(0, 1, 1))  # the rut lies across their edge
+    np.testing.assert_allclose(below.normals[-1], above.normals[0], atol=1e-12)
+    assert below.normals[..., 2].min() < 0.9, "the sides of the rut are steep"
+
+
+def drawn_mesh(data: bytes) -> np.ndarray:
+    """Vertices [m], (n, 3), of a GLB."""
+    length = struct.unpack("<I", data[12:16])[0]
+    view = json.loads(data[20 : 20 + length])["bufferViews"][0]
+    start = 28 + length + view["byteOffset"]
+    return np.frombuffer(data[start : start + view["byteLength"]], np.float32).reshape(-1, 3)
+
+
+def test_walls_close_the_gaps_between_patches_of_different_resolution(tmp_path):
+    """A coarse patch cuts hills off that its fine neighbour has: sky was seen between them."""
+    made.recording(tmp_path / "recording.h5", 4.0, terrain=made.Hills())
+    with Recording(tmp_path / "recording.h5") as rough:
+        scene = Scene(rough, Nothing())
+        scene.show(4.0)
+        view = scene.ground
+        fine = [cell for cell in view.cells if len(view.patch(cell).x) == view.leaf + 1]
+        assert 0 < len(fine) < len(view.cells)
+        lowest = min(float(view.patch(cell).heights.min()) for cell in view.cells)
+        for cell in view.cells:
+            patch = view.patch(cell)
+            vertices = drawn_mesh(scene._glb(cell, patch, scene.scale(), 4.0))
+            low = {(round(x, 4), round(y, 4)) for x, y, z in vertices.tolist() if z < lowest}
+            x, y = patch.x, patch.y
+            around = [*((a, b) for a in x for b in (y[0], y[-1])), *((a, b) for a in (x[0], x[-1]) for b in y)]
+            assert {(round(a, 4), round(b, 4)) for a, b in np.array(around, np.float32).tolist()} <= low
+
+
+def test_a_patch_stays_until_its_next_version_can_be_there(recording):
+    scene = Scene(recording, Nothing())
+    scene.show(0.0)
+    before = dict(scene._cells)
+    assert scene.show(4.0)
+    replaced = [node for cell, node in before.items() if scene._cells.get(cell) is not node]
+    assert replaced
+    assert not any(("remove", ()) in node.sent for node in replaced), "no hole while the new one is read"
+    scene.tidy(0)
+    assert all(("remove", ()) in node.sent for node in replaced)
+
+
 def test_only_what_changed_is_drawn_anew(recording):
     scene = Scene(recording, Nothing())
     first = scene.show(0.0)
@@ -124,6 +173,7 @@ def test_a_run_that_goes_on_between_opening_and_drawing(tmp_path, monkeypatch, o
             growing.refresh()
             before = dict(scene._cells)
             scene.show(8.0)
+            scene.tidy(0)
             assert set(scene._cells) == scene.ground.cells
             gone = set(before) - set(scene._cells)
             assert gone, "squares that had been drawn were split, too"
@@ -145,10 +195,45 @@ def test_copies_at_every_pose(recording):
     np.testing.assert_allclose(motion.poses("body/pose", 3.0)[0, :3], (1.5, 0, 0.55))
 
 
-def test_arrows_start_at_their_bodies(recording):
+def test_arrows_of_other_forces_start_at_their_bodies(recording):
     starts, forces = RecordedMotion(recording).forces(2.0)
     np.testing.assert_allclose(starts, [(1.0, 0, 0.22)], atol=1e-6)
     np.testing.assert_allclose(forces, [(0, 0, 50)])
+
+
+LEG = np.array([0.2, -0.1, 0.4])  # [m] the knee, where the frame of the leg is
+LEAN = math.radians(40)  # of the leg about y
+FORCE = np.array([8.0, -3.0, 60.0])  # [N]
+
+
+def leg(path, foot: np.ndarray, with_torque: bool):
+    """A recording of a leg whose frame is its knee and whose foot, 0.3 m below it, is pushed at `foot` [m]."""
+    torque = np.cross(foot - LEG, FORCE)
+    pose = np.array([[[*LEG, 0, math.sin(LEAN / 2), 0, math.cos(LEAN / 2)]]])
+    labels = ("leg",)
+    channels = [
+        Channel("body/pose", "m, 1", (1, 7), kind="pose", labels=labels, read=lambda: pose),
+        Channel("soil/force", "N", (1, 3), labels=labels, read=lambda: FORCE[None, None]),
+        Channel("soil/sinkage", "m", (1,), labels=labels, read=lambda: np.zeros((1, 1))),
+    ]
+    if with_torque:
+        channels.append(Channel("soil/torque", "N m", (1, 3), labels=labels, read=lambda: torque[None, None]))
+    corners, triangles = made.box(0.02, 0.02, 0.15)
+    shapes = [Shape("leg", corners - (0, 0, 0.15), triangles, "body/pose[leg]", (0.5, 0.5, 0.5, 1))]
+    header = build_header(scenario="leg", settings={}, step=0.01, duration=0.1)
+    with RecordingWriter(path, header, channels, shapes=shapes) as writer:
+        writer.append(0.0)
+    return path
+
+
+@pytest.mark.parametrize("with_torque", [True, False])
+def test_arrows_of_the_ground_start_at_the_foot_and_not_at_the_knee(tmp_path, with_torque):
+    turn = rotation_matrix(np.array([0, math.sin(LEAN / 2), 0, math.cos(LEAN / 2)]))
+    lowest = LEG + turn @ (0.02, 0, -0.3)  # the lower edge of the leaning box
+    foot = lowest + np.array([0, 0.01, 0])
+    with Recording(leg(tmp_path / "recording.h5", foot, with_torque)) as recording:
+        starts, _ = RecordedMotion(recording).forces(0.0)
+    np.testing.assert_allclose(starts, [foot if with_torque else lowest], atol=1e-6)
 
 
 def test_pressure_of_what_was_pressed(recording):
@@ -178,8 +263,8 @@ def test_cameras_look_at_the_robot(recording):
 @pytest.mark.parametrize("picture", [b"", b"PNG"])
 def test_gltf_holds_what_was_given(picture):
     vertices = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0.5)], float)
-    normals, colours = np.tile((0.0, 0, 1), (3, 1)), np.tile((0.8, 0.4, 0.2), (3, 1))
-    data = glb.mesh(vertices, np.array([(0, 1, 2)]), normals, colours, picture, vertices[:, :2])
+    colours = np.tile((1.8, 0.4, 0.2), (3, 1))
+    data = glb.mesh(vertices, np.array([(0, 1, 2)]), colours, picture, vertices[:, :2])
     magic, version, total, length = struct.unpack("<IIII", data[:16])
     assert (magic, version, total) == (glb.MAGIC, 2, len(data))
     document = json.loads(data[20 : 20 + length])
@@ -190,11 +275,37 @@ def test_gltf_holds_what_was_given(picture):
         return binary[views[k]["byteOffset"] : views[k]["byteOffset"] + views[k]["byteLength"]]
 
     np.testing.assert_allclose(np.frombuffer(part(0), np.float32).reshape(-1, 3), vertices)
-    shown = np.frombuffer(part(2), np.uint8).reshape(-1, 4)[0, :3] / 255
-    np.testing.assert_allclose(shown, linear(np.array([0.8, 0.4, 0.2])), atol=1 / 255)
-    assert np.frombuffer(part(3), np.uint16).tolist() == [0, 1, 2]
+    np.testing.assert_allclose(np.frombuffer(part(1), np.float32).reshape(-1, 3), colours)
+    assert np.frombuffer(part(2), np.uint16).tolist() == [0, 1, 2]
     assert all(view["byteOffset"] % 4 == 0 for view in views)
     assert ("images" in document) == bool(picture)
+
+
+def test_ground_comes_out_in_the_colours_that_are_meant():
+    """The page maps colours by ACES; what is sent undoes that, within half a step of the screen."""
+    for field in FIELDS:
+        meant = srgb(field, np.linspace(0, 1, 21))
+        shown = light.aces(light.before_aces(meant))
+        np.testing.assert_allclose(shown, linear(np.minimum(meant, light.WHITEST)), atol=0.5 / 255)
+
+
+def test_slopes_towards_the_sun_are_brighter():
+    level, towards, away = (
+        np.array([x, 0, 1]) / np.hypot(x, 1)
+        for x in (0.0, -0.5, 0.5)  # the sun is where x is negative
+    )
+    assert light.shade(level) == pytest.approx(1)
+    assert light.shade(away) < 0.85 < 1.05 < light.shade(towards)
+    assert light.shade(-light.SUN) == light.SHADED
+
+
+def test_sand_is_noise_around_its_mean():
+    from PIL import Image
+
+    grey = np.asarray(Image.open(io.BytesIO(sand()))) / 255
+    assert linear(grey).mean() == pytest.approx(SAND_MEAN, abs=0.02)
+    assert grey.std() > 0.03
+    assert len(sand()) < 40_000, "it is sent with every patch"
 
 
 def test_colours():

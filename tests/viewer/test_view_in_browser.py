@@ -5,7 +5,7 @@ import pytest
 
 from grouser.viewer.server import View
 from tests.viewer import made
-from tests.viewer.browser import browser, eventually, opened, picture
+from tests.viewer.browser import PATIENCE, browser, eventually, opened, picture
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 FREE = {"port": 0}
@@ -163,3 +163,16 @@ def test_an_empty_recording_and_one_cut_by_a_kill(running, tmp_path):
         assert session.end > 2.5
         assert len(cart_pixels(drawn(page))) > ENOUGH
         page.close()
+
+
+def test_a_replay_is_not_pale_at_first(running, finished, tmp_path):
+    from grouser.recording import Recording
+    from grouser.viewer.replay import replay
+
+    with Recording(finished) as recording:
+        (tmp_path / "replay.html").write_text(replay(recording), encoding="utf-8")
+    page = running.new_page(viewport={"width": 400, "height": 300})
+    page.goto((tmp_path / "replay.html").as_uri(), timeout=1000 * PATIENCE)
+    page.wait_for_selector("canvas", state="attached", timeout=1000 * PATIENCE)
+    assert page.evaluate("getComputedStyle(document.querySelector('canvas')).opacity") == "1"
+    page.close()

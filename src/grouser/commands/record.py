@@ -14,8 +14,6 @@ from grouser.scenarios.settings import Experiment
 from grouser.simulation import Simulation
 from grouser.terrain import checks
 
-NAMELESS = ("", "MuJoCo Model")  # what MuJoCo calls a model without a name
-
 
 class Recorded(Settings):
     """What the report shows as settings."""
@@ -36,8 +34,9 @@ def record(
 ) -> running.Outcome:
     """Simulate for `seconds` from now on. Leaves recording, summary, figures and report in the folder `out`.
 
-    `name`: title of the report, by default the name of the model. `rate` [Hz]: frames. `force` replaces results that
-    are in the folder already. Raises RunStopped if the simulation stops; the folder has all data up to that time.
+    `name`: title of the report, by default the name of the model or of its first body. `rate` [Hz]: frames. `force`
+    replaces results that are in the folder already. Raises RunStopped if the simulation stops; the folder has all data
+    up to that time.
     """
     if not isinstance(sim, Simulation):
         raise InputError(f"record: {sim!r} is not allowed; it must be a Simulation, such as grouser.on_soil(...) makes")
@@ -45,7 +44,7 @@ def record(
         raise InputError(f"record: {sim.worlds} worlds are not allowed; record one world")
     checks.number(seconds, "record: seconds", above=0)
     checks.number(rate, "record: rate", above=0)
-    title = re.sub(r"[^\w.-]+", "-", name or _model_name(sim))  # it also names the folder
+    title = re.sub(r"[^\w.-]+", "-", name or robot.model_name(sim) or _first_body(sim))  # it also names the folder
     experiment = Experiment(_scenario(sim, title), Recorded(seconds=seconds, dtype=sim.engine.dtype))
     return running.checked(running.execute(experiment, out=out, force=force, rate=rate, report=report))
 
@@ -65,7 +64,5 @@ def _scenario(sim: Simulation, name: str) -> Scenario[Any]:
     )  # fmt: skip
 
 
-def _model_name(sim: Simulation) -> str:
-    """Name of the model, which begins MuJoCo's list of names."""
-    name = sim.model.names.split(b"\0", 1)[0].decode()
-    return "robot" if name in NAMELESS else name
+def _first_body(sim: Simulation) -> str:
+    return next((name for k in range(1, sim.model.nbody) if (name := sim.model.body(k).name)), "robot")

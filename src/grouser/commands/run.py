@@ -169,6 +169,8 @@ def _header(experiment: Experiment, sim: Simulation) -> dict[str, Any]:
         metrics=scenario.metrics(settings),
         figures=scenario.figures(settings),
         tiles=_tiles(sim),
+        sensors=[one.sensor.description() for one in sim.sensors.values()],
+        title=scenario.title(settings, sim),
     )
 
 

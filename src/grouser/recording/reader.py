@@ -91,6 +91,11 @@ class Recording:
         return self.outcome.get("status") or ("running" if is_locked_by_writer(self.path) else "interrupted")
 
     @property
+    def title(self) -> str:
+        """What the run is called: the name of a user's robot, otherwise the scenario."""
+        return str(self.header.get("title") or self.header.get("scenario") or "")
+
+    @property
     def message(self) -> str:
         return self.outcome.get("message", "")
 

@@ -16,7 +16,7 @@
     /outcome/json            (byte,) uint8, empty until the end: status, message, metrics, notes, wall_s,
                              sim_s, steps
 
-Time, poses (position [m], quaternion xyzw) and channels of one number per world are float64. All others are float32
+Time, poses (position [m], quaternion xyzw) and channels of single numbers are float64. All others are float32
 unless the writer is given another precision. Heights of tiles are rounded to 2^-17 m (7.6 um), so that they compress
 well. All axes have dimension scales: /time, /world, /labels_K (names along an axis) or /axis_N.
 
@@ -91,8 +91,13 @@ def build_header(
     version: str | None = None,
     command: str | None = None,
     tiles: Mapping[str, Any] | None = None,
+    sensors: Sequence[Mapping[str, Any]] = (),
+    title: str = "",
 ) -> dict[str, Any]:
-    """Make the header of a recording. `step` and `duration` [s]; `metrics` and `figures` are declarations."""
+    """Make the header of a recording. `step` and `duration` [s]; `metrics` and `figures` are declarations.
+
+    `title`: what reports and pages call the run, by default the scenario.
+    """
     header: dict[str, Any] = {
         "schema": SCHEMA,
         "scenario": scenario,
@@ -108,6 +113,10 @@ def build_header(
     }
     if tiles is not None:
         header["tiles"] = dict(tiles)
+    if sensors:
+        header["sensors"] = [dict(sensor) for sensor in sensors]
+    if title:
+        header["title"] = title
     return header
 
 
@@ -186,5 +195,5 @@ def stored_dtype(channel: Channel, precision: str | Mapping[str, str]) -> np.dty
         raise InputError(f"precision of channel {channel.name!r}: {wanted!r}; allowed: float32, float64")
     if isinstance(precision, Mapping) and wanted is not None:
         return np.dtype(wanted)
-    alone = channel.kind == "fixed" and not channel.shape
+    alone = channel.kind in ("fixed", "ragged") and not channel.shape
     return np.dtype("float64" if alone or channel.kind == "pose" else wanted or "float32")

@@ -68,7 +68,7 @@ def page(
     state = _state(recording)
     return render(
         "run.html",
-        title=str(summary["scenario"]),
+        title=recording.title,
         overline="Grouser run",
         badges=_badges(recording, summary),
         state=state,

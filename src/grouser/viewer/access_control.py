@@ -135,6 +135,10 @@ def access_controlled(access: AccessControl, listen: Callable[[Any], Awaitable[N
         raise InputError("this version of viser starts its server differently: install the one of requirements.lock")
 
 
+# Until viser has read its own surroundings, which are not used, it draws at 5 % opacity.
+STYLE = "<style>canvas { opacity: 1 !important }</style>"
+
+
 def _page() -> bytes:
     """viser's page with a script that sends keys and gamepad input."""
     import viser
@@ -144,4 +148,4 @@ def _page() -> bytes:
     head, mark, rest = page.partition("<head>")
     if not mark:
         raise InputError("the page of this version of viser has no head: install the one of requirements.lock")
-    return f"{head}{mark}<title>Grouser</title><script>{script}</script>{rest}".encode()
+    return f"{head}{mark}<title>Grouser</title>{STYLE}<script>{script}</script>{rest}".encode()

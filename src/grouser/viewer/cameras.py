@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from grouser.module import Shape
 
 CAMERAS = ("free", "follow", "wheel", "top", "driver")
+FIELD_OF_VIEW = math.radians(45)  # vertical, as MuJoCo's renderer has it
 SMALLEST = 0.15  # [m] lower bound for half the size of a robot
 
 

@@ -12,7 +12,7 @@ UNITS = {"sinkage": "m", "height": "m", "pressure": "kPa", "plain": ""}
 SAND = (0.80, 0.67, 0.48)
 # Colour stops from 0 to 1, sRGB. Sinkage: sunk ground is dark, unchanged ground sand-coloured, raised ground light.
 STOPS: Mapping[str, tuple[tuple[float, float, float], ...]] = {
-    "sinkage": ((0.97, 0.93, 0.80), SAND, (0.55, 0.33, 0.24), (0.32, 0.12, 0.28), (0.10, 0.05, 0.20)),
+    "sinkage": ((0.93, 0.84, 0.67), SAND, (0.60, 0.43, 0.28), (0.40, 0.25, 0.16), (0.22, 0.11, 0.08)),
     "height": ((0.24, 0.28, 0.42), (0.33, 0.50, 0.50), (0.66, 0.66, 0.47), (0.85, 0.70, 0.50), (0.97, 0.94, 0.88)),
     "pressure": (SAND, (0.90, 0.60, 0.28), (0.82, 0.28, 0.22), (0.52, 0.08, 0.32), (0.20, 0.03, 0.30)),
     "plain": (SAND, SAND),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from grouser.recording.surface import first_heights
 LEAF = 2  # tiles along the side of a leaf
 COARSE = 24  # largest number of grid cells along the side of an unchanged square
 ROOTS = 8  # approximate number of root squares along the longer side of the terrain
+BASE = 0.5  # [m] thickness of the ground drawn below its lowest point
 MINIMAL_RANGE = 0.02  # [m] smallest range of the colour scale
 
 
@@ -37,6 +39,7 @@ class Patch(NamedTuple):
     y: np.ndarray  # [m], (ny,)
     heights: np.ndarray  # [m], (ny, nx)
     first: np.ndarray  # [m], (ny, nx) before the run
+    normals: np.ndarray  # unit normals, (ny, nx, 3), by the present heights, also those beside the patch
 
 
 class GroundView:
@@ -95,10 +98,7 @@ class GroundView:
         self._latest.move(time)
         found: dict[Cell, list[int]] = {cell: [] for cell in self.cells}
         for (row, column), patch in self._latest.patches.items():
-            for r, c in {
-                (row // LEAF, column // LEAF),
-                *_before(row, column),
-            }:  # the last row and column of a leaf belong to its neighbours
+            for r, c in _leaves(row, column):
                 cell = Cell(0, r, c)
                 if cell in found:
                     found[cell].append(patch)
@@ -110,13 +110,19 @@ class GroundView:
         r0, c0 = cell.row * side, cell.column * side
         r1, c1 = min(r0 + side, self.ny - 1), min(c0 + side, self.nx - 1)
         fine = cell.level == 0 and (cell.row, cell.column) in self._touched
-        rows, columns = self._nodes(r0, r1, fine, stride), self._nodes(c0, c1, fine, stride)
+        (rows, inner_rows), (columns, inner_columns) = (
+            _with_neighbours(self._nodes(low, high, fine, stride), count)
+            for low, high, count in ((r0, r1, self.ny), (c0, c1, self.nx))
+        )
         x, y = self.origin[0] + self.spacing * columns, self.origin[1] + self.spacing * rows
         first = first_heights(self.recording, x, y)
         heights = first.copy()
         if fine:
             self._latest.apply_tiles(rows, columns, heights)
-        return Patch(x, y, heights, first)
+        inside = inner_rows, inner_columns
+        return Patch(
+            x[inner_columns], y[inner_rows], heights[inside], first[inside], height_normals(heights, x, y)[inside]
+        )
 
     def _nodes(self, start: int, stop: int, fine: bool, stride: int) -> np.ndarray:
         """Node indices from start to stop, both included, thinned by `stride` or for coarse cells."""
@@ -126,6 +132,12 @@ class GroundView:
         else:
             count = min(COARSE, max(1, round(steps * self.spacing / self._terrain[1])), steps)
         return np.unique(np.round(np.linspace(start, max(stop, start), count + 1)).astype(int))
+
+    @cached_property
+    def bottom(self) -> float:
+        """Height [m] below all ground, down to which the edges of patches are closed."""
+        heights = self.recording.terrain_patch(slice(None), slice(None))
+        return float(heights.min()) - BASE
 
     def height_range(self) -> tuple[float, float]:
         """Lowest and highest point [m] of the terrain before the run, at least 5 MINIMAL_RANGE apart."""
@@ -182,11 +194,28 @@ class _Latest:
                 heights[row, column] = self.heights(r, c)[inside]
 
 
-def _before(row: int, column: int) -> set[tuple[int, int]]:
-    """Leaves whose last row or column of nodes is the first of this tile."""
-    rows = {row // LEAF, (row - 1) // LEAF}
-    columns = {column // LEAF, (column - 1) // LEAF}
+def _leaves(row: int, column: int) -> set[tuple[int, int]]:
+    """Leaves that change with a tile: a leaf ends with the first nodes of its neighbours, and normals reach beyond."""
+    rows = {k // LEAF for k in (row - 1, row, row + 1)}
+    columns = {k // LEAF for k in (column - 1, column, column + 1)}
     return {(r, c) for r in rows for c in columns if r >= 0 and c >= 0}
+
+
+def _with_neighbours(nodes: np.ndarray, count: int) -> tuple[np.ndarray, slice]:
+    """Node indices with one more at each end, as far as there are `count`, and where the given ones are in them."""
+    steps = np.diff(nodes) if len(nodes) > 1 else np.ones(1, int)
+    before, after = max(nodes[0] - steps[0], 0), min(nodes[-1] + steps[-1], count - 1)
+    every = np.unique([before, *nodes, after])
+    start = int(before < nodes[0])
+    return every, slice(start, start + len(nodes))
+
+
+def height_normals(heights: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Unit normals, (ny, nx, 3), of heights [m] at x and y [m]."""
+    along_y = np.gradient(heights, y, axis=0) if len(y) > 1 else np.zeros_like(heights)
+    along_x = np.gradient(heights, x, axis=1) if len(x) > 1 else np.zeros_like(heights)
+    normals = np.stack([-along_x, -along_y, np.ones_like(heights)], axis=-1)
+    return normals / np.linalg.norm(normals, axis=-1, keepdims=True)
 
 
 def _at_least_apart(low: float, high: float, least: float) -> tuple[float, float]:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from grouser.module import Shape
 
 BODIES = "body/pose"
+DIRECTIONS = 400  # in which the outermost vertices of a shape are looked for
+LOWEST = 0.02  # of its height: points of a body this close to its lowest one count as lowest
+STEEP = 0.2  # share of the vertical in a force above which its line is followed down to the ground
 PATH_POINTS = 600  # largest number of points of a path
 
 
@@ -88,8 +91,12 @@ class RecordedMotion:
                 continue
             places = [self._body(label) for label in channel.labels]
             if places and None not in places:
-                point = f"{name.rpartition('/')[0]}/point"
-                found.append(Arrows(name, np.array(places), point if point in self.recording else ""))
+                sibling = {what: f"{name.rpartition('/')[0]}/{what}" for what in ("point", "torque", "sinkage")}
+                known = {what: other if other in self.recording else "" for what, other in sibling.items()}
+                on_ground = bool(known["sinkage"])
+                found.append(
+                    Arrows(name, np.array(places), known["point"], known["torque"] if on_ground else "", on_ground)
+                )
         return found
 
     def _body(self, label: str) -> int | None:
@@ -109,9 +116,41 @@ class RecordedMotion:
                 forces.append(np.asarray(self._world(self.recording.read(arrows.channel, slice(k, k + 1)))[0])[:, :3])
                 if arrows.point:
                     starts.append(np.asarray(self._world(self.recording.read(arrows.point, slice(k, k + 1)))[0]))
+                elif arrows.on_ground:
+                    starts.append(self._pressed_points(arrows, poses, forces[-1], k))
                 else:
                     starts.append(poses[arrows.bodies, :3])
         return np.concatenate(starts), np.nan_to_num(np.concatenate(forces))
+
+    def _pressed_points(self, arrows: Arrows, poses: np.ndarray, forces: np.ndarray, k: int) -> np.ndarray:
+        """Where the ground pushes on bodies [m], (n, 3): where the line of each force meets the body's lowest height.
+
+        Without a recorded torque, or where the line is nearly level, it is the middle of the body's lowest points.
+        """
+        torques = np.zeros_like(forces)
+        if arrows.torque:
+            torques = np.nan_to_num(np.asarray(self._world(self.recording.read(arrows.torque, slice(k, k + 1)))[0]))
+        found = np.empty_like(forces)
+        for n, (body, force, torque) in enumerate(zip(arrows.bodies, forces, torques, strict=True)):
+            origin = poses[body, :3]
+            points = self._outlines[int(body)] @ rotation_matrix(poses[body, 3:]).T + origin
+            low, high = points.min(axis=0), points.max(axis=0)
+            lowest = points[points[:, 2] <= low[2] + LOWEST * (high[2] - low[2])]
+            found[n] = [*lowest[:, :2].mean(axis=0), low[2]]
+            if arrows.torque and abs(force[2]) > STEEP * np.linalg.norm(force):
+                line = origin + np.cross(force, torque) / (force @ force)  # a point of the line on which the force acts
+                found[n, :2] = np.clip((line + force * ((low[2] - line[2]) / force[2]))[:2], low[:2], high[:2])
+        return found
+
+    @cached_property
+    def _outlines(self) -> dict[int, np.ndarray]:
+        """The outermost vertices [m], (n, 3), of each body's shapes in its own axes; its origin if it has none."""
+        vertices: dict[int, list[np.ndarray]] = {k: [] for k in range(len(self.bodies))}
+        for shape in self.recording.shapes():
+            follow = self.follow(shape)
+            if follow is not None and follow.channel == BODIES and follow.place is not None and len(shape.vertices):
+                vertices[follow.place].append(np.asarray(shape.vertices, float))
+        return {k: outermost(np.concatenate(own)) if own else np.zeros((1, 3)) for k, own in vertices.items()}
 
     def loaded_bodies(self) -> list[str]:
         """Bodies whose forces are recorded. Their paths are drawn."""
@@ -125,11 +164,24 @@ class RecordedMotion:
 
 
 class Arrows(NamedTuple):
-    """A channel of forces, the bodies they act on, and the channel of their points of application, if any."""
+    """A channel of forces and the bodies they act on."""
 
     channel: str
     bodies: np.ndarray
-    point: str
+    point: str  # channel of the points of application, if any
+    torque: str  # channel of the torques about the bodies' origins, if any
+    on_ground: bool  # whether the ground pushes, from below
+
+
+def outermost(vertices: np.ndarray) -> np.ndarray:
+    """The vertices (n, 3) that are farthest in any of many directions, and thus the lowest ones in any pose."""
+    turns = np.arange(DIRECTIONS) + 0.5
+    height, around = 1 - 2 * turns / DIRECTIONS, math.pi * (1 + math.sqrt(5)) * turns  # a spiral over the sphere
+    level = np.sqrt(1 - height**2)
+    directions = np.stack([level * np.cos(around), level * np.sin(around), height], axis=1)
+    if len(vertices) <= DIRECTIONS:
+        return vertices
+    return vertices[np.unique((vertices @ directions.T).argmax(axis=0))]
 
 
 def interpolated(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:

@@ -74,7 +74,8 @@ class Panel:
                 "ground by", FIELDS, initial_value=scene.field, visible=scene.ground is not None
             )
             self.legend = gui.add_html(legend(scene.scale()) if scene.ground else "")
-            self.texture = gui.add_slider("texture [m]", 0.0, 2.0, 0.05, 0.0, visible=scene.ground is not None)
+            size = scene.texture.size if scene.texture else 0.0
+            self.texture = gui.add_slider("texture [m]", 0.0, 2.0, 0.05, size, visible=scene.ground is not None)
             self.forces = gui.add_checkbox("forces", scene.forces_shown, visible=bool(scene.motion.arrows))
             self.paths = gui.add_dropdown(
                 "paths", PATH_STYLES, initial_value=scene.path_style, visible=bool(scene.motion.arrows)
@@ -89,7 +90,7 @@ class Panel:
     def show(self) -> None:
         """Update the widgets that changed since the last call."""
         session = self.session
-        words = f"{session.recording.header.get('scenario', '')} · {session.status}"
+        words = f"{session.recording.title} · {session.status}"
         words += "".join(f" · {note}" for note in (session.note, session.notice) if note)
         _set(self.state, "content", f'<div style="margin:4px 12px;font-size:12px">{_escaped(words)}</div>')
         _set(self.time, "max", max(round(session.end, 6), 1e-3))

@@ -12,7 +12,8 @@ import numpy as np
 
 from grouser.errors import InputError
 from grouser.recording import Recording
-from grouser.viewer.access_control import AccessControl, access_controlled
+from grouser.viewer.access_control import STYLE, AccessControl, access_controlled
+from grouser.viewer.cameras import FIELD_OF_VIEW
 from grouser.viewer.colours import FIELDS
 from grouser.viewer.scene import Scene
 from grouser.viewer.server import imported
@@ -20,6 +21,7 @@ from grouser.viewer.server import imported
 RATE, FRAMES = 12.0, 900  # [Hz] pictures of a replay, and their largest number
 GROUND_UPDATES = 120  # largest number of updates of the ground: they take most of the file size
 STRIDE = 2  # every second node of the fine ground is drawn
+SHORT = 0.04  # [s] after which a patch of ground that was replaced is removed
 HOLD = 1.0  # [s] for which the last picture is shown
 
 
@@ -42,19 +44,22 @@ def replay(
         scene.colour_by(field)
         view = scene.cameras.camera_pose("follow", float(times[len(times) // 2]))
         server.initial_camera.position, server.initial_camera.look_at = view.position, view.target
+        server.initial_camera.fov = FIELD_OF_VIEW
         serializer = server.get_scene_serializer()
         every = max(1, math.ceil(len(times) / GROUND_UPDATES))
         for k, time in enumerate(times):
             last = k == len(times) - 1
             scene.show(float(time), ground=k % every == 0 or last)
-            serializer.insert_sleep(HOLD if last else float(times[k + 1] - time))
+            serializer.insert_sleep(SHORT)
+            scene.tidy(0)
+            serializer.insert_sleep(max(HOLD if last else float(times[k + 1] - time), 2 * SHORT) - SHORT)
             progress(k + 1, len(times))
         page = serializer.as_html()
     finally:
         with redirect_stdout(StringIO()):
             server.stop()
-    title = f"{recording.header.get('scenario', '')}: replay"
-    return page.replace("<head>", f"<head><title>{escape(title)}</title>", 1)
+    title = f"{recording.title}: replay"
+    return page.replace("<head>", f"<head><title>{escape(title)}</title>{STYLE}", 1)
 
 
 def picture_times(recording: Recording, rate: float = RATE, most: int = FRAMES) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time as clock
 from collections.abc import Callable
 from functools import cache
 from io import BytesIO
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from grouser.recording import Recording
-from grouser.viewer import glb
+from grouser.viewer import glb, light
 from grouser.viewer.cameras import Cameras
 from grouser.viewer.colours import Scale, srgb
 from grouser.viewer.ground import Cell, GroundView, Patch
@@ -21,12 +22,16 @@ from grouser.viewer.pressure import Pressure
 if TYPE_CHECKING:
     import viser
 
-PUSH_COLOUR = (214, 60, 40)
+PUSH_COLOUR = (196, 16, 8)
 PATH_COLOURS = ((43, 108, 153), (209, 84, 63), (63, 143, 95), (224, 160, 48), (122, 91, 166), (90, 107, 120))
 MOST_ARROWS = 60
 LEAST_ARROW, ARROW_CHANGE = 0.02, 0.02  # of the robot's size: shorter arrows and smaller changes are not drawn
 COMB = 60  # approximate number of force vectors along a path
-SKY = (226, 232, 238)
+SKY_RADIUS = 500.0  # [m] at least; browsers draw up to 1000 m
+SUNLIGHT, SKYLIGHT = 2.4, 2.2  # intensities of the lights on shapes
+SHADOW = 0.5  # darkness of shadows on the ground
+LINGER = 0.25  # [s] a patch of ground stays after the next version of it was sent, which a browser has to read first
+DARK_EDGE = 0.75  # brightness of the lower end of the walls below patches, of that of the upper end
 
 
 class Scene:
@@ -50,8 +55,23 @@ class Scene:
         self._paths_until = -math.inf
         self._newtons = self._largest_force()
         self._picture = b""
+        self._versions = 0  # of patches of ground sent so far
+        self._outdated: list[tuple[float, Any]] = []  # time [s] of the next version, and the node
         api.set_up_direction("+z")
-        api.configure_default_lights(cast_shadow=False)
+        self._light_up()
+        self.lay_texture(self.texture.size if self.texture else sand_size(self.cameras.size))
+
+    def _light_up(self) -> None:
+        """Sun with shadows, light of the sky, and the sky."""
+        self.api.configure_default_lights(enabled=False)
+        self.api.configure_environment_map(None)
+        x, y, z = light.SUN.tolist()
+        self.api.add_light_directional("/light/sun", intensity=SUNLIGHT, cast_shadow=True, position=(x, y, z))
+        self.api.add_light_hemisphere(
+            "/light/sky", sky_color=(226, 232, 240), ground_color=(190, 170, 140), intensity=SKYLIGHT
+        )
+        vertices, triangles, colours = sky(SKY_RADIUS)
+        self.api.add_glb("/sky", glb.mesh(vertices, triangles, colours), cast_shadow=False, receive_shadow=False)
 
     # ---- shapes -------------------------------------------------------------------------------------
 
@@ -59,7 +79,7 @@ class Scene:
         shape, follow = self.shapes[k], self.motion.follow(self.shapes[k])
         red, green, blue, alpha = shape.colour
         colour = (round(255 * red), round(255 * green), round(255 * blue))
-        style: dict[str, Any] = {"opacity": None if alpha >= 1 else alpha, "side": "double"}
+        style: dict[str, Any] = {"opacity": None if alpha >= 1 else alpha, "side": "double", "receive_shadow": False}
         name = f"/shapes/{k}"
         if follow is not None and follow.place is None:
             return self.api.add_batched_meshes_simple(
@@ -124,7 +144,9 @@ class Scene:
 
     def lay_texture(self, size: float) -> None:
         """Show the texture on the ground with a side length of `size` [m]; 0 removes it."""
-        self.texture = Texture(self._picture or sand(), size) if size > 0 else None
+        self.texture = None
+        if size > 0:
+            self.texture = Texture(self._picture, size) if self._picture else Texture(sand(), size, SAND_MEAN)
         self._stamps.clear()
 
     def _draw_ground(self, time: float) -> int:
@@ -133,7 +155,7 @@ class Scene:
             return 0
         self.ground.refresh()
         for gone in self._cells.keys() - self.ground.cells:  # drawn cells that no longer exist
-            self._cells.pop(gone).remove()
+            self._outdate(self._cells.pop(gone))
             self._stamps.pop(gone, None)
         scale, drawn = self.scale(), 0
         for cell, stamp in self.ground.stamps(time).items():
@@ -145,25 +167,43 @@ class Scene:
         return drawn
 
     def _put(self, cell: Cell, data: bytes) -> None:
+        """Send a version of a patch. The one before stays a while: a node whose mesh is replaced is blank meanwhile."""
         if cell in self._cells:
-            self._cells[cell].glb_data = data
-        else:
-            name = f"/ground/{cell.level}_{cell.row}_{cell.column}"
-            self._cells[cell] = self.api.add_glb(name, data, cast_shadow=False)
+            self._outdate(self._cells[cell])
+        self._versions += 1
+        name = f"/ground/{cell.level}_{cell.row}_{cell.column}_{self._versions}"
+        self._cells[cell] = self.api.add_glb(name, data, cast_shadow=False, receive_shadow=SHADOW)
+
+    def _outdate(self, node: Any) -> None:
+        self._outdated.append((clock.perf_counter(), node))
+
+    def tidy(self, linger: float = LINGER) -> None:
+        """Remove patches of ground that were replaced more than `linger` [s] ago."""
+        until = clock.perf_counter() - linger
+        while self._outdated and self._outdated[0][0] <= until:
+            self._outdated.pop(0)[1].remove()
 
     def _glb(self, cell: Cell, patch: Patch, scale: Scale, time: float) -> bytes:
+        assert self.ground is not None
         ny, nx = patch.heights.shape
         values = patch.heights if scale.field == "height" else patch.first - patch.heights
         if scale.field == "pressure" and self.pressure is not None:
             values = self.pressure.at(cell, patch, time)
         x, y = np.meshgrid(patch.x, patch.y)
         vertices = np.stack([x, y, patch.heights], -1).reshape(-1, 3)
-        gap = [float(np.diff(axis).mean()) if len(axis) > 1 else 1.0 for axis in (patch.x, patch.y)]
-        normals = glb.height_normals(patch.heights, *gap).reshape(-1, 3)
-        colours = srgb(scale.field, scale.share(values)).reshape(-1, 3)
-        places = vertices[:, :2] / self.texture.size if self.texture else None
-        picture = self.texture.picture if self.texture else b""
-        return glb.mesh(vertices, glb.grid_triangles(ny, nx), normals, colours, picture, places)
+        shown = srgb(scale.field, scale.share(values)) * light.shade(patch.normals)[..., None]
+        colours = light.before_aces(shown).reshape(-1, 3)
+        # Neighbours of another resolution meet only at their common nodes: walls below the edges close the gaps.
+        around, wall = glb.skirt_triangles(ny, nx)
+        below = vertices[around].copy()
+        below[:, 2] = self.ground.bottom
+        vertices = np.concatenate([vertices, below])
+        triangles = np.concatenate([glb.grid_triangles(ny, nx), wall])
+        colours = np.concatenate([colours, DARK_EDGE * colours[around]])
+        if self.texture is None:
+            return glb.mesh(vertices, triangles, colours)
+        places = vertices[:, :2] / self.texture.size
+        return glb.mesh(vertices, triangles, colours / self.texture.mean, self.texture.picture, places)
 
     # ---- forces and paths ---------------------------------------------------------------------------
 
@@ -257,6 +297,7 @@ class Scene:
 
     def show(self, time: float, ground: bool = True) -> int:
         """Draw the recording at `time` [s]. Returns the number of ground cells sent; none if `ground` is false."""
+        self.tidy()
         self._place_shapes(time)
         self._draw_forces(time)
         self._draw_paths(time)
@@ -279,16 +320,40 @@ class Texture(NamedTuple):
 
     picture: bytes  # PNG
     size: float  # [m] side length
+    mean: float = 1.0  # its brightness, by which the colours of the ground are divided
+
+
+SAND_MEAN = 0.62  # mean of the linear brightness of `sand`
+
+
+def sand_size(robot: float) -> float:
+    """Side [m] of the pattern of sand, so that its grains can be seen beside a robot of this half size [m]."""
+    return float(np.clip(round(1.2 * robot / 0.05) * 0.05, 0.25, 2.0))
 
 
 @cache
 def sand() -> bytes:
-    """A PNG of sand grains that can be repeated without visible edges."""
+    """A PNG of sand grains that can be repeated without visible edges: noise of several grain sizes."""
     from PIL import Image
 
-    rough = np.random.default_rng(0).normal(size=(128, 128))
-    smooth = sum(np.roll(rough, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1)) / 3
-    grey = np.clip(225 + 14 * rough + 12 * smooth, 0, 255).astype(np.uint8)
+    count = 256
+    wave = np.hypot(*np.meshgrid(np.fft.fftfreq(count), np.fft.fftfreq(count)))  # [1/pixel]
+    weight = np.where(wave > 3 / count, np.maximum(wave, 1 / count) ** -0.6, 0) * (wave < 0.35)
+    noise = np.fft.ifft2(np.fft.fft2(np.random.default_rng(0).normal(size=(count, count))) * weight).real
+    brightness = np.clip(SAND_MEAN * (1 + 0.17 * noise / noise.std()), 0, 1)
+    grey = np.where(brightness <= 0.0031308, 12.92 * brightness, 1.055 * brightness ** (1 / 2.4) - 0.055)
     file = BytesIO()
-    Image.fromarray(grey).save(file, "PNG")
+    Image.fromarray((16 * np.round(255 * grey / 16)).clip(0, 255).astype(np.uint8)).save(file, "PNG", optimize=True)
     return file.getvalue()
+
+
+def sky(radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Vertices [m], triangles and linear colours of a sphere: light at the horizon, blue above."""
+    height, around = np.meshgrid(
+        np.linspace(-math.pi / 2, math.pi / 2, 33), np.linspace(0, 2 * math.pi, 33), indexing="ij"
+    )
+    up = np.sin(height)
+    vertices = radius * np.stack([np.cos(height) * np.cos(around), np.cos(height) * np.sin(around), up], -1)
+    share = np.clip(up, 0, 1)[..., None] ** 0.6
+    colours = light.before_aces((1 - share) * np.array(light.HORIZON) + share * np.array(light.ZENITH))
+    return vertices.reshape(-1, 3), glb.grid_triangles(33, 33), colours.reshape(-1, 3)

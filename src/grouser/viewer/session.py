@@ -11,7 +11,7 @@ import numpy as np
 
 from grouser.errors import InputError
 from grouser.recording import Recording
-from grouser.viewer.cameras import CAMERAS
+from grouser.viewer.cameras import CAMERAS, FIELD_OF_VIEW
 from grouser.viewer.motion import BODIES
 from grouser.viewer.panel import Panel
 from grouser.viewer.scene import Scene
@@ -52,6 +52,7 @@ class Session:
         if view.driver is not None:
             view.driver.add_widgets(self, client.gui)
         self.panel = Panel(self, client.gui, driving=view.driver is not None)
+        client.camera.fov = FIELD_OF_VIEW
         self._move_camera(jump=True)
         self.thread = threading.Thread(target=self._play, name=f"viewer {self.number}", daemon=True)
         self.thread.start()
@@ -230,6 +231,8 @@ class Session:
             dirty = True
         if dirty:
             self.draw()
+        else:
+            self.scene.tidy()
 
     def _catch_up(self, behind: float, passed: float) -> float:
         """Time [s] to advance when following a run: a fifth of the gap per picture, but at least real time.
