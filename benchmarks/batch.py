@@ -100,6 +100,17 @@ def rate(sim: Simulation, seconds: float) -> float:
     return steps * sim.worlds / (time.perf_counter() - began)
 
 
+def memory_growth(sim: Simulation, steps: int) -> int:
+    """Memory of the device [bytes] that is taken after `steps` steps and was free before."""
+    device = wp.get_device(sim.engine.qpos.device)
+    wp.synchronize()
+    before = device.free_memory
+    for _ in range(-(-steps // 500)):
+        sim.step(500)
+    wp.synchronize()
+    return before - device.free_memory
+
+
 def kernel_times(sim: Simulation, steps: int = 10) -> dict[str, float]:
     """Time [ms] of each kernel in a step, launched one by one."""
     evaluate, commit = sim.modules[0].launches(sim.engine.step)
@@ -127,6 +138,7 @@ def main() -> int:
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--laws", default="default", choices=list(LAWS))
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--steps", type=int, default=0, help="growth of memory over so many more steps too")
     parser.add_argument("--kernels", action="store_true", help="time of each kernel too")
     args = parser.parse_args()
     for worlds in args.worlds:
@@ -145,6 +157,8 @@ def main() -> int:
             f"sinkage {1e3 * sinkage.min():.1f} to {1e3 * sinkage.max():.1f} mm, frozen {int(sim.engine.frozen.sum())}",
             flush=True,
         )
+        if args.steps:
+            print(f"    {memory_growth(sim, args.steps)} bytes more after {args.steps} steps", flush=True)
         if args.kernels:
             for name, elapsed in sorted(kernel_times(sim).items(), key=lambda item: -item[1])[:24]:
                 print(f"    {elapsed:8.3f} ms  {name}")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from grouser.module import Channel, Controller, ForceModule
     from grouser.recording import Recording
     from grouser.scenarios.robot import CART
+    from grouser.sensors import DepthCamera, Imu, Lidar
     from grouser.simulation import Simulation, on_soil
     from grouser.terrain import ElevationGrid, Soil, load_soils, soil, soil_names
 
@@ -24,10 +25,13 @@ __all__ = [
     "CART",
     "Channel",
     "Controller",
+    "DepthCamera",
     "ElevationGrid",
     "ForceModule",
     "GrouserError",
+    "Imu",
     "InputError",
+    "Lidar",
     "Recording",
     "RunStopped",
     "Simulation",
@@ -49,10 +53,13 @@ HOMES = {
     "CART": "scenarios.robot",
     "Channel": "module",
     "Controller": "module",
+    "DepthCamera": "sensors",
     "ElevationGrid": "terrain",
     "ForceModule": "module",
     "GrouserError": "errors",
+    "Imu": "sensors",
     "InputError": "errors",
+    "Lidar": "sensors",
     "Recording": "recording",
     "RunStopped": "errors",
     "Simulation": "simulation",

@@ -111,6 +111,12 @@ def test_tiles_that_run_out_and_memory_that_is_too_small_are_one_line():
         carts(soils="dry-sand", worlds=100000, tiles=500)
 
 
+def test_four_thousand_carts_stand_on_the_default_ground():
+    many = carts(soils="dry-sand", worlds=4096)
+    many.step(2)
+    assert not many.diverged.numpy().any()
+
+
 def test_torch_shares_the_arrays(sim):
     torch = pytest.importorskip("torch")
     sim.reset()

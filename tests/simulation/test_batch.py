@@ -11,9 +11,11 @@ import pytest
 import grouser
 from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.errors import InputError, RunStopped
+from grouser.simulation import floors
 from grouser.simulation.batch import tiles_for_path
 from grouser.simulation.simulation import Simulation
 from grouser.terrain import flat, soil
+from grouser.terrain.ground import MOST_TILES, TILE
 from grouser.terrain.soils import Soil
 
 SOILS = [soil("dry-sand"), soil("lunar-nominal"), soil("dry-sand").replace(k_phi=5e5)]
@@ -162,6 +164,12 @@ def test_a_world_without_a_free_tile_stands_still_on_a_device():
     with pytest.raises(RunStopped, match="ran out of tiles"):
         sim.step(3)
     assert sim.diverged.numpy().tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("worlds", "side"), [(1, 100.0), (684, 100.0), (4096, 40.96), (16384, 20.48)])
+def test_the_default_ground_leaves_room_for_the_tables_of_all_worlds(worlds, side):
+    assert floors.side_for(worlds, 0.01) == pytest.approx(side)
+    assert worlds * (side / 0.01 / TILE + 1) ** 2 < MOST_TILES / 2
 
 
 def test_tiles_for_a_path_grow_with_its_length_and_the_tracks():

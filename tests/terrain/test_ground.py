@@ -221,3 +221,11 @@ def test_bare_nodes_do_not_rut():
 def test_ground_that_cannot_be_is_refused(make, said):
     with pytest.raises(InputError, match=said):
         make()
+
+
+def test_more_worlds_than_tables_hold_are_refused_by_their_number():
+    terrain = flat(size=(100.0, 100.0), spacing=10.0)
+    with pytest.raises(InputError, match=r"worlds: 4096 take 1.49 GiB .*: allowed are 2740 worlds"):
+        Ground(terrain, soil("dry-sand"), 0.01, worlds=4096)
+    with pytest.raises(InputError, match=r"spacing: 0.0001 m makes .*: allowed is a larger spacing"):
+        Ground(terrain, soil("dry-sand"), 1e-4)

@@ -17,6 +17,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
+from grouser.scenarios.sensor_choice import Sensors, mount
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.soil_laws import SoilLaws
 from grouser.simulation import Simulation, on_soil
@@ -28,6 +29,7 @@ from grouser.terrain.generators import slope
 from grouser.terrain.importers import load
 from grouser.terrain.soil_depth import DEEPEST
 
+NAMELESS = ("", "MuJoCo Model")  # what MuJoCo calls a model without a name
 CART = Path(__file__).with_name("cart.xml")
 SLOPE_SIZE = 100.0  # [m] side of the inclined ground
 Positive = pydantic.Field(gt=0)
@@ -87,10 +89,12 @@ class RobotOnSoil(SoilLaws):
     at: tuple[float, ...] | None = None  # x, y [m] and heading [deg] of the start
     keyframe: str | None = None  # None: the model's first, if it has any
     merge_small_shapes: bool = True  # replace small shapes of a body that lie close together by their convex hull
+    law: Literal["soil", "rft"] = "soil"  # rft: resistive force theory, docs/theory/rft.md
     erosion: bool = True
     friction: Literal["shear-displacement", "mohr-coulomb", "coulomb", "none"] = "shear-displacement"
     loose_cover: bool = True
     faces: bool = True  # steep faces of bodies push the soil ahead of them
+    sensors: Sensors = ()  # {kind: lidar, body: chassis, …}, see docs/sensors.md
     dtype: Literal["float64", "float32"] = "float64"
 
     @pydantic.field_validator("robot", "controller")
@@ -149,6 +153,17 @@ def _beside(file: Path, info: pydantic.ValidationInfo) -> Path:
     return folder / file if folder is not None and (folder / file).is_file() else file
 
 
+def model_name(sim: Simulation) -> str:
+    """Name of the model, which begins MuJoCo's list of names; empty if it has none."""
+    name = sim.model.names.split(b"\0", 1)[0].decode()
+    return "" if name in NAMELESS else name
+
+
+def title(s: RobotOnSoil, sim: Simulation) -> str:
+    """The robot by the name of its model, or of its file."""
+    return model_name(sim) or (s.robot or CART).stem
+
+
 def build(s: RobotOnSoil) -> Simulation:
     options = SoilOptions(
         friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover, faces=s.faces, **s.law_options()
@@ -160,7 +175,7 @@ def build(s: RobotOnSoil) -> Simulation:
             below=s.soil_below and s.soil_below.resolve(), gravity=s.gravity, scale_with_gravity=s.scale_with_gravity,
             spacing=s.spacing,
             step=s.step, base=s.base, place=s.place, settle=s.settle, at=s.at, keyframe=s.keyframe,
-            merge_small_shapes=s.merge_small_shapes, dtype=s.dtype, options=options,
+            merge_small_shapes=s.merge_small_shapes, dtype=s.dtype, options=options, law=s.law,
         )  # fmt: skip
     except InputError as error:
         if not str(error).startswith(("model ", "link ")):
@@ -170,6 +185,7 @@ def build(s: RobotOnSoil) -> Simulation:
         sim.use_controllers([function.from_file(s.controller, sim.step_size)])
     for channel in channels(sim):
         sim.add_channel(channel)
+    mount(sim, s.sensors)
     return sim
 
 

@@ -24,6 +24,7 @@ from grouser.robots import exomars
 from grouser.robots.exomars import ExoMars
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
+from grouser.scenarios.sensor_choice import Sensors, mount
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.soil_laws import SoilLaws
 from grouser.simulation import Simulation
@@ -71,6 +72,7 @@ class RoverCourse(SoilLaws):
     spacing: Metres = 0.01
     step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] | None = None  # None: by speed
     erosion: bool = True
+    sensors: Sensors = ()  # {kind: lidar, body: chassis, …}, see docs/sensors.md
     dtype: Literal["float64", "float32"] = "float64"
 
     @pydantic.field_validator("waypoints")
@@ -123,6 +125,7 @@ def build(s: RoverCourse) -> Simulation:
     )  # fmt: skip
     for channel in _channels(sim, odometry):
         sim.add_channel(channel)
+    mount(sim, s.sensors)
     return sim
 
 

@@ -118,16 +118,17 @@ class Scenario(Generic[S]):
     build: Callable[[S], Simulation]
     duration: Callable[[S], float]  # [s]
     measure: Callable[[S, Recording], Mapping[str, Any]]  # metric values from the recording alone
+    title: Callable[[S, Simulation], str] = lambda settings, sim: ""  # of the report; empty: the name
     rate: float = 100.0  # [Hz] default number of frames recorded per simulated second
 
 
-FUNCTIONS = ("metrics", "figures", "build", "duration", "measure")
+FUNCTIONS = ("metrics", "figures", "build", "duration", "measure", "title")
 
 
 def scenario_of(
     module: str, settings: type[S], *, summary: str, source: str, rate: float = 100.0, **functions: Callable[..., Any]
 ) -> Scenario[S]:
-    """Make the scenario that a module defines by its functions `metrics`, `figures`, `build`, `duration` and `measure`.
+    """Make the scenario that a module defines by its functions, those of FUNCTIONS.
 
     It has the name of the module, with hyphens. `functions` replace those of the module. Without `duration` a run takes
     the setting of that name.

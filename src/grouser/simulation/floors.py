@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +13,11 @@ from grouser.simulation.robot_file import RobotModel
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import flat
 from grouser.terrain.gridding import square_cells
+from grouser.terrain.ground import MOST_TILES, TILE
 
 SIZE = 100.0  # [m] side of the default ground
 COARSE = 10.0  # [m] distance between its nodes; it is level
+TABLES = MOST_TILES // 4  # tiles in the tables of all worlds together, above which the default ground is smaller
 UPWARD = 0.8  # least z of the unit normal of a plane that counts as a floor, not a wall
 LEVEL = 0.999  # the same for the top of a box
 AGREES = 1e-6  # [m] deviation up to which heights count as a plane
@@ -51,22 +54,37 @@ def _carries(model: mujoco.MjModel, data: mujoco.MjData, box: int, points: np.nd
     return bool(abs(turn[2, 2]) > LEVEL and inside.all() and top <= points[:, 2].min() + BESIDE)
 
 
+def side_for(worlds: int, spacing: float) -> float:
+    """Side [m] of the default ground: `SIZE`, or less for so many worlds that their tables of tiles would fill memory.
+
+    `spacing` [m]: that of the soil's nodes.
+    """
+    return min(SIZE, math.floor(math.sqrt(TABLES / worlds)) * TILE * spacing)
+
+
 def ground_of(
-    model: mujoco.MjModel, data: mujoco.MjData, found: Sequence[Any], centre: np.ndarray, notes: list[str]
-) -> ElevationGrid:
-    """Elevation grid of the model's own ground under the robot: its height field, its highest plane, or z = 0."""
+    model: mujoco.MjModel, data: mujoco.MjData, found: Sequence[Any], centre: np.ndarray, notes: list[str],
+    side: float = SIZE,
+) -> ElevationGrid:  # fmt: skip
+    """Elevation grid of the model's own ground under the robot: its height field, its highest plane, or z = 0.
+
+    A plane and z = 0 have a `side` [m].
+    """
     for geom in found:
         if geom.type == _HFIELD and np.allclose(data.geom_xmat[geom.id].reshape(3, 3), np.eye(3)):
             notes.append(f"the model's height field {geom.hfieldname!r} is the terrain")
             return _field_terrain(model, data, geom.id)
-    corner = (float(np.round(centre[0] - SIZE / 2, 3)), float(np.round(centre[1] - SIZE / 2, 3)))
-    ground = flat(size=(SIZE, SIZE), spacing=COARSE, origin=corner)
+    corner = (float(np.round(centre[0] - side / 2, 3)), float(np.round(centre[1] - side / 2, 3)))
+    coarse = COARSE * side / SIZE
+    ground = flat(size=(side, side), spacing=coarse, origin=corner)
+    if side < SIZE:
+        notes.append(f"the ground is {side:.3g} m x {side:.3g} m for so many worlds; give a terrain for a larger one")
     x, y = np.meshgrid(ground.x, ground.y)
     levels = [_plane_heights(model, data, geom, x, y) for geom in found if geom.type != _HFIELD]
     if not levels:
         return ground
     near = np.argmin((x - centre[0]) ** 2 + (y - centre[1]) ** 2)
-    return ElevationGrid(max(levels, key=lambda z: z.flat[near]), COARSE, corner)
+    return ElevationGrid(max(levels, key=lambda z: z.flat[near]), coarse, corner)
 
 
 def _field_terrain(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> ElevationGrid:

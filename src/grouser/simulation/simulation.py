@@ -22,6 +22,7 @@ from grouser.errors import GrouserError, InputError, RunStopped
 from grouser.module import Channel, Compiled, Controller, ForceModule, Mesh, RoundSurface, Shape
 from grouser.quiet_warp import start_warp
 from grouser.resets import world_mask
+from grouser.sensors import Instrument, Scene, Sensor, instrument
 from grouser.simulation import display
 from grouser.simulation import step as stepping
 from grouser.simulation.controls import Controls, device_mask
@@ -101,6 +102,9 @@ class Simulation:
         self._more_shapes: list[Shape] = []
         self._module_notes = ModuleNotes(self.notes)
         self.due: list[float] = []  # [s] when each controller acts next
+        self.sensors: dict[str, Instrument] = {}  # by name
+        self.sensor_due: dict[str, float] = {}  # [s] when each takes its next sample
+        self._scene: Scene | None = None  # what the rays of sensors meet
         self._stop: RunStopped | None = None  # reason why the run has stopped
         self._tile_stamps: dict[int, np.ndarray] = {}
         self.loads: Loads | None = None  # set by `watch_loads`
@@ -177,8 +181,8 @@ class Simulation:
             self._reset_to_model(chosen)
         else:
             self._reset_to_start(chosen, self._start)
-        for controller in self.controllers:
-            controller.reset(chosen)
+        for one in (*self.controllers, *self.sensors.values()):
+            one.reset(chosen)
         self._stop = None if chosen else self._stop
         for world in chosen:
             self._tile_stamps.pop(world, None)
@@ -190,6 +194,7 @@ class Simulation:
     def start_here(self) -> None:
         """Make the present state the start: its time is 0, and `reset` goes back to it."""
         self.time, self.steps = 0.0, 0
+        self.sensor_due = dict.fromkeys(self.sensors, 0.0)
         for world in range(self.worlds):
             self.engine.begin_at(world, self.engine.state(world))
         self.controls.take(range(self.worlds))
@@ -230,6 +235,7 @@ class Simulation:
     def _restart_clock(self) -> None:
         self.time, self.steps, self.finished = 0.0, 0, False
         self.due = [0.0] * len(self.controllers)
+        self.sensor_due = dict.fromkeys(self.sensors, 0.0)
 
     def _reset_on_device(self, worlds: Any) -> None:
         """Reset by a mask on the device. Only these worlds are committed: their first evaluation needs a footprint."""
@@ -396,13 +402,18 @@ class Simulation:
             self.loads = Loads(self)
 
     def steps_until_due(self) -> int:
-        """Number of steps until a controller is due, at least 1."""
-        if not self.due:
+        """Number of steps until a controller or a sensor is due, at least 1."""
+        if not self.due and not self.sensor_due:
             return UNWATCHED
-        return max(1, math.ceil(min(self.due) / self.step_size - DUE - self.steps))
+        first = min((*self.due, *self.sensor_due.values()))
+        return max(1, math.ceil(first / self.step_size - DUE - self.steps))
 
     def act(self) -> None:
-        """Let controllers act that are due. Each acts at the first step at or after its due time and then holds."""
+        """Let sensors and controllers act that are due. Each acts at the first step at or after its due time.
+
+        Controllers come last, so that they know what sensors see at the same time.
+        """
+        self.sample_sensors()
         for k, controller in enumerate(self.controllers):
             if self.time >= self.due[k] - DUE * self.step_size:
                 try:
@@ -414,6 +425,38 @@ class Simulation:
                     name = name_of(controller)
                     raise RunStopped(cause(error), module=name, body="-", time=self.time) from error
                 self.due[k] += controller.period
+
+    def sample_sensors(self) -> None:
+        """Let sensors that are due take a sample."""
+        for name, due in self.sensor_due.items():
+            if self.time >= due - DUE * self.step_size:
+                self.sensors[name].sample(self.time, self.engine.data)
+                self.sensor_due[name] = due + self.sensors[name].period
+
+    def add_sensor(self, sensor: Sensor) -> Instrument:
+        """Mount a `DepthCamera`, `Lidar` or `Imu` (docs/sensors.md). Its first sample is due now.
+
+        Returns the sensor at work, `sensors[name]`, which has the values of the last sample.
+        """
+        if isinstance(self.engine, MujocoWarp):
+            raise InputError(f"sensor {sensor.name!r}: worlds on a device have none; allowed with device='cpu'")
+        if not isinstance(sensor, Sensor):
+            raise InputError(f"sensor {sensor!r}: allowed are DepthCamera, Lidar and Imu")
+        if sensor.name in self.sensors:
+            raise InputError(f"sensor {sensor.name!r} is there already; names must differ")
+        if sensor.rate * self.step_size > 1 + DUE:
+            most = f"{1 / self.step_size:g} Hz"
+            raise InputError(f"sensor {sensor.name!r}: rate {sensor.rate:g} Hz: allowed is one sample a step, {most}")
+        if self._scene is None:
+            self._scene = Scene(self.model, self.ground, self._fixed_meshes())
+        made = self.sensors[sensor.name] = instrument(sensor, self.model, self.worlds, self._scene)
+        self.sensor_due[sensor.name] = self.time
+        return made
+
+    def _fixed_meshes(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Fixed shapes of modules that are no geoms of the model, world axes."""
+        shapes = [shape for m in self.modules if isinstance(m, optional.HasFixedShapes) for shape in m.fixed.values()]
+        return [s.mesh() if isinstance(s, RoundSurface) else (s.vertices, s.triangles) for s in shapes]
 
     def use_controllers(self, controllers: Sequence[Controller | ControlLaw] | ControlLaw) -> None:
         """Replace the controllers, for example a path follower by a driver. All new ones are due at once."""
@@ -515,7 +558,7 @@ class Simulation:
             ),
         ]  # fmt: skip
         energy = [] if self.ground is None else [BodyEnergy(self.engine)]
-        for source in (*energy, *self.modules, *self.controllers):
+        for source in (*energy, *self.modules, *self.controllers, *self.sensors.values()):
             out.extend(source.channels())
         out.extend(self._more_channels)
         return [c for c in out if 0 not in c.shape]
@@ -591,11 +634,14 @@ class Simulation:
         tiles_every = max(every, round(1 / (TILE_RATE * self.step_size)))
         if writer is not None and writer.last_time == -math.inf:  # a new recording begins with all ruts so far
             self._tile_stamps.clear()
+        for sensor in self.sensors.values():
+            sensor.begin_recording(writer is not None)
         began = said = clock.perf_counter()
         try:
             k = 0
             while True:
                 if writer is not None and k % every == 0:
+                    self.sample_sensors()  # a frame has the samples up to its own time
                     if writer.last_time != self.time:  # otherwise the run before has recorded it
                         writer.append(self.time)
                     if self.ground is not None and k % tiles_every == 0:
@@ -609,6 +655,8 @@ class Simulation:
                     said = clock.perf_counter()
                     progress(self.time)
         finally:
+            for sensor in self.sensors.values():
+                sensor.begin_recording(False)
             if self.loads is not None:
                 self.loads.sample(at_once=True)
             if writer is not None:
@@ -642,6 +690,7 @@ class Simulation:
             "modules": [_copies(m.state()) for m in self.modules],
             "outputs": [_copies(vars(s.out)) for s in self.engine.slots],
             "controllers": [_copies(c.state()) for c in self.controllers],
+            "sensors": [(self.sensor_due[name], _copies(one.state())) for name, one in self.sensors.items()],
             "loads": None if self.loads is None else self.loads.state(),
             "draws": None if self._draws is None else [one.bit_generator.state for one in self._draws[1]],
         }
@@ -664,6 +713,10 @@ class Simulation:
         ):  # fmt: skip
             for name, array in owner.items():
                 _assign(array, saved[name])
+        for (name, sensor), (due, saved) in zip(self.sensors.items(), checkpoint.get("sensors", ()), strict=True):
+            self.sensor_due[name] = due
+            for key, array in sensor.state().items():
+                _assign(array, saved[key])
         for generator, state in zip(self._draws[1] if self._draws else (), checkpoint.get("draws") or (), strict=True):
             generator.bit_generator.state = state
         self._tile_stamps.clear()
@@ -682,6 +735,7 @@ class Simulation:
             "worlds": (self.worlds, len(checkpoint.get("engine", ()))),
             "modules": (len(self.modules), len(checkpoint.get("modules", ()))),
             "controllers": (len(self.controllers), len(checkpoint.get("controllers", ()))),
+            "sensors": (len(self.sensors), len(checkpoint.get("sensors", ()))),
         }
         for what, (mine, there) in own.items():
             if mine != there:

@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from grouser.contact.rft import RftModule
 from grouser.contact.soil import SoilModule, SoilOptions, Surface
 from grouser.contact.soil.small_shapes import LEAST, least_size
 from grouser.contact.soil.surface import LARGEST_BODY
@@ -69,6 +70,7 @@ def on_soil(
     tiles: int | None = None,
     seed: int = 0,
     options: SoilOptions | None = None,
+    law: str = "soil",
     modules: Sequence[ForceModule] = (),
     notes: Sequence[str] = (),
     **more: Any,
@@ -84,9 +86,10 @@ def on_soil(
     (`set_down.py`); False: it is dropped; None: set down, except worlds on a device, with several terrains or a soil
     for each world. `at`: x, y [m] and heading [deg, from x towards y] of its start. `start`:
     "qpos", "qvel", "act", "ctrl" of the start in the model's order, instead of a `keyframe`'s.
-    `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull. For
-    arguments not given, the model's own values are used or values are chosen; `notes` lists them. `modules`: force
-    modules besides the soil. Further arguments, such as `controllers`, are passed to `Simulation`.
+    `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull.
+    `law`: "soil", or "rft" for resistive force theory (docs/theory/rft.md), which takes no `options`. For arguments not
+    given, the model's own values are used or values are chosen; `notes` lists them. `modules`: force modules besides
+    the soil. Further arguments, such as `controllers`, are passed to `Simulation`.
 
     Many `worlds` (docs/batches.md): `soil` may be one for each world, or a function of a random generator that draws
     one for a world at each reset, seeded by `seed`; `terrain` may be several of the same size, see
@@ -138,7 +141,10 @@ def on_soil(
     points = np.vstack(list(placement.points_of(data, surfaces).values()))
     found = floors.floors(spec, model, data, points)
     terrains = [terrain] if isinstance(terrain, ElevationGrid) else list(terrain or ())
-    ground = terrains[0] if terrains else floors.ground_of(model, data, found, points.mean(axis=0), loaded.notes)
+    cell = spacing if spacing is not None else chosen_spacing(surfaces, loaded.notes)
+    check_cells_under_bodies(surfaces, cell)
+    side = floors.side_for(checks.count(worlds, "worlds", at_least=1), cell)
+    ground = terrains[0] if terrains else floors.ground_of(model, data, found, points.mean(axis=0), loaded.notes, side)
     floors.replace_floors(loaded, model, found, names, ground)
 
     model = compile_spec(spec)
@@ -147,8 +153,6 @@ def on_soil(
     if place:
         starts = placement.starts_on(loaded, model, begin, surfaces, terrains or [ground])
     placement.set_keyframes(spec, begin, keys)
-    cell = spacing if spacing is not None else chosen_spacing(surfaces, loaded.notes)
-    check_cells_under_bodies(surfaces, cell)
     on_device = device != "cpu" or "engine" in more
     room = {} if tiles is None else {"capacity": checks.count(tiles, "tiles", at_least=1), "fixed": True}
     if on_device and tiles is None:
@@ -159,7 +163,10 @@ def on_soil(
         terrains or ground, () if own else materials[0], cell, worlds=worlds, dtype=dtype, device=device, depth=depth,
         below=under, **own, **room,
     )  # fmt: skip
-    module = SoilModule(soil_grid, surfaces, options)
+    checks.choice(law, "law", ("soil", "rft"))
+    if law == "rft" and draw is not None:
+        raise InputError("soil: a function that draws soils is not allowed with law 'rft'")
+    module = RftModule(soil_grid, surfaces) if law == "rft" else SoilModule(soil_grid, surfaces, options)
     module.takes_floor = False  # the floor is already replaced; remaining world geoms are walls and obstacles
     loaded.notes.append(f"ground contact of {', '.join(names)} moved from MuJoCo to the soil ({soil_names(materials)})")
     if soil_grid.depth is not None:

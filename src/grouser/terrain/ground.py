@@ -249,11 +249,7 @@ class Ground:
                 f"spacing: {self.spacing} m leaves {self.rows} x {self.columns} nodes on a terrain of "
                 f"{length:g} m x {breadth:g} m; at least 4 x 4 are needed"
             )
-        if worlds * -(-self.rows // TILE) * -(-self.columns // TILE) > MOST_TILES:
-            raise InputError(
-                f"spacing: {self.spacing:g} m makes {self.rows} x {self.columns} nodes of a terrain of {length:g} m x "
-                f"{breadth:g} m, more than fit into memory: allowed is a larger spacing or a smaller terrain"
-            )
+        self._check_table(length, breadth)
         if below is not None and depth is None:
             raise InputError(f"below: {below.name!r} is not allowed without a depth of the soil above it")
         self.depth = None if depth is None else depth_map(depth, elevation)
@@ -263,6 +259,21 @@ class Ground:
         self._viewed = -1  # generation of the views below
         self._views: tuple[np.ndarray, ...] = ()  # stamp, owner, levels
         self.generation = 0  # number of reallocations; launches must be recorded again after each
+
+    def _check_table(self, length: float, breadth: float) -> None:
+        """Raise an InputError if the tables of tiles of all worlds are too large. Terrain: [m] `length`, `breadth`."""
+        each = -(-self.rows // TILE) * -(-self.columns // TILE)
+        if each > MOST_TILES:
+            raise InputError(
+                f"spacing: {self.spacing:g} m makes {self.rows} x {self.columns} nodes of a terrain of {length:g} m x "
+                f"{breadth:g} m, more than fit into memory: allowed is a larger spacing or a smaller terrain"
+            )
+        if self.worlds * each > MOST_TILES:
+            raise InputError(
+                f"worlds: {self.worlds} take {self.worlds * each * 4 / 2**30:.3g} GiB for tables of the tiles of a "
+                f"terrain of {length:g} m x {breadth:g} m: allowed are {MOST_TILES // each} worlds, a larger spacing "
+                "or a smaller terrain"
+            )
 
     def _allocate(self, capacity: int):
         p: Precision = self.precision
