@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import mujoco
 import numpy as np
 
+from grouser import module as optional
 from grouser.errors import InputError
-from grouser.module import Shape
+from grouser.module import ForceModule, Mesh, RoundSurface, Shape
 from grouser.simulation.shapes import geom_mesh
 
 SHOWN_GROUPS = 3  # geoms of groups 0 to 2 are shown, as in MuJoCo's viewer
@@ -52,6 +53,28 @@ def shapes(model: mujoco.MjModel, recorded: Collection[str], surfaces: Meshes, f
         elif not (fixed and _same_place(v, np.vstack(fixed))):
             found.append(Shape(name, v, t, "", FIXED_COLOUR))
     return found
+
+
+def geometry(modules: Sequence[ForceModule]) -> dict[str, dict[str, np.ndarray]]:
+    """Meshes of the bodies of modules, and of their fixed shapes (world axes), for display."""
+    parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    shown: list[tuple[str, Mesh | RoundSurface]] = []
+    for module in modules:
+        shown += module.surfaces.items() if isinstance(module, optional.HasSurfaces) else ()
+        shown += module.fixed.items() if isinstance(module, optional.HasFixedShapes) else ()
+    for name, surface in shown:
+        if isinstance(surface, RoundSurface):
+            parts.setdefault(surface.body or name, []).append(surface.mesh())
+        else:
+            parts.setdefault(name, []).append((surface.vertices, surface.triangles))
+    out = {}
+    for name, meshes in parts.items():
+        first = np.cumsum([0] + [len(vertices) for vertices, _ in meshes])
+        out[name] = {
+            "vertices": np.concatenate([vertices for vertices, _ in meshes]).astype(np.float32),
+            "triangles": np.concatenate([t + k for (_, t), k in zip(meshes, first, strict=False)]).astype(np.int32),
+        }
+    return out
 
 
 def _colour(model: mujoco.MjModel, g: int) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,22 +13,21 @@ import numpy as np
 
 from grouser import module as optional
 from grouser.control.function import ControlLaw, as_controllers, cause, name_of
-from grouser.engine.frame import Frame
 from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.engine.mujoco_warp import MujocoWarp
-from grouser.engine.parameters import parameters, set_parameters
-from grouser.engine.preparation import SPEED_LIMIT
 from grouser.errors import GrouserError, InputError, RunStopped
-from grouser.module import Channel, Compiled, Controller, ForceModule, Mesh, RoundSurface, Shape
+from grouser.module import Channel, Compiled, Controller, ForceModule, Shape
 from grouser.quiet_warp import start_warp
 from grouser.resets import world_mask
-from grouser.sensors import Instrument, Scene, Sensor, instrument
-from grouser.simulation import display
+from grouser.sensors import Instrument, Scene, Sensor
+from grouser.simulation import checkpoints, display, sensing, world_resets
 from grouser.simulation import step as stepping
+from grouser.simulation.channels import channels
 from grouser.simulation.controls import Controls, device_mask
-from grouser.simulation.energy import BodyEnergy
+from grouser.simulation.faults import fault
 from grouser.simulation.loads import Loads
 from grouser.simulation.module_notes import ModuleNotes
+from grouser.simulation.sensing import DUE
 from grouser.simulation.world_threads import WorldThreads, cores, parts_of
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from grouser.recording import RecordingWriter
 
 TILE_RATE = 5.0  # [Hz] at which changed ground is recorded
-DUE = 1e-4  # [steps] by which a controller may act early: due times are sums of periods, and rounding adds up
 UNWATCHED = 1000  # largest number of steps between two returns to Python
 UNSEEN = 100  # steps of worlds on a device between two looks for alarms, which are reads
 MOST_NOTES = 200  # worlds that fail after so many notes are not noted: a batch may fail and be reset without end
@@ -98,21 +96,21 @@ class Simulation:
         m = self.engine.model
         movable = [m.body(b).name for b in range(1, m.nbody) if m.body(b).name]
         self.recorded_bodies = tuple(recorded_bodies) if recorded_bodies is not None else tuple(movable)
-        self._more_channels: list[Channel] = []
-        self._more_shapes: list[Shape] = []
-        self._module_notes = ModuleNotes(self.notes)
+        self.added_channels: list[Channel] = []
+        self.added_shapes: list[Shape] = []
+        self.module_notes = ModuleNotes(self.notes)
         self.due: list[float] = []  # [s] when each controller acts next
         self.sensors: dict[str, Instrument] = {}  # by name
         self.sensor_due: dict[str, float] = {}  # [s] when each takes its next sample
-        self._scene: Scene | None = None  # what the rays of sensors meet
-        self._stop: RunStopped | None = None  # reason why the run has stopped
-        self._tile_stamps: dict[int, np.ndarray] = {}
+        self.scene: Scene | None = None  # what the rays of sensors meet
+        self.stop_reason: RunStopped | None = None  # reason why the run has stopped
+        self.tile_stamps: dict[int, np.ndarray] = {}
         self.loads: Loads | None = None  # set by `watch_loads`
-        self._start: dict[str, Any] | None = None  # checkpoint to which `reset` goes back; None: the model's start
+        self.start_checkpoint: dict[str, Any] | None = None  # to which `reset` goes back; None: the model's start
         self.finished = False  # set by a controller that has seen enough: `run` ends at the next frame
-        self._failures = np.zeros(worlds, int)
+        self.failure_counts = np.zeros(worlds, int)
         self.controls = Controls(self.engine)
-        self._draws: tuple[Callable[[np.random.Generator], Any], list[np.random.Generator]] | None = None
+        self.soil_draws: tuple[Callable[[np.random.Generator], Any], list[np.random.Generator]] | None = None
         self._terrain_starts: np.ndarray | None = None  # (terrain, nq), where there are several
         self._unseen = 0  # steps since the last look for alarms on a device
         self.threads = self._make_threads(threads)
@@ -176,16 +174,16 @@ class Simulation:
         if isinstance(self.engine, MujocoWarp):
             self._reset_on_device(worlds)
             return
-        chosen = list(range(self.worlds)) if worlds is None else self._checked_worlds(worlds)
-        if self._start is None:
-            self._reset_to_model(chosen)
+        chosen = list(range(self.worlds)) if worlds is None else world_resets.checked_worlds(self, worlds)
+        if self.start_checkpoint is None:
+            world_resets.to_model(self, chosen)
         else:
-            self._reset_to_start(chosen, self._start)
+            world_resets.to_start(self, chosen, self.start_checkpoint)
         for one in (*self.controllers, *self.sensors.values()):
             one.reset(chosen)
-        self._stop = None if chosen else self._stop
+        self.stop_reason = None if chosen else self.stop_reason
         for world in chosen:
-            self._tile_stamps.pop(world, None)
+            self.tile_stamps.pop(world, None)
         if worlds is None:
             self._restart_clock()
             if self.loads is not None:
@@ -199,38 +197,7 @@ class Simulation:
             self.engine.begin_at(world, self.engine.state(world))
         self.controls.take(range(self.worlds))
         self.engine.kinematics()
-        self._start = self.checkpoint()
-
-    def _reset_to_start(self, chosen: list[int], start: dict[str, Any]) -> None:
-        self._failures[chosen] += self.engine.frozen[chosen]
-        self.engine.thaw(chosen)
-        for world in chosen:
-            self.engine.begin_at(world, start["engine"][world])
-        self.controls.take(chosen)
-        arrays = [*(m.state() for m in self.modules), *(vars(s.out) for s in self.engine.slots)]
-        saved = [*start["modules"], *start["outputs"]]
-        if self.ground:
-            arrays, saved = [*arrays, self.ground.state()], [*saved, start["ground"]]
-        for own, values in zip(arrays, saved, strict=True):
-            for name, array in own.items():
-                _assign_worlds(array, values[name], chosen, self.worlds)
-        self.engine.clear_alarm()
-        self.engine.kinematics(chosen)
-
-    def _reset_to_model(self, chosen: list[int]) -> None:
-        others = [w for w in range(self.worlds) if w not in chosen]
-        self._failures[chosen] += self.engine.frozen[chosen]
-        self._draw_soils(chosen)
-        self.engine.reset(chosen)
-        for module in self.modules:
-            module.reset(chosen)
-        self.engine.clear_outputs(chosen)
-        self.engine.clear_alarm()
-        self.controls.take(chosen)
-        if not others:
-            stepping.settle(self)
-        elif chosen:
-            self._settle_some(chosen, others)
+        self.start_checkpoint = self.checkpoint()
 
     def _restart_clock(self) -> None:
         self.time, self.steps, self.finished = 0.0, 0, False
@@ -240,8 +207,8 @@ class Simulation:
     def _reset_on_device(self, worlds: Any) -> None:
         """Reset by a mask on the device. Only these worlds are committed: their first evaluation needs a footprint."""
         mask = device_mask(worlds, self.worlds, self.engine.device)
-        if self._draws is not None:
-            self._draw_soils(np.flatnonzero(mask.numpy()).tolist())
+        if self.soil_draws is not None:
+            self.draw_for(np.flatnonzero(mask.numpy()).tolist())
         self.engine.reset(mask)
         chosen: Any = world_mask(mask, self.worlds, self.engine.device)
         for module in self.modules:
@@ -249,35 +216,9 @@ class Simulation:
         for module in self.modules:
             if isinstance(module, optional.CommitsWorlds):  # all are, see `_make_threads`
                 module.commit_worlds(self.engine.step, chosen)
-        self._stop = None
+        self.stop_reason = None
         if worlds is None:
             self._restart_clock()
-
-    def _settle_some(self, chosen: list[int], others: list[int]) -> None:
-        """Kinematics and commit of the chosen worlds. The others stay as they are."""
-        self.engine.kinematics(chosen)
-        mask = world_mask(chosen, self.worlds, "cpu")
-        for module, slot in zip(self.modules, self.engine.slots, strict=True):
-            if isinstance(module, optional.CommitsWorlds):
-                module.commit_worlds(self.engine.step, mask)
-                continue
-            changed = [module.state(), vars(slot.out), *([self.ground.state()] if self.ground else [])]
-            kept = [_copies(arrays) for arrays in changed]
-            module.commit(self.engine.step)
-            changed = [module.state(), vars(slot.out), *([self.ground.state()] if self.ground else [])]
-            for arrays, saved in zip(changed, kept, strict=True):
-                for name, array in arrays.items():
-                    _assign_worlds(array, saved[name], others, self.worlds)
-
-    def _checked_worlds(self, worlds: Any) -> list[int]:
-        """Check world numbers or a mask. Returns each number once."""
-        given = np.asarray(worlds.numpy() if hasattr(worlds, "numpy") else worlds)
-        if given.dtype == bool and given.shape == (self.worlds,):
-            return np.flatnonzero(given).tolist()
-        known = range(self.worlds)
-        if given.dtype == bool or not isinstance(worlds, Iterable) or any(world not in known for world in worlds):
-            raise InputError(f"worlds: {worlds!r}: allowed are some of 0 to {self.worlds - 1}, such as [0]")
-        return [int(world) for world in dict.fromkeys(worlds)]
 
     # ---- many worlds --------------------------------------------------------------------------------
 
@@ -304,7 +245,7 @@ class Simulation:
     @property
     def failures(self) -> Any:
         """(world,) times that each world was reset after it had failed; int32 on a device."""
-        return self.engine.health.failures if isinstance(self.engine, MujocoWarp) else self._failures
+        return self.engine.health.failures if isinstance(self.engine, MujocoWarp) else self.failure_counts
 
     def reset_diverged(self) -> None:
         """Reset the worlds that have failed. `failures` counts how often each has been reset after a failure."""
@@ -312,7 +253,7 @@ class Simulation:
 
     def set_start(self, **values: Any) -> None:
         """Set where worlds start at their next reset: `qpos`, `qvel`, `act`, `ctrl`, (world, n) or (n,) each."""
-        self._start = None
+        self.start_checkpoint = None
         self.engine.set_start(**values)
 
     def set_soil(self, worlds: Any = None, **constants: Any) -> None:
@@ -321,14 +262,14 @@ class Simulation:
         Names are those of `Soil`, such as `k_phi` or `friction_angle_deg`; NaN leaves a value as it is. On a device
         values may be arrays there, and the host reads nothing: a world with a value that is not allowed keeps its soil.
         """
-        self._start = None
+        self.start_checkpoint = None
         self._own_soils().set_soil(self._world_mask(worlds), constants)
 
     def set_terrain(self, worlds: Any, numbers: Any) -> None:
         """Choose the terrain of worlds by number, one or (world,) of all worlds, before a reset of these worlds."""
         if self.ground is None:
             raise InputError("terrain: this simulation has no ground")
-        self._start = None
+        self.start_checkpoint = None
         mask = self._world_mask(worlds)
         self.ground.set_terrain(mask, numbers)
         if self._terrain_starts is not None:
@@ -349,11 +290,11 @@ class Simulation:
         generators = [np.random.default_rng([seed, world]) for world in range(self.worlds)]
         for generator in generators * drawn:
             draw(generator)
-        self._draws = draw, generators
+        self.soil_draws = draw, generators
 
-    def _draw_soils(self, worlds: Sequence[int]) -> None:
-        if self._draws is not None:
-            draw, generators = self._draws
+    def draw_for(self, worlds: Sequence[int]) -> None:
+        if self.soil_draws is not None:
+            draw, generators = self.soil_draws
             self._own_soils().soils.set_soils(worlds, [(draw(generators[world]),) for world in worlds])
 
     def _own_soils(self) -> Any:
@@ -366,7 +307,7 @@ class Simulation:
         if isinstance(self.engine, MujocoWarp):
             mask = device_mask(worlds, self.worlds, self.engine.device)
             return world_mask(mask, self.worlds, self.engine.device)
-        chosen = range(self.worlds) if worlds is None else self._checked_worlds(worlds)
+        chosen = range(self.worlds) if worlds is None else world_resets.checked_worlds(self, worlds)
         return world_mask(chosen, self.worlds, "cpu")
 
     def looks_for_alarms(self, count: int) -> bool:
@@ -383,8 +324,8 @@ class Simulation:
         """Advance by `count` steps. A stopped run raises the same error again until it is reset or restored."""
         if type(count) is not int or count < 0:
             count = checks.count(count, "count", at_least=0)
-        if self._stop is not None:
-            raise self._stop.with_traceback(None)
+        if self.stop_reason is not None:
+            raise self.stop_reason.with_traceback(None)
         for world, reason in self.controls.send():
             self._freeze(world, RunStopped(reason, module="mujoco", body="-", time=self.time))
         while count > 0:
@@ -413,7 +354,7 @@ class Simulation:
 
         Controllers come last, so that they know what sensors see at the same time.
         """
-        self.sample_sensors()
+        sensing.sample_due(self)
         for k, controller in enumerate(self.controllers):
             if self.time >= self.due[k] - DUE * self.step_size:
                 try:
@@ -426,37 +367,12 @@ class Simulation:
                     raise RunStopped(cause(error), module=name, body="-", time=self.time) from error
                 self.due[k] += controller.period
 
-    def sample_sensors(self) -> None:
-        """Let sensors that are due take a sample."""
-        for name, due in self.sensor_due.items():
-            if self.time >= due - DUE * self.step_size:
-                self.sensors[name].sample(self.time, self.engine.data)
-                self.sensor_due[name] = due + self.sensors[name].period
-
     def add_sensor(self, sensor: Sensor) -> Instrument:
         """Mount a `DepthCamera`, `Lidar` or `Imu` (docs/sensors.md). Its first sample is due now.
 
         Returns the sensor at work, `sensors[name]`, which has the values of the last sample.
         """
-        if isinstance(self.engine, MujocoWarp):
-            raise InputError(f"sensor {sensor.name!r}: worlds on a device have none; allowed with device='cpu'")
-        if not isinstance(sensor, Sensor):
-            raise InputError(f"sensor {sensor!r}: allowed are DepthCamera, Lidar and Imu")
-        if sensor.name in self.sensors:
-            raise InputError(f"sensor {sensor.name!r} is there already; names must differ")
-        if sensor.rate * self.step_size > 1 + DUE:
-            most = f"{1 / self.step_size:g} Hz"
-            raise InputError(f"sensor {sensor.name!r}: rate {sensor.rate:g} Hz: allowed is one sample a step, {most}")
-        if self._scene is None:
-            self._scene = Scene(self.model, self.ground, self._fixed_meshes())
-        made = self.sensors[sensor.name] = instrument(sensor, self.model, self.worlds, self._scene)
-        self.sensor_due[sensor.name] = self.time
-        return made
-
-    def _fixed_meshes(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Fixed shapes of modules that are no geoms of the model, world axes."""
-        shapes = [shape for m in self.modules if isinstance(m, optional.HasFixedShapes) for shape in m.fixed.values()]
-        return [s.mesh() if isinstance(s, RoundSurface) else (s.vertices, s.triangles) for s in shapes]
+        return sensing.mount(self, sensor)
 
     def use_controllers(self, controllers: Sequence[Controller | ControlLaw] | ControlLaw) -> None:
         """Replace the controllers, for example a path follower by a driver. All new ones are due at once."""
@@ -475,7 +391,7 @@ class Simulation:
         """Let a world stand still. `last`: no world is left; None: look."""
         self.engine.freeze(world)
         if self.engine.frozen.all() if last is None else last:
-            self._stop = stop
+            self.stop_reason = stop
             raise stop
         if len(self.notes) < MOST_NOTES:
             self.notes.append(f"world {world} is frozen: {stop}")
@@ -483,50 +399,13 @@ class Simulation:
     def _faults(self) -> list[tuple[int, RunStopped]]:
         """Worlds that cannot continue since the last alarm, with the reason. Statuses that are not fatal are noted."""
         if isinstance(self.engine, MujocoWarp):
-            return self.engine.faults(self.time, self._module_notes.add)
-        found = ((int(world), self._fault(int(world))) for world in np.flatnonzero(~self.engine.frozen))
+            return self.engine.faults(self.time, self.module_notes.add)
+        found = ((int(world), fault(self, int(world))) for world in np.flatnonzero(~self.engine.frozen))
         return [(world, stop) for world, stop in found if stop is not None]
-
-    def _fault(self, world: int) -> RunStopped | None:
-        """Reason why a world cannot continue, or None. Statuses that are not fatal are noted."""
-        engine = self.engine
-        for slot in engine.slots:  # check first: a NaN wrench causes the faults found below
-            wrench, implicit = slot.out.wrench.numpy()[world], slot.out.implicit.numpy()[world]
-            wrong = ~(np.isfinite(wrench).all(axis=1) & np.isfinite(implicit).all(axis=(1, 2)))
-            if wrong.any():
-                body = slot.module.bodies[int(wrong.argmax())]
-                return RunStopped("the wrench is not finite", module=slot.module.name, body=body, time=self.time)
-        fast = np.flatnonzero(~(np.abs(engine.data[world].qvel) < SPEED_LIMIT))
-        if len(fast):
-            body = self.model.body(self.model.dof_bodyid[fast[0]]).name
-            return RunStopped(
-                f"the motion diverged{self._largest_wrench_text(world)}", module="mujoco", body=body, time=self.time
-            )
-        for slot in engine.slots:
-            module = slot.module
-            for k in np.flatnonzero(slot.out.status.numpy()[world]):
-                code, body = int(slot.out.status.numpy()[world, k]), module.bodies[k]
-                reason, fatal = module.explain(code)
-                if fatal:
-                    return RunStopped(reason, module=module.name, body=body, time=self.time)
-                slot.explained.numpy()[world, k] = code
-                for line in reason.splitlines():
-                    self._module_notes.add(module.name, body, line, self.time)
-        return None
-
-    def _largest_wrench_text(self, world: int) -> str:
-        """Text that names the module and body with the largest wrench of this step."""
-        most, words = 0.0, ""
-        for slot in self.engine.slots:
-            sizes = np.abs(slot.out.wrench.numpy()[world]).max(axis=1)
-            if len(sizes) and sizes.max() > most:
-                most, body = float(sizes.max()), slot.module.bodies[int(sizes.argmax())]
-                words = f"; the largest wrench, {most:.3g} N or N m, was that of {slot.module.name} on {body!r}"
-        return words
 
     def forget_module_notes(self) -> None:
         """From now on, modules may say again what they have said. Lines in `notes` stay as they are."""
-        self._module_notes = ModuleNotes(self.notes)
+        self.module_notes = ModuleNotes(self.notes)
         for slot in self.engine.slots:
             slot.explained.zero_()
 
@@ -534,71 +413,27 @@ class Simulation:
 
     def channels(self) -> list[Channel]:
         """All channels that can be recorded: poses, joints, actuators, and those of modules and controllers."""
-        m = self.model
-        single = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]  # slide or hinge
-        joints, actuators = tuple(m.joint(j).name or f"joint{j}" for j in single), actuator_outputs(m)
-        shifts = [module.shifts() for module in self.modules if isinstance(module, optional.ShiftsBodies)]
-        frame = Frame(self.engine, self.recorded_bodies, single, shifts)
-        out = [
-            Channel(
-                "body/pose", "m, 1", (len(self.recorded_bodies), 7), kind="pose", labels=self.recorded_bodies,
-                source=frame.pose, refresh=frame.refresh,
-            ),
-            Channel(
-                "joint/position", "rad or m", (len(single),), frame="", labels=joints,
-                source=frame.position, refresh=frame.refresh,
-            ),
-            Channel(
-                "joint/velocity", "rad/s or m/s", (len(single),), frame="", labels=joints,
-                source=frame.speed, refresh=frame.refresh,
-            ),
-            Channel(
-                "actuator/force", "N m or N", (len(actuators),), frame="", labels=actuators,
-                source=frame.force, refresh=frame.refresh,
-            ),
-        ]  # fmt: skip
-        energy = [] if self.ground is None else [BodyEnergy(self.engine)]
-        for source in (*energy, *self.modules, *self.controllers, *self.sensors.values()):
-            out.extend(source.channels())
-        out.extend(self._more_channels)
-        return [c for c in out if 0 not in c.shape]
+        return channels(self)
 
     def add_channel(self, channel: Channel) -> None:
         """Record one more quantity."""
-        self._more_channels.append(channel)
+        self.added_channels.append(channel)
 
     def changed_tiles(self, world: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Tiles changed since the last call: (m, 2) row and column, (m, T, T) heights [m] float32."""
         if self.ground is None:
             return np.zeros((0, 2), np.int32), np.zeros((0, TILE, TILE), np.float32)
         stamps, owners, levels = self.ground.written(world)
-        before = self._tile_stamps.get(world, np.zeros(0, np.int32))[: len(stamps)]
+        before = self.tile_stamps.get(world, np.zeros(0, np.int32))[: len(stamps)]
         known = np.zeros(len(stamps), np.int32)
         known[: len(before)] = before
         changed = np.flatnonzero(stamps != known)
-        self._tile_stamps[world] = stamps.copy()
+        self.tile_stamps[world] = stamps.copy()
         return owners[changed].astype(np.int32), levels[changed, :, :, 0].astype(np.float32)
 
     def geometry(self) -> dict[str, dict[str, np.ndarray]]:
         """Meshes of the bodies of modules, and of their fixed shapes (world axes), for display."""
-        parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-        shown: list[tuple[str, Mesh | RoundSurface]] = []
-        for module in self.modules:
-            shown += module.surfaces.items() if isinstance(module, optional.HasSurfaces) else ()
-            shown += module.fixed.items() if isinstance(module, optional.HasFixedShapes) else ()
-        for name, surface in shown:
-            if isinstance(surface, RoundSurface):
-                parts.setdefault(surface.body or name, []).append(surface.mesh())
-            else:
-                parts.setdefault(name, []).append((surface.vertices, surface.triangles))
-        out = {}
-        for name, meshes in parts.items():
-            first = np.cumsum([0] + [len(vertices) for vertices, _ in meshes])
-            out[name] = {
-                "vertices": np.concatenate([vertices for vertices, _ in meshes]).astype(np.float32),
-                "triangles": np.concatenate([t + k for (_, t), k in zip(meshes, first, strict=False)]).astype(np.int32),
-            }
-        return out
+        return display.geometry(self.modules)
 
     def shapes(self) -> list[Shape]:
         """All shapes to draw: geoms, module surfaces of bodies without geoms, shapes added by modules or scenarios."""
@@ -606,7 +441,7 @@ class Simulation:
             shape for module in self.modules if isinstance(module, optional.Displayed) for shape in module.display()
         ]
         found = display.shapes(self.model, self.recorded_bodies, self.geometry(), fields=self.terrain is None)
-        found += [*added, *self._more_shapes]
+        found += [*added, *self.added_shapes]
         return [shape for shape in found if self._is_recorded(shape)]
 
     def _is_recorded(self, shape: Shape) -> bool:
@@ -616,7 +451,7 @@ class Simulation:
 
     def add_shape(self, shape: Shape) -> None:
         """Draw one more shape."""
-        self._more_shapes.append(shape)
+        self.added_shapes.append(shape)
 
     def run(
         self,
@@ -633,7 +468,7 @@ class Simulation:
         every = max(1, round(1 / (rate * self.step_size)))
         tiles_every = max(every, round(1 / (TILE_RATE * self.step_size)))
         if writer is not None and writer.last_time == -math.inf:  # a new recording begins with all ruts so far
-            self._tile_stamps.clear()
+            self.tile_stamps.clear()
         for sensor in self.sensors.values():
             sensor.begin_recording(writer is not None)
         began = said = clock.perf_counter()
@@ -641,7 +476,7 @@ class Simulation:
             k = 0
             while True:
                 if writer is not None and k % every == 0:
-                    self.sample_sensors()  # a frame has the samples up to its own time
+                    sensing.sample_due(self)  # a frame has the samples up to its own time
                     if writer.last_time != self.time:  # otherwise the run before has recorded it
                         writer.append(self.time)
                     if self.ground is not None and k % tiles_every == 0:
@@ -677,106 +512,8 @@ class Simulation:
 
     def checkpoint(self) -> dict[str, Any]:
         """Complete state between two steps: restoring it continues the run bit for bit."""
-        return {
-            "time": self.time,
-            "steps": self.steps,
-            "due": list(self.due),
-            "engine": self.engine.states(),
-            "model": parameters(self.model),
-            "frozen": self.engine.frozen.copy(),
-            "stop": self._stop,
-            "finished": self.finished,
-            "ground": _copies(self.ground.state()) if self.ground else None,
-            "modules": [_copies(m.state()) for m in self.modules],
-            "outputs": [_copies(vars(s.out)) for s in self.engine.slots],
-            "controllers": [_copies(c.state()) for c in self.controllers],
-            "sensors": [(self.sensor_due[name], _copies(one.state())) for name, one in self.sensors.items()],
-            "loads": None if self.loads is None else self.loads.state(),
-            "draws": None if self._draws is None else [one.bit_generator.state for one in self._draws[1]],
-        }
+        return checkpoints.take(self)
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
         """Restore a checkpoint of this simulation or of one built the same way. The run continues bit for bit."""
-        self._check_checkpoint(checkpoint)
-        self._stop, self.finished = checkpoint["stop"], checkpoint.get("finished", False)
-        self.time, self.steps, self.due = checkpoint["time"], checkpoint["steps"], list(checkpoint["due"])
-        self.engine.thaw(range(self.worlds))
-        set_parameters(self.model, checkpoint["model"])
-        self.engine.restore_states(checkpoint["engine"])
-        if self.ground:
-            self.ground.restore(checkpoint["ground"])
-        for owner, saved in zip(
-            (*(m.state() for m in self.modules), *(vars(s.out) for s in self.engine.slots),
-             *(c.state() for c in self.controllers)),
-            (*checkpoint["modules"], *checkpoint["outputs"], *checkpoint["controllers"]),
-            strict=True,
-        ):  # fmt: skip
-            for name, array in owner.items():
-                _assign(array, saved[name])
-        for (name, sensor), (due, saved) in zip(self.sensors.items(), checkpoint.get("sensors", ()), strict=True):
-            self.sensor_due[name] = due
-            for key, array in sensor.state().items():
-                _assign(array, saved[key])
-        for generator, state in zip(self._draws[1] if self._draws else (), checkpoint.get("draws") or (), strict=True):
-            generator.bit_generator.state = state
-        self._tile_stamps.clear()
-        self.engine.clear_alarm()
-        self.engine.kinematics()
-        self.controls.take(range(self.worlds))
-        for world in np.flatnonzero(checkpoint["frozen"]):
-            self.engine.freeze(int(world))
-        if self.loads is not None:
-            seen = checkpoint.get("loads")
-            self.loads.reset() if seen is None else self.loads.restore(seen)  # None: taken before `watch_loads`
-
-    def _check_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Raise an InputError for a checkpoint of another simulation, before anything is changed."""
-        own = {
-            "worlds": (self.worlds, len(checkpoint.get("engine", ()))),
-            "modules": (len(self.modules), len(checkpoint.get("modules", ()))),
-            "controllers": (len(self.controllers), len(checkpoint.get("controllers", ()))),
-            "sensors": (len(self.sensors), len(checkpoint.get("sensors", ()))),
-        }
-        for what, (mine, there) in own.items():
-            if mine != there:
-                raise InputError(f"checkpoint: it has {there} {what}; allowed are the {mine} of this simulation")
-        mine, there = len(self.engine.state(0)), len(checkpoint["engine"][0])
-        if mine != there:
-            raise InputError(f"checkpoint: it is of another model: {there} numbers of state; allowed are {mine}")
-        for module, saved in zip(self.modules, checkpoint["modules"], strict=True):
-            for name, array in _copies(module.state()).items():
-                if name not in saved or saved[name].dtype != array.dtype:
-                    raise InputError(f"checkpoint: state {name!r} of {module.name} is missing or of another version")
-
-
-def actuator_outputs(m: mujoco.MjModel) -> tuple[str, ...]:
-    """A name for each output force of the actuators. Those of an actuator with several outputs are numbered."""
-    names = []
-    for a in range(m.nactuator):
-        name, count = m.actuator(a).name or f"actuator{a}", m.actuator_outnum[a]
-        names += [name] if count == 1 else [f"{name}{k}" for k in range(count)]
-    return tuple(names)
-
-
-def _copies(arrays: dict[str, Any]) -> dict[str, np.ndarray]:
-    return {name: np.array(a.numpy() if hasattr(a, "numpy") else a) for name, a in arrays.items()}
-
-
-def _assign_worlds(array: Any, value: np.ndarray, chosen: Sequence[int], worlds: int) -> None:
-    """Copy the chosen worlds of `value` into `array`, whose first axis counts worlds. The tile pool may have grown."""
-    host = np.array(array.numpy() if hasattr(array, "numpy") else array)
-    if len(host) % worlds:
-        return  # shared by all worlds
-    here, there = host.reshape(worlds, -1, *host.shape[1:]), value.reshape(worlds, -1, *value.shape[1:])
-    if here.shape[1] == 1 and host.ndim > 1:  # (world, …)
-        here[chosen, :, : value.shape[1]] = there[chosen]
-    else:  # (world x slot, …)
-        here[chosen] = there[chosen]
-    _assign(array, host)
-
-
-def _assign(array: Any, value: np.ndarray) -> None:
-    if hasattr(array, "assign"):
-        array.assign(value)
-    else:
-        array[...] = value
+        checkpoints.restore(self, checkpoint)
