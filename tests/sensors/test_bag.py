@@ -28,7 +28,9 @@ def messages(tmp_path_factory):
 
     place = tmp_path_factory.mktemp("bag")
     spec = mujoco.MjSpec()
-    spec.worldbody.add_body(name="mast", pos=[0, 0, 1], mass=1.0, inertia=[1, 1, 1], explicitinertial=True)
+    spec.worldbody.add_body(
+        name="mast", pos=[0, 0, 1], mass=1.0, ipos=[0, 0, 0], inertia=[1, 1, 1], explicitinertial=True
+    )
     grid = ElevationGrid(np.zeros((21, 21)), 1.0, (-10.0, -10.0))
     sim = Simulation(spec, ground=Ground(grid, soil("dry-sand"), 0.05), step=1e-3)
     sim.add_sensor(Lidar("level", "mast", columns=8, angles_deg=(0, 30, 0), vertical_deg=(0, 0), noise=EXACT, rate=10))

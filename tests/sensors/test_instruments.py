@@ -25,7 +25,9 @@ def carrier(height=1.0, falls=False, gravity=(0, 0, -9.81), slope=0.0) -> Simula
     """A body without geoms at a height [m] over the origin of ground 20 m x 20 m, z = slope x."""
     spec = mujoco.MjSpec()
     spec.option.gravity = gravity
-    body = spec.worldbody.add_body(name="mast", pos=[0, 0, height], mass=1.0, inertia=[1, 1, 1], explicitinertial=True)
+    body = spec.worldbody.add_body(
+        name="mast", pos=[0, 0, height], mass=1.0, ipos=[0, 0, 0], inertia=[1, 1, 1], explicitinertial=True
+    )
     if falls:
         body.add_freejoint()
     axis = np.linspace(-10, 10, 21)
