@@ -47,12 +47,11 @@ class FakeSimulation:
     step_size = 0.01
     terrain = ground = None
     worlds = 1
-    sensors: dict[str, Any] = {}
 
     def __init__(self, settings: FakeSettings):
         if settings.event == "refuse":
             raise InputError("fake-rig: event = 'refuse': the model cannot be built")
-        self.waited = False
+        self.waited, self.sensors = False, {}
         self.settings, self.time, self.notes = settings, 0.0, ["the ball takes over from MuJoCo"]
 
     def geometry(self) -> dict[str, Any]:
