@@ -1,0 +1,255 @@
+"""C++ that lanes begin and end with: types, and functions that take scalars or lanes."""
+
+from __future__ import annotations
+
+import re
+
+LANES = 8
+INLINE = "__attribute__((always_inline))"
+
+# Types, and functions that take scalars (the same in all lanes) or lanes. V: a real number in each lane. M: an integer
+# in each lane, or a mask: -1 where a lane is on, else 0.
+PRELUDE = f"""
+typedef real Reals __attribute__((ext_vector_type({LANES})));
+typedef decltype((Reals)(real(0)) < (Reals)(real(0))) Ints;
+typedef bool Bits __attribute__((ext_vector_type({LANES})));
+#define LAMBDA(...) [&](__VA_ARGS__) {INLINE}
+#define SAME(a, ...) __is_same(__remove_cvref(decltype(a)), __VA_ARGS__)
+#define IS_NUMBER(a) (SAME(a, bool) || SAME(a, int) || SAME(a, real) || SAME(a, Reals) || SAME(a, Ints))
+#define COUNT(a) ((int)(sizeof(a) / sizeof(Reals)))
+const auto Mask = LAMBDA(Ints m) {{  // one bit a lane
+    Bits bits = __builtin_convertvector(m, Bits);
+    unsigned char byte;
+    __builtin_memcpy(&byte, &bits, 1);
+    return (unsigned)byte;
+}};
+const auto Any = LAMBDA(Ints m) {{ return Mask(m) != 0; }};
+struct Run {{  // first, first + 1, first + 2, ...: an index in each lane, one after another in memory
+    int first;
+    int operator[](int l) const {{ return first + l; }}
+}};
+const auto Numbers = LAMBDA(const Run& run) {{
+    Ints r;
+    for (int l = 0; l < {LANES}; ++l) r[l] = run[l];
+    return r;
+}};
+const auto Up = LAMBDA(const auto& x) {{  // to lanes
+    if constexpr (SAME(x, bool)) return (Ints)(x ? -1 : 0);
+    else if constexpr (SAME(x, int)) return (Ints)(x);
+    else if constexpr (SAME(x, real)) return (Reals)(x);
+    else if constexpr (SAME(x, Run)) return Numbers(x);
+    else return x;
+}};
+const auto Number = LAMBDA(const auto& x) {{ if constexpr (SAME(x, Run)) return Numbers(x); else return x; }};
+const auto VectorUp = LAMBDA(const auto& x) {{  // vectors to vectors of lanes; else as it is
+    if constexpr (SAME(x, wp::vec_t<2, real>)) return wp::vec_t<2, Reals>((Reals)x.c[0], (Reals)x.c[1]);
+    else if constexpr (SAME(x, wp::vec_t<3, real>))
+        return wp::vec_t<3, Reals>((Reals)x.c[0], (Reals)x.c[1], (Reals)x.c[2]);
+    else if constexpr (SAME(x, wp::vec_t<4, real>))
+        return wp::vec_t<4, Reals>((Reals)x.c[0], (Reals)x.c[1], (Reals)x.c[2], (Reals)x.c[3]);
+    else return x;
+}};
+const auto Each = LAMBDA(const auto& a, auto f) {{  // f of every component of a vector
+    auto r = a;
+    for (int q = 0; q < COUNT(a); ++q) ((Reals*)&r)[q] = f(q);
+    return r;
+}};
+const auto Part = LAMBDA(const auto& a, int q) {{
+    if constexpr (IS_NUMBER(a)) return (Reals)(a); else return ((const Reals*)&a)[q];
+}};
+#define ARITHMETIC(name, sign) const auto name = LAMBDA(const auto& a, const auto& b) {{ \\
+    if constexpr (SAME(a, Run) || SAME(b, Run)) return Number(a) sign Number(b); \\
+    else if constexpr (IS_NUMBER(a) && IS_NUMBER(b)) return a sign b; \\
+    else if constexpr (IS_NUMBER(a)) return Each(b, LAMBDA(int q) {{ return Part(a, q) sign Part(b, q); }}); \\
+    else return Each(a, LAMBDA(int q) {{ return Part(a, q) sign Part(b, q); }}); \\
+}};
+ARITHMETIC(Plus, +)
+ARITHMETIC(Less, -)
+ARITHMETIC(Divide, /)
+ARITHMETIC(Times, *)
+#undef ARITHMETIC
+const auto Add = LAMBDA(const auto& a, const auto& b) {{
+    if constexpr (SAME(a, Run) && SAME(b, int)) return Run{{a.first + b}};
+    else if constexpr (SAME(a, int) && SAME(b, Run)) return Run{{a + b.first}};
+    else return Plus(a, b);
+}};
+const auto Subtract = LAMBDA(const auto& a, const auto& b) {{
+    if constexpr (SAME(a, Run) && SAME(b, int)) return Run{{a.first - b}}; else return Less(a, b);
+}};
+const auto Multiply = LAMBDA(const auto& a, const auto& b) {{
+    if constexpr (SAME(a, wp::mat_t<3, 3, real>))
+        return Each(b, LAMBDA(int q) {{
+            return a.data[q][0] * b.c[0] + a.data[q][1] * b.c[1] + a.data[q][2] * b.c[2];
+        }});
+    else return Times(a, b);
+}};
+const auto Minus = LAMBDA(const auto& a) {{
+    if constexpr (IS_NUMBER(a)) return -a;
+    else return Each(a, LAMBDA(int q) {{ return -Part(a, q); }});
+}};
+const auto Both = LAMBDA(const auto& a, const auto& b) {{
+    if constexpr (SAME(a, bool) && SAME(b, bool)) return a && b; else return Up(a) & Up(b);
+}};
+const auto Either = LAMBDA(const auto& a, const auto& b) {{
+    if constexpr (SAME(a, bool) && SAME(b, bool)) return a || b; else return Up(a) | Up(b);
+}};
+const auto Opposite = LAMBDA(const auto& a) {{ if constexpr (SAME(a, bool)) return !a; else return ~a; }};
+const auto Mix = LAMBDA(Ints m, const auto& a, const auto& b) {{  // a in the lanes of the mask, else b
+    if constexpr (SAME(a, Ints) || SAME(a, Reals)) return m ? a : b;
+    else return Each(a, LAMBDA(int q) {{ return m ? Part(a, q) : Part(b, q); }});
+}};
+const auto Where = LAMBDA(const auto& m, const auto& a, const auto& b) {{
+    if constexpr (SAME(m, bool)) return m ? Up(a) : Up(b); else return Mix(m, Up(a), Up(b));
+}};
+const auto Greater = LAMBDA(const auto& a, const auto& b) {{
+    if constexpr (SAME(a, real) && SAME(b, real)) return a > b ? a : b;
+    else return Mix(Up(a) > Up(b), Up(a), Up(b));
+}};
+const auto Lesser = LAMBDA(const auto& a, const auto& b) {{
+    if constexpr (SAME(a, real) && SAME(b, real)) return a < b ? a : b;
+    else return Mix(Up(a) < Up(b), Up(a), Up(b));
+}};
+const auto Clamped = LAMBDA(const auto& x, const auto& a, const auto& b) {{ return Lesser(Greater(a, x), b); }};
+const auto Root = LAMBDA(const auto& a) {{ return __builtin_elementwise_sqrt(Up(a)); }};
+const auto Size = LAMBDA(const auto& a) {{ return __builtin_elementwise_abs(Up(a)); }};
+const auto Floor = LAMBDA(const auto& a) {{ return __builtin_elementwise_floor(Up(a)); }};
+const auto Dot = LAMBDA(const auto& a, const auto& b) {{
+    auto r = a.c[0] * b.c[0];
+    for (int q = 1; q < COUNT(a); ++q) r += a.c[q] * b.c[q];
+    return r;
+}};
+const auto Length = LAMBDA(const auto& a) {{ return Root(Dot(a, a)); }};
+const auto Cross = LAMBDA(const auto& a, const auto& b) {{
+    return wp::vec_t<3, Reals>(a.c[1] * b.c[2] - a.c[2] * b.c[1], a.c[2] * b.c[0] - a.c[0] * b.c[2],
+        a.c[0] * b.c[1] - a.c[1] * b.c[0]);
+}};
+const auto ToReal = LAMBDA(const auto& x) {{
+    if constexpr (SAME(x, Ints)) return __builtin_convertvector(x, Reals);
+    else if constexpr (SAME(x, Run)) return __builtin_convertvector(Numbers(x), Reals);
+    else if constexpr (SAME(x, Reals)) return x;
+    else return (real)x;
+}};
+const auto ToInt = LAMBDA(const auto& x) {{
+    if constexpr (SAME(x, Reals)) return __builtin_convertvector(x, Ints);
+    else if constexpr (SAME(x, Ints)) return x;
+    else return (int)x;
+}};
+#define ONE_BY_ONE(name, call) const auto name = LAMBDA(Ints on, const auto& x, const auto&... more) {{ \\
+    Reals r = (Reals)(real(0)), a = Up(x); \\
+    for (int l = 0; l < {LANES}; ++l) if (on[l]) r[l] = call(a[l], Up(more)[l]...); \\
+    return r; \\
+}};
+ONE_BY_ONE(Power, wp::pow)
+ONE_BY_ONE(Logarithm, wp::log)
+ONE_BY_ONE(Exponential, wp::exp)
+// Place of an element in an array: that of the first one where a lane is off.
+const auto Place = LAMBDA(Ints on, const auto& list, const auto& i) {{
+    if constexpr (SAME(i, Ints)) return on ? i : (Ints)(0);
+    else if constexpr (SAME(i, Run)) return i;
+    else return (int)i;
+}};
+const auto Place2 = LAMBDA(Ints on, const auto& list, const auto& i, const auto& j) {{
+    if constexpr (SAME(i, Ints) || SAME(j, Ints)) return on ? Up(i) * (Ints)(list.shape[1]) + Up(j) : (Ints)(0);
+    else return (int)(i * list.shape[1] + j);
+}};
+const auto Place3 = LAMBDA(Ints on, const auto& list, const auto& h, const auto& i, const auto& j) {{
+    if constexpr (SAME(h, Ints) || SAME(i, Ints) || SAME(j, Ints))
+        return on ? (Up(h) * (Ints)(list.shape[1]) + Up(i)) * (Ints)(list.shape[2]) + Up(j) : (Ints)(0);
+    else return (int)((h * list.shape[1] + i) * list.shape[2] + j);
+}};
+#define GATHERED(T, x) LAMBDA() {{ T v; for (int l = 0; l < {LANES}; ++l) v[l] = list.data[i[l]]x; return v; }}()
+#define GATHER(field) GATHERED(Reals, field)
+#define GATHER_INT(field) GATHERED(Ints, field)
+// Numbers that lie side by side in memory, such as the components of a vector, at eight places: loaded together and
+// then sorted into lanes, which takes half as long as one by one.
+typedef real Quad __attribute__((ext_vector_type(4)));
+typedef real Pair __attribute__((ext_vector_type(2)));
+struct Four {{ Reals x0, x1, x2, x3; }};
+#define JOINED(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7)
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 8, 12, 1, 5, 9, 13)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 10, 14, 3, 7, 11, 15)
+#define FIRST(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define SECOND(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+const auto Sorted = LAMBDA(auto quad) {{
+    const Reals p = JOINED(quad(0), quad(1)), q = JOINED(quad(2), quad(3));
+    const Reals r = JOINED(quad(4), quad(5)), s = JOINED(quad(6), quad(7));
+    const Reals a = LOW(p, q), b = LOW(r, s), c = HIGH(p, q), d = HIGH(r, s);
+    return Four{{FIRST(a, b), SECOND(a, b), FIRST(c, d), SECOND(c, d)}};
+}};
+const auto LoadFour = LAMBDA(auto from) {{
+    return Sorted(LAMBDA(int l) {{ Quad v; __builtin_memcpy(&v, from(l), sizeof(v)); return v; }});
+}};
+const auto LoadThree = LAMBDA(auto from) {{
+    return Sorted(LAMBDA(int l) {{
+        Pair v, w;
+        __builtin_memcpy(&v, from(l), sizeof(v));
+        __builtin_memcpy(&w, from(l) + 1, sizeof(w));
+        return __builtin_shufflevector(v, w, 0, 1, 3, 3);
+    }});
+}};
+const auto LoadTwo = LAMBDA(auto from) {{
+    return Sorted(LAMBDA(int l) {{
+        Pair v;
+        __builtin_memcpy(&v, from(l), sizeof(v));
+        return __builtin_shufflevector(v, v, 0, 1, 0, 1);
+    }});
+}};
+#define UNSORTED(a, b, k) __builtin_shufflevector(a, b, k, k + 4, k + 8, k + 12)
+const auto StoreFour = LAMBDA(Reals x0, Reals x1, Reals x2, Reals x3, auto to) {{
+    const Reals a = FIRST(x0, x1), b = SECOND(x0, x1), c = FIRST(x2, x3), d = SECOND(x2, x3);
+    const auto put = LAMBDA(int l, Quad v) {{ __builtin_memcpy(to(l), &v, sizeof(v)); }};
+    put(0, UNSORTED(a, c, 0));
+    put(1, UNSORTED(a, c, 1));
+    put(2, UNSORTED(a, c, 2));
+    put(3, UNSORTED(a, c, 3));
+    put(4, UNSORTED(b, d, 0));
+    put(5, UNSORTED(b, d, 1));
+    put(6, UNSORTED(b, d, 2));
+    put(7, UNSORTED(b, d, 3));
+}};
+#define ADDRESS LAMBDA(int l) {{ return (const real*)(list.data + i[l]); }}
+const auto Load = LAMBDA(const auto& list, const auto& i) {{  // element of an array of numbers or vectors
+    if constexpr (SAME(i, int)) return VectorUp(list.data[i]);
+    else if constexpr (SAME(*list.data, real) && SAME(i, Run)) {{
+        Reals v;
+        __builtin_memcpy(&v, list.data + i.first, sizeof(v));
+        return v;
+    }} else if constexpr (SAME(*list.data, real)) return GATHER();
+    else if constexpr (SAME(*list.data, int)) return GATHER_INT();
+    else if constexpr (SAME(*list.data, wp::vec_t<2, real>)) {{
+        const Four v = LoadTwo(ADDRESS);
+        return wp::vec_t<2, Reals>(v.x0, v.x1);
+    }} else if constexpr (SAME(*list.data, wp::vec_t<3, real>)) {{
+        const Four v = LoadThree(ADDRESS);
+        return wp::vec_t<3, Reals>(v.x0, v.x1, v.x2);
+    }} else if constexpr (SAME(*list.data, wp::vec_t<4, real>)) {{
+        const Four v = LoadFour(ADDRESS);
+        return wp::vec_t<4, Reals>(v.x0, v.x1, v.x2, v.x3);
+    }} else return wp::vec_t<3, Ints>(GATHER_INT(.c[0]), GATHER_INT(.c[1]), GATHER_INT(.c[2]));
+}};
+"""
+
+# After the types of structs: `Blend` for all of them.
+CHOICE = """
+const auto Choose = LAMBDA(const auto& c, Ints on, auto yes, auto no) {  // the value of one function or the other
+    if constexpr (SAME(c, bool)) {
+        if (c) return Up(yes(on)); else return Up(no(on));
+    } else {
+        const Ints those = c & on, others = on & ~c;
+        decltype(Up(yes(those))) a{};
+        decltype(Up(no(others))) b{};
+        if (Any(those)) a = Up(yes(those));
+        if (Any(others)) b = Up(no(others));
+        return Blend(those, a, b);
+    }
+};
+const auto Branch = LAMBDA(const auto& c, Ints on, auto yes) {
+    if constexpr (SAME(c, bool)) {
+        if (c) yes(on);
+    } else {
+        const Ints those = c & on;
+        if (Any(those)) yes(those);
+    }
+};
+"""
+END = "".join(f"#undef {name}\n" for name in re.findall(r"#define (\w+)", PRELUDE))
