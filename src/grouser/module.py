@@ -48,6 +48,18 @@ class Channel:
         return self.source.copy()
 
 
+@dataclass(frozen=True)
+class Limit:
+    """A bound on a recorded quantity. Beyond it a law has not been compared with anything."""
+
+    quantity: str  # in words: "sinkage over half the largest extent of the body"
+    channel: str  # whose size counts; "body/pose": the speed of each body [m/s]
+    bodies: tuple[str, ...]  # labels of the channel
+    scales: tuple[float, ...]  # values are divided by these, one for each body
+    bound: float
+    reason: str  # why results beyond it need care, and where the bound is from
+
+
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A shape to draw. It has no effect on forces. Viewer, videos and replays draw robots and courses with these."""
@@ -218,6 +230,13 @@ class HasFixedShapes(Protocol):
     """A module with shapes fixed in the world, such as stairs and rocks."""
 
     fixed: Mapping[str, Mesh | RoundSurface]  # by name, world axes
+
+
+@runtime_checkable
+class HasLimits(Protocol):
+    """A module whose laws are known to hold within bounds. Reports count how often a run leaves them."""
+
+    def limits(self) -> list[Limit]: ...
 
 
 @runtime_checkable

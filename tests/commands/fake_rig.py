@@ -47,6 +47,7 @@ class FakeSimulation:
     step_size = 0.01
     terrain = ground = None
     worlds = 1
+    modules = ()
 
     def __init__(self, settings: FakeSettings):
         if settings.event == "refuse":

@@ -83,7 +83,17 @@ def test_summary_file(tmp_path):
         write_summary(said, tmp_path / "out")
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary == said
-    assert list(summary) == ["scenario", "version", "settings", "metrics", "wall_s", "sim_s", "steps", "notes"]
+    assert list(summary) == [
+        "scenario",
+        "version",
+        "settings",
+        "metrics",
+        "wall_s",
+        "sim_s",
+        "steps",
+        "validity",
+        "notes",
+    ]
     assert (summary["scenario"], summary["wall_s"], summary["steps"]) == ("rover-drive", 5.0, 10_000)
     assert summary["settings"]["wheel"]["radius"] == 0.15
     assert summary["metrics"]["sinkage_m"] == {

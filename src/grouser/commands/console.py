@@ -118,10 +118,11 @@ def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None
 def print_outcome(outcome: Outcome) -> None:
     """Print notes, metrics, speed and folder of a run, and its errors."""
     from grouser.commands import tables
+    from grouser.report.validity import beyond
 
-    for note in outcome.notes:
-        print(f"note: {note}")
     summary = outcome.summary
+    for note in (*outcome.notes, *beyond(summary["validity"])):
+        print(f"note: {note}")
     tables.metric_table(summary["metrics"])
     sim_s, wall_s = summary["sim_s"], summary["wall_s"]
     speed = f", {sim_s / wall_s:.2f} x real time" if wall_s > 0 else ""

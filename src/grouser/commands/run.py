@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import grouser
 from grouser.commands.folder import FIGURES, RECORDING, check_output_folder, lock_folder, remove_old_results
 from grouser.errors import GrouserError, InputError, RunEnded, RunStopped
+from grouser.module import HasLimits
 from grouser.scenarios.settings import Experiment, from_python
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ def _header(experiment: Experiment, sim: Simulation) -> dict[str, Any]:
         tiles=_tiles(sim),
         sensors=[one.sensor.description() for one in sim.sensors.values()],
         title=scenario.title(settings, sim),
+        limits=[asdict(limit) for m in sim.modules if isinstance(m, HasLimits) for limit in m.limits()],
     )
 
 

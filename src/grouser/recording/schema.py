@@ -93,10 +93,11 @@ def build_header(
     tiles: Mapping[str, Any] | None = None,
     sensors: Sequence[Mapping[str, Any]] = (),
     title: str = "",
+    limits: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Make the header of a recording. `step` and `duration` [s]; `metrics` and `figures` are declarations.
 
-    `title`: what reports and pages call the run, by default the scenario.
+    `title`: what reports and pages call the run, by default the scenario. `limits`: fields of `Limit`.
     """
     header: dict[str, Any] = {
         "schema": SCHEMA,
@@ -117,6 +118,8 @@ def build_header(
         header["sensors"] = [dict(sensor) for sensor in sensors]
     if title:
         header["title"] = title
+    if limits:
+        header["limits"] = [dict(limit) for limit in limits]
     return header
 
 

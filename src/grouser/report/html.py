@@ -16,6 +16,7 @@ from grouser.recording import Recording
 from grouser.report.energy import soil_energy
 from grouser.report.figures import draw_figures
 from grouser.report.summary import missed, summarise
+from grouser.report.validity import validity_text
 from grouser.report.wording import ALL_DIGITS, expectation_text, flat, number, unit_text, value_text
 
 STATUS_LEVEL = {"complete": "good", "running": "warn", "interrupted": "warn", "stopped": "bad"}
@@ -79,6 +80,7 @@ def page(
         figures=_figures(header.get("figures", []), figures),
         notes=summary["notes"],
         energy=soil_energy(recording),
+        validity=validity_text(summary["validity"]),
         settings=flat(summary["settings"]),
         provenance=header.get("provenance", {}),
         version=summary["version"],

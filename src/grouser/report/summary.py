@@ -11,6 +11,7 @@ from typing import Any
 from grouser.errors import InputError
 from grouser.files import write_atomically
 from grouser.recording import Recording
+from grouser.report.validity import validity
 
 UNDECIDING = "real_time_factor"  # names with this ending are timings: shown, never passed or failed
 TOLERANCES = ("rel", "abs", "min", "max")
@@ -113,6 +114,7 @@ def summarise(recording: Recording) -> dict[str, Any]:
         "wall_s": recording.wall_s,
         "sim_s": recording.sim_s,
         "steps": recording.steps,
+        "validity": _finite(validity(recording)),
         "notes": [str(note) for note in (*header.get("notes", []), *recording.notes)],
     }
 

@@ -26,6 +26,7 @@ from grouser.contact.soil.bottom import NO_SECOND_SOIL
 from grouser.contact.soil.launchers import PerTeamLauncher, PerWorldLauncher
 from grouser.contact.soil.law_sets import DEFAULT, LAW_SETS, check_law_set, fixed_options
 from grouser.contact.soil.layout import LAYOUTS, PER_WORLD, TEAMS, bytes_per_node
+from grouser.contact.soil.limits import soil_limits
 from grouser.contact.soil.losses import CHANNELS as ENERGIES
 from grouser.contact.soil.lugs import lug_tips
 from grouser.contact.soil.node_lanes import lane_stages
@@ -42,7 +43,7 @@ from grouser.device import at
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
 from grouser.launches import Launches, StepLaunches
-from grouser.module import Channel, Motion, Outputs
+from grouser.module import Channel, Limit, Motion, Outputs
 from grouser.resets import world_mask
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
@@ -440,6 +441,9 @@ class SoilModule(KernelModule):
     def observe_on_device(self) -> dict[str, wp.array]:
         """The same as arrays on the device, without a copy to the host."""
         return self._observation.read_on_device()
+
+    def limits(self) -> list[Limit]:
+        return soil_limits(self.name, self.surfaces)
 
     def channels(self) -> list[Channel]:
         count, look = len(self.bodies), self._observation

@@ -1,0 +1,67 @@
+"""How often a run left the range in which its laws were compared: counted in summary and report."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import grouser
+from grouser.module import Channel
+from grouser.recording import Recording, RecordingWriter, build_header
+from grouser.report.validity import beyond, validity
+
+FRAMES = 10
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """Two wheels: the second is 0.2 m deep in the last three of ten frames and moves at 3 m/s in the fifth."""
+    depth, place = np.zeros((FRAMES, 2)), np.zeros((FRAMES, 2, 7))
+    depth[:, 0], depth[7:, 1] = 0.05, 0.2
+    place[:, :, 6] = 1.0
+    place[5:, 1, 0] = 0.3
+    now = [0]
+    channels = [
+        Channel("soil/sinkage", "m", (2,), labels=("a", "b"), read=lambda: depth[now[0]][None]),
+        Channel("body/pose", "m, 1", (2, 7), kind="pose", labels=("a", "b"), read=lambda: place[now[0]][None]),
+    ]
+    limits = [
+        {"quantity": "deep", "channel": "soil/sinkage", "bodies": ["a", "b"], "scales": [0.1, 0.1], "bound": 0.6,
+         "reason": "not compared"},
+        {"quantity": "speed", "channel": "body/pose", "bodies": ["a", "b"], "scales": [1, 1], "bound": 2.0,
+         "reason": "quasi-static"},
+        {"quantity": "other", "channel": "not/recorded", "bodies": ["a"], "scales": [1], "bound": 2.0, "reason": ""},
+    ]  # fmt: skip
+    header = build_header(scenario="made", settings={}, seed=0, step=0.1, duration=1.0, limits=limits)
+    writer = RecordingWriter(tmp_path / "recording.h5", header, channels)
+    for k in range(FRAMES):
+        now[0] = k
+        writer.append(0.1 * k)
+    writer.close("complete", "")
+    with Recording(tmp_path / "recording.h5") as opened:
+        yield opened
+
+
+def test_frames_beyond_a_limit_are_counted(recording):
+    deep, speed = validity(recording)
+    assert (deep["body"], deep["share_beyond"], deep["largest"]) == ("b", 0.3, pytest.approx(2.0))
+    assert deep["time_s"] == pytest.approx(0.7)
+    assert (speed["body"], speed["share_beyond"], speed["largest"]) == ("b", 0.1, pytest.approx(3.0))
+    assert speed["time_s"] == pytest.approx(0.5)
+    assert len(beyond(validity(recording))) == 2
+
+
+LOADS = [(100.0, False), (10000.0, True)]  # [N], and whether the wheel is most of the time too deep for the law
+
+
+@pytest.mark.parametrize(("load", "too_deep"), LOADS)
+def test_a_wheel_with_a_hundred_times_its_load_is_told(load, too_deep, tmp_path):
+    short = {"load": load, "speed": 0.5}
+    outcome = grouser.run("single-wheel", short, out=tmp_path / "run", report=True)
+    stored = json.loads((tmp_path / "run" / "summary.json").read_text())["validity"]
+    assert stored == outcome.summary["validity"]
+    deep = next(one for one in stored if one["quantity"] == "sinkage of wheels over their radius")
+    assert (deep["share_beyond"] > 0.5) == too_deep
+    assert "Where the laws hold" in (tmp_path / "run" / "report.html").read_text()
