@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import grouser.envs as envs
-from grouser.envs import evaluate, replay, train
+from grouser.envs import evaluate, replay
 from grouser.envs.controllers import controller_of
 from grouser.envs.policy import Policy, load_policy
 from grouser.errors import InputError
-from tests.envs.unicycle import Unicycle
+from tests.envs.unicycle import Unicycle, pursue
 
 
 def small_policy(task: str = "RoverGoal", names: tuple[str, ...] = ("a", "b", "c"), outputs: int = 2) -> Policy:
@@ -24,10 +24,6 @@ def small_policy(task: str = "RoverGoal", names: tuple[str, ...] = ("a", "b", "c
     biases = tuple(random.normal(size=size).astype(np.float32) for size in sizes[1:])
     scales = random.normal(size=len(names)), random.uniform(0.5, 2, len(names))
     return Policy(task, names, *(one.astype(np.float32) for one in scales), weights, biases)
-
-
-def pursue(observed: np.ndarray) -> np.ndarray:
-    return np.stack([np.full(len(observed), 1.0), np.clip(observed[:, 2], -1, 1)], axis=1)
 
 
 def test_a_policy_file_gives_the_same_policy(tmp_path):
@@ -102,42 +98,3 @@ def test_an_episode_is_recorded_until_it_ends(tmp_path):
     assert (tmp_path / "run" / "report.html").exists()
     assert env.sim.time < env.task.period * env.task.limit - 1
     assert summary["metrics"]
-
-
-@pytest.mark.long
-def test_the_training_command_writes_a_policy_that_drives(tmp_path):
-    pytest.importorskip("torch")
-    arguments = ["--worlds", "2", "--device", "cpu", "--updates", "2", "--horizon", "2", "--spacing", "0.03"]
-    assert train.main([*arguments, "--out", str(tmp_path)]) == 0
-    rows = (tmp_path / "curve.csv").read_text().splitlines()
-    assert len(rows) == 3
-    assert rows[0].startswith("update,wall_s,periods")
-    assert (tmp_path / "policy.npz").stat().st_size < 1_000_000
-    env = envs.make("RoverGoal", 1, spacing=0.03)
-    policy = load_policy(tmp_path / "policy.npz", "RoverGoal", env.observation_names["robot"])
-    assert env.action_space.contains(policy(env.reset(seed=0)[0]))
-    assert train.main([*arguments, "--out", str(tmp_path), "--task", "Nothing"]) == 2
-
-
-def test_advantages_are_discounted_sums_until_an_episode_ends():
-    torch = pytest.importorskip("torch")
-    from grouser.envs.ppo import advantages
-
-    reward, value = torch.tensor([[1.0], [2.0], [4.0]]), torch.tensor([[0.5], [0.25], [1.0]])
-    ends = torch.tensor([[0.0], [1.0], [0.0]])
-    found = advantages({"reward": reward, "value": value, "ends": ends}, torch.tensor([3.0]), 0.5, 1.0)[:, 0].tolist()
-    assert found == pytest.approx([1 + 0.5 * 2 - 0.5, 2 - 0.25, 4 + 0.5 * 3 - 1.0])
-
-
-@pytest.mark.long
-def test_the_method_learns_to_drive_a_point_to_its_goal():
-    pytest.importorskip("torch")
-    from grouser.envs import ppo
-
-    env = Unicycle(128)
-    learner, rows = ppo.Learner(env, ppo.Options(hidden=(32, 32)), 0, "cpu"), []
-    before = evaluate.episodes(Unicycle(100), learner.policy(), range(100))["success"].mean()
-    ppo.learn(learner, 60.0, 20, rows.append)
-    after = evaluate.episodes(Unicycle(100), learner.policy(), range(100))["success"].mean()
-    assert before < 0.5
-    assert after > 0.95, rows[-1]

@@ -19,12 +19,17 @@ class Unicycle:
         self.observation_names = {"robot": ("distance", "ahead", "left")}
         self.single_action_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
 
-    def reset(self, *, seed: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
-        self._random = np.random.default_rng(seed)
-        self._place = np.zeros((self.num_envs, 3))
-        self._goal, self._elapsed = np.zeros((self.num_envs, 2)), np.zeros(self.num_envs, int)
-        self._totals = np.zeros((self.num_envs, 5))
-        self._restart(np.ones(self.num_envs, bool))
+        self._random: list[Any] = [None] * worlds
+        self._place = np.zeros((worlds, 3))
+        self._goal, self._elapsed = np.zeros((worlds, 2)), np.zeros(worlds, int)
+        self._totals = np.zeros((worlds, 5))
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """World k has the seed `seed` + k, or one of a list, in which None leaves a world as it is."""
+        seeds = range(seed, seed + self.num_envs) if isinstance(seed, int) else seed
+        for k, one in enumerate(seeds):
+            self._random[k] = self._random[k] if one is None else np.random.default_rng(one)
+        self._restart(options["reset_mask"] if options else np.ones(self.num_envs, bool))
         return self._observed(), {}
 
     def step(self, actions: np.ndarray):
@@ -49,8 +54,10 @@ class Unicycle:
         return self._observed(), reward, arrived, truncated, info
 
     def _restart(self, worlds: np.ndarray) -> None:
-        count = int(worlds.sum())
-        bearing, distance = self._random.uniform(-1.5, 1.5, count), self._random.uniform(1.0, 2.0, count)
+        drawn = [
+            (r.uniform(-1.5, 1.5), r.uniform(1.0, 2.0)) for r, one in zip(self._random, worlds, strict=True) if one
+        ]
+        bearing, distance = np.array(drawn).reshape(-1, 2).T
         self._place[worlds], self._elapsed[worlds], self._totals[worlds] = 0, 0, 0
         self._goal[worlds] = distance[:, None] * np.stack([np.cos(bearing), np.sin(bearing)], axis=1)
 
@@ -62,3 +69,8 @@ class Unicycle:
         per = 1 / np.maximum(self._distance(), 1e-3)
         ahead, left = per * (c * apart[:, 0] + s * apart[:, 1]), per * (c * apart[:, 1] - s * apart[:, 0])
         return np.stack([self._distance(), ahead, left], axis=1).astype(np.float32)
+
+
+def pursue(observed: np.ndarray) -> np.ndarray:
+    """Full speed on an arc towards the goal."""
+    return np.stack([np.full(len(observed), 1.0), np.clip(observed[:, 2], -1, 1)], axis=1).astype(np.float32)

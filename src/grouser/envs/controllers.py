@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
+from grouser.envs.policy import load_policy, trained_policy
 from grouser.envs.quadruped_kernels import REACH
 from grouser.envs.rover_kernels import CURVATURE
 from grouser.envs.task import Task
 from grouser.robots import quadruped
 
+HAND_WRITTEN = "hand-written"
 CRUISE = 0.6  # action: four fifths of the greatest speed
 LEAST_DISTANCE = 0.3  # [m] at which the arc to the goal is not made narrower
 
@@ -23,6 +26,24 @@ def controller_of(task: Task, names: Sequence[str]) -> Controller:
     if task.name == "QuadrupedSand":
         return lambda observed: trot(observed, at)
     return lambda observed: pursuit(observed, at)
+
+
+def driver_of(choice: str | None, task: Task, names: Sequence[str]) -> tuple[str, Controller]:
+    """Who drives, and how it is called: a policy file, or "hand-written"; by default the policy of the package."""
+    path = trained_policy(task.name) if choice is None else Path(choice)
+    if path is None or choice == HAND_WRITTEN:
+        return HAND_WRITTEN, controller_of(task, names)
+    return "policy", load_policy(path, task.name, names)
+
+
+def side_by_side(drivers: Sequence[Controller]) -> Controller:
+    """One controller of which each driver has an equal share of the worlds, one after the other."""
+
+    def act(observed: np.ndarray) -> np.ndarray:
+        parts = np.split(observed, len(drivers))
+        return np.concatenate([driver(part) for driver, part in zip(drivers, parts, strict=True)])
+
+    return act
 
 
 def pursuit(observed: np.ndarray, at: dict[str, int]) -> np.ndarray:

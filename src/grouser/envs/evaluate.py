@@ -1,6 +1,6 @@
 """Compare a policy with the hand-written controller over many seeds:
 
-    python -m grouser.envs.evaluate --policy FILE --seeds 100 --soils outside
+    python -m grouser.envs.evaluate --seeds 100 --soils outside
 
 Both drive in the same worlds: seed k has the same soil, terrain and goal for both.
 """
@@ -11,14 +11,16 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from grouser.envs.controllers import HAND_WRITTEN, Controller, driver_of, side_by_side
 from grouser.errors import GrouserError, InputError
 from grouser.files import write_atomically
+from grouser.terrain import checks
 
 RESAMPLES = 10_000  # of the bootstrap
 CONFIDENCE = 0.95
@@ -32,7 +34,7 @@ WHAT = {
 }
 
 
-def episodes(env: Any, controller: Callable[[np.ndarray], np.ndarray], seeds: Sequence[int]) -> dict[str, np.ndarray]:
+def episodes(env: Any, controller: Controller, seeds: Sequence[int]) -> dict[str, np.ndarray]:
     """Run one episode in each world. Returns totals, (world,) each: names of `task.TOTALS` and `length`."""
     observed, _ = env.reset(seed=list(seeds))
     running, out = np.ones(env.num_envs, bool), {}
@@ -97,7 +99,7 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m grouser.envs.evaluate", description=(__doc__ or "").partition("\n")[0]
     )
     made.add_argument("--task", default="RoverGoal")
-    made.add_argument("--policy", type=Path, default=None, help="policy.npz; without it only the hand-written one runs")
+    made.add_argument("--policy", default=None, help="file, or hand-written; by default that of the package")
     made.add_argument("--seeds", type=int, default=100)
     made.add_argument("--first-seed", type=int, default=1_000_000, help="not those of training")
     made.add_argument("--soils", default="outside", choices=("outside", "training"))
@@ -118,20 +120,21 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def evaluate(args: argparse.Namespace) -> dict[str, Any]:
-    from grouser.envs import make
-    from grouser.envs.controllers import controller_of
-    from grouser.envs.policy import load_policy
-    from grouser.terrain import checks
+    from grouser.envs import make, task_of
 
     checks.count(args.seeds, "seeds", at_least=1)
-    env = make(args.task, args.seeds, device=args.device, soils=args.soils, spacing=args.spacing)
-    names = env.observation_names["robot"]
-    drivers: dict[str, Any] = {}
-    if args.policy is not None:
-        drivers["policy"] = load_policy(args.policy, args.task, names)
-    drivers["hand-written"] = controller_of(env.task, names)
-    seeds = range(args.first_seed, args.first_seed + args.seeds)
-    found = {who: measures(episodes(env, driver, seeds), env.task.period) for who, driver in drivers.items()}
+    task, drivers = task_of(args.task), {}
+    names = [value.name for value in task.readings(task.spec().compile())]
+    for choice in (args.policy, HAND_WRITTEN):
+        who, driver = driver_of(choice, task, names)
+        drivers[who] = driver
+    # All drive at the same time, each in worlds of its own: a GPU takes little longer for more worlds.
+    env = make(args.task, len(drivers) * args.seeds, device=args.device, soils=args.soils, spacing=args.spacing)
+    seeds = [*range(args.first_seed, args.first_seed + args.seeds)] * len(drivers)
+    totals = measures(episodes(env, side_by_side(list(drivers.values())), seeds), env.task.period)
+    found = {
+        who: {name: np.split(one, len(drivers))[k] for name, one in totals.items()} for k, who in enumerate(drivers)
+    }
     made = table(found)
     print(f"{args.task} on soils {args.soils}, {args.seeds} seeds, {100 * CONFIDENCE:g} % bounds")
     for who, of_who in made.items():

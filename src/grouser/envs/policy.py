@@ -14,6 +14,7 @@ from grouser.errors import InputError
 from grouser.files import atomic_file
 
 CLIP = 10.0  # standard deviations to which observations are limited
+TRAINED = Path(__file__).with_name("trained")  # policies that come with the package, TASK.npz each
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Policy:
     deviation: np.ndarray  # (observed,)
     weights: tuple[np.ndarray, ...]  # (out, in) each
     biases: tuple[np.ndarray, ...]  # (out,) each
+    notes: str = ""  # how it was trained
 
     def __call__(self, observed: np.ndarray) -> np.ndarray:
         """Actions (world, action) for observations (world, observed)."""
@@ -41,7 +43,9 @@ class Policy:
         arrays: dict[str, Any] = {"mean": self.mean, "deviation": self.deviation}
         for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             arrays |= {f"weight_{k}": weight, f"bias_{k}": bias}
-        about = json.dumps({"task": self.task, "names": list(self.names), "layers": len(self.weights)})
+        about = json.dumps(
+            {"task": self.task, "names": list(self.names), "layers": len(self.weights), "notes": self.notes}
+        )
         single: dict[str, Any] = {name: np.asarray(values, np.float32) for name, values in arrays.items()}
         with atomic_file(Path(path)) as part, part.open("wb") as file:
             np.savez_compressed(file, about=np.array(about), **single)
@@ -54,7 +58,8 @@ def load_policy(path: str | Path, task: str | None = None, names: Sequence[str] 
             about = json.loads(str(file["about"]))
             layers = range(about["layers"])
             weights, biases = (tuple(file[f"{part}_{k}"] for k in layers) for part in ("weight", "bias"))
-            made = Policy(about["task"], tuple(about["names"]), file["mean"], file["deviation"], weights, biases)
+            observes, scales = tuple(about["names"]), (file["mean"], file["deviation"])
+            made = Policy(about["task"], observes, *scales, weights, biases, about["notes"])
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"policy: {path} is not a policy file: {error}") from None
     if task is not None and made.task != task:
@@ -62,3 +67,9 @@ def load_policy(path: str | Path, task: str | None = None, names: Sequence[str] 
     if names is not None and made.names != tuple(names):
         raise InputError(f"policy: {path} observes {len(made.names)} other values than the {len(names)} of {made.task}")
     return made
+
+
+def trained_policy(task: str) -> Path | None:
+    """File of the policy that comes with the package for a task, if there is one."""
+    path = TRAINED / f"{task}.npz"
+    return path if path.exists() else None

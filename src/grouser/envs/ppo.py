@@ -17,7 +17,7 @@ from grouser.envs.policy import CLIP, Policy
 from grouser.envs.task import TOTALS
 
 LEARNING_RATES = 1e-5, 3e-3  # bounds between which the learning rate is adapted
-FIRST_DEVIATION = 0.5  # of actions before training
+LEAST_VARIANCE = 1e-4  # of an observed value
 STEP_OF_RATE = 1.5  # factor by which the learning rate is adapted
 
 
@@ -25,6 +25,7 @@ STEP_OF_RATE = 1.5  # factor by which the learning rate is adapted
 class Options:
     """Numbers of the method. The learning rate follows the change of the policy (`change`, in nats), as in rsl_rl."""
 
+    deviation: float = 0.5  # of actions before training
     horizon: int = 16  # control periods between two updates
     hidden: tuple[int, ...] = (128, 128)
     learning_rate: float = 1e-3
@@ -39,8 +40,43 @@ class Options:
     largest_gradient: float = 1.0
 
 
+def after_imitation(horizon: int) -> Options:
+    """Options to improve a policy that can drive: smaller changes of the actions, no reward for random ones."""
+    return Options(horizon=horizon, deviation=0.2, learning_rate=3e-4, entropy=0.0)
+
+
+class Scales:
+    """Running mean and mean square of observations."""
+
+    def __init__(self, size: int, device: str):
+        import torch  # pyright: ignore[reportMissingImports] an optional package
+
+        self.mean, self._square, self._seen = torch.zeros(size, device=device), torch.ones(size, device=device), 1.0
+
+    @property
+    def deviation(self) -> Any:
+        import torch  # pyright: ignore[reportMissingImports] an optional package
+
+        return torch.sqrt(torch.clamp(self._square - self.mean**2, min=LEAST_VARIANCE))
+
+    def __call__(self, observed: Any) -> Any:
+        return ((observed - self.mean) / self.deviation).clamp(-CLIP, CLIP)
+
+    def take(self, observed: Any) -> None:
+        """Take observations, (…, value), into the means."""
+        flat = observed.flatten(0, -2)
+        share = len(flat) / (self._seen + len(flat))
+        self.mean = (1 - share) * self.mean + share * flat.mean(0)
+        self._square = (1 - share) * self._square + share * (flat**2).mean(0)
+        self._seen += len(flat)
+
+
 class Learner:
-    """Actor, critic and scales of the observations, on the device of the environment."""
+    """Actor, critic and scales of the observations, on the device of the environment.
+
+    If the environment shows what only a simulator has, the critic sees it as well: it is not needed to act (Pinto et
+    al. 2017, arXiv:1710.06542).
+    """
 
     def __init__(self, env: Any, options: Options, seed: int, device: str):
         import torch  # pyright: ignore[reportMissingImports] an optional package
@@ -51,97 +87,114 @@ class Learner:
         self.env, self.options, self.device = env, options, device
         self.names = tuple(env.observation_names["robot"])
         inputs, outputs = len(self.names), env.single_action_space.shape[0]
+        everything = sum(len(names) for names in env.observation_names.values())
         self.actor = _network(inputs, options.hidden, outputs, last=0.01).to(device)
-        self.critic = _network(inputs, options.hidden, 1, last=1.0).to(device)
-        self.log_deviation = torch.full((outputs,), float(np.log(FIRST_DEVIATION)), device=device, requires_grad=True)
+        self.critic = _network(everything, options.hidden, 1, last=1.0).to(device)
+        first = float(np.log(options.deviation))
+        self.log_deviation = torch.full((outputs,), first, device=device, requires_grad=True)
         self.parameters = [*self.actor.parameters(), *self.critic.parameters(), self.log_deviation]
         self.optimizer = torch.optim.Adam(self.parameters, lr=options.learning_rate)
-        self.mean, self.square = torch.zeros(inputs, device=device), torch.ones(inputs, device=device)
-        self.seen = 1.0  # number of observations behind mean and square
-        self.observed = _tensor(env.reset(seed=seed)[0], device).clone()
+        self.scaled, self.scaled_all = Scales(inputs, device), Scales(everything, device)
+        self.scales_move = True
+        self.observed = self._parts(env.reset(seed=seed)[0])
 
     # ---- one update -----------------------------------------------------------------------------------
 
     def update(self) -> dict[str, float]:
         """Collect experience and improve the policy. Returns means over the episodes that ended."""
-        batch, ended = self._collect()
+        batch, ended = self.collect(self.options.horizon, self._choice)
         self._improve(batch)
+        if self.scales_move:
+            self.take_scales(batch)
         return ended
 
-    def _scaled(self, observed: Any) -> Any:
+    def _choice(self, robot: Any) -> Any:
+        return self.distribution(self.actor(self.scaled(robot)))
+
+    def distribution(self, mean: Any) -> Any:
+        """Of actions round their mean."""
         import torch  # pyright: ignore[reportMissingImports] an optional package
 
-        deviation = torch.sqrt(torch.clamp(self.square - self.mean**2, min=1e-4))
-        return torch.clamp((observed - self.mean) / deviation, -CLIP, CLIP)
+        return torch.distributions.Normal(mean, self.log_deviation.exp(), validate_args=False)
 
-    def _collect(self) -> tuple[dict[str, Any], dict[str, float]]:
-        """Experience of `horizon` control periods of all worlds, with advantages."""
+    def _parts(self, observed: Any) -> tuple[Any, Any]:
+        """What the robot has, and everything: copies, as the environment overwrites what it returned."""
         import torch  # pyright: ignore[reportMissingImports] an optional package
 
-        o, env = self.options, self.env
-        kept: dict[str, list[Any]] = {name: [] for name in ("x", "action", "chance", "value", "reward", "ends")}
-        raw, sums, count = [], torch.zeros(len(TOTALS) + 1, device=self.device), torch.zeros((), device=self.device)
+        if not isinstance(observed, dict):
+            robot = torch.as_tensor(observed, device=self.device).clone()
+            return robot, robot
+        robot, more = (torch.as_tensor(observed[part], device=self.device) for part in ("robot", "simulator"))
+        return robot.clone(), torch.cat([robot, more], dim=1)
+
+    def collect(self, periods: int, choose: Callable[[Any], Any]) -> tuple[dict[str, Any], dict[str, float]]:
+        """Experience, (period, world, …), of all worlds; `choose` makes the distribution of actions of what robots see.
+
+        The second value has means over the episodes that ended meanwhile, of which short ones are too many.
+        """
+        import torch  # pyright: ignore[reportMissingImports] an optional package
+
+        kept: dict[str, list[Any]] = {}
+        sums, count = torch.zeros(len(TOTALS) + 1, device=self.device), torch.zeros((), device=self.device)
         with torch.no_grad():
-            for _ in range(o.horizon):
-                x = self._scaled(self.observed)
-                choice = self._choice(x)
+            for _ in range(periods):
+                robot, everything = self.observed
+                choice = choose(robot)
                 action = choice.sample()
-                observed, reward, terminated, truncated, info = env.step(_for_env(env, action))
+                observed, reward, terminated, truncated, info = self.env.step(_for_env(action))
                 reward, terminated, truncated = (_tensor(one, self.device) for one in (reward, terminated, truncated))
                 ends = terminated | truncated
-                value, reward = self.critic(x)[:, 0], reward.clone()
+                rest = torch.zeros_like(reward)
                 if info:
-                    # A truncated episode would have gone on: add what the critic expects of the rest.
-                    final = self._scaled(_tensor(info["final_obs"], self.device))
-                    reward += o.discount * self.critic(final)[:, 0] * truncated
+                    # A truncated episode would have gone on: the critic says what the rest would have earned.
+                    rest = self.critic(self.scaled_all(self._parts(info["final_obs"])[1]))[:, 0] * truncated
                     totals = [_tensor(info["final_info"][name], self.device).float() for name in (*TOTALS, "length")]
-                    sums += (torch.stack(totals, dim=1) * ends[:, None]).sum(0)
+                    sums += torch.where(ends[:, None], torch.stack(totals, dim=1), 0.0).sum(0)
                     count += ends.sum()
-                for name, one in (("x", x), ("action", action), ("chance", choice.log_prob(action).sum(1)),
-                                  ("value", value), ("reward", reward), ("ends", ends.float().clone())):  # fmt: skip
-                    kept[name].append(one)
-                raw.append(self.observed)
-                self.observed = _tensor(observed, self.device).clone()
-            last = self.critic(self._scaled(self.observed))[:, 0]
-        batch = {name: torch.stack(parts) for name, parts in kept.items()}
-        batch["advantage"] = advantages(batch, last, o.discount, o.trace)
-        batch["target"] = batch["advantage"] + batch["value"]
-        self._learn_scales(torch.stack(raw))
+                for name, one in (("robot", robot), ("all", everything), ("wanted", choice.mean), ("action", action),
+                                  ("chance", choice.log_prob(action).sum(1)), ("reward", reward.clone()),
+                                  ("rest", rest), ("ends", ends.float())):  # fmt: skip
+                    kept.setdefault(name, []).append(one)
+                self.observed = self._parts(observed)
         ended = dict(zip((*TOTALS, "length"), (sums / count.clamp(min=1)).tolist(), strict=True))
+        batch = {name: torch.stack(parts) for name, parts in kept.items()}
         return batch, {**ended, "episodes": float(count), "reward": float(batch["reward"].mean())}
 
-    def _learn_scales(self, observed: Any) -> None:
-        """Take observations into the running mean and mean square."""
-        flat = observed.flatten(0, 1)
-        share = len(flat) / (self.seen + len(flat))
-        self.mean = (1 - share) * self.mean + share * flat.mean(0)
-        self.square = (1 - share) * self.square + share * (flat**2).mean(0)
-        self.seen += len(flat)
+    def take_scales(self, batch: dict[str, Any]) -> None:
+        self.scaled.take(batch["robot"])
+        self.scaled_all.take(batch["all"])
 
-    def _choice(self, x: Any) -> Any:
+    def targets(self, batch: dict[str, Any]) -> Any:
+        """What the critic should say, (period, world); puts `value` and `advantage` into the batch."""
         import torch  # pyright: ignore[reportMissingImports] an optional package
 
-        return torch.distributions.Normal(self.actor(x), self.log_deviation.exp(), validate_args=False)
+        with torch.no_grad():
+            batch["value"] = self.critic(self.scaled_all(batch["all"]))[..., 0]
+            last = self.critic(self.scaled_all(self.observed[1]))[:, 0]
+        batch["advantage"] = advantages(batch, last, self.options.discount, self.options.trace)
+        return batch["advantage"] + batch["value"]
 
     def _improve(self, batch: dict[str, Any]) -> None:
         import torch  # pyright: ignore[reportMissingImports] an optional package
 
         o = self.options
+        batch["target"] = self.targets(batch)
         flat = {name: values.flatten(0, 1) for name, values in batch.items()}
-        advantage = flat["advantage"]
+        x, seen, advantage = self.scaled(flat["robot"]), self.scaled_all(flat["all"]), flat["advantage"]
         flat["advantage"] = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         for part in _minibatches(len(advantage), o, self.device):
-            x, action, old = flat["x"][part], flat["action"][part], flat["chance"][part]
-            choice = self._choice(x)
-            logarithm = choice.log_prob(action).sum(1) - old
+            choice = self.distribution(self.actor(x[part]))
+            logarithm = choice.log_prob(flat["action"][part]).sum(1) - flat["chance"][part]
             ratio = logarithm.exp()
             limited = ratio.clamp(1 - o.clip, 1 + o.clip)
             gain = torch.minimum(ratio * flat["advantage"][part], limited * flat["advantage"][part]).mean()
-            error = ((self.critic(x)[:, 0] - flat["target"][part]) ** 2).mean()
+            error = ((self.critic(seen[part])[:, 0] - flat["target"][part]) ** 2).mean()
             loss = -gain + o.value_weight * error - o.entropy * choice.entropy().sum(1).mean()
             self.optimizer.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.parameters, o.largest_gradient)
+            # Limited apart: a large error of the critic must not take the actor's share of the gradient.
+            for parameters in ([*self.actor.parameters(), self.log_deviation], self.critic.parameters()):
+                torch.nn.utils.clip_grad_norm_(parameters, o.largest_gradient)
             self.optimizer.step()
             self._adapt_rate(float((ratio - 1 - logarithm).detach().mean()))  # Schulman 2020: unbiased, never negative
 
@@ -156,26 +209,27 @@ class Learner:
 
     # ---- the policy -----------------------------------------------------------------------------------
 
-    def policy(self) -> Policy:
+    def policy(self, notes: str = "") -> Policy:
         """The policy as it is now, without the random part of its actions, on the host."""
         import torch  # pyright: ignore[reportMissingImports] an optional package
 
         layers = [layer for layer in self.actor if isinstance(layer, torch.nn.Linear)]
-        deviation = torch.sqrt(torch.clamp(self.square - self.mean**2, min=1e-4))
-        host = [one.detach().cpu().numpy() for one in (self.mean, deviation)]
+        host = [one.detach().cpu().numpy() for one in (self.scaled.mean, self.scaled.deviation)]
         weights = tuple(layer.weight.detach().cpu().numpy() for layer in layers)
         biases = tuple(layer.bias.detach().cpu().numpy() for layer in layers)
-        return Policy(self.env.task.name, self.names, host[0], host[1], weights, biases)
+        return Policy(self.env.task.name, self.names, host[0], host[1], weights, biases, notes)
 
 
 def advantages(batch: dict[str, Any], last: Any, discount: float, trace: float) -> Any:
     """Generalised advantage estimates, (period, world): A_t = d_t + discount trace A_t+1 until an episode ends.
 
-    d_t = r_t + discount V_t+1 - V_t; `last` is the value after the last period.
+    d_t = r_t + discount V_t+1 - V_t; `last` is the value after the last period, `rest` that of what a truncated
+    episode did not live to see.
     """
     import torch  # pyright: ignore[reportMissingImports] an optional package
 
-    value, reward, goes_on = batch["value"], batch["reward"], 1 - batch["ends"]
+    value, goes_on = batch["value"], 1 - batch["ends"]
+    reward = batch["reward"] + discount * batch["rest"]
     out, ahead, following = torch.zeros_like(value), torch.zeros_like(last), last
     for t in reversed(range(len(value))):
         difference = reward[t] + discount * following * goes_on[t] - value[t]
@@ -185,10 +239,13 @@ def advantages(batch: dict[str, Any], last: Any, discount: float, trace: float) 
 
 
 def learn(
-    learner: Learner, seconds: float, updates: int | None, report: Callable[[dict[str, float]], None]
+    learner: Learner, seconds: float, updates: int | None, report: Callable[[dict[str, float]], None], periods: int = 0
 ) -> None:  # fmt: skip
-    """Update until `seconds` of wall time or a number of `updates` have passed; `report` gets each row of the curve."""
-    began, periods, number = time.perf_counter(), 0, 0
+    """Update until `seconds` of wall time or a number of `updates` have passed; `report` gets a row for each.
+
+    `periods`: control periods of all worlds before.
+    """
+    began, number = time.perf_counter(), 0
     while time.perf_counter() - began < seconds and (updates is None or number < updates):
         ended = learner.update()
         number += 1
@@ -227,6 +284,6 @@ def _tensor(values: Any, device: str) -> Any:
     return torch.as_tensor(values, device=device)
 
 
-def _for_env(env: Any, action: Any) -> Any:
+def _for_env(action: Any) -> Any:
     """Actions as the environment takes them: as a tensor if it lives on CUDA, else as an array of NumPy."""
     return action if action.is_cuda else action.numpy()

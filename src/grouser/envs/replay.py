@@ -1,6 +1,6 @@
 """Record an episode of a policy, or of the hand-written controller, with figures, report and replay for a browser:
 
-python -m grouser.envs.replay --policy FILE --seed 7 --out DIR     # then: grouser view DIR
+python -m grouser.envs.replay --seed 1000007 --out DIR     # then: grouser view DIR
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from grouser.envs import make
-from grouser.envs.controllers import controller_of
-from grouser.envs.policy import load_policy
+from grouser.envs.controllers import driver_of
 from grouser.envs.task import TOTALS
 from grouser.envs.vector_env import SoilVectorEnv
 from grouser.errors import GrouserError, InputError
@@ -71,7 +70,7 @@ def record_episode(env: SoilVectorEnv, driver: EpisodeDriver, out: str | Path, *
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m grouser.envs.replay", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--task", default="RoverGoal")
-    made.add_argument("--policy", type=Path, default=None, help="policy.npz; without it the hand-written one drives")
+    made.add_argument("--policy", default=None, help="file, or hand-written; by default that of the package")
     made.add_argument("--seed", type=int, default=1_000_000)
     made.add_argument("--soils", default="outside", choices=("outside", "training"))
     made.add_argument("--spacing", type=float, default=None, help="of the soil grid [m]; default: that of the task")
@@ -85,13 +84,13 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         env = make(args.task, 1, soils=args.soils, spacing=args.spacing)
         names = env.observation_names["robot"]
-        policy = controller_of(env.task, names) if args.policy is None else load_policy(args.policy, args.task, names)
+        who, policy = driver_of(args.policy, env.task, names)
         driver = EpisodeDriver(env, policy, args.seed)
         record_episode(env, driver, args.out, force=args.force)
     except GrouserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2 if isinstance(error, InputError) else 3
-    print("  ".join(f"{name} {value:.3g}" for name, value in driver.totals.items()))
+    print(f"{who}:", "  ".join(f"{name} {value:.3g}" for name, value in driver.totals.items()))
     return 0
 
 

@@ -28,7 +28,7 @@ ACTIONS = ("speed", "curvature", "front", "rear")
 _AHEAD, _LEFT = np.meshgrid(np.linspace(-0.8, 1.6, 7), np.linspace(-0.6, 0.6, 5), indexing="ij")
 SCAN = _AHEAD.ravel(), _LEFT.ravel()
 REWARD = {
-    "progress_gain": 8.0, "slip_gain": 8.0, "energy_gain": 4.0, "time_gain": 0.05, "success_gain": 3.0,
+    "progress_gain": 8.0, "slip_gain": 4.0, "energy_gain": 2.0, "time_gain": 0.1, "success_gain": 10.0,
     "failure_gain": 5.0,
 }  # fmt: skip
 SOILS = {
@@ -38,11 +38,10 @@ SOILS = {
     "friction_angle_deg": Range(25.0, 35.0),
     "shear_modulus": Range(0.01, 0.025),  # [m]
 }
-OUTSIDE = {  # softer and weaker than all soils of the training range
-    "k_phi": Range(1.4e5, 2e5, logarithmic=True),
+OUTSIDE = {  # softer than all soils of the training range, with less cohesion; level ground can still be driven
+    "k_phi": Range(1.2e5, 2e5, logarithmic=True),
     "cohesion": Range(20.0, 50.0),
-    "friction_angle_deg": Range(23.0, 25.0),
-    "shear_modulus": Range(0.025, 0.03),
+    "friction_angle_deg": Range(27.0, 31.0),
 }
 IMU_BIAS = dict.fromkeys(IMU_ERRORS[:3], Range(-0.02, 0.02)) | dict.fromkeys(IMU_ERRORS[3:], Range(-0.01, 0.01))
 
