@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 
 import numpy as np
 import pytest
@@ -196,7 +197,7 @@ def test_the_best_judged_policy_is_kept(tmp_path):
         return SimpleNamespace(save=lambda path: path.write_text(notes), made=small_policy())
 
     learner = SimpleNamespace(policy=policy, env=SimpleNamespace(task=SimpleNamespace(period=0.2)))
-    course = train.Course(learner, Judge([9.0, 1.0, 3.0, 2.0, 0.0]), tmp_path, "here")
+    course = train.Course(learner, Judge([9.0, 1.0, 3.0, 2.0, 0.0]), tmp_path, "here", 0.0, math.inf)
     course.judge({"driver": "hand-written"}, None)
     row = dict.fromkeys(train.UPDATES, 0.0)
     for k in range(1, 5):

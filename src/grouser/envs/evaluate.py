@@ -143,6 +143,7 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
             print(f"{who:24s} {name:8s} {one['mean']:9.3f}  {low:9.3f} to {high:9.3f}  {WHAT[name]}")
     if args.out is not None:
         about = {"task": args.task, "soils": args.soils, "seeds": args.seeds, "first_seed": args.first_seed}
+        about |= {"device": args.device, "spacing": args.spacing or env.task.spacing}
         each = {who: {name: one.tolist() for name, one in of_who.items()} for who, of_who in found.items()}
         write_atomically(args.out, json.dumps({**about, "table": made, "episodes": each}, indent=1) + "\n")
     return made

@@ -42,7 +42,7 @@ class Options:
 
 def after_imitation(horizon: int) -> Options:
     """Options to improve a policy that can drive: smaller changes of the actions, no reward for random ones."""
-    return Options(horizon=horizon, deviation=0.2, learning_rate=3e-4, entropy=0.0)
+    return Options(horizon=horizon, deviation=0.2, learning_rate=3e-4, entropy=0.0, change=0.02, epochs=8)
 
 
 class Scales:
@@ -252,8 +252,7 @@ def learn(
         periods += learner.options.horizon * learner.env.num_envs
         rate = learner.optimizer.param_groups[0]["lr"]
         deviation = float(learner.log_deviation.detach().exp().mean())
-        wall = time.perf_counter() - began
-        report({"update": number, "wall_s": wall, "periods": periods, **ended, "rate": rate, "deviation": deviation})
+        report({"update": number, "periods": periods, **ended, "rate": rate, "deviation": deviation})
 
 
 def _network(inputs: int, hidden: tuple[int, ...], outputs: int, last: float) -> Any:

@@ -22,6 +22,7 @@ from grouser.errors import GrouserError, InputError
 from grouser.files import write_atomically
 from grouser.terrain import checks
 
+SPARE = 1.15  # time allowed for a judgement over the time that the last one took
 UPDATES = (
     "update", "wall_s", "periods", "episodes", "return", "success", "length", "slip", "energy", "distance", "reward",
     "rate", "deviation",
@@ -35,20 +36,26 @@ CURVE = (
 class Course:
     """What training leaves: the curve of the judged policies, the best of them, and a row for each update."""
 
-    def __init__(self, learner: Any, worlds: Any, out: Path, notes: str):
+    def __init__(self, learner: Any, worlds: Any, out: Path, notes: str, start: float, deadline: float):
+        """`start`, `deadline` of the command, in the time of `time.perf_counter` [s]."""
         self._learner, self._worlds, self._out, self._notes = learner, worlds, out, notes
+        self._start, self._deadline, self._began, self._took = start, deadline, 0.0, 0.0
         self._curve: list[dict[str, Any]] = []
         self._updates: list[dict[str, Any]] = []
         self._best = -math.inf
+        self._judging = False
         self._in_judgement: tuple[dict[str, Any], Any] = ({}, None)
 
     def judge(self, row: dict[str, Any], driver: Any) -> None:
         """Begin to judge a driver, as it is after the update of `row`."""
+        self._judging = True
         self._in_judgement = {name: row.get(name, 0) for name in CURVE} | {"driver": row["driver"]}, driver
+        self._began = time.perf_counter()
         self._worlds.judge(driver)
 
     def add(self, row: dict[str, float]) -> None:
         """Take the row of an update; if the judged episodes have all ended, judge the policy of now."""
+        row = {**row, "wall_s": time.perf_counter() - self._start}
         self._updates.append(row)
         print(
             f"update {row['update']:4.0f}  {row['wall_s']:6.0f} s  {row['periods']:9.0f} periods  "
@@ -56,15 +63,22 @@ class Course:
             f"deviation {row['deviation']:.3f}",
             flush=True,
         )
-        if self.settle():
+        self.settle()
+        if not self._judging and self._now_or_later():
             self.judge({**row, "driver": "policy"}, self._learner.policy(self._notes_at(row)))
         _write(self._out / "updates.csv", UPDATES, self._updates)
 
-    def settle(self) -> bool:
+    def _now_or_later(self) -> bool:
+        """Whether to judge now. The last judgement begins so late that it ends with the training, and not before."""
+        left = self._deadline - time.perf_counter()
+        return left > 2 * SPARE * self._took or left < SPARE * self._took
+
+    def settle(self) -> None:
         """Take the judgement, if there is one: a row of the curve, and the policy if it is the best so far."""
         totals = self._worlds.judgement
-        if totals is None:
-            return False
+        if not self._judging or totals is None:
+            return
+        self._judging, self._took = False, time.perf_counter() - self._began
         row, driver = self._in_judgement
         found = measures(totals, self._learner.env.task.period)
         row |= {name: float(one.mean()) for name, one in found.items()}
@@ -81,7 +95,6 @@ class Course:
         if row["driver"] == "policy" and row["return"] > self._best:
             self._best = row["return"]
             driver.save(self._out / "policy.npz")
-        return True
 
     def finish(self) -> None:
         """Leave a policy even if none was judged."""
@@ -109,7 +122,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--worlds", type=int, default=512)
     made.add_argument("--judged", type=int, default=112, help="worlds among them that judge and do not train")
     made.add_argument("--imitate", type=int, default=80, help="control periods of the hand-written controller; 0: none")
-    made.add_argument("--minutes", type=float, default=6.0, help="of training, after kernels are compiled")
+    made.add_argument("--minutes", type=float, default=6.0, help="of wall time, compilation of kernels included")
     made.add_argument("--updates", type=int, default=None, help="stop after so many updates")
     made.add_argument("--out", type=Path, required=True, help="folder for policy.npz, curve.csv, updates.csv")
     made.add_argument("--device", default="cuda")
@@ -147,8 +160,8 @@ def train(args: argparse.Namespace) -> None:
     options = ppo.Options(horizon=args.horizon) if args.imitate == 0 else ppo.after_imitation(args.horizon)
     learner = ppo.Learner(worlds, options, args.seed, device)
     print(f"{args.task}: {args.worlds} worlds on {device}, ready after {time.perf_counter() - began:.0f} s", flush=True)
-    course = Course(learner, worlds, args.out, f"{args.task}, {args.worlds} worlds, seed {args.seed}")
-    began = time.perf_counter()
+    notes = f"{args.task}, {args.worlds} worlds on {device.partition(':')[0]}, seed {args.seed}"
+    course = Course(learner, worlds, args.out, notes, began, began + 60 * args.minutes)
     try:
         by_hand = controller_of(env.task, learner.names)
         course.judge({"driver": HAND_WRITTEN}, by_hand)
