@@ -37,6 +37,13 @@ def take(folder: Path) -> None:
         shutil.copyfile(folder / name, kept)
 
 
+def kept() -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """The comparison and the rows of the learning curve."""
+    found = json.loads((DATA / "outside.json").read_text(encoding="utf-8"))
+    with (DATA / "curve.csv").open(encoding="utf-8") as file:
+        return found, list(csv.DictReader(file))
+
+
 def comparison(found: dict[str, Any]) -> str:
     """Policy and hand-written controller beside each other: means and bounds."""
     made = found["table"]
@@ -106,9 +113,7 @@ def main() -> int:
     args = parser.parse_args()
     if args.take is not None:
         take(args.take)
-    found = json.loads((DATA / "outside.json").read_text(encoding="utf-8"))
-    with (DATA / "curve.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    found, rows = kept()
     publish({"trained-policy": account(found, rows)}, args.write, PAGE)
     if args.write:
         print(f"written: {draw(rows).relative_to(ROOT)}")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import grouser.envs as envs
 from grouser.envs import evaluate, replay
-from grouser.envs.controllers import controller_of
-from grouser.envs.policy import Policy, load_policy
+from grouser.envs.controllers import controller_of, driver_of, side_by_side
+from grouser.envs.policy import Policy, load_policy, trained_policy
 from grouser.errors import InputError
 from tests.envs.unicycle import Unicycle, pursue
+
+EASY = 1_000_000  # a seed whose world and that of the next have soil that carries the rover
 
 
 def small_policy(task: str = "RoverGoal", names: tuple[str, ...] = ("a", "b", "c"), outputs: int = 2) -> Policy:
@@ -23,7 +27,7 @@ def small_policy(task: str = "RoverGoal", names: tuple[str, ...] = ("a", "b", "c
     weights = tuple(random.normal(size=(after, before)).astype(np.float32) for before, after in pairs)
     biases = tuple(random.normal(size=size).astype(np.float32) for size in sizes[1:])
     scales = random.normal(size=len(names)), random.uniform(0.5, 2, len(names))
-    return Policy(task, names, *(one.astype(np.float32) for one in scales), weights, biases)
+    return Policy(task, names, *(one.astype(np.float32) for one in scales), weights, biases, "trained for a test")
 
 
 def test_a_policy_file_gives_the_same_policy(tmp_path):
@@ -37,9 +41,42 @@ def test_a_policy_file_gives_the_same_policy(tmp_path):
     for task, names, word in (("RoverSlope", None, "trained for"), ("RoverGoal", ("a", "b"), "other values")):
         with pytest.raises(InputError, match=word):
             load_policy(path, task, names)
+    assert again.notes == made.notes == "trained for a test"
     path.write_text("no")
     with pytest.raises(InputError, match="not a policy file"):
         load_policy(path)
+
+
+def test_the_policy_of_the_package_drives_to_its_goal_without_torch(monkeypatch):
+    """On a coarse grid, in worlds of the training range. With the scales of another robot it does not."""
+    monkeypatch.setitem(sys.modules, "torch", None)  # importing it is an error
+    path = trained_policy("RoverGoal")
+    assert path is not None
+    assert path.stat().st_size < 1_000_000
+    env = envs.make("RoverGoal", 4, spacing=0.03)
+    names = env.observation_names["robot"]
+    who, policy = driver_of(None, env.task, names)
+    assert who == "policy"
+    wrong = replace(policy, mean=policy.mean + 3 * policy.deviation)
+    both = side_by_side([policy, wrong])
+    arrived = evaluate.episodes(env, both, [EASY, EASY + 1] * 2)["success"]
+    assert arrived.tolist() == [1, 1, 0, 0]
+
+
+def test_who_drives():
+    task = envs.task_of("RoverSlope")
+    names = [value.name for value in task.readings(task.spec().compile())]
+    assert driver_of(None, task, names)[0] == "hand-written"  # no policy comes with the package for this task
+    assert driver_of("hand-written", task, names)[0] == "hand-written"
+    with pytest.raises(InputError, match="not a policy file"):
+        driver_of("nowhere.npz", task, names)
+    with pytest.raises(InputError, match="trained for RoverGoal"):
+        driver_of(str(trained_policy("RoverGoal")), task, names)
+
+
+def test_drivers_side_by_side_have_worlds_of_their_own():
+    both = side_by_side([lambda observed: observed + 1, lambda observed: -observed])
+    assert both(np.arange(4.0)[:, None])[:, 0].tolist() == [1, 2, -2, -3]
 
 
 def test_bounds_of_a_share_are_those_of_wilson():

@@ -16,14 +16,18 @@ import numpy as np
 from grouser.envs.policy import CLIP, Policy
 from grouser.envs.task import TOTALS
 
-LEARNING_RATES = 1e-5, 3e-3  # bounds between which the learning rate is adapted
+LEARNING_RATES = 1e-5, 3e-3  # bounds between which the learning rate of the actor is adapted
+CRITIC_RATE = 1e-3
 LEAST_VARIANCE = 1e-4  # of an observed value
 STEP_OF_RATE = 1.5  # factor by which the learning rate is adapted
 
 
 @dataclass(frozen=True)
 class Options:
-    """Numbers of the method. The learning rate follows the change of the policy (`change`, in nats), as in rsl_rl."""
+    """Numbers of the method. The learning rate follows the change of the policy (`change`, in nats), as in rsl_rl.
+
+    A policy that has changed by twice as much waits for new experience.
+    """
 
     deviation: float = 0.5  # of actions before training
     horizon: int = 16  # control periods between two updates
@@ -35,14 +39,13 @@ class Options:
     epochs: int = 6
     minibatches: int = 8
     entropy: float = 2e-3
-    value_weight: float = 1.0
     change: float = 0.012
     largest_gradient: float = 1.0
 
 
 def after_imitation(horizon: int) -> Options:
     """Options to improve a policy that can drive: smaller changes of the actions, no reward for random ones."""
-    return Options(horizon=horizon, deviation=0.2, learning_rate=3e-4, entropy=0.0, change=0.02, epochs=8)
+    return Options(horizon=horizon, deviation=0.2, learning_rate=2e-4, entropy=0.0, change=0.02, epochs=8)
 
 
 class Scales:
@@ -92,8 +95,8 @@ class Learner:
         self.critic = _network(everything, options.hidden, 1, last=1.0).to(device)
         first = float(np.log(options.deviation))
         self.log_deviation = torch.full((outputs,), first, device=device, requires_grad=True)
-        self.parameters = [*self.actor.parameters(), *self.critic.parameters(), self.log_deviation]
-        self.optimizer = torch.optim.Adam(self.parameters, lr=options.learning_rate)
+        self._actor_steps = torch.optim.Adam([*self.actor.parameters(), self.log_deviation], lr=options.learning_rate)
+        self._critic_steps = torch.optim.Adam(self.critic.parameters(), lr=CRITIC_RATE)
         self.scaled, self.scaled_all = Scales(inputs, device), Scales(everything, device)
         self.scales_move = True
         self.observed = self._parts(env.reset(seed=seed)[0])
@@ -175,37 +178,51 @@ class Learner:
         return batch["advantage"] + batch["value"]
 
     def _improve(self, batch: dict[str, Any]) -> None:
-        import torch  # pyright: ignore[reportMissingImports] an optional package
-
         o = self.options
         batch["target"] = self.targets(batch)
         flat = {name: values.flatten(0, 1) for name, values in batch.items()}
-        x, seen, advantage = self.scaled(flat["robot"]), self.scaled_all(flat["all"]), flat["advantage"]
-        flat["advantage"] = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-        for part in _minibatches(len(advantage), o, self.device):
-            choice = self.distribution(self.actor(x[part]))
-            logarithm = choice.log_prob(flat["action"][part]).sum(1) - flat["chance"][part]
-            ratio = logarithm.exp()
-            limited = ratio.clamp(1 - o.clip, 1 + o.clip)
-            gain = torch.minimum(ratio * flat["advantage"][part], limited * flat["advantage"][part]).mean()
-            error = ((self.critic(seen[part])[:, 0] - flat["target"][part]) ** 2).mean()
-            loss = -gain + o.value_weight * error - o.entropy * choice.entropy().sum(1).mean()
-            self.optimizer.zero_grad()
-            loss.backward()
-            # Limited apart: a large error of the critic must not take the actor's share of the gradient.
-            for parameters in ([*self.actor.parameters(), self.log_deviation], self.critic.parameters()):
-                torch.nn.utils.clip_grad_norm_(parameters, o.largest_gradient)
-            self.optimizer.step()
-            self._adapt_rate(float((ratio - 1 - logarithm).detach().mean()))  # Schulman 2020: unbiased, never negative
-
-    def _adapt_rate(self, change: float) -> None:
-        """Learn slower if the policy has changed too much since the experience was collected, else faster."""
+        flat["x"], flat["seen"] = self.scaled(flat["robot"]), self.scaled_all(flat["all"])
+        flat["advantage"] = (flat["advantage"] - flat["advantage"].mean()) / (flat["advantage"].std() + 1e-8)
+        change, goes_on = 0.0, True
+        for rows in _minibatches(len(flat["x"]), o, self.device):
+            part = {name: flat[name][rows] for name in ("x", "seen", "action", "chance", "advantage", "target")}
+            error = ((self.critic(part["seen"])[:, 0] - part["target"]) ** 2).mean()
+            self._step(self._critic_steps, error, self.critic.parameters())
+            if goes_on:
+                change = self._improve_actor(part)
+                goes_on = change < 2 * o.change
+        # Learn slower if the policy changed so much that it had to wait for new experience, else faster.
         low, high = LEARNING_RATES
-        for group in self.optimizer.param_groups:
-            if change > 2 * self.options.change:
-                group["lr"] = max(low, group["lr"] / STEP_OF_RATE)
-            elif change < self.options.change / 2:
-                group["lr"] = min(high, group["lr"] * STEP_OF_RATE)
+        group = self._actor_steps.param_groups[0]
+        factor = 1 / STEP_OF_RATE if not goes_on else STEP_OF_RATE if change < o.change / 2 else 1.0
+        group["lr"] = min(max(group["lr"] * factor, low), high)
+
+    def _improve_actor(self, part: dict[str, Any]) -> float:
+        """One step of the actor. Returns how far it was from the policy that collected the experience, in nats."""
+        import torch  # pyright: ignore[reportMissingImports] an optional package
+
+        o = self.options
+        choice = self.distribution(self.actor(part["x"]))
+        logarithm = choice.log_prob(part["action"]).sum(1) - part["chance"]
+        ratio = logarithm.exp()
+        limited = ratio.clamp(1 - o.clip, 1 + o.clip)
+        gain = torch.minimum(ratio * part["advantage"], limited * part["advantage"]).mean()
+        loss = -gain - o.entropy * choice.entropy().sum(1).mean()
+        self._step(self._actor_steps, loss, [*self.actor.parameters(), self.log_deviation])
+        return float((ratio - 1 - logarithm).detach().mean())  # Schulman 2020: unbiased, never negative
+
+    def _step(self, optimizer: Any, loss: Any, parameters: Any) -> None:
+        import torch  # pyright: ignore[reportMissingImports] an optional package
+
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, self.options.largest_gradient)
+        optimizer.step()
+
+    @property
+    def rate(self) -> float:
+        """Learning rate of the actor."""
+        return self._actor_steps.param_groups[0]["lr"]
 
     # ---- the policy -----------------------------------------------------------------------------------
 
@@ -250,9 +267,8 @@ def learn(
         ended = learner.update()
         number += 1
         periods += learner.options.horizon * learner.env.num_envs
-        rate = learner.optimizer.param_groups[0]["lr"]
         deviation = float(learner.log_deviation.detach().exp().mean())
-        report({"update": number, "periods": periods, **ended, "rate": rate, "deviation": deviation})
+        report({"update": number, "periods": periods, **ended, "rate": learner.rate, "deviation": deviation})
 
 
 def _network(inputs: int, hidden: tuple[int, ...], outputs: int, last: float) -> Any:
