@@ -63,13 +63,16 @@ def account(found: dict[str, Any], rows: list[dict[str, str]]) -> str:
     policy, size = load_policy(POLICY), POLICY.stat().st_size
     by_hand = next(row for row in rows if row["driver"] == HAND_WRITTEN)
     best = max((row for row in rows if row["driver"] == "policy"), key=lambda row: float(row["return"]))
+    if f"update {float(best['update']):.0f}, " not in policy.notes:
+        raise SystemExit(f"{POLICY.name} ({policy.notes}) is not the best of curve.csv, update {best['update']}")
 
     def told(row: dict[str, str]) -> str:
         texts = [number(float(row[name]), 2) for name in ("return", "return_low", "return_high", "success")]
         return "return {} ({} to {}), success {}".format(*texts)
 
     return (
-        f"The policy of the package ({size / 1e3:.0f} kB): {policy.notes}, {float(best['wall_s']):.0f} s of training.\n"
+        f"The policy of the package ({size / 1e3:.0f} kB): {policy.notes}, "
+        f"{float(best['wall_s']):.0f} s after the start.\n"
         f"Judged worlds, on soils of the training range: policy {told(best)}; hand-written controller "
         f"{told(by_hand)}.\n"
         f"On soils outside that range, {found['seeds']} seeds from {found['first_seed']} on, a grid of "

@@ -45,7 +45,7 @@ class Options:
 
 def after_imitation(horizon: int) -> Options:
     """Options to improve a policy that can drive: smaller changes of the actions, no reward for random ones."""
-    return Options(horizon=horizon, deviation=0.2, learning_rate=2e-4, entropy=0.0, change=0.02, epochs=8)
+    return Options(horizon=horizon, deviation=0.3, learning_rate=2e-4, entropy=0.0, change=0.01, epochs=6)
 
 
 class Scales:

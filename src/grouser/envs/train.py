@@ -12,6 +12,7 @@ import math
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ class Course:
             self._learner.policy(self._notes_at(row)).save(self._out / "policy.npz")
         _write(self._out / "curve.csv", CURVE, self._curve)
 
-    def _notes_at(self, row: dict[str, float]) -> str:
+    def _notes_at(self, row: Mapping[str, float]) -> str:
         return f"{self._notes}, update {row['update']:.0f}, {row['periods']:.0f} control periods"
 
 
