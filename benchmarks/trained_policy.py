@@ -71,7 +71,7 @@ def account(found: dict[str, Any], rows: list[dict[str, str]]) -> str:
         return "return {} ({} to {}), success {}".format(*texts)
 
     return (
-        f"The policy of the package ({size / 1e3:.0f} kB): {policy.notes}, "
+        f"The policy of the package ({size / 1e3:.0f} kB): `{policy.notes.replace(', update', '`, update', 1)}, "
         f"{float(best['wall_s']):.0f} s after the start.\n"
         f"Judged worlds, on soils of the training range: policy {told(best)}; hand-written controller "
         f"{told(by_hand)}.\n"

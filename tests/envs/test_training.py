@@ -232,6 +232,7 @@ def test_the_training_command_writes_a_policy_that_drives(tmp_path):
     assert (tmp_path / "policy.npz").stat().st_size < 1_000_000
     env = envs.make("RoverGoal", 1, spacing=0.03)
     policy = load_policy(tmp_path / "policy.npz", "RoverGoal", env.observation_names["robot"])
+    assert policy.notes.startswith("python -m grouser.envs.train --task RoverGoal --worlds 3 --judged 1 --imitate 4 ")
     assert env.action_space.contains(policy(env.reset(seed=0)[0]))
     assert train.main([*arguments, "--out", str(tmp_path), "--task", "Nothing"]) == 2
     assert train.main([*arguments, "--out", str(tmp_path), "--judged", "3"]) == 2

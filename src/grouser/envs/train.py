@@ -161,8 +161,7 @@ def train(args: argparse.Namespace) -> None:
     options = ppo.Options(horizon=args.horizon) if args.imitate == 0 else ppo.after_imitation(args.horizon)
     learner = ppo.Learner(worlds, options, args.seed, device)
     print(f"{args.task}: {args.worlds} worlds on {device}, ready after {time.perf_counter() - began:.0f} s", flush=True)
-    notes = f"{args.task}, {args.worlds} worlds on {device.partition(':')[0]}, seed {args.seed}"
-    course = Course(learner, worlds, args.out, notes, began, began + 60 * args.minutes)
+    course = Course(learner, worlds, args.out, _command(args), began, began + 60 * args.minutes)
     try:
         by_hand = controller_of(env.task, learner.names)
         course.judge({"driver": HAND_WRITTEN}, by_hand)
@@ -181,6 +180,12 @@ def train(args: argparse.Namespace) -> None:
     failures = int(torch.as_tensor(_host(env.sim.failures)).sum())
     print(f"worlds that failed and were reset: {failures}")
     print(f"written: {args.out / 'policy.npz'}, {args.out / 'curve.csv'}, {args.out / 'updates.csv'}")
+
+
+def _command(args: argparse.Namespace) -> str:
+    """The command that trains so, to be kept with the policy."""
+    options = {name: value for name, value in vars(args).items() if name != "out" and value is not None}
+    return "python -m grouser.envs.train " + " ".join(f"--{name} {value}" for name, value in options.items())
 
 
 def _host(values: Any) -> Any:
