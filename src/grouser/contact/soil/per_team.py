@@ -187,10 +187,11 @@ def prepare_tiles(
 
 
 @wp.kernel(module=MODULE)
-def gather(g: Ground, b: Bodies, place: Placement, win: Window, skin: Skin, turn: int, part: int, lanes: int):
+def gather(g: Ground, b: Bodies, place: Placement, windows: Window, skin: Skin, turn: int, part: int, lanes: int):
     """Copy the soil into windows that have moved or whose tiles others have written to. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
         return
     stays = team_window.is_same(win.filled[slot], win.frame[slot])
@@ -211,12 +212,13 @@ def gather(g: Ground, b: Bodies, place: Placement, win: Window, skin: Skin, turn
 
 @wp.kernel(module=MODULE)
 def raster_bodies(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, verts: Vertices, skin: Skin,
     motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Find the height of the bodies' lower surfaces over the nodes of their windows. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
         return
     m = motion_now(o, b, place, motion, world, body, slot, part)
@@ -241,12 +243,13 @@ def raster_bodies(
 
 @wp.kernel(module=MODULE, cuda_max_registers=128)
 def cut_soil(
-    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, skin: Skin, win: Window,
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, skin: Skin, windows: Window,
     disp: Displacement, motion: MotionArrays, turn: int, part: int,
 ):  # fmt: skip
     """Cut the soil ahead of steep faces. One thread per body: faces may share nodes."""
     world, body = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
     if works and pushing.has_faces(faces, body):
         m = motion_now(o, b, place, motion, world, body, slot, part)
@@ -255,24 +258,26 @@ def cut_soil(
 
 @wp.kernel(module=MODULE)
 def touch(
-    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, disp: Displacement,
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, windows: Window, disp: Displacement,
     turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Find the nodes in contact and their plastic sinkage. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if takes_part(place, slot, turn, part) and win.frame[slot].rows > 0:
         team_displacement.touch_nodes(g, o, b, place, skin, win, disp, slot, lane, lanes)
 
 
 @wp.kernel(module=MODULE)
 def press_points(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window,
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, windows: Window,
     disp: Displacement, motion: MotionArrays, turn: int, part: int,
 ):  # fmt: skip
     """Press the small shapes of bodies. One thread per body: they have few points, several may press on one node."""
     world, body = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
     if works and pressing.has_shapes(shapes, body):
         m = motion_now(o, b, place, motion, world, body, slot, part)
@@ -282,12 +287,13 @@ def press_points(
 
 @wp.kernel(module=MODULE, cuda_max_registers=80)
 def find_spoil(
-    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, win: Window, skin: Skin,
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, windows: Window, skin: Skin,
     verts: Vertices, disp: Displacement, motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """List the borders of the footprints and find how much soil the bodies displace. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
         return
     if pushing.has_faces(faces, body):
@@ -300,12 +306,13 @@ def find_spoil(
 
 @wp.kernel(module=MODULE, cuda_max_registers=80)
 def move_soil(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, skin: Skin, disp: Displacement,
     motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Sink the soil under the bodies and put what they displace beside them. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
     if works and disp.contacts[slot].moves == 1:
         m = motion_now(o, b, place, motion, world, body, slot, part)
@@ -314,12 +321,13 @@ def move_soil(
 
 @wp.kernel(module=MODULE)
 def shear(
-    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, verts: Vertices,
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, windows: Window, verts: Vertices,
     motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Advance the shear state of the bodies' vertices, or of the soil nodes below them. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
         return
     m = motion_now(o, b, place, motion, world, body, slot, part)
@@ -337,12 +345,13 @@ def shear(
 
 @wp.kernel(module=MODULE, cuda_max_registers=64)
 def erode(
-    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, disp: Displacement, slides: Slides,
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, windows: Window, disp: Displacement, slides: Slides,
     turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Let steep slopes slide until they rest. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if takes_part(place, slot, turn, part) and win.frame[slot].rows > 0:
         team_erosion.erode(g, o, skin, disp, win, slides, slot, lane, lanes)
 
@@ -352,17 +361,18 @@ def erode(
 
 @wp.kernel(module=MODULE)
 def write_back(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, disp: Displacement, slides: Slides,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, disp: Displacement, slides: Slides,
     turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Copy the nodes that the step may have changed back into their tiles. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
     if not works or win.changed[slot] == 0:
         return
     frame = win.frame[slot]
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     box = window.changed_box(o, win, disp, slides, slot)
     nodes, width = nodes_of(box)
     moved = real(0.0)
@@ -390,12 +400,13 @@ def write_back(
 
 @wp.kernel(module=MODULE, cuda_max_registers=80)
 def move_faces(
-    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, win: Window,
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, windows: Window,
     motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Advance the state of steep faces. One team per body: a face sums up all soil ahead of it."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if takes_part(place, slot, turn, part) and win.frame[slot].rows > 0:
         m = motion_now(o, b, place, motion, world, body, slot, part)
         for f in range(faces.first_face[body], faces.first_face[body + 1]):

@@ -32,12 +32,13 @@ from grouser.terrain.ground import GroundArrays as Ground
 
 @wp.kernel(module=MODULE)
 def predict(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, skin: Skin, disp: Displacement, pred: Prediction,
     motion: MotionArrays, lanes: int,
 ):  # fmt: skip
     """Predict body and soil at the end of the step and list the nodes that carry load. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if win.frame[slot].rows == 0:
         if lane == 0:
             pred.loaded[slot] = 0
@@ -55,7 +56,7 @@ def predict(
     m = t.body_motion(motion, world, b.rows[body])
     first_node = placement.first_node(g, win, slot, m.position)
     frame = win.frame[slot]
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     near = disp.near[slot]
     nodes, width = nodes_of(near)
     # One row more on every side, which slopes need.
@@ -92,12 +93,13 @@ def predict(
 
 @wp.kernel(module=MODULE, cuda_max_registers=128)
 def force(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, skin: Skin, verts: Vertices, disp: Displacement,
     pred: Prediction, motion: MotionArrays, lanes: int,
 ):  # fmt: skip
     """Sum wrench, implicit block and losses over the nodes that carry load. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     wrench = vec6()
     sums = BlockSums()
     lost = Losses()
@@ -105,7 +107,7 @@ def force(
     if loaded > 0:
         m = t.body_motion(motion, world, b.rows[body])
         first_node = placement.first_node(g, win, slot, m.position)
-        start = nonnegative(slot * win.side * win.side)
+        start = nonnegative(slot * win.nodes)
         q = int(lane)
         while q < loaded:
             node = pred.nodes[nonnegative(start + q)]
@@ -134,12 +136,13 @@ def force(
 @wp.kernel(module=MODULE)
 def sum_up(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
-    place: Placement, win: Window, pred: Prediction, energy: Energy, motion: MotionArrays,
+    place: Placement, windows: Window, pred: Prediction, energy: Energy, motion: MotionArrays,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
     """Add small shapes and steep faces, limit the energy given back, write the result. One thread per body."""
     world, body = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     body_wrench.write_wrench(
         g, o, shapes, points, faces, push, place, win, pred, energy, world, body, slot,
         t.body_motion(motion, world, b.rows[body]), pred.wrench[slot], pred.sums[slot], pred.losses[slot],

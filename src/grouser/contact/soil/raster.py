@@ -96,7 +96,7 @@ def raster_triangle(
                 z = wp.where(u >= -cell_slack, z, FAR)
                 z = wp.where(v >= -cell_slack, z, FAR)
                 z = wp.where(u + v <= one + cell_slack, z, FAR)
-                k = nonnegative((slot * win.side + i) * win.side + j)
+                k = nonnegative(slot * win.nodes + i * win.side + j)
                 if mode == SERIAL:
                     before = skin.height[k]
                     skin.height[k] = wp.where(z < before, z, before)
@@ -114,7 +114,7 @@ def raster_triangle(
 @wp.func
 def extend_reach(win: Window, skin: Skin, slot: int, i: int, j: int, much: vec4, mode: int):
     """Record that the body extends past a node by at least `much` [cells] to the east, west, north, south."""
-    k = nonnegative((slot * win.side + i) * win.side + j)
+    k = nonnegative(slot * win.nodes + i * win.side + j)
     if mode == SERIAL:
         skin.reach[k] = wp.max(skin.reach[k], much)
         win.dirty[slot] = boxes.widened(win.dirty[slot], i, i, j, j)
@@ -131,8 +131,8 @@ def mark_beside(g: Ground, win: Window, skin: Skin, slot: int, i: int, j: int, i
     put there, would be pressed down once the edge moves by less than half a cell. At an edge right at a row of nodes
     this would happen again and again, as the body sways by micrometres.
     """
-    k = nonnegative((slot * win.side + i) * win.side + j)
-    n = nonnegative((slot * win.side + i_next) * win.side + j_next)
+    k = nonnegative(slot * win.nodes + i * win.side + j)
+    n = nonnegative(slot * win.nodes + i_next * win.side + j_next)
     if skin.height[k] >= SEEN and skin.height[n] < SEEN and win.mark[k] != t.BARE_NODE:
         if z < win.levels[n][SURFACE] + HOLD * g.spacing:  # in the soil, or as close to it as soil that is HELD
             win.mark[k] = t.BESIDE

@@ -147,7 +147,7 @@ def erode(
     g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, slides: Slides, slot: int, lane: int, lanes: int
 ):  # fmt: skip
     """Sweep until nothing slides any more; see `erosion.erode`."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     near = disp.near[slot]
     width = near.column1 - near.column0 + 1
     nodes = wp.where(width > 0, width * (near.row1 - near.row0 + 1), 0)
