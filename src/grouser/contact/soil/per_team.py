@@ -27,7 +27,6 @@ from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
-from grouser.contact.soil.elements import Box
 from grouser.contact.soil.placement import MOST_PARTS
 from grouser.contact.soil.team_displacement import nodes_of
 from grouser.contact.soil.types import (
@@ -77,7 +76,7 @@ def motion_now(
 
 @wp.kernel(module=MODULE)
 def book(
-    g: Ground, o: Options, b: Bodies, place: Placement, energy: Energy, motion: MotionArrays,
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, energy: Energy, motion: MotionArrays,
     effective: array2d[vec6], part_needed: array[int],
 ):  # fmt: skip
     """Book the work of the finished step and remember its motion; mark the parts that some body needs.
@@ -93,6 +92,7 @@ def book(
     parts = placement.parts_of_step(g, o, b, place, body, slot, m)
     place.parts[slot] = parts
     place.turn[slot] = 0
+    win.written[slot] = boxes.empty_box()
     for part in range(MOST_PARTS - parts, MOST_PARTS):
         part_needed[part] = 1
     work.book_work(energy, o.step[0], slot, m, place.sinkage[slot], effective[world, body])
@@ -127,13 +127,6 @@ def place_bodies(
         status_out[world, body] = placement.choose_window(g, o, place, win, slides, world, slot, m.position)
 
 
-@wp.func
-def window_box(win: Window, slot: int):
-    """The nodes of a window in the grid."""
-    frame = win.frame[slot]
-    return Box(frame.row0, frame.row0 + frame.rows - 1, frame.column0, frame.column0 + frame.columns - 1)
-
-
 @wp.kernel(module=MODULE)
 def take_turns(b: Bodies, place: Placement, win: Window, turn_needed: array[int]):
     """Let bodies of a world whose windows overlap work one after another, in their order. One thread per world."""
@@ -143,11 +136,11 @@ def take_turns(b: Bodies, place: Placement, win: Window, turn_needed: array[int]
         slot = nonnegative(world * bodies + body)
         turn = int(0)
         if win.frame[slot].rows > 0:
-            own = boxes.grown(window_box(win, slot), DRIFT)
+            own = boxes.grown(team_window.window_box(win, slot), DRIFT)
             for other in range(body):
                 before = nonnegative(world * bodies + other)
                 if win.frame[before].rows > 0 and place.turn[before] >= turn:
-                    if not boxes.is_empty(boxes.common(own, window_box(win, before))):
+                    if not boxes.is_empty(boxes.common(own, team_window.window_box(win, before))):
                         turn = place.turn[before] + 1
         place.turn[slot] = turn
         if turn > 0:
@@ -223,18 +216,24 @@ def raster_bodies(
         return
     m = motion_now(o, b, place, motion, world, body, slot, part)
     # Twice: first heights, then the triangles they belong to.
-    team_surface.raster_triangles(g, b, place, win, verts, skin, world, body, slot, m, raster.HEIGHTS, lane, lanes)
+    hit = team_surface.raster_triangles(g, b, place, win, verts, skin, world, body, slot, m, raster.HEIGHTS, lane, lanes)
     team.sync()
     team_surface.raster_triangles(g, b, place, win, verts, skin, world, body, slot, m, raster.TRIANGLES, lane, lanes)
     team.sync()
+    dirty = boxes.empty_box()
     crease = b.first_crease[body] + lane
     while crease < b.first_crease[body + 1]:
         raster.mark_crease(g, b, place, win, verts, skin, world, slot, crease, raster.HEIGHTS)
+        dirty = boxes.spanning(dirty, raster.crease_box(g, b, place, win, verts, world, slot, crease))
         crease += lanes
-    team.sync()
+    # Boxes are joined here, once: an atomic operation for every triangle would keep all lanes waiting for one word.
+    hit = team_displacement.team_box(hit)
+    dirty = team_displacement.team_box(dirty)
     if lane == 0:
-        if skin.hit[slot].row1 >= skin.hit[slot].row0:  # border nodes get marks too
-            win.dirty[slot] = boxes.spanning(win.dirty[slot], boxes.grown(skin.hit[slot], t.RING))
+        if not boxes.is_empty(hit):  # border nodes get marks too
+            dirty = boxes.spanning(dirty, boxes.grown(hit, t.RING))
+        win.dirty[slot] = boxes.spanning(win.dirty[slot], dirty)
+        skin.hit[slot] = hit
         raster.close_hit(win, skin, slot)
 
 
@@ -389,6 +388,7 @@ def write_back(
     if lane == 0:
         disp.tally[slot].moved = disp.tally[slot].moved + moved
         written = boxes.shifted(box, frame.row0, frame.column0)
+        win.written[slot] = boxes.spanning(win.written[slot], written)
         count = int(0)
         # Atomic: another body may write to other nodes of the same tile.
         for ti in range(written.row0 // TILE, written.row1 // TILE + 1):

@@ -49,7 +49,8 @@ def predict(
         stale = win.writes_seen[slot] != writes
         team.sync()
         if stale:
-            team_window.fill_window(g, win, world, slot, lane, lanes)
+            if team_window.others_wrote(win, slot, b.rows.shape[0]):
+                team_window.fill_window(g, win, world, slot, lane, lanes)
             if lane == 0:
                 win.writes_seen[slot] = writes
         team.sync()

@@ -23,8 +23,8 @@ def packed(win: Window, slot: int):
     Most windows are much smaller than the largest, so they take less memory, and fewer cache lines.
     """
     return Window(  # pyright: ignore[reportCallIssue] a device struct
-        win.frame[slot].columns, win.nodes, win.frame, win.filled, win.changed, win.writes_seen, win.dirty, win.soil,
-        win.mark, win.levels, win.node_shear,
+        win.frame[slot].columns, win.nodes, win.frame, win.filled, win.changed, win.writes_seen, win.written, win.dirty,
+        win.soil, win.mark, win.levels, win.node_shear,
     )  # fmt: skip
 
 
@@ -43,6 +43,28 @@ def fill_tiles(g: Ground, win: Window, world: int, slot: int, lane: int, lanes: 
                     if g.shear.shape[2] > 1:
                         g.shear[world, tile, q // TILE, q % TILE] = vec3()
                     q += lanes
+
+
+@wp.func
+def window_box(win: Window, slot: int):
+    """The nodes of a window in the grid."""
+    frame = win.frame[slot]
+    return Box(frame.row0, frame.row0 + frame.rows - 1, frame.column0, frame.column0 + frame.columns - 1)
+
+
+@wp.func
+def others_wrote(win: Window, slot: int, bodies: int):
+    """Whether another body of the world has written to nodes of the window in the last commit.
+
+    Bodies often write to other nodes of the same tile: copying the window again for that would be in vain.
+    """
+    own = window_box(win, slot)
+    first = slot - slot % bodies
+    wrote = bool(False)
+    for other in range(first, first + bodies):
+        if other != slot and not boxes.is_empty(boxes.common(own, win.written[other])):
+            wrote = True
+    return wrote
 
 
 @wp.func

@@ -312,6 +312,7 @@ class Window:
     filled: array[Frame] = kept(SLOT)  # the frame whose nodes the window holds; teams only
     changed: array[int] = scratch(SLOT)  # 1: a stage has changed levels or shear states, which go back to the tiles
     writes_seen: array[int] = kept(SLOT)  # writes to the window's tiles when last copied; per-world kernels only
+    written: array[Box] = kept(SLOT, EMPTY)  # grid nodes that the last commit wrote to the tiles; teams only
     dirty: array[Box] = kept(SLOT, ALL)  # nodes written since the last `clear_window`; per-world kernels only
     soil: array[int] = kept(NODE)  # index of the soil, negative: bare
     mark: array[int] = kept(NODE)  # FREE, BORDER, ...
