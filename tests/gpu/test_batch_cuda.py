@@ -6,6 +6,7 @@ Without pytest, as comparison.py says: `--write FILE` where the CPU is, `--refer
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from functools import partial
 
@@ -62,7 +63,20 @@ def put_soil(sim: Simulation, start: Arrays) -> None:
     """Put soil and ground into the state of the reference."""
     for kind, states in (("soil", sim.modules[0].state()), ("ground", sim.ground.state())):
         for name, array in states.items():
-            array.assign(np.ascontiguousarray(start[f"{kind}/{name}"].astype(array.numpy().dtype)))
+            given = start[f"{kind}/{name}"]
+            if given.shape != array.numpy().shape:
+                given = packed(given, start["soil/frame"], array.numpy().shape)
+            array.assign(np.ascontiguousarray(given.astype(array.numpy().dtype)))
+
+
+def packed(nodes: np.ndarray, frames: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Nodes of windows of full size as teams hold them: without gaps between the rows."""
+    side = math.isqrt(len(nodes) // len(frames))
+    out = np.zeros((len(frames), shape[0] // len(frames), *shape[1:]), nodes.dtype)
+    for own, window, frame in zip(out, nodes.reshape(len(frames), side, side, *shape[1:]), frames, strict=True):
+        rows, columns = frame["rows"], frame["columns"]
+        own[: rows * columns] = window[:rows, :columns].reshape(rows * columns, *shape[1:])
+    return out.reshape(shape)
 
 
 def looks(sim: Simulation) -> Arrays:

@@ -433,7 +433,12 @@ class SoilModule(KernelModule):
 
     def memory(self) -> int:
         """Memory [bytes] of all worlds: windows, state of the bodies, tiles."""
-        return self.arrays.layout.memory() + self.ground.memory()
+        return sum(self.memory_by_array().values())
+
+    def memory_by_array(self) -> dict[str, int]:
+        """Memory [bytes] of all worlds by array, the largest first. Scratch that stages share is one entry."""
+        ground = {f"ground/{name}": array.capacity for name, array in self.ground.state().items()}
+        return dict(sorted({**self.arrays.layout.bytes, **ground}.items(), key=lambda one: -one[1]))
 
     def reset_energy(self) -> None:
         """Begin the accounts of work anew, in all worlds, as if the bodies started where they are."""

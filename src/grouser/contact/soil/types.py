@@ -404,7 +404,7 @@ class Slides:
     slid: array[Box] = kept(SLOT, EMPTY)  # nodes that slid while the body has been near, grid indices
     sweeps: array[int] = kept(SLOT)  # number of sweeps so far, used as a stamp
     flow: array[real] = scratch(NODE, only=PER_WORLD)  # [m] height gained or lost in this sweep; zero between sweeps
-    pair_flow: array[real] = scratch(PAIR, only=TEAMS)  # [m] height that slides in each pair; zero between sweeps
+    pair_flow: array[real] = scratch(PAIR, only=TEAMS, stage=ERODE)  # [m] height that slides in each pair
     pairs: array[int] = scratch(PAIR, stage=ERODE)  # list of the pairs that slide in this sweep, see `pair_code`
     steep: array[int] = scratch(NODE)  # number of pairs in which a node gives and takes; zero between steps
     moved: array[int] = scratch(NODE, stage=ERODE)  # list of the nodes of each slot that slid in this sweep
