@@ -23,7 +23,7 @@ import numpy as np
 import warp as wp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from grouser.contact.soil import SoilModule, SoilOptions
+from grouser.contact.soil import SoilModule, SoilOptions, per_team
 from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.robots import exomars
 from grouser.simulation.simulation import Simulation
@@ -161,8 +161,10 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=0, help="growth of memory over so many more steps too")
     parser.add_argument("--kernels", action="store_true", help="time of each kernel too")
     parser.add_argument("--memory", action="store_true", help="memory of the soil by array, and no run")
+    parser.add_argument("--exact-math", action="store_true", help="without the fast divisions and powers of a GPU")
     parser.add_argument("--at-once", type=int, help="worlds that work at the same time")
     args = parser.parse_args()
+    per_team.MODULE.options["fast_math"] = not args.exact_math
     for worlds in args.worlds:
         began = time.perf_counter()
         before = wp.get_device(args.device).free_memory if wp.get_device(args.device).is_cuda else 0

@@ -10,8 +10,10 @@ import warp as wp
 
 from grouser.contact.soil import (
     boxes,
+    erosion,
     grid_error,
     placement,
+    prefetch,
     raster,
     step_error,
     team,
@@ -51,6 +53,7 @@ from grouser.terrain.ground import TILE, claim_tile
 from grouser.terrain.ground import GroundArrays as Ground
 
 MODULE = module("grouser.contact.soil.per_team")
+MODULE.options["fast_math"] = True  # on CUDA, in float32: half as many instructions, 1e-6 instead of 1e-7 in a power
 FAR = wp.constant(real(t.FAR))
 SEEN = t.SEEN
 DRIFT = 2  # [nodes] farther than a window moves while the bodies of a world take turns
@@ -102,7 +105,7 @@ def book(
 # ---- place ------------------------------------------------------------------------------------------------
 
 
-@wp.kernel(module=MODULE)
+@wp.kernel(module=MODULE, cuda_max_registers=64)
 def place_bodies(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
     slides: Slides, motion: MotionArrays, status_out: array2d[int], turn: int, part: int, ahead: int, lanes: int,
@@ -117,6 +120,9 @@ def place_bodies(
     if not takes_part(place, slot, turn, part) or (ahead == 0 and turn == 0 and place.parts[slot] == 1):
         return
     m = motion_now(o, b, place, motion, world, body, slot, part)
+    reach = placement.reach_of(g, b, body, m)
+    width = reach.column1 - reach.column0
+    prefetch.ground_in(g, world, reach.row0, reach.row1, reach.column0, width, lane, lanes)
     top, below = team_surface.highest_soil(g, b, world, body, m, lane, lanes)
     team.sync()
     if lane == 0:
@@ -203,7 +209,7 @@ def gather(g: Ground, b: Bodies, place: Placement, windows: Window, skin: Skin, 
                 wp.atomic_max(g.stamp, world, g.table[world, i, j], 0)  # its levels are set now
 
 
-@wp.kernel(module=MODULE)
+@wp.kernel(module=MODULE, cuda_max_registers=64)
 def raster_bodies(
     g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, verts: Vertices, skin: Skin,
     motion: MotionArrays, turn: int, part: int, lanes: int,
@@ -214,12 +220,17 @@ def raster_bodies(
     win = team_window.packed(windows, slot)
     if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
         return
+    prefetch.vertices_of(b, verts, world, body, lane, lanes)
     m = motion_now(o, b, place, motion, world, body, slot, part)
-    # Twice: first heights, then the triangles they belong to.
-    hit = team_surface.raster_triangles(g, b, place, win, verts, skin, world, body, slot, m, raster.HEIGHTS, lane, lanes)
-    team.sync()
-    team_surface.raster_triangles(g, b, place, win, verts, skin, world, body, slot, m, raster.TRIANGLES, lane, lanes)
-    team.sync()
+    # Twice: first heights, then the triangles they belong to. A loop, whose end is not known to the compiler: heights
+    # are found again only if both passes run the same instructions.
+    hit = boxes.empty_box()
+    mode = int(raster.HEIGHTS)
+    while mode <= wp.where(lanes > 0, raster.TRIANGLES, raster.HEIGHTS):
+        around = team_surface.raster_triangles(g, b, place, win, verts, skin, world, body, slot, m, mode, lane, lanes)
+        hit = boxes.spanning(hit, around)
+        team.sync()
+        mode += 1
     dirty = boxes.empty_box()
     crease = b.first_crease[body] + lane
     while crease < b.first_crease[body + 1]:
@@ -255,7 +266,7 @@ def cut_soil(
         cutting.sweep_faces(g, o, faces, push, place, skin, win, disp, world, body, slot, m)
 
 
-@wp.kernel(module=MODULE)
+@wp.kernel(module=MODULE, cuda_max_registers=64)
 def touch(
     g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, windows: Window, disp: Displacement,
     turn: int, part: int, lanes: int,
@@ -265,6 +276,7 @@ def touch(
     slot = nonnegative(world * b.rows.shape[0] + body)
     win = team_window.packed(windows, slot)
     if takes_part(place, slot, turn, part) and win.frame[slot].rows > 0:
+        prefetch.soil_of(win, skin, slot, skin.hit[slot], lane, lanes)
         team_displacement.touch_nodes(g, o, b, place, skin, win, disp, slot, lane, lanes)
 
 
@@ -295,6 +307,7 @@ def find_spoil(
     win = team_window.packed(windows, slot)
     if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
         return
+    prefetch.soil_of(win, skin, slot, boxes.grown(disp.near[slot], t.RING), lane, lanes)
     if pushing.has_faces(faces, body):
         if lane == 0:
             cutting.include_swept(push, disp, slot)
@@ -314,11 +327,13 @@ def move_soil(
     win = team_window.packed(windows, slot)
     works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
     if works and disp.contacts[slot].moves == 1:
+        prefetch.soil_of(win, skin, slot, boxes.grown(disp.touched[slot], 1), lane, lanes)
+        prefetch.displaced_by(win, disp, slot, disp.touched[slot], lane, lanes)
         m = motion_now(o, b, place, motion, world, body, slot, part)
         team_displacement.move_soil(g, o, b, skin, win, disp, body, slot, m, lane, lanes)
 
 
-@wp.kernel(module=MODULE)
+@wp.kernel(module=MODULE, cuda_max_registers=64)
 def shear(
     g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, windows: Window, verts: Vertices,
     motion: MotionArrays, turn: int, part: int, lanes: int,
@@ -339,6 +354,8 @@ def shear(
             shearing.shear_node(g, o, skin, win, slot, hit.row0 + q // width, hit.column0 + q % width, first_node, m)
             q += lanes
     elif b.first_triangle[body + 1] > b.first_triangle[body]:  # else small shapes only: their points keep the shear
+        prefetch.vertices_of(b, verts, world, body, lane, lanes)
+        prefetch.soil_of(win, skin, slot, skin.hit[slot], lane, lanes)
         team_surface.shear_vertices(g, o, b, place, skin, win, verts, world, body, slot, m, lane, lanes)
 
 
@@ -352,6 +369,7 @@ def erode(
     slot = nonnegative(world * b.rows.shape[0] + body)
     win = team_window.packed(windows, slot)
     if takes_part(place, slot, turn, part) and win.frame[slot].rows > 0:
+        prefetch.soil_of(win, skin, slot, erosion.loose_nodes(win, disp, slides, slot), lane, lanes)
         team_erosion.erode(g, o, skin, disp, win, slides, slot, lane, lanes)
 
 

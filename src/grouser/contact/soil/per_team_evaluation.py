@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import body_wrench, boxes, implicit, losses, placement, team, team_window, traction
+from grouser.contact.soil import body_wrench, boxes, implicit, losses, placement, prefetch, team, team_window, traction
 from grouser.contact.soil import types as t
 from grouser.contact.soil.elements import BlockSums, Losses
 from grouser.contact.soil.per_team import MODULE
@@ -32,8 +32,8 @@ from grouser.terrain.ground import GroundArrays as Ground
 
 @wp.kernel(module=MODULE)
 def predict(
-    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, skin: Skin, disp: Displacement, pred: Prediction,
-    motion: MotionArrays, lanes: int,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, skin: Skin, disp: Displacement,
+    pred: Prediction, motion: MotionArrays, lanes: int,
 ):  # fmt: skip
     """Predict body and soil at the end of the step and list the nodes that carry load. One team per body."""
     world, body, lane = wp.tid()
@@ -62,6 +62,7 @@ def predict(
     nodes, width = nodes_of(near)
     # One row more on every side, which slopes need.
     if nodes > 0:
+        prefetch.soil_of(win, skin, slot, boxes.grown(near, 1), lane, lanes)
         box = boxes.grown(near, 1)
         wide = width + 2
         count = wide * (box.row1 - box.row0 + 1)
@@ -94,8 +95,8 @@ def predict(
 
 @wp.kernel(module=MODULE, cuda_max_registers=128)
 def force(
-    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, skin: Skin, verts: Vertices, disp: Displacement,
-    pred: Prediction, motion: MotionArrays, lanes: int,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, skin: Skin, verts: Vertices,
+    disp: Displacement, pred: Prediction, motion: MotionArrays, lanes: int,
 ):  # fmt: skip
     """Sum wrench, implicit block and losses over the nodes that carry load. One team per body."""
     world, body, lane = wp.tid()
@@ -106,6 +107,8 @@ def force(
     lost = Losses()
     loaded = pred.loaded[slot]
     if loaded > 0:
+        prefetch.loads_of(win, skin, pred, slot, disp.near[slot], lane, lanes)
+        prefetch.vertices_of(b, verts, world, body, lane, lanes)
         m = t.body_motion(motion, world, b.rows[body])
         first_node = placement.first_node(g, win, slot, m.position)
         start = nonnegative(slot * win.nodes)

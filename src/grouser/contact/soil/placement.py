@@ -298,7 +298,7 @@ def clip_slid(o: Options, slides: Slides, slot: int, footprint: boxes.Box):
 
 @wp.func
 def fitting(win: Window, wanted: boxes.Box, footprint: boxes.Box):
-    """A box around a footprint with no more nodes than a window has room for: slides get less of it, evenly all round."""
+    """A box around a footprint with no more nodes than a window has room for: slides get less of it on all sides."""
     ring = int(0)
     if boxes.node_count(wanted) > win.nodes:
         ring = wp.max(

@@ -36,8 +36,8 @@ def greatest(a: real, b: real):
     return wp.where(c > real(0.0), c, real(0.0))
 
 
-# Floats of one sign are ordered as the integers of the same bits. So these are single instructions that wait for nothing,
-# where Warp's minimum and maximum of floats read, compare and swap in a loop.
+# Floats of one sign are ordered as the integers of the same bits. So these are single instructions that wait for
+# nothing, where Warp's minimum and maximum of floats read, compare and swap in a loop.
 LOWER = """
 #if defined(__CUDA_ARCH__)
     const auto v = z + 0;  // not -0
@@ -86,7 +86,7 @@ def raster_triangle(
     """Lower `skin.height` to the height of a triangle at each node inside it. Triangles that face upwards are skipped.
 
     Krenn et al. 2008, eq. 9 takes the lowest vertex over a node instead, which gives too low a height on slopes. `mode`
-    is SERIAL, HEIGHTS or TRIANGLES. Returns the box of the nodes around the triangle, by which SERIAL widens `skin.hit`.
+    is SERIAL, HEIGHTS or TRIANGLES. Returns a box of nodes around the triangle, by which SERIAL widens `skin.hit`.
     """
     box = boxes.empty_box()
     corners = b.triangles[nonnegative(triangle)]
@@ -240,7 +240,9 @@ def mark_crease(
 
 
 @wp.func
-def crease_box(g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, world: int, slot: int, crease: int):
+def crease_box(
+    g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, world: int, slot: int, crease: int
+):  # fmt: skip
     """Box of the nodes that `mark_crease` may write to; empty if it leaves the crease out."""
     ends = b.creases[crease]
     A = verts.place[world, nonnegative(ends[0])]

@@ -138,7 +138,7 @@ def raster_triangles(
     g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
     world: int, body: int, slot: int, m: BodyMotion, mode: int, lane: int, lanes: int,
 ):  # fmt: skip
-    """Rasterise those triangles of a body that may reach the soil. Returns the box of the nodes around a lane's share."""
+    """Rasterise those triangles of a body that may reach the soil. Returns a box of nodes around those of a lane."""
     hit = boxes.empty_box()
     cut = place.below[slot] + g.spacing
     first = b.first_triangle[body]
