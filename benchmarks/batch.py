@@ -11,6 +11,7 @@ between the nodes. A step observes force, sinkage and slip of all wheels.
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import sys
 import time
@@ -156,7 +157,7 @@ def main() -> int:
     parser.add_argument("worlds", type=int, nargs="*", default=[64, 1024, 4096])
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--laws", default="default", choices=list(LAWS))
+    parser.add_argument("--laws", default=["default"], choices=list(LAWS), nargs="*")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--steps", type=int, default=0, help="growth of memory over so many more steps too")
     parser.add_argument("--kernels", action="store_true", help="time of each kernel too")
@@ -165,11 +166,11 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, help="worlds that work at the same time")
     args = parser.parse_args()
     per_team.MODULE.options["fast_math"] = not args.exact_math
-    for worlds in args.worlds:
+    for worlds, laws in itertools.product(args.worlds, args.laws):
         began = time.perf_counter()
         before = wp.get_device(args.device).free_memory if wp.get_device(args.device).is_cuda else 0
         options = {"threads": "per-team", "worlds_at_once": args.at_once}
-        sim = build(worlds, args.device, args.dtype, args.laws, tiles=TILES, **options)
+        sim = build(worlds, args.device, args.dtype, laws, tiles=TILES, **options)
         if args.memory:
             print_memory(sim)
             continue
@@ -180,7 +181,7 @@ def main() -> int:
         speed = rate(sim, args.seconds)
         sinkage = on_host(sim.observe()["soil/sinkage"])
         print(
-            f"{worlds} worlds, laws {args.laws}, {args.dtype}: {speed:.4g} rover-steps/s, "
+            f"{worlds} worlds, laws {laws}, {args.dtype}: {speed:.4g} rover-steps/s, "
             f"{1e3 * worlds / speed:.3f} ms a step, {memory:.2f} MiB a world, ready after {ready:.0f} s, "
             f"sinkage {1e3 * sinkage.min():.1f} to {1e3 * sinkage.max():.1f} mm, frozen {int(sim.engine.frozen.sum())}",
             flush=True,
