@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
+import warp as wp
 
 from benchmarks import batch
 from grouser.contact.soil import SoilModule, SoilOptions, placement, raster, team_window, wheel
@@ -21,7 +23,7 @@ from tests.rig import ManufacturedMotion
 
 STEP = 5e-3
 BAR = 2.5 - 0.25  # [MiB] a world without the engine and what CUDA takes for kernels and graphs
-ROUND_OFF = 1e-10  # of the largest force: order of a slide's flows
+LESS_ROOM = 1e-3  # of the force: the largest footprint leaves slides only the spare nodes around it
 
 
 def module(worlds: int = 1, **options: Any) -> SoilModule:
@@ -57,7 +59,7 @@ def test_scratch_of_stages_lies_in_the_same_memory_and_that_of_one_stage_does_no
         }.items()
     }  # fmt: skip
     for of_stage in spans.values():
-        assert all(end <= begin for (_, end), (begin, _) in zip(of_stage, of_stage[1:], strict=False))
+        assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(of_stage))
     assert len({of_stage[0][0] for of_stage in spans.values()}) == 1
 
 
@@ -66,11 +68,13 @@ def test_a_window_gets_no_more_nodes_than_it_has_room_for_and_keeps_the_footprin
     made = module()
     ManufacturedMotion(made, step=STEP)
     win, footprint = made.arrays.window, box(25, 35, 25, 45)
-    got = Box(*call(placement.fitting, win, box(*wanted), footprint, returns=Box).item())
-    rows, columns = got.row1 - got.row0 + 1, got.column1 - got.column0 + 1
-    assert rows * columns <= win.nodes
-    assert ((got.row0, got.row1, got.column0, got.column1) == wanted) == fits
-    assert got.row0 < 25 and got.row1 > 35 and got.column0 < 25 and got.column1 > 45
+    row0, row1, column0, column1 = call(placement.fitting, win, box(*wanted), footprint, returns=Box)
+    assert (row1 - row0 + 1) * (column1 - column0 + 1) <= win.nodes
+    assert ((row0, row1, column0, column1) == wanted) == fits
+    assert row0 < 25
+    assert column0 < 25
+    assert row1 > 35
+    assert column1 > 45
 
 
 def test_blocks_have_room_for_any_box_in_a_window():
@@ -105,13 +109,11 @@ def test_a_wheel_that_lies_on_its_side_fits_into_its_window():
             assert rig.out.status.numpy().max() < t.LEFT or rig.out.status.numpy().max() > t.NOT_FINITE
     forces = [rig.wrench[0, 0] for rig in rigs]
     assert forces[0][2] > 100
-    assert np.abs(forces[1] - forces[0]).max() < ROUND_OFF * np.abs(forces[0]).max()
+    assert np.abs(forces[1] - forces[0]).max() < LESS_ROOM * np.abs(forces[0]).max()
 
 
 @pytest.mark.parametrize("start", [1e30, 0.02, -0.02])
 def test_a_height_is_lowered_to_the_lower_one(start):
-    import warp as wp
-
     for z in (0.03, 0.01, 0.0, -0.01, -0.03):
         heights = wp.array([start], dtype=wp.float64, device="cpu")
         call(raster.lower, heights, 0, wp.float64(z))
