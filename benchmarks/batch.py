@@ -5,11 +5,13 @@ exomars-drawbar, so that its wheels slip more and more. All worlds differ: each 
 between the nodes. A step observes force, sinkage and slip of all wheels.
 
     python -m benchmarks.batch 64 1024 4096 --seconds 5
+    python -m benchmarks.batch 4 --device cpu --memory     # MiB a world by array; needs no GPU
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import sys
 import time
@@ -22,7 +24,7 @@ import numpy as np
 import warp as wp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from grouser.contact.soil import SoilModule, SoilOptions
+from grouser.contact.soil import SoilModule, SoilOptions, per_team
 from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.robots import exomars
 from grouser.simulation.simulation import Simulation
@@ -35,6 +37,7 @@ SOIL = "exomars-test"
 SIZE = (3.2, 2.24)  # [m] of the ground: the rover and two metres of travel
 SPRING = 150.0  # [N/m] that each rover pulls
 SPEEDS = (0.015, 0.025)  # [m/s] of the rims, the slowest and the fastest rover
+TILES = 48  # of a world on a device: two tracks, two tiles across and 3.5 m long, with one more at either end
 WARM_UP = 200  # steps, after which the rovers have settled
 LAWS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -42,15 +45,22 @@ LAWS: dict[str, dict[str, Any]] = {
 }
 
 
-def build(worlds: int, device: str, dtype: str = "float32", laws: str = "default", engine: Any = None) -> Simulation:
-    """Rovers on `device`. `engine`: MuJoCo Warp there if it is not given."""
+def build(
+    worlds: int, device: str, dtype: str = "float32", laws: str = "default", engine: Any = None,
+    tiles: int | None = None, **options: Any,
+) -> Simulation:  # fmt: skip
+    """Rovers on `device`. `engine`: MuJoCo Warp there if it is not given. `tiles` of a world: all, if it is not given.
+
+    `options` of `SoilOptions`, besides those of the laws.
+    """
     p = exomars.ExoMars()
     terrain = flat(size=SIZE, spacing=0.16, origin=(-1.1, -SIZE[1] / 2))
-    tiles = int(np.prod([-(-round(side / SPACING + 1) // 32) for side in SIZE]))
-    ground = Ground(terrain, soil(SOIL), SPACING, worlds=worlds, dtype=dtype, device=device, capacity=tiles)
+    every = int(np.prod([-(-round(side / SPACING + 1) // 32) for side in SIZE]))
+    room = {"capacity": tiles or every, "fixed": tiles is not None}
+    ground = Ground(terrain, soil(SOIL), SPACING, worlds=worlds, dtype=dtype, device=device, **room)
     surface = exomars.wheel_surface(p)
     bodies = tuple(f"wheel_{name}" for name in exomars.WHEELS)
-    module = SoilModule(ground, dict.fromkeys(bodies, surface), SoilOptions(**LAWS[laws]))
+    module = SoilModule(ground, dict.fromkeys(bodies, surface), SoilOptions(**LAWS[laws], **options))
     engine = engine or partial(MujocoWarp, device=device)
     spec = exomars.build(p)
     add_spring(spec, p)
@@ -131,20 +141,39 @@ def kernel_times(sim: Simulation, steps: int = 10) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in totals.items()}
 
 
+def print_memory(sim: Simulation, least: float = 0.01) -> None:
+    """Print the memory of the soil by array, in MiB a world; what takes less than `least` MiB as one line."""
+    each = {name: size / sim.worlds / 2**20 for name, size in sim.modules[0].memory_by_array().items()}
+    window = sim.modules[0].arrays.window
+    print(f"soil: {sum(each.values()):.2f} MiB a world, room for {window.nodes} nodes in the window of each wheel")
+    for name, size in each.items():
+        if size >= least:
+            print(f"    {size:8.3f} MiB  {name}")
+    print(f"    {sum(size for size in each.values() if size < least):8.3f} MiB  the others together", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("worlds", type=int, nargs="*", default=[64, 1024, 4096])
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--laws", default="default", choices=list(LAWS))
+    parser.add_argument("--laws", default=["default"], choices=list(LAWS), nargs="*")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--steps", type=int, default=0, help="growth of memory over so many more steps too")
     parser.add_argument("--kernels", action="store_true", help="time of each kernel too")
+    parser.add_argument("--memory", action="store_true", help="memory of the soil by array, and no run")
+    parser.add_argument("--exact-math", action="store_true", help="without the fast divisions and powers of a GPU")
+    parser.add_argument("--at-once", type=int, help="worlds that work at the same time")
     args = parser.parse_args()
-    for worlds in args.worlds:
+    per_team.MODULE.options["fast_math"] = not args.exact_math
+    for worlds, laws in itertools.product(args.worlds, args.laws):
         began = time.perf_counter()
         before = wp.get_device(args.device).free_memory if wp.get_device(args.device).is_cuda else 0
-        sim = build(worlds, args.device, args.dtype, args.laws)
+        options = {"threads": "per-team", "worlds_at_once": args.at_once}
+        sim = build(worlds, args.device, args.dtype, laws, tiles=TILES, **options)
+        if args.memory:
+            print_memory(sim)
+            continue
         sim.step(WARM_UP)
         wp.synchronize()
         memory = (before - wp.get_device(args.device).free_memory) / worlds / 2**20 if before else float("nan")
@@ -152,7 +181,7 @@ def main() -> int:
         speed = rate(sim, args.seconds)
         sinkage = on_host(sim.observe()["soil/sinkage"])
         print(
-            f"{worlds} worlds, laws {args.laws}, {args.dtype}: {speed:.4g} rover-steps/s, "
+            f"{worlds} worlds, laws {laws}, {args.dtype}: {speed:.4g} rover-steps/s, "
             f"{1e3 * worlds / speed:.3f} ms a step, {memory:.2f} MiB a world, ready after {ready:.0f} s, "
             f"sinkage {1e3 * sinkage.min():.1f} to {1e3 * sinkage.max():.1f} mm, frozen {int(sim.engine.frozen.sum())}",
             flush=True,

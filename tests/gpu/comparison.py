@@ -57,13 +57,14 @@ class Comparison:
         options.add_argument("--write", help="only run the CPU and write what it gives to this file")
         options.add_argument("--reference", help="take the CPU's part from this file")
         options.add_argument("--device", default="cuda:0")
+        options.add_argument("--dtype", choices=list(self.bounds), nargs="*", default=list(self.bounds))
         chosen = options.parse_args()
         if chosen.write:
             np.savez_compressed(chosen.write, **self.simulate("float64", "cpu"))  # type: ignore[arg-type]
             return 0
         reference = dict(np.load(chosen.reference)) if chosen.reference else None
         failed = False
-        for dtype in self.bounds:
+        for dtype in chosen.dtype:
             result = self.compare(dtype, reference, chosen.device)
             wrong = self.misses(dtype, result)
             failed = failed or bool(wrong)

@@ -27,9 +27,15 @@ BODIES = ("qpos", "qvel", "act", "ctrl")
 Arrays = dict[str, np.ndarray]
 
 
+def on_cpu() -> Simulation:
+    """Rovers on the float64 CPU, whose windows are those of the GPU: `tests/contact/soil/test_kernels.py` compares them
+    with those of one thread per world."""
+    return batch.build(WORLDS, "cpu", "float64", engine=MujocoCpu, threads="per-team")
+
+
 def reference() -> Arrays:
     """Rovers on the float64 CPU: the state in which they drive steadily, and what is seen of them from there on."""
-    sim = batch.build(WORLDS, "cpu", "float64", engine=MujocoCpu)
+    sim = on_cpu()
     sim.step(SETTLED)
     state = {f"body/{name}": np.stack([getattr(d, name) for d in sim.engine.data]) for name in BODIES}
     state |= {f"soil/{name}": array.numpy().copy() for name, array in sim.modules[0].state().items()}
@@ -48,7 +54,7 @@ def simulate(start: Arrays, dtype: str, device: str) -> Arrays:
 
 def nudged(start: Arrays) -> Arrays:
     """The same rovers on the float64 CPU, begun NUDGE farther ahead: how far runs part by round-off alone."""
-    sim = batch.build(WORLDS, "cpu", "float64", engine=MujocoCpu)
+    sim = on_cpu()
     for world, data in enumerate(sim.engine.data):
         for name in BODIES:
             getattr(data, name)[:] = start[f"body/{name}"][world]
@@ -94,12 +100,13 @@ def main() -> int:
     options.add_argument("--write", help="only run the CPU and write what it gives to this file")
     options.add_argument("--reference", help="take the CPU's part from this file")
     options.add_argument("--device", default="cuda:0")
+    options.add_argument("--dtype", nargs="*", default=["float32", "float64"])
     chosen = options.parse_args()
     if chosen.write:
         np.savez_compressed(chosen.write, **reference())  # type: ignore[arg-type]
         return 0
     expected = dict(np.load(chosen.reference)) if chosen.reference else reference()
-    for dtype in ("float32", "float64"):
+    for dtype in chosen.dtype:
         result = differences(simulate(expected, dtype, chosen.device), expected)
         print(dtype, {name: float(f"{value:.3g}") for name, value in result.items()})
     return 0

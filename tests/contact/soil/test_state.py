@@ -19,7 +19,7 @@ from grouser.terrain.ground import Ground
 from tests.rig import ManufacturedMotion
 
 STEP = 5e-3
-ZERO_BETWEEN_STEPS = {"flow", "pair_flow", "steep"}  # as their comments say
+ZERO_BETWEEN_STEPS = {"flow", "steep"}  # as their comments say
 CASES = {
     "one thread a world": {"threads": "per-world"},
     "one thread a node": {"threads": "per-team"},

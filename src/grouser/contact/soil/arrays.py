@@ -265,17 +265,18 @@ class SoilArrays:
 
 
 def allocate(
-    parts: Sequence[Part], worlds: int, side: int, ground: Any, options: Any, bodies: tuple[Any, Any, Any],
+    parts: Sequence[Part], worlds: int, side: int, nodes: int, ground: Any, options: Any, bodies: tuple[Any, Any, Any],
     p: Precision, device: Any, at_once: int, left_out: str,
 ) -> SoilArrays:  # fmt: skip
-    """Allocate all structs, with windows of `side` x `side` nodes. `bodies`: `body_arrays`, `face_arrays`.
+    """Allocate all structs, with room for `nodes` in windows of at most `side` x `side`.
 
-    `at_once`: worlds that work at the same time. `left_out`: see `layout.Arrays`.
+    `bodies`: `body_arrays`, `face_arrays`. `at_once`: worlds that work at the same time. `left_out`: see
+    `layout.Arrays`.
     """
-    slots, blocks, (b, shapes, faces) = worlds * len(parts), -(-side // options.block), bodies
+    slots, blocks, (b, shapes, faces) = worlds * len(parts), most_blocks(side, nodes, options.block), bodies
     sizes = {
-        SLOT: slots, NODE: slots * side**2, PAIR: PAIRS * slots * side**2, BLOCK: slots * blocks**2,
-        SHEAR_NODE: slots * side**2 if options.node_shear else slots,
+        SLOT: slots, NODE: slots * nodes, PAIR: PAIRS * slots * nodes, BLOCK: slots * blocks,
+        SHEAR_NODE: slots * nodes if options.node_shear else slots,
         VERTEX: (worlds, b.vertices.shape[0]), CHUNK: (worlds, b.vertex_spheres.shape[0]),
         SHAPE: (worlds, shapes.across.shape[0]), POINT: (worlds, shapes.points.shape[0]),
         POINT_CHUNK: (worlds, shapes.point_spheres.shape[0]), FACE: (worlds, faces.radii.shape[0]),
@@ -295,5 +296,11 @@ def allocate(
         faces.first_face.numpy().copy(),
     )  # fmt: skip
     layout.begin()
-    made.window.side, made.displacement.blocks = side, blocks
+    made.window.side, made.window.nodes, made.displacement.blocks = side, nodes, blocks
     return made
+
+
+def most_blocks(side: int, nodes: int, block: int) -> int:
+    """Largest number of blocks of `block` x `block` nodes that cover a box of up to `nodes` inside a window."""
+    along = [(rows, min(side, nodes // rows)) for rows in range(1, side + 1)]
+    return max(-(-rows // block) * -(-columns // block) for rows, columns in along)

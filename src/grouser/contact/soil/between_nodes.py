@@ -27,7 +27,7 @@ def node_below(win: Window, slot: int, at: vec2):
     k = int(-1)
     # Not on the rim: the four nodes of the cell need all their neighbours in the window.
     if i >= 1 and j >= 1 and i < frame.rows - 2 and j < frame.columns - 2:
-        k = (slot * win.side + i) * win.side + j
+        k = slot * win.nodes + i * win.side + j
     return k, vec2(x - real(j), y - real(i))
 
 

@@ -60,8 +60,8 @@ def bottom_at(g: Ground, o: Options, at: vec2, per_width: real):
 @wp.func
 def place_of_node(win: Window, k: int):
     """Column and row of a node of a window in the grid."""
-    slot = k // (win.side * win.side)
-    node = k - slot * win.side * win.side
+    slot = k // win.nodes
+    node = k - slot * win.nodes
     return vec2(real(win.frame[slot].column0 + node % win.side), real(win.frame[slot].row0 + node // win.side))
 
 

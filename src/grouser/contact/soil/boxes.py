@@ -54,6 +54,12 @@ def common(a: Box, b: Box):
 
 
 @wp.func
+def node_count(box: Box):
+    """Number of nodes of a box that is not empty."""
+    return (box.row1 - box.row0 + 1) * (box.column1 - box.column0 + 1)
+
+
+@wp.func
 def shortened(box: Box, rows: int, columns: int):
     """The box cut about its middle to at most `rows` and `columns` nodes."""
     row = wp.max(box.row1 - box.row0 + 1 - rows, 0)

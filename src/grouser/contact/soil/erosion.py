@@ -330,7 +330,7 @@ def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, sl
 
     Slopes left over because of the maximum number of sweeps or the rim of the window slide in the next step.
     """
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     for i in range(disp.near[slot].row0, disp.near[slot].row1 + 1):
         for j in range(disp.near[slot].column0, disp.near[slot].column1 + 1):
             hold_node(g, skin, win, nonnegative(start + i * win.side + j))

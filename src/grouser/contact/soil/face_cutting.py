@@ -89,8 +89,8 @@ def compacted_share(
     its load dig in with every cell, nor is the trench behind a blade hard. `toe` [m] is the new height of the node.
     """
     zero = real(0.0)
-    k = nonnegative((slot * win.side + i) * win.side + j)
-    back = (slot * win.side + i - int(wp.round(view.ahead[1]))) * win.side + j - int(wp.round(view.ahead[0]))
+    k = nonnegative(slot * win.nodes + i * win.side + j)
+    back = slot * win.nodes + (i - int(wp.round(view.ahead[1]))) * win.side + j - int(wp.round(view.ahead[0]))
     n = nonnegative(back)
     depth = win.levels[n][SURFACE] - skin.height[n]
     if win.soil[n] < 0 or depth <= zero:  # no body above it, or the body does not press on it
@@ -147,7 +147,7 @@ def sweep_face(
     box = boxes.common(box, boxes.inside_rim(frame.rows, frame.columns))
     for i in range(box.row0, box.row1 + 1):
         for j in range(box.column0, box.column1 + 1):
-            k = nonnegative((slot * win.side + i) * win.side + j)
+            k = nonnegative(slot * win.nodes + i * win.side + j)
             at = face_place(g, m, view, frame.row0 + i, frame.column0 + j)
             if win.mark[k] != t.BARE_NODE and at[1] >= l0 and at[1] <= l1:
                 toe = toe_at(push, world, f, l0, l1, at[1])

@@ -85,7 +85,7 @@ def lowest_vertices(
                 j = int(nearest_node(spot[0])) - frame.column0
                 i = int(nearest_node(spot[1])) - frame.row0
                 if spot[2] < cut and boxes.holds(inner, i, j):
-                    k = nonnegative((slot * win.side + i) * win.side + j)
+                    k = nonnegative(slot * win.nodes + i * win.side + j)
                     if is_lower(verts, skin, world, k, spot):
                         skin.height[k] = spot[2]
                         skin.triangle[k] = v
@@ -117,7 +117,7 @@ def touch_nodes(
     removed = real(0.0)
     for i in range(hit.row0, hit.row1 + 1):
         for j in range(hit.column0, hit.column1 + 1):
-            k = nonnegative((slot * win.side + i) * win.side + j)
+            k = nonnegative(slot * win.nodes + i * win.side + j)
             z = skin.height[k]
             if z < SEEN and win.mark[k] != t.BARE_NODE:
                 u = win.levels[k][SURFACE] - z
@@ -200,7 +200,7 @@ def displace(
     if b.from_patch[body] == 1:
         displacement.measure_patch(g, b, skin, win, verts, disp, world, body, slot)
     win.changed[slot] = 1
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     for q in range(start, start + border):
         disp.received[nonnegative(q)] = real(0.0)
     touched = disp.touched[slot]
@@ -289,7 +289,7 @@ def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, sl
         return
     frame = win.frame[slot]
     box = boxes.common(boxes.grown(disp.touched[slot], o.spare - 1), boxes.inside_rim(frame.rows, frame.columns))
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     steep = int(1)
     sweep = int(0)
     while steep > 0 and sweep < o.sweeps:
@@ -331,7 +331,7 @@ def predict(
     near = disp.near[slot]
     for i in range(near.row0, near.row1 + 1):
         for j in range(near.column0, near.column1 + 1):
-            k = nonnegative((slot * win.side + i) * win.side + j)
+            k = nonnegative(slot * win.nodes + i * win.side + j)
             pred.end[k] = NodeEnd(FAR, -FAR, real(0.0), real(0.0), real(0.0), real(0.0))
             if skin.height[k] < SEEN and win.mark[k] != t.BARE_NODE:
                 n = node_normal(g, win, k)
@@ -398,7 +398,7 @@ def force(
     near = disp.near[slot]
     for i in range(near.row0, near.row1 + 1):
         for j in range(near.column0, near.column1 + 1):
-            k = nonnegative((slot * win.side + i) * win.side + j)
+            k = nonnegative(slot * win.nodes + i * win.side + j)
             if pred.end[k].depth > real(0.0):
                 part, share, worn = node_force(g, o, b, place, win, skin, pred, slot, k, m)
                 wrench += part

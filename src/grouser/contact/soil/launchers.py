@@ -113,7 +113,8 @@ class PerTeamLauncher:
     def _runner(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> Callable[..., None]:
         """Return a function that launches a kernel. It finds the arguments by the kernel's own names."""
         given = {
-            **arrays.by_name, "motion": motion, "status_out": out.status, "wrench_out": out.wrench,
+            **arrays.by_name, "windows": arrays.window, "motion": motion, "status_out": out.status,
+            "wrench_out": out.wrench,
             "implicit_out": out.implicit, "effective": out.effective, "part_needed": self._part_needed,
             "turn_needed": self._turn_needed, "lanes": self._lanes,
         }  # fmt: skip

@@ -29,8 +29,10 @@ VERTEX, CHUNK = "vertex of each world", "chunk of vertices of each world"
 SHAPE, POINT, POINT_CHUNK = "small shape of each world", "point of each world", "chunk of points of each world"
 FACE, FACE_SAMPLE, FACE_BIN = "steep face of each world", "sample of a face's toe", "trial plane of a face"
 PER_WORLD, TEAMS = "kernels with one thread per world", "kernels with a team of lanes per body"
+DISPLACE, ERODE, EVALUATE = "displace", "erode", "evaluate"  # stages whose scratch may lie in the same memory
 SHARED = (NODE, PAIR, BLOCK)  # extents of scratch that worlds share if they do not work at the same time
 PAIRS = 2  # pairs of nodes for each node: with the next one along both axes
+ALIGNED = 256  # [bytes] where arrays that lie in the same memory begin
 STAGGER = 320  # [bytes] offset between large arrays: five cache lines, see `Arrays._zeros`
 
 Thing = TypeVar("Thing")
@@ -44,6 +46,7 @@ class Layout:
     start: Any  # a number, or a tuple for vectors and structs
     kept: bool  # whether it is state: restoring all state continues the run bit for bit
     only: str = ""  # PER_WORLD or TEAMS: kernels that use it; others allocate one element
+    stage: str = ""  # DISPLACE, ERODE or EVALUATE, if no other stage uses it
 
 
 def kept(extent: str, start: Any = 0) -> Any:
@@ -51,12 +54,14 @@ def kept(extent: str, start: Any = 0) -> Any:
     return Layout(extent, start, kept=True)
 
 
-def scratch(extent: str, start: Any = 0, only: str = "") -> Any:
+def scratch(extent: str, start: Any = 0, only: str = "", stage: str = "") -> Any:
     """Declare an array that is not state: every step writes it before reading it, or leaves it at its start value.
 
     Worlds that do not work at the same time share scratch of nodes. `only`: PER_WORLD or TEAMS, kernels that use it.
+    `stage`: the only one that uses it. Teams run one stage of all bodies after another, so their scratch of different
+    stages lies in the same memory. No other stage may count on what such an array held.
     """
-    return Layout(extent, start, kept=False, only=only)
+    return Layout(extent, start, kept=False, only=only, stage=stage)
 
 
 LAYOUTS: dict[Any, dict[str, Layout]] = {}  # by struct
@@ -85,13 +90,17 @@ def bytes_per_node(dtype: str, keeps_shear: bool, left_out: str = "") -> tuple[i
 
     `keeps_shear`: nodes keep the shear state. `left_out`: PER_WORLD or TEAMS, whose own arrays are not allocated.
     """
-    counts, sums = {NODE: 1, PAIR: PAIRS, SHEAR_NODE: int(keeps_shear)}, [0, 0]
+    counts, sums = {NODE: 1, PAIR: PAIRS, SHEAR_NODE: int(keeps_shear)}, {True: 0, False: 0}
+    stages = {DISPLACE: 0, ERODE: 0, EVALUATE: 0}
     for kind, fields in LAYOUTS.items():
         for name, layout in fields.items():
             if not (layout.only and layout.only == left_out):
-                size = wp.types.type_size_in_bytes(at(kind, dtype).vars[name].type.dtype)
-                sums[0 if layout.kept else 1] += counts.get(layout.extent, 0) * size
-    return sums[0], sums[1]
+                size = counts.get(layout.extent, 0) * wp.types.type_size_in_bytes(at(kind, dtype).vars[name].type.dtype)
+                if layout.stage and left_out == PER_WORLD:
+                    stages[layout.stage] += size
+                else:
+                    sums[layout.kept] += size
+    return sums[True], sums[False] + max(stages.values())
 
 
 class Arrays:
@@ -107,7 +116,8 @@ class Arrays:
         """
         self._dtype, self._device, self._worlds, self._sizes = dtype, device, worlds, sizes
         self._at_once, self._left_out = at_once, left_out
-        self._memory = 0
+        self.bytes: dict[str, int] = {}  # memory of each array, by name; of stages that share memory under one name
+        self._stages = self._stage_memory()
         self._offset = 0  # [bytes] offset of the last large array, see `_zeros`
         self.state: dict[str, wp.array] = {}  # all arrays that are state, by name
         self._state_starts, self._other_starts = Resets(worlds, device), Resets(worlds, device)
@@ -120,7 +130,7 @@ class Arrays:
         made = at(kind, self._dtype)()
         for name, layout in LAYOUTS[kind].items():
             element = made._cls.vars[name].type.dtype
-            array = self._zeros(layout, element)
+            array = self._zeros(name, layout, element)
             start: Any = starts.get(name, layout.start)
             if not isinstance(start, wp.array):
                 start = np.array(start, _host_type(element))
@@ -145,15 +155,51 @@ class Arrays:
 
     def memory(self) -> int:
         """Memory [bytes] of all arrays."""
-        return self._memory
+        return sum(self.bytes.values())
 
-    def _zeros(self, layout: Layout, element: Any) -> Any:
-        extent, shape = layout.extent, self._sizes[layout.extent]
-        if layout.only and layout.only == self._left_out:
-            return wp.zeros(1, dtype=element, device=self._device)
-        if not layout.kept and extent in SHARED:
+    def _shape(self, layout: Layout) -> Any:
+        shape = self._sizes[layout.extent]
+        if not layout.kept and layout.extent in SHARED:
             shape = shape // self._worlds * self._at_once
-        self._memory += int(np.prod(shape)) * wp.types.type_size_in_bytes(element)
+        return shape
+
+    def _is_left_out(self, layout: Layout) -> bool:
+        return bool(layout.only) and layout.only == self._left_out
+
+    def _stage_memory(self) -> wp.array | None:
+        """Memory in which the arrays of one stage lie after another, and those of other stages in their place."""
+        if self._left_out != PER_WORLD:  # bodies go through the stages one by one
+            return None
+        self._ends = {DISPLACE: 0, ERODE: 0, EVALUATE: 0}  # [bytes] where the next array of a stage begins
+        sizes = dict.fromkeys(self._ends, 0)
+        for kind, fields in LAYOUTS.items():
+            for name, layout in fields.items():
+                if layout.stage and not self._is_left_out(layout):
+                    sizes[layout.stage] += self._room(layout, at(kind, self._dtype).vars[name].type.dtype)
+        self.bytes["scratch of stages"] = max(sizes.values())
+        return wp.zeros(max(sizes.values()), dtype=wp.uint8, device=self._device)
+
+    def _room(self, layout: Layout, element: Any) -> int:
+        """Memory [bytes] of an array of a stage, up to where the next may begin."""
+        size = int(np.prod(self._shape(layout))) * wp.types.type_size_in_bytes(element)
+        return -(-size // ALIGNED) * ALIGNED
+
+    def _in_stage(self, layout: Layout, element: Any) -> wp.array:
+        """The next array of a stage, in memory that other stages use too."""
+        assert self._stages is not None
+        begin = self._ends[layout.stage]
+        self._ends[layout.stage] += self._room(layout, element)
+        return wp.array(
+            ptr=(self._stages.ptr or 0) + begin, dtype=element, shape=self._shape(layout), device=self._device
+        )
+
+    def _zeros(self, name: str, layout: Layout, element: Any) -> Any:
+        extent, shape = layout.extent, self._shape(layout)
+        if self._is_left_out(layout):
+            return wp.zeros(1, dtype=element, device=self._device)
+        if layout.stage and self._stages is not None:
+            return self._in_stage(layout, element)
+        self.bytes[name] = int(np.prod(shape)) * wp.types.type_size_in_bytes(element)
         if extent not in (NODE, PAIR):
             return wp.zeros(shape, dtype=element, device=self._device)
         # Large arrays are allocated at page boundaries, so the entries of one node in different arrays would compete

@@ -58,6 +58,7 @@ AT_ONCE = 4096  # worlds that work at the same time on a GPU
 LONGEST_PILE = 1.0  # [m] the same with such faces, at most
 FLATTEST = 0.3  # least slope limit of soils that worlds draw anew for which windows hold the whole pile (assumed)
 SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
+TEAM_SPARE = 0.06  # [m] the same for teams of lanes, whose windows take memory of thousands of worlds
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
 GRAVITY = 9.81  # [m/s^2] where no model says otherwise
 MEMORY_SHARE = 0.8  # largest share of the machine's memory that windows may use
@@ -191,7 +192,7 @@ class SoilModule(KernelModule):
         spacing, count = self.ground.spacing, self.ground.worlds * len(self.bodies)
         kept, scratch = self._node_memory()
         body, reach = max(((name, s.reach) for name, s in self.surfaces.items()), key=lambda one: one[1])
-        nodes = count * self._window_side() ** 2
+        nodes = count * self._window_nodes()
         size = nodes * kept + nodes // self.ground.worlds * self._at_once() * scratch
         check_device_memory(size, self.ground.device, self.ground.worlds, "windows of the bodies")
         if nodes >= 2**30 or (self.ground.device == "cpu" and size > MEMORY_SHARE * _memory()):
@@ -242,6 +243,24 @@ class SoilModule(KernelModule):
         reach = max(s.reach + lugs * s.grouser_height for s in self.surfaces.values())
         return 2 * math.ceil(reach / self.ground.spacing) + 2 * self._margin().most + 4
 
+    def _spare_nodes(self) -> int:
+        """Nodes around the footprint and around sliding soil that a window has to spare."""
+        one_thread = self.options.one_thread_per_world(self.ground.device)
+        spare = max(2, round((SPARE if one_thread else TEAM_SPARE) / self.ground.spacing))
+        return min(spare, self._margin().nodes(math.inf))
+
+    def _window_nodes(self) -> int:
+        """Room for nodes in each window.
+
+        Teams of lanes have room for the largest footprint in any orientation with spare nodes around it. A footprint
+        is mostly smaller, which leaves room for slides. Bodies that pile up soil need a window of full size.
+        """
+        side, margin = self._window_side(), self._margin()
+        piles = margin.most > margin.nodes(math.inf)
+        if self.options.one_thread_per_world(self.ground.device) or piles:
+            return side**2
+        return (side - 2 * margin.most + 2 * self._spare_nodes()) ** 2
+
     def declare(self, spec) -> None:
         """Switch off MuJoCo's contact between the soil bodies and the floor of the world. Take over its gravity."""
         import mujoco
@@ -276,8 +295,8 @@ class SoilModule(KernelModule):
         )
         per_world = self._per_world = self.options.one_thread_per_world(device)
         self.arrays = allocate(
-            self._parts, self.worlds, self._window_side(), self.ground.arrays, self._make_options(), bodies, p, device,
-            self._at_once(), self._left_out(),
+            self._parts, self.worlds, self._window_side(), self._window_nodes(), self.ground.arrays,
+            self._make_options(), bodies, p, device, self._at_once(), self._left_out(),
         )  # fmt: skip
         moving = motion_arrays(motion, p.name)
         self._observation = Observation(self.ground, motion, rows, out, self.arrays, moving)
@@ -308,7 +327,7 @@ class SoilModule(KernelModule):
         if not choice.erosion:
             o.sweeps = 0
         o.margin = table.margin
-        o.spare = min(max(2, round(SPARE / spacing)), self._margin().nodes(math.inf))
+        o.spare = self._spare_nodes()
         o.samples = choice.samples or (3 if spacing > FINE_SPACING else 2)
         o.block = max(1, round(BLOCK / spacing))
         o.spoil = int(table.displaces())
@@ -414,7 +433,12 @@ class SoilModule(KernelModule):
 
     def memory(self) -> int:
         """Memory [bytes] of all worlds: windows, state of the bodies, tiles."""
-        return self.arrays.layout.memory() + self.ground.memory()
+        return sum(self.memory_by_array().values())
+
+    def memory_by_array(self) -> dict[str, int]:
+        """Memory [bytes] of all worlds by array, the largest first. Scratch that stages share is one entry."""
+        ground = {f"ground/{name}": array.capacity for name, array in self.ground.state().items()}
+        return dict(sorted({**self.arrays.layout.bytes, **ground}.items(), key=lambda one: -one[1]))
 
     def reset_energy(self) -> None:
         """Begin the accounts of work anew, in all worlds, as if the bodies started where they are."""

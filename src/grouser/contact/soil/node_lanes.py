@@ -50,7 +50,7 @@ for (int i = near.row0 - 1; i <= near.row1 + 1; ++i)
 FORCE = """
 const auto near = disp.near.data[slot];
 const auto first = VectorUp(first_node);
-const int start = slot * win.side * win.side, last = near.column1;
+const int start = slot * win.nodes, last = near.column1;
 enum { SUMS = 6 + 31 + 6 };
 Reals sums[SUMS];
 for (int q = 0; q < SUMS; ++q) sums[q] = (Reals)(real(0));

@@ -10,8 +10,10 @@ import warp as wp
 
 from grouser.contact.soil import (
     boxes,
+    erosion,
     grid_error,
     placement,
+    prefetch,
     raster,
     step_error,
     team,
@@ -27,7 +29,6 @@ from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
-from grouser.contact.soil.elements import Box
 from grouser.contact.soil.placement import MOST_PARTS
 from grouser.contact.soil.team_displacement import nodes_of
 from grouser.contact.soil.types import (
@@ -52,6 +53,7 @@ from grouser.terrain.ground import TILE, claim_tile
 from grouser.terrain.ground import GroundArrays as Ground
 
 MODULE = module("grouser.contact.soil.per_team")
+MODULE.options["fast_math"] = True  # on CUDA, in float32: half as many instructions, 1e-6 instead of 1e-7 in a power
 FAR = wp.constant(real(t.FAR))
 SEEN = t.SEEN
 DRIFT = 2  # [nodes] farther than a window moves while the bodies of a world take turns
@@ -77,7 +79,7 @@ def motion_now(
 
 @wp.kernel(module=MODULE)
 def book(
-    g: Ground, o: Options, b: Bodies, place: Placement, energy: Energy, motion: MotionArrays,
+    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, energy: Energy, motion: MotionArrays,
     effective: array2d[vec6], part_needed: array[int],
 ):  # fmt: skip
     """Book the work of the finished step and remember its motion; mark the parts that some body needs.
@@ -93,6 +95,7 @@ def book(
     parts = placement.parts_of_step(g, o, b, place, body, slot, m)
     place.parts[slot] = parts
     place.turn[slot] = 0
+    win.written[slot] = boxes.empty_box()
     for part in range(MOST_PARTS - parts, MOST_PARTS):
         part_needed[part] = 1
     work.book_work(energy, o.step[0], slot, m, place.sinkage[slot], effective[world, body])
@@ -102,7 +105,7 @@ def book(
 # ---- place ------------------------------------------------------------------------------------------------
 
 
-@wp.kernel(module=MODULE)
+@wp.kernel(module=MODULE, cuda_max_registers=64)
 def place_bodies(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
     slides: Slides, motion: MotionArrays, status_out: array2d[int], turn: int, part: int, ahead: int, lanes: int,
@@ -117,6 +120,9 @@ def place_bodies(
     if not takes_part(place, slot, turn, part) or (ahead == 0 and turn == 0 and place.parts[slot] == 1):
         return
     m = motion_now(o, b, place, motion, world, body, slot, part)
+    reach = placement.reach_of(g, b, body, m)
+    width = reach.column1 - reach.column0
+    prefetch.ground_in(g, world, reach.row0, reach.row1, reach.column0, width, lane, lanes)
     top, below = team_surface.highest_soil(g, b, world, body, m, lane, lanes)
     team.sync()
     if lane == 0:
@@ -125,13 +131,6 @@ def place_bodies(
     team_surface.place_vertices(g, b, place, verts, world, body, slot, m, lane, lanes)
     if lane == 0:
         status_out[world, body] = placement.choose_window(g, o, place, win, slides, world, slot, m.position)
-
-
-@wp.func
-def window_box(win: Window, slot: int):
-    """The nodes of a window in the grid."""
-    frame = win.frame[slot]
-    return Box(frame.row0, frame.row0 + frame.rows - 1, frame.column0, frame.column0 + frame.columns - 1)
 
 
 @wp.kernel(module=MODULE)
@@ -143,11 +142,11 @@ def take_turns(b: Bodies, place: Placement, win: Window, turn_needed: array[int]
         slot = nonnegative(world * bodies + body)
         turn = int(0)
         if win.frame[slot].rows > 0:
-            own = boxes.grown(window_box(win, slot), DRIFT)
+            own = boxes.grown(team_window.window_box(win, slot), DRIFT)
             for other in range(body):
                 before = nonnegative(world * bodies + other)
                 if win.frame[before].rows > 0 and place.turn[before] >= turn:
-                    if not boxes.is_empty(boxes.common(own, window_box(win, before))):
+                    if not boxes.is_empty(boxes.common(own, team_window.window_box(win, before))):
                         turn = place.turn[before] + 1
         place.turn[slot] = turn
         if turn > 0:
@@ -187,10 +186,11 @@ def prepare_tiles(
 
 
 @wp.kernel(module=MODULE)
-def gather(g: Ground, b: Bodies, place: Placement, win: Window, skin: Skin, turn: int, part: int, lanes: int):
+def gather(g: Ground, b: Bodies, place: Placement, windows: Window, skin: Skin, turn: int, part: int, lanes: int):
     """Copy the soil into windows that have moved or whose tiles others have written to. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
         return
     stays = team_window.is_same(win.filled[slot], win.frame[slot])
@@ -209,30 +209,42 @@ def gather(g: Ground, b: Bodies, place: Placement, win: Window, skin: Skin, turn
                 wp.atomic_max(g.stamp, world, g.table[world, i, j], 0)  # its levels are set now
 
 
-@wp.kernel(module=MODULE)
+@wp.kernel(module=MODULE, cuda_max_registers=64)
 def raster_bodies(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, verts: Vertices, skin: Skin,
     motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Find the height of the bodies' lower surfaces over the nodes of their windows. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
         return
+    prefetch.vertices_of(b, verts, world, body, lane, lanes)
     m = motion_now(o, b, place, motion, world, body, slot, part)
-    # Twice: first heights, then the triangles they belong to.
-    team_surface.raster_triangles(g, b, place, win, verts, skin, world, body, slot, m, raster.HEIGHTS, lane, lanes)
-    team.sync()
-    team_surface.raster_triangles(g, b, place, win, verts, skin, world, body, slot, m, raster.TRIANGLES, lane, lanes)
-    team.sync()
+    # Twice: first heights, then the triangles they belong to. A loop, whose end is not known to the compiler: heights
+    # are found again only if both passes run the same instructions.
+    hit = boxes.empty_box()
+    mode = int(raster.HEIGHTS)
+    while mode <= wp.where(lanes > 0, raster.TRIANGLES, raster.HEIGHTS):
+        around = team_surface.raster_triangles(g, b, place, win, verts, skin, world, body, slot, m, mode, lane, lanes)
+        hit = boxes.spanning(hit, around)
+        team.sync()
+        mode += 1
+    dirty = boxes.empty_box()
     crease = b.first_crease[body] + lane
     while crease < b.first_crease[body + 1]:
         raster.mark_crease(g, b, place, win, verts, skin, world, slot, crease, raster.HEIGHTS)
+        dirty = boxes.spanning(dirty, raster.crease_box(g, b, place, win, verts, world, slot, crease))
         crease += lanes
-    team.sync()
+    # Boxes are joined here, once: an atomic operation for every triangle would keep all lanes waiting for one word.
+    hit = team_displacement.team_box(hit)
+    dirty = team_displacement.team_box(dirty)
     if lane == 0:
-        if skin.hit[slot].row1 >= skin.hit[slot].row0:  # border nodes get marks too
-            win.dirty[slot] = boxes.spanning(win.dirty[slot], boxes.grown(skin.hit[slot], t.RING))
+        if not boxes.is_empty(hit):  # border nodes get marks too
+            dirty = boxes.spanning(dirty, boxes.grown(hit, t.RING))
+        win.dirty[slot] = boxes.spanning(win.dirty[slot], dirty)
+        skin.hit[slot] = hit
         raster.close_hit(win, skin, slot)
 
 
@@ -241,38 +253,42 @@ def raster_bodies(
 
 @wp.kernel(module=MODULE, cuda_max_registers=128)
 def cut_soil(
-    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, skin: Skin, win: Window,
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, skin: Skin, windows: Window,
     disp: Displacement, motion: MotionArrays, turn: int, part: int,
 ):  # fmt: skip
     """Cut the soil ahead of steep faces. One thread per body: faces may share nodes."""
     world, body = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
     if works and pushing.has_faces(faces, body):
         m = motion_now(o, b, place, motion, world, body, slot, part)
         cutting.sweep_faces(g, o, faces, push, place, skin, win, disp, world, body, slot, m)
 
 
-@wp.kernel(module=MODULE)
+@wp.kernel(module=MODULE, cuda_max_registers=64)
 def touch(
-    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, disp: Displacement,
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, windows: Window, disp: Displacement,
     turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Find the nodes in contact and their plastic sinkage. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if takes_part(place, slot, turn, part) and win.frame[slot].rows > 0:
+        prefetch.soil_of(win, skin, slot, skin.hit[slot], lane, lanes)
         team_displacement.touch_nodes(g, o, b, place, skin, win, disp, slot, lane, lanes)
 
 
 @wp.kernel(module=MODULE)
 def press_points(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, win: Window,
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, place: Placement, windows: Window,
     disp: Displacement, motion: MotionArrays, turn: int, part: int,
 ):  # fmt: skip
     """Press the small shapes of bodies. One thread per body: they have few points, several may press on one node."""
     world, body = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
     if works and pressing.has_shapes(shapes, body):
         m = motion_now(o, b, place, motion, world, body, slot, part)
@@ -282,14 +298,16 @@ def press_points(
 
 @wp.kernel(module=MODULE, cuda_max_registers=80)
 def find_spoil(
-    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, win: Window, skin: Skin,
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, windows: Window, skin: Skin,
     verts: Vertices, disp: Displacement, motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """List the borders of the footprints and find how much soil the bodies displace. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
         return
+    prefetch.soil_of(win, skin, slot, boxes.grown(disp.near[slot], t.RING), lane, lanes)
     if pushing.has_faces(faces, body):
         if lane == 0:
             cutting.include_swept(push, disp, slot)
@@ -300,26 +318,30 @@ def find_spoil(
 
 @wp.kernel(module=MODULE, cuda_max_registers=80)
 def move_soil(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, skin: Skin, disp: Displacement,
     motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Sink the soil under the bodies and put what they displace beside them. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
     if works and disp.contacts[slot].moves == 1:
+        prefetch.soil_of(win, skin, slot, boxes.grown(disp.touched[slot], 1), lane, lanes)
+        prefetch.displaced_by(win, disp, slot, disp.touched[slot], lane, lanes)
         m = motion_now(o, b, place, motion, world, body, slot, part)
         team_displacement.move_soil(g, o, b, skin, win, disp, body, slot, m, lane, lanes)
 
 
-@wp.kernel(module=MODULE)
+@wp.kernel(module=MODULE, cuda_max_registers=64)
 def shear(
-    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, verts: Vertices,
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, windows: Window, verts: Vertices,
     motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Advance the shear state of the bodies' vertices, or of the soil nodes below them. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if not takes_part(place, slot, turn, part) or win.frame[slot].rows == 0:
         return
     m = motion_now(o, b, place, motion, world, body, slot, part)
@@ -332,18 +354,22 @@ def shear(
             shearing.shear_node(g, o, skin, win, slot, hit.row0 + q // width, hit.column0 + q % width, first_node, m)
             q += lanes
     elif b.first_triangle[body + 1] > b.first_triangle[body]:  # else small shapes only: their points keep the shear
+        prefetch.vertices_of(b, verts, world, body, lane, lanes)
+        prefetch.soil_of(win, skin, slot, skin.hit[slot], lane, lanes)
         team_surface.shear_vertices(g, o, b, place, skin, win, verts, world, body, slot, m, lane, lanes)
 
 
 @wp.kernel(module=MODULE, cuda_max_registers=64)
 def erode(
-    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, disp: Displacement, slides: Slides,
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, windows: Window, disp: Displacement, slides: Slides,
     turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Let steep slopes slide until they rest. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if takes_part(place, slot, turn, part) and win.frame[slot].rows > 0:
+        prefetch.soil_of(win, skin, slot, erosion.loose_nodes(win, disp, slides, slot), lane, lanes)
         team_erosion.erode(g, o, skin, disp, win, slides, slot, lane, lanes)
 
 
@@ -352,17 +378,18 @@ def erode(
 
 @wp.kernel(module=MODULE)
 def write_back(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, disp: Displacement, slides: Slides,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, disp: Displacement, slides: Slides,
     turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Copy the nodes that the step may have changed back into their tiles. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     works = takes_part(place, slot, turn, part) and win.frame[slot].rows > 0
     if not works or win.changed[slot] == 0:
         return
     frame = win.frame[slot]
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     box = window.changed_box(o, win, disp, slides, slot)
     nodes, width = nodes_of(box)
     moved = real(0.0)
@@ -379,6 +406,7 @@ def write_back(
     if lane == 0:
         disp.tally[slot].moved = disp.tally[slot].moved + moved
         written = boxes.shifted(box, frame.row0, frame.column0)
+        win.written[slot] = boxes.spanning(win.written[slot], written)
         count = int(0)
         # Atomic: another body may write to other nodes of the same tile.
         for ti in range(written.row0 // TILE, written.row1 // TILE + 1):
@@ -390,12 +418,13 @@ def write_back(
 
 @wp.kernel(module=MODULE, cuda_max_registers=80)
 def move_faces(
-    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, win: Window,
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, windows: Window,
     motion: MotionArrays, turn: int, part: int, lanes: int,
 ):  # fmt: skip
     """Advance the state of steep faces. One team per body: a face sums up all soil ahead of it."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if takes_part(place, slot, turn, part) and win.frame[slot].rows > 0:
         m = motion_now(o, b, place, motion, world, body, slot, part)
         for f in range(faces.first_face[body], faces.first_face[body + 1]):

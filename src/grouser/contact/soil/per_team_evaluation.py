@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import body_wrench, boxes, implicit, losses, placement, team, team_window, traction
+from grouser.contact.soil import body_wrench, boxes, implicit, losses, placement, prefetch, team, team_window, traction
 from grouser.contact.soil import types as t
 from grouser.contact.soil.elements import BlockSums, Losses
 from grouser.contact.soil.per_team import MODULE
@@ -32,12 +32,13 @@ from grouser.terrain.ground import GroundArrays as Ground
 
 @wp.kernel(module=MODULE)
 def predict(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
-    motion: MotionArrays, lanes: int,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, skin: Skin, disp: Displacement,
+    pred: Prediction, motion: MotionArrays, lanes: int,
 ):  # fmt: skip
     """Predict body and soil at the end of the step and list the nodes that carry load. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     if win.frame[slot].rows == 0:
         if lane == 0:
             pred.loaded[slot] = 0
@@ -48,18 +49,20 @@ def predict(
         stale = win.writes_seen[slot] != writes
         team.sync()
         if stale:
-            team_window.fill_window(g, win, world, slot, lane, lanes)
+            if team_window.others_wrote(win, slot, b.rows.shape[0]):
+                team_window.fill_window(g, win, world, slot, lane, lanes)
             if lane == 0:
                 win.writes_seen[slot] = writes
         team.sync()
     m = t.body_motion(motion, world, b.rows[body])
     first_node = placement.first_node(g, win, slot, m.position)
     frame = win.frame[slot]
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     near = disp.near[slot]
     nodes, width = nodes_of(near)
     # One row more on every side, which slopes need.
     if nodes > 0:
+        prefetch.soil_of(win, skin, slot, boxes.grown(near, 1), lane, lanes)
         box = boxes.grown(near, 1)
         wide = width + 2
         count = wide * (box.row1 - box.row0 + 1)
@@ -92,20 +95,23 @@ def predict(
 
 @wp.kernel(module=MODULE, cuda_max_registers=128)
 def force(
-    g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement,
-    pred: Prediction, motion: MotionArrays, lanes: int,
+    g: Ground, o: Options, b: Bodies, place: Placement, windows: Window, skin: Skin, verts: Vertices,
+    disp: Displacement, pred: Prediction, motion: MotionArrays, lanes: int,
 ):  # fmt: skip
     """Sum wrench, implicit block and losses over the nodes that carry load. One team per body."""
     world, body, lane = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     wrench = vec6()
     sums = BlockSums()
     lost = Losses()
     loaded = pred.loaded[slot]
     if loaded > 0:
+        prefetch.loads_of(win, skin, pred, slot, disp.near[slot], lane, lanes)
+        prefetch.vertices_of(b, verts, world, body, lane, lanes)
         m = t.body_motion(motion, world, b.rows[body])
         first_node = placement.first_node(g, win, slot, m.position)
-        start = nonnegative(slot * win.side * win.side)
+        start = nonnegative(slot * win.nodes)
         q = int(lane)
         while q < loaded:
             node = pred.nodes[nonnegative(start + q)]
@@ -134,12 +140,13 @@ def force(
 @wp.kernel(module=MODULE)
 def sum_up(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
-    place: Placement, win: Window, pred: Prediction, energy: Energy, motion: MotionArrays,
+    place: Placement, windows: Window, pred: Prediction, energy: Energy, motion: MotionArrays,
     wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
     """Add small shapes and steep faces, limit the energy given back, write the result. One thread per body."""
     world, body = wp.tid()
     slot = nonnegative(world * b.rows.shape[0] + body)
+    win = team_window.packed(windows, slot)
     body_wrench.write_wrench(
         g, o, shapes, points, faces, push, place, win, pred, energy, world, body, slot,
         t.body_motion(motion, world, b.rows[body]), pred.wrench[slot], pred.sums[slot], pred.losses[slot],

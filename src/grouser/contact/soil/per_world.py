@@ -209,7 +209,7 @@ def force(
     sums = BlockSums()
     lost = Losses()
     nodes = int(0)
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     near = disp.near[slot]
     for i in range(near.row0, near.row1 + 1):
         j = int(near.column0)

@@ -27,7 +27,7 @@ def touch_nodes(
     g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, disp: Displacement, slot: int
 ):  # fmt: skip
     """Mark the nodes in contact and near contact. Returns the sum of the plastic sinkage of all nodes [m]."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     rows = win.frame[slot].rows
     columns = win.frame[slot].columns
     # Two bounding boxes: nodes in contact (i, j), and nodes near contact (n, m), which `evaluate` looks at.
@@ -69,7 +69,7 @@ def touch_nodes(
 @wp.func
 def list_border(win: Window, disp: Displacement, slot: int):
     """List the free nodes next to the footprint, which take the displaced soil. Returns their number."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     near = disp.near[slot]
     rows = win.frame[slot].rows
     columns = win.frame[slot].columns
@@ -92,7 +92,7 @@ def measure_patch(
     g: Ground, b: Bodies, skin: Skin, win: Window, verts: Vertices, disp: Displacement, world: int, body: int, slot: int
 ):  # fmt: skip
     """Find the width b of k_c/b from the footprint, for a body without a given width."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     touched = disp.touched[slot]
     edges = int(0)
     for i in range(touched.row0, touched.row1 + 1):
@@ -109,7 +109,7 @@ def dig(
     body: int, slot: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
     """Find what slip does to each node in contact. Returns the number of nodes that it changes."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     touched = disp.touched[slot]
     dug = int(0)
     for i in range(touched.row0, touched.row1 + 1):
@@ -154,7 +154,7 @@ def move_spoil(
     g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement, slot: int, first_node: vec3, m: BodyMotion
 ):  # fmt: skip
     """Move the displaced soil to the border nodes, block by block."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     border = disp.contacts[slot].border
     for q in range(border):
         disp.received[start + q] = real(0.0)
@@ -174,7 +174,7 @@ def share_sinkage(
     first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
     """Find what cells that are covered in part sink too much. Returns the sum of sinkage `removed` [m] without it."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     touched = disp.touched[slot]
     for i in range(touched.row0, touched.row1 + 1):
         j = int(touched.column0)
@@ -189,7 +189,7 @@ def share_sinkage(
 @wp.func
 def sink(o: Options, b: Bodies, skin: Skin, win: Window, disp: Displacement, body: int, slot: int, keeps: int):
     """Lower the nodes in contact and level out those beside them. Returns the sum of the compressed sinkage [m]."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     frame = win.frame[slot]
     box = boxes.common(boxes.grown(disp.touched[slot], 1), boxes.inside_rim(frame.rows, frame.columns))
     compressed = real(0.0)

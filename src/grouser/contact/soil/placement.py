@@ -297,6 +297,21 @@ def clip_slid(o: Options, slides: Slides, slot: int, footprint: boxes.Box):
 
 
 @wp.func
+def fitting(win: Window, wanted: boxes.Box, footprint: boxes.Box):
+    """A box around a footprint with no more nodes than a window has room for: slides get less of it on all sides."""
+    ring = int(0)
+    if boxes.node_count(wanted) > win.nodes:
+        ring = wp.max(
+            wp.max(footprint.row0 - wanted.row0, wanted.row1 - footprint.row1),
+            wp.max(footprint.column0 - wanted.column0, wanted.column1 - footprint.column1),
+        )
+    while boxes.node_count(wanted) > win.nodes and ring > 1:
+        ring -= 1
+        wanted = boxes.common(wanted, boxes.grown(footprint, ring))
+    return wanted
+
+
+@wp.func
 def choose_window(
     g: Ground, o: Options, place: Placement, win: Window, slides: Slides, world: int, slot: int, position: vec3
 ):  # fmt: skip
@@ -333,13 +348,14 @@ def choose_window(
     if slides.slid[slot].row1 >= slides.slid[slot].row0:
         clip_slid(o, slides, slot, footprint)
         wanted = boxes.spanning(wanted, boxes.grown(slides.slid[slot], 1))
+    wanted = fitting(win, wanted, footprint)
     c0 = wp.max(wanted.column0, 0)
     r0 = wp.max(wanted.row0, 0)
     columns = wp.min(wanted.column1, g.columns - 1) - c0 + 1
     rows = wp.min(wanted.row1, g.rows - 1) - r0 + 1
     if rows < 3 or columns < 3:  # no node would have all its neighbours
         return t.EDGE
-    if rows > win.side or columns > win.side:
+    if rows > win.side or columns > win.side or rows * columns > win.nodes:
         return t.WINDOW_FULL
     win.frame[slot] = Frame(r0, c0, rows, columns)
     low = place.lowest[slot]

@@ -151,7 +151,7 @@ def settle_point(
 def mark_nodes(win: Window, disp: Displacement, slot: int, k: int, inside: vec2, mark: int):
     """Mark the four nodes around a point. Returns the number of nodes that are newly in contact."""
     count = int(0)
-    node = k - slot * win.side * win.side
+    node = k - slot * win.nodes
     i = node // win.side
     j = node % win.side
     disp.near[slot] = boxes.widened(disp.near[slot], i, i + 1, j, j + 1)

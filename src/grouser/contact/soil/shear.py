@@ -41,7 +41,7 @@ def is_touching(g: Ground, skin: Skin, win: Window, slot: int, at: vec3, sheared
     touching = bool(False)
     k = int(0)
     if i >= 0 and j >= 0 and i < frame.rows - 1 and j < frame.columns - 1:
-        k = nonnegative((slot * win.side + i) * win.side + j)
+        k = nonnegative(slot * win.nodes + i * win.side + j)
         inside = vec2(x - real(j), y - real(i))
         # Mean heights with bilinear weights. Ahead of a body that of the nodes not in contact is the right one: a node
         # in contact has the height of the body itself.
@@ -106,7 +106,7 @@ def shear_node(
     g: Ground, o: Options, skin: Skin, win: Window, slot: int, i: int, j: int, first_node: vec3, m: BodyMotion
 ):  # fmt: skip
     """Advance the shear state of a node in contact. Reset it to 0 when the body has left the node."""
-    k = nonnegative((slot * win.side + i) * win.side + j)
+    k = nonnegative(slot * win.nodes + i * win.side + j)
     if win.mark[k] != t.CONTACT:
         win.node_shear[k] = vec3()
         return

@@ -45,7 +45,7 @@ def dig_node(
 
     Returns 1 if any of the two is above 0.
     """
-    k = nonnegative((slot * win.side + i) * win.side + j)
+    k = nonnegative(slot * win.nodes + i * win.side + j)
     disp.dug[k] = real(0.0)
     if b.slip_sinkage[body] > real(0.0):
         disp.weakened[k] = real(0.0)
@@ -137,7 +137,7 @@ def gather_spoil(
     while i < last_row:
         j = int(block_start(touched.column0, touched.column1, column, along))
         while j < last_column:
-            k = nonnegative((slot * win.side + i) * win.side + j)
+            k = nonnegative(slot * win.nodes + i * win.side + j)
             # Nodes of the box that are not in contact hold values of an earlier step.
             d = real(0.0)
             dug = real(0.0)

@@ -40,7 +40,7 @@ def touch_nodes(
     slot: int, lane: int, lanes: int,
 ):  # fmt: skip
     """Mark the nodes in contact and near contact, and sum up the plastic sinkage of all nodes."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     hit = skin.hit[slot]
     nodes, width = nodes_of(hit)
     contacts = int(0)
@@ -83,7 +83,7 @@ def team_box(box: Box):
 @wp.func
 def list_border(win: Window, disp: Displacement, slot: int, lane: int, lanes: int):
     """List the free nodes next to the footprint, which take the displaced soil, row by row. Returns their number."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     frame = win.frame[slot]
     ring = boxes.common(boxes.grown(disp.near[slot], t.RING), boxes.inside_rim(frame.rows, frame.columns))
     nodes, width = nodes_of(ring)
@@ -113,7 +113,7 @@ def measure_patch(
     world: int, body: int, slot: int, lane: int, lanes: int,
 ):  # fmt: skip
     """Find the width b of k_c/b from the footprint, for a body without a given width."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     touched = disp.touched[slot]
     nodes, width = nodes_of(touched)
     sides = int(0)
@@ -135,7 +135,7 @@ def dig(
     body: int, slot: int, first_node: vec3, m: BodyMotion, lane: int, lanes: int,
 ):  # fmt: skip
     """Find what slip does to each node in contact. Returns the number of nodes that it changes."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     touched = disp.touched[slot]
     nodes, width = nodes_of(touched)
     dug = int(0)
@@ -155,7 +155,7 @@ def share_sinkage(
     first_node: vec3, m: BodyMotion, lane: int, lanes: int,
 ):  # fmt: skip
     """Find what cells that are covered in part sink too much. Returns the sum of sinkage `removed` [m] without it."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     touched = disp.touched[slot]
     nodes, width = nodes_of(touched)
     left = wp.where(lane == 0, removed, real(0.0))
@@ -176,8 +176,8 @@ def move_spoil(
     m: BodyMotion, lane: int, lanes: int,
 ):  # fmt: skip
     """Move the displaced soil to the border nodes, block by block."""
-    start = nonnegative(slot * win.side * win.side)
-    first = slot * disp.blocks * disp.blocks
+    start = nonnegative(slot * win.nodes)
+    first = slot * disp.blocks
     blocks = spoil.block_count(o, disp.touched[slot])
     # Each lane sums up blocks of its own ...
     block = int(lane)
@@ -232,7 +232,7 @@ def sink(
     lane: int, lanes: int,
 ):  # fmt: skip
     """Lower the nodes in contact and level out those beside them. Returns the sum of the compressed sinkage [m]."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     frame = win.frame[slot]
     box = boxes.common(boxes.grown(disp.touched[slot], 1), boxes.inside_rim(frame.rows, frame.columns))
     nodes, width = nodes_of(box)

@@ -25,10 +25,21 @@ def is_steep(win: Window, k: int, n: int, steep: real):
 
 
 @wp.func
+def forget_flows(win: Window, slides: Slides, k: int):
+    """Set the flows of the four pairs of a node to zero: `gathered_flow` adds them all, but not all may slide."""
+    slides.pair_flow[nonnegative(2 * k)] = real(0.0)
+    slides.pair_flow[nonnegative(2 * k + 1)] = real(0.0)
+    slides.pair_flow[nonnegative(2 * (k - 1))] = real(0.0)
+    slides.pair_flow[nonnegative(2 * (k - win.side) + 1)] = real(0.0)
+
+
+@wp.func
 def list_pair(win: Window, slides: Slides, start: int, i: int, j: int, side: int, place: int):
     """Write a pair that slides to its `place` in the list, and count it at both of its nodes."""
     k = nonnegative(start + i * win.side + j)
     n = erosion.second_node(win, k, side)
+    forget_flows(win, slides, k)
+    forget_flows(win, slides, n)
     lower = wp.where(win.levels[n][SURFACE] > win.levels[k][SURFACE], k, n)
     wp.atomic_add(slides.steep, lower, TAKES)
     wp.atomic_add(slides.steep, k + n - lower, GIVES)
@@ -147,7 +158,7 @@ def erode(
     g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, slides: Slides, slot: int, lane: int, lanes: int
 ):  # fmt: skip
     """Sweep until nothing slides any more; see `erosion.erode`."""
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     near = disp.near[slot]
     width = near.column1 - near.column0 + 1
     nodes = wp.where(width > 0, width * (near.row1 - near.row0 + 1), 0)
@@ -184,7 +195,7 @@ def erode(
         team.sync()
         stamp += 1
         moved = int(0)
-        # ... then change all levels ...
+        # ... then change all levels.
         base = int(0)
         while base < pairs:
             active = wp.where(base + lane < pairs, 1, 0)
@@ -196,13 +207,6 @@ def erode(
             moved = settle(g, o, skin, win, slides, start, i, j, stamp, moved, active)
             moved = settle(g, o, skin, win, slides, start, i + side, j + 1 - side, stamp, moved, active)
             base += lanes
-        team.sync()
-        # ... and forget the flows of these pairs: other pairs of the same nodes may slide next.
-        q = int(lane)
-        while q < pairs:
-            i, j, side = erosion.decoded(slides.pairs[nonnegative(2 * start + q)])
-            slides.pair_flow[nonnegative(2 * (start + i * win.side + j) + side)] = real(0.0)
-            q += lanes
         team.sync()
         pairs = next_pairs(g, o, skin, win, slides, slot, start, moved, stamp, steep, lane, lanes)
         sweep += 1

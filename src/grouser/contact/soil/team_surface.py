@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import placement, raster, team
+from grouser.contact.soil import boxes, placement, raster, team
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
 from grouser.contact.soil.elements import MANY, Extent
@@ -138,7 +138,8 @@ def raster_triangles(
     g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
     world: int, body: int, slot: int, m: BodyMotion, mode: int, lane: int, lanes: int,
 ):  # fmt: skip
-    """Rasterise those triangles of a body that may reach the soil."""
+    """Rasterise those triangles of a body that may reach the soil. Returns a box of nodes around those of a lane."""
+    hit = boxes.empty_box()
     cut = place.below[slot] + g.spacing
     first = b.first_triangle[body]
     last = b.first_triangle[body + 1]
@@ -160,9 +161,11 @@ def raster_triangles(
             while chunk >= 0 and number < CHUNK:
                 triangle = first + (base + chunk) * CHUNK + number
                 if triangle < last:
-                    raster.raster_triangle(g, b, place, win, verts, skin, world, slot, triangle, mode)
+                    around = raster.raster_triangle(g, b, place, win, verts, skin, world, slot, triangle, mode)
+                    hit = boxes.spanning(hit, around)
                 number += lanes
         base += lanes
+    return hit
 
 
 @wp.func

@@ -17,6 +17,18 @@ UNFILLED = -1  # stamp of a tile whose levels are not set yet
 
 
 @wp.func
+def packed(win: Window, slot: int):
+    """The windows as seen by one body: the rows of its window follow each other without gaps.
+
+    Most windows are much smaller than the largest, so they take less memory, and fewer cache lines.
+    """
+    return Window(  # pyright: ignore[reportCallIssue] a device struct
+        win.frame[slot].columns, win.nodes, win.frame, win.filled, win.changed, win.writes_seen, win.written, win.dirty,
+        win.soil, win.mark, win.levels, win.node_shear,
+    )  # fmt: skip
+
+
+@wp.func
 def fill_tiles(g: Ground, win: Window, world: int, slot: int, lane: int, lanes: int):
     """Set the levels of tiles that were claimed in this step. Bodies that share one write the same values."""
     frame = win.frame[slot]
@@ -31,6 +43,28 @@ def fill_tiles(g: Ground, win: Window, world: int, slot: int, lane: int, lanes: 
                     if g.shear.shape[2] > 1:
                         g.shear[world, tile, q // TILE, q % TILE] = vec3()
                     q += lanes
+
+
+@wp.func
+def window_box(win: Window, slot: int):
+    """The nodes of a window in the grid."""
+    frame = win.frame[slot]
+    return Box(frame.row0, frame.row0 + frame.rows - 1, frame.column0, frame.column0 + frame.columns - 1)
+
+
+@wp.func
+def others_wrote(win: Window, slot: int, bodies: int):
+    """Whether another body of the world has written to nodes of the window in the last commit.
+
+    Bodies often write to other nodes of the same tile: copying the window again for that would be in vain.
+    """
+    own = window_box(win, slot)
+    first = slot - slot % bodies
+    wrote = bool(False)
+    for other in range(first, first + bodies):
+        if other != slot and not boxes.is_empty(boxes.common(own, win.written[other])):
+            wrote = True
+    return wrote
 
 
 @wp.func
@@ -54,7 +88,7 @@ def fill_window(g: Ground, win: Window, world: int, slot: int, lane: int, lanes:
     """Copy the whole window from its tiles."""
     frame = win.frame[slot]
     nodes = frame.rows * frame.columns
-    start = nonnegative(slot * win.side * win.side)
+    start = nonnegative(slot * win.nodes)
     q = int(lane)
     while q < nodes:
         i = q // frame.columns
@@ -70,12 +104,12 @@ def fill_window(g: Ground, win: Window, world: int, slot: int, lane: int, lanes:
 def clear_window(
     g: Ground, win: Window, skin: Skin, world: int, slot: int, stays: bool, lane: int, lanes: int
 ):  # fmt: skip
-    """Reset the nodes that the last step wrote; all, if the window has moved and the ground has several soils."""
+    """Reset the nodes that the last step wrote; all, if the window has moved: its rows may have another length now."""
     frame = win.frame[slot]
-    start = nonnegative(slot * win.side * win.side)
-    box = boxes.common(win.dirty[slot], Box(0, win.side - 1, 0, win.side - 1))
-    if not stays and g.base_soil.shape[0] > 1:  # the window holds other grid nodes now: read their soils again
-        box = Box(0, frame.rows - 1, 0, frame.columns - 1)
+    start = nonnegative(slot * win.nodes)
+    box = Box(0, frame.rows - 1, 0, frame.columns - 1)
+    if stays:
+        box = boxes.common(win.dirty[slot], box)
     nodes, width = nodes_of(box)
     q = int(lane)
     while q < nodes:

@@ -119,7 +119,7 @@ def predict_node(
     body: int, slot: int, frame: Frame, i: int, j: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
     """Predict body and soil at a node, see `node_at_end`."""
-    k = nonnegative((slot * win.side + i) * win.side + j)
+    k = nonnegative(slot * win.nodes + i * win.side + j)
     pred.end[k] = node_at_end(g, o, b, place, win, skin, disp, body, slot, frame, k, i, j, first_node, m)
 
 
@@ -251,7 +251,7 @@ def node_force(
     one = real(1.0)
     h = o.step[0]
     cell = g.spacing
-    k = nonnegative((slot * win.side + i) * win.side + j)
+    k = nonnegative(slot * win.nodes + i * win.side + j)
     z = pred.end[k].height
     soil = o.soils[nonnegative(win.soil[k])]
     modulus = pressure.modulus_of(soil, disp.per_width[slot])

@@ -1,7 +1,8 @@
 """Device structs of the soil: constants, options, bodies, and the arrays of a step, grouped by who writes them.
 
 A slot is one body of one world: slot = world * bodies + body. A node in the window of a slot has the index
-k = (slot * side + row) * side + column, with row and column in the window.
+k = slot * nodes + row * side + column, with row and column in the window. With one thread per world windows have room
+for side x side nodes; a team of lanes packs the rows of a window without gaps, see `team_window.packed`.
 
 Which stage writes which struct (`stages.py` has their order):
 
@@ -46,6 +47,9 @@ from grouser.contact.soil.elements import (
 from grouser.contact.soil.layout import (
     BLOCK,
     CHUNK,
+    DISPLACE,
+    ERODE,
+    EVALUATE,
     FACE,
     FACE_BIN,
     FACE_SAMPLE,
@@ -302,11 +306,13 @@ class Placement:
 class Window:
     """Soil nodes around each body, copied from the tiles. The stages of commit change levels and marks."""
 
-    side: int  # nodes along each side of a window
+    side: int  # nodes from a row of a window to the next, and the most that a row may have
+    nodes: int  # room for nodes in each window
     frame: array[Frame] = kept(SLOT)  # written by `open_window`
     filled: array[Frame] = kept(SLOT)  # the frame whose nodes the window holds; teams only
     changed: array[int] = scratch(SLOT)  # 1: a stage has changed levels or shear states, which go back to the tiles
     writes_seen: array[int] = kept(SLOT)  # writes to the window's tiles when last copied; per-world kernels only
+    written: array[Box] = kept(SLOT, EMPTY)  # grid nodes that the last commit wrote to the tiles; teams only
     dirty: array[Box] = kept(SLOT, ALL)  # nodes written since the last `clear_window`; per-world kernels only
     soil: array[int] = kept(NODE)  # index of the soil, negative: bare
     mark: array[int] = kept(NODE)  # FREE, BORDER, ...
@@ -368,24 +374,24 @@ class Pushing:
 class Displacement:
     """Contact and displaced soil of the step. Written by sinkage.py and spoil.py."""
 
-    blocks: int  # maximum number of blocks along a window
+    blocks: int  # room for blocks of each slot
     near: array[Box] = kept(SLOT, EMPTY)  # nodes where the body is in the soil or less than a cell above it
     touched: array[Box] = scratch(SLOT, EMPTY)  # nodes in contact
     contacts: array[Contacts] = scratch(SLOT)
     per_width: array[real] = kept(SLOT)  # [1/m] the 1/b of k_c/b
     tally: array[Tally] = kept(SLOT)  # sums since the start
     step_tally: array[Tally] = scratch(SLOT)  # sums of this step; teams only
-    sunk: array[real] = scratch(NODE)  # [m] plastic sinkage
-    dug: array[real] = scratch(NODE)  # [m] dragged away by slip
-    weakened: array[real] = scratch(NODE)  # [m] fall of the virgin level by slip
-    excess: array[vec6] = scratch(NODE)  # [m] of sunk, of dug across an edge; to the east, west, north, south
-    share: array[real] = scratch(NODE)  # share of downward motion in the sinkage, Krenn and Hirzinger 2009, eq. 6
-    border: array[int] = scratch(NODE)  # list of the border nodes of each slot, as indices in the window
+    sunk: array[real] = scratch(NODE, stage=DISPLACE)  # [m] plastic sinkage
+    dug: array[real] = scratch(NODE, stage=DISPLACE)  # [m] dragged away by slip
+    weakened: array[real] = scratch(NODE, stage=DISPLACE)  # [m] fall of the virgin level by slip
+    excess: array[vec6] = scratch(NODE, stage=DISPLACE)  # [m] of sunk, dug; to east, west, north, south
+    share: array[real] = scratch(NODE, stage=DISPLACE)  # of downward motion, Krenn and Hirzinger 2009, eq. 6
+    border: array[int] = scratch(NODE, stage=DISPLACE)  # list of the border nodes of each slot, in the window
     border_place: array[vec2] = scratch(NODE, only=PER_WORLD)  # their column and row
     weights: array[vec3] = scratch(NODE, only=PER_WORLD)  # their weights for one block: even, ahead, along
     received: array[real] = scratch(NODE, only=PER_WORLD)  # [m] height of soil they receive
-    deposit: array[Deposit] = scratch(BLOCK, only=TEAMS)  # how the border shares the soil of each block
-    spoil: array[Spoil] = scratch(BLOCK, only=TEAMS)  # soil that each block displaces
+    deposit: array[Deposit] = scratch(BLOCK, only=TEAMS, stage=DISPLACE)  # how the border shares it
+    spoil: array[Spoil] = scratch(BLOCK, only=TEAMS, stage=DISPLACE)  # soil that each block displaces
 
 
 @laid_out
@@ -397,11 +403,11 @@ class Slides:
     recheck: array[Box] = kept(SLOT, EMPTY)  # nodes that the last step may have made too steep, grid indices
     slid: array[Box] = kept(SLOT, EMPTY)  # nodes that slid while the body has been near, grid indices
     sweeps: array[int] = kept(SLOT)  # number of sweeps so far, used as a stamp
-    flow: array[real] = scratch(NODE)  # [m] height gained or lost in this sweep; zero between sweeps
-    pair_flow: array[real] = scratch(PAIR, only=TEAMS)  # [m] height that slides in each pair; zero between sweeps
-    pairs: array[int] = scratch(PAIR)  # list of the pairs of each slot that slide in this sweep, see `pair_code`
+    flow: array[real] = scratch(NODE, only=PER_WORLD)  # [m] height gained or lost in this sweep; zero between sweeps
+    pair_flow: array[real] = scratch(PAIR, only=TEAMS, stage=ERODE)  # [m] height that slides in each pair
+    pairs: array[int] = scratch(PAIR, stage=ERODE)  # list of the pairs that slide in this sweep, see `pair_code`
     steep: array[int] = scratch(NODE)  # number of pairs in which a node gives and takes; zero between steps
-    moved: array[int] = scratch(NODE)  # list of the nodes of each slot that slid in this sweep
+    moved: array[int] = scratch(NODE, stage=ERODE)  # list of the nodes of each slot that slid in this sweep
     queued: array[int] = kept(NODE)  # stamp of the sweep in which a node last slid
 
 
@@ -409,9 +415,9 @@ class Slides:
 class Prediction:
     """Body and soil at the end of the next step. Written by traction.py."""
 
-    end: array[NodeEnd] = scratch(NODE)
+    end: array[NodeEnd] = scratch(NODE, stage=EVALUATE)
     area: array[real] = kept(SLOT)  # [m^2] area of the loaded nodes and points
-    nodes: array[int] = scratch(NODE, only=TEAMS)  # list of the loaded nodes of each slot, as indices in the window
+    nodes: array[int] = scratch(NODE, only=TEAMS, stage=EVALUATE)  # list of the loaded nodes, in the window
     loaded: array[int] = scratch(SLOT)  # number of loaded nodes
     wrench: array[vec6] = scratch(SLOT)  # [N], [N m] sum over the loaded nodes
     sums: array[BlockSums] = scratch(SLOT)  # of the loaded nodes

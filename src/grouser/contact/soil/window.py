@@ -76,7 +76,7 @@ def fill_window(g: Ground, win: Window, world: int, slot: int):
     c0 = win.frame[slot].column0
     c1 = c0 + win.frame[slot].columns
     for i in range(r0, r0 + win.frame[slot].rows):
-        k0 = (slot * win.side + i - r0) * win.side - c0  # such that k0 + j is the node in grid column j
+        k0 = slot * win.nodes + (i - r0) * win.side - c0  # such that k0 + j is the node in grid column j
         # Tile by tile along the row: one table lookup per tile.
         for tj in range(c0 // TILE, (c1 - 1) // TILE + 1):
             tile = g.table[world, i // TILE, tj]
@@ -112,7 +112,7 @@ def clear_window(g: Ground, win: Window, skin: Skin, world: int, slot: int, stay
         j0 = 0
         j1 = frame.columns
     for i in range(i0, i1):
-        k0 = nonnegative((slot * win.side + i) * win.side)
+        k0 = nonnegative(slot * win.nodes + i * win.side)
         j = int(j0)
         while j < j1:
             clear_node(g, win, skin, world, frame.row0 + i, frame.column0 + j, nonnegative(k0 + j))
@@ -149,7 +149,7 @@ def write_back(g: Ground, o: Options, win: Window, disp: Displacement, slides: S
     moved = real(0.0)
     # Only these nodes: writing the whole window would make the windows of other bodies copy again for nothing.
     for i in range(box.row0, box.row1 + 1):
-        k0 = (slot * win.side + i - r0) * win.side - c0
+        k0 = slot * win.nodes + (i - r0) * win.side - c0
         for tj in range(box.column0 // TILE, box.column1 // TILE + 1):
             tile = g.table[world, i // TILE, tj]
             for j in range(wp.max(box.column0, tj * TILE), wp.min(box.column1 + 1, tj * TILE + TILE)):
