@@ -177,7 +177,8 @@ class Arrays:
                 if layout.stage and not self._is_left_out(layout):
                     sizes[layout.stage] += self._room(layout, at(kind, self._dtype).vars[name].type.dtype)
         self.bytes["scratch of stages"] = max(sizes.values())
-        return wp.zeros(max(sizes.values()), dtype=wp.uint8, device=self._device)
+        # In rows: no axis of a Warp array may have 2^31 elements, and thousands of worlds take more bytes than that.
+        return wp.zeros((max(sizes.values()) // ALIGNED, ALIGNED), dtype=wp.uint8, device=self._device)
 
     def _room(self, layout: Layout, element: Any) -> int:
         """Memory [bytes] of an array of a stage, up to where the next may begin."""
