@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,13 @@ class ViewProcess:
         token: str | None = None,
         *,
         on_message: Callable[[dict[str, Any]], None] | None = None,
+        switches: Mapping[str, tuple[str, ...]] | None = None,
     ):
-        asked = {"path": str(path), "host": host, "port": port, "token": token, "driven": on_message is not None}
+        """`switches`: what a driver can switch, and its positions."""
+        asked = {
+            "path": str(path), "host": host, "port": port, "token": token, "driven": on_message is not None,
+            "switches": dict(switches or {}),
+        }  # fmt: skip
         self.address, self._on_message, self._ready = "", on_message, threading.Event()
         self._failure = ""
         self._process = subprocess.Popen(
