@@ -16,18 +16,29 @@ from grouser.module import Channel
 
 TURN_RATE = 2.0  # [rad/s] at full input (assumed)
 SIDE_ACCELERATION = 3.0  # [m/s^2] largest in a curve: faster means wider (assumed: below what turns VIVI over)
-YAW_GAIN = 100.0  # [1/s], as that of the speed (Morrot et al.)
+GAIN = 20.0  # [N m s/rad] of the wheel rates, as in `TorqueDrive` (assumed)
 ROLLING = 1.0  # [m/s] speed for which a standing vehicle steers its wheels (assumed)
 TRACTION_CONTROL = "traction_control"
+
+
+def rate_difference(turn_rate: float, positions: np.ndarray, radius: float) -> float:
+    """Half the difference [rad/s] of the wheel rates, right less left, with which a skid-steered vehicle turns.
+
+    Wheels at (x, y) slide sideways by w x and along by d r - w |y|. Tyres that are alike in both directions, with one
+    load and one share of force to slip, are in balance about the vertical if sum (d r - w |y|) |y| = w sum x^2, so
+    d r = w sum (x^2 + y^2) / sum |y|.
+    """
+    return turn_rate * float((positions**2).sum() / np.abs(positions[:, 1]).sum()) / radius
 
 
 class TorqueShares:
     """Holds a driver's speed and turn rate with the torques of the wheels.
 
-    The force along the chassis is that of a speed controller. Wheels that are not steered turn the vehicle by a
-    difference of torque between its sides: yaw moment M = I_z k (rate wanted - rate), and M r / sum |y| more on each
-    wheel of the outer side and less on the inner side. Steered wheels point along their path instead. With traction
-    control the force is shared by CDTA and no wheel gets more torque than its load can transmit.
+    Straight ahead a speed controller sets the torques. Wheels that are not steered turn the vehicle by a difference of
+    torque between its sides: each gets k (v / r + d - its rate) on the right and k (v / r - d - its rate) on the left,
+    for the wanted speed v. The rate d turns the vehicle as fast as wanted in spite of its slip, see
+    `rate_difference`. Steered wheels point along their path instead. With traction control the force straight ahead is
+    shared by CDTA, and no wheel ever gets more torque than its load can transmit.
     """
 
     switches: Mapping[str, tuple[str, ...]] = {TRACTION_CONTROL: ("on", "off")}
@@ -42,18 +53,17 @@ class TorqueShares:
         friction: float,
         turn_rate: float = TURN_RATE,
         side_acceleration: float = SIDE_ACCELERATION,
-        gain: float = YAW_GAIN,
+        gain: float = GAIN,
         prefix: str = "",
     ):
         """`plain` and `traction` act without and with traction control. `friction`: peak of the tyres over load."""
         self.vehicle, self.laws, self.period = vehicle, {"off": plain, "on": traction}, traction.period
         self.speed, self.friction, self.turn_rate = speed, friction, turn_rate
         self.side_acceleration, self.prefix = side_acceleration, prefix
-        self.moment_per_rate = gain * float(vehicle.chassis.inertias[2])  # [N m s/rad]
         self.positions = np.array([[wheel.x, wheel.y] for wheel in vehicle.wheels])
         self.limits = np.array([math.radians(wheel.steer_limit_deg) for wheel in vehicle.wheels])
-        y = self.positions[:, 1]
-        self.lever = 0.0 if self.limits.any() else vehicle.tyre.radius / np.abs(y).sum()  # [1] torque of a wheel / M
+        self.gain = 0.0 if self.limits.any() else gain
+        self._right = -np.sign(self.positions[:, 1])  # 1 on the right, -1 on the left
         self.gears = np.array(traction.gears)
         self.control, self.wanted = ["on"], np.zeros(2)  # traction control; [m/s, rad/s] speed and turn rate
         count = len(vehicle.wheels)
@@ -80,9 +90,9 @@ class TorqueShares:
         law = self.laws[self.control[0]]
         law.act(time, sensors, command)
         seen = law.sensors.readings
-        torque = command[self._drive] * self.gears
-        if seen.rotation[2, 2] > 0:  # not on its roof, where the speed controllers rest too
-            torque -= np.sign(self.positions[:, 1]) * self.lever * self._yaw_moment(seen)
+        torque, rate = command[self._drive] * self.gears, self._rate(seen.speed)
+        if rate and self.gain and seen.rotation[2, 2] > 0:  # not on its roof, where the speed controllers rest too
+            torque = self._turning_torques(seen, rate)
         limit = np.full(len(torque), self.vehicle.motor.torque_limit)
         if self.control[0] == "on":
             limit = np.minimum(limit, self.friction * self.vehicle.tyre.radius * np.maximum(seen.load, 0.0))
@@ -96,8 +106,14 @@ class TorqueShares:
         most = self.side_acceleration / max(abs(speed), 1e-9)
         return float(np.clip(self.wanted[1], -most, most))
 
-    def _yaw_moment(self, seen: Any) -> float:
-        return self.moment_per_rate * (self._rate(seen.speed) - float(seen.angular_velocity[2]))
+    def _turning_torques(self, seen: Any, rate: float) -> np.ndarray:
+        """Torques [N m], (wheel,) that turn the vehicle at `rate` [rad/s].
+
+        Each wheel is held at its own rate. In a turn the tyres slide beyond the peak of their force, where a wheel
+        with a given torque would race, and where the speed of the chassis hardly follows the force along it.
+        """
+        wanted = self._right * rate_difference(rate, self.positions, self.vehicle.tyre.radius)
+        return self.gain * (self.wanted[0] / self.vehicle.tyre.radius + wanted - seen.wheel_rate)
 
     def _steer_wheels(self, command: Any) -> None:
         speed = self.wanted[0]

@@ -11,6 +11,7 @@ from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 
 PLAIN = 100.0  # [m] side of the level ground
+FIELD = 20.0  # [m] of ground around a course at least: room to turn
 PERIOD = 5e-3  # [s] of the controllers, unless the settings give one
 
 
@@ -18,7 +19,8 @@ def build(scenario: Scenario, s: OnWheels) -> tuple[Simulation, TorqueShares]:
     """The simulation of a course with one vehicle, or a vehicle on level ground where a scenario has no course."""
     if isinstance(s, Course):
         period = s.control_period if "control_period" in s.model_fields_set else max(PERIOD, s.step)
-        course: Course = s.model_copy(update={"controller": "cdta", "control_period": period})
+        margin = max(s.margin, FIELD)
+        course: Course = s.model_copy(update={"controller": "cdta", "control_period": period, "margin": margin})
         sim = scenario.build(course)
     else:
         same = {name: getattr(s, name) for name in ("vehicle", "gravity", "slices") if hasattr(s, name)}
