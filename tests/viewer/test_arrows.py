@@ -23,7 +23,9 @@ from grouser.simulation import Simulation
 from grouser.terrain.generators import flat, steps
 from grouser.viewer.cameras import Cameras
 from grouser.viewer.motion import RecordedMotion
+from grouser.viewer.scene import MOST_ARROWS, Scene
 from tests.contact.polygonal.bodies import RIGID, box, plane
+from tests.viewer.test_scene import Nothing
 
 G = 9.81
 BAR = 0.01  # of weight times time, and of weight times time times a metre: what arrows may lack
@@ -161,12 +163,22 @@ def gained(recording: Recording) -> tuple[np.ndarray, np.ndarray, float]:
     return impulse, turn, float(values[0, 9]) * G * span
 
 
+def drawn(recording: Recording) -> int:
+    """Draw the first and the last frame, with forces along the paths. Returns the number of arrows in the last."""
+    scene = Scene(recording, Nothing())  # type: ignore[arg-type]
+    scene.show_paths("vectors")
+    for time in recording.time[[0, -1]]:
+        scene.show(float(time))
+    return sum(bool(node.visible) for node, _ in scene._arrows.values())
+
+
 @pytest.mark.parametrize("kind", [k for k in CASES if "track" not in k])
 def test_arrows_give_the_momentum_that_is_gained(kind, tmp_path):
     with recorded(CASES[kind], tmp_path / "run") as recording:
         (impulse, turn), (wanted, wanted_turn, weight) = impulses(recording), gained(recording)
         cameras = Cameras(RecordedMotion(recording), recording.shapes())
         assert RecordedMotion(recording).trails() == list(CASES[kind].wheels)
+        drawn(recording)
     np.testing.assert_allclose(impulse, wanted, atol=BAR * weight)
     np.testing.assert_allclose(turn, wanted_turn, atol=BAR * weight)
     assert set(CASES[kind].wheels) <= set(cameras.wheels)
@@ -201,3 +213,4 @@ def test_arrows_of_shoes_give_the_force_of_the_ground(kind, tmp_path):
         _, path = motion.path("track/left")
         assert path.shape[1] == 3
         assert path[0, 1] > 0.5
+        assert 8 < drawn(recording) <= MOST_ARROWS

@@ -96,7 +96,7 @@ def _box(motion: RecordedMotion, shapes: list[Shape]) -> tuple[np.ndarray, np.nd
 
 
 def _reach(motion: RecordedMotion, shapes: list[Shape], body: str) -> float:
-    """Largest distance [m] of a vertex of a body's shapes from its origin; for wheels of tracks as seen from outside."""
+    """Largest distance [m] of a vertex of a body's shapes from its origin; TRACK_WHEEL for a wheel of a track."""
     if body not in motion.bodies:
         return TRACK_WHEEL
     place = motion.bodies.index(body)

@@ -213,7 +213,8 @@ class Scene:
         if not self.motion.arrows or not count:
             return 1.0
         picked = np.unique(np.linspace(0, count - 1, min(count, 100)).astype(int))
-        sizes = [np.linalg.norm(self.motion.forces(float(self.recording.time[k]))[1], axis=1).max() for k in picked]
+        forces = [self.motion.forces(float(self.recording.time[k]))[1] for k in picked]
+        sizes = [np.linalg.norm(force, axis=1).max(initial=0.0) for force in forces]  # there may be no contact
         return max(float(np.percentile(sizes, 98)), 1e-6)
 
     def _arrow_ends(self, starts: np.ndarray, forces: np.ndarray, size: float = 0.6) -> np.ndarray:
