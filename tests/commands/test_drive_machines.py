@@ -152,5 +152,5 @@ def test_switches_hold_for_the_next_start():
 
 
 def test_what_cannot_be_driven_is_refused():
-    with pytest.raises(InputError, match="nothing to drive; allowed: rover-course, .*vivi-"):
+    with pytest.raises(InputError, match="nothing to drive; allowed: rover-course"):
         Driven("plate-sinkage")

@@ -15,7 +15,7 @@ from grouser.commands.console import print_outcome
 from grouser.commands.drive_robot import RobotDrive
 from grouser.commands.robot import SCENARIO as ROBOT
 from grouser.commands.view import ViewProcess
-from grouser.control.driver import Driver
+from grouser.control.driver import Driver, DriverInput
 from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.scenarios.scenario import metric, soil_map
@@ -128,8 +128,8 @@ def drive(
 
     def show(path: Path) -> None:
         if session.view is None:
-            switches = session.input.switches if session.input else {}
-            session.view = ViewProcess(path, host, port, token, on_message=session.on_message, switches=switches)
+            controls = controls_of(session.input, experiment.settings)
+            session.view = ViewProcess(path, host, port, token, on_message=session.on_message, controls=controls)
             print(f"drive at {session.view.wait()}  (Ctrl-C ends)", flush=True)
             threading.Thread(target=session.report_pace, daemon=True).start()
         else:
@@ -155,6 +155,16 @@ def drive(
             number += 1
     finally:
         session.close()
+
+
+def controls_of(driver: Driver | None, settings: Any) -> dict[str, Any]:
+    """What the page of a drive offers: switches, driving sideways, and settings for the next start."""
+    named = {name: getattr(settings, name, None) for name in ("soil", "slope_deg")}
+    return {
+        "switches": dict(driver.switches) if driver else {},
+        "aside": isinstance(driver, DriverInput),
+        "settings": [name for name, value in named.items() if value is not None and not hasattr(value, "stiffness")],
+    }
 
 
 def with_driver(experiment: Experiment, session: DriveSession, time: float) -> Experiment:

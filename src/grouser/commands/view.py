@@ -58,12 +58,12 @@ class ViewProcess:
         token: str | None = None,
         *,
         on_message: Callable[[dict[str, Any]], None] | None = None,
-        switches: Mapping[str, tuple[str, ...]] | None = None,
+        controls: Mapping[str, Any] | None = None,
     ):
-        """`switches`: what a driver can switch, and its positions."""
+        """`controls`: what a driver has, as arguments of `viewer.driving.PageDriver`."""
         asked = {
             "path": str(path), "host": host, "port": port, "token": token, "driven": on_message is not None,
-            "switches": dict(switches or {}),
+            "controls": dict(controls or {}),
         }  # fmt: skip
         self.address, self._on_message, self._ready = "", on_message, threading.Event()
         self._failure = ""

@@ -1,4 +1,4 @@
-"""A vehicle on the ground of a `vivi-…` scenario, ready to be driven: one vehicle, with and without traction control."""
+"""A vehicle on the ground of a `vivi-…` scenario, ready to be driven with and without traction control."""
 
 from __future__ import annotations
 

@@ -17,9 +17,11 @@ ASIDE_LEFT, ASIDE_RIGHT = "KeyQ", "KeyE"
 BRAKE = "Space"
 RIGHT_TRIGGER, LEFT_TRIGGER, START = 7, 6, 9  # buttons of the standard gamepad
 KEYS = (
-    "**W A S D** or arrows drive, **Q E** crab sideways, **space** stops, **R** restarts, **C** next camera. "
+    "**W A S D** or arrows drive, {aside}**space** stops, **R** restarts, **C** next camera. "
     "Gamepad: left stick steers, triggers or right stick drive, start restarts, Y next camera."
 )
+ASIDE = "**Q E** crab sideways, "
+LABELS = {"soil": "soil", "slope_deg": "slope [degree]"}  # settings that a page can change
 SAME = "as it is"
 
 
@@ -44,8 +46,20 @@ TOGGLES = (
 class PageDriver:
     """Sends drivers' input to the run. If several pages drive, the last input counts."""
 
-    def __init__(self, send: Callable[[dict[str, Any]], None], switches: Mapping[str, Sequence[str]] | None = None):
-        """`switches`: what can be switched, and its positions, the first at the start."""
+    def __init__(
+        self,
+        send: Callable[[dict[str, Any]], None],
+        switches: Mapping[str, Sequence[str]] | None = None,
+        *,
+        aside: bool = True,
+        settings: Sequence[str] = tuple(LABELS),
+    ):
+        """`switches`: what can be switched, and its positions, the first at the start. `aside`: it drives sideways.
+
+        `settings`: those of LABELS that the scenario has.
+        """
+        self.settings = tuple(settings)
+        self.keys = KEYS.format(aside=ASIDE if aside else "")
         self.send, self.switches = send, {name: tuple(positions) for name, positions in (switches or {}).items()}
         self.positions = {name: positions[0] for name, positions in self.switches.items()}
         self.toggles = tuple(toggle for toggle in TOGGLES if toggle.switch in self.switches)
@@ -77,19 +91,18 @@ class PageDriver:
 
     def add_widgets(self, session: Session, gui: viser.GuiApi) -> None:
         with gui.add_folder("Drive"):
-            gui.add_markdown(" ".join([KEYS, *(f"{toggle.words}." for toggle in self.toggles)]))
+            gui.add_markdown(" ".join([self.keys, *(f"{toggle.words}." for toggle in self.toggles)]))
             for name in self.switches:
                 self._add_switch(gui, name)
             speed = gui.add_slider("speed", 0.1, 1.0, 0.05, 1.0, hint="share of the maximum speed")
             again = gui.add_button("Restart")
-            soil = gui.add_text("soil", SAME, hint="a built-in soil, for the next start")
-            slope = gui.add_text("slope [degree]", SAME, hint="for the next start")
+            asked = {name: gui.add_text(LABELS[name], SAME, hint="for the next start") for name in self.settings}
             over = gui.add_button("End the drive")
         speed.on_update(lambda _: self.send({"speed": float(speed.value)}))
 
         def reset(_: Any) -> None:
-            asked = {"soil": soil.value.strip(), "slope_deg": slope.value.strip()}
-            self.send({"reset": {name: value for name, value in asked.items() if value and value != SAME}})
+            given = {name: text.value.strip() for name, text in asked.items()}
+            self.send({"reset": {name: value for name, value in given.items() if value and value != SAME}})
 
         again.on_click(reset)
         over.on_click(lambda _: self.send({"end": True}))

@@ -88,7 +88,7 @@ class RenderModel:
             return 1.0
         picked = np.unique(np.linspace(0, len(times) - 1, min(len(times), 100)).astype(int))
         sizes = [np.linalg.norm(self.motion.forces(float(times[k]))[1], axis=1).max(initial=0.0) for k in picked]
-        return max(float(np.percentile(sizes, 98)), 1e-6)
+        return max(float(np.percentile(sizes, 75)), 1e-6)
 
     def place(self, time: float) -> None:
         rows: dict[str, np.ndarray] = {}
