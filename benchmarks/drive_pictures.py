@@ -37,7 +37,7 @@ class Drive:
 
 DRIVES = {
     "vivi": Drive("vivi-ramp", ((0.0, (0.0, 1.0)),), 2.0),
-    "bulldozer": Drive("bulldozer-turn", ((0.0, (0.0, 1.0)),), 4.0, wheel="track/right/roller 2"),
+    "bulldozer": Drive("bulldozer-turn", ((0.0, (0.0, 1.0)),), 4.0, wheel="track/left/sprocket"),
     "walker": Drive("wheel-walker-stairs", ((0.0, (1.0, 0.0)),), 2.2, ("carriers", "brake")),
 }
 

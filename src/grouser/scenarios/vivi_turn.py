@@ -87,7 +87,7 @@ def balance(v: Vehicle, rim_speed: float, gravity: float) -> Turn:
     The slip is the sliding velocity over the speed w |y| at which the wheel travels (Pacejka 2006, section 1.2.1), and
     the force is along it, of the size of pure longitudinal slip: tyres alike in both directions.
     """
-    from scipy.optimize import brentq
+    from scipy.optimize import root_scalar
 
     x, y = (np.abs([getattr(wheel, axis) for wheel in v.wheels]) for axis in "xy")
     loads = [v.suspension.force(travel) for travel in v.rest_travel(gravity)]
@@ -103,7 +103,7 @@ def balance(v: Vehicle, rim_speed: float, gravity: float) -> Turn:
         return float((along * y - across * x).sum())
 
     fastest = rim_speed / float(y.min())  # without any slip
-    rate = float(brentq(moment, 1e-3 * fastest, fastest))
+    rate = float(root_scalar(moment, bracket=(1e-3 * fastest, fastest), method="brentq").root)
     return Turn(rate, float((forces(rate)[0] * y).sum()))
 
 

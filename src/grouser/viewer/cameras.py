@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 CAMERAS = ("free", "follow", "wheel", "top", "driver")
 FIELD_OF_VIEW = math.radians(45)  # vertical, as MuJoCo's renderer has it
-TRACK_WHEEL = 0.4  # [m] what a camera on a wheel of a track takes for its radius
+TRACK_WHEEL = 0.7  # [m] what a camera on a wheel of a track takes for its radius
 SMALLEST = 0.15  # [m] lower bound for half the size of a robot
 
 

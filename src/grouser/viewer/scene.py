@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PUSH_COLOUR = (196, 16, 8)
 PATH_COLOURS = ((43, 108, 153), (209, 84, 63), (63, 143, 95), (224, 160, 48), (122, 91, 166), (90, 107, 120))
 MOST_ARROWS = 60
+MANY_ARROWS = 30  # more than this are drawn thin
 LEAST_ARROW, ARROW_CHANGE = 0.02, 0.02  # of the robot's size: shorter arrows and smaller changes are not drawn
 COMB = 60  # approximate number of force vectors along a path
 SKY_RADIUS = 500.0  # [m] at least; browsers draw up to 1000 m
@@ -243,7 +244,7 @@ class Scene:
                 continue
             points = np.stack([np.zeros(3), vector])[None].astype(np.float32)
             if node is None:
-                thick = 0.02 * size
+                thick = (0.02 if len(vectors) <= MANY_ARROWS else 0.009) * size
                 node = self.api.add_arrows(
                     f"/forces/{k}", points, PUSH_COLOUR,
                     shaft_radius=thick, head_radius=2.2 * thick, head_length=5 * thick,
