@@ -139,11 +139,11 @@ def test_full_left_turns_a_vehicle(tmp_path):
         eventually(lambda: len(held(out, 1, 1.0)) > LEFT * RATE, "full left for 5 s is recorded")
         page.keyboard.up("KeyA")
         page.keyboard.press("KeyT")
-        eventually(lambda: channel(out, "driver/traction_control").max(initial=0) == 1, "traction control goes off")
+        eventually(lambda: bool(channel(out, "driver/traction_control").any()), "traction control goes off")
         pad = {"axes": [0, 0, 0, 0], "buttons": [0.0] * BUTTONS}
         pad["buttons"][7] = 0.5  # the right trigger
         page.evaluate(PAD, pad)
-        eventually(lambda: len(held(out, 0, 0.5)), "a gamepad drives")
+        eventually(lambda: len(held(out, 0, 0.5)) > 0, "a gamepad drives")
         page.evaluate(PAD, None)
     frames = held(out, 1, 1.0)
     turned = headings(out, "cdta_chassis")
@@ -157,7 +157,7 @@ def test_the_carriers_of_a_walker_are_switched_by_key_gamepad_and_page(tmp_path)
 
     def position():
         found = channel(out, "driver/carriers")
-        return found[-1] if len(found) else None
+        return int(found[-1]) if len(found) else None
 
     with driving("wheel-walker-stairs", out) as page:
         page.keyboard.press("KeyB")
