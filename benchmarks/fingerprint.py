@@ -88,6 +88,7 @@ SHORT = {
     "vivi-jump": Short(1.2, {"step": 5e-4}, start=0.61),
     "vivi-ramp": Short(3.0, follows=True),
     "vivi-sinusoid": Short(2.0, follows=True),
+    "vivi-turn": Short(1.0, follows=True),
     "wheel-walker-stairs": Short(2.0),
 }
 

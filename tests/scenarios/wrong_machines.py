@@ -149,6 +149,7 @@ VEHICLES = (
     Wrong("vivi-ramp", ("proportional_rolled_over",), {"ramp_angle_deg": 10.0}, COURSE),
     Wrong("vivi-sinusoid", ("cdta_time_ratio", "cdta_energy_ratio"), {}, COURSE, changes.exchanged_controllers),
     Wrong("vivi-sinusoid", ("cdta_upright",), {"amplitude": 1.5}, COURSE),
+    Wrong("vivi-turn", ("yaw_rate_error_rel", "turning_moment_error_rel"), {"lateral_grip": 0.9}, mark=""),
     Wrong("wheel-walker-stairs", ("steps_climbed", "mode_sequence"), {"friction": 0.2}, ONE_STEP),
     Wrong("wheel-walker-stairs", ("steps_on_flat",), {"voltage": 72.0}, ON_FLAT),
     Wrong("wheel-walker-stairs", ("ripple_ratio",), {}, {"time": 2.0}, changes.exchanged_wheels),

@@ -1,12 +1,17 @@
-"""Keys in a real browser drive a rover, and the drive is a recording like any other."""
+"""Keys, gamepad and page in a real browser drive machines, and the drive is a recording like any other."""
 
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from grouser.commands.drive import RATE
 from grouser.recording import Recording
 from tests.viewer.browser import browser, eventually, opened
 
@@ -71,3 +76,99 @@ def test_keys_drive_and_start_anew(tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+# ---- other machines -------------------------------------------------------------------------------------------
+
+LEFT = 5.0  # [s] of full input to the left
+PAD = """(pad) => { navigator.getGamepads = () => [pad && { connected: true, axes: pad.axes,
+    buttons: pad.buttons.map((value) => ({ value })) }]; }"""  # a gamepad that is not there
+BUTTONS = 17
+
+
+@contextmanager
+def driving(name: str, out: Path) -> Iterator[Any]:
+    """The page of a drive, which has the focus. At the end the drive is ended by its button."""
+    command = "import sys; from grouser.cli import status; sys.exit(status(sys.argv[1:]))"
+    arguments = ["drive", name, "--out", str(out), "--port", "0", "--time", "300"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        line = re.search(r"http://\S+", first)
+        assert line, first
+        with browser() as running:
+            page = opened(running, line.group())
+            page.mouse.click(200, 300)
+            yield page
+            button = page.get_by_role("button", name="End the drive")
+            eventually(lambda: process.poll() is not None or button.first.evaluate("button => button.click()"), "end")
+        assert process.returncode == 0, process.stdout.read()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def channel(out: Path, name: str) -> np.ndarray:
+    """Values of a channel so far."""
+    path = out / "recording.h5"
+    if not path.exists():
+        return np.zeros(0)
+    with Recording(path) as recording:
+        return np.asarray(recording[name]) if len(recording) else np.zeros(0)
+
+
+def headings(out: Path, body: str) -> np.ndarray:
+    """Heading [degree] of a body in all frames, without jumps."""
+    x, y, z, w = channel(out, f"body/pose[{body}]")[:, 3:].T
+    return np.degrees(np.unwrap(np.arctan2(2 * (x * y + w * z), 1 - 2 * (y * y + z * z))))
+
+
+def held(out: Path, column: int, least: float) -> np.ndarray:
+    """Frames in which an input was at least this."""
+    shares = channel(out, "driver/share")
+    return np.flatnonzero(shares[:, column] >= least) if len(shares) else np.zeros(0, int)
+
+
+def test_full_left_turns_a_vehicle(tmp_path):
+    out = tmp_path / "vivi"
+    with driving("vivi-ramp", out) as page:
+        page.keyboard.down("KeyA")
+        eventually(lambda: len(held(out, 1, 1.0)) > LEFT * RATE, "full left for 5 s is recorded")
+        page.keyboard.up("KeyA")
+        page.keyboard.press("KeyT")
+        eventually(lambda: bool(channel(out, "driver/traction_control").any()), "traction control goes off")
+        pad = {"axes": [0, 0, 0, 0], "buttons": [0.0] * BUTTONS}
+        pad["buttons"][7] = 0.5  # the right trigger
+        page.evaluate(PAD, pad)
+        eventually(lambda: len(held(out, 0, 0.5)) > 0, "a gamepad drives")
+        page.evaluate(PAD, None)
+    frames = held(out, 1, 1.0)
+    turned = headings(out, "cdta_chassis")
+    assert turned[frames[-1]] - turned[frames[0]] > 90
+    assert channel(out, "driver/share")[frames].tolist() == [[0, 1, 0]] * len(frames)
+    assert channel(out, "cdta_tyre/point").shape[1:] == (4, 3)
+
+
+def test_the_carriers_of_a_walker_are_switched_by_key_gamepad_and_page(tmp_path):
+    out = tmp_path / "walker"
+
+    def position():
+        found = channel(out, "driver/carriers")
+        return int(found[-1]) if len(found) else None
+
+    with driving("wheel-walker-stairs", out) as page:
+        page.keyboard.press("KeyB")
+        eventually(lambda: position() == 1, "B brakes")
+        pad = {"axes": [0, 0, 0, 0], "buttons": [0.0] * BUTTONS}
+        pad["buttons"][1] = 1.0
+        page.evaluate(PAD, pad)
+        eventually(lambda: position() == 2, "button B locks")
+        page.evaluate(PAD, None)
+        boxes = page.get_by_role("combobox")
+        shown = eventually(lambda: [b for b in boxes.all() if b.input_value() == "lock"] or None, "the page shows it")
+        shown[0].click()
+        page.get_by_role("option", name="none").first.click()
+        eventually(lambda: position() == 0, "the page opens them")

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from grouser.commands import progress
+from grouser.commands import driven_machines, progress
 from grouser.commands import run as running
 from grouser.commands.console import print_outcome
 from grouser.commands.drive_robot import RobotDrive
 from grouser.commands.robot import SCENARIO as ROBOT
 from grouser.commands.view import ViewProcess
-from grouser.control import Drive, DriverInput, PathFollower
+from grouser.control.driver import Driver, DriverInput
 from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.scenarios.scenario import metric, soil_map
@@ -27,6 +27,7 @@ DELAY = 0.08  # [s] after which frames are in the file
 LONGEST = 3600.0  # [s]
 NOTE_PERIOD = 1.0  # [s] between two notes about the pace
 SLOW = 0.97  # pace below which a run falls behind
+ON_SOIL = (ROBOT, "rover-course", "rocks-and-sand")  # scenarios with ground that deforms
 # Path in place of the scenario's own. It sizes the ground: 13 m x 10 m around the start can be driven on.
 FIELD = ((0.0, 0.0), (2.0, 0.0), (9.0, 0.0), (9.0, 5.0), (0.0, 5.0), (-4.0, 0.0), (0.0, -5.0), (9.0, -5.0))
 
@@ -36,10 +37,11 @@ class DriveSession:
 
     def __init__(self, target: str, options: list[str], robot: RobotDrive | None = None):
         self.target, self.options, self.robot = target, list(options), robot
-        self.input: DriverInput | None = None
+        self.input: Driver | None = None
         self.view: ViewProcess | None = None
         self.next_options: list[str] | None = None  # settings of the next run
         self.speed, self.stopped = 1.0, False
+        self.switched: dict[str, str] = {}  # switches as the driver has set them
         self._over = threading.Event()
 
     def on_message(self, message: dict[str, Any]) -> None:
@@ -47,9 +49,11 @@ class DriveSession:
         wheel = self.input
         if "speed" in message:
             self.speed = float(message["speed"])
+        if "switch" in message:
+            self.switched.update([message["switch"]])
         if wheel is None:
             return
-        wheel.share_of_speed = self.speed
+        self.set_up(wheel)
         if "drive" in message:
             wheel.take(*message["drive"])
         elif "end" in message:
@@ -58,6 +62,12 @@ class DriveSession:
                 self._over.set()
         elif "reset" in message:
             self._restart_with(message["reset"])
+
+    def set_up(self, wheel: Driver) -> None:
+        """Set speed and switches of a run as the driver has chosen them."""
+        wheel.share_of_speed = self.speed
+        for name, position in self.switched.items():
+            wheel.switch(name, position)
 
     def _restart_with(self, changes: dict[str, str]) -> None:
         """Restart with changed settings. If they are not valid, the page says so and the run continues."""
@@ -118,7 +128,8 @@ def drive(
 
     def show(path: Path) -> None:
         if session.view is None:
-            session.view = ViewProcess(path, host, port, token, on_message=session.on_message)
+            controls = controls_of(session.input, experiment.settings)
+            session.view = ViewProcess(path, host, port, token, on_message=session.on_message, controls=controls)
             print(f"drive at {session.view.wait()}  (Ctrl-C ends)", flush=True)
             threading.Thread(target=session.report_pace, daemon=True).start()
         else:
@@ -146,6 +157,16 @@ def drive(
         session.close()
 
 
+def controls_of(driver: Driver | None, settings: Any) -> dict[str, Any]:
+    """What the page of a drive offers: switches, driving sideways, and settings for the next start."""
+    named = {name: getattr(settings, name, None) for name in ("soil", "slope_deg")}
+    return {
+        "switches": dict(driver.switches) if driver else {},
+        "aside": isinstance(driver, DriverInput),
+        "settings": [name for name, value in named.items() if value is not None and not hasattr(value, "stiffness")],
+    }
+
+
 def with_driver(experiment: Experiment, session: DriveSession, time: float) -> Experiment:
     """The same scenario with a driver instead of its path follower. Metrics that need the path are left out."""
     scenario, settings = experiment.scenario, experiment.settings
@@ -157,38 +178,21 @@ def with_driver(experiment: Experiment, session: DriveSession, time: float) -> E
         if scenario.name == ROBOT:
             sim, session.input = (session.robot or RobotDrive()).build(scenario, chosen)
         else:
-            sim = scenario.build(chosen)
-            session.input = replace_follower(sim, float(getattr(chosen, "speed", 0.1)))
-        session.input.share_of_speed = session.speed
+            sim, session.input = driven_machines.build(scenario, chosen)
+        session.set_up(session.input)
         return sim
 
     return Experiment(
         dataclasses.replace(
             scenario, name=f"{scenario.name}-drive", build=build, duration=lambda _: time, rate=RATE,
             metrics=lambda _: METRICS, measure=lambda _, recording: measure(recording),
-            figures=lambda _: figures(
-                has_ground=scenario.name != "viking-rocks",
+            figures=lambda chosen: figures(
+                has_ground=scenario.name in ON_SOIL or getattr(chosen, "plastic", None) is not None,
                 path="robot/position" if scenario.name == ROBOT else "body/pose[chassis]",
             ),
         ),
         settings,
     )  # fmt: skip
-
-
-def replace_follower(sim: Simulation, speed: float) -> DriverInput:
-    """Replace the path follower by a driver. Returns the driver's input."""
-    drive = next((c for c in sim.controllers if isinstance(c, Drive)), None)
-    if drive is None:
-        raise InputError(
-            "this scenario has no wheels to drive; allowed: rover-course, viking-rocks, rocks-and-sand, "
-            "or your own robot with --robot FILE"
-        )
-    followers = [c for c in sim.controllers if isinstance(c, PathFollower)]
-    driver = DriverInput(drive, speed, start=max((f.start for f in followers), default=0.0))
-    kept = [c for c in sim.controllers if not isinstance(c, PathFollower)]
-    kept.insert(kept.index(drive), driver)
-    sim.use_controllers(kept)
-    return driver
 
 
 METRICS = [
@@ -199,7 +203,7 @@ METRICS = [
 
 def measure(recording: Recording) -> dict[str, Any]:
     labels = recording.channel_info("body/pose").labels
-    body = "chassis" if "chassis" in labels else labels[0]
+    body = next((name for name in labels if name.endswith(("chassis", "hull"))), labels[0])
     path = recording["robot/position" if "robot/position" in recording.names() else f"body/pose[{body}]"][:, :2]
     return {"distance_m": float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())}
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,13 @@ class ViewProcess:
         token: str | None = None,
         *,
         on_message: Callable[[dict[str, Any]], None] | None = None,
+        controls: Mapping[str, Any] | None = None,
     ):
-        asked = {"path": str(path), "host": host, "port": port, "token": token, "driven": on_message is not None}
+        """`controls`: what a driver has, as arguments of `viewer.driving.PageDriver`."""
+        asked = {
+            "path": str(path), "host": host, "port": port, "token": token, "driven": on_message is not None,
+            "controls": dict(controls or {}),
+        }  # fmt: skip
         self.address, self._on_message, self._ready = "", on_message, threading.Event()
         self._failure = ""
         self._process = subprocess.Popen(

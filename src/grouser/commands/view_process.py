@@ -1,6 +1,6 @@
 """Process of a live view. It reads what to show from stdin, and writes its address and drivers' commands to stdout.
 
-    python -m grouser.commands.view_process '{"path": …, "host": …, "port": …, "token": …, "driven": …}'
+    python -m grouser.commands.view_process '{"path": …, "host": …, "port": …, "token": …, "driven": …, "controls": …}'
 
 Once it serves, it has the lowest priority (nice), so that a view does not slow the run down.
 """
@@ -57,7 +57,7 @@ def _view(asked: dict[str, Any], send: Any) -> Any:
     from grouser.viewer.driving import PageDriver
     from grouser.viewer.server import View
 
-    driver = PageDriver(send) if asked["driven"] else None
+    driver = PageDriver(send, **asked["controls"]) if asked["driven"] else None
     return View(Path(asked["path"]), host=asked["host"], port=asked["port"], token=asked["token"], driver=driver)
 
 

@@ -80,6 +80,18 @@ class PairModule(KernelModule):
         """The patch of the only world, or a list with the patch of every world."""
         return self.patch() if self.worlds == 1 else [self.patch(world) for world in range(self.worlds)]
 
+    def points(self, world: int) -> np.ndarray:
+        """Centre of pressure of each pair [m], (pair, 3), world axes; the origin of its frame if it does not touch."""
+        e = self._elements
+        rotation, position = (a.numpy()[world] for a in (self._poses.world_rotation, self._poses.world_position))
+        load, centre = e.load.numpy()[world], e.centre.numpy()[world]
+        found = np.array(position, float).reshape(-1, 3)
+        for k, slots in enumerate(self._in_contact(world, load)):
+            whole = float(load[slots].sum())
+            if whole > 0:
+                found[k] += (load[slots] @ centre[slots] / whole) @ rotation[k].T
+        return found
+
     def _pair_channels(self, labels: tuple[str, ...]) -> list[Channel]:
         count, sums = len(self.pairs), self._sums
 
@@ -102,4 +114,8 @@ class PairModule(KernelModule):
             of_pairs("contact_area", "m^2", sums.area),
             of_pairs("polygons", "1", sums.polygons),
             Channel(f"{self.name}/patch", "m, 1, Pa, m^2", (PATCH,), kind="ragged", read=self._patches),
-        ]
+            Channel(
+                f"{self.name}/point", "m", (count, 3), labels=labels,
+                read=lambda: np.stack([self.points(world) for world in range(self.worlds)]),
+            ),
+        ]  # fmt: skip

@@ -30,6 +30,7 @@ NAMES = (
     "vivi-jump",
     "vivi-ramp",
     "vivi-sinusoid",
+    "vivi-turn",
     "wheel-walker-stairs",
 )
 

@@ -29,7 +29,7 @@ from grouser.simulation import Simulation
 from grouser.terrain.elevation import ElevationGrid
 
 LANE = 3.0  # [m] lateral distance of the vehicles
-MARGIN = 5.0  # [m] ground behind the start and beside the lanes
+MARGIN = 5.0  # [m] ground behind the start and beside the lanes, if not given
 WHOLE = 9.0  # [s] shortest run that shows the results of the paper
 REACHED = 0.95  # fraction of the wanted speed that counts as reached
 BUILT_IN = ("proportional", "cdta")
@@ -51,6 +51,7 @@ class Course(OnWheels):
     battery_period: Annotated[float, pydantic.Field(gt=0), Unit("s")] | None = None  # None: every step
     slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = 20
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
+    margin: Annotated[float, pydantic.Field(ge=MARGIN, le=50), Unit("m")] = MARGIN  # of the ground around the course
     # Factors on data that the paper does not give, to study their influence.
     mass_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0
     height_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0  # of the centre of mass
@@ -78,8 +79,8 @@ class Course(OnWheels):
 
     def extent(self, share: float) -> dict[str, Any]:
         """Size and origin of the ground: `share` of the distance at the wanted speed, plus margins."""
-        size = (self.speed * self.duration * share + 2 * MARGIN, 4 * MARGIN)
-        return {"size": size, "spacing": 0.1, "origin": (-MARGIN, -2 * MARGIN)}
+        size = (self.speed * self.duration * share + 2 * self.margin, 4 * self.margin)
+        return {"size": size, "spacing": 0.1, "origin": (-self.margin, -2 * self.margin)}
 
 
 C = TypeVar("C", bound=Course)

@@ -55,6 +55,9 @@ def run_tracks(
     for i in range(tr.first_link, tr.first_link + tr.links):
         results.tooth_load[world, i] = real(0.0)
         results.shoe_load[world, i] = vec3()
+        results.shoe_force[world, i] = vec3()
+        results.shoe_normal[world, i] = real(0.0)
+        results.shoe_lever[world, i] = vec3()
 
     for substep in range(tr.substeps):
         wheel_stage.place_wheels(world, tr, c, s, carriers, wheels)

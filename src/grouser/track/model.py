@@ -43,6 +43,7 @@ OF_CONTACT = (
     "tooth_stiffness", "tooth_damping", "side_gap", "side_stiffness", "side_damping", "roller_stiffness",
     "roller_damping", "friction", "full_friction_speed", "full_damping_depth",
 )  # fmt: skip  # and from `WheelContact`
+OF_LINKS = ("tension", "tooth_load", "shoe_load", "shoe_force", "shoe_normal", "shoe_lever")  # in `types.Results`
 WEAR = ("link", "wheel", "normal_force", "sliding_speed", "x", "z")  # columns of the wear channel
 REASONS = {
     t.BROKEN: ("the chain diverged: links move faster than 1 km/s; use smaller substeps", True),
@@ -271,7 +272,7 @@ class TrackModule(KernelModule):
         self._wheels = self._make(t.Wheels, "wheel", {"near_links": "candidate"})
         self._links = self._make(t.Links, "link", {})
         self._contacts = self._make(t.Contacts, "track", {"contact": "contact", "low_links": "link"})
-        self._results = self._make(t.Results, "track", {"tension": "link", "tooth_load": "link", "shoe_load": "link"})
+        self._results = self._make(t.Results, "track", dict.fromkeys(OF_LINKS, "link"))
 
     def _make(self, struct: Any, rows: str, others: dict[str, str]) -> Any:
         """A struct of zero arrays, (world, row). `rows` names what a row is, `others` the fields that differ."""
@@ -447,6 +448,8 @@ class TrackModule(KernelModule):
             held("tooth_load", "N", results.tooth_load, at, links, frame="", labels=names),
             of_links("shoe_pressure", "Pa"),
             of_links("shoe_shear", "Pa"),
+            of_links("shoe_force", "N", 3),
+            of_links("shoe_point", "m", 3),
             of_links("lateral", "m"),
             of_wheels("wheel_force", "N", 3, frame="world"),
             of_wheels("wheel_load", "N"),

@@ -21,7 +21,8 @@ class TrackObservation:
     """Arrays that `refresh` overwrites with present values. Copy what you want to keep.
 
     `values` by link: pose [m, 1], lateral offset [m] from the plane of the wheels to the left, shoe_pressure and
-    shoe_shear [Pa]. By wheel: wheel_force and wheel_load [N], wheel_torque [N m] and wheel_spin [rad/s] about the axle.
+    shoe_shear [Pa], shoe_force [N] and shoe_point [m], where it acts. By wheel: wheel_force and wheel_load [N],
+    wheel_torque [N m] and wheel_spin [rad/s] about the axle.
     By track: momentum of the links [N s]; chain_speed [m/s] relative to the frame, mean of links on straight runs
     (around a wheel the middle of a link is slower); pair_wrench_sum [1], the sum of the wrenches of links and wheels on
     each other over the larger one.

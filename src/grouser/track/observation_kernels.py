@@ -21,6 +21,8 @@ class Observed:
     lateral: array2d[wp.float64]  # [m], (world, link) offset from the plane of the wheels, to the left
     shoe_pressure: array2d[wp.float64]  # [Pa], (world, link)
     shoe_shear: array2d[wp.float64]  # [Pa], (world, link)
+    shoe_force: array2d[wp.vec3d]  # [N], (world, link) of the ground, mean over the step
+    shoe_point: array2d[wp.vec3d]  # [m], (world, link) centre of pressure; the link's middle if it does not touch
     wheel_force: array2d[wp.vec3d]  # [N], (world, wheel)
     wheel_load: array2d[wp.float64]  # [N], (world, wheel)
     wheel_torque: array2d[wp.float64]  # [N m], (world, wheel) about the axle
@@ -86,6 +88,12 @@ def observe(
         load = results.shoe_load[world, i]
         out.shoe_pressure[world, i] = wp.float64(load[2] / area)
         out.shoe_shear[world, i] = wp.float64(wp.sqrt(load[0] * load[0] + load[1] * load[1]) / area)
+        out.shoe_force[world, i] = wp.vec3d(results.shoe_force[world, i])
+        pressing = results.shoe_normal[world, i]
+        point = x
+        if pressing > zero:
+            point = x + results.shoe_lever[world, i] / pressing
+        out.shoe_point[world, i] = wp.vec3d(point)
         velocity_sum = velocity_sum + v
         # Only links on straight runs give the speed of the chain: around a wheel the middle of a link is slower.
         if wp.dot(before, here) > straight and wp.dot(here, after) > straight:

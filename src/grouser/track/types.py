@@ -232,6 +232,9 @@ class Results:
     tension: array2d[real]  # [N], (world, link) of the joint at its pin
     tooth_load: array2d[real]  # [N], (world, link) of the sprocket on its bushing, last substep
     shoe_load: array2d[vec3]  # [N], (world, link) of the ground, last substep
+    shoe_force: array2d[vec3]  # [N], (world, link) of the ground, mean over the substeps
+    shoe_normal: array2d[real]  # [N], (world, link) part of `shoe_load` normal to the ground
+    shoe_lever: array2d[vec3]  # [N m], (world, link) sum of normal force times place from the link's middle
     ground_force: array2d[vec3]  # [N], (world, track) mean of the ground over the substeps
     links_wrench: array2d[vec6]  # [N, N m], (world, track) of wheels on links, about the world's origin
     wheels_wrench: array2d[vec6]  # [N, N m], (world, track) of links on wheels, the same summed from the wheels

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 CAMERAS = ("free", "follow", "wheel", "top", "driver")
 FIELD_OF_VIEW = math.radians(45)  # vertical, as MuJoCo's renderer has it
+TRACK_WHEEL = 0.7  # [m] what a camera on a wheel of a track takes for its radius
 SMALLEST = 0.15  # [m] lower bound for half the size of a robot
 
 
@@ -28,7 +29,7 @@ class Cameras:
 
     def __init__(self, motion: RecordedMotion, shapes: list[Shape]):
         self.motion, self.main = motion, motion.main(shapes)
-        self.wheels = motion.loaded_bodies() or ([self.main] if self.main else [])
+        self.wheels = [*motion.loaded_bodies(), *motion.track_wheels] or ([self.main] if self.main else [])
         self.low, self.high = _box(motion, shapes)
         self.size = max(float(np.linalg.norm(self.high - self.low)) / 2, SMALLEST)
         self._middle = self._seen_from_main()
@@ -53,7 +54,7 @@ class Cameras:
         centre = origin + rotation_matrix(pose[3:]) @ self._middle
         if camera == "wheel":
             body = wheel or self.wheels[0]
-            at = poses[self.motion.bodies.index(body)][:3]
+            at = self.motion.place(body, time)
             reach = self._wheel_size.get(body, SMALLEST)
             side = np.sign(rotation_matrix(pose[3:])[:, 1] @ (at - origin)) or -1.0
             outward = side * rotation_matrix(pose[3:])[:, 1]
@@ -95,7 +96,9 @@ def _box(motion: RecordedMotion, shapes: list[Shape]) -> tuple[np.ndarray, np.nd
 
 
 def _reach(motion: RecordedMotion, shapes: list[Shape], body: str) -> float:
-    """Largest distance [m] of a vertex of a body's shapes from its origin."""
+    """Largest distance [m] of a vertex of a body's shapes from its origin; TRACK_WHEEL for a wheel of a track."""
+    if body not in motion.bodies:
+        return TRACK_WHEEL
     place = motion.bodies.index(body)
     own = [s.vertices for s in shapes if motion.follow(s) == (BODIES, place)]
     return max([SMALLEST, *(float(np.linalg.norm(v, axis=1).max()) for v in own if len(v))])

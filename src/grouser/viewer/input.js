@@ -3,7 +3,7 @@
   "use strict";
   const TAKEN = new Set([
     "KeyW", "KeyA", "KeyS", "KeyD", "KeyQ", "KeyE", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Space",
-    "KeyR", "KeyC", "KeyP", "Comma", "Period", "Digit1", "Digit2", "Digit3", "Digit4", "Digit5",
+    "KeyR", "KeyB", "KeyL", "KeyT", "KeyC", "KeyP", "Comma", "Period", "Digit1", "Digit2", "Digit3", "Digit4", "Digit5",
   ]);
   const HEARTBEAT = 200; // ms between messages while something is pressed
   const DEAD_ZONE = 0.08;
@@ -55,7 +55,7 @@
 
   window.addEventListener("keydown", (event) => {
     if (!TAKEN.has(event.code) || event.ctrlKey || event.metaKey || event.altKey || writing(event)) return;
-    const moves = /^(Key[WASDQE]|Arrow)/.test(event.code);
+    const moves = /^(Key[WASDQEBLT]|Arrow)/.test(event.code);
     if (moves && !driving()) return; // viser moves the free camera with these
     event.preventDefault();
     event.stopImmediatePropagation();

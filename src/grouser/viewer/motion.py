@@ -18,6 +18,9 @@ BODIES = "body/pose"
 DIRECTIONS = 400  # in which the outermost vertices of a shape are looked for
 LOWEST = 0.02  # of its height: points of a body this close to its lowest one count as lowest
 STEEP = 0.2  # share of the vertical in a force above which its line is followed down to the ground
+NO_BODY = -1  # for a force on what is not a body, such as a link of a track
+CONTACT = 10  # numbers of a contact: point, force, depth, kind, part, and piece or, below 0, another part
+WHEEL_PLACE = "wheel_place"  # channel of the places of a track's wheels
 PATH_POINTS = 600  # largest number of points of a path
 
 
@@ -69,35 +72,31 @@ class RecordedMotion:
             return rows
         return [frame[self.world] for frame in rows]
 
-    def path(self, body: str, until: float = math.inf) -> tuple[np.ndarray, np.ndarray]:
-        """Times [s] (n,) and positions [m] (n, 3) of a body up to `until` [s], thinned."""
-        recording = self.recording
-        stop = int(np.searchsorted(recording.time, until, side="right"))
-        stride = max(1, math.ceil(len(recording) / PATH_POINTS))
-        values = recording.read(f"{BODIES}[{body}]", slice(0, stop, stride))
-        if recording.worlds > 1:
-            values = values[:, self.world]
-        return recording.time[0:stop:stride], values[:, :3]
-
     @cached_property
     def arrows(self) -> list[Arrows]:
-        """Channels of forces on bodies."""
+        """Channels of forces: those on bodies, and those with points of application."""
         found = []
         for name in self.recording.names():
+            group, _, kind = name.rpartition("/")
             channel = self.recording.channel_info(name)
-            if name.rsplit("/", 1)[-1] not in ("force", "wrench") or channel.kind != "fixed":
+            if not (kind in ("force", "wrench") or kind.endswith("_force")) or channel.kind != "fixed":
                 continue
             if len(channel.shape) != 2 or channel.shape[1] not in (3, 6) or channel.frame != "world":
                 continue
             places = [self._body(label) for label in channel.labels]
-            if places and None not in places:
-                sibling = {what: f"{name.rpartition('/')[0]}/{what}" for what in ("point", "torque", "sinkage")}
-                known = {what: other if other in self.recording else "" for what, other in sibling.items()}
-                on_ground = bool(known["sinkage"])
-                found.append(
-                    Arrows(name, np.array(places), known["point"], known["torque"] if on_ground else "", on_ground)
-                )
+            point = self._known(f"{group}/{kind.removesuffix('force').removesuffix('wrench')}point")
+            contacts = self._known(f"{group}/contacts")
+            if point or (kind in ("force", "wrench") and places and None not in places):
+                bodies = np.array([NO_BODY if place is None else place for place in places])
+                on_ground = bool(self._known(f"{group}/sinkage"))
+                turns = on_ground or (point and None not in places)
+                torque = self._known(f"{group}/torque") if turns else ""
+                found.append(Arrows(name, bodies, point, contacts, torque, on_ground))
         return found
+
+    def _known(self, name: str) -> str:
+        """The name of a channel if it is recorded, else nothing."""
+        return name if name in self.recording else ""
 
     def _body(self, label: str) -> int | None:
         """Index of the body that a label names: `wheel_fl`, or `wheel_fl/rocks` for the force on the first of two."""
@@ -106,6 +105,10 @@ class RecordedMotion:
                 return self.bodies.index(words)
         return None
 
+    def _row(self, channel: str, k: int) -> np.ndarray:
+        """Values of a channel in frame k, in this world."""
+        return np.asarray(self._world(self.recording.read(channel, slice(k, k + 1)))[0])
+
     def forces(self, time: float) -> tuple[np.ndarray, np.ndarray]:
         """Points of application [m] and forces [N], (n, 3) each, in world axes."""
         starts, forces = [np.zeros((0, 3))], [np.zeros((0, 3))]
@@ -113,14 +116,29 @@ class RecordedMotion:
             k, _ = self.frame(time)
             poses = self.poses(BODIES, float(self.recording.time[k])) if self.arrows else np.zeros((0, 7))
             for arrows in self.arrows:
-                forces.append(np.asarray(self._world(self.recording.read(arrows.channel, slice(k, k + 1)))[0])[:, :3])
+                if arrows.contacts:
+                    at, pushed = self._contact_forces(arrows.contacts, k)
+                    starts.append(at)
+                    forces.append(pushed)
+                    continue
+                forces.append(self._row(arrows.channel, k)[:, :3])
                 if arrows.point:
-                    starts.append(np.asarray(self._world(self.recording.read(arrows.point, slice(k, k + 1)))[0]))
+                    at = self._row(arrows.point, k)
+                    if arrows.torque:
+                        torques = self._row(arrows.torque, k)
+                        at = on_lines(at, poses[arrows.bodies, :3], forces[-1], torques)
+                    starts.append(at)
                 elif arrows.on_ground:
                     starts.append(self._pressed_points(arrows, poses, forces[-1], k))
                 else:
                     starts.append(poses[arrows.bodies, :3])
-        return np.concatenate(starts), np.nan_to_num(np.concatenate(forces))
+        return np.nan_to_num(np.concatenate(starts)), np.nan_to_num(np.concatenate(forces))
+
+    def _contact_forces(self, channel: str, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Points and forces of a list of contacts. Between two parts there are two forces, one on each."""
+        rows = self._row(channel, k).reshape(-1, CONTACT)
+        between = rows[rows[:, CONTACT - 1] < 0]
+        return np.concatenate([rows[:, :3], between[:, :3]]), np.concatenate([rows[:, 3:6], -between[:, 3:6]])
 
     def _pressed_points(self, arrows: Arrows, poses: np.ndarray, forces: np.ndarray, k: int) -> np.ndarray:
         """Where the ground pushes on bodies [m], (n, 3): where the line of each force meets the body's lowest height.
@@ -129,7 +147,7 @@ class RecordedMotion:
         """
         torques = np.zeros_like(forces)
         if arrows.torque:
-            torques = np.nan_to_num(np.asarray(self._world(self.recording.read(arrows.torque, slice(k, k + 1)))[0]))
+            torques = np.nan_to_num(self._row(arrows.torque, k))
         found = np.empty_like(forces)
         for n, (body, force, torque) in enumerate(zip(arrows.bodies, forces, torques, strict=True)):
             origin = poses[body, :3]
@@ -153,9 +171,65 @@ class RecordedMotion:
         return {k: outermost(np.concatenate(own)) if own else np.zeros((1, 3)) for k, own in vertices.items()}
 
     def loaded_bodies(self) -> list[str]:
-        """Bodies whose forces are recorded. Their paths are drawn."""
-        places = dict.fromkeys(int(k) for arrows in self.arrows for k in arrows.bodies)
+        """Bodies whose forces are recorded."""
+        places = dict.fromkeys(int(k) for arrows in self.arrows for k in arrows.bodies if k != NO_BODY)
         return [self.bodies[k] for k in places]
+
+    # ---- tracks -------------------------------------------------------------------------------------
+
+    @cached_property
+    def tracks(self) -> list[str]:
+        """Tracks, by the first part of the names of their channels: `track/left`."""
+        return [name.removesuffix(f"/{WHEEL_PLACE}") for name in self.recording.names() if name.endswith(WHEEL_PLACE)]
+
+    @cached_property
+    def track_wheels(self) -> dict[str, Follow]:
+        """Wheels of tracks by name, `track/left/sprocket`, and where their places stand."""
+        found = {}
+        for track in self.tracks:
+            labels = self.recording.channel_info(f"{track}/{WHEEL_PLACE}").labels
+            found |= {f"{track}/{label}": Follow(f"{track}/{WHEEL_PLACE}", k) for k, label in enumerate(labels)}
+        return found
+
+    def place(self, name: str, time: float) -> np.ndarray:
+        """Position [m], (3,) of a body or of a wheel of a track."""
+        if name in self.bodies:
+            return self.poses(BODIES, time)[self.bodies.index(name), :3]
+        follow = self.track_wheels[name]
+        k, share = self.frame(max(time, float(self.recording.time[:2][-1])))  # tracks place wheels in the first step
+        rows = self._world(self.recording.read(follow.channel, slice(k, k + 2)))
+        here, then = (np.asarray(row)[follow.place] for row in (rows[0], rows[-1]))
+        return (1 - share) * here + share * then
+
+    # ---- paths --------------------------------------------------------------------------------------
+
+    def trails(self) -> list[str]:
+        """What leaves a path: bodies whose forces are recorded, and tracks."""
+        return [*self.loaded_bodies(), *self.tracks]
+
+    def path(self, name: str, until: float = math.inf) -> tuple[np.ndarray, np.ndarray]:
+        """Times [s] (n,) and positions [m] (n, 3) of a body, or of the middle of a track's links, thinned.
+
+        Up to `until` [s].
+        """
+        recording = self.recording
+        stop = int(np.searchsorted(recording.time, until, side="right"))
+        stride = max(1, math.ceil(len(recording) / PATH_POINTS))
+        track = name in self.tracks
+        values = recording.read(f"{name}/pose" if track else f"{BODIES}[{name}]", slice(0, stop, stride))
+        if recording.worlds > 1:
+            values = values[:, self.world]
+        return recording.time[0:stop:stride], values[..., :3].mean(axis=1) if track else values[:, :3]
+
+    def force_on(self, name: str, time: float) -> np.ndarray:
+        """Sum of the recorded forces [N], (3,) on a body or a track."""
+        k, _ = self.frame(time)
+        if name in self.tracks:
+            rows = [self._row(a.channel, k) for a in self.arrows if a.channel.rpartition("/")[0] == name]
+        else:
+            place = self.bodies.index(name)
+            rows = [self._row(a.channel, k)[a.bodies == place] for a in self.arrows]
+        return sum((np.nan_to_num(row[:, :3]).sum(axis=0) for row in rows), np.zeros(3))
 
     def main(self, shapes: list[Shape]) -> str:
         """The body that represents the robot: the first that is drawn."""
@@ -167,10 +241,25 @@ class Arrows(NamedTuple):
     """A channel of forces and the bodies they act on."""
 
     channel: str
-    bodies: np.ndarray
+    bodies: np.ndarray  # index of each, or NO_BODY
     point: str  # channel of the points of application, if any
+    contacts: str  # channel of a list of contacts with their own points and forces, if any
     torque: str  # channel of the torques about the bodies' origins, if any
     on_ground: bool  # whether the ground pushes, from below
+
+
+def on_lines(points: np.ndarray, origins: np.ndarray, forces: np.ndarray, torques: np.ndarray) -> np.ndarray:
+    """The points [m], (n, 3) nearest to `points` on the lines along which forces act that have these torques [N m].
+
+    Torques are about `origins` [m]. Where a force acts is known only to its line; the centre of pressure says where
+    along it, and is a little beside it where the pressure varies within a polygon.
+    """
+    size = (forces**2).sum(axis=1, keepdims=True)
+    pushed = size[:, 0] > 0
+    size = np.where(size > 0, size, 1.0)
+    line = origins + np.cross(forces, torques) / size
+    found = line + forces * (((points - line) * forces).sum(axis=1, keepdims=True) / size)
+    return np.where(pushed[:, None], found, points)
 
 
 def outermost(vertices: np.ndarray) -> np.ndarray:

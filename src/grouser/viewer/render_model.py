@@ -87,8 +87,8 @@ class RenderModel:
         if not self.motion.arrows or not len(times):
             return 1.0
         picked = np.unique(np.linspace(0, len(times) - 1, min(len(times), 100)).astype(int))
-        sizes = [np.linalg.norm(self.motion.forces(float(times[k]))[1], axis=1).max() for k in picked]
-        return max(float(np.percentile(sizes, 98)), 1e-6)
+        sizes = [np.linalg.norm(self.motion.forces(float(times[k]))[1], axis=1).max(initial=0.0) for k in picked]
+        return max(float(np.percentile(sizes, 75)), 1e-6)
 
     def place(self, time: float) -> None:
         rows: dict[str, np.ndarray] = {}

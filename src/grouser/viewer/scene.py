@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PUSH_COLOUR = (196, 16, 8)
 PATH_COLOURS = ((43, 108, 153), (209, 84, 63), (63, 143, 95), (224, 160, 48), (122, 91, 166), (90, 107, 120))
 MOST_ARROWS = 60
+MANY_ARROWS = 30  # more than this are drawn thin
 LEAST_ARROW, ARROW_CHANGE = 0.02, 0.02  # of the robot's size: shorter arrows and smaller changes are not drawn
 COMB = 60  # approximate number of force vectors along a path
 SKY_RADIUS = 500.0  # [m] at least; browsers draw up to 1000 m
@@ -208,13 +209,17 @@ class Scene:
     # ---- forces and paths ---------------------------------------------------------------------------
 
     def _largest_force(self) -> float:
-        """Force [N] drawn a good quarter as long as the robot: the 98th percentile of a hundred frames."""
+        """Force [N] drawn a good quarter as long as the robot: the third quartile of a hundred frames.
+
+        Impacts are drawn longer; they do not make all other arrows short.
+        """
         count = len(self.recording)
         if not self.motion.arrows or not count:
             return 1.0
         picked = np.unique(np.linspace(0, count - 1, min(count, 100)).astype(int))
-        sizes = [np.linalg.norm(self.motion.forces(float(self.recording.time[k]))[1], axis=1).max() for k in picked]
-        return max(float(np.percentile(sizes, 98)), 1e-6)
+        forces = [self.motion.forces(float(self.recording.time[k]))[1] for k in picked]
+        sizes = [np.linalg.norm(force, axis=1).max(initial=0.0) for force in forces]  # there may be no contact
+        return max(float(np.percentile(sizes, 75)), 1e-6)
 
     def _arrow_ends(self, starts: np.ndarray, forces: np.ndarray, size: float = 0.6) -> np.ndarray:
         return np.stack([starts, starts + forces * (size * self.cameras.size / self._newtons)], axis=1)
@@ -226,8 +231,12 @@ class Scene:
         starts, forces = self.motion.forces(time)
         vectors = self._arrow_ends(np.zeros_like(starts), forces)[:, 1]
         size = self.cameras.size
-        for k, (start, vector) in enumerate(zip(starts[:MOST_ARROWS], vectors[:MOST_ARROWS], strict=True)):
-            shown = self.forces_shown and float(np.linalg.norm(vector)) > LEAST_ARROW * size
+        lengths = np.linalg.norm(vectors, axis=1)
+        longest = set(np.argsort(-lengths, kind="stable")[:MOST_ARROWS].tolist()) if self.forces_shown else set()
+        for k in self._arrows.keys() - set(range(len(vectors))):  # contacts that are no longer there
+            self._arrows[k][0].visible = False
+        for k, (start, vector) in enumerate(zip(starts, vectors, strict=True)):
+            shown = k in longest and lengths[k] > LEAST_ARROW * size
             node, drawn = self._arrows.get(k, (None, np.full(3, np.nan)))
             if not shown:
                 if node is not None and node.visible:
@@ -235,7 +244,7 @@ class Scene:
                 continue
             points = np.stack([np.zeros(3), vector])[None].astype(np.float32)
             if node is None:
-                thick = 0.02 * size
+                thick = (0.02 if len(vectors) <= MANY_ARROWS else 0.009) * size
                 node = self.api.add_arrows(
                     f"/forces/{k}", points, PUSH_COLOUR,
                     shaft_radius=thick, head_radius=2.2 * thick, head_length=5 * thick,
@@ -260,14 +269,14 @@ class Scene:
         if self.path_style == "none" or 0 <= time - self._paths_until < 1:
             return
         self._paths_until = time
-        for k, body in enumerate(self.motion.loaded_bodies()):
+        for k, body in enumerate(self.motion.trails()):
             times, points = self.motion.path(body, time)
             if len(points) < 2:
                 if body in self._paths:
                     self._paths.pop(body).remove()
                 continue
             if self.path_style == "vectors":
-                self._draw_force_comb(body, times, points)
+                self._draw_force_comb(k, body, times, points)
                 continue
             colour = PATH_COLOURS[k % len(PATH_COLOURS)]
             vertices, triangles = ribbon(points, 0.008 * self.cameras.size)
@@ -275,17 +284,10 @@ class Scene:
                 f"/ways/{k}", vertices, triangles, color=colour, side="double", cast_shadow=False, receive_shadow=False
             )
 
-    def _draw_force_comb(self, body: str, times: np.ndarray, points: np.ndarray) -> None:
-        """Draw the force on a body at points of its path."""
-        rows = [a for a in self.motion.arrows if self.motion.bodies.index(body) in a.bodies]
+    def _draw_force_comb(self, place: int, body: str, times: np.ndarray, points: np.ndarray) -> None:
+        """Draw the force on a body or a track at points of its path."""
         picked = np.unique(np.linspace(0, len(points) - 1, COMB).astype(int))
-        place = self.motion.bodies.index(body)
-        forces = np.zeros((len(picked), 3))
-        for arrows in rows:
-            for n, k in enumerate(picked):
-                frame, _ = self.motion.frame(float(times[k]))
-                values = np.asarray(self.motion._world(self.recording.read(arrows.channel, slice(frame, frame + 1)))[0])
-                forces[n] += values[arrows.bodies == place, :3].sum(axis=0)
+        forces = np.array([self.motion.force_on(body, float(times[k])) for k in picked])
         ends = self._arrow_ends(points[picked], forces, 0.3).astype(np.float32)
         thin = 0.006 * self.cameras.size
         self._paths[body] = self.api.add_arrows(

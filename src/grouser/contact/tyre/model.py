@@ -14,6 +14,7 @@ from grouser.contact.tyre import types as ty
 from grouser.contact.tyre.contact_search import ON_CHANGING_GROUND
 from grouser.contact.tyre.kernels import BEYOND, TOO_FAR
 from grouser.contact.tyre.parameters import WheelUnit
+from grouser.contact.tyre.types import ON_GROUND, ON_WALL
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
@@ -181,6 +182,26 @@ class TyreModule(KernelModule):
             "contact": t.touching.numpy(), "slip": t.slip.numpy(),
         }  # fmt: skip
 
+    def received(self) -> tuple[np.ndarray, np.ndarray]:
+        """Forces [N] that the wheels received in the last step, and where they act [m], (world, wheel, 3), world axes.
+
+        On the ground that is the contact. A force of ground and wall together, or of a wall, acts where its line
+        meets the rim. A wheel in the air gets no force, at its axle.
+        """
+        t, wrench = self.wheel_states, self.out.effective.numpy()[:, 1:].astype(float)
+        force, torque = wrench[..., :3], wrench[..., 3:]
+        axle = self.motion.position.numpy()[:, self._rows.numpy()[1:]].astype(float) + t.shift.numpy()
+        touching = t.touching.numpy()
+        arm = np.where((touching == ON_GROUND)[..., None], t.arm.numpy(), 0.0)
+        wall = touching & ON_WALL > 0
+        if wall.any():
+            f, radius = force[wall], np.array([[w.tyre.radius for w in self.wheels]] * self.worlds)[wall]
+            size = np.maximum(np.linalg.norm(f, axis=-1, keepdims=True), np.finfo(float).tiny)
+            nearest = np.cross(f, torque[wall]) / size**2  # from the axle to the line of the force
+            back = np.sqrt(np.maximum(radius**2 - (nearest**2).sum(axis=-1), 0.0))[:, None]
+            arm[wall] = nearest - back * f / size
+        return force, axle + arm
+
     def channels(self) -> list[Channel]:
         count, t = len(self.wheels), self.wheel_states
         labels = tuple(wheel.body for wheel in self.wheels)
@@ -202,6 +223,8 @@ class TyreModule(KernelModule):
             of_wheels("slip", "1", t.slip, np.s_[..., 0]),
             of_wheels("slip_tangent", "1", t.slip, np.s_[..., 1]),
             of_wheels("contact_point", "m", t.point, shape=(3,), frame="world"),
+            Channel(f"{self.name}/force", "N", (count, 3), labels=labels, read=lambda: self.received()[0]),
+            Channel(f"{self.name}/point", "m", (count, 3), labels=labels, read=lambda: self.received()[1]),
         ]
 
 

@@ -97,8 +97,12 @@ def share_contacts(
                 contacts.contact[world, k] = one
         if wheel == t.GROUND:
             ground = ground + F
+            results.shoe_force[world, i] = results.shoe_force[world, i] + F / real(tr.substeps)
             if last == 1:
+                pressing = wp.dot(F, one.normal)
                 results.shoe_load[world, i] = results.shoe_load[world, i] + F
+                results.shoe_normal[world, i] = results.shoe_normal[world, i] + pressing
+                results.shoe_lever[world, i] = results.shoe_lever[world, i] + pressing * arm
         else:
             wheel_arm = one.wheel_arm
             wheels.wrench[world, wheel] = wheels.wrench[world, wheel] - wrench(F, wp.cross(wheel_arm, F))
