@@ -11,8 +11,11 @@ import pydantic
 from grouser.errors import InputError
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings
+from grouser.terrain.course import Course
+from grouser.terrain.courses import from_mesh
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.importers import load
+from grouser.terrain.mesh_file import _read as read_mesh
 
 Positive = pydantic.Field(gt=0)
 
@@ -44,6 +47,31 @@ class TerrainChoice(Settings):
     def read(self) -> ElevationGrid:
         options = self.model_dump(exclude={"file"}, exclude_none=True)
         return load(self.file, **options)
+
+
+class CourseChoice(Settings):
+    """A mesh file that is cut into convex pieces, or a mapping with options (`grouser.terrain.courses.from_mesh`)."""
+
+    file: Path
+    method: Literal["patches", "coacd"] = "patches"  # patches: faceted meshes, also open ones; coacd: closed ones
+    thickness: Annotated[float, Positive, Unit("m")] = 0.1  # of the patches, behind their faces
+    threshold: Annotated[float, Positive] = 0.05  # relative concavity that coacd allows
+    scale: Annotated[float, Positive] = 1.0  # metres per unit of the file
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        return TerrainChoice._named(given)
+
+    @pydantic.field_validator("file")
+    @classmethod
+    def _check_file(cls, file: Path, info: pydantic.ValidationInfo) -> Path:
+        return beside(file, info)
+
+    def read(self) -> Course:
+        _, vertices, triangles = read_mesh(self.file)
+        options = self.model_dump(include={"method", "thickness", "threshold"})
+        return from_mesh((self.scale * vertices, triangles), **options)
 
 
 def height_at(terrain: ElevationGrid, x: float, y: float, what: str) -> float:
