@@ -33,11 +33,7 @@ class TerrainChoice(Settings):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _named(cls, given: Any) -> Any:
-        if isinstance(given, str | Path):
-            return {"file": given}
-        if isinstance(given, Mapping) and "name" in given:  # from `terrain=FILE` together with `terrain.spacing=1`
-            return {"file": given["name"], **{key: value for key, value in given.items() if key != "name"}}
-        return given
+        return of_file(given)
 
     @pydantic.field_validator("file")
     @classmethod
@@ -61,7 +57,7 @@ class CourseChoice(Settings):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _named(cls, given: Any) -> Any:
-        return TerrainChoice._named(given)
+        return of_file(given)
 
     @pydantic.field_validator("file")
     @classmethod
@@ -82,6 +78,15 @@ def height_at(terrain: ElevationGrid, x: float, y: float, what: str) -> float:
             f"terrain: {what} at ({x:g}, {y:g}) m is beyond the ground, {x0:g} to {x1:g} m and {y0:g} to {y1:g} m"
         )
     return float(terrain.height(x, y))
+
+
+def of_file(given: Any) -> Any:
+    """A file name alone as a mapping; `terrain=FILE` together with `terrain.spacing=1` is one with the key `name`."""
+    if isinstance(given, str | Path):
+        return {"file": given}
+    if isinstance(given, Mapping) and "name" in given:
+        return {"file": given["name"], **{key: value for key, value in given.items() if key != "name"}}
+    return given
 
 
 def beside(file: Path, info: pydantic.ValidationInfo) -> Path:

@@ -56,9 +56,8 @@ class ViviJump(OnWheels):
     @pydantic.model_validator(mode="after")
     def _not_too_steep(self) -> ViviJump:
         if self.ramp == "real" and max(self.angles) > STEEPEST:
-            raise PydanticCustomError(
-                "angles", f"angles_deg has {max(self.angles):g}: allowed on a real ramp is up to {STEEPEST:g} deg"
-            )
+            text = f"angles_deg has {max(self.angles):g}: allowed on a real ramp is up to {STEEPEST:g} deg"
+            raise PydanticCustomError("angles", "{text}", {"text": text})
         return self
 
     @property
