@@ -207,23 +207,29 @@ def print_bars() -> None:
         print(f"seams, friction {friction}: force off by {worst.max():.2g} of the weight, from step to step {jump:.2g}")
 
 
-def print_throws(seeds: int = 5, step: float = 5e-4) -> None:
-    """Greatest rise of energy over the first drop, of solids thrown on courses from 1.2 m, 2 s each."""
+def throwing_courses() -> dict[str, Course]:
     rough = ElevationGrid(0.15 * np.random.default_rng(0).random((16, 16)), 0.25, (-2, -2))
-    courses = {
+    return {
         "stairs": stairs(width=4.0, overhang=0.05, approach=2.0), "ditch": ditch(wall_deg=100.0),
         "rough grid": from_grid(rough), "blocks": blocks(40, (4, 3), seed=2),
     }  # fmt: skip
-    for name, course in courses.items():
+
+
+def solids_to_throw(rng: np.random.Generator) -> tuple[Polyhedron, ...]:
+    return box((0.3, 0.2, 0.15)), prism(0.15, 0.1, 12), hull(rng.uniform(-0.15, 0.15, (14, 3)))
+
+
+def print_throws(seeds: int = 5, step: float = 5e-4) -> None:
+    """Greatest rise of energy over the first drop, of solids thrown on courses from 1.2 m, 2 s each."""
+    for name, course in throwing_courses().items():
         rises = []
         for seed in range(seeds):
             rng = np.random.default_rng(seed)
-            solids = (box((0.3, 0.2, 0.15)), prism(0.15, 0.1, 12), hull(rng.uniform(-0.15, 0.15, (14, 3))))
-            rises += [throw(solid, course, rng, step) for solid in solids]
+            rises += [throw(solid, course, rng, step) for solid in solids_to_throw(rng)]
         print(f"thrown on {name}, box, prism, hull in turn: " + ", ".join(f"{rise:.1g}" for rise in rises))
 
 
-def throw(solid: Polyhedron, course: Course, rng: np.random.Generator, step: float) -> float:
+def throw(solid: Polyhedron, course: Course, rng: np.random.Generator, step: float, time: float = 2.0) -> float:
     spec = mujoco.MjSpec()
     body = spec.worldbody.add_body(name="solid")
     body.add_freejoint()
@@ -233,7 +239,7 @@ def throw(solid: Polyhedron, course: Course, rng: np.random.Generator, step: flo
     spec.add_key(qpos=[*start, *(turn / np.linalg.norm(turn))], qvel=velocity)
     module = ConvexContact([ConvexPart("solid", solid)], course, friction=0.5)
     sim, least, most, drop = Simulation(spec, [module], step=step), np.inf, 0.0, np.nan
-    for _ in range(round(2 / step)):
+    for _ in range(round(time / step)):
         sim.step()
         module.evaluate_for_channels()
         energy = box_on_stairs._energy(sim)[0] + module.stored()

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from page import FIGURES, number, publish, quiet, table
 from PIL import Image
 
 import grouser
 from grouser.robots.vehicle_file import FOLDER as VEHICLES
+from grouser.scenarios import vivi_acceleration as acceleration
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the rig of the friction is that of the tests
 
 SEARCHES: dict[str, dict[str, Any]] = {
     "20 slices, refined": {},
@@ -39,6 +45,9 @@ OWN = {
     "vivi-sinusoid": {"amplitude": ("amplitude", 0.25), "wavelength": ("wavelength", 10.0)},
 }
 COLOURS = 64  # of a picture in docs/
+ROUNDS, STEPS_TIMED = 40, 50  # of the comparison of costs; few steps, so that some rounds run undisturbed
+PULLED, CREPT, JUMPED = 12.0, 7.0, 0.1  # [s], [s], [m] of the comparison of friction
+SHARPNESS = (1e5, 1e6, 1e7)  # [s/m] of the continuous form
 STIFFER = 10  # springs with which the vehicle hardly pitches
 
 
@@ -48,6 +57,7 @@ def main() -> int:
     choice = parser.parse_args()
     quiet()
     parts = {"vehicle-bars": bars(), "vehicle-jumps": jumps(), "vehicle-courses": courses(choice.write)}
+    parts["vehicle-friction"] = friction()
     for name in OWN:
         parts[f"vehicle-ranges-{name}"] = ranges(name)
     publish(parts, choice.write)
@@ -71,11 +81,28 @@ def bars() -> str:
         file = Path(folder) / "stiff.yaml"
         file.write_text(stiff(STIFFER))
         hardly = {f"20 slices alone, springs {STIFFER} times as stiff": {"refine": False, "vehicle": str(file)}}
+        cost = costs()
         for name, settings in (SEARCHES | hardly).items():
             m = run("vivi-acceleration", settings)
             errors = [f"{m['front_normal_force_error_rel']:.1e}", f"{m['pitch_error_deg']:.1e}"]
-            rows.append([name, *errors, number(max(m["pitch_deg"]), 2)])
-    return table(["search", "front normal force, relative", "pitch, deg", "largest pitch, deg"], rows)
+            rows.append([name, *errors, number(max(m["pitch_deg"]), 2), number(cost[name], 1) if name in cost else ""])
+    head = ["search", "front normal force, relative", "pitch, deg", "largest pitch, deg", "time of a step"]
+    return table(head, rows)
+
+
+def costs() -> dict[str, float]:
+    """Wall time of a step with each search over that with 20 slices alone, the fastest of ROUNDS, taken in turns."""
+    sims = {
+        name: acceleration.build(acceleration.ViviAcceleration(torques=(5.0,), **settings))
+        for name, settings in SEARCHES.items()
+    }
+    fastest = dict.fromkeys(sims, float("inf"))
+    for _ in range(ROUNDS):
+        for name, sim in sims.items():
+            start = time.perf_counter()
+            sim.step(STEPS_TIMED)
+            fastest[name] = min(fastest[name], time.perf_counter() - start)
+    return {name: value / fastest["20 slices alone, as the paper"] for name, value in fastest.items()}
 
 
 def stiff(factor: float) -> str:
@@ -89,7 +116,27 @@ def stiff(factor: float) -> str:
 def jumps() -> str:
     m = run("vivi-jump", {})
     distances = ", ".join(number(x, 3) for x in m["landing_distance_m"])
-    return table(["landing, m", "worst error, relative"], [[distances, f"{m['landing_distance_error_rel']:.2e}"]])
+    rows = [["virtual, as the paper", distances, f"{m['landing_distance_error_rel']:.2e}", ""]]
+    m = run("vivi-jump", {"ramp": "real"})
+    distances, pitch = (
+        ", ".join(number(x, d) for x in m[key]) for key, d in (("flight_distance_m", 3), ("flight_pitch_deg", 0))
+    )
+    rows.append(["real", distances, f"{m['flight_distance_error_rel']:.2e}", pitch])
+    return table(["ramp", "distance, m", "worst error, relative", "pitch in flight, deg"], rows)
+
+
+def friction() -> str:
+    """Stick and slip of a mass of 1 kg pulled by 2 N/m at 0.1 m/s, with three forms of LuGre friction."""
+    from tests.drive import test_drive as drive
+
+    time_, place, *_ = drive.pulled_mass(step=1e-4, duration=PULLED)
+    runs = {"MuJoCo's actuator, step 0.1 ms": (time_, place), "ordinary form": drive.stick_slip(PULLED)}
+    runs |= {f"continuous form, k = {k:g} s/m": drive.stick_slip(PULLED, k) for k in SHARPNESS}
+    rows = []
+    for name, (t, x) in runs.items():
+        before = float(np.interp(CREPT, t, x))
+        rows.append([name, f"{1e3 * before:.3f}", number(float(t[np.argmax(x > JUMPED)]), 3), number(float(x[-1]), 4)])
+    return table(["friction", f"creep until {CREPT:g} s, mm", "jump at, s", f"place after {PULLED:g} s, m"], rows)
 
 
 def courses(write: bool) -> str:

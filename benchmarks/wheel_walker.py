@@ -202,7 +202,7 @@ def steps() -> str:
 
     rows = []
     for step in STEPS:
-        got = ran(step=step, compare_sides=None)
+        got = ran(step=step)  # beside the second robot, as in the default run: one value for ten sides in all tables
         rows.append([
             number(1e3 * step, 0), str(got["steps_climbed"]), ", ".join(got["mode_sequence"]),
             number(got["climb_time_s"], 2), number(got["ripple_10_sides"], 3),
@@ -215,7 +215,7 @@ def ripples() -> str:
 
     rows = []
     for sides in SIDES:
-        got = ran(robot={"sides": sides}, compare_sides=None, time=2.0)
+        got = ran(robot={"sides": sides}, time=2.0)
         rows.append([str(sides), number(got[f"ripple_{sides}_sides"], 4)])
     return table(["sides of a wheel", "ripple of its speed on the level"], rows)
 

@@ -56,6 +56,44 @@ def test_no_throw_gains_energy(seed):
     assert (np.array(energy) - lowest).max() <= ENERGY_GAIN * drop
 
 
+def overhanging(folder):
+    """A mesh of two steps whose risers lean back over their feet, 6 m wide, open at sides and bottom."""
+    import trimesh
+
+    profile = [(-2.0, 0.0), (0.0, 0.0), (-0.1, 0.3), (0.6, 0.3), (0.45, 0.6), (2.0, 0.6)]
+    vertices = [(x, y, z) for x, z in profile for y in (-3.0, 3.0)]
+    triangles = [f for k in range(0, 10, 2) for f in ((k, k + 2, k + 3), (k, k + 3, k + 1))]
+    file = folder / "overhang.obj"
+    trimesh.Trimesh(vertices, triangles, process=False).export(file)
+    return file
+
+
+@pytest.mark.parametrize("spin", [4.0, -3.0])
+def test_a_box_thrown_onto_an_overhang_cut_by_patches_gains_no_energy(tmp_path, spin):
+    mesh = {"file": str(overhanging(tmp_path)), "thickness": 0.2}
+    thrown = {"terrain": mesh, "at": (0.6, 0.0), "drop": 0.4, "speed": 0.5, "spin": spin, "time": 1.5}
+    outcome = grouser.run("box-on-stairs", thrown, out=tmp_path / "out", report=False)
+    m = outcome.metrics
+    assert m["energy_gain_max_rel"] <= ENERGY_GAIN
+    assert "steps_descended" not in m
+    with grouser.Recording(outcome.recording) as recording:
+        height = recording["body/pose[box]"][:, 2].ravel()
+        touched = [k for k, rows in enumerate(recording["convex/contacts"]) if len(rows)]
+    assert height[touched[0]] > 0.6  # on the upper tread
+    assert -0.1 < height[-1] < 0.8  # and it did not fall through
+
+
+def test_stairs_that_hang_over_by_a_setting():
+    leaning = BoxOnStairs(overhang=0.05).course
+    normals = np.concatenate([piece.normals for piece in leaning])
+    assert ((normals[:, 0] < -0.5) & (normals[:, 2] < -0.1)).sum() == BoxOnStairs().steps
+
+
+def test_a_start_beside_the_mesh_is_refused(tmp_path):
+    with pytest.raises(InputError, match="at = 9, 0 m: nothing of the mesh is below"):
+        _ = BoxOnStairs(terrain=str(overhanging(tmp_path)), at=(9.0, 0.0)).start
+
+
 def test_rest_time_is_the_end_of_the_last_motion():
     time, speeds = np.arange(5.0), np.array([[1, 0], [0, 0], [0, 1], [0, 0], [0, 0]], float)
     assert rest_time(time, speeds) == 3.0

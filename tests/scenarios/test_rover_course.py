@@ -15,6 +15,7 @@ from grouser.scenarios.settings import from_python
 
 COARSE = {"spacing": 0.02}  # a grid for tests of control, not of soil
 ENERGY = 0.02  # work is taken 20 times a second; pivots take some too
+ROUND_OFF = 1e-12  # of a plane fitted to heights, 1 m
 ROLL = 0.01  # [rad] bogies and sinkage turn the wheels a little against the chassis
 
 
@@ -54,6 +55,42 @@ def test_a_short_course_is_driven_to_its_end(tmp_path):
         stood = recording.time < rover_course.SETTLING
         assert np.abs(recording["drive/wheel_rate"][stood]).max() == 0
         assert (recording["path/ended"][-1]) == 1
+
+
+def test_a_rover_stands_on_an_imported_slope_as_on_its_own(tmp_path):
+    from grouser.terrain.generators import slope
+
+    margin = rover_course.MARGIN
+    size = (0.4 + 2 * margin, 2 * margin)
+    grid = slope(8.0, 30.0, size=size, spacing=min(size) / 8, origin=(-margin, -margin))  # as the scenario makes it
+    np.savez(tmp_path / "slope.npz", heights=grid.heights, spacing=grid.spacing, origin=grid.origin)
+    short = {"waypoints": [[0, 0], [0.4, 0]]}
+    own = built(**short, slope_deg=8.0, slope_direction_deg=30.0)
+    imported = built(**short, terrain=str(tmp_path / "slope.npz"))
+    np.testing.assert_array_equal(imported.ground.elevation.heights, own.ground.elevation.heights)
+    np.testing.assert_allclose(imported.data.qpos, own.data.qpos, atol=ROUND_OFF)
+
+
+def test_on_rough_imported_ground_the_rover_begins_above_it(tmp_path):
+    from grouser.terrain.generators import fractal
+
+    grid = fractal(0.05, size=(6.0, 6.0), spacing=0.1, seed=3, origin=(-3.0, -3.0))
+    np.savez(tmp_path / "rough.npz", heights=grid.heights, spacing=grid.spacing, origin=grid.origin)
+    sim = built(waypoints=[[0, 0], [0.4, 0]], terrain=str(tmp_path / "rough.npz"))
+    for name in rover_course.BODIES:
+        x, y, z = sim.data.body(name).xpos
+        assert z - exomars.ExoMars().wheel_radius > grid.height(x, y)
+    sim.step(400)  # 2 s at most: it stands
+    assert np.abs(sim.data.qvel).max() < 0.2
+    assert np.isfinite(sim.data.qpos).all()
+
+
+def test_a_course_beyond_the_imported_ground_is_refused(tmp_path):
+    np.savez(tmp_path / "small.npz", heights=np.zeros((5, 5)), spacing=0.5, origin=(-1.0, -1.0))
+    with pytest.raises(InputError, match=r"terrain: the course at .* m is beyond the ground"):
+        built(terrain=str(tmp_path / "small.npz"))
+    with pytest.raises(InputError, match="terrain and slope_deg are both given"):
+        built(terrain=str(tmp_path / "small.npz"), slope_deg=3.0)
 
 
 def test_work_of_the_motors_is_what_soil_takes():

@@ -9,7 +9,7 @@ import grouser
 from grouser.errors import InputError
 from grouser.robots.vehicle_file import vehicle
 from grouser.scenarios.vivi_acceleration import balance, paper_front
-from grouser.scenarios.vivi_jump import landing
+from grouser.scenarios.vivi_jump import flight, landing
 
 QUICK = {"step": 1e-3, "control_period": 5e-3}
 
@@ -71,6 +71,77 @@ def test_a_jump_lands_where_the_parabola_does(tmp_path):
     error = outcome.metrics["landing_distance_error_rel"]
     speed = 8.0 * math.sin(math.radians(22.5))
     assert error == pytest.approx(65e-6 * 9.81 / 2 / speed, rel=0.2)  # of semi-implicit Euler
+
+
+def test_a_real_jump_is_on_the_parabola_between_its_events(tmp_path):
+    outcome = ran(tmp_path, "vivi-jump", ramp="real", angles_deg=(35.0,))
+    assert outcome.missed == []
+    assert 5.0 < outcome.metrics["flight_distance_m"][0] < 5.5
+    assert outcome.metrics["flight_pitch_deg"][0] < -30  # the front axle leaves the lip first
+
+
+def test_flight_of_a_made_up_recording():
+    """A point on a parabola, with a wheel force and a spring that end and begin between frames."""
+    off, on, vx, vz = 0.1234, 0.9876, 3.0, 4.0
+    time = np.arange(0.0, 1.2, 1e-3)
+    air = time - off
+    x, z = vx * air, vz * air - 9.81 * air**2 / 2
+    velocity = np.column_stack([np.full(len(time), vx), 0 * time, vz - 9.81 * air])
+    force = np.maximum(np.maximum(200.0 * (off - time), 5e4 * (time - on)), 0.0)[:, None]
+    travel = np.maximum(0.5 * (time - on), 0.0)[:, None]
+    found = flight(time, x, z, velocity, force, travel, 9.81)
+    assert found.distance == pytest.approx(vx * (on - off), rel=1e-9)
+    assert found.parabola == pytest.approx(found.distance, rel=1e-9)
+
+
+def test_a_real_ramp_has_a_greatest_angle(tmp_path):
+    with pytest.raises(InputError, match="angles_deg has 60: allowed on a real ramp is up to 50 deg"):
+        ran(tmp_path, "vivi-jump", ramp="real", angles_deg=(60.0,))
+
+
+def test_acceleration_of_the_chassis_is_the_change_of_its_velocity(tmp_path):
+    """In the air it is gravity, in every step."""
+    outcome = ran(tmp_path, "vivi-jump", angles_deg=(45.0,))
+    with grouser.Recording(outcome.recording) as recording:
+        flying = (recording.time > 0.01) & (recording.time < 1.0)
+        found = np.asarray(recording["chassis/acceleration"])[flying]
+    np.testing.assert_allclose(found, np.broadcast_to([0.0, 0.0, -9.81], found.shape), atol=1e-6)
+
+
+def test_an_imported_copy_of_the_ramp_gives_the_same_bits(tmp_path):
+    from grouser.scenarios import vivi_ramp
+
+    short = {"duration": 1.5, "ramp_start": 2.0, **QUICK}
+    grid = vivi_ramp.terrain(vivi_ramp.ViviRamp(**short))
+    np.savez(tmp_path / "ramp.npz", heights=grid.heights, spacing=grid.spacing, origin=grid.origin)
+    own, copied = (
+        ran(tmp_path / name, "vivi-ramp", **short, **more)
+        for name, more in (("own", {}), ("copy", {"terrain": str(tmp_path / "ramp.npz")}))
+    )
+    with grouser.Recording(own.recording) as one, grouser.Recording(copied.recording) as two:
+        assert float(np.max(one["course/height"])) > 0.6, "it is on the ramp"
+        for name in ("course/height", "course/energy", "cdta_tyre/normal_force", "proportional_tyre/slip"):
+            np.testing.assert_array_equal(np.asarray(one[name]), np.asarray(two[name]))
+
+
+def test_expectations_are_those_of_the_papers_vehicle_and_ground(tmp_path):
+    from grouser.scenarios.registry import scenario
+
+    course = scenario("vivi-ramp")
+
+    def expected(**changes):
+        rows = course.metrics(course.settings(**changes))
+        return {row["name"] for row in rows if row["expected"] is not None or row["tolerance"] is not None}
+
+    assert "cdta_upright" in expected()
+    (tmp_path / "flat.npz").touch()
+    assert expected(vehicle="her") == expected(terrain=str(tmp_path / "flat.npz")) == expected(duration=1.0) == set()
+
+
+def test_a_start_beyond_the_ground_is_refused(tmp_path):
+    np.savez(tmp_path / "far.npz", heights=np.zeros((20, 20)), spacing=0.5, origin=(50.0, 0.0))
+    with pytest.raises(InputError, match=r"terrain: the start of 'proportional' at \(0, -1.5\) m is beyond the ground"):
+        ran(tmp_path, "vivi-sinusoid", terrain=str(tmp_path / "far.npz"))
 
 
 @pytest.mark.long

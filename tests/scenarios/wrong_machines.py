@@ -24,6 +24,7 @@ ELSEWHERE = {
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "multi-pass": ({"laws": "krenn2008", "erosion_sweeps": 1000},),
     "single-wheel": ({"compression": 1.0},),
+    "vivi-jump": ({"ramp": "real"},),
     "wheel-walker-stairs": tuple(
         {"case": case} for case in ("too-light", "too-strong", "wrong-gears", "poor-grip", "too-heavy")
     ),
@@ -143,6 +144,7 @@ VEHICLES = (
         "vivi-acceleration", ("front_normal_force_error_rel", "pitch_error_deg"), {"refine": False}, ONE_TORQUE, mark=""
     ),
     Wrong("vivi-jump", ("landing_distance_error_rel",), {"step": 1e-3}, {"angles_deg": [45.0]}, mark=""),
+    Wrong("vivi-jump", ("flight_distance_error_rel",), {"step": 1e-3}, {"ramp": "real", "angles_deg": [35.0]}, mark=""),
     Wrong(
         "vivi-ramp", ("cdta_time_ratio", "cdta_energy_ratio", "cdta_upright"), {}, COURSE, changes.exchanged_controllers
     ),

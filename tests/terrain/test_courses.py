@@ -184,3 +184,15 @@ def test_seams_of_large_courses_are_kept(tmp_path, monkeypatch):
         assert np.array_equal(one.cover, two.cover)
         assert np.array_equal(one.ridge, two.ridge)
         assert all(np.array_equal(a, b) for a, b in zip(one.edges, two.edges, strict=True))
+
+
+def test_patches_of_an_overhang_do_not_stick_out_of_the_surface(tmp_path):
+    """A tread that hangs over its riser: the solid of the riser stays below the tread, that of the tread behind it."""
+    profile = [(0.6, 0.0), (0.45, 0.3), (2.0, 0.3)]
+    vertices = np.array([(x, y, z) for x, z in profile for y in (-1.0, 1.0)])
+    triangles = np.array([f for k in (0, 2) for f in ((k, k + 2, k + 3), (k, k + 3, k + 1))])
+    course = from_mesh((vertices, triangles), method="patches", thickness=0.2, cache=tmp_path)
+    lean = np.array([-0.3, 0.0, -0.15]) / np.hypot(0.3, 0.15)  # out of the riser
+    for piece in course:
+        assert piece.vertices[:, 2].max() <= 0.3 + 1e-9
+        assert ((piece.vertices - vertices[0]) @ lean).max() <= 1e-9

@@ -6,6 +6,7 @@ kinetic energy, potential energy and energy stored in the contacts must never ri
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Annotated, Any
 
@@ -14,13 +15,16 @@ import numpy as np
 import pydantic
 
 from grouser.contact.convex import ConvexContact, ConvexPart, Material
+from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of
+from grouser.scenarios.terrain_choice import CourseChoice
 from grouser.simulation import Simulation
 from grouser.terrain.course import Course
 from grouser.terrain.courses import stairs
+from grouser.terrain.mesh_rays import heights_from_above
 from grouser.terrain.polyhedra import Polyhedron, box
 
 PAPER = "Stadukhin 2016"
@@ -39,11 +43,14 @@ class BoxOnStairs(Settings):
     rise: Metres = 0.17
     run: Metres = 0.28
     width: Metres = 2.0
+    overhang: Annotated[float, pydantic.Field(ge=0, le=10), Unit("m")] = 0.0  # of the top of each riser over its foot
+    terrain: CourseChoice | None = None  # a mesh, cut into convex pieces, instead of stairs
+    at: tuple[float, float] = (0.0, 0.0)  # [m] x and y of the start above a mesh
     length: Metres = 0.30  # length of the box, along x
     breadth: Metres = 0.22
     height: Metres = 0.16
     mass: Annotated[float, pydantic.Field(gt=0, le=1e4), Unit("kg")] = 5.0
-    drop: Metres = 0.15  # height of the lowest corner above the top tread
+    drop: Metres = 0.15  # height of the lowest corner above the top tread, or above a mesh
     speed: Speed = 0.8  # downstairs
     spin: Annotated[float, pydantic.Field(ge=-50, le=50), Unit("rad/s")] = 4.0  # forward rotation, about y
     tilt_deg: tuple[float, float, float] = (17.0, -29.0, 11.0)  # rotation vector at the start
@@ -55,10 +62,24 @@ class BoxOnStairs(Settings):
     time: Annotated[float, pydantic.Field(gt=0, le=100), Unit("s")] = 3.0
     step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 5e-4
 
-    @property
+    @functools.cached_property
     def course(self) -> Course:
-        """Stairs from a landing down along -x to a floor that is long enough for the box to come to rest."""
-        return stairs(self.steps, self.rise, self.run, self.width, approach=2.0, landing=1.0)
+        """Stairs from a landing down along -x to a floor that is long enough for the box to come to rest; or a mesh."""
+        if self.terrain is not None:
+            return self.terrain.read()
+        return stairs(self.steps, self.rise, self.run, self.width, approach=2.0, landing=1.0, overhang=self.overhang)
+
+    @property
+    def below(self) -> np.ndarray:
+        """Point (3,) of the course [m] above which the box starts: over the top riser of stairs, at `at` on a mesh."""
+        if self.terrain is None:
+            return np.array([(self.steps - 1) * self.run, 0, self.steps * self.rise])
+        x, y = self.at
+        beside = np.array([0.0, 1e-3])  # heights are found at nodes of a grid
+        height = heights_from_above(self.course.vertices, self.course.triangles, x + beside, y + beside)[0, 0]
+        if not np.isfinite(height):
+            raise InputError(f"at = {x:g}, {y:g} m: nothing of the mesh is below; allowed: a point above the mesh")
+        return np.array([x, y, height])
 
     @property
     def solid(self) -> Polyhedron:
@@ -74,7 +95,7 @@ class BoxOnStairs(Settings):
         turn = np.zeros(9)
         mujoco.mju_quat2Mat(turn, quat)
         lowest = (self.solid.vertices @ turn.reshape(3, 3).T)[:, 2].min()
-        return np.array([(self.steps - 1) * self.run, 0, self.steps * self.rise + self.drop - lowest, *quat])
+        return np.array([*(self.below + np.array([0, 0, self.drop - lowest])), *quat])
 
 
 def build(s: BoxOnStairs) -> Simulation:
@@ -118,7 +139,8 @@ def duration(s: BoxOnStairs) -> float:
 
 
 def metrics(s: BoxOnStairs) -> list[dict[str, Any]]:
-    full = s.time >= BoxOnStairs().time
+    full = s.time >= BoxOnStairs().time and s.terrain is None
+    steps = [metric("steps_descended", "1", "number of steps between the landing and the final position of the box")]
     return [
         metric(
             "energy_gain_max_rel", "1",
@@ -131,7 +153,7 @@ def metrics(s: BoxOnStairs) -> list[dict[str, Any]]:
             f"{PAPER}, Fig. 7: faces, edges and vertices" if full else None,
         ),
         metric("rest_time_s", "s", "time after which the box stays at rest"),
-        metric("steps_descended", "1", "number of steps between the landing and the final position of the box"),
+        *(steps if s.terrain is None else []),
         metric("force_max_N", "N", "largest force on the box in one step"),
         metric("energy_left_rel", "1", "energy at the end over that at the start, relative to the floor"),
         metric("real_time_factor", "1", "simulated time over wall time of the loop"),
@@ -174,11 +196,12 @@ def measure(s: BoxOnStairs, recording: Recording) -> dict[str, Any]:
     pose = np.asarray(recording["body/pose[box]"], float).reshape(len(recording), 7)
     drop = s.mass * s.gravity * float(pose[0, 2] - pose[touched[0], 2]) if touched else math.nan
     force = np.asarray(recording["convex/force[box]"], float).reshape(len(recording), 3)
+    steps = s.steps - round(float(np.floor((pose[-1, 2] - 1e-3) / s.rise))) if touched else 0
     return {
+        **({"steps_descended": steps} if s.terrain is None else {}),
         "energy_gain_max_rel": float((energy - np.minimum.accumulate(energy)).max()) / drop,
         "contact_kinds": sorted(KINDS[kind] for kind in seen),
         "rest_time_s": rest_time(recording.time, np.asarray(recording["box/speed"], float).reshape(-1, 2)),
-        "steps_descended": s.steps - round(float(np.floor((pose[-1, 2] - 1e-3) / s.rise))) if touched else 0,
         "force_max_N": float(np.linalg.norm(force, axis=1).max()),
         "energy_left_rel": float(energy[-1] / energy[0]),
     }

@@ -16,52 +16,23 @@ from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
+from grouser.scenarios.scenario import metric, scenario_of, soil_map
 from grouser.scenarios.sensor_choice import Sensors, mount
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.soil_laws import SoilLaws
+from grouser.scenarios.terrain_choice import TerrainChoice, beside
 from grouser.simulation import Simulation, on_soil
 from grouser.simulation.loads import NOTED_LOAD
 from grouser.simulation.placement import place_of
 from grouser.simulation.step_choice import LONGEST_STEP
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import slope
-from grouser.terrain.importers import load
 from grouser.terrain.soil_depth import DEEPEST
 
 NAMELESS = ("", "MuJoCo Model")  # what MuJoCo calls a model without a name
 CART = Path(__file__).with_name("cart.xml")
 SLOPE_SIZE = 100.0  # [m] side of the inclined ground
 Positive = pydantic.Field(gt=0)
-
-
-class TerrainChoice(Settings):
-    """A terrain file, or a mapping with the options of its importer (`grouser.terrain.load`)."""
-
-    file: Path
-    key: str | None = None  # name of the array in an .npz file; None: heights
-    spacing: Annotated[float, Positive, Unit("m")] | None = None
-    scale: float | None = None
-    offset: Annotated[float, Unit("m")] | None = None
-    missing: Literal["error", "nearest"] | float | None = None
-
-    @pydantic.model_validator(mode="before")
-    @classmethod
-    def _named(cls, given: Any) -> Any:
-        if isinstance(given, str | Path):
-            return {"file": given}
-        if isinstance(given, Mapping) and "name" in given:  # from `terrain=FILE` together with `terrain.spacing=1`
-            return {"file": given["name"], **{key: value for key, value in given.items() if key != "name"}}
-        return given
-
-    @pydantic.field_validator("file")
-    @classmethod
-    def _check_file(cls, file: Path, info: pydantic.ValidationInfo) -> Path:
-        return _beside(file, info)
-
-    def read(self) -> ElevationGrid:
-        options = self.model_dump(exclude={"file"}, exclude_none=True)
-        return load(self.file, **options)
 
 
 class RobotOnSoil(SoilLaws):
@@ -100,7 +71,7 @@ class RobotOnSoil(SoilLaws):
     @pydantic.field_validator("robot", "controller")
     @classmethod
     def _check_file(cls, file: Path | None, info: pydantic.ValidationInfo) -> Path | None:
-        return file and _beside(file, info)
+        return file and beside(file, info)
 
     @pydantic.field_validator("at", mode="before")
     @classmethod
@@ -145,12 +116,6 @@ def flattened(given: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     for key, value in given.items():
         out |= flattened(value, f"{above}{key}.") if isinstance(value, Mapping) else {f"{above}{key}": value}
     return out
-
-
-def _beside(file: Path, info: pydantic.ValidationInfo) -> Path:
-    """Find a file: first next to the scenario file, then in the working directory."""
-    folder = (info.context or {}).get("folder")
-    return folder / file if folder is not None and (folder / file).is_file() else file
 
 
 def model_name(sim: Simulation) -> str:

@@ -27,7 +27,9 @@ from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.sensor_choice import Sensors, mount
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.soil_laws import SoilLaws
+from grouser.scenarios.terrain_choice import TerrainChoice, height_at
 from grouser.simulation import Simulation
+from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import slope
 from grouser.terrain.ground import Ground
 
@@ -37,6 +39,7 @@ SETTLING = 2.0  # [s] for which the rover stands on the soil before it drives
 MARGIN = 1.8  # [m] ground around the course: half a rover and space for mounds
 OUTER = 1.25  # speed of the fastest wheel in a curve / speed of the rover (assumed)
 STEERING = 14.0  # [s] for a point turn the wheels steer there and back and accelerate twice, and the turn slows down
+STANCE = 1.2  # [m] around the start that a rover on ground of a file is placed over: its wheels and the heading
 SLACK = 1.1  # duration / duration at the wanted speed
 DRIVES = tuple(f"drive_{name}" for name in exomars.WHEELS)
 STEERS = tuple(f"steer_{name}" for name in exomars.WHEELS)
@@ -66,6 +69,7 @@ class RoverCourse(SoilLaws):
     look_ahead: Metres = 0.6
     slope_deg: Annotated[float, pydantic.Field(ge=0, le=40), Unit("degree")] = 0.0
     slope_direction_deg: Annotated[float, Unit("degree")] = 0.0  # uphill direction, from x; 90: across
+    terrain: TerrainChoice | None = None  # a file instead of an inclined plane
     rover: Rover = Rover()  # type: ignore[valid-type]
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = exomars.MARS
     compression: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None  # None: the soil's own
@@ -83,6 +87,12 @@ class RoverCourse(SoilLaws):
         except InputError as error:
             raise PydanticCustomError("path", "{text}", {"text": str(error).split(": ", 1)[1]}) from None
         return value
+
+    @pydantic.model_validator(mode="after")
+    def _one_ground(self) -> RoverCourse:
+        if self.terrain is not None and self.slope_deg:
+            raise PydanticCustomError("ground", "terrain and slope_deg are both given; allowed is one of them")
+        return self
 
     @property
     def path(self) -> Path:
@@ -107,12 +117,17 @@ def build(s: RoverCourse) -> Simulation:
     p.wheel_rate(s.speed)  # raises if the drives are too slow
     low, high = path.points.min(axis=0) - MARGIN, path.points.max(axis=0) + MARGIN
     size = (float(high[0] - low[0]), float(high[1] - low[1]))
-    terrain = slope(s.slope_deg, s.slope_direction_deg, size=size, spacing=min(size) / 8, origin=(low[0], low[1]))
+    if s.terrain is None:
+        terrain = slope(s.slope_deg, s.slope_direction_deg, size=size, spacing=min(size) / 8, origin=(low[0], low[1]))
+    else:
+        terrain = s.terrain.read()
+        for x, y in path.points:
+            height_at(terrain, x, y, "the course")
     ground = Ground(terrain, s.chosen_soil(), s.spacing, dtype=s.dtype)
     surface = exomars.wheel_surface(p)
     module = SoilModule(ground, dict.fromkeys(BODIES, surface), SoilOptions(erosion=s.erosion, **s.law_options()))
     spec = exomars.build(p, gravity=s.gravity)
-    _place(spec, s, path.heading(0))
+    _place(spec, s, path.heading(0), terrain)
     wheels = Wheels(exomars.wheel_positions(p), p.wheel_radius, np.full(6, p.steer_limit), DRIVES, STEERS)
     drive = Drive(wheels, wheel_rate_limit=p.drive_speed)
     follower = PathFollower(path, drive, s.speed, s.mode, look_ahead=s.look_ahead, start=SETTLING)
@@ -129,13 +144,17 @@ def build(s: RoverCourse) -> Simulation:
     return sim
 
 
-def _place(spec: mujoco.MjSpec, s: RoverCourse, heading: float) -> None:
+def _place(spec: mujoco.MjSpec, s: RoverCourse, heading: float, terrain: ElevationGrid) -> None:
     """Place the rover at the start of the course, pointing along it, with its grousers just touching the plane."""
     p = s.parameters
-    tilt, rise = math.radians(s.slope_deg), math.radians(s.slope_direction_deg)
-    normal = np.array([-math.sin(tilt) * math.cos(rise), -math.sin(tilt) * math.sin(rise), math.cos(tilt)])
     x, y = s.waypoints[0]
-    ground = np.array([x, y, math.tan(tilt) * (x * math.cos(rise) + y * math.sin(rise))])
+    if s.terrain is None:
+        tilt, rise = math.radians(s.slope_deg), math.radians(s.slope_direction_deg)
+        normal = np.array([-math.sin(tilt) * math.cos(rise), -math.sin(tilt) * math.sin(rise), math.cos(tilt)])
+        ground = np.array([x, y, math.tan(tilt) * (x * math.cos(rise) + y * math.sin(rise))])
+    else:
+        normal, height = _highest_plane(terrain, x, y, STANCE)
+        ground = np.array([x, y, height])
     # Origin and heading of the chassis are set in plan view, because the path is given in plan view.
     ahead = np.array([math.cos(heading), math.sin(heading), 0.0])
     ahead[2] = -(normal @ ahead) / normal[2]
@@ -147,6 +166,20 @@ def _place(spec: mujoco.MjSpec, s: RoverCourse, heading: float) -> None:
     quaternion = np.zeros(4)
     mujoco.mju_mat2Quat(quaternion, axes.ravel())
     chassis.quat = quaternion
+
+
+def _highest_plane(terrain: ElevationGrid, x: float, y: float, reach: float) -> tuple[np.ndarray, float]:
+    """Normal (3,) of the plane fitted to the ground within `reach` [m] of a point, and its height [m] there, raised so
+    that no ground is above it: wheels begin above the soil, and sink as they settle."""
+    offsets = np.linspace(-reach, reach, 21)
+    east, north = (grid.ravel() for grid in np.meshgrid(offsets, offsets))
+    x0, x1, y0, y1 = terrain.bounds
+    heights = terrain.height(np.clip(x + east, x0, x1), np.clip(y + north, y0, y1))
+    flat = np.column_stack([np.ones_like(east), east, north])
+    fitted, *_ = np.linalg.lstsq(flat, heights, rcond=None)
+    above = float((heights - flat @ fitted).max())
+    normal = np.array([-fitted[1], -fitted[2], 1.0])
+    return normal / np.linalg.norm(normal), float(fitted[0]) + above
 
 
 def _channels(sim: Simulation, odometry: Odometry) -> list[Channel]:

@@ -22,7 +22,7 @@ from grouser.robots.vehicle import Vehicle
 from grouser.robots.vehicle import build as build_vehicle
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import metric, scenario_of
-from grouser.scenarios.vehicle_choice import PAPER, OnWheels, add_start
+from grouser.scenarios.vehicle_choice import PAPER, OnWheels, acceleration_channel, add_start
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 
@@ -60,7 +60,7 @@ def build(s: ViviAcceleration) -> Simulation:
         balance(s.chosen_vehicle(), torque, s.gravity)  # raises InputError if there is no balance
     sim = _simulation(s, s.slices, s.refine, s.torques)
     cost = _cost_increase(s)
-    for channel in _channels(sim, cost):
+    for channel in (*_channels(sim, cost), acceleration_channel(sim, "chassis/acceleration")):
         sim.add_channel(channel)
     return sim
 

@@ -83,6 +83,7 @@ class Steps(Settings):
     count: Annotated[int, pydantic.Field(ge=1, le=50)] = 4
     rise: Metres = 0.12
     run: Metres = 0.28
+    overhang: Annotated[float, pydantic.Field(ge=0), Unit("m")] = 0.0  # of the top of each riser over its foot
 
 
 class WheelWalkerStairs(Settings):
@@ -186,8 +187,9 @@ def course_of(s: WheelWalkerStairs) -> Course:
     length = s.parameters.wheelbase / 2
     landing = BEYOND + 2 * length + SPARE
     main = stairs(
-        s.stairs.count, s.stairs.rise, s.stairs.run, 2 * BESIDE, approach=BEHIND + length - s.start_x, landing=landing
-    )
+        s.stairs.count, s.stairs.rise, s.stairs.run, 2 * BESIDE, approach=BEHIND + length - s.start_x, landing=landing,
+        overhang=s.stairs.overhang,
+    )  # fmt: skip
     if s.compare_sides is None:
         return main
     size = (2 * BEHIND + LANE_LENGTH + 2 * length, 2 * BESIDE, 0.5)

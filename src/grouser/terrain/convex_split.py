@@ -31,7 +31,7 @@ def split_mesh(source, method: str, thickness: float, threshold: float, cache: s
     checks.number(threshold, f"{what}: threshold", above=0.0)
     option = thickness if method == "patches" else threshold
     content = (np.asarray(vertices, float), np.asarray(triangles, np.int64))
-    file = (Path(cache) if cache else cache_folder()) / content_name(f"{method} {option!r}", content)
+    file = (Path(cache) if cache else cache_folder()) / content_name(f"{method}, cut, {option!r}", content)
     kept = read_arrays(file)
     if kept is not None:
         clouds = np.split(kept["points"], kept["first"][1:-1])
@@ -81,8 +81,34 @@ def grow_patches(vertices: np.ndarray, triangles: np.ndarray, thickness: float) 
                 )
         corners = vertices[np.unique(triangles[patch])]
         inward = -_mean(normals[patch], area[patch])
-        clouds.append(np.vstack([corners, corners + thickness * inward]))
+        around = sorted({n for p in patch for n in neighbours[p]} - set(patch))
+        planes = [(normals[n], vertices[triangles[n, 0]]) for n in around]
+        clouds.append(_behind(corners, thickness * inward, planes, tolerance))
     return clouds
+
+
+def _behind(corners: np.ndarray, shift: np.ndarray, planes: list[tuple[np.ndarray, np.ndarray]], tolerance: float):
+    """Corners of the solid between a patch and its copy moved by `shift` [m], cut by the planes of faces round it.
+
+    Below an overhang the solid would otherwise stick out through the tread above. A face that meets the patch in a
+    valley has corners of the patch in front of it and cuts nothing off.
+    """
+    from scipy.spatial import ConvexHull, HalfspaceIntersection
+
+    cloud = np.vstack([corners, corners + shift])
+    cutting = [
+        (normal, point)
+        for normal, point in planes
+        if ((corners - point) @ normal).max() <= tolerance and ((cloud - point) @ normal).max() > tolerance
+    ]
+    if not cutting:
+        return cloud
+    walls = np.vstack([ConvexHull(cloud).equations, *([[*normal, -normal @ point]] for normal, point in cutting)])
+    inner = corners.mean(axis=0)
+    for share in (0.5, 0.1, 0.02):  # a point inside: behind the middle of the patch, near enough to it
+        if (walls[:, :3] @ (inner + share * shift) + walls[:, 3]).max() < 0:
+            return HalfspaceIntersection(walls, inner + share * shift).intersections
+    return cloud
 
 
 def _neighbours(triangles: np.ndarray) -> list[list[int]]:

@@ -1,8 +1,8 @@
 """Depth, direction and points of random pairs against an independent search and clipper.
 
 The oracle tries every face and every pair of edges for the least overlap (separating axes) and finds the contact points
-as corners of one face inside the other and crossings of their edges, all in the plane across the direction. Pairs whose
-answer is a toss-up, two directions or two faces nearly as good, are left out and counted.
+as corners of one face inside the other and crossings of their edges, all in the plane across the direction. Where
+several directions or faces are as good within the tolerance, each of them is a right answer; no pair is left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ DEPTH = 1e-7  # [m] coal's tolerance 1e-10 and the module's 1e-7, within which d
 ANGLE = 1e-4  # [rad] of coal's direction where edges cross
 PLACE = 1e-5  # [m] of a point: ANGLE on a body of 0.1 m
 SHALLOW = 1e-5  # [m] points of less depth may be in one list and not in the other
-MOST_LEFT_OUT = 0.25  # many-sided prisms have many near ties
 
 
 def solids(rng: np.random.Generator, count: int):
@@ -48,25 +47,20 @@ class Placed:
         self.edges = along / np.linalg.norm(along, axis=1)[:, None]
 
 
-def least_overlap(a: Placed, b: Placed):
-    """Depth and direction that pushes a out of b, and the depth of the next best direction that differs."""
+def overlaps(a: Placed, b: Placed):
+    """Directions (k, 3) that push a out of b, the depth (k,) along each, and whose they are: piece, part, edges."""
     crosses = np.cross(a.edges[:, None], b.edges[None]).reshape(-1, 3)
     length = np.linalg.norm(crosses, axis=1)
     crosses = crosses[length > 1e-6] / length[length > 1e-6, None]
     axes = np.vstack([b.normals, -a.normals, crosses, -crosses])
     depth = (b.corners @ axes.T).max(0) - (a.corners @ axes.T).min(0)
-    best = int(depth.argmin())
-    others = depth[axes @ axes[best] < 1 - 1e-6]
-    faces = len(b.normals) + len(a.normals)
-    owner = "piece" if best < len(b.normals) else "part" if best < faces else "edges"
-    next_best = min(others.min(), depth[:faces].min()) if owner == "edges" else others.min()
-    return depth[best], axes[best], next_best, owner
+    owners = np.repeat(["piece", "part", "edges"], [len(b.normals), len(a.normals), 2 * len(crosses)])
+    return axes, depth, owners
 
 
-def clear_choice(cosines: np.ndarray) -> int | None:
-    """The face that looks most along a direction, or None for a toss-up."""
-    order = np.sort(cosines)
-    return int(cosines.argmax()) if order[-1] - order[-2] > LOOK else None
+def facing(cosines: np.ndarray) -> np.ndarray:
+    """The faces that look most along a direction: one, or those that tie."""
+    return np.flatnonzero(cosines > cosines.max() - LOOK)
 
 
 def clipped(reference: np.ndarray, normal: np.ndarray, incident: np.ndarray, tilt: np.ndarray, n: np.ndarray):
@@ -99,39 +93,49 @@ def inside(x: np.ndarray, ring: np.ndarray) -> bool:
 
 
 def compare(a: Placed, b: Placed, contact: np.ndarray, n: np.ndarray, points: np.ndarray, depths: np.ndarray) -> bool:
-    """Checks one pair; False where it is a toss-up."""
-    depth, axis, next_best, owner = least_overlap(a, b)
-    if next_best - depth < TIE * depth:
-        return False
-    assert contact[6] == pytest.approx(depth, abs=DEPTH)
-    assert np.arccos(np.clip(n @ axis, -1, 1)) < ANGLE
+    """Checks one pair. Returns whether another direction was as good."""
+    axes, overlap, owners = overlaps(a, b)
+    least = overlap.min()
+    tied = overlap <= least + TIE * least + DEPTH
+    chosen = tied & (axes @ n > np.cos(ANGLE))
+    assert chosen.any(), "not a direction of least overlap"
+    _, once = np.unique(axes[chosen].round(9), axis=0, return_index=True)  # parallel edges give the same one
+    for k in np.flatnonzero(chosen)[once]:
+        axis, depth = axes[k], overlap[k]
+        if abs(contact[6] - depth) < DEPTH:
+            for of_part in owning(a, b, axis, owners[k]):
+                first, second, sign = (a, b, -1) if of_part else (b, a, 1)
+                for i in facing(sign * first.normals @ axis):
+                    for j in facing(-sign * second.normals @ axis):
+                        if agree(first, i, second, j, sign * axis, depth, points, depths):
+                            return bool((tied & ~chosen).any())
+    raise AssertionError("other points or depths than those of any direction and faces of least overlap")
+
+
+def owning(a: Placed, b: Placed, axis: np.ndarray, owner: str) -> list[bool]:
+    """Whether the reference face is the part's: for crossing edges that of the face closest to the direction."""
+    if owner != "edges":
+        return [owner == "part"]
     ahead = (-a.normals @ axis).max() - (b.normals @ axis).max()
-    if owner == "edges" and abs(ahead) < TIE:
-        return False
-    of_part = owner == "part" if owner != "edges" else ahead > 0
-    first, second = (a, b) if of_part else (b, a)
-    i, j = (
-        clear_choice(first.normals @ axis * (-1 if of_part else 1)),
-        clear_choice(second.normals @ axis * (1 if of_part else -1)),
-    )
-    if i is None or j is None:
-        return False
-    direction = -axis if of_part else axis
+    return [False, True] if abs(ahead) < TIE else [bool(ahead > 0)]
+
+
+def agree(first: Placed, i: int, second: Placed, j: int, direction, depth, points, depths) -> bool:
+    """Whether the points and depths are those of face j of `second`, clipped by face i of `first`."""
     expected, deep = clipped(first.rings[i], first.normals[i], second.rings[j], second.normals[j], direction)
     if not len(expected):  # edges of faces that look past each other: one point between them
-        assert len(points) == 1
-        assert depths[0] == pytest.approx(depth, abs=DEPTH)
-        return True
+        return len(points) == 1 and abs(depths[0] - depth) < DEPTH
     for mine, my_depth, theirs in ((expected, deep, points), (points, depths, expected)):
         firm = mine[my_depth > SHALLOW]
         if len(firm):
-            assert len(theirs)
-            gap = np.linalg.norm(firm[:, None] - theirs[None], axis=2)
-            assert gap.min(1).max() < PLACE
+            if not len(theirs):
+                return False
+            if np.linalg.norm(firm[:, None] - theirs[None], axis=2).min(1).max() >= PLACE:
+                return False
     for x, d in zip(points, depths, strict=True):
         k = np.linalg.norm(expected - x, axis=1).argmin()
-        if d > SHALLOW:
-            assert d == pytest.approx(deep[k], abs=PLACE)
+        if d > SHALLOW and abs(d - deep[k]) > PLACE:
+            return False
     return True
 
 
@@ -146,7 +150,7 @@ def check(rounds: int, seed: int) -> None:
         [ConvexPart(f"b{k}", part) for k, part in enumerate(parts)], Course(tuple(pieces)), capacity=2 * PARTS
     )
     rig = ManufacturedMotion(module)
-    compared = left_out = 0
+    compared = ties = 0
     for _ in range(rounds):
         turns = Rotation.random(PARTS, rng=rng)
         middle = np.array([piece.vertices.mean(0) for piece in pieces])
@@ -158,16 +162,13 @@ def check(rounds: int, seed: int) -> None:
             k, piece = int(contact[8]), pieces[int(contact[9])]
             own = points[points[:, 4] == c]
             a, b = Placed(parts[k], x[k], turns[k].as_matrix()), Placed(piece, np.zeros(3), np.eye(3))
-            if compare(a, b, contact, normals[c], own[:, :3], own[:, 3]):
-                compared += 1
-            else:
-                left_out += 1
+            ties += compare(a, b, contact, normals[c], own[:, :3], own[:, 3])
+            compared += 1
         touching = {int(c) for c in contacts[:, 8]}
         for k in set(range(PARTS)) - touching:  # none is missed
             a, b = Placed(parts[k], x[k], turns[k].as_matrix()), Placed(pieces[k], np.zeros(3), np.eye(3))
-            assert least_overlap(a, b)[0] <= 1e-6
-    print(f"{compared} pairs compared, {left_out} left out")
-    assert left_out < MOST_LEFT_OUT * (compared + left_out)
+            assert overlaps(a, b)[1].min() <= 1e-6
+    print(f"{compared} pairs compared, {ties} of them with another direction as good")
     assert compared > 0.3 * rounds * PARTS
 
 

@@ -59,6 +59,22 @@ def test_the_suspension_is_linear_then_stiffens(travel):
     assert SPRING.travel_under(wanted) == pytest.approx(travel, rel=ROUND_OFF)
 
 
+@pytest.mark.parametrize("progression", [0.0, 1e6])
+def test_a_bump_stop_adds_its_stiffness_beyond_the_travel(progression):
+    from dataclasses import replace
+
+    stopped = replace(SPRING, stop_stiffness=3e5, progression=progression)
+    rig = on_flat(0.09, suspension=stopped)
+    force(rig)
+    rig.advance()  # a wheel that is beyond its travel at first contact would come from below the ground
+    for travel, rate in ((0.09, 0.0), (0.12, 0.0), (0.12, 0.1)):
+        at_end = travel + STEP * rate
+        wanted = 10000.0 * at_end + progression * (at_end - 0.05) ** 2 + 3e5 * max(at_end - 0.1, 0.0)
+        rig.place(position=[[[0, 0, 0.5], [0, 0, R - travel]]], velocity=[[[0, 0, 0], [0, 0, -rate]]])
+        assert force(rig)[2] == pytest.approx(wanted + 400.0 * rate, rel=ROUND_OFF)
+        assert stopped.travel_under(wanted) == pytest.approx(at_end, rel=ROUND_OFF)
+
+
 def test_a_tyre_never_pulls_and_gives_no_force_in_the_air():
     rig = on_flat(0.02).place(velocity=[[[0, 0, 0], [0, 0, 1.0]]])
     assert np.abs(force(rig)).max() == 0.0

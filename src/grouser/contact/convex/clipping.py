@@ -128,16 +128,16 @@ def reference(
 
 
 @wp.func
-def cut(e: Contacts, side: int, count: int, origin: vec3, inward: vec3, flag: int):
-    """Clip the polygon in buffer `side` by a plane and write it to the other buffer. The new edge gets `flag`.
+def cut(e: Contacts, side: int, count: int, origin: vec3, inward: vec3, rim: real):
+    """Clip the polygon in buffer `side` by a plane and write it to the other buffer. The new edge gets `rim`.
 
     Returns the buffer with the result and its number of corners.
     """
-    # Sutherland and Hodgman: keep the corners inside, and add one wherever an edge crosses the plane. The flag of a
+    # Sutherland and Hodgman: keep the corners inside, and add one wherever an edge crosses the plane. The rim of a
     # corner belongs to the edge that starts there.
     other = 1 - side
     kept = int(0)
-    room = e.flag.shape[1]
+    room = e.rim.shape[1]
     for k in range(count):
         nxt = k + 1
         if nxt == count:
@@ -149,33 +149,33 @@ def cut(e: Contacts, side: int, count: int, origin: vec3, inward: vec3, flag: in
         if d1 >= real(0.0):
             if kept < room:
                 e.polygon[other, kept] = one
-                e.flag[other, kept] = e.flag[side, k]
+                e.rim[other, kept] = e.rim[side, k]
                 kept += 1
             if d2 < real(0.0) and kept < room:  # leaving: the edge that starts here runs along the plane
                 e.polygon[other, kept] = one + (d1 / (d1 - d2)) * (two - one)
-                e.flag[other, kept] = flag
+                e.rim[other, kept] = rim
                 kept += 1
         elif d2 >= real(0.0) and kept < room:  # entering: here starts the rest of edge k
             e.polygon[other, kept] = one + (d1 / (d1 - d2)) * (two - one)
-            e.flag[other, kept] = e.flag[side, k]
+            e.rim[other, kept] = e.rim[side, k]
             kept += 1
     return other, kept
 
 
 @wp.func
 def clip(
-    s: Solids, e: Contacts, face: int, solid: int, x: vec3, R: mat33, other: int, xo: vec3, Ro: mat33, out: vec3,
+    s: Solids, e: Contacts, face: int, x: vec3, R: mat33, incident: int, xo: vec3, Ro: mat33, out: vec3,
+    share: real,
 ):  # fmt: skip
-    """Clip the incident face of `other` by the edges of the reference face of `solid`, both seen along `out`.
+    """Clip the face `incident` of a solid at xo, Ro by the edges of the reference face of one at x, R.
 
-    `out` points away from `solid`. The incident face is the one that faces the reference most directly.
+    Both are seen along `out`, which points away from the reference face. `share` is a factor on the rims of edges.
     """
-    incident = face_towards(s, other, -(wp.transpose(Ro) * out))
     side = int(0)
     count = int(0)
     for k in range(s.first_corner[incident], s.first_corner[incident + 1]):
         e.polygon[0, count] = xo + Ro * s.vertex[s.corner[k]]
-        e.flag[0, count] = s.seam[k]
+        e.rim[0, count] = share * s.rim[k]
         count += 1
     first = s.first_corner[face]
     last = s.first_corner[face + 1]
@@ -185,7 +185,7 @@ def clip(
             nxt = first
         one = x + R * s.vertex[s.corner[k]]
         two = x + R * s.vertex[s.corner[nxt]]
-        side, count = cut(e, side, count, one, wp.cross(out, two - one), s.seam[k])
+        side, count = cut(e, side, count, one, wp.cross(out, two - one), share * s.rim[k])
     return side, count
 
 
@@ -193,9 +193,9 @@ def clip(
 def quadrature(e: Contacts, side: int, count: int, first: int, normal: vec3, spread: real):
     """Place quadrature points on a polygon, with areas [m^2]. Exact for integrands quadratic in position.
 
-    The pressure reaches beyond edges by `spread` r. A polygon of area A and perimeter P presses over A + r P + pi r^2
-    (Steiner's formula), so that edges and corners carry load too. Edges on seams get no such strip. Returns the number
-    of points, 0 if there is no room for them.
+    The pressure reaches beyond edges by `spread` r, so that edges and corners carry load too: a polygon of area A and
+    perimeter P presses over A + r P + pi r^2 (Steiner's formula), each edge with the share `rim`. Returns the number of
+    points, 0 if there is no room for them.
     """
     n = int(0)
     middle = vec3()
@@ -227,16 +227,14 @@ def quadrature(e: Contacts, side: int, count: int, first: int, normal: vec3, spr
         length = wp.length(ahead)
         # Strips along edges: Simpson's rule, 1/6 at both ends and 4/6 in the middle. A sector closes the gap at a
         # corner.
-        strip = real(0.0)
-        corner = real(0.0)
-        if e.flag[side, k] == 0:
-            strip = spread * length
-            corner += strip / real(6.0)
-        if e.flag[side, before] == 0:
-            corner += spread * length_back / real(6.0)
-            if e.flag[side, k] == 0 and length > real(0.0) and length_back > real(0.0):
-                cosine = wp.dot(back, ahead) / (length * length_back)
-                corner += real(0.5) * wp.acos(wp.clamp(cosine, real(-1.0), real(1.0))) * spread * spread
+        rim = e.rim[side, k]
+        rim_back = e.rim[side, before]
+        strip = spread * rim * length
+        corner = (strip + spread * rim_back * length_back) / real(6.0)
+        if rim * rim_back > real(0.0) and length > real(0.0) and length_back > real(0.0):
+            cosine = wp.dot(back, ahead) / (length * length_back)
+            angle = wp.acos(wp.clamp(cosine, real(-1.0), real(1.0)))
+            corner += wp.min(rim, rim_back) * real(0.5) * angle * spread * spread
         e.at[first + n] = real(0.5) * (middle + v1)
         e.area[first + n] = third_before + third
         e.at[first + n + 1] = real(0.5) * (v1 + v2)

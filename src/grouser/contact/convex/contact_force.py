@@ -33,7 +33,7 @@ LEVEL = 1.0e-9  # relative; makes the fit of a plane to the pressures well-posed
 
 
 @wp.func
-def stick_of(s: Solids, sticks: Sticks, q: Overlap, centre: vec3, area: real):
+def stick_of(s: Solids, sticks: Sticks, q: Overlap, centre: vec3, area: real, lever: real):
     """Friction state of a contact at the start of the step, at `centre`.
 
     It is the contact's own state, or that of a contact with the neighbouring course piece: a part that crosses a seam
@@ -66,7 +66,11 @@ def stick_of(s: Solids, sticks: Sticks, q: Overlap, centre: vec3, area: real):
         stick.state = sticks.state[own]
         share = wp.min(real(1.0), sticks.area[broad] / area)
         shift = centre - q.xa - q.Ra * sticks.centre[broad]
-        phi = share * sticks.phi[broad] * wp.dot(sticks.normal[broad], q.n)
+        # Likewise a patch that has become wider must not get more energy by its rotation: phi^2 lever does not grow.
+        turned = share
+        if lever > sticks.lever[broad]:
+            turned = share * wp.sqrt(sticks.lever[broad] / lever)
+        phi = turned * sticks.phi[broad] * wp.dot(sticks.normal[broad], q.n)
         xi = share * sticks.xi[broad] + phi * wp.cross(q.n, shift)
         stick.phi = phi
         stick.xi = xi - wp.dot(xi, q.n) * q.n
@@ -194,7 +198,10 @@ def pair_force(
     if area <= zero:
         return False
     centre = centre / area
-    stick = stick_of(s, old, q, centre, area)
+    lever = zero
+    for i in range(q.first, q.first + q.points):
+        lever += (e.area[i] / area) * wp.length_sq(e.at[i] - centre)
+    stick = stick_of(s, old, q, centre, area, lever)
     totals = add_pressure(s, e, q, stick, centre)
     # No load in the first step of a contact with the course: friction there uses the pressure of the last step.
     if totals.load > zero:
@@ -350,6 +357,7 @@ def update_stick(
     old.centre[count] = wp.transpose(Rp) * (middle - xp)
     old.xi[count] = shift
     old.phi[count] = zero
+    old.lever[count] = spread
     old.area[count] = area
     old.deepest[count] = e.deepest[slot]
     old.slope[count] = vec3()

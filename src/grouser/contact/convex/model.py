@@ -25,7 +25,7 @@ from grouser.precision import real, vec2, vec3
 from grouser.terrain.course import Course, Seams
 from grouser.terrain.polyhedra import MOST_CORNERS, Polyhedron
 
-POINTS_EACH = 24  # room for this many points per contact, on average
+POINTS_EACH = 96  # room for this many points per contact, on average
 TOLERANCE = 1e-10  # [m] of coal's GJK and EPA; with its default 1e-6 a resting face may look like crossing edges
 KINDS = ("face", "edge", "vertex")
 
@@ -187,7 +187,7 @@ class ConvexContact:
         s.covered = ints(np.concatenate([seam.covered for seam in seams]))
         s.first_corner = ints(np.cumsum([0] + [len(loop) for loop in loops]))
         s.corner = ints(np.concatenate([loop + first_vertex[k] for loop, k in zip(loops, owner, strict=True)]))
-        s.seam = ints(np.concatenate([edge for seam in seams for edge in seam.edges]))
+        s.rim = self._reals(np.concatenate([~edge for seam in seams for edge in seam.edges]))
         row = dict(zip(self.bodies, rows, strict=True))
         s.row = ints([row[part.body] for part in self.parts])
         s.out = ints([self.bodies.index(part.body) for part in self.parts])
@@ -229,7 +229,7 @@ class ConvexContact:
         of_points = dict.fromkeys(("at", "area", "load", "point_depth", "corner", "depth"), (points,))
         self._contacts = zeros(
             t.Contacts, "cpu", (n,), **of_points, first_point=(n + 1,), first_corner=(n + 1,), stored=(1,),
-            polygon=clipped, flag=clipped,
+            polygon=clipped, rim=clipped,
         )  # fmt: skip
         self._last = zeros(t.StepContacts, "cpu", (n,), pair=(n, 2), count=(1,))
         o = self.out  # second set of outputs: present forces for channels, without changing those of the step

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.convex.clipping import clip, cut, quadrature, reference
+from grouser.contact.convex.clipping import clip, cut, face_towards, quadrature, reference
 from grouser.contact.convex.types import EDGE, FACE, VERTEX, Candidates, Contacts, Overlap, Poses, Solids, Sticks
 from grouser.precision import real, vec3
 
+EDGE_ON = 1e-6  # cosine below which a face is seen edge-on and carries nothing
 SHALLOW = 1e-5  # [m] tolerance: a contact may be deeper than the part has moved by this much
 
 
@@ -55,24 +56,28 @@ def velocity_at(q: Overlap, x: vec3):
 
 
 @wp.func
-def clipped(s: Solids, e: Contacts, q: Overlap, face: int, of_part: int):
-    """Clip the contact polygon, and set the plane from which depths are measured.
-
-    Returns the overlap, the polygon's buffer in `Contacts.polygon`, and its number of corners.
-    """
-    side = int(0)
-    count = int(0)
+def plane(s: Solids, q: Overlap, face: int, of_part: int):
+    """Set the plane from which depths are measured: the reference face, of the part or of the other solid."""
     if of_part == 1:
-        side, count = clip(s, e, face, q.a, q.xa, q.Ra, q.b, q.xb, q.Rb, -q.n)
         q.origin = q.xa + q.Ra * s.vertex[s.corner[s.first_corner[face]]]
         q.steep = -(q.Ra * s.normal[face])
         q.steep = q.steep / wp.dot(q.steep, q.n)
     else:
-        side, count = clip(s, e, face, q.b, q.xb, q.Rb, q.a, q.xa, q.Ra, q.n)
         q.origin = q.xb + q.Rb * s.vertex[s.corner[s.first_corner[face]]]
         q.steep = q.Rb * s.normal[face]
         q.steep = -q.steep / wp.dot(q.steep, q.n)
-    return q, side, count
+    return q
+
+
+@wp.func
+def clipped(s: Solids, e: Contacts, q: Overlap, face: int, of_part: int, incident: int, share: real):
+    """Clip a face of one solid by the reference face of the other.
+
+    Returns the polygon's buffer in `Contacts.polygon`, and its number of corners.
+    """
+    if of_part == 1:
+        return clip(s, e, face, q.xa, q.Ra, incident, q.xb, q.Rb, -q.n, share)
+    return clip(s, e, face, q.xb, q.Rb, incident, q.xa, q.Ra, q.n, share)
 
 
 @wp.func
@@ -94,7 +99,15 @@ def patch(s: Solids, found: Candidates, old: Sticks, e: Contacts, q: Overlap, k:
     deepest = ref.depth
     q.n = n
     q.deepest = deepest
-    q, side, count = clipped(s, e, q, ref.face, ref.of_part)
+    q = plane(s, q, ref.face, ref.of_part)
+    # The other solid, and the direction in its axes towards the reference face.
+    other = q.a
+    towards = -(wp.transpose(q.Ra) * n)
+    if ref.of_part == 1:
+        other = q.b
+        towards = wp.transpose(q.Rb) * n
+    incident = face_towards(s, other, towards)
+    side, count = clipped(s, e, q, ref.face, ref.of_part, incident, real(1.0))
     first_corner = e.first_corner[slot]
     corners = int(0)
     for i in range(count):
@@ -115,17 +128,22 @@ def patch(s: Solids, found: Candidates, old: Sticks, e: Contacts, q: Overlap, k:
     elif corners == 1:
         q.kind = VERTEX
     points = int(0)
-    if count >= 3:
-        # Cut off the part of the polygon that is outside the other solid. The bounding depth is linear in position.
-        gradient = q.steep + held_on * wp.cross(n, q.wa - q.wb)
-        level = held_on * wp.dot(velocity_at(q, vec3()), n) - wp.dot(q.origin, q.steep)
-        size2 = wp.dot(gradient, gradient)
-        side, count = cut(e, side, count, (-level / size2) * gradient, gradient, 1)
-        if count >= 3:
-            points = quadrature(e, side, count, q.first, n, s.spread)
-            if points == 0:
-                found.counts[0].overflow = 1
-                return q
+    # The bounding depth is linear in position: level + gradient . x.
+    gradient = q.steep + held_on * wp.cross(n, q.wa - q.wb)
+    level = held_on * wp.dot(velocity_at(q, vec3()), n) - wp.dot(q.origin, q.steep)
+    size2 = wp.dot(gradient, gradient)
+    for f in range(s.first_face[other], s.first_face[other + 1]):
+        facing = wp.dot(s.normal[f], towards)
+        if s.covered[f] == 0 and facing > real(EDGE_ON):
+            side, count = clipped(s, e, q, ref.face, ref.of_part, f, facing * facing)
+            if count >= 3:
+                side, count = cut(e, side, count, (-level / size2) * gradient, gradient, zero)
+            if count >= 3:
+                more = quadrature(e, side, count, q.first + points, n, s.spread)
+                if more == 0:
+                    found.counts[0].overflow = 1
+                    return q
+                points += more
     if points == 0:  # corners or edges that barely touch leave no polygon: use coal's contact point
         x = found.point[k]
         bound = deepest + held_on * wp.dot(velocity_at(q, x), n)
@@ -136,10 +154,10 @@ def patch(s: Solids, found: Candidates, old: Sticks, e: Contacts, q: Overlap, k:
         points = 1
         q.kind = EDGE
         q.origin = x - (deepest / wp.dot(q.steep, q.steep)) * q.steep
-        if corners == 0 and deepest > zero and first_corner < e.depth.shape[0]:
-            e.corner[first_corner] = x
-            e.depth[first_corner] = deepest
-            corners = 1
+    if corners == 0 and deepest > zero and first_corner < e.depth.shape[0]:
+        e.corner[first_corner] = found.point[k]
+        e.depth[first_corner] = deepest
+        corners = 1
     q.points = points
     q.corners = corners
     return q

@@ -27,7 +27,7 @@ class Solids:
     covered: array[int]  # (face,) 1: a neighbouring piece covers it
     first_corner: array[int]  # (face + 1,)
     corner: array[int]  # (corner,) vertex of each corner of a face
-    seam: array[int]  # (corner,) 1: the edge that starts here lies on a seam between two pieces
+    rim: array[real]  # (corner,) 1: pressure reaches beyond the edge that starts here; 0: a seam between two pieces
     row: array[int]  # (part,) row in `Motion`
     out: array[int]  # (part,) row in `Outputs`
     radius: array[real]  # [m], (part,) largest distance of a vertex from the body's origin
@@ -96,6 +96,7 @@ class Sticks:
     centre: array[vec3]  # [m], axes of the part's body: the patch moves with the part
     xi: array[vec3]  # [m] displacement of the stick spring at the centre
     phi: array[real]  # [rad] rotation of the stick spring about the normal
+    lever: array[real]  # [m^2] mean square distance of the points from the centre
     pressure: array[real]  # [Pa] at the centre
     slope: array[vec3]  # [Pa/m] gradient of the pressure
     area: array[real]  # [m^2]
@@ -121,7 +122,7 @@ class Contacts:
     depth: array[real]  # [m], (corner,)
     stored: array[real]  # [J], (1,) energy in all springs
     polygon: array2d[vec3]  # [m], (2, corner) two buffers: clipping reads one and writes the other
-    flag: array2d[int]  # (2, corner) 1: no pressure beyond the edge that starts at this corner
+    rim: array2d[real]  # (2, corner) share of the strip beyond the edge that starts at this corner, 0: none
 
 
 @struct

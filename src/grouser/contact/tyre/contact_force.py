@@ -133,7 +133,9 @@ def ground_force(
     # Rate of compression [m/s] of the suspension. The spring is evaluated at the end of the step.
     rate = -(wp.dot(normal, g.velocity) + lean * vy) / cosine
     damping = wp.where(rate > zero, w.compression, w.rebound)
-    spring, slope = spring_force(found.travel + h * rate, w.stiffness, w.saturation, w.progression)
+    spring, slope = spring_force(
+        found.travel + h * rate, w.stiffness, w.saturation, w.progression, w.travel, w.stop_stiffness
+    )
     suspension = wp.max(spring + damping * rate, zero)
     # Slip at the end of the step from the deflection of the tread. At a standstill the tread is a spring that needs
     # damping, and the shifts S_H and S_V fade out.

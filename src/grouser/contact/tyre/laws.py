@@ -13,16 +13,21 @@ LEAST_LEVER = 0.2  # smallest F_susp / N: a wheel jammed under an edge presses w
 
 
 @wp.func
-def spring_force(h: real, stiffness: real, saturation: real, progression: real):
-    """Spring force [N] at travel h [m] and its slope [N/m]: linear up to H_sat, stiffer beyond.
+def spring_force(h: real, stiffness: real, saturation: real, progression: real, travel: real, stop: real):
+    """Spring force [N] at travel h [m] and its slope [N/m]: linear up to H_sat, stiffer beyond, then the bump stop.
 
-    F = k h, plus q (h - H_sat)^2 beyond H_sat. Morrot et al., section 2.2.4, only say linear, then nonlinear; the
-    square is assumed.
+    F = k h, plus q (h - H_sat)^2 beyond H_sat, plus k_stop (h - H_end) beyond the end of the travel. Morrot et al.,
+    section 2.2.4, only say linear, then nonlinear; the square and the stop are assumed.
     """
     over = wp.max(h - saturation, real(0.0))
     if h <= real(0.0):
         return real(0.0), real(0.0)
-    return stiffness * h + progression * over * over, stiffness + real(2.0) * progression * over
+    force = stiffness * h + progression * over * over
+    slope = stiffness + real(2.0) * progression * over
+    if h > travel:
+        force += stop * (h - travel)
+        slope += stop
+    return force, slope
 
 
 @wp.func

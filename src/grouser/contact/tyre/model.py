@@ -92,7 +92,7 @@ class TyreModule(KernelModule):
             for field, name in COEFFICIENTS.items():
                 table[field][k] = getattr(wheel.tyre, name)
             s = wheel.suspension
-            for field in ("stiffness", "saturation", "progression", "travel", "compression"):
+            for field in ("stiffness", "saturation", "progression", "travel", "stop_stiffness", "compression"):
                 table[field][k] = getattr(s, field)
             table["rebound"][k] = s.compression if s.rebound is None else s.rebound
             table["load_free"][k] = not any(getattr(wheel.tyre, name) for name in OF_LOAD)
@@ -159,7 +159,7 @@ class TyreModule(KernelModule):
     def explain(self, code: int) -> tuple[str, bool]:
         reasons = {
             BEYOND: "it is beyond the terrain, which continues level outside its border",
-            TOO_FAR: "the suspension is compressed beyond its travel, where its spring is not defined",
+            TOO_FAR: "the suspension is compressed beyond its travel, on its bump stop if it has one",
         }
         return reasons[code], False
 

@@ -133,6 +133,7 @@ class Suspension:
     saturation: float = 0.1  # [m] H_sat; the spring is linear up to this travel
     progression: float = 1e6  # [N/m^2] coefficient of the square beyond H_sat
     travel: float = 0.2  # [m] largest travel; a steep obstacle that would need more is a wall
+    stop_stiffness: float = 0.0  # [N/m] of the bump stop beyond the travel; 0: none
 
     def __post_init__(self):
         for field in fields(self):
@@ -148,17 +149,22 @@ class Suspension:
 
     def force(self, travel: float) -> float:
         """Static force [N] at `travel` [m]."""
-        over = max(travel - self.saturation, 0.0)
-        return self.stiffness * max(travel, 0.0) + self.progression * over**2
+        over, beyond = max(travel - self.saturation, 0.0), max(travel - self.travel, 0.0)
+        return self.stiffness * max(travel, 0.0) + self.progression * over**2 + self.stop_stiffness * beyond
 
     def travel_under(self, force: float) -> float:
         """Static travel [m] under `force` [N]."""
         linear = force / self.stiffness
-        if linear <= self.saturation or self.progression == 0:
+        if linear <= self.saturation or self.progression == self.stop_stiffness == 0:
             return max(linear, 0.0)
-        k, q, s = self.stiffness, self.progression, self.saturation
-        over = (-k + math.sqrt(k * k + 4 * q * (force - k * s))) / (2 * q)
-        return s + over
+        k, q, s, stop, end = self.stiffness, self.progression, self.saturation, 0.0, 0.0
+        if force > self.force(self.travel):
+            stop, end = self.stop_stiffness, self.travel
+        # k (s + x) + q x^2 + stop (s + x - end) = force
+        slope, rest = k + stop, force - k * s - stop * (s - end)
+        if q == 0:
+            return s + rest / slope
+        return s + (-slope + math.sqrt(slope * slope + 4 * q * rest)) / (2 * q)
 
 
 @dataclass(frozen=True)

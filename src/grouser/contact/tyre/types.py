@@ -36,6 +36,7 @@ class Wheel:
     saturation: real  # [m] H_sat
     progression: real  # [N/m^2]
     travel: real  # [m] largest travel; steep ground that needs more is a wall
+    stop_stiffness: real  # [N/m] of the bump stop beyond it
     compression: real  # [N s/m] damping in compression
     rebound: real  # [N s/m] damping in rebound
     radial_stiffness: real  # [N/m] of the tyre, against walls

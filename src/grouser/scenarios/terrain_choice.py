@@ -1,0 +1,95 @@
+"""The ground of a scenario from a file of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from grouser.errors import InputError
+from grouser.scenarios.quantity import Unit
+from grouser.scenarios.scenario import Settings
+from grouser.terrain.course import Course
+from grouser.terrain.courses import from_mesh
+from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.importers import load
+from grouser.terrain.mesh_file import _read as read_mesh
+
+Positive = pydantic.Field(gt=0)
+
+
+class TerrainChoice(Settings):
+    """A terrain file, or a mapping with the options of its importer (`grouser.terrain.load`)."""
+
+    file: Path
+    key: str | None = None  # name of the array in an .npz file; None: heights
+    spacing: Annotated[float, Positive, Unit("m")] | None = None
+    scale: float | None = None
+    offset: Annotated[float, Unit("m")] | None = None
+    missing: Literal["error", "nearest"] | float | None = None
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        return of_file(given)
+
+    @pydantic.field_validator("file")
+    @classmethod
+    def _check_file(cls, file: Path, info: pydantic.ValidationInfo) -> Path:
+        return beside(file, info)
+
+    def read(self) -> ElevationGrid:
+        options = self.model_dump(exclude={"file"}, exclude_none=True)
+        return load(self.file, **options)
+
+
+class CourseChoice(Settings):
+    """A mesh file that is cut into convex pieces, or a mapping with options (`grouser.terrain.courses.from_mesh`)."""
+
+    file: Path
+    method: Literal["patches", "coacd"] = "patches"  # patches: faceted meshes, also open ones; coacd: closed ones
+    thickness: Annotated[float, Positive, Unit("m")] = 0.1  # of the patches, behind their faces
+    threshold: Annotated[float, Positive] = 0.05  # relative concavity that coacd allows
+    scale: Annotated[float, Positive] = 1.0  # metres per unit of the file
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        return of_file(given)
+
+    @pydantic.field_validator("file")
+    @classmethod
+    def _check_file(cls, file: Path, info: pydantic.ValidationInfo) -> Path:
+        return beside(file, info)
+
+    def read(self) -> Course:
+        _, vertices, triangles = read_mesh(self.file)
+        options = self.model_dump(include={"method", "thickness", "threshold"})
+        return from_mesh((self.scale * vertices, triangles), **options)
+
+
+def height_at(terrain: ElevationGrid, x: float, y: float, what: str) -> float:
+    """Height [m] of the ground at a point. Raises an InputError that names `what` if it lies beyond the ground."""
+    x0, x1, y0, y1 = terrain.bounds
+    if not (x0 <= x <= x1 and y0 <= y <= y1):
+        raise InputError(
+            f"terrain: {what} at ({x:g}, {y:g}) m is beyond the ground, {x0:g} to {x1:g} m and {y0:g} to {y1:g} m"
+        )
+    return float(terrain.height(x, y))
+
+
+def of_file(given: Any) -> Any:
+    """A file name alone as a mapping; `terrain=FILE` together with `terrain.spacing=1` is one with the key `name`."""
+    if isinstance(given, str | Path):
+        return {"file": given}
+    if isinstance(given, Mapping) and "name" in given:
+        return {"file": given["name"], **{key: value for key, value in given.items() if key != "name"}}
+    return given
+
+
+def beside(file: Path, info: pydantic.ValidationInfo) -> Path:
+    """Find a file: first next to the scenario file, then in the working directory."""
+    folder = (info.context or {}).get("folder")
+    return folder / file if folder is not None and (folder / file).is_file() else file
