@@ -32,6 +32,8 @@ from grouser.simulation.world_threads import WorldThreads, cores, parts_of
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
+from grouser.terrain.ground_levels import Seen, changed_tiles
+from grouser.terrain.resting import REST_PERIOD
 
 if TYPE_CHECKING:
     from grouser.recording import RecordingWriter
@@ -104,7 +106,7 @@ class Simulation:
         self.sensor_due: dict[str, float] = {}  # [s] when each takes its next sample
         self.scene: Scene | None = None  # what the rays of sensors meet
         self.stop_reason: RunStopped | None = None  # reason why the run has stopped
-        self.tile_stamps: dict[int, np.ndarray] = {}
+        self.tile_stamps: dict[int, Seen] = {}  # by world: writes to tiles that recordings have seen
         self.loads: Loads | None = None  # set by `watch_loads`
         self.start_checkpoint: dict[str, Any] | None = None  # to which `reset` goes back; None: the model's start
         self.finished = False  # set by a controller that has seen enough: `run` ends at the next frame
@@ -349,6 +351,15 @@ class Simulation:
         first = min((*self.due, *self.sensor_due.values()))
         return max(1, math.ceil(first / self.step_size - DUE - self.steps))
 
+    def rest_ground(self) -> int:
+        """Every REST_PERIOD steps bring ground to rest that no body is near. Returns the steps until the next time."""
+        if self.ground is None or not self.ground.rests:
+            return UNWATCHED
+        passed = self.steps % REST_PERIOD
+        if passed == 0:
+            self.ground.rest()
+        return REST_PERIOD - passed
+
     def act(self) -> None:
         """Let sensors and controllers act that are due. Each acts at the first step at or after its due time.
 
@@ -423,13 +434,8 @@ class Simulation:
         """Tiles changed since the last call: (m, 2) row and column, (m, T, T) heights [m] float32."""
         if self.ground is None:
             return np.zeros((0, 2), np.int32), np.zeros((0, TILE, TILE), np.float32)
-        stamps, owners, levels = self.ground.written(world)
-        before = self.tile_stamps.get(world, np.zeros(0, np.int32))[: len(stamps)]
-        known = np.zeros(len(stamps), np.int32)
-        known[: len(before)] = before
-        changed = np.flatnonzero(stamps != known)
-        self.tile_stamps[world] = stamps.copy()
-        return owners[changed].astype(np.int32), levels[changed, :, :, 0].astype(np.float32)
+        indices, heights, self.tile_stamps[world] = changed_tiles(self.ground, world, self.tile_stamps.get(world))
+        return indices, heights
 
     def geometry(self) -> dict[str, dict[str, np.ndarray]]:
         """Meshes of the bodies of modules, and of their fixed shapes (world axes), for display."""
