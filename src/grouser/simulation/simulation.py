@@ -38,7 +38,7 @@ from grouser.terrain.resting import REST_PERIOD
 if TYPE_CHECKING:
     from grouser.recording import RecordingWriter
 
-TILE_RATE = 5.0  # [Hz] at which changed ground is recorded
+TILE_RATE = 5.0  # [Hz] at which changed ground is recorded if nobody says otherwise
 UNWATCHED = 1000  # largest number of steps between two returns to Python
 UNSEEN = 100  # steps of worlds on a device between two looks for alarms, which are reads
 MOST_NOTES = 200  # worlds that fail after so many notes are not noted: a batch may fail and be reset without end
@@ -107,6 +107,7 @@ class Simulation:
         self.scene: Scene | None = None  # what the rays of sensors meet
         self.stop_reason: RunStopped | None = None  # reason why the run has stopped
         self.tile_stamps: dict[int, Seen] = {}  # by world: writes to tiles that recordings have seen
+        self.tile_rate = TILE_RATE  # [Hz] at which changed ground is recorded
         self.loads: Loads | None = None  # set by `watch_loads`
         self.start_checkpoint: dict[str, Any] | None = None  # to which `reset` goes back; None: the model's start
         self.finished = False  # set by a controller that has seen enough: `run` ends at the next frame
@@ -472,7 +473,7 @@ class Simulation:
         start_steps, start_time = self.steps, self.time
         total = round(duration / self.step_size)
         every = max(1, round(1 / (rate * self.step_size)))
-        tiles_every = max(every, round(1 / (TILE_RATE * self.step_size)))
+        tiles_every = max(every, round(1 / (self.tile_rate * self.step_size)))
         if writer is not None and writer.last_time == -math.inf:  # a new recording begins with all ruts so far
             self.tile_stamps.clear()
         for sensor in self.sensors.values():

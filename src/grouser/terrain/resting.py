@@ -196,6 +196,18 @@ def tiles_at_rest(ground: Ground, world: int) -> tuple[np.ndarray, np.ndarray, n
     return stays, stamp[stays], owner[stays]
 
 
+def memory_in_use(ground: Ground) -> int:
+    """Memory [bytes] of all tiles in use and at rest, without spare room and without the table of tiles."""
+    a, own = ground.arrays, 0
+    tile = a.levels.numpy()[0, 0].nbytes + 12  # levels, owner, stamp
+    record, block = 12 + 4 * BLOCKS * BLOCKS, a.rest_levels.numpy()[0, 0].nbytes
+    for world in range(ground.worlds):
+        numbers, _, _ = tiles_at_rest(ground, world)
+        blocks = int((a.rest_block.numpy()[world, numbers] != FREE).sum())
+        own += int(a.used.numpy()[world]) * tile + len(numbers) * record + blocks * block
+    return own
+
+
 def levels_at_rest(ground: Ground, world: int, numbers: np.ndarray) -> np.ndarray:
     """Levels [m], (tile, row, column, level) of tiles at rest, by their numbers."""
     a = ground.arrays

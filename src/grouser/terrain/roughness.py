@@ -72,9 +72,7 @@ def measured(grid: ElevationGrid) -> Roughness:
     return Roughness(deviations[0] / spacing**hurst, hurst)
 
 
-def roughened(
-    grid: ElevationGrid, spacing: float, roughness: Roughness | None = None, seed: int = 0
-) -> ElevationGrid:
+def roughened(grid: ElevationGrid, spacing: float, roughness: Roughness | None = None, seed: int = 0) -> ElevationGrid:
     """A finer grid with the roughness that is missing in `grid`. Its soils are those of the nearest nodes.
 
     `spacing` [m] of the new grid. `roughness`: its law; None: as `measured`. The same grid, spacing and seed give the
