@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -50,7 +51,7 @@ def test_the_spectrum_has_the_deviation_that_is_asked_for():
                 return 4 * math.pi * k**2 * float(law.spectrum(np.array(k))) * (1 - special.j0(k * distance))
 
             ends = math.log(1e-3 / distance), math.log(30 / distance), math.log(3e3 / distance)
-            power = sum(integrate.quad(ring, a, b, limit=2000)[0] for a, b in zip(ends, ends[1:], strict=False))
+            power = sum(integrate.quad(ring, a, b, limit=2000)[0] for a, b in itertools.pairwise(ends))
             # Below the first wave number 1 - J_0(x) is x^2 / 4; beyond the last one J_0 is small.
             k = math.exp(ends[0])
             below = math.pi * float(law.spectrum(np.array(k))) * k**2 * (k * distance) ** 2 / (2 - 2 * law.hurst)

@@ -224,7 +224,7 @@ def metrics(s: Traverse) -> list[dict[str, Any]]:
 
 
 def _least_work(s: Traverse) -> tuple[Any, Any, Any]:
-    """Least work [J/m]: two wheels with little load compact new soil; all else, grip, climbs and rocks, comes on top."""
+    """Least work [J/m]: two wheels with little load compact new soil; grip, climbs and rocks come on top."""
     p = s.parameters
     try:
         towed = rolling_wheel(
