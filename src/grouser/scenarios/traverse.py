@@ -2,8 +2,8 @@
 
 The rover is that of `grouser.robots.exomars` with faster drives. Without a terrain of yours it drives over the shape of
 a real elevation model, the Jacksboro fault (`terrain.jacksboro`), made smaller and flatter. The model's nodes lie
-metres apart; what it does not show is roughness by a law (`grouser.terrain.roughness`) and rocks by the laws of
-`rocks.law`. Ground behind the rover comes to rest in little memory (`grouser.terrain.resting`).
+metres apart; what it does not show is roughness by a law (`grouser.terrain.roughness`). Ground behind the rover comes
+to rest in little memory (`grouser.terrain.resting`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 import pydantic
 from pydantic_core import PydanticCustomError
 
-from grouser.contact.polygonal import PolygonalModule
 from grouser.contact.soil import SoilModule, SoilOptions
 from grouser.control import Drive, GroundSpeed, Path, PathFollower, PowerMeter, TipOver, Wheels, WheelSlip
 from grouser.control.memoryless import Memoryless
@@ -26,11 +25,10 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.robots import exomars
 from grouser.robots.exomars import ExoMars
-from grouser.scenarios import rocky_ground as rocky
 from grouser.scenarios import traverse_ground as terrain
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.robot import TerrainChoice
-from grouser.scenarios.rocky_ground import Hoist, Rocks, Tread
+from grouser.scenarios.rocky_ground import Hoist
 from grouser.scenarios.rover_course import BODIES, DRIVES, SETTLING, STEERS
 from grouser.scenarios.scenario import Settings, metric, scenario_of
 from grouser.scenarios.soil_choice import SoilChoice
@@ -41,7 +39,6 @@ from grouser.simulation import Simulation
 from grouser.terrain import resting
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
-from grouser.terrain.rocks import RockField
 
 RATE = 4.0  # [Hz] recording rate: 75 mm between two frames at 0.3 m/s
 TILE_RATE = 0.25  # [Hz] at which changed ground is recorded: every 1.2 m at 0.3 m/s
@@ -81,9 +78,6 @@ class Traverse(SoilLaws):
     speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.3
     look_ahead: Metres = 1.2
     roughness: RoughnessChoice = RoughnessChoice()
-    rocks: Rocks | None = None  # {law: golombek-rapp, abundance: 0.05, least: 0.1}, …
-    rock_seed: Annotated[int, pydantic.Field(ge=0)] = 0
-    tread: Tread = Tread()  # of the wheels on rocks
     rover: TraverseRover = TraverseRover()  # type: ignore[valid-type]
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = exomars.MARS
     spacing: Metres = 0.01
@@ -128,7 +122,7 @@ def build(s: Traverse) -> Simulation:
     meters = [Hoist(p.mass * s.gravity), PowerMeter([*DRIVES, *STEERS]), TipOver(wheels), WheelSlip(wheels)]
     arrival = _Arrival(follower)
     sim = arrival.sim = Simulation(
-        spec, [soil, *_rock_contact(s, way, elevation)], ground=ground,
+        spec, [soil], ground=ground,
         controllers=[*meters, follower, GroundSpeed(drive), drive, arrival], step=s.step,
     )  # fmt: skip
     sim.tile_rate = TILE_RATE
@@ -172,25 +166,6 @@ def _place(spec: mujoco.MjSpec, p: ExoMars, way: Path, ground: ElevationGrid) ->
     chassis.quat = quaternion
 
 
-def _rock_contact(s: Traverse, way: Path, ground: ElevationGrid) -> list[PolygonalModule]:
-    """Contact of the wheels with the rocks near the way, or nothing if there are none."""
-    if s.rocks is None:
-        return []
-    p = s.parameters
-    free = math.hypot(p.front_x, p.track / 2) + 2 * p.wheel_radius
-    rocks = terrain.rocks_along(way, ground, s.rocks, s.rock_seed, free)
-    if not rocks:
-        return []
-    field = RockField(tuple(rocks), ground.size, ground.origin)
-    fixed = rocky.rock_shape(s, field)
-    return [
-        rocky.RockContact(
-            dict.fromkeys(BODIES, rocky.wheel_shape(p, s.tread)), {"rocks": fixed},
-            [rocky.rock_pair(wheel) for wheel in BODIES],
-        )
-    ]  # fmt: skip
-
-
 def duration(s: Traverse) -> float:
     """Time [s] for the way at the wanted speed, with slack; the run ends earlier if the rover has arrived."""
     return SETTLING + SLACK * s.way.length / s.speed + 5.0
@@ -206,8 +181,9 @@ def metrics(s: Traverse) -> list[dict[str, Any]]:
         metric("climb_m", "m", "sum of all rises of the chassis' origin"),
         metric("slope_max_deg", "degree", f"largest slope of the way of the chassis over {OVER:g} m"),
         metric("cross_track_error_max_m", "m", "largest distance of the chassis' origin from the way"),
+        metric("energy_per_metre_J", "J/m", "mechanical work of all drive and steering motors over distance_m"),
         metric(
-            "energy_per_metre_J", "J/m", "mechanical work of all drive and steering motors over distance_m",
+            "level_energy_per_metre_J", "J/m", "the same less the rover's weight times its gain of height",
             *_least_work(s),
         ),
         metric("slip_mean", "1", "mean over wheels and time of the drive; 1 - v/(r w), braking r w/v - 1, r the rim's"),
@@ -224,7 +200,7 @@ def metrics(s: Traverse) -> list[dict[str, Any]]:
 
 
 def _least_work(s: Traverse) -> tuple[Any, Any, Any]:
-    """Least work [J/m]: two wheels with little load compact new soil; grip, climbs and rocks come on top."""
+    """Least work [J/m]: two wheels with little load compact new soil; grip and climbs come on top."""
     p = s.parameters
     try:
         towed = rolling_wheel(
@@ -284,6 +260,7 @@ def measure(s: Traverse, recording: Recording) -> dict[str, Any]:
         return {"arrived": False, "distance_m": travelled}
     moving = recording["drive/waiting"][driving] == 0
     slip = recording["wheel/slip"][driving]
+    work, gained = float(energy[-1] - energy[0]), float(place[-1, 2] - place[0, 2])
     places = np.arange(way[0], way[-1], OVER)
     height = np.interp(places, way, place[:, 2])
     rolled = np.interp(places, way, np.concatenate([[0.0], np.cumsum(np.diff(way) * slip[1:].mean(axis=1))]))
@@ -293,7 +270,8 @@ def measure(s: Traverse, recording: Recording) -> dict[str, Any]:
         "climb_m": float(np.maximum(np.diff(height), 0).sum()),
         "slope_max_deg": math.degrees(math.asin(float(np.abs(np.diff(height)).max(initial=0)) / OVER)),
         "cross_track_error_max_m": float(np.nanmax(np.abs(recording["path/cross_track_error"][driving]))),
-        "energy_per_metre_J": float(energy[-1] - energy[0]) / travelled,
+        "energy_per_metre_J": work / travelled,
+        "level_energy_per_metre_J": (work - s.parameters.mass * s.gravity * gained) / travelled,
         "slip_mean": float(np.mean(slip[moving])),
         "slip_worst": float((np.diff(rolled) / OVER).max(initial=0.0)),
         "sinkage_mean_m": float(recording["soil/sinkage"][driving].mean()),

@@ -1,4 +1,4 @@
-"""Ground of a traverse: an elevation model, roughness below its resolution, rocks along the way."""
+"""Ground of a traverse: an elevation model, and roughness below its resolution."""
 
 from __future__ import annotations
 
@@ -13,19 +13,15 @@ import pydantic
 from grouser.control import Path
 from grouser.errors import InputError
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.rocky_ground import Rocks
 from grouser.scenarios.scenario import Settings
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.importers import jacksboro
-from grouser.terrain.rocks import Rock, rock_field
 from grouser.terrain.roughness import HURST, Roughness, measured, roughened
 
 MARGIN = 8.0  # [m] ground around the way
 MOST_NODES = 10_000_000  # of the ground with its roughness
 MODEL_SPACING = 5.0  # [m] of the model that is driven over if none is given
 FLATTER = 0.25  # its heights over those of the true shape: sand does not carry a rover up slopes of 25 degrees
-SQUARE = 4.0  # [m] rocks are drawn square by square, so that a long way has those of a short one
-BESIDE = 1.6  # [m] farthest from the way that a rock is kept: half a rover and a rock
 
 
 class RoughnessChoice(Settings):
@@ -76,41 +72,6 @@ def rough_ground(model: ElevationGrid, way: Path, choice: RoughnessChoice) -> El
     part = heights[row0 : row1 + 1, column0 : column1 + 1].copy()
     cut = ElevationGrid(part, spacing, (x0 + spacing * column0, y0 + spacing * row0))
     return roughened(cut, choice.spacing, choice.law(model), choice.seed)
-
-
-def rocks_along(way: Path, ground: ElevationGrid, rocks: Rocks, seed: int, free: float) -> list[Rock]:
-    """Fixed rocks near the way, with the density of their law; none nearer than `free` [m] to its start."""
-    squares = {tuple(square) for square in np.floor(_near(way) / SQUARE).astype(int).tolist()}
-    found: list[Rock] = []
-    for row, column in sorted(squares):
-        corner = (SQUARE * column, SQUARE * row)
-        own = rock_field(
-            rocks.sizes(), size=(SQUARE, SQUARE), origin=corner, ground=ground, burial=rocks.burial,
-            seed=_seed(seed, row, column), keep_out=[(*way.points[0].tolist(), free)],
-        )  # fmt: skip
-        found += [rock for rock in own.fixed if _distance(way, rock.position[:2]) < BESIDE]
-    return [replace(rock, name=f"rock{k}") for k, rock in enumerate(found)]
-
-
-def _near(way: Path) -> np.ndarray:
-    """(y, x) [m] of points that lie in every square within BESIDE of the way."""
-    points = way.points[:: max(1, round(0.5 / _mean_leg(way)))]
-    points = np.vstack([points, way.points[-1:]])
-    shifts = np.array([(x, y) for x in (-BESIDE, 0, BESIDE) for y in (-BESIDE, 0, BESIDE)])
-    return (points[:, None] + shifts).reshape(-1, 2)[:, ::-1]
-
-
-def _mean_leg(way: Path) -> float:
-    return way.length / way.legs
-
-
-def _distance(way: Path, place: np.ndarray) -> float:
-    return float(np.hypot(*(way.points - place).T).min())
-
-
-def _seed(seed: int, row: int, column: int) -> int:
-    """A seed for each square of the plane."""
-    return int(np.random.SeedSequence([seed, row + 2**20, column + 2**20]).generate_state(1)[0])
 
 
 def way_of(waypoints: tuple[tuple[float, float], ...], length: float | None) -> Path:
