@@ -220,14 +220,7 @@ def test_a_kilometre_of_path_of_a_wheel_fits_into_60_MB():
     """By the slope of memory over travel, once the ground behind the wheel is at rest."""
     sim = driven(8, 2000)
     ground, first = sim.ground, float(sim.data.qpos[0])
-    stored = at_rest_bytes(ground)
+    stored = resting.memory_at_rest(ground)
     sim.step(3000)
-    per_metre = (at_rest_bytes(ground) - stored) / (float(sim.data.qpos[0]) - first)
+    per_metre = (resting.memory_at_rest(ground) - stored) / (float(sim.data.qpos[0]) - first)
     assert 0 < 1000 * per_metre < KILOMETRE
-
-
-def at_rest_bytes(ground: Ground) -> int:
-    used = int(ground.arrays.rest_used.numpy()[0])
-    blocks = int((ground.arrays.rest_block.numpy()[0, :used] != resting.FREE).sum())
-    record = sum(getattr(ground.arrays, name).numpy()[0, 0].nbytes for name in resting.OF_TILES)
-    return used * record + blocks * ground.arrays.rest_levels.numpy()[0, 0].nbytes

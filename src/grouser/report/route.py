@@ -37,7 +37,7 @@ def draw_route(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> N
     value = value.mean(axis=1) if value.ndim > 1 else value
     ends, shown = pieces(along, value, float(figure.get("over", 1.0)), bool(figure.get("rate")))
     x, y = (np.interp(ends, along, place[:, axis]) for axis in (0, 1))
-    region = _region(x, y, figure)
+    region = _region(x, y, recording)
     _, height, width = draw_shaded_heights(axes, recording, region, MAX_NODES)
     points = np.column_stack([x, y])
     lines = LineCollection(
@@ -80,10 +80,14 @@ def _column(recording: Recording, name: str, world: int) -> np.ndarray:
     return values[:, world] if recording.worlds > 1 else values
 
 
-def _region(x: np.ndarray, y: np.ndarray, figure: Mapping[str, Any]) -> tuple[float, float, float, float]:
-    """Bounds [m] of the route with a margin; a narrow one gets a third of its length as breadth."""
+def _region(x: np.ndarray, y: np.ndarray, recording: Recording) -> tuple[float, float, float, float]:
+    """Bounds [m] of the route with a margin, a third of its length if it is narrow, as far as there is terrain."""
+    (west, south), spacing = recording.terrain_place()
+    ny, nx = recording.terrain_shape()
     size = max(np.ptp(x), np.ptp(y), 1e-3)
     margin = max(MARGIN * size, LEAST_MARGIN)
-    half = [max(np.ptp(side) / 2 + margin, size / 6) for side in (x, y)]
-    middle = [(side.min() + side.max()) / 2 for side in (x, y)]
-    return middle[0] - half[0], middle[0] + half[0], middle[1] - half[1], middle[1] + half[1]
+    ends: list[float] = []
+    for side, first, count in ((x, west, nx), (y, south, ny)):
+        middle, half = (side.min() + side.max()) / 2, max(np.ptp(side) / 2 + margin, size / 6)
+        ends += [max(middle - half, first), min(middle + half, first + spacing * (count - 1))]
+    return ends[0], ends[1], ends[2], ends[3]

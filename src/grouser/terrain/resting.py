@@ -196,16 +196,20 @@ def tiles_at_rest(ground: Ground, world: int) -> tuple[np.ndarray, np.ndarray, n
     return stays, stamp[stays], owner[stays]
 
 
-def memory_in_use(ground: Ground) -> int:
-    """Memory [bytes] of all tiles in use and at rest, without spare room and without the table of tiles."""
+def memory_at_rest(ground: Ground) -> int:
+    """Memory [bytes] of all tiles at rest, without spare room."""
     a, own = ground.arrays, 0
-    tile = a.levels.numpy()[0, 0].nbytes + 12  # levels, owner, stamp
-    record, block = 12 + 4 * BLOCKS * BLOCKS, a.rest_levels.numpy()[0, 0].nbytes
+    record, block = 12 + 4 * BLOCKS * BLOCKS, a.rest_levels.numpy()[0, 0].nbytes  # owner, stamp, blocks
     for world in range(ground.worlds):
         numbers, _, _ = tiles_at_rest(ground, world)
-        blocks = int((a.rest_block.numpy()[world, numbers] != FREE).sum())
-        own += int(a.used.numpy()[world]) * tile + len(numbers) * record + blocks * block
+        own += len(numbers) * record + int((a.rest_block.numpy()[world, numbers] != FREE).sum()) * block
     return own
+
+
+def memory_in_use(ground: Ground) -> int:
+    """Memory [bytes] of all tiles in use and at rest, without spare room and without the table of tiles."""
+    tile = ground.arrays.levels.numpy()[0, 0].nbytes + 12  # levels, owner, stamp
+    return int(ground.arrays.used.numpy().sum()) * tile + memory_at_rest(ground)
 
 
 def levels_at_rest(ground: Ground, world: int, numbers: np.ndarray) -> np.ndarray:
