@@ -59,13 +59,13 @@ ROUTE = tuple(zip(
     strict=True,
 ))  # fmt: skip
 
+FIELDS: dict[str, Any] = {f.name: (type(f.default), f.default) for f in dataclasses.fields(ExoMars)}
 TraverseRover: type[Settings] = pydantic.create_model(
     "TraverseRover",
     __base__=Settings,
     __doc__="Parameters of the rover, as in `grouser.robots.exomars.ExoMars`, with drives for 0.3 m/s.",
-    **{f.name: (type(f.default), f.default) for f in dataclasses.fields(ExoMars) if f.name != "drive_speed"},
-    drive_speed=(float, 3.5),
-)  # type: ignore[call-overload]
+    **{**FIELDS, "drive_speed": (float, 3.5)},
+)
 
 
 class Traverse(SoilLaws):

@@ -81,4 +81,4 @@ def way_of(waypoints: tuple[tuple[float, float], ...], length: float | None) -> 
         return whole
     arc = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(whole.points, axis=0).T))])
     count = max(2, int(np.searchsorted(arc, length)) + 1)
-    return Path(whole.points[:count])
+    return Path(whole.points[:count].tolist())

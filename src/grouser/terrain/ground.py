@@ -33,14 +33,13 @@ from grouser.quiet_warp import start_warp
 from grouser.resets import Resets, world_mask
 from grouser.terrain import checks, resting
 from grouser.terrain.elevation import BARE, ElevationGrid
-from grouser.terrain.ground_inputs import soils_of_worlds, terrains_of
+from grouser.terrain.ground_inputs import check_device_memory, check_table, soils_of_worlds, terrains_of
 from grouser.terrain.ground_levels import level_of
 from grouser.terrain.resting import AT_REST, BLOCK, BLOCKS, LIVE_TILES, REST_STEP, TILE
 from grouser.terrain.soil_depth import Depth, depth_map
 from grouser.terrain.soils import Soil
 
 MODULE = module("grouser.terrain.ground")
-MOST_TILES = 2**28  # of all worlds together: 1 GiB of table, or 27 km^2 at a spacing of 1 cm
 SURFACE, VIRGIN, PACKED, PACKED_VIRGIN = 0, 1, 2, 3  # components of a node's levels
 
 
@@ -169,7 +168,10 @@ def rises_at_rest(g: GroundArrays, world: int, tile: int, i: int, j: int):
         return vec4()
     steps = g.rest_levels[world, block, (i % BLOCK) * BLOCK + j % BLOCK]
     step = real(REST_STEP)
-    return vec4(step * real(steps[0]), step * real(steps[1]), step * real(steps[2]), step * real(steps[3]))
+    return vec4(
+        step * real(steps[0]), step * real(steps[1]),  # pyright: ignore[reportIndexIssue] a device vector
+        step * real(steps[2]), step * real(steps[3]),  # pyright: ignore[reportIndexIssue]
+    )  # fmt: skip
 
 
 @wp.func
@@ -284,7 +286,7 @@ class Ground:
                 f"spacing: {self.spacing} m leaves {self.rows} x {self.columns} nodes on a terrain of "
                 f"{length:g} m x {breadth:g} m; at least 4 x 4 are needed"
             )
-        self._check_table(length, breadth)
+        check_table(self.rows, self.columns, self.worlds, self.spacing, (length, breadth))
         if below is not None and depth is None:
             raise InputError(f"below: {below.name!r} is not allowed without a depth of the soil above it")
         self.depth = None if depth is None else depth_map(depth, elevation)
@@ -296,21 +298,6 @@ class Ground:
         self._viewed = -1  # generation of the views below
         self._views: tuple[np.ndarray, ...] = ()  # stamp, owner, levels
         self.generation = 0  # number of reallocations; launches must be recorded again after each
-
-    def _check_table(self, length: float, breadth: float) -> None:
-        """Raise an InputError if the tables of tiles of all worlds are too large. Terrain: [m] `length`, `breadth`."""
-        each = -(-self.rows // TILE) * -(-self.columns // TILE)
-        if each > MOST_TILES:
-            raise InputError(
-                f"spacing: {self.spacing:g} m makes {self.rows} x {self.columns} nodes of a terrain of {length:g} m x "
-                f"{breadth:g} m, more than fit into memory: allowed is a larger spacing or a smaller terrain"
-            )
-        if self.worlds * each > MOST_TILES:
-            raise InputError(
-                f"worlds: {self.worlds} take {self.worlds * each * 4 / 2**30:.3g} GiB for tables of the tiles of a "
-                f"terrain of {length:g} m x {breadth:g} m: allowed are {MOST_TILES // each} worlds, a larger spacing "
-                "or a smaller terrain"
-            )
 
     def _allocate(self, capacity: int):
         p: Precision = self.precision
@@ -502,14 +489,3 @@ class Ground:
     def level(self, which: int, world: int = 0, region: tuple[float, float, float, float] | None = None) -> np.ndarray:
         """One of the four levels [m], (row, column) of the nodes inside `region` x0, x1, y0, y1 [m]."""
         return level_of(self, which, world, region)
-
-
-def check_device_memory(size: int, device: Any, worlds: int, what: str) -> None:
-    """Raise an InputError if `size` [bytes] for `what` of all worlds is more than a CUDA device has free."""
-    there = wp.get_device(device)
-    if there.is_cuda and size > there.free_memory:
-        each, free = size / worlds, there.free_memory
-        raise InputError(
-            f"worlds: {worlds} take {size / 2**30:.3g} GiB for {what}, {each / 2**20:.3g} MiB each; {there.alias} has "
-            f"{free / 2**30:.3g} GiB free: allowed are {int(free / each)} worlds, fewer tiles or a larger spacing"
-        )

@@ -1,15 +1,20 @@
-"""Checks of what a deformable ground is given: its terrains, and the soils of its worlds."""
+"""Checks of what a deformable ground is given: its terrains, the soils of its worlds, and its size in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import warp as wp
 
 from grouser.errors import InputError
 from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.resting import TILE
 from grouser.terrain.soil_depth import Depth
 from grouser.terrain.soils import Soil
+
+MOST_TILES = 2**28  # of all worlds together: 1 GiB of table, or 27 km^2 at a spacing of 1 cm
 
 
 def terrains_of(given: ElevationGrid | Sequence[ElevationGrid], depth: Depth | None) -> tuple[ElevationGrid, ...]:
@@ -37,3 +42,31 @@ def soils_of_worlds(given: Sequence[Soil | Sequence[Soil]], worlds: int) -> tupl
     if len(counts) > 1 or not counts[0]:
         raise InputError(f"soil: worlds have {' and '.join(map(str, counts))} soils; all need the same number")
     return found
+
+
+def check_table(rows: int, columns: int, worlds: int, spacing: float, size: tuple[float, float]) -> None:
+    """Raise an InputError if the tables of tiles of all worlds are too large. Terrain: [m] length and breadth `size`."""
+    length, breadth = size
+    each = -(-rows // TILE) * -(-columns // TILE)
+    if each > MOST_TILES:
+        raise InputError(
+            f"spacing: {spacing:g} m makes {rows} x {columns} nodes of a terrain of {length:g} m x "
+            f"{breadth:g} m, more than fit into memory: allowed is a larger spacing or a smaller terrain"
+        )
+    if worlds * each > MOST_TILES:
+        raise InputError(
+            f"worlds: {worlds} take {worlds * each * 4 / 2**30:.3g} GiB for tables of the tiles of a "
+            f"terrain of {length:g} m x {breadth:g} m: allowed are {MOST_TILES // each} worlds, a larger spacing "
+            "or a smaller terrain"
+        )
+
+
+def check_device_memory(size: int, device: Any, worlds: int, what: str) -> None:
+    """Raise an InputError if `size` [bytes] for `what` of all worlds is more than a CUDA device has free."""
+    there = wp.get_device(device)
+    if there.is_cuda and size > there.free_memory:
+        each, free = size / worlds, there.free_memory
+        raise InputError(
+            f"worlds: {worlds} take {size / 2**30:.3g} GiB for {what}, {each / 2**20:.3g} MiB each; {there.alias} has "
+            f"{free / 2**30:.3g} GiB free: allowed are {int(free / each)} worlds, fewer tiles or a larger spacing"
+        )

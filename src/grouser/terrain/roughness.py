@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -112,8 +113,9 @@ def _between(heights: np.ndarray, ratio: int) -> np.ndarray:
 
 def _short_waves(shape: tuple[int, int], spacing: float, resolved: float, law: Roughness, seed: int) -> np.ndarray:
     """Random heights [m] made of waves shorter than two nodes of the model, `resolved` [m] apart."""
-    from scipy import fft
+    import scipy.fft
 
+    fft: Any = scipy.fft  # its annotations are incomplete
     # The waves are periodic: a margin of some spacings keeps opposite borders apart, and suits the transform.
     margin = 4 * math.ceil(resolved / spacing)
     rows, columns = (fft.next_fast_len(count + margin, real=True) for count in shape)
