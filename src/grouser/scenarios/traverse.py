@@ -48,7 +48,7 @@ OVER = 2.0  # [m] of the way over which energy and slip are drawn
 PER_RUT = 60.0  # [MB/km] memory allowed for the rut of a wheel
 IN_USE = 6.5  # [MB] 128 tiles in use and half as many again, which come under the wheels before others come to rest
 RUTS = 2  # of six wheels that follow each other
-LIGHTEST = 1 / 12  # of the weight on a wheel that makes a rut (assumed, as in `rocks-and-sand`)
+FRONT = 1 / 6  # of the weight on a front wheel, which makes a rut: on level ground all wheels carry the same
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
 Coordinate = Annotated[float, Unit("m")]
@@ -200,16 +200,16 @@ def metrics(s: Traverse) -> list[dict[str, Any]]:
 
 
 def _least_work(s: Traverse) -> tuple[Any, Any, Any]:
-    """Least work [J/m]: two wheels with little load compact new soil; grip and climbs come on top."""
+    """Least work [J/m]: the two front wheels compact new soil; grip, climbs and the wheels behind come on top."""
     p = s.parameters
     try:
         towed = rolling_wheel(
-            s.soil.resolve(), radius=p.wheel_radius, width=p.wheel_width, load=LIGHTEST * p.mass * s.gravity,
+            s.soil.resolve(), radius=p.wheel_radius, width=p.wheel_width, load=FRONT * p.mass * s.gravity,
             slip=0.0, friction=False,
         )  # fmt: skip
     except InputError:  # beyond the theory
         return None, None, None
-    return None, {"min": -RUTS * towed.drawbar_pull}, "rigid wheel integrals (docs/theory/soil.md): two towed wheels"
+    return None, {"min": -RUTS * towed.drawbar_pull}, "rigid wheel integrals (docs/theory/soil.md): two towed front wheels"
 
 
 def figures(s: Traverse) -> list[dict[str, Any]]:
