@@ -209,7 +209,7 @@ def _least_work(s: Traverse) -> tuple[Any, Any, Any]:
         )  # fmt: skip
     except InputError:  # beyond the theory
         return None, None, None
-    return None, {"min": -RUTS * towed.drawbar_pull}, "rigid wheel integrals (docs/theory/soil.md): two towed front wheels"
+    return None, {"min": -RUTS * towed.drawbar_pull}, "rigid wheel integrals (docs/theory/soil.md): two towed wheels"
 
 
 def figures(s: Traverse) -> list[dict[str, Any]]:

@@ -45,7 +45,7 @@ def soils_of_worlds(given: Sequence[Soil | Sequence[Soil]], worlds: int) -> tupl
 
 
 def check_table(rows: int, columns: int, worlds: int, spacing: float, size: tuple[float, float]) -> None:
-    """Raise an InputError if the tables of tiles of all worlds are too large. Terrain: [m] length and breadth `size`."""
+    """Raise an InputError if the tables of tiles of all worlds are too large. `size` [m] of the terrain."""
     length, breadth = size
     each = -(-rows // TILE) * -(-columns // TILE)
     if each > MOST_TILES:
