@@ -89,7 +89,7 @@ def _put_to_rest(ground: Ground, world: int, quiet: np.ndarray) -> None:
     steps = np.rint(above / REST_STEP)
     fits = (np.abs(steps) <= LARGEST).all(axis=(1, 2, 3))
     quiet, above, steps = quiet[fits], above[fits], steps[fits].astype(np.int16)
-    changed: np.ndarray = _in_blocks(steps).any(axis=(2, 3))  # (tile, block)
+    changed = np.asarray(_in_blocks(steps).any(axis=(2, 3)))  # (tile, block)
     # A tile that was never written to is as if no body had come near. One that was keeps its number of writes, by
     # which recordings know what they hold.
     kept = changed.any(axis=1) | (a.stamp.numpy()[world, quiet] > 0)
