@@ -10,6 +10,7 @@ from benchmarks.run import Row
 from grouser.contact.soil import SoilModule, wheel
 from grouser.scenarios.single_wheel import SingleWheel, _bin
 from grouser.simulation.simulation import Simulation
+from grouser.terrain import resting
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import soil
@@ -57,8 +58,12 @@ def along_a_path() -> list[Row]:
     driven = float(sim.data.qpos[0])
     path = tiles * per_tile * PATH / driven
     table = ground.arrays.table.numpy().nbytes
+    ground.live_tiles = 1  # all that the wheel is not near comes to rest
+    ground.rest()
+    at_rest = resting.memory_at_rest(ground) * PATH / driven
     return [
         Row("ground", "1 km x 1 km at 1 cm: table of tiles", table / 1e6, "MB", scales=False),
         Row("ground", f"tiles of {TILE} x {TILE} nodes on {driven:.1f} m of path", tiles, "1", scales=False),
         Row("ground", "the same for 1 km of path, one wheel", path / 1e6, "MB", scales=False),
+        Row("ground", "1 km of path, one wheel, at rest", at_rest / 1e6, "MB", 60.0, scales=False),
     ]

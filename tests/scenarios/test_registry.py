@@ -14,7 +14,8 @@ from grouser.scenarios.settings import file_schema, from_python
 
 METRIC = {"name", "unit", "definition", "expected", "tolerance", "source"}
 TOLERANCES = {"rel", "abs", "min", "max"}
-FIGURE_KINDS = {"lines", "xy", "map", "bars", "panels", "points", "scene", "snapshots", "profiles", "chain", "loop"}
+FIGURE_KINDS = {"lines", "xy", "map", "route", "bars", "panels", "points", "scene", "snapshots", "profiles", "chain"}
+FIGURE_KINDS |= {"loop"}
 
 
 @pytest.mark.parametrize("name", registry.NAMES)

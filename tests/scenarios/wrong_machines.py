@@ -116,6 +116,7 @@ SHORT_SLOPE = {
     "soil": "dry-sand", "spacing": 0.02, "trials": 2, "starts": 1, "approach": 4.0, "length": 0.3, "window": 0.15,
     "settled_rise": 0.5, "speed": 0.05, "slope_step_deg": 5.0, "stated_slope_deg": 5.0,
 }  # fmt: skip
+SHORT_WAY = {"length": 20.0}
 SHORT_COURSE = {"waypoints": [[0, 0], [0.4, 0], [0.8, 0.1]]}
 
 ROVERS = (
@@ -124,6 +125,9 @@ ROVERS = (
     Wrong("multi-pass", ("multi_pass_effect",), {"compression": 0.0}, test_multi_pass.SHORT),
     Wrong("multi-pass", ("volume_error_rel",), {}, test_multi_pass.SHORT, changes.single_precision),
     Wrong("rover-course", ("course_completed",), {"slope_deg": 20.0}, SHORT_COURSE),
+    Wrong("traverse", ("arrived",), {"rover.drive_torque": 3.0}, SHORT_WAY),
+    Wrong("traverse", ("level_energy_per_metre_J",), {}, SHORT_WAY, changes.hard_sand),
+    Wrong("traverse", ("ground_memory_MB",), {"live_tiles": 1_000_000}, SHORT_WAY),
     Wrong("viking-rocks", ("distance_m",), SLIPPERY, OVER_ROCKS),
     Wrong("viking-rocks", ("weight_carried",), {}, OVER_ROCKS, changes.undeclared_load),
     Wrong("rocks-and-sand", ("distance_m",), SLIPPERY, OVER_ROCKS),

@@ -15,7 +15,8 @@ from grouser.simulation import floors
 from grouser.simulation.batch import tiles_for_path
 from grouser.simulation.simulation import Simulation
 from grouser.terrain import flat, soil
-from grouser.terrain.ground import MOST_TILES, TILE
+from grouser.terrain.ground import TILE
+from grouser.terrain.ground_inputs import MOST_TILES
 from grouser.terrain.soils import Soil
 
 SOILS = [soil("dry-sand"), soil("lunar-nominal"), soil("dry-sand").replace(k_phi=5e5)]

@@ -10,7 +10,7 @@ import pytest
 
 from grouser.module import Channel, Shape
 from grouser.recording import Recording, RecordingWriter, build_header
-from grouser.viewer import glb, light
+from grouser.viewer import glb, ground, light
 from grouser.viewer.cameras import CAMERAS, Cameras
 from grouser.viewer.colours import FIELDS, Scale, legend, linear, srgb
 from grouser.viewer.ground import Cell, GroundView
@@ -58,6 +58,34 @@ def test_cells_cover_the_ground_once(recording):
     assert area == pytest.approx((view.nx - 1) * (view.ny - 1) * view.spacing**2)
     fine = [cell for cell in view.cells if len(view.patch(cell).x) == view.leaf + 1]
     assert 0 < len(fine) < len(view.cells), "fine where it was touched only"
+
+
+def test_a_long_way_is_drawn_with_few_squares_and_finely_around_the_robot(recording, monkeypatch):
+    """As if the recording were long: few squares with changed ground are allowed, and 0.3 m are near."""
+    few = len(GroundView(recording)._touched) // 2
+    monkeypatch.setattr(ground, "MOST_CELLS", few)
+    monkeypatch.setattr(ground, "ROOTS", 1)
+    monkeypatch.setattr(ground, "NEAR", 0.3)
+    view = GroundView(recording)
+    assert view.detail > 0
+    touched = {cell for cell in view.cells if view._is_touched(cell)}
+    assert 0 < len(touched) <= few
+    area = sum((p.x[-1] - p.x[0]) * (p.y[-1] - p.y[0]) for p in map(view.patch, view.cells))
+    assert area == pytest.approx((view.nx - 1) * (view.ny - 1) * view.spacing**2), "each place is drawn once"
+    before = view.stamps(4.0)
+    lowest = min(float(view.patch(cell).heights.min()) for cell in touched)
+    assert lowest == pytest.approx(-made.RUT, abs=TILE_ROUNDING), "ruts are still seen"
+    view.look_at(1.0, 0.0)
+    fine = [cell for cell in view.cells if cell.level == 0 and view._is_touched(cell)]
+    assert fine, "around the robot each node is drawn"
+    assert all(len(view.patch(cell).x) == view.leaf + 1 for cell in fine)
+    assert heights_at(view, 1.0, 0.0) == pytest.approx(-made.RUT, abs=TILE_ROUNDING)
+    after = view.stamps(4.0)
+    kept = before.keys() & after.keys()
+    assert kept, "what is far from the robot is not sent again"
+    assert all(before[cell] == after[cell] for cell in kept)
+    assert view.stamps(0.0) != after, "and back in time there is no rut"
+    assert heights_at(view, 1.0, 0.0) == 0
 
 
 def test_the_rut_is_where_the_cart_was(recording):

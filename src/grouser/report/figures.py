@@ -16,6 +16,7 @@ from grouser.report.lines import draw_lines
 from grouser.report.maps import draw_map
 from grouser.report.points import draw_points
 from grouser.report.profiles import draw_profiles
+from grouser.report.route import draw_route
 from grouser.report.scene import draw_scene
 from grouser.report.snapshots import draw_snapshots
 from grouser.report.style import DOTS_PER_INCH, FAINT, HEIGHT, STYLE, WIDTH
@@ -30,6 +31,7 @@ KINDS: dict[str, Callable[[Axes, Recording, Mapping[str, Any]], None]] = {
     "bars": draw_bars,
     "points": draw_points,
     "map": draw_map,
+    "route": draw_route,
     "chain": draw_chain,
     "loop": draw_loop,
     "snapshots": draw_snapshots,
@@ -65,7 +67,7 @@ def draw_figure(recording: Recording, figure: Mapping[str, Any], path: str | Pat
     drawn = draw(recording, figure)
     canvas = FigureCanvasAgg(drawn)
     with mpl.rc_context(STYLE):  # ticks are made when the figure is saved
-        if figure.get("kind") == "map":
+        if figure.get("kind") in ("map", "route"):
             drawn.draw_without_rendering()  # the layout knows the size of the ticks only after a first pass
         drawn.set_dpi(DOTS_PER_INCH)
         with atomic_file(Path(path)) as part:
@@ -104,7 +106,7 @@ def _draw_on(axes: Axes, recording: Recording, figure: Mapping[str, Any], allowe
     allowed[kind](axes, recording, figure)
     if figure.get("title"):
         axes.set_title(figure["title"])
-    if not len(recording) and kind != "map":
+    if not len(recording) and kind not in ("map", "route"):
         axes.text(0.5, 0.5, "no frames recorded", transform=axes.transAxes, ha="center", color=FAINT)
 
 
@@ -116,7 +118,7 @@ def _draw_panels(drawn: Figure, recording: Recording, figure: Mapping[str, Any])
     rows, same = -(-len(panels) // columns), bool(figure.get("same_scale", True))
     drawn.set_size_inches(WIDTH, PANEL_HEIGHT * rows + TITLE_HEIGHT)
     grid = drawn.subplots(rows, columns, squeeze=False, sharex=same, sharey=same)
-    flat = {kind: how for kind, how in KINDS.items() if kind != "map"}
+    flat = {kind: how for kind, how in KINDS.items() if kind not in ("map", "route")}
     for axes, panel in zip(grid.flat, panels, strict=False):
         _draw_on(axes, recording, panel, flat)
     for axes in list(grid.flat)[len(panels) :]:

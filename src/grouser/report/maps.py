@@ -54,6 +54,20 @@ def draw_map(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> Non
     axes.set_ylabel(figure.get("ylabel") or "y [m]")
 
 
+GREY = ("#8d8d8d", "#e9e9e9")  # from low to high
+
+
+def draw_shaded_heights(
+    axes: Axes, recording: Recording, region: tuple[float, float, float, float], max_nodes: int
+) -> tuple[Any, float, float]:
+    """Draw the ground at the end of a run in grey, clipped to it. Returns the image, its breadth and length [m]."""
+    x, y, heights, _ = recording.surface_at(math.inf, region, world=0, max_nodes=max_nodes)
+    low, high = float(heights.min()), float(heights.max())
+    image = _image(axes, x, y, heights, GREY, low, max(high, low + 1e-9))
+    _shade(axes, x, y, heights)
+    return image, region[3] - region[2], region[1] - region[0]
+
+
 def _heights(axes: Axes, x: np.ndarray, y: np.ndarray, heights: np.ndarray) -> Any:
     low, high = np.percentile(heights, (QUANTILE, 100 - QUANTILE))
     if high - low < 1e-9:
@@ -160,9 +174,13 @@ def _places(recording: Recording, words: str, stop: int, world: int) -> list[tup
 
 
 def _frame(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
+    size_to_scale(axes, x[-1] - x[0], y[-1] - y[0])
+
+
+def size_to_scale(axes: Axes, length: float, breadth: float) -> None:
     """Size the figure by the terrain, to scale. Long strips are stretched, or nothing would be visible."""
     figure: Any = axes.figure
-    ratio = (y[-1] - y[0]) / max(x[-1] - x[0], 1e-9)
+    ratio = breadth / max(length, 1e-9)
     to_scale = STRETCHED[0] <= ratio <= STRETCHED[1]
     axes.set_aspect("equal" if to_scale else "auto")
     around = AROUND[1] + LEGEND_HEIGHT * bool(figure.legends)

@@ -25,6 +25,7 @@ NAMES = (
     "rover-course",
     "single-wheel",
     "track-rig",
+    "traverse",
     "viking-rocks",
     "vivi-acceleration",
     "vivi-jump",

@@ -97,14 +97,14 @@ def base_node(g: GroundArrays, layer: int, row: int, column: int):
 
 @wp.func
 def is_touched(g: GroundArrays, world: int, row: int, column: int):
-    """Whether a tile, or one whose first nodes its last cells use, has been allocated."""
+    """Whether a tile, or one whose first nodes its last cells use, has been touched."""
     next_row = wp.min(row + 1, g.table.shape[1] - 1)
     next_column = wp.min(column + 1, g.table.shape[2] - 1)
     return (
-        g.table[world, row, column] >= 0
-        or g.table[world, next_row, column] >= 0
-        or g.table[world, row, next_column] >= 0
-        or g.table[world, next_row, next_column] >= 0
+        g.table[world, row, column] != -1
+        or g.table[world, next_row, column] != -1
+        or g.table[world, row, next_column] != -1
+        or g.table[world, next_row, next_column] != -1
     )
 
 

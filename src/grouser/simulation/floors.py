@@ -13,7 +13,8 @@ from grouser.simulation.robot_file import RobotModel
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import flat
 from grouser.terrain.gridding import square_cells
-from grouser.terrain.ground import MOST_TILES, TILE
+from grouser.terrain.ground import TILE
+from grouser.terrain.ground_inputs import MOST_TILES
 
 SIZE = 100.0  # [m] side of the default ground
 COARSE = 10.0  # [m] distance between its nodes; it is level

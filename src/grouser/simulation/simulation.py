@@ -32,11 +32,13 @@ from grouser.simulation.world_threads import WorldThreads, cores, parts_of
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
+from grouser.terrain.ground_levels import Seen, changed_tiles
+from grouser.terrain.resting import REST_PERIOD
 
 if TYPE_CHECKING:
     from grouser.recording import RecordingWriter
 
-TILE_RATE = 5.0  # [Hz] at which changed ground is recorded
+TILE_RATE = 5.0  # [Hz] at which changed ground is recorded if nobody says otherwise
 UNWATCHED = 1000  # largest number of steps between two returns to Python
 UNSEEN = 100  # steps of worlds on a device between two looks for alarms, which are reads
 MOST_NOTES = 200  # worlds that fail after so many notes are not noted: a batch may fail and be reset without end
@@ -104,7 +106,8 @@ class Simulation:
         self.sensor_due: dict[str, float] = {}  # [s] when each takes its next sample
         self.scene: Scene | None = None  # what the rays of sensors meet
         self.stop_reason: RunStopped | None = None  # reason why the run has stopped
-        self.tile_stamps: dict[int, np.ndarray] = {}
+        self.tile_stamps: dict[int, Seen] = {}  # by world: writes to tiles that recordings have seen
+        self.tile_rate = TILE_RATE  # [Hz] at which changed ground is recorded
         self.loads: Loads | None = None  # set by `watch_loads`
         self.start_checkpoint: dict[str, Any] | None = None  # to which `reset` goes back; None: the model's start
         self.finished = False  # set by a controller that has seen enough: `run` ends at the next frame
@@ -349,6 +352,15 @@ class Simulation:
         first = min((*self.due, *self.sensor_due.values()))
         return max(1, math.ceil(first / self.step_size - DUE - self.steps))
 
+    def rest_ground(self) -> int:
+        """Every REST_PERIOD steps bring ground to rest that no body is near. Returns the steps until the next time."""
+        if self.ground is None or not self.ground.rests:
+            return UNWATCHED
+        passed = self.steps % REST_PERIOD
+        if passed == 0:
+            self.ground.rest()
+        return REST_PERIOD - passed
+
     def act(self) -> None:
         """Let sensors and controllers act that are due. Each acts at the first step at or after its due time.
 
@@ -423,13 +435,8 @@ class Simulation:
         """Tiles changed since the last call: (m, 2) row and column, (m, T, T) heights [m] float32."""
         if self.ground is None:
             return np.zeros((0, 2), np.int32), np.zeros((0, TILE, TILE), np.float32)
-        stamps, owners, levels = self.ground.written(world)
-        before = self.tile_stamps.get(world, np.zeros(0, np.int32))[: len(stamps)]
-        known = np.zeros(len(stamps), np.int32)
-        known[: len(before)] = before
-        changed = np.flatnonzero(stamps != known)
-        self.tile_stamps[world] = stamps.copy()
-        return owners[changed].astype(np.int32), levels[changed, :, :, 0].astype(np.float32)
+        indices, heights, self.tile_stamps[world] = changed_tiles(self.ground, world, self.tile_stamps.get(world))
+        return indices, heights
 
     def geometry(self) -> dict[str, dict[str, np.ndarray]]:
         """Meshes of the bodies of modules, and of their fixed shapes (world axes), for display."""
@@ -466,7 +473,7 @@ class Simulation:
         start_steps, start_time = self.steps, self.time
         total = round(duration / self.step_size)
         every = max(1, round(1 / (rate * self.step_size)))
-        tiles_every = max(every, round(1 / (TILE_RATE * self.step_size)))
+        tiles_every = max(every, round(1 / (self.tile_rate * self.step_size)))
         if writer is not None and writer.last_time == -math.inf:  # a new recording begins with all ruts so far
             self.tile_stamps.clear()
         for sensor in self.sensors.values():

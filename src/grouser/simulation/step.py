@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def advance(sim: Simulation, most: int) -> int:
     """Advance by up to `most` steps of `sim.step_size`, or until a controller is due. Returns the number of steps."""
     sim.act()  # commands of controllers and battery hold until they are due again
-    count = min(most, sim.steps_until_due())
+    count = min(most, sim.steps_until_due(), sim.rest_ground())
     if sim.threads is not None and part_loops(sim, sim.threads) is not None:
         advance_parts(sim, sim.threads, count)
         return count

@@ -24,6 +24,7 @@ from grouser.terrain.importers import (
     jacksboro,
     load,
 )
+from grouser.terrain.roughness import Roughness, roughened
 from grouser.terrain.soil_fit import Fit, fit_bekker, fit_shear
 from grouser.terrain.soils import Soil, load_soils, soil, soil_names
 
@@ -31,6 +32,7 @@ __all__ = [
     "BARE",
     "ElevationGrid",
     "Fit",
+    "Roughness",
     "Soil",
     "crater",
     "craters",
@@ -50,6 +52,7 @@ __all__ = [
     "load",
     "load_soils",
     "ramp",
+    "roughened",
     "sinusoid",
     "slope",
     "soil",

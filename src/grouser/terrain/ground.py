@@ -10,6 +10,8 @@ ground costs one integer per tile. Each node has four levels [m], which describe
 
 Worlds may stand on different terrains and different soils: each has the number of its terrain and of its first soil.
 
+Tiles that no body is near any more come to rest in a quarter of the memory or less: `resting`.
+
 Soil may end at a depth below the initial surface, on hard ground or on a second soil. No step changes that depth, so it
 is not stored with the nodes but read from a map of its own, as heights of untouched ground are.
 """
@@ -29,14 +31,15 @@ from grouser.errors import InputError
 from grouser.precision import Precision, precision, real, vec3, vec4
 from grouser.quiet_warp import start_warp
 from grouser.resets import Resets, world_mask
-from grouser.terrain import checks
+from grouser.terrain import checks, resting
 from grouser.terrain.elevation import BARE, ElevationGrid
+from grouser.terrain.ground_inputs import check_device_memory, check_table, soils_of_worlds, terrains_of
+from grouser.terrain.ground_levels import level_of
+from grouser.terrain.resting import AT_REST, BLOCK, BLOCKS, LIVE_TILES, REST_STEP, TILE
 from grouser.terrain.soil_depth import Depth, depth_map
 from grouser.terrain.soils import Soil
 
 MODULE = module("grouser.terrain.ground")
-TILE = 32  # nodes along a tile's side
-MOST_TILES = 2**28  # of all worlds together: 1 GiB of table, or 27 km^2 at a spacing of 1 cm
 SURFACE, VIRGIN, PACKED, PACKED_VIRGIN = 0, 1, 2, 3  # components of a node's levels
 
 
@@ -49,12 +52,20 @@ class GroundArrays:
     depth: array3d[real]  # [m], (1, row, column) of the soil below the initial surface; one element: unlimited
     terrain: array[int]  # (world,) number of its terrain in `base`
     first_soil: array[int]  # (world,) number of its first soil: 0 if all worlds have the same soils
-    table: array3d[int]  # (world, tile row, tile column) number of the tile, -1 where untouched
+    table: array3d[
+        int
+    ]  # (world, tile row, tile column) number of the tile, -1 where untouched, AT_REST or less: at rest
     used: array[int]  # (world,) tiles in use
     owner: array2d[wp.vec2i]  # (world, tile) tile row and column
     stamp: array2d[int]  # (world, tile) number of times written
     levels: array4d[vec4]  # [m], (world, tile, row, column)
     shear: array4d[vec3]  # (world, tile, row, column) shear state, one element where none is kept
+    rest_used: array[int]  # (world,) tiles at rest, and such as bodies have come back to since
+    rest_owner: array2d[wp.vec2i]  # (world, tile at rest) tile row and column
+    rest_stamp: array2d[int]  # (world, tile at rest) number of times written
+    rest_block: array3d[int]  # (world, tile at rest, block of nodes) its number in `rest_levels`, FREE if unchanged
+    rest_levels: array3d[wp.vec4s]  # [REST_STEP], (world, block, node) above the undisturbed ground
+    rounded: array[wp.float64]  # [m^3], (world,) volume that rounding has added
     spacing: real  # [m]
     per_spacing: real  # [1/m]
     x0: real  # [m] world x of column 0
@@ -143,7 +154,24 @@ def surface_at(g: GroundArrays, world: int, row: int, column: int):
     tile = g.table[world, row // TILE, column // TILE]
     if tile >= 0:
         return g.levels[world, tile, row % TILE, column % TILE][SURFACE]
-    return base_height(g, world, row, column)
+    z = base_height(g, world, row, column)
+    if tile <= AT_REST:
+        z += rises_at_rest(g, world, tile, row % TILE, column % TILE)[SURFACE]
+    return z
+
+
+@wp.func
+def rises_at_rest(g: GroundArrays, world: int, tile: int, i: int, j: int):
+    """Levels [m] of a node of a tile at rest above the undisturbed ground. `tile`: its entry in the table."""
+    block = g.rest_block[world, AT_REST - tile, (i // BLOCK) * BLOCKS + j // BLOCK]
+    if block < 0:
+        return vec4()
+    steps = g.rest_levels[world, block, (i % BLOCK) * BLOCK + j % BLOCK]
+    step = real(REST_STEP)
+    return vec4(
+        step * real(steps[0]), step * real(steps[1]),  # pyright: ignore[reportIndexIssue] a device vector
+        step * real(steps[2]), step * real(steps[3]),  # pyright: ignore[reportIndexIssue]
+    )  # fmt: skip
 
 
 @wp.func
@@ -173,19 +201,25 @@ def claim_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int, sta
 
 @wp.func
 def allocate_tile(g: GroundArrays, world: int, tile_row: int, tile_column: int):
-    """Allocate a tile if it does not exist and set its levels. Returns False if the pool of tiles is full.
+    """Allocate a tile if it is not in use and set its levels. Returns False if the pool of tiles is full.
 
     Only one thread per world may call this, see `claim_tile`.
     """
-    if g.table[world, tile_row, tile_column] >= 0:
+    before = g.table[world, tile_row, tile_column]
+    if before >= 0:
         return True
-    if not claim_tile(g, world, tile_row, tile_column, 0):
+    stamp = int(0)
+    if before <= AT_REST:
+        stamp = g.rest_stamp[world, AT_REST - before]
+    if not claim_tile(g, world, tile_row, tile_column, stamp):
         return False
     tile = g.table[world, tile_row, tile_column]
     for i in range(TILE):
         for j in range(TILE):
-            z = base_height(g, world, tile_row * TILE + i, tile_column * TILE + j)
-            g.levels[world, tile, i, j] = untouched(z)
+            levels = untouched(base_height(g, world, tile_row * TILE + i, tile_column * TILE + j))
+            if before <= AT_REST:
+                levels += rises_at_rest(g, world, before, i, j)
+            g.levels[world, tile, i, j] = levels
             if g.shear.shape[2] > 1:
                 g.shear[world, tile, i, j] = vec3()
     return True
@@ -216,6 +250,7 @@ class Ground:
         depth: Depth | None = None,
         below: Soil | None = None,
         world_soils: Sequence[Soil | Sequence[Soil]] | None = None,
+        live_tiles: int = LIVE_TILES,
     ):
         """`spacing` [m] of the fine grid (default: that of the elevation grid). `capacity`: number of tiles of a world
         at the start; with `fixed` it never grows, and a world that needs more tiles has a status that says so.
@@ -225,12 +260,14 @@ class Ground:
 
         `depth` [m] of the soil below its initial surface: a number, an array with a value for each node of the
         elevation grid, or a map (`soil_depth.depth_map`). Below it lies hard ground, or the soil `below`.
+
+        `live_tiles`: number of tiles of a world above which those that no body is near come to rest (`resting`).
         """
         start_warp()
-        self.terrains = _terrains(elevation, depth)
+        self.terrains = terrains_of(elevation, depth)
         self.elevation = elevation = self.terrains[0]
         self.fixed = fixed
-        self.world_soils = None if world_soils is None else _soils_of_worlds(world_soils, worlds)
+        self.world_soils = None if world_soils is None else soils_of_worlds(world_soils, worlds)
         if self.world_soils is not None:
             soils = self.world_soils[0]
         self.soils = (soils,) if isinstance(soils, Soil) else tuple(soils) or elevation.soils
@@ -249,31 +286,18 @@ class Ground:
                 f"spacing: {self.spacing} m leaves {self.rows} x {self.columns} nodes on a terrain of "
                 f"{length:g} m x {breadth:g} m; at least 4 x 4 are needed"
             )
-        self._check_table(length, breadth)
+        check_table(self.rows, self.columns, self.worlds, self.spacing, (length, breadth))
         if below is not None and depth is None:
             raise InputError(f"below: {below.name!r} is not allowed without a depth of the soil above it")
         self.depth = None if depth is None else depth_map(depth, elevation)
         self.below = below
+        self.live_tiles = checks.count(live_tiles, "live_tiles", at_least=1)
+        self._holders: list[resting.Held | None] = []  # of modules on this ground, see `held_by`
         self.keeps_shear = False  # whether nodes have a shear state; a module may ask for it
         self.arrays = self._allocate(capacity)
         self._viewed = -1  # generation of the views below
         self._views: tuple[np.ndarray, ...] = ()  # stamp, owner, levels
         self.generation = 0  # number of reallocations; launches must be recorded again after each
-
-    def _check_table(self, length: float, breadth: float) -> None:
-        """Raise an InputError if the tables of tiles of all worlds are too large. Terrain: [m] `length`, `breadth`."""
-        each = -(-self.rows // TILE) * -(-self.columns // TILE)
-        if each > MOST_TILES:
-            raise InputError(
-                f"spacing: {self.spacing:g} m makes {self.rows} x {self.columns} nodes of a terrain of {length:g} m x "
-                f"{breadth:g} m, more than fit into memory: allowed is a larger spacing or a smaller terrain"
-            )
-        if self.worlds * each > MOST_TILES:
-            raise InputError(
-                f"worlds: {self.worlds} take {self.worlds * each * 4 / 2**30:.3g} GiB for tables of the tiles of a "
-                f"terrain of {length:g} m x {breadth:g} m: allowed are {MOST_TILES // each} worlds, a larger spacing "
-                "or a smaller terrain"
-            )
 
     def _allocate(self, capacity: int):
         p: Precision = self.precision
@@ -299,6 +323,9 @@ class Ground:
         self._starts = Resets(self.worlds, device)
         self._starts.add(a.table, -1)
         self._starts.add(a.used, 0)
+        resting.allocate(a, self.worlds, device)
+        self._starts.add(a.rest_used, 0)
+        self._starts.add(a.rounded, np.zeros(1))
         self._allocate_pool(a, capacity)
         a.per_spacing = 1 / self.spacing
         a.spacing, a.x0, a.y0 = self.spacing, elevation.origin[0], elevation.origin[1]
@@ -342,8 +369,29 @@ class Ground:
         wanted = min(self._most_used() + steps * spare, self._tiles)
         if wanted <= self._capacity:
             return False
-        self.grow(min(max(2 * self.capacity, wanted), self._tiles))
+        doubled = 2 * self.capacity
+        if self.rests:  # no more than come to rest, and a reserve
+            doubled = min(doubled, self.live_tiles + 4 * steps * spare)
+        self.grow(min(max(doubled, wanted), self._tiles))
         return True
+
+    def held_by(self, boxes: resting.Held | None) -> None:
+        """Register a module that changes the ground. `boxes` gives the nodes that it needs until its next commit.
+
+        None: the module cannot work with tiles at rest; then none come to rest.
+        """
+        self._holders.append(boxes)
+
+    @property
+    def rests(self) -> bool:
+        """Whether tiles come to rest: on the CPU, if all modules allow it, without a shear state of nodes."""
+        able = self.device == "cpu" and not (self.fixed or self.keeps_shear)
+        return able and bool(self._holders) and None not in self._holders
+
+    def rest(self) -> None:
+        """Bring tiles that no body is near to rest, in worlds with more than `live_tiles`. Between two steps only."""
+        if self.rests:
+            resting.rest(self, np.concatenate([boxes() for boxes in self._holders if boxes is not None]))
 
     def room_for(self, spare: int) -> int:
         """How many times `spare` more tiles fit, after making room for at least one; `sys.maxsize` if all tiles fit."""
@@ -359,7 +407,7 @@ class Ground:
         return int(used[0]) if self.worlds == 1 else int(used.max())
 
     def written(self, world: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Stamps (slot,), owners (slot, 2) and levels [m], (slot, row, column, 4) of the tiles in use.
+        """Stamps (slot,), owners (slot, 2) and levels [m], (slot, row, column, 4) of the tiles in use, not at rest.
 
         On the CPU these are views that later steps overwrite: copy what you keep.
         """
@@ -398,6 +446,12 @@ class Ground:
         if state["levels"].shape[1] != self.capacity:
             self._allocate_pool(self.arrays, state["levels"].shape[1])
             self.generation += 1
+        for name in (*resting.OF_TILES, "rest_levels"):
+            old = getattr(self.arrays, name)
+            if state[name].shape[:2] != old.shape[:2]:
+                shape = (*state[name].shape[:2], *old.shape[2:])
+                setattr(self.arrays, name, wp.zeros(shape, dtype=old.dtype, device=self.device))
+                self.generation += 1
         for name, values in self.state().items():
             values.assign(state[name])
 
@@ -434,62 +488,4 @@ class Ground:
 
     def level(self, which: int, world: int = 0, region: tuple[float, float, float, float] | None = None) -> np.ndarray:
         """One of the four levels [m], (row, column) of the nodes inside `region` x0, x1, y0, y1 [m]."""
-        r0, r1, c0, c1 = self._node_range(region)
-        x = self.elevation.origin[0] + self.spacing * np.arange(c0, c1)
-        y = self.elevation.origin[1] + self.spacing * np.arange(r0, r1)
-        out = self.terrain_of(world).height(x[None, :], y[:, None])
-        table, levels = self.arrays.table.numpy()[world], self.arrays.levels.numpy()[world]
-        for tile_row, tile_column in np.argwhere(table[: -(-r1 // TILE), : -(-c1 // TILE)] >= 0):
-            a0, b0 = tile_row * TILE, tile_column * TILE
-            i0, i1, j0, j1 = max(a0, r0), min(a0 + TILE, r1), max(b0, c0), min(b0 + TILE, c1)
-            if i0 < i1 and j0 < j1:
-                tile = levels[table[tile_row, tile_column]]
-                out[i0 - r0 : i1 - r0, j0 - c0 : j1 - c0] = tile[i0 - a0 : i1 - a0, j0 - b0 : j1 - b0, which]
-        return out
-
-    def _node_range(self, region) -> tuple[int, int, int, int]:
-        if region is None:
-            return 0, self.rows, 0, self.columns
-        x0, x1, y0, y1 = region
-        ox, oy = self.elevation.origin
-        c0, c1 = (math.floor((x - ox) / self.spacing + 0.5) for x in (x0, x1))
-        r0, r1 = (math.floor((y - oy) / self.spacing + 0.5) for y in (y0, y1))
-        return max(r0, 0), min(r1 + 1, self.rows), max(c0, 0), min(c1 + 1, self.columns)
-
-
-def check_device_memory(size: int, device: Any, worlds: int, what: str) -> None:
-    """Raise an InputError if `size` [bytes] for `what` of all worlds is more than a CUDA device has free."""
-    there = wp.get_device(device)
-    if there.is_cuda and size > there.free_memory:
-        each, free = size / worlds, there.free_memory
-        raise InputError(
-            f"worlds: {worlds} take {size / 2**30:.3g} GiB for {what}, {each / 2**20:.3g} MiB each; {there.alias} has "
-            f"{free / 2**30:.3g} GiB free: allowed are {int(free / each)} worlds, fewer tiles or a larger spacing"
-        )
-
-
-def _terrains(given: ElevationGrid | Sequence[ElevationGrid], depth: Depth | None) -> tuple[ElevationGrid, ...]:
-    """Terrains to choose from. They have the same nodes and the same soils; only heights differ."""
-    terrains = (given,) if isinstance(given, ElevationGrid) else tuple(given)
-    if not terrains or not all(isinstance(one, ElevationGrid) for one in terrains):
-        raise InputError(f"terrain: {given!r} is not allowed; give an elevation grid, or some of the same size")
-    first = terrains[0]
-    for k, one in enumerate(terrains[1:], 1):
-        same = one.heights.shape == first.heights.shape and one.spacing == first.spacing and one.origin == first.origin
-        index, other = (np.zeros(0) if grid.soil_index is None else grid.soil_index for grid in (one, first))
-        if not (same and one.soils == first.soils and np.array_equal(index, other)):
-            raise InputError(f"terrain: number {k} has other nodes or soils than the first; only heights may differ")
-    if len(terrains) > 1 and depth is not None:
-        raise InputError(f"depth: not allowed with {len(terrains)} terrains to choose from; give one terrain")
-    return terrains
-
-
-def _soils_of_worlds(given: Sequence[Soil | Sequence[Soil]], worlds: int) -> tuple[tuple[Soil, ...], ...]:
-    """The soils of each world, the same number in all."""
-    found = tuple((one,) if isinstance(one, Soil) else tuple(one) for one in given)
-    if len(found) != worlds:
-        raise InputError(f"soil: {len(found)} are given; allowed is one, or one for each of the {worlds} worlds")
-    counts = sorted({len(one) for one in found})
-    if len(counts) > 1 or not counts[0]:
-        raise InputError(f"soil: worlds have {' and '.join(map(str, counts))} soils; all need the same number")
-    return found
+        return level_of(self, which, world, region)

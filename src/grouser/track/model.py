@@ -156,6 +156,7 @@ class TrackModule(KernelModule):
                 capacity=1,
             )
         self._spare = sum(map(self._tiles_under, self.tracks)) if isinstance(self.ground, SoilGround) else 0
+        self._soil.held_by(None)  # shoes read levels of tiles in use only
         self._soil.ensure(self._spare)
 
     def _tiles_under(self, track: Track) -> int:

@@ -3,6 +3,9 @@
 Patches ("cells") are squares of a quadtree over the fine grid. A leaf covers LEAF x LEAF tiles. A leaf with any
 recorded tile is drawn node by node; all others are joined to larger squares with few nodes. Only patches that changed
 are drawn again. Only the indices of the tiles shown are kept, so memory does not grow with the length of a run.
+
+Of a long way no browser draws every node. If more than MOST_CELLS leaves have changed, they are joined to larger
+squares with DETAIL nodes along a side, until there are no more than that; near the robot (`look_at`) leaves stay.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +22,10 @@ from grouser.recording.surface import first_heights
 
 LEAF = 2  # tiles along the side of a leaf
 COARSE = 24  # largest number of grid cells along the side of an unchanged square
+MOST_CELLS = 600  # largest number of squares with changed ground
+DETAIL = 48  # grid cells along the side of a square of joined leaves: 11 cm if it is 5 m wide
+NEAR = 4.0  # [m] around the robot, leaves are not joined
+FOCUS_STEP = 2.0  # [m] the robot moves on before leaves are joined behind it and divided ahead of it
 ROOTS = 8  # approximate number of root squares along the longer side of the terrain
 BASE = 0.5  # [m] thickness of the ground drawn below its lowest point
 MINIMAL_RANGE = 0.02  # [m] smallest range of the colour scale
@@ -61,8 +68,19 @@ class GroundView:
         self._touched: set[tuple[int, int]] = set()
         self._counted = 0
         self._latest = _Latest(self)
+        self.detail = 0  # level of the squares to which changed leaves are joined
+        self._focus: tuple[float, float] | None = None  # [m]
+        self._stamped: tuple[Any, dict[Cell, tuple[int, ...]]] = (None, {})  # last result of `stamps`
         self.cells: set[Cell] = set()
         self.refresh()
+
+    def look_at(self, x: float, y: float) -> None:
+        """Draw the ground around a place [m] node by node, also in a long recording."""
+        focus = round(x / FOCUS_STEP) * FOCUS_STEP, round(y / FOCUS_STEP) * FOCUS_STEP
+        if focus != self._focus:
+            self._focus = focus
+            if self.detail:
+                self._divide()
 
     def refresh(self) -> None:
         """Read new tiles, and split the cells in which they lie into fine ones."""
@@ -72,9 +90,14 @@ class GroundView:
         if self.cells and not new - self._touched:
             return
         self._touched |= new
+        self._divide()
+
+    def _divide(self) -> None:
+        """Divide the ground into cells."""
         side = self.leaf << self.top
         rows, columns = math.ceil((self.ny - 1) / side), math.ceil((self.nx - 1) / side)
         touched = {level: {(r >> level, c >> level) for r, c in self._touched} for level in range(self.top + 1)}
+        self.detail = next((level for level, cells in touched.items() if len(cells) <= MOST_CELLS), self.top)
         self.cells = {
             cell
             for r in range(max(rows, 1))
@@ -86,49 +109,76 @@ class GroundView:
         side = self.leaf << cell.level
         if cell.row * side >= max(self.ny - 1, 1) or cell.column * side >= max(self.nx - 1, 1):
             return
-        if cell.level == 0 or (cell.row, cell.column) not in touched[cell.level]:
+        joined = cell.level <= self.detail and not self._is_near(cell)
+        if cell.level == 0 or joined or (cell.row, cell.column) not in touched[cell.level]:
             yield cell
             return
         for r in (0, 1):
             for c in (0, 1):
                 yield from self._split(Cell(cell.level - 1, 2 * cell.row + r, 2 * cell.column + c), touched)
 
+    def _is_near(self, cell: Cell) -> bool:
+        """Whether a cell lies within NEAR of the place that is looked at."""
+        if self._focus is None:
+            return False
+        side = (self.leaf << cell.level) * self.spacing
+        west, south = self.origin[0] + cell.column * side, self.origin[1] + cell.row * side
+        x, y = self._focus
+        away = max(west - x, 0.0, x - west - side), max(south - y, 0.0, y - south - side)
+        return math.hypot(*away) < NEAR
+
     def stamps(self, time: float) -> dict[Cell, tuple[int, ...]]:
         """The tiles that each cell shows at `time` [s]. A cell must be redrawn when they change."""
         self._latest.move(time)
+        state = self._latest.shown, self.cells
+        if self._stamped[0] is not None and self._stamped[0][0] == state[0] and self._stamped[0][1] is state[1]:
+            return self._stamped[1]
         found: dict[Cell, list[int]] = {cell: [] for cell in self.cells}
+        levels = range(self.detail + 1)
         for (row, column), patch in self._latest.patches.items():
-            for r, c in _leaves(row, column):
-                cell = Cell(0, r, c)
+            leaves = _leaves(row, column)
+            for cell in {Cell(level, r >> level, c >> level) for r, c in leaves for level in levels}:
                 if cell in found:
                     found[cell].append(patch)
-        return {cell: tuple(sorted(patches)) for cell, patches in found.items()}
+        self._stamped = state, {cell: tuple(sorted(patches)) for cell, patches in found.items()}
+        return self._stamped[1]
 
     def patch(self, cell: Cell, stride: int = 1) -> Patch:
         """Heights of a cell at the time of the last `stamps`."""
         side = self.leaf << cell.level
         r0, c0 = cell.row * side, cell.column * side
         r1, c1 = min(r0 + side, self.ny - 1), min(c0 + side, self.nx - 1)
-        fine = cell.level == 0 and (cell.row, cell.column) in self._touched
+        changed = cell.level <= self.detail and self._is_touched(cell)
         (rows, inner_rows), (columns, inner_columns) = (
-            _with_neighbours(self._nodes(low, high, fine, stride), count)
+            _with_neighbours(self._nodes(low, high, cell.level if changed else None, stride), count)
             for low, high, count in ((r0, r1, self.ny), (c0, c1, self.nx))
         )
         x, y = self.origin[0] + self.spacing * columns, self.origin[1] + self.spacing * rows
         first = first_heights(self.recording, x, y)
         heights = first.copy()
-        if fine:
+        if changed:
             self._latest.apply_tiles(rows, columns, heights)
         inside = inner_rows, inner_columns
         return Patch(
             x[inner_columns], y[inner_rows], heights[inside], first[inside], height_normals(heights, x, y)[inside]
         )
 
-    def _nodes(self, start: int, stop: int, fine: bool, stride: int) -> np.ndarray:
-        """Node indices from start to stop, both included, thinned by `stride` or for coarse cells."""
+    def _is_touched(self, cell: Cell) -> bool:
+        leaves = range(1 << cell.level)
+        return any(
+            ((cell.row << cell.level) + r, (cell.column << cell.level) + c) in self._touched
+            for r in leaves
+            for c in leaves
+        )
+
+    def _nodes(self, start: int, stop: int, changed: int | None, stride: int) -> np.ndarray:
+        """Node indices from start to stop, both included, thinned by `stride` or for coarse cells.
+
+        `changed`: level of a cell with changed ground; None: nothing has changed.
+        """
         steps = max(stop - start, 1)
-        if fine:
-            count = math.ceil(steps / stride)
+        if changed is not None:
+            count = math.ceil(steps / stride) if changed == 0 else min(DETAIL, steps)
         else:
             count = min(COARSE, max(1, round(steps * self.spacing / self._terrain[1])), steps)
         return np.unique(np.round(np.linspace(start, max(stop, start), count + 1)).astype(int))
@@ -166,6 +216,11 @@ class _Latest:
     def __init__(self, view: GroundView):
         self.view, self.patches = view, dict[tuple[int, int], int]()
         self._time, self._seen = -math.inf, 0
+
+    @property
+    def shown(self) -> int:
+        """Number of tiles recorded up to the present time."""
+        return self._seen
 
     def move(self, time: float) -> None:
         recording = self.view.recording

@@ -40,7 +40,8 @@ def replay(
         server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
     try:
         server.scene.world_axes.visible = False
-        scene = Scene(recording, server.scene, stride=STRIDE)
+        # A page holds every version of the ground: what is divided anew around the robot would make it too large.
+        scene = Scene(recording, server.scene, stride=STRIDE, follows=False)
         scene.colour_by(field)
         view = scene.cameras.camera_pose("follow", float(times[len(times) // 2]))
         server.initial_camera.position, server.initial_camera.look_at = view.position, view.target

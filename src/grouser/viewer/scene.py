@@ -16,7 +16,7 @@ from grouser.viewer import glb, light
 from grouser.viewer.cameras import Cameras
 from grouser.viewer.colours import Scale, srgb
 from grouser.viewer.ground import Cell, GroundView, Patch
-from grouser.viewer.motion import RecordedMotion
+from grouser.viewer.motion import BODIES, RecordedMotion
 from grouser.viewer.pressure import Pressure
 
 if TYPE_CHECKING:
@@ -38,8 +38,19 @@ DARK_EDGE = 0.75  # brightness of the lower end of the walls below patches, of t
 class Scene:
     """One recording in one viser scene (of a client or of the server)."""
 
-    def __init__(self, recording: Recording, api: viser.SceneApi, *, stride: int = 1, texture: Texture | None = None):
-        """`stride`: draw every n-th node of the fine ground."""
+    def __init__(
+        self,
+        recording: Recording,
+        api: viser.SceneApi,
+        *,
+        stride: int = 1,
+        texture: Texture | None = None,
+        follows: bool = True,
+    ):
+        """`stride`: draw every n-th node of the fine ground. `follows`: in a long recording the ground around the robot
+        is drawn node by node, wherever it is; else all of it as coarse as the rest.
+        """
+        self.follows = follows
         self.recording, self.api, self.stride, self.texture = recording, api, stride, texture
         self.shapes = recording.shapes()
         self.motion = RecordedMotion(recording)
@@ -155,6 +166,9 @@ class Scene:
         if self.ground is None:
             return 0
         self.ground.refresh()
+        if self.follows and self.cameras.main and len(self.recording):
+            place = self.motion.poses(BODIES, time)[self.motion.bodies.index(self.cameras.main)]
+            self.ground.look_at(float(place[0]), float(place[1]))
         for gone in self._cells.keys() - self.ground.cells:  # drawn cells that no longer exist
             self._outdate(self._cells.pop(gone))
             self._stamps.pop(gone, None)

@@ -313,7 +313,16 @@ class SoilModule(KernelModule):
             lambda launch: [self._launch_part(launch, part, "evaluate") for part in parts],
             lambda launch: [self._launch_part(launch, part, "commit") for part in parts],
         )
+        self.ground.held_by(self._held if per_world else None)
         self.ground.ensure(self._spare)
+
+    def _held(self) -> np.ndarray:
+        """Nodes of the windows, (window, 5): world, first row, one past the last, first column, one past the last."""
+        frame = self.arrays.window.frame.numpy()
+        world = np.repeat(np.arange(self.worlds), len(self.bodies))
+        row, column = frame["row0"], frame["column0"]
+        boxes = np.column_stack([world, row, row + frame["rows"], column, column + frame["columns"]])
+        return boxes[frame["rows"] > 0]
 
     def _make_options(self):
         p, choice, spacing = self.precision, self.options, self.ground.spacing

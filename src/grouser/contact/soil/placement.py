@@ -24,7 +24,7 @@ from grouser.contact.soil.types import (
 )
 from grouser.device import nonnegative, struct
 from grouser.precision import cell_slack, mat33, real, vec2, vec3
-from grouser.terrain.ground import SURFACE, TILE, allocate_tile, base_height
+from grouser.terrain.ground import SURFACE, TILE, allocate_tile, base_height, surface_at
 from grouser.terrain.ground import GroundArrays as Ground
 
 MOST_PARTS = 8  # largest number of parts of a step in which the soil follows a body
@@ -171,7 +171,7 @@ def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
                     if tile >= 0:
                         z = g.levels[world, tile, nonnegative(i - ti * TILE), nonnegative(j - tj * TILE)][SURFACE]
                     else:
-                        z = base_height(g, world, i, j)
+                        z = surface_at(g, world, i, j)
                     top = wp.where(z > top, z, top)
                     if inside and real(j) >= reach.west and real(j) <= reach.east:
                         below = wp.where(z > below, z, below)
@@ -371,7 +371,7 @@ def open_window(
     """Choose the window of nodes around the footprint and create their tiles. Returns a status code."""
     status = choose_window(g, o, place, win, slides, world, slot, position)
     frame = win.frame[slot]
-    # A tile is created once and then kept. `Ground.ensure` has made room for all tiles that a step may need.
+    # A tile is created once, or comes back from rest. `Ground.ensure` has made room for all tiles that a step may need.
     if frame.rows > 0:
         for i in range(frame.row0 // TILE, (frame.row0 + frame.rows - 1) // TILE + 1):
             for j in range(frame.column0 // TILE, (frame.column0 + frame.columns - 1) // TILE + 1):

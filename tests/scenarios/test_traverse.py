@@ -1,0 +1,103 @@
+"""`traverse`: its ground, a short drive, and a kilometre at night."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import grouser
+from grouser.errors import InputError
+from grouser.recording import Recording
+from grouser.report.route import pieces
+from grouser.scenarios import traverse_ground as terrain
+from grouser.scenarios.traverse import PER_RUT, RUTS, Traverse
+from grouser.viewer.ground import MOST_CELLS, GroundView
+
+LARGEST_FILE = 100e6  # [bytes] of the recording of a kilometre
+
+
+def slopes_deg(grid) -> np.ndarray:
+    return np.degrees(np.arctan(np.hypot(*np.gradient(grid.heights, grid.spacing))))
+
+
+def test_the_ground_is_the_model_with_roughness_and_the_same_for_a_shorter_drive():
+    s = Traverse()
+    model, ground = terrain.default_model(), s.ground()
+    rows, columns = (round((ground.origin[k] - model.origin[k]) / model.spacing) for k in (1, 0))
+    coarse = ground.heights[::25, ::25]
+    part = model.heights[rows : rows + coarse.shape[0], columns : columns + coarse.shape[1]]
+    # Added waves have no mean and are lower than what differs between neighbours.
+    assert abs(float((coarse - part).mean())) < 0.1 * s.roughness.law(model).at(model.spacing)
+    assert float((coarse - part).std()) < s.roughness.law(model).at(model.spacing)
+    assert np.array_equal(Traverse(length=5.0).ground().heights, ground.heights)
+    assert np.percentile(slopes_deg(ground), 99) < 20, "sand carries a rover up"
+
+
+def test_a_geotiff_is_driven_over_where_it_lies(tmp_path):
+    """An elevation model with projected metres: the ground has its heights at its nodes, less the short waves."""
+    rasterio = pytest.importorskip("rasterio")
+    file = tmp_path / "model.tif"
+    y, x = np.mgrid[0:40, 0:60]
+    heights = (500 + 0.4 * np.sin(x / 3) + 0.02 * y).astype(np.float32)
+    transform = rasterio.transform.from_origin(1000.0, 9000.0, 2.0, 2.0)
+    with rasterio.open(
+        file, "w", driver="GTiff", height=40, width=60, count=1, dtype="float32", crs="EPSG:32633", transform=transform
+    ) as out:
+        out.write(heights, 1)
+    s = Traverse(
+        terrain={"file": file}, waypoints=((-40.0, 0.0), (40.0, 3.0)), roughness={"deviation": 0.0, "hurst": 0.5}
+    )
+    ground = s.ground()
+    assert ground.spacing == 0.2
+    at = ground.heights[::10, ::10]
+    west, south = (round((ground.origin[k] + size) / 2.0) for k, size in ((0, 59.0), (1, 39.0)))
+    assert at == pytest.approx(heights[::-1][south : south + at.shape[0], west : west + at.shape[1]], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"waypoints": ((0.0, 0.0), (2000.0, 0.0))}, "nearer than 8 m to the border"),
+        ({"roughness": {"spacing": 0.05}}, "allowed are 1e"),
+        ({"roughness": {"spacing": 0.3}}, "whole fraction"),
+        ({"speed": 0.9}, "rover.drive_speed"),
+    ],
+)
+def test_what_cannot_be_driven_is_refused(given, said):
+    from grouser.scenarios.traverse import build
+
+    with pytest.raises(InputError, match=said):
+        build(Traverse(**given))
+
+
+def test_pieces_of_a_route_have_means_and_rates():
+    along, energy = np.array([0.0, 0.0, 1.0, 2.0, 4.0]), np.array([0.0, 0.0, 10.0, 20.0, 60.0])
+    ends, rate = pieces(along, energy, 2.0, rate=True)
+    assert ends.tolist() == [0.0, 2.0, 4.0]
+    assert rate.tolist() == [10.0, 20.0]
+    _, mean = pieces(along, np.array([0.0, 1.0, 1.0, 3.0, 3.0]), 4.0, rate=False)
+    assert mean.tolist() == [pytest.approx((1 * 0.5 + 1 * 2 + 2 * 3) / 4)], "at rest the last value counts"
+
+
+@pytest.mark.long
+def test_a_short_drive(tmp_path):
+    run = grouser.run("traverse", length=1.0, out=tmp_path / "run")
+    assert run.metrics["arrived"]
+    assert run.metrics["distance_m"] == pytest.approx(1.0, abs=0.1)
+    assert run.metrics["climb_m"] < 0.2
+    assert {"energy-map.png", "slip-map.png"} <= {file.name for file in (tmp_path / "run" / "figures").iterdir()}
+
+
+@pytest.mark.nightly
+def test_a_kilometre(tmp_path):
+    run = grouser.run("traverse", length=1000.0, out=tmp_path / "run")
+    assert run.metrics["arrived"]
+    file = tmp_path / "run" / "recording.h5"
+    assert file.stat().st_size < LARGEST_FILE
+    with Recording(file) as recording:
+        memory, way = recording["ground/memory"], recording["travel/distance"]
+        late = way > 500
+        low = [memory[late & (way > start) & (way < start + 100)].min() for start in (500, 900)]
+        assert (low[1] - low[0]) / 0.4 < RUTS * PER_RUT, "MB a kilometre"
+        view = GroundView(recording)
+        assert sum(view._is_touched(cell) for cell in view.cells if cell.level <= view.detail) <= MOST_CELLS
