@@ -13,6 +13,7 @@ import numpy as np
 
 from grouser.campaign import Case, Parameter, Sweep, SweepCounts, run_sweep
 from grouser.campaign.results import CASES, COMPLETE, read_json, write_json
+from grouser.campaign.run import LOCAL
 from grouser.campaign.sampling import case_seed
 from grouser.commands.run import TIMING
 from grouser.commands.sweep import ScenarioRunner
@@ -64,6 +65,7 @@ def run_samples(
     out: str | Path | None = None,
     workers: int | None = None,
     force: bool = False,
+    on: str = LOCAL,
     progress: Callable[[SweepCounts], None] = lambda counts: None,
 ) -> Sampled:
     """Run a scenario in `count` soils drawn from the uncertainty of its soil file. Finished cases are used again."""
@@ -78,7 +80,7 @@ def run_samples(
     sweep = _sweep(experiment, soil, drawn)
     name = experiment.scenario.name
     folder = Path(out) if out is not None else Path("runs") / f"{name}-samples-{datetime.now():%Y%m%d-%H%M%S}"
-    run_sweep(sweep, folder, ScenarioRunner(sweep.rate, False), workers=workers, force=force, progress=progress)
+    run_sweep(sweep, folder, ScenarioRunner(sweep.rate, False), workers=workers, force=force, on=on, progress=progress)
     results = [read_json(folder / CASES / f"{case.name}.json") or {} for case in sweep.cases]
     good = [one.get("status") == COMPLETE for one in results]
     failed = {case.name: str(one.get("reason", "its result cannot be read"))
