@@ -82,6 +82,8 @@ def run_samples(
     for one in done.sobol:
         largest = max(range(len(one.names)), key=lambda k: one.first[k])
         print(f"{one.metric}: most by {one.names[largest]}, {100 * one.first[largest]:.0f} % of the variance")
+    if done.sobol:
+        print(f"Sobol' indices: {done.folder / 'figures' / 'sobol.png'}")
     print(f"{done.complete} of {samples} runs complete: {done.folder / 'sweep.html'}")
     for name, reason in done.failed.items():
         print(f"failed: {name}: {reason}", file=sys.stderr)
