@@ -21,6 +21,7 @@ from grouser.identification.emulator import Emulator, different_wheels, learn, w
 from grouser.identification.likelihood import Likelihood, exact_curves
 from grouser.identification.page import described, words, write_draws, write_page
 from grouser.identification.posterior import Posterior, posterior
+from grouser.identification.predictions import Prediction, predictions
 from grouser.identification.soil_output import write_soil
 from grouser.identification.wheel_runs import RATE, Design, around, outputs, plan, spread
 from grouser.terrain.checks import choice
@@ -51,6 +52,7 @@ class Identification:
     soil: Soil  # the mean
     posterior: Posterior
     emulators: dict[str, Emulator]  # by the names of the tests of a wheel
+    predictions: tuple[Prediction, ...] = ()  # of wheels at their `predict_slip`
 
     @property
     def soil_file(self) -> Path:
@@ -100,12 +102,12 @@ def identify(
             place = _Place(folder / RUNS, workers, on, force)
             emulators = _emulators(measured, prior, runs, place, seed, progress)
         found = posterior(prior, likelihood(measured, emulators), seed=seed, progress=_named(progress, "sampling"))
-        title = _plain(measured.title)
+        title, predicted = _plain(measured.title), predictions(found, measured.wheels, emulators)
         write_draws(found, folder / DRAWS)
         write_soil(found, title, folder / SOIL)
-        write_page(found, measured.title, folder, emulators)
-        write_json(folder / RESULTS, _read_digest(folder) | described(found, measured.title, emulators))
-    return Identification(folder, found.soil(title), found, emulators)
+        write_page(found, measured.title, folder, emulators, predicted)
+        write_json(folder / RESULTS, _read_digest(folder) | described(found, measured.title, emulators, predicted))
+    return Identification(folder, found.soil(title), found, emulators, tuple(predicted))
 
 
 def likelihood(measured: Measurements, emulators: Mapping[str, Emulator]) -> Likelihood:
