@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from grouser.identification.data import WheelTest
 from grouser.identification.emulator import Emulator, predicted_curve
 from grouser.identification.posterior import Posterior
@@ -49,6 +51,6 @@ def predictions(
     return rows
 
 
-def _band(quantiles) -> Band:
+def _band(quantiles: np.ndarray) -> Band:
     low, median, high = (float(one) for one in quantiles)
     return low, median, high
