@@ -70,6 +70,12 @@ Field = Annotated[
     str, typer.Option("--ground", metavar="FIELD", help="Colour of the ground: sinkage, height, pressure or plain.")
 ]
 Place = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or its recording.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", metavar="N", help="Number of parallel processes. [default: one per core]")
+]
+On = Annotated[
+    str, typer.Option("--on", metavar="local|ray|ray://HOST:PORT", help="Where runs are made; see docs/cluster.md.")
+]
 
 
 def _short(name: str, metavar: str, text: str) -> Any:
@@ -146,6 +152,7 @@ def run(
     workers: Annotated[
         int | None, typer.Option("--workers", metavar="N", help="Parallel processes of --samples. [default: all cores]")
     ] = None,
+    on: On = "local",
 ) -> int:
     """Run a scenario or your robot; leaves recording.h5, summary.json, figures and report.html in DIR."""
     from grouser.commands import console
@@ -156,7 +163,7 @@ def run(
     }  # fmt: skip
     watched = (host, port) if view else None
     if samples is not None:
-        return console.run_samples(target, set_ or [], out, force, drive or [], short, samples, workers)
+        return console.run_samples(target, set_ or [], out, force, drive or [], short, samples, workers, on)
     return console.run(target, set_ or [], out, force, rate, report, drive or [], short, watched, pin_core)
 
 
@@ -166,16 +173,9 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results. [default: runs/FILE]")
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="Number of parallel processes. [default: one per core]")
-    ] = None,
+    workers: Workers = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results in DIR instead of continuing.")] = False,
-    on: Annotated[
-        str,
-        typer.Option(
-            "--on", metavar="local|ray|ray://HOST:PORT", help="This machine, or a Ray cluster; see docs/cluster.md."
-        ),
-    ] = "local",
+    on: On = "local",
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="End a case that takes longer; it fails.")
     ] = None,
@@ -206,15 +206,14 @@ def validate(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results. [default: runs/validate-TIME]")
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="Number of parallel processes. [default: one per core]")
-    ] = None,
+    workers: Workers = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")] = False,
+    on: On = "local",
 ) -> int:
     """Compare with measured wheels: a table of errors, validation.json and figures; see docs/measured-wheels.md."""
     from grouser.commands import console
 
-    return console.validate(names or [], set_ or [], also or [], soil, out, workers, force)
+    return console.validate(names or [], set_ or [], also or [], soil, out, workers, force, on)
 
 
 @app.command(epilog=example("identify bevameter.yaml --out our-sand"))
@@ -228,15 +227,14 @@ def identify(
     ] = None,
     runs: Annotated[int, typer.Option("--runs", metavar="N", help="Runs of wheels for their emulators.")] = 900,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the sampler.")] = 0,
-    workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="Number of parallel processes. [default: one per core]")
-    ] = None,
+    workers: Workers = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results in a DIR that is not empty.")] = False,
+    on: On = "local",
 ) -> int:
     """Find the constants of a soil from plates, shear tests and wheels, with uncertainty; see docs/identify.md."""
     from grouser.commands import console
 
-    return console.identify(file, out, constants, runs, seed, workers, force)
+    return console.identify(file, out, constants, runs, seed, workers, force, on)
 
 
 @app.command(epilog=example("report my-run"))

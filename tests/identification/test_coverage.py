@@ -62,6 +62,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(names, kind, make):
         print(f"{kind}, {name}: {100 * share:.1f} % hold the truth, width {width:.2f} of the exact posterior")
     print(f"{kind}: {100 * shares.mean():.1f} % of all, {100 * flagged:.1f} % flagged")
     assert COVERED[0] <= shares.mean() <= COVERED[1]
+    assert shares.min() >= COVERED[0]
     assert widths.max() <= WIDEST
     assert flagged <= FALSE_ALARMS
 

@@ -13,6 +13,7 @@ from grouser.identification.data import read_measurements
 from grouser.identification.emulator import different_wheels, learn, wheel_curves
 from grouser.identification.likelihood import Likelihood
 from grouser.identification.posterior import posterior
+from grouser.identification.predictions import predictions
 from grouser.identification.process import error_model
 from grouser.identification.wheel_runs import TestedWheel, around, plan, spread
 from grouser.terrain.soils import soil
@@ -181,3 +182,29 @@ def test_a_rover_has_a_deviation_of_its_own(prior, emulator):
     friction = posterior_of.estimate("friction_angle_deg")
     assert friction.low <= soil("dry-sand").friction_angle_deg <= friction.high
     assert friction.verdict != "not determined"
+
+
+@pytest.mark.long
+def test_slips_in_between_are_predicted_with_the_deviation_of_the_law(prior, emulator):
+    """Pulls with a wave that the law does not have: it misses crest and trough, and with its deviation it does not."""
+    truth = {name: np.array([getattr(soil("dry-sand"), name)]) for name in CONSTANTS}
+    slips, between = np.linspace(0.1, 0.6, 11), [0.225, 0.475]
+    wave, scatter = 10.0, 0.5  # [N]
+
+    def pull(slip):
+        law = simple_wheel(truth, {"slip": np.array(slip), "load": np.full(len(slip), LOAD)})["pull"]
+        return law + wave * np.sin(2 * np.pi * (np.array(slip) - 0.1) / 0.5)
+
+    measured = pull(slips) + scatter * np.random.default_rng(8).standard_normal(len(slips))
+    test = {"wheel": {"radius": 0.15, "width": 0.1}, "load": LOAD, "slip": slips.tolist(), "predict_slip": between,
+            "pull": {"unit": "N", "values": measured.tolist(), "scatter": f"{scatter} N"}}  # fmt: skip
+    tests = read_measurements({"wheels": {"smooth": test}}).wheels
+    found = found_from(prior, emulator, {"wheels": {"smooth": test}})
+    assert found.checks[0].deviates
+    rows = predictions(found, tests, {"smooth": dataclasses.replace(emulator, tests=("smooth",))})
+    assert [(one.quantity, one.slip) for one in rows] == [("pull", slip) for slip in between]
+    for one, true in zip(rows, pull(between), strict=True):
+        assert abs(one.with_deviation[1] - true) < 3 * scatter
+        assert abs(one.law[1] - true) > 3 * scatter
+        assert one.with_deviation[0] <= true <= one.with_deviation[2]
+        assert one.with_deviation[2] - one.with_deviation[0] < one.law[2] - one.law[0]

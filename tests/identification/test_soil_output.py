@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from grouser.cli import status
+from grouser.commands.samples import chosen_from_file
 from grouser.errors import InputError
 from grouser.identification.sensitivity import sobol
+from grouser.scenarios.registry import scenarios
 from grouser.scenarios.settings import from_python
 from grouser.terrain.soil_file import read_soils
 from grouser.terrain.soil_uncertainty import SoilUncertainty, load_uncertainty
@@ -42,6 +44,22 @@ def test_scenarios_take_the_soil_and_its_constants_are_near_the_truth(folder):
     for name, width in (("n", 0.05), ("k_phi", 0.2), ("friction_angle_deg", 0.1), ("shear_modulus", 0.1)):
         assert getattr(chosen, name) == pytest.approx(getattr(soil("lete-sand"), name), rel=width)
     assert "identified, 90 % interval" in read_soils(folder / "soil.yaml")["our-sand"].sources["n"]
+
+
+def test_every_scenario_on_soil_takes_a_soil_file(tmp_path):
+    (tmp_path / "soil.yaml").write_text(TEXT, encoding="utf-8")
+    taken = []
+    for name, scenario in scenarios().items():
+        fields = scenario.settings.model_fields
+        for field in [
+            key for key in ("soil", "plastic") if key in fields and "SoilChoice" in str(fields[key].annotation)
+        ]:
+            settings = from_python(name, {field: {"file": tmp_path / "soil.yaml"}}).settings
+            chosen = getattr(settings, field).resolve()
+            assert (chosen.name, chosen.n) == ("sand", 1.0), f"{name}, {field}"
+            assert chosen_from_file(settings)[0] == field, "--samples finds it"
+            taken.append(name)
+    assert {"blade", "bulldozer-ditch", "exomars-drawbar", "multi-pass", "robot", "rover-course"} < set(taken)
 
 
 def test_files_agree(folder):

@@ -63,7 +63,7 @@ def run(
 
 def run_samples(
     target: str | None, options: list[str], out: Path | None, force: bool, drive: list[str],
-    short: dict[str, str | None], samples: int, workers: int | None,
+    short: dict[str, str | None], samples: int, workers: int | None, on: str = "local",
 ) -> int:  # fmt: skip
     """Run a scenario in many soils with a progress bar. Print its metrics with intervals."""
     from grouser.commands import robot, sweep_progress, tables
@@ -74,7 +74,7 @@ def run_samples(
     experiment = from_command(robot.scenario_name(target, short.get("robot")), options, robot.shorthand(drive, **short))
     try:
         with sweep_progress.progress_bar(experiment.scenario.name) as show:
-            done = sampled(experiment, samples, out=out, workers=workers, force=force, progress=show)
+            done = sampled(experiment, samples, out=out, workers=workers, force=force, on=on, progress=show)
     except KeyboardInterrupt:
         print("error: interrupted: finished runs are kept; with --out DIR the same command continues", file=sys.stderr)
         return INTERRUPTED
@@ -82,6 +82,8 @@ def run_samples(
     for one in done.sobol:
         largest = max(range(len(one.names)), key=lambda k: one.first[k])
         print(f"{one.metric}: most by {one.names[largest]}, {100 * one.first[largest]:.0f} % of the variance")
+    if done.sobol:
+        print(f"Sobol' indices: {done.folder / 'figures' / 'sobol.png'}")
     print(f"{done.complete} of {samples} runs complete: {done.folder / 'sweep.html'}")
     for name, reason in done.failed.items():
         print(f"failed: {name}: {reason}", file=sys.stderr)
@@ -175,7 +177,7 @@ def sweep(
 
 def validate(
     names: list[str], options: list[str], also: list[str], soil: str | None, out: Path | None, workers: int | None,
-    force: bool,
+    force: bool, on: str = "local",
 ) -> int:  # fmt: skip
     """Run measured wheels with a progress bar. Print the table of errors, and what was not run or not scored."""
     from grouser.commands import sweep_progress, tables
@@ -184,7 +186,7 @@ def validate(
 
     with sweep_progress.progress_bar("validate") as show:
         done = validated(
-            names, options=options, also=also, soil=soil, out=out, workers=workers, force=force, progress=show
+            names, options=options, also=also, soil=soil, out=out, workers=workers, force=force, on=on, progress=show
         )
     tables.score_table(done)
     for entry in done.entries:
@@ -201,8 +203,9 @@ def validate(
 
 
 def identify(
-    file: Path, out: Path | None, constants: str | None, runs: int, seed: int, workers: int | None, force: bool
-) -> int:
+    file: Path, out: Path | None, constants: str | None, runs: int, seed: int, workers: int | None, force: bool,
+    on: str = "local",
+) -> int:  # fmt: skip
     """Identify a soil with a progress bar. Print its constants, what is not determined and whether the law follows."""
     from grouser.commands import sweep_progress, tables
     from grouser.commands.identify import identify as identified
@@ -212,8 +215,9 @@ def identify(
     try:
         with sweep_progress.share_bar() as show:
             done = identified(
-                file, out=out, constants=chosen, runs=runs, seed=seed, workers=workers, force=force, progress=show
-            )
+                file, out=out, constants=chosen, runs=runs, seed=seed, workers=workers, force=force, on=on,
+                progress=show,
+            )  # fmt: skip
     except KeyboardInterrupt:
         print("error: interrupted: finished runs are kept, the same command continues", file=sys.stderr)
         return INTERRUPTED

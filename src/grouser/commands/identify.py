@@ -11,6 +11,7 @@ from typing import Any
 
 from grouser.campaign import SweepCounts, run_sweep
 from grouser.campaign.results import CASES, COMPLETE, SWEEP, read_json, write_json
+from grouser.campaign.run import LOCAL, executor_named
 from grouser.commands.sweep import ScenarioRunner
 from grouser.errors import InputError
 from grouser.files import write_errors_as_input
@@ -20,6 +21,7 @@ from grouser.identification.emulator import Emulator, different_wheels, learn, w
 from grouser.identification.likelihood import Likelihood, exact_curves
 from grouser.identification.page import described, words, write_draws, write_page
 from grouser.identification.posterior import Posterior, posterior
+from grouser.identification.predictions import Prediction, predictions
 from grouser.identification.soil_output import write_soil
 from grouser.identification.wheel_runs import RATE, Design, around, outputs, plan, spread
 from grouser.terrain.checks import choice
@@ -33,6 +35,16 @@ Progress = Callable[[str, float], None]  # what is being done, and the share of 
 
 
 @dataclass(frozen=True)
+class _Place:
+    """Where runs of wheels are made and kept."""
+
+    folder: Path
+    workers: int | None
+    on: str  # local, ray or ray://HOST:PORT
+    force: bool
+
+
+@dataclass(frozen=True)
 class Identification:
     """A soil with its uncertainty."""
 
@@ -40,6 +52,7 @@ class Identification:
     soil: Soil  # the mean
     posterior: Posterior
     emulators: dict[str, Emulator]  # by the names of the tests of a wheel
+    predictions: tuple[Prediction, ...] = ()  # of wheels at their `predict_slip`
 
     @property
     def soil_file(self) -> Path:
@@ -64,18 +77,21 @@ def identify(
     workers: int | None = None,
     seed: int = 0,
     force: bool = False,
+    on: str = LOCAL,
     progress: Progress = lambda what, share: None,
 ) -> Identification:
     """Identify a soil from a YAML file, or from a mapping with the same keys (docs/identify.md).
 
     Writes soil.yaml, posterior.csv, identification.json and identify.html to the folder `out`. Finished runs of wheels
-    in it are used again. In a script with wheels, call this below `if __name__ == "__main__":`. Raises InputError.
+    in it are used again. `on`: where wheels run, "local", "ray" or "ray://HOST:PORT". In a script with wheels, call
+    this below `if __name__ == "__main__":`. Raises InputError.
     """
     measured = read_measurements(data)
     if not 100 <= runs <= MOST_RUNS:
         raise InputError(f"runs = {runs}: allowed are 100 to {MOST_RUNS}")
     for name in constants or ():
         choice(name, "constant", CONSTANTS)
+    executor_named(on, workers)  # refuses what it cannot use before anything is written
     names = tuple(constants or (CONSTANTS if measured.wheels else STRESS))
     prior = Prior.of(names, measured.start, measured.priors)
     folder = Path(out) if out is not None else Path("runs") / f"identify-{_plain(measured.title)}"
@@ -83,14 +99,15 @@ def identify(
         _open_folder(folder, _digest(measured, names, runs, seed), force)
         emulators: dict[str, Emulator] = {}
         if measured.wheels:
-            emulators = _emulators(measured, prior, runs, folder / RUNS, workers, seed, force, progress)
+            place = _Place(folder / RUNS, workers, on, force)
+            emulators = _emulators(measured, prior, runs, place, seed, progress)
         found = posterior(prior, likelihood(measured, emulators), seed=seed, progress=_named(progress, "sampling"))
-        title = _plain(measured.title)
+        title, predicted = _plain(measured.title), predictions(found, measured.wheels, emulators)
         write_draws(found, folder / DRAWS)
         write_soil(found, title, folder / SOIL)
-        write_page(found, measured.title, folder, emulators)
-        write_json(folder / RESULTS, _read_digest(folder) | described(found, measured.title, emulators))
-    return Identification(folder, found.soil(title), found, emulators)
+        write_page(found, measured.title, folder, emulators, predicted)
+        write_json(folder / RESULTS, _read_digest(folder) | described(found, measured.title, emulators, predicted))
+    return Identification(folder, found.soil(title), found, emulators, tuple(predicted))
 
 
 def likelihood(measured: Measurements, emulators: Mapping[str, Emulator]) -> Likelihood:
@@ -103,9 +120,8 @@ def likelihood(measured: Measurements, emulators: Mapping[str, Emulator]) -> Lik
 
 
 def _emulators(
-    measured: Measurements, prior: Prior, runs: int, folder: Path, workers: int | None, seed: int, force: bool,
-    progress: Progress,
-) -> dict[str, Emulator]:  # fmt: skip
+    measured: Measurements, prior: Prior, runs: int, place: _Place, seed: int, progress: Progress
+) -> dict[str, Emulator]:
     """Emulators of all wheels, from runs over the prior and then from further ones where the posterior is."""
     wheels = different_wheels(measured.wheels)
     each = runs // len(wheels)
@@ -115,7 +131,7 @@ def _emulators(
     for tested, tests in wheels.items():
         label = ", ".join(tests)
         design = spread(tested, prior, first, seed)
-        results = _run(design, folder / f"{_plain(label)}-1", workers, force, _named(progress, f"runs of {label}"))
+        results = _run(design, f"{_plain(label)}-1", place, _named(progress, f"runs of {label}"))
         kept[label] = [design], [results]
         found[label] = learn([design], [results], _quantities(measured, tests), tests)
     rough = posterior(
@@ -124,7 +140,7 @@ def _emulators(
     for tested, tests in wheels.items():
         label = ", ".join(tests)
         design = around(tested, prior, rough.q, each - first, seed + 1)
-        results = _run(design, folder / f"{_plain(label)}-2", workers, force, _named(progress, f"more of {label}"))
+        results = _run(design, f"{_plain(label)}-2", place, _named(progress, f"more of {label}"))
         kept[label][0].append(design)
         kept[label][1].append(results)
         found[label] = learn(*kept[label], _quantities(measured, tests), tests)
@@ -135,18 +151,19 @@ def _quantities(measured: Measurements, tests: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for test in tests for name in measured.wheels[test].quantities))
 
 
-def _run(
-    design: Design, folder: Path, workers: int | None, force: bool, progress: Callable[[float], None]
-) -> dict[str, Any]:
+def _run(design: Design, name: str, place: _Place, progress: Callable[[float], None]) -> dict[str, Any]:
     """Run a design, or what is missing of it, and return its quantities."""
-    sweep = plan(design, folder.name)
+    sweep, folder = plan(design, name), place.folder / name
     there = read_json(folder / SWEEP)
     changed = there is not None and there.get("digest") != sweep.digest  # of a posterior that has moved since
 
     def show(counts: SweepCounts) -> None:
         progress((counts.done + len(counts.failed)) / counts.total)
 
-    run_sweep(sweep, folder, ScenarioRunner(RATE, False), workers=workers, force=force or changed, progress=show)
+    run_sweep(
+        sweep, folder, ScenarioRunner(RATE, False), workers=place.workers, force=place.force or changed, on=place.on,
+        progress=show,
+    )  # fmt: skip
     results = [read_json(folder / CASES / f"{case.name}.json") for case in sweep.cases]
     return outputs([one if one and one.get("status") == COMPLETE else None for one in results])
 

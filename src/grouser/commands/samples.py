@@ -13,6 +13,7 @@ import numpy as np
 
 from grouser.campaign import Case, Parameter, Sweep, SweepCounts, run_sweep
 from grouser.campaign.results import CASES, COMPLETE, read_json, write_json
+from grouser.campaign.run import LOCAL
 from grouser.campaign.sampling import case_seed
 from grouser.commands.run import TIMING
 from grouser.commands.sweep import ScenarioRunner
@@ -64,21 +65,19 @@ def run_samples(
     out: str | Path | None = None,
     workers: int | None = None,
     force: bool = False,
+    on: str = LOCAL,
     progress: Callable[[SweepCounts], None] = lambda counts: None,
 ) -> Sampled:
     """Run a scenario in `count` soils drawn from the uncertainty of its soil file. Finished cases are used again."""
     if not 2 <= count <= MOST:
         raise InputError(f"--samples {count}: allowed are 2 to {MOST}")
-    settings = experiment.settings
-    choice: Any = getattr(settings, "soil", None)
-    if not isinstance(choice, SoilChoice) or choice.file is None:
-        raise InputError(NEEDS)
-    uncertainty, soil = load_uncertainty(choice.file, choice.name), choice.resolve()
+    field, file, choice = chosen_from_file(experiment.settings)
+    uncertainty, soil = load_uncertainty(file, choice.name), choice.resolve()
     drawn = uncertainty.draw(soil, count)
-    sweep = _sweep(experiment, soil, drawn)
+    sweep = _sweep(experiment, field, soil, drawn)
     name = experiment.scenario.name
     folder = Path(out) if out is not None else Path("runs") / f"{name}-samples-{datetime.now():%Y%m%d-%H%M%S}"
-    run_sweep(sweep, folder, ScenarioRunner(sweep.rate, False), workers=workers, force=force, progress=progress)
+    run_sweep(sweep, folder, ScenarioRunner(sweep.rate, False), workers=workers, force=force, on=on, progress=progress)
     results = [read_json(folder / CASES / f"{case.name}.json") or {} for case in sweep.cases]
     good = [one.get("status") == COMPLETE for one in results]
     failed = {case.name: str(one.get("reason", "its result cannot be read"))
@@ -97,17 +96,26 @@ def run_samples(
     return Sampled(folder, spreads, sum(good), failed, found)
 
 
-def _sweep(experiment: Experiment, soil: Soil, drawn: list[dict[str, float]]) -> Sweep:
+def chosen_from_file(settings: Any) -> tuple[str, Path, SoilChoice]:
+    """The setting whose soil is from a file: `soil`, or what a scenario calls its ground (`plastic` of bulldozers)."""
+    for name in ("soil", *type(settings).model_fields):
+        choice = getattr(settings, name, None)
+        if isinstance(choice, SoilChoice) and choice.file is not None:
+            return name, choice.file, choice
+    raise InputError(NEEDS)
+
+
+def _sweep(experiment: Experiment, field: str, soil: Soil, drawn: list[dict[str, float]]) -> Sweep:
     """One case for each drawn soil."""
     scenario, settings = experiment.scenario, experiment.settings
     cases = []
     for k, constants in enumerate(drawn, start=1):
         whole = {name: getattr(soil, name) for name in RANGES} | constants
         given = {name: value for name, value in whole.items() if value is not None}
-        changed = settings.model_copy(update={"soil": SoilChoice.model_validate({"name": soil.name, **given})})
-        parameters = {f"soil.{name}": value for name, value in constants.items()}
+        changed = settings.model_copy(update={field: SoilChoice.model_validate({"name": soil.name, **given})})
+        parameters = {f"{field}.{name}": value for name, value in constants.items()}
         cases.append(Case(f"{k:04d}", scenario.name, changed, parameters, case_seed(0, k)))
-    parameters = tuple(Parameter(f"soil.{name}", "1") for name in drawn[0])
+    parameters = tuple(Parameter(f"{field}.{name}", "1") for name in drawn[0])
     return Sweep(f"{scenario.name} in {len(drawn)} soils", scenario.name, "posterior", 0, parameters, tuple(cases), (),
                  False, scenario.rate)  # fmt: skip
 

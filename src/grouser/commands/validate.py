@@ -12,6 +12,7 @@ from typing import Any
 import grouser
 from grouser.campaign import SweepCounts, run_sweep
 from grouser.campaign.results import CASES, COMPLETE, read_json, write_json
+from grouser.campaign.run import LOCAL
 from grouser.commands.bench import checkout
 from grouser.commands.folder import FIGURES, check_output_folder
 from grouser.commands.sweep import ScenarioRunner
@@ -58,18 +59,20 @@ def validate(
     soil: str | None = None,
     workers: int | None = None,
     force: bool = False,
+    on: str = LOCAL,
     progress: Callable[[SweepCounts], None] = lambda counts: None,
 ) -> Validation:
     """Run measured wheels and compare. `names`: data files, or names of those in benchmarks/wheels; all if empty.
 
-    A name or file may end with `:SET`. Writes scores, cases and figures to the folder `out`. Raises InputError.
+    A name or file may end with `:SET`. Writes scores, cases and figures to the folder `out`. `on`: "local", "ray" or
+    "ray://HOST:PORT". Raises InputError.
     """
     compared = laws(options, also)
     entries, left_out = _entries(_wheels(names), None if soil is None else named_soil(soil))
     sweep = plan(entries, compared)
     folder = Path(out) if out is not None else Path("runs") / f"validate-{datetime.now():%Y%m%d-%H%M%S}"
     check_output_folder(folder, force)
-    run_sweep(sweep, folder, ScenarioRunner(sweep.rate, False), workers=workers, force=force, progress=progress)
+    run_sweep(sweep, folder, ScenarioRunner(sweep.rate, False), workers=workers, force=force, on=on, progress=progress)
     runs: dict[tuple[str, str], dict[float, Any]] = {}
     failed: dict[str, str] = {}
     for case in sweep.cases:

@@ -9,7 +9,8 @@ is too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -164,6 +165,27 @@ def _curve(name: str, kind: str, quantity: str, test: WheelTest, emulator: Emula
     series, runs = test.quantities[quantity], operation(test)
     y = np.array(series.si)
     sigma, known = wheel_scale(series.scatter, y)
+    return Curve(
+        f"{name}.{quantity}", _group(kind, quantity), runs["slip"], y, sigma, known, False,
+        *_law(quantity, test, runs, emulator), np.array(test.slip), series.si_unit, "1", name,
+        {_group(kind, other): share for other, share in emulator.coupled(quantity).items()},
+    )  # fmt: skip
+
+
+def predicted_curve(fitted: Curve, quantity: str, test: WheelTest, emulator: Emulator) -> Curve:
+    """The slips `predict_slip` of a test on the curve of a quantity. Nothing was measured there: y is NaN."""
+    runs, count = operation(test, test.predict_slip), len(test.predict_slip)
+    predict, error = _law(quantity, test, runs, emulator)
+    return dataclasses.replace(
+        fitted, x=runs["slip"], y=np.full(count, np.nan), sigma=np.full(count, float(np.mean(fitted.sigma))),
+        predict=predict, error=error, place=np.array(test.predict_slip),
+    )  # fmt: skip
+
+
+def _law(
+    quantity: str, test: WheelTest, runs: Mapping[str, np.ndarray], emulator: Emulator
+) -> tuple[Callable[[Values], np.ndarray], Callable[[Values], np.ndarray]]:
+    """Prediction of the emulator and its error, (draw, run) in SI, at the operations (run,) of `runs`."""
     lower = test.wheel.lug_height if quantity == "sinkage" and test.sinkage_of == "tips" else 0.0
     kept: list = [None, None]  # the last soils and their prediction: mean and error are asked for one after the other
 
@@ -172,9 +194,4 @@ def _curve(name: str, kind: str, quantity: str, test: WheelTest, emulator: Emula
             kept[:] = [values, emulator.predict(quantity, values, runs)]
         return kept[1]
 
-    return Curve(
-        f"{name}.{quantity}", _group(kind, quantity), runs["slip"], y, sigma, known, False,
-        lambda values: both(values)[0] + lower, lambda values: both(values)[1],
-        np.array(test.slip), series.si_unit, "1", name,
-        {_group(kind, other): share for other, share in emulator.coupled(quantity).items()},
-    )  # fmt: skip
+    return lambda values: both(values)[0] + lower, lambda values: both(values)[1]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from grouser.files import write_atomically
 from grouser.identification import figures
 from grouser.identification.emulator import Emulator
 from grouser.identification.posterior import Check, Estimate, Posterior
+from grouser.identification.predictions import Band, Prediction
 from grouser.report.html import Badge, picture, render
 
 LEVELS = {"determined": "good", "weakly determined": "warn", "not determined": "bad"}
@@ -43,7 +45,9 @@ def words(found: Posterior) -> list[str]:
     return lines
 
 
-def write_page(found: Posterior, title: str, folder: Path, emulators: Mapping[str, Emulator]) -> Path:
+def write_page(
+    found: Posterior, title: str, folder: Path, emulators: Mapping[str, Emulator], predicted: Sequence[Prediction] = ()
+) -> Path:
     """Draw the figures and write identify.html."""
     drawn = {
         "posteriors": figures.draw_posteriors(found, folder / "figures" / "posteriors.png"),
@@ -62,6 +66,7 @@ def write_page(found: Posterior, title: str, folder: Path, emulators: Mapping[st
         words=words(found),
         constants=[_constant(one) for one in found.estimates],
         checks=[_check(one, badge) for one, badge in zip(checks, badges, strict=True)],
+        predictions=[_prediction(one) for one in predicted],
         figures=[picture(file, *CAPTIONS[name]) for name, file in drawn.items()],
         version=grouser.__version__,
     )
@@ -105,7 +110,21 @@ def _check(one: Check, badge: Badge) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def described(found: Posterior, title: str, emulators: Mapping[str, Emulator]) -> dict[str, Any]:
+def _prediction(one: Prediction) -> dict[str, Any]:
+    return {
+        "test": one.test, "quantity": one.quantity.replace("_", " "), "slip": f"{one.slip:g}",
+        "law": _band(one.law, one.unit), "with_deviation": _band(one.with_deviation, one.unit),
+    }  # fmt: skip
+
+
+def _band(band: Band, unit: str) -> str:
+    low, median, high = band
+    return f"{median:.3g} {unit} ({low:.3g} to {high:.3g})"
+
+
+def described(
+    found: Posterior, title: str, emulators: Mapping[str, Emulator], predicted: Sequence[Prediction] = ()
+) -> dict[str, Any]:
     """Content of identification.json, in SI."""
     return {
         "version": grouser.__version__,
@@ -128,6 +147,7 @@ def described(found: Posterior, title: str, emulators: Mapping[str, Emulator]) -
         },
         "sampler": {"effective": found.draws.effective, "r_hat": found.draws.spread, "mixed": found.draws.mixed},
         "emulators": {name: {"runs": one.runs, "errors": one.errors} for name, one in emulators.items()},
+        "predictions": [asdict(one) for one in predicted],
         "words": words(found),
     }  # fmt: skip
 

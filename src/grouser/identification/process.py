@@ -68,9 +68,18 @@ class Learned:
 
 def matern(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Covariance (1 + t + t^2/3) exp(-t), t = sqrt(5) r, of points (point, input) over lengths."""
-    square = np.sum(first**2, axis=1)[:, None] + np.sum(second**2, axis=1) - 2 * first @ second.T
-    t = np.sqrt(5 * np.maximum(square, 0.0))
-    return (1 + t + t * t / 3) * np.exp(-t)  # Rasmussen and Williams 2006, eq. 4.17
+    # In place: most of the time of a sampler is spent here, and temporary matrices take four times as long.
+    t = first @ (-10 * second.T)
+    t += 5 * np.sum(first**2, axis=1)[:, None]
+    t += 5 * np.sum(second**2, axis=1)
+    np.maximum(t, 0.0, out=t)
+    covariance = t / 3
+    np.sqrt(t, out=t)
+    covariance += t
+    covariance += 1
+    np.negative(t, out=t)
+    covariance *= np.exp(t, out=t)
+    return covariance  # Rasmussen and Williams 2006, eq. 4.17
 
 
 def learn_process(inputs: np.ndarray, y: np.ndarray) -> Learned:
