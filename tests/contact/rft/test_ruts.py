@@ -78,7 +78,7 @@ def test_a_box_that_turns_back_in_its_trench_first_meets_no_wall():
     after = -back + round(0.005 / 0.1 / STEP)  # 5 mm on its way back
     assert with_trench[-back - 2] == pytest.approx(without[-back - 2], rel=SLID)
     assert without[after] > 0.9 * without[-back - 2]
-    assert with_trench[after] < 0.2 * without[after]
+    assert with_trench[after] < without[after] / 3  # slides have filled half of the trench: a quarter of the force
 
 
 def test_slip_and_pushing_leave_the_level_of_depth_under_the_body():
