@@ -1,4 +1,4 @@
-"""The same foot under both laws: `python -m benchmarks.rft_foot` writes docs/figures/rft-foot.png and prints its numbers.
+"""The same foot under both laws: `python -m benchmarks.rft_foot` writes docs/figures/rft-foot.png and its numbers.
 
 A flat foot of 120 x 80 x 100 mm is pressed 40 mm into dry sand, drawn up by 30 mm, pressed to 45 mm, and then, on new
 ground at 40 mm, pushed 150 mm sideways and 50 mm back. It moves slowly and as prescribed.
@@ -6,6 +6,7 @@ ground at 40 mm, pushed 150 mm sideways and 50 mm back. It moves slowly and as p
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ def lead(law: str, points) -> tuple[np.ndarray, np.ndarray, Ground]:
         forces.append(rig.wrench[0, 0, :3])
 
     corners = [np.array([x, 0.0, z + HIGH / 2]) for x, z in points]
-    for start, end in zip(corners[:-1], corners[1:], strict=True):
+    for start, end in pairwise(corners):
         steps, began = round(float(np.linalg.norm(end - start)) / SPEED / STEP), rig.time
 
         def pose(time: float, start=start, end=end, steps=steps, began=began):

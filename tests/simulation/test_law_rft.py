@@ -15,7 +15,9 @@ def test_the_cart_stands_and_drives():
     first = sim.data.body("chassis").xpos.copy()
     weight = sim.model.body_subtreemass[1] * np.linalg.norm(sim.model.opt.gravity)
     sim.step(400)
-    assert sim.ground.heights(region=(-1, 1, -1, 1)).min() < -0.5 * sim.observe()["soil/sinkage"].max()  # it leaves ruts
+    assert (
+        sim.ground.heights(region=(-1, 1, -1, 1)).min() < -0.5 * sim.observe()["soil/sinkage"].max()
+    )  # it leaves ruts
     assert sim.soil.volume_error()[0] < 1e-12
     assert sim.observe()["soil/force"][0, :, 2].sum() == pytest.approx(weight, rel=0.01)
     assert sim.data.body("chassis").xpos[0] > first[0] + 0.02

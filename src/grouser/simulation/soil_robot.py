@@ -88,8 +88,8 @@ def on_soil(
     "qpos", "qvel", "act", "ctrl" of the start in the model's order, instead of a `keyframe`'s.
     `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull.
     `law`: "soil", or "rft" for resistive force theory (docs/theory/rft.md), whose `options` are RftOptions. For
-    arguments not given, the model's own values are used or values are chosen; `notes` lists them. `modules`: force modules besides
-    the soil. Further arguments, such as `controllers`, are passed to `Simulation`.
+    arguments not given, the model's own values are used or values are chosen; `notes` lists them. `modules`: force
+    modules besides the soil. Further arguments, such as `controllers`, are passed to `Simulation`.
 
     Many `worlds` (docs/batches.md): `soil` may be one for each world, or a function of a random generator that draws
     one for a world at each reset, seeded by `seed`; `terrain` may be several of the same size, see

@@ -93,7 +93,9 @@ def test_the_parts_above_and_below_make_up_the_triangle():
     for _ in range(30):
         corners, depths = rng.normal(size=(3, 3)), rng.normal(size=3)
         area = np.linalg.norm(np.cross(corners[1] - corners[0], corners[2] - corners[0])) / 2
-        below, above = (call(wetted, P.real(area), P.mat33(corners), P.vec3(*d), returns=Wetted) for d in (depths, -depths))
+        below, above = (
+            call(wetted, P.real(area), P.mat33(corners), P.vec3(*d), returns=Wetted) for d in (depths, -depths)
+        )
         assert below["area"] + above["area"] == pytest.approx(area, rel=ROUND_OFF)
         assert below["volume"] - above["volume"] == pytest.approx(area * depths.mean(), abs=ROUND_OFF)
         moment = area / 12 * (depths.sum() * corners.sum(axis=0) + depths @ corners)

@@ -1,5 +1,7 @@
 """Ruts under resistive force theory: soil moves by the stages of the soil module, and an open rut carries nothing."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -33,8 +35,8 @@ def rig_of(*, ruts=True, worlds=1, dtype="float64", **choices):
 def visit(rig, points, speed=0.05):
     """Lead the box through places of the middle of its bottom (x, z) [m]; returns the forces [N] on it by step."""
     found = []
-    for start, end in zip(points[:-1], points[1:], strict=True):
-        start, end = (np.array([x + 0.003, 0.002, z + HIGH / 2]) for x, z in (start, end))
+    corners = [np.array([x + 0.003, 0.002, z + HIGH / 2]) for x, z in points]
+    for start, end in pairwise(corners):
         steps, t0 = max(round(np.linalg.norm(end - start) / speed / STEP), 1), rig.time
         duration = steps * STEP
         pose = lambda t: (start + (end - start) * (t - t0) / duration, UPRIGHT)  # noqa: B023, E731

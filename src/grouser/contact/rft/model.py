@@ -129,7 +129,9 @@ class RftModule(KernelModule):
         tables = []
         for surface in self.surfaces.values():
             # A face has one velocity, and soil before it or not: it is no longer than some cells.
-            corners = subdivided(np.asarray(surface.vertices, float)[np.asarray(surface.triangles)], FACE_LENGTH * self.ground.spacing)
+            corners = subdivided(
+                np.asarray(surface.vertices, float)[np.asarray(surface.triangles)], FACE_LENGTH * self.ground.spacing
+            )
             normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
             size = np.linalg.norm(normals, axis=1)
             table: Any = np.zeros(len(size), dtype=kind.numpy_dtype())

@@ -94,9 +94,9 @@ class SoilOptions:
     erosion: bool = True  # let slopes steeper than the soil can stand slide
     sweeps: int | None = None  # maximum number of erosion sweeps per step; None: SWEEPS
     loose_cover: bool = True  # spoil forms a loose layer on compacted soil; False: Krenn et al. 2008, eq. 29 literally
-    # Soil that a body pushes or drags away takes its virgin level along. False: the ground under a law with forces of its
-    # own that counts depth from there (contact/rft). Sinkage leaves the virgin level where it was, slip does not dig, and
-    # small shapes press on nodes as others do.
+    # Soil that a body pushes or drags away takes its virgin level along. False: the ground under a law with forces of
+    # its own that counts depth from there (contact/rft). Sinkage leaves the virgin level where it was, slip does not
+    # dig, and small shapes press on nodes as others do.
     digs: bool = True
     samples: int | None = None  # sub-cell points along an axis, 1 to 4; None: chosen by grid spacing
     node_shear: bool = False  # True: store the shear state on soil nodes instead of on the body (gives too much pull)
