@@ -56,7 +56,7 @@ TIPPING = """<mujoco model="tipping"><option timestep="0.002"/><worldbody><geom 
 
 
 def test_a_foot_that_is_higher_but_comes_to_rest_on_the_ground_is_put_on_soil(tmp_path):
-    """The robot tips onto its front foot, 20 mm higher: on the hard floor it would not sink, and the load would miss."""
+    """The robot tips onto its front foot, 20 mm higher: on the hard floor that would not sink."""
     file = tmp_path / "tipping.xml"
     file.write_text(TIPPING)
     assert standing_bodies(file) == ["rear"]
