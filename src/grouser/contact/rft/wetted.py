@@ -34,7 +34,8 @@ def tip(area: real, corners: mat33, depths: vec3, i: int):
     b = a + to_j * (corners[j] - a)
     c = a + to_k * (corners[k] - a)
     # Depths at the corners are (d, 0, 0): the integral of d x is area / 12 (sum d sum x + sum d x).
-    return Wetted(part, part * depths[i] * THIRD, (part * depths[i] * TWELFTH) * (a + a + b + c))
+    moment = (part * depths[i] * TWELFTH) * (a + a + b + c)
+    return Wetted(part, part * depths[i] * THIRD, moment)  # pyright: ignore[reportCallIssue] a device struct
 
 
 @wp.func
@@ -51,17 +52,19 @@ def wetted(area: real, corners: mat33, depths: vec3):
         else:
             lone_above = i
     if below == 0:
-        return Wetted(zero, zero, vec3())
+        return Wetted(zero, zero, vec3())  # pyright: ignore[reportCallIssue]
     if below == 1:
         return tip(area, corners, depths, lone_below)
     total = depths[0] + depths[1] + depths[2]
     sum_x = corners[0] + corners[1] + corners[2]
     sum_dx = depths[0] * corners[0] + depths[1] * corners[1] + depths[2] * corners[2]
-    whole = Wetted(area, area * total * THIRD, (area * TWELFTH) * (total * sum_x + sum_dx))
+    moment = (area * TWELFTH) * (total * sum_x + sum_dx)
+    whole = Wetted(area, area * total * THIRD, moment)  # pyright: ignore[reportCallIssue]
     if below == 3:
         return whole
     dry = tip(area, corners, depths, lone_above)
-    return Wetted(whole.area - dry.area, whole.volume - dry.volume, whole.moment - dry.moment)
+    left = whole.moment - dry.moment
+    return Wetted(whole.area - dry.area, whole.volume - dry.volume, left)  # pyright: ignore[reportCallIssue]
 
 
 def subdivided(corners: np.ndarray, longest: float) -> np.ndarray:
