@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import grouser
+from grouser.cli import status
 from grouser.contact.rft import RftOptions
 from grouser.contact.soil import SoilOptions
 from grouser.errors import InputError
@@ -36,6 +37,13 @@ def test_the_ruts_are_recorded(tmp_path):
         *_, heights, before = recording.surface_at()
         assert (heights - before).min() < -0.005
         assert recording["soil/displaced_volume"][-1].min() > 0
+
+
+def test_the_command_takes_the_law(tmp_path):
+    arguments = ["run", "--robot", str(grouser.CART), "--bodies", "wheel.*", "--set", "law=rft", "--time", "0.1"]
+    assert status([*arguments, "--out", str(tmp_path / "run"), "--no-report"]) == 0
+    with Recording(tmp_path / "run" / "recording.h5") as recording:
+        assert recording["soil/force"][-1, :, 2].min() > 0
 
 
 def test_wrong_laws_are_named():

@@ -315,10 +315,7 @@ class SoilModule(KernelModule):
         at_once = self._at_once()
         parts = [range(first, min(first + at_once, self.worlds)) for first in range(0, self.worlds, at_once)]
         self._all_parts = parts
-        self._record(
-            lambda launch: [self._launch_part(launch, part, "evaluate") for part in parts],
-            self.launch_commit,
-        )
+        self._record(lambda launch: [self._launch_part(launch, part, "evaluate") for part in parts], self.launch_commit)
         self.make_room()
 
     def _make_options(self):
