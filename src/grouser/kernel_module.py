@@ -42,10 +42,14 @@ class KernelModule:
         """Number of steps that can run before arrays must grow."""
         return sys.maxsize
 
-    def launches(self, h: float) -> tuple[Launches, Launches]:
+    def change_step(self, h: float) -> None:
+        """Set the step [s] that the kernels read."""
         if h != self._h:
             self._h = h
             self._step.fill_(h)
+
+    def launches(self, h: float) -> tuple[Launches, Launches]:
+        self.change_step(h)
         return self._launches.recorded(self.arrays_generation())
 
     def evaluate(self, h: float) -> None:

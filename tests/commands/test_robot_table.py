@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grouser.cli import status
-from grouser.commands.robot_table import Row, robot_files, standing_bodies
+from grouser.commands.robot_table import Row, robot_files, stand, standing_bodies
 
 ROBOTS = Path(__file__).parents[2] / "examples" / "robots"
 PLATE = 0.05  # sinkage of a flat foot over Bekker's: the approach and the width of the patch in k_c/b
@@ -47,3 +47,21 @@ def test_a_weight_that_soil_does_not_carry_is_missed():
     assert Row("a", "clay", carried=0.98).missed
     assert not Row("a", "clay", carried=0.5, remark="'a' falls over").missed
     assert len(robot_files(ROBOTS)) == 14
+
+
+TIPPING = """<mujoco model="tipping"><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 .1"/>
+<body name="trunk" pos="0 0 .3"><freejoint/><geom type="box" size=".25 .1 .05" mass="8"/>
+<body name="rear" pos="-.2 0 -.15"><geom type="box" size=".04 .1 .1" mass="1"/></body>
+<body name="front" pos=".2 0 -.13"><geom type="box" size=".04 .1 .1" mass="1"/></body></body></worldbody></mujoco>"""
+
+
+def test_a_foot_that_is_higher_but_comes_to_rest_on_the_ground_is_put_on_soil(tmp_path):
+    """The robot tips onto its front foot, 20 mm higher: on the hard floor that would not sink."""
+    file = tmp_path / "tipping.xml"
+    file.write_text(TIPPING)
+    assert standing_bodies(file) == ["rear"]
+    row = stand(file, "tipping", "dry-sand", None)
+    assert row.bodies == ["rear", "front"]
+    assert row.remark == ""
+    assert not row.missed
+    assert stand(file, "tipping", "dry-sand", "rear").bodies == ["rear"]  # what the user chooses stays

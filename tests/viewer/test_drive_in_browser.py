@@ -13,20 +13,21 @@ import pytest
 
 from grouser.commands.drive import RATE
 from grouser.recording import Recording
+from tests.simulation.robots import rover_urdf, urdf
 from tests.viewer.browser import browser, eventually, opened
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
-DRIVEN = 0.03  # [m]
+DRIVEN, TURNED = 0.03, 0.02  # [m], [rad]
 
 
-def recorded(path) -> tuple[float, float]:
-    """How far the chassis has come along x [m], and what the driver asked for last."""
+def recorded(path, body="chassis") -> tuple[float, float]:
+    """How far a body has come along x [m], and the most the driver asked for."""
     if not path.exists():
         return 0.0, 0.0
     with Recording(path) as recording:
         if not len(recording):
             return 0.0, 0.0
-        x = recording["body/pose[chassis, x]"]
+        x = recording[f"body/pose[{body}, x]"]
         return float(x[-1] - x[0]), float(np.abs(recording["driver/share"]).max())
 
 
@@ -35,20 +36,55 @@ def frames(path) -> np.ndarray:
         return recording.time
 
 
-def test_keys_drive_and_start_anew(tmp_path):
-    out = tmp_path / "drive"
+@contextmanager
+def driving(*arguments: str):
+    """`grouser drive` in a process of its own, and the address of its page."""
     command = "import sys; from grouser.cli import status; sys.exit(status(sys.argv[1:]))"
-    arguments = ["drive", "rover-course", "--out", str(out), "--port", "0", "--time", "300"]
     process = subprocess.Popen(
-        [sys.executable, "-c", command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [sys.executable, "-c", command, "drive", *arguments, "--port", "0", "--time", "300"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     try:
         assert process.stdout is not None
         first = process.stdout.readline()
         line = re.search(r"http://\S+", first)
         assert line, first
+        yield process, line.group()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_robot_of_the_user_drives_and_turns_by_keys(tmp_path):
+    """A URDF without motors, its wheels found in the model: W drives it ahead, A turns it to the left."""
+    out, file = tmp_path / "drive", urdf(tmp_path, rover_urdf())
+    recording = out / "recording.h5"
+
+    def turned() -> float:
+        with Recording(recording) as kept:
+            x, y, z, w = kept["body/pose[base_link]"][-1][3:]
+        return float(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
+
+    with driving("--robot", str(file), "--bodies", "wheel_.*", "--out", str(out)) as (_, address), browser() as running:
+        page = opened(running, address)
+        page.mouse.click(200, 300)
+        eventually(lambda: len(frames(recording)) > 5 if recording.exists() else None, "the drive is recorded")
+        stands, asked = recorded(recording, "base_link")
+        assert (abs(stands) < DRIVEN / 10, asked) == (True, 0)  # without a key it stays where it is
+        page.keyboard.down("KeyW")
+        eventually(lambda: recorded(recording, "base_link")[0] > DRIVEN, "the robot drives")
+        page.keyboard.up("KeyW")
+        page.keyboard.down("KeyA")
+        eventually(lambda: turned() > TURNED, "the robot turns to the left")
+        page.keyboard.up("KeyA")
+
+
+def test_keys_drive_and_start_anew(tmp_path):
+    out = tmp_path / "drive"
+    with driving("rover-course", "--out", str(out)) as (process, address):
+        assert process.stdout is not None
         with browser() as running:
-            page = opened(running, line.group())
+            page = opened(running, address)
             page.mouse.click(200, 300)
             page.keyboard.down("KeyW")
             eventually(lambda: recorded(out / "recording.h5")[0] > DRIVEN, "the rover drives")
@@ -73,9 +109,6 @@ def test_keys_drive_and_start_anew(tmp_path):
             assert recording["driver/share"][:, 0].max() == 1
             assert len(recording.tile_time()), "ruts are recorded"
         assert (tmp_path / "drive-2" / "summary.json").exists()
-    finally:
-        process.kill()
-        process.wait()
 
 
 # ---- other machines -------------------------------------------------------------------------------------------
@@ -87,28 +120,17 @@ BUTTONS = 17
 
 
 @contextmanager
-def driving(name: str, out: Path) -> Iterator[Any]:
+def driven_page(name: str, out: Path) -> Iterator[Any]:
     """The page of a drive, which has the focus. At the end the drive is ended by its button."""
-    command = "import sys; from grouser.cli import status; sys.exit(status(sys.argv[1:]))"
-    arguments = ["drive", name, "--out", str(out), "--port", "0", "--time", "300"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-    try:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        line = re.search(r"http://\S+", first)
-        assert line, first
+    with driving(name, "--out", str(out)) as (process, address):
         with browser() as running:
-            page = opened(running, line.group())
+            page = opened(running, address)
             page.mouse.click(200, 300)
             yield page
             button = page.get_by_role("button", name="End the drive")
             eventually(lambda: process.poll() is not None or button.first.evaluate("button => button.click()"), "end")
+        assert process.stdout is not None
         assert process.returncode == 0, process.stdout.read()
-    finally:
-        process.kill()
-        process.wait()
 
 
 def channel(out: Path, name: str) -> np.ndarray:
@@ -134,7 +156,7 @@ def held(out: Path, column: int, least: float) -> np.ndarray:
 
 def test_full_left_turns_a_vehicle(tmp_path):
     out = tmp_path / "vivi"
-    with driving("vivi-ramp", out) as page:
+    with driven_page("vivi-ramp", out) as page:
         page.keyboard.down("KeyA")
         eventually(lambda: len(held(out, 1, 1.0)) > LEFT * RATE, "full left for 5 s is recorded")
         page.keyboard.up("KeyA")
@@ -159,7 +181,7 @@ def test_the_carriers_of_a_walker_are_switched_by_key_gamepad_and_page(tmp_path)
         found = channel(out, "driver/carriers")
         return int(found[-1]) if len(found) else None
 
-    with driving("wheel-walker-stairs", out) as page:
+    with driven_page("wheel-walker-stairs", out) as page:
         page.keyboard.press("KeyB")
         eventually(lambda: position() == 1, "B brakes")
         pad = {"axes": [0, 0, 0, 0], "buttons": [0.0] * BUTTONS}

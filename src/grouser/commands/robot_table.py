@@ -90,7 +90,7 @@ def stand(path: Path, name: str, soil: str, bodies: str | None) -> Row:
     """Stand a robot on soil. Whatever goes wrong is its remark."""
     row = Row(name, soil)
     try:
-        sim = on_soil(path, soil, bodies or standing_bodies(path))
+        sim = on_soil(path, soil, bodies) if bodies else _on_all_feet(path, soil)
     except GrouserError as error:
         row.remark = f"refused: {' '.join(str(error).split())}"
         return row
@@ -100,6 +100,19 @@ def stand(path: Path, name: str, soil: str, bodies: str | None) -> Row:
     if said:
         row.remark = said[0].removeprefix("not set down: ").split(";")[0]
     return row
+
+
+def _on_all_feet(path: Path, soil: str) -> Simulation:
+    """Stand a robot on its lowest bodies, and on those that come to rest on the hard floor as it tips or sinks."""
+    chosen = standing_bodies(path)
+    while True:
+        sim = on_soil(path, soil, chosen)
+        if sim.loads is None:
+            return sim
+        more = [name for name, load in zip(sim.loads.others, sim.loads.floor_load[0], strict=True) if load > 0]
+        if not more:
+            return sim
+        chosen = [*chosen, *more]
 
 
 def measure(sim: Simulation, row: Row) -> None:

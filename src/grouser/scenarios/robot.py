@@ -140,7 +140,8 @@ def build(s: RobotOnSoil) -> Simulation:
             below=s.soil_below and s.soil_below.resolve(), gravity=s.gravity, scale_with_gravity=s.scale_with_gravity,
             spacing=s.spacing,
             step=s.step, base=s.base, place=s.place, settle=s.settle, at=s.at, keyframe=s.keyframe,
-            merge_small_shapes=s.merge_small_shapes, dtype=s.dtype, options=options, law=s.law,
+            merge_small_shapes=s.merge_small_shapes, dtype=s.dtype, law=s.law,
+            options=options if s.law == "soil" else None,
         )  # fmt: skip
     except InputError as error:
         if not str(error).startswith(("model ", "link ")):

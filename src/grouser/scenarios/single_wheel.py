@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 import pydantic
 
-from grouser.contact.soil import SoilModule, SoilOptions, wheel
+from grouser.contact.soil import SoilOptions, wheel
 from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
@@ -25,6 +25,7 @@ from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.soil_laws import SoilLaws
 from grouser.scenarios.wheel_theory import rolling_wheel
 from grouser.simulation import Simulation
+from grouser.simulation.soil_robot import module_of
 from grouser.terrain.checks import choice
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
@@ -73,6 +74,7 @@ class SingleWheel(SoilLaws):
     """Settings of `single-wheel`."""
 
     soil: SoilChoice = SoilChoice(name="dry-sand")
+    law: Literal["soil", "rft"] = "soil"  # rft: resistive force theory, docs/theory/rft.md; smooth wheels only
     mode: Literal["towed", "driven", "forced-slip"] = "forced-slip"
     slip: Annotated[float, pydantic.Field(ge=-0.95, le=1)] = 0.3  # driving 1 - v/(r w), braking r w/v - 1
     slip_angle_deg: Annotated[float, pydantic.Field(ge=-60, le=60), Unit("degree")] = 0.0
@@ -137,6 +139,12 @@ class SingleWheel(SoilLaws):
             raise ValueError(f"soil_below {self.soil_below.name!r}: give soil_depth too")
         return self
 
+    @pydantic.model_validator(mode="after")
+    def _smooth_with_rft(self) -> SingleWheel:
+        if self.law == "rft" and self.wheel.grouser_height:
+            raise ValueError("law 'rft' knows lugs only as parts of a mesh; leave out wheel.grouser_height")
+        return self
+
     def chosen_soil(self):
         return self._under_gravity(self.soil.with_compression(self.compression))
 
@@ -163,7 +171,7 @@ def build(s: SingleWheel) -> Simulation:
         slip_sinkage=s.slip_sinkage, lug_carry=s.lug_carry, erosion=s.erosion,
         loose_cover=s.loose_cover, node_shear=s.node_shear, **{**s.law_options(), **s.options},
     )  # fmt: skip
-    module = SoilModule(ground, {"wheel": surface}, options)
+    module = module_of(s.law, ground, {"wheel": surface}, options if s.law == "soil" else None)
     sim = Simulation(
         _bin(s), [module], ground=ground, step=s.chosen_step, implicit=s.implicit, dtype=s.dtype,
         recorded_bodies=("carriage", "wheel"),
@@ -292,7 +300,8 @@ def _theory(s: SingleWheel, friction: bool = True):
     plain = s.wheel.grouser_height == 0 or s.wheel.grouser_count == 0
     straight = s.mode == "forced-slip" and s.slip_angle_deg == 0 and 0 <= s.slip < 1
     known = (
-        s.laws == "default"
+        s.law == "soil"
+        and s.laws == "default"
         and s.friction in ("shear-displacement", "none")
         and not s.node_shear
         and not s.options

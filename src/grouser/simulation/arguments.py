@@ -10,6 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from grouser.contact.rft import RftOptions
 from grouser.contact.soil import SoilOptions, Surface
 from grouser.errors import InputError
 from grouser.module import ForceModule
@@ -40,7 +41,7 @@ def check_argument_types(given: Mapping[str, Any]) -> None:
     remedy = "; make one with grouser.terrain.from_array" if isinstance(terrain, np.ndarray) else remedy
     for one in terrain if isinstance(terrain, list | tuple) and terrain else [terrain]:
         _check_type(one, "terrain", (ElevationGrid, type(None)), f"an ElevationGrid{remedy}")
-    _check_type(given["options"], "options", (SoilOptions, type(None)), "SoilOptions(…) of grouser.contact.soil")
+    _check_type(given["options"], "options", (SoilOptions, RftOptions, type(None)), "SoilOptions(…) or RftOptions(…)")
     modules = given["modules"]
     _check_type(modules, "modules", (Sequence,), "a list of force modules")
     for module in modules:

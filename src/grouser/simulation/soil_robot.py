@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grouser.contact.rft import RftModule
+from grouser.contact.rft import RftModule, RftOptions
 from grouser.contact.soil import SoilModule, SoilOptions, Surface
 from grouser.contact.soil.small_shapes import LEAST, least_size
 from grouser.contact.soil.surface import LARGEST_BODY
@@ -69,7 +69,7 @@ def on_soil(
     dtype: str | None = None,
     tiles: int | None = None,
     seed: int = 0,
-    options: SoilOptions | None = None,
+    options: SoilOptions | RftOptions | None = None,
     law: str = "soil",
     modules: Sequence[ForceModule] = (),
     notes: Sequence[str] = (),
@@ -87,9 +87,9 @@ def on_soil(
     for each world. `at`: x, y [m] and heading [deg, from x towards y] of its start. `start`:
     "qpos", "qvel", "act", "ctrl" of the start in the model's order, instead of a `keyframe`'s.
     `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull.
-    `law`: "soil", or "rft" for resistive force theory (docs/theory/rft.md), which takes no `options`. For arguments not
-    given, the model's own values are used or values are chosen; `notes` lists them. `modules`: force modules besides
-    the soil. Further arguments, such as `controllers`, are passed to `Simulation`.
+    `law`: "soil", or "rft" for resistive force theory (docs/theory/rft.md), whose `options` are RftOptions. For
+    arguments not given, the model's own values are used or values are chosen; `notes` lists them. `modules`: force
+    modules besides the soil. Further arguments, such as `controllers`, are passed to `Simulation`.
 
     Many `worlds` (docs/batches.md): `soil` may be one for each world, or a function of a random generator that draws
     one for a world at each reset, seeded by `seed`; `terrain` may be several of the same size, see
@@ -166,7 +166,7 @@ def on_soil(
     checks.choice(law, "law", ("soil", "rft"))
     if law == "rft" and draw is not None:
         raise InputError("soil: a function that draws soils is not allowed with law 'rft'")
-    module = RftModule(soil_grid, surfaces) if law == "rft" else SoilModule(soil_grid, surfaces, options)
+    module = module_of(law, soil_grid, surfaces, options)
     module.takes_floor = False  # the floor is already replaced; remaining world geoms are walls and obstacles
     loaded.notes.append(f"ground contact of {', '.join(names)} moved from MuJoCo to the soil ({soil_names(materials)})")
     if soil_grid.depth is not None:
@@ -183,6 +183,20 @@ def on_soil(
         set_down(sim)
     sim.watch_loads()
     return sim
+
+
+def module_of(
+    law: str, ground: Ground, surfaces: Mapping[str, Surface], options: SoilOptions | RftOptions | None
+) -> SoilModule | RftModule:
+    """The force module of a law. Both displace and erode the same ground by the same stages."""
+    kind = RftOptions if law == "rft" else SoilOptions
+    if not isinstance(options, kind | None):
+        raise InputError(f"options: {type(options).__name__} is not allowed with law {law!r}; use {kind.__name__}")
+    if not isinstance(options, SoilOptions) and law == "rft":
+        options = options or RftOptions()
+        ruts = SoilModule(ground, surfaces, SoilOptions(digs=False, faces=False)) if options.ruts else None
+        return RftModule(ground, surfaces, options, ruts=ruts)
+    return SoilModule(ground, surfaces, options if isinstance(options, SoilOptions) else None)
 
 
 def soil_names(materials: Sequence[Soil]) -> str:

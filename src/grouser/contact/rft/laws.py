@@ -14,6 +14,7 @@ from grouser.precision import real, vec3
 A00, A10, B11, B01, BM11 = 0.206, 0.169, 0.212, 0.358, 0.055
 C11, C01, CM11, D10 = -0.124, 0.253, 0.007, 0.088
 PLATE_DOWN = 0.87504  # alpha_z of `agarwal` for a level plate that moves down: minus the sum of its coefficients
+EDGE_ON = 1e-6  # n . d up to which a face moves along itself and does not lead: round-off, not a slant
 SMALL = 1e-9  # length of a horizontal part below which it has no direction
 
 
@@ -87,7 +88,7 @@ def flow_stress(n: vec3, d: vec3, friction: real, form: int):
 
     Friction on the face is at most `friction` times the normal part (Agarwal et al. 2023). `form`: 0 li, 1 agarwal.
     """
-    if wp.dot(n, d) <= real(0.0):
+    if wp.dot(n, d) <= real(EDGE_ON):
         return vec3()
     alpha = vec3()
     if form == 0:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import warp as wp
 
 from grouser.contact.rft import kernels
 from grouser.contact.rft.laws import PLATE_DOWN, medium_scale
+from grouser.contact.rft.wetted import subdivided
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
+from grouser.launches import Launches
 from grouser.module import Channel, Mesh, Motion, Outputs
+from grouser.resets import world_mask
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 from grouser.terrain.soils import EARTH, Soil
 
+FACE_LENGTH = 2.0  # [cells] of the ground that a face element is long at most (assumed)
 STUCK_SPEED = 1e-4  # [m/s] below which slip counts as 0 (assumed)
 FORMS = ("li2013", "agarwal2023")  # in the order of `laws.flow_stress`
 
@@ -32,6 +36,7 @@ class RftOptions:
     form: Literal["li2013", "agarwal2023"] = "agarwal2023"
     scale: float | None = None  # [N/m^3] of the medium; None: from density and friction angle of the soil
     memory: float = 5e-4  # [m] path over which the direction of flow follows the motion (assumed: a grain)
+    ruts: bool = True  # bodies displace the ground; False: it stays undisturbed, also above a buried body
 
     def __post_init__(self):
         checks.choice(self.form, "rft: form", FORMS)
@@ -47,13 +52,36 @@ class RftOptions:
         return scale * (PLATE_DOWN if self.form == "li2013" else 1.0)
 
 
+class Ruts(Protocol):
+    """What moves the soil out of the way of the bodies: the stages of commit of `contact.soil.SoilModule`."""
+
+    gravity: float
+    fatal_codes: int
+
+    def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None: ...
+    def launch_commit(self, launch: Any) -> None: ...
+    def change_step(self, h: float) -> None: ...
+    def choose_worlds(self, mask: wp.array | None) -> None: ...
+    def make_room(self) -> None: ...
+    def steps_ahead(self) -> int: ...
+    def state(self) -> dict[str, wp.array]: ...
+    def reset(self, worlds: Sequence[int] | wp.array) -> None: ...
+    def explain(self, code: int) -> tuple[str, bool]: ...
+    def channels(self) -> list[Channel]: ...
+    def volume_error(self) -> np.ndarray: ...
+
+
 class RftModule(KernelModule):
-    """Bodies in a granular medium whose surface stays undisturbed."""
+    """Bodies in a granular medium, which `ruts` moves out of their way."""
 
     def __init__(
-        self, ground: Ground, surfaces: Mapping[str, Mesh], options: RftOptions | None = None, *, name: str = "soil"
-    ):
-        """`surfaces`: closed meshes by body, small triangles: a triangle is in the medium where its centre is."""
+        self, ground: Ground, surfaces: Mapping[str, Mesh], options: RftOptions | None = None, *,
+        ruts: Ruts | None = None, name: str = "soil",
+    ):  # fmt: skip
+        """`surfaces`: closed meshes by body. `ruts`: a module of soil on the same ground and bodies with
+        `SoilOptions(digs=False, faces=False)`, of which only the displacement and erosion of soil is used; None: the
+        ground stays undisturbed.
+        """
         if not surfaces:
             raise InputError(f"{name}: no bodies given; allowed is 1 or more")
         if ground.depth is not None:
@@ -64,6 +92,8 @@ class RftModule(KernelModule):
         self.options = options or RftOptions()
         self.bodies, self.step_limit, self.precision = tuple(surfaces), math.inf, ground.precision
         self.gravity, self.takes_floor = EARTH, True
+        self.ruts = ruts
+        self.fatal_codes = 1 if ruts is None else ruts.fatal_codes
 
     def declare(self, spec) -> None:
         """Switch off MuJoCo's contact between the bodies and the floor of the world. Take over its gravity."""
@@ -84,23 +114,31 @@ class RftModule(KernelModule):
         self._rows = wp.array(np.array(list(rows), np.int32), dtype=wp.int32, device=self.device)
         self._faces, self._first = self._make_faces()
         self._media = self._make_media()
+        self._highest = max(float(one.heights.max()) for one in self.ground.terrains)
+        self._active = wp.ones(self.worlds, dtype=wp.int32, device=self.device)
         count, shape = self._faces.shape[0], (self.worlds, len(self.bodies))
         self.faces = zeros(at(kernels.FaceStates, p.name), self.device, (self.worlds, count))
         self._sinkage, self._area = (wp.zeros(shape, dtype=wp.float64, device=self.device) for _ in range(2))
+        if self.ruts is not None:
+            self.ruts.gravity = self.gravity
+            self.ruts.bind(motion, rows, out, step)
         self._record(self._launch_evaluate, self._launch_commit)
 
     def _make_faces(self) -> tuple[wp.array, wp.array]:
         kind = at(kernels.Face, self.precision.name)
         tables = []
         for surface in self.surfaces.values():
-            corners = np.asarray(surface.vertices, float)[np.asarray(surface.triangles)]  # (triangle, 3, 3)
+            # A face has one velocity, and soil before it or not: it is no longer than some cells.
+            corners = subdivided(
+                np.asarray(surface.vertices, float)[np.asarray(surface.triangles)], FACE_LENGTH * self.ground.spacing
+            )
             normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
             size = np.linalg.norm(normals, axis=1)
-            corners, normals, size = corners[size > 0], normals[size > 0], size[size > 0]
             table: Any = np.zeros(len(size), dtype=kind.numpy_dtype())
             table["centre"], table["area"] = corners.mean(axis=1), size / 2
             table["normal"] = normals / size[:, None]
             table["corners"] = corners
+            table["reach"] = np.linalg.norm(corners - corners.mean(axis=1)[:, None], axis=2).max(axis=1)
             tables.append(table)
         first = np.cumsum([0, *(len(table) for table in tables)]).astype(np.int32)
         faces = wp.array(np.concatenate(tables), dtype=kind, device=self.device)
@@ -122,26 +160,68 @@ class RftModule(KernelModule):
     def arrays_generation(self) -> int:
         return self.ground.generation
 
+    def steps_ahead(self) -> int:
+        return super().steps_ahead() if self.ruts is None else self.ruts.steps_ahead()
+
+    def launches(self, h: float) -> tuple[Launches, Launches]:
+        if self.ruts is not None:
+            self.ruts.change_step(h)
+        return super().launches(h)
+
+    def commit(self, h: float) -> None:
+        super().commit(h)
+        if self.ruts is not None:
+            self.ruts.make_room()
+
+    def commit_worlds(self, h: float, mask: wp.array) -> None:
+        """Commit only the worlds whose `mask`, (world,) int32 on the device, is 1. The others stay as they are."""
+        wp.copy(self._active, mask)
+        if self.ruts is not None:
+            self.ruts.choose_worlds(mask)
+        self.commit(h)
+        self._active.fill_(1)
+        if self.ruts is not None:
+            self.ruts.choose_worlds(None)
+
     def _launch_evaluate(self, launch) -> None:
         m, out, form = self.motion, self.out, FORMS.index(self.options.form)
         inputs = [self._faces, self._first, self._media, self.ground.arrays, self._rows, self._step]
-        inputs += [self.precision.real(self.options.memory), form]
+        inputs += [self.precision.real(self._highest), self.precision.real(self.options.memory), form]
         inputs += [m.position, m.rotation, m.velocity, m.angular_velocity, self.faces]
-        outputs = [out.wrench, out.implicit, out.status, self._sinkage, self._area]
+        outputs = [out.wrench, out.implicit, self._sinkage, self._area]
         launch(self._kernels[0], (self.worlds, len(self.bodies)), [*inputs, *outputs])
 
     def _launch_commit(self, launch) -> None:
         m, memory = self.motion, self.precision.real(self.options.memory)
-        inputs = [self._first, self._media, self._rows, self._step, memory, m.velocity, m.angular_velocity, self.faces]
+        inputs = [self._first, self._media, self._active, self._rows, self._step, memory]
+        inputs += [m.velocity, m.angular_velocity, self.faces, self.out.status]
         launch(self._kernels[1], (self.worlds, len(self.bodies)), inputs)
+        if self.ruts is not None:
+            self.ruts.launch_commit(launch)
 
     # ---- state, channels ------------------------------------------------------------------------------
 
     def explain(self, code: int) -> tuple[str, bool]:
-        raise KeyError(code)  # this module has no faults
+        if self.ruts is None:
+            raise KeyError(code)  # the forces alone have no faults
+        return self.ruts.explain(code)
 
     def state(self) -> dict[str, wp.array]:
+        return self._own_state() | ({} if self.ruts is None else self.ruts.state())
+
+    def _own_state(self) -> dict[str, wp.array]:
         return arrays(faces=self.faces)
+
+    def reset(self, worlds: Sequence[int] | wp.array) -> None:
+        """Reset some worlds, given by number or as a mask (world,) int32 on the device, with their ground."""
+        mask = world_mask(worlds, self.worlds, self.device)
+        chosen = mask.numpy().astype(bool)
+        for array in self._own_state().values():
+            host = array.numpy()
+            host[chosen] = 0
+            array.assign(host)
+        if self.ruts is not None:
+            self.ruts.reset(mask)
 
     @property
     def elevation(self) -> ElevationGrid:
@@ -160,10 +240,9 @@ class RftModule(KernelModule):
     def stored_energy(self) -> np.ndarray:
         """Elastic energy [J] of the medium at each body, (world, body)."""
         strain = self.faces.strain.numpy().astype(float)
-        faces: Any = self._faces.numpy()
         media: Any = self._media.numpy()
         first: Any = self._first.numpy()
-        spring = faces["area"] * media["stiffness"][:, None]  # [N/m], (world, face)
+        spring = self.faces.area.numpy().astype(float) * media["stiffness"][:, None]  # [N/m], (world, face)
         energy = 0.5 * spring * (strain**2).sum(axis=2)
         return np.add.reduceat(energy, first[:-1], axis=1)
 
@@ -209,8 +288,17 @@ class RftModule(KernelModule):
             of_bodies("sinkage", "m"),
             of_bodies("contact_area", "m^2"),
             of_bodies("slip", "1"),
-            Channel(
-                f"{self.name}/displaced_volume", "m^3", (len(self.bodies),), labels=self.bodies,
-                read=lambda: np.zeros((self.worlds, len(self.bodies))),  # the ground stays undisturbed
-            ),
-        ]  # fmt: skip
+            *self._volumes(),
+        ]
+
+    def _volumes(self) -> list[Channel]:
+        """Channels of the displaced soil."""
+        wanted = (f"{self.name}/displaced_volume", f"{self.name}/volume_error")
+        if self.ruts is not None:
+            return [channel for channel in self.ruts.channels() if channel.name in wanted]
+        none = np.zeros((self.worlds, len(self.bodies)))
+        return [Channel(wanted[0], "m^3", (len(self.bodies),), labels=self.bodies, read=lambda: none)]
+
+    def volume_error(self) -> np.ndarray:
+        """Relative error of the volume balance, (world,): |change of the surface + compressed| / displaced volume."""
+        return np.zeros(self.worlds) if self.ruts is None else self.ruts.volume_error()

@@ -94,6 +94,10 @@ class SoilOptions:
     erosion: bool = True  # let slopes steeper than the soil can stand slide
     sweeps: int | None = None  # maximum number of erosion sweeps per step; None: SWEEPS
     loose_cover: bool = True  # spoil forms a loose layer on compacted soil; False: Krenn et al. 2008, eq. 29 literally
+    # Soil that a body pushes or drags away takes its virgin level along. False: the ground under a law with forces of
+    # its own that counts depth from there (contact/rft). Sinkage leaves the virgin level where it was, slip does not
+    # dig, and small shapes press on nodes as others do.
+    digs: bool = True
     samples: int | None = None  # sub-cell points along an axis, 1 to 4; None: chosen by grid spacing
     node_shear: bool = False  # True: store the shear state on soil nodes instead of on the body (gives too much pull)
     creep_speed: float = 1e-3  # [m/s] slip speed below which "mohr-coulomb" and "coulomb" are regularised
@@ -177,7 +181,8 @@ class SoilModule(KernelModule):
         if self.options.by_vertices:
             self._parts = [(vertex_cloud(surface, ground.spacing), []) for surface in self.surfaces.values()]
             return
-        self._parts = [split(surface, ground.spacing) for surface in self.surfaces.values()]
+        whole = not self.options.digs
+        self._parts = [(s, []) if whole else split(s, ground.spacing) for s in self.surfaces.values()]
         if self.options.lugs == "tips":
             for surface, small in self._parts:
                 if surface.grouser_count:
@@ -309,12 +314,10 @@ class SoilModule(KernelModule):
         self._launcher, self._parts_of_worlds = launcher, {}
         at_once = self._at_once()
         parts = [range(first, min(first + at_once, self.worlds)) for first in range(0, self.worlds, at_once)]
-        self._record(
-            lambda launch: [self._launch_part(launch, part, "evaluate") for part in parts],
-            lambda launch: [self._launch_part(launch, part, "commit") for part in parts],
-        )
+        self._all_parts = parts
+        self._record(lambda launch: [self._launch_part(launch, part, "evaluate") for part in parts], self.launch_commit)
         self.ground.held_by(self._held if per_world else None)
-        self.ground.ensure(self._spare)
+        self.make_room()
 
     def _held(self) -> np.ndarray:
         """Nodes of the windows, (window, 5): world, first row, one past the last, first column, one past the last."""
@@ -341,6 +344,7 @@ class SoilModule(KernelModule):
         o.block = max(1, round(BLOCK / spacing))
         o.spoil = int(table.displaces())
         o.loose = int(choice.loose_cover)
+        o.digs = int(choice.digs)
         o.shear_law = SHEAR_LAWS[choice.friction]
         o.lug_tips = int(choice.lugs == "tips")
         o.node_shear = int(choice.node_shear)
@@ -359,14 +363,30 @@ class SoilModule(KernelModule):
 
     def commit(self, h: float) -> None:
         super().commit(h)
+        self.make_room()
+
+    def launch_commit(self, launch: Any) -> None:
+        """Launch the stages that move the soil, for a module with its own forces that records them with its own."""
+        for part in self._all_parts:
+            self._launch_part(launch, part, "commit")
+
+    def make_room(self) -> None:
+        """Allocate the tiles of ground that the next step may need."""
         self.ground.ensure(self._spare)
 
     def commit_worlds(self, h: float, mask: wp.array) -> None:
         """Commit only the worlds whose `mask`, (world,) int32 on the device, is 1. The others stay as they are."""
-        wp.copy(self._active, mask)
+        self.choose_worlds(mask)
         super().commit(h)
-        self._active.fill_(1)
-        self.ground.ensure(self._spare)
+        self.choose_worlds(None)
+        self.make_room()
+
+    def choose_worlds(self, mask: wp.array | None) -> None:
+        """Let the launches of `commit` act only on the worlds whose `mask`, (world,) int32, is 1; None: on all."""
+        if mask is None:
+            self._active.fill_(1)
+        else:
+            wp.copy(self._active, mask)
 
     def launches_of(self, h: float, part: range) -> tuple[Launches, Launches] | None:
         """Launches of `evaluate` and `commit` that act on some worlds only, to run beside those of other worlds.

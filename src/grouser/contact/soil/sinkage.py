@@ -116,7 +116,7 @@ def count_edges(skin: Skin, win: Window, k: int):
 @wp.func
 def compacting_share(o: Options, b: Bodies, win: Window, body: int, k: int, share: real, keeps: int):
     """Share of a node's sinkage that compacts: the compressed part, and soil that sinks straight down, `share`."""
-    if keeps == 1 or o.loose == 0 or b.slip_sinkage[body] > real(0.0):
+    if keeps == 1 or o.loose == 0 or o.digs == 0 or b.slip_sinkage[body] > real(0.0):
         return real(1.0)
     chi = o.soils[nonnegative(win.soil[k])].chi
     if o.spoil == 0:  # all soils only compact

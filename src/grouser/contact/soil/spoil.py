@@ -49,7 +49,8 @@ def dig_node(
     disp.dug[k] = real(0.0)
     if b.slip_sinkage[body] > real(0.0):
         disp.weakened[k] = real(0.0)
-    if skin.height[k] >= SEEN:  # only points of a small shape press here, and they cover just part of the cell
+    # Only points of a small shape press here, and they cover just part of the cell; or slip shall not dig.
+    if skin.height[k] >= SEEN or o.digs == 0:
         return 0
     east = win.mark[k + 1] != t.CONTACT
     west = win.mark[nonnegative(k - 1)] != t.CONTACT

@@ -145,6 +145,7 @@ class Options:
     shear_law: int  # SHEAR_DISPLACEMENT, SHEAR_LIMIT or NO_SHEAR
     lug_tips: int  # 1: lugs press with points on their tips; 0: they raise the pressure of the rim
     node_shear: int  # 1: soil nodes keep the shear state; 0: the body's vertices do
+    digs: int  # 1: soil pushed or dragged away takes its virgin level along; 0: all sinkage leaves it where it was
     creep_speed: real  # [m/s] slip speed below which SHEAR_LIMIT is regularised
     part_travel: real  # [m] a step in which a body travels farther along the ground is committed in parts
     stages: array[int]  # (2,) number of stages of commit and of evaluate to run; fewer than all only to time them
