@@ -8,6 +8,8 @@ gives the tree and 46 links per side. All other numbers are assumed: typical val
             ├─ equaliser left, right              two halves, a torsional spring between them
             └─ frame left, right                  on pivot shafts with torsional springs; rollers and carriers
                  └─ front frame ── idler          slides on the recoil spring
+
+With `dozer` there is a blade on a lift at the chassis; without it the chassis has that mass.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import mujoco
 import numpy as np
 
 from grouser.errors import InputError
+from grouser.robots.dozer_blade import DozerBlade
 from grouser.terrain import checks
 from grouser.track import Layout, Track, TrackWheel, WheelContact, mount
 
@@ -35,6 +38,8 @@ class Bulldozer:
     tension: float = 15e3  # [N] of the chain at rest
     layout: Layout = field(default_factory=Layout)
     contact: WheelContact = field(default_factory=WheelContact)
+    dozer: DozerBlade | None = None  # a blade that moves soil
+    dozer_clearance: float = 0.35  # [m] of its lower edge above the ground at the start
 
     cab_mass: float = 700.0  # [kg]
     tandem_mass: float = 150.0  # [kg] each
@@ -77,7 +82,7 @@ class Bulldozer:
     def chassis_mass(self) -> float:
         """Mass [kg] of the chassis: total minus the other parts."""
         pairs = self.tandem_mass + self.sprocket_mass + self.frame_mass + self.front_mass + self.equaliser_mass
-        return self.mass - self.cab_mass - 2 * pairs
+        return self.mass - self.cab_mass - 2 * pairs - (self.dozer.mass if self.dozer else 0.0)
 
     @property
     def total_mass(self) -> float:
@@ -123,6 +128,8 @@ def build(parameters: Bulldozer | None = None, *, gravity: float = EARTH, place=
         motor.set_to_velocity(kv=p.drive_gain)
         motor.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
         motor.forcerange = [-p.drive_torque, p.drive_torque]
+    if p.dozer is not None:
+        p.dozer.add_to(spec, chassis, p.dozer_clearance - p.start_height)
     return spec, tracks
 
 

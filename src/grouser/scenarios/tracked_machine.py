@@ -11,6 +11,7 @@ import numpy as np
 import pydantic
 import warp as wp
 
+from grouser.contact.soil import SoilModule, SoilOptions
 from grouser.control.memoryless import Memoryless
 from grouser.module import Channel, Motion, Outputs
 from grouser.recording import Recording
@@ -70,8 +71,12 @@ class MachineSettings(Settings):
 
     @property
     def machine(self) -> Bulldozer:
+        return self.bulldozer()
+
+    def bulldozer(self, **more: Any) -> Bulldozer:
+        """The machine of these settings; `more` are parameters of it that a scenario sets."""
         link = Link(shoe=Shoe(grousers=self.grousers, grouser_strength=self.grouser_strength))
-        return Bulldozer(tension=self.tension, layout=Layout(link=link))
+        return Bulldozer(tension=self.tension, layout=Layout(link=link), **more)
 
 
 Speeds = Callable[[float], tuple[float, float]]
@@ -158,8 +163,13 @@ class Pull:
 def simulate(
     s: MachineSettings, speeds: Speeds, ground: GridGround | None = None, *, place=(0.0, 0.0, 0.0),
     heading: float = 0.0, pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (),
+    drive: Any = None, soil_options: SoilOptions | None = None,
 ) -> Simulation:  # fmt: skip
-    """Build the bulldozer on its ground with drive, blade load and pull."""
+    """Build the bulldozer on its ground with drive, blade load and pull.
+
+    `drive` replaces the controller that follows `speeds`. A blade that moves soil needs `plastic` ground, which it
+    shares with the tracks; `soil_options` are its own.
+    """
     p = s.machine
     height = (place[0], place[1], place[2] + p.start_height)
     spec, tracks = bulldozer.build(p, gravity=s.gravity, place=height, heading=heading)
@@ -170,13 +180,16 @@ def simulate(
     )  # fmt: skip
     modules: list[Any] = [module]
     deformed = standing.ground if isinstance(standing, SoilGround) else None
+    if p.dozer is not None and deformed is not None:
+        # After the tracks: the blade copies the ground anew when it commits, with the ruts of this step.
+        modules.append(SoilModule(deformed, {"blade": p.dozer.surface()}, soil_options, name="soil"))
     if s.blade_load:
         blade = s.blade_load
         modules.append(Pull("blade", "chassis", p.blade, lambda t: blade * min(max((t - SETTLING) / RAMP, 0.0), 1.0)))
     if pull is not None:
         modules.append(Pull("drawbar", "chassis", p.hitch, pull))
     sprocket = next(w for w in tracks[0].wheels if w.kind == "sprocket")
-    drive = TrackDrive(speeds, sprocket.radius, s.step)
+    drive = drive or TrackDrive(speeds, sprocket.radius, s.step)
     sim = Simulation(spec, modules, ground=deformed, controllers=[drive, *controllers], step=s.step)
     for channel in machine_channels(sim, p):
         sim.add_channel(channel)

@@ -10,15 +10,16 @@ from __future__ import annotations
 import warp as wp
 
 from grouser import device
+from grouser.contact.soil import boxes
 from grouser.device import array, array2d
 from grouser.precision import quat, real, vec3, vec6
 from grouser.terrain.ground import GroundArrays
 from grouser.track import types as t
 from grouser.track.stages import contacts as contact_stage
 from grouser.track.stages import links as link_stage
-from grouser.track.stages import pins, rollers, ruts, shoes, teeth
+from grouser.track.stages import pins, rollers, ruts, shoes, slides, teeth
 from grouser.track.stages import wheels as wheel_stage
-from grouser.track.types import Carriers, Contacts, Ground, Links, Results, State, Tables, Wheels
+from grouser.track.types import Carriers, Contacts, Ground, Heap, Links, Results, Ruts, State, Tables, Track, Wheels
 
 MODULE = device.module("grouser.track")
 
@@ -103,9 +104,39 @@ def push_bodies(
             status_out[world, c.out[tr.first_carrier + tr.frame]] = results.status[world, which]
 
 
+@wp.func
+def shape_ground(
+    world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, contacts: Contacts, rut: Ruts,
+    heap: Heap,
+):  # fmt: skip
+    """Leave the ruts of all plates of a track, and let the soil beside them slide."""
+    box = rut.steep[world, which]
+    footprint = boxes.empty_box()
+    for q in range(tr.first_link, tr.first_link + contacts.low_count[world, which]):
+        i = contacts.low_links[world, q]
+        dug = ruts.leave_rut(world, which, tr, g, tiles, s, rut, i)
+        R = wp.quat_to_matrix(s.rotation[world, i])
+        if R[2, 2] >= real(0.5):
+            footprint = boxes.spanning(footprint, ruts.node_box(tr, tiles, R, s.position[world, i], real(1.0)))
+            if dug > real(0.0):
+                # With the soil beside the plate, where the spoil lies.
+                box = boxes.spanning(box, ruts.node_box(tr, tiles, R, s.position[world, i], real(3.0)))
+    if g.tan_repose == real(0.0):
+        return
+    # Plates that lift off set walls free that they held: look at the whole track whenever it has moved on by a node.
+    last = rut.footprint[world, which]
+    if (
+        footprint.row0 != last.row0 or footprint.row1 != last.row1
+        or footprint.column0 != last.column0 or footprint.column1 != last.column1
+    ):  # fmt: skip
+        box = boxes.spanning(box, footprint)
+        rut.footprint[world, which] = footprint
+    slides.slide(world, which, tr, g, tiles, s, contacts, rut, heap, box)
+
+
 @wp.kernel(module=MODULE)
 def commit_tracks(
-    c: Tables, g: Ground, tiles: GroundArrays, committed: State, s: State, contacts: Contacts,
+    c: Tables, g: Ground, tiles: GroundArrays, committed: State, s: State, contacts: Contacts, rut: Ruts, heap: Heap,
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
     """Make the trial state the committed one, and leave ruts. At the start, place the links as assembled.
@@ -118,8 +149,7 @@ def commit_tracks(
         link_stage.copy_state(world, which, tr, s, committed)
         # Ruts only here: a step may be evaluated more than once, but is committed once.
         if g.kind == t.SOIL:
-            for i in range(tr.first_link, tr.first_link + contacts.low_count[world, which]):
-                ruts.leave_rut(world, tr, g, tiles, s, contacts.low_links[world, i])
+            shape_ground(world, which, tr, g, tiles, s, contacts, rut, heap)
         return
     # First commit: the chain starts at rest against its frame. On a vehicle that already moves, links at rest in the
     # world would be jerked along.
@@ -137,6 +167,10 @@ def commit_tracks(
     for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
         committed.wheel_rate[world, k] = real(0.0)
     committed.impulse[world, which] = vec3()
+    rut.removed[world, which] = real(0.0)
+    rut.moved[world, which] = real(0.0)
+    rut.steep[world, which] = boxes.empty_box()
+    rut.footprint[world, which] = boxes.empty_box()
     committed.placed[world, which] = 1
     # The next commit copies the trial state, also if no step was evaluated before it.
     link_stage.copy_state(world, which, tr, committed, s)

@@ -29,6 +29,7 @@ from grouser.track.display import floor, shapes
 from grouser.track.ground import GridGround, SoilGround, Terrain, ground_arrays
 from grouser.track.observation import TrackObservation
 from grouser.track.parts import Link, TrackWheel, WheelContact
+from grouser.track.stages import slides
 from grouser.track.worker import Worker, always_enabled
 
 LARGEST_STEP = 2e-3  # [s] largest step of the engine: during it wheels are extrapolated with constant velocity
@@ -155,12 +156,12 @@ class TrackModule(KernelModule):
                 capacity=1,
             )
         self._spare = sum(map(self._tiles_under, self.tracks)) if isinstance(self.ground, SoilGround) else 0
-        self._soil.ensure(self._spare)
+        self._soil.reserve(self._spare)
 
     def _tiles_under(self, track: Track) -> int:
         """Largest number of new tiles that a track and the soil beside it may touch within a step, in any direction."""
         tile = TILE * self._soil.spacing
-        length, width = len(track.assembly.position) / 2 * track.link.pitch, 3 * track.link.shoe.width
+        length, width = self._extent(track)
         return math.ceil(1.5 * (length / tile + 2) * (width / tile + 2))
 
     def _array(self, values, dtype) -> wp.array:
@@ -272,11 +273,27 @@ class TrackModule(KernelModule):
         self._links = self._make(t.Links, "link", {})
         self._contacts = self._make(t.Contacts, "track", {"contact": "contact", "low_links": "link"})
         self._results = self._make(t.Results, "track", {"tension": "link", "tooth_load": "link", "shoe_load": "link"})
+        self._ruts = self._make(t.Ruts, "track", {})
+        side = max(map(self._heap_side, self.tracks)) if isinstance(self.ground, SoilGround) else 1
+        self._totals["node"] = len(self.tracks) * side**2
+        self._heap = self._make(t.Heap, "node", {})
+        self._heap.side = side
+
+    def _heap_side(self, track: Track) -> int:
+        """Nodes along each side of a square that holds a track and the soil beside it, in any direction."""
+        length, width = self._extent(track)
+        return math.ceil(math.hypot(length, width) / self._soil.spacing) + 2 * (slides.REACH + slides.SPREAD) + 2
+
+    @staticmethod
+    def _extent(track: Track) -> tuple[float, float]:
+        """Length [m] of a track, and its width with the soil that it puts beside its shoes."""
+        return len(track.assembly.position) / 2 * track.link.pitch, 3 * track.link.shoe.width
 
     def _make(self, struct: Any, rows: str, others: dict[str, str]) -> Any:
         """A struct of zero arrays, (world, row). `rows` names what a row is, `others` the fields that differ."""
         made, kind = self._kind(struct)(), self._kind(struct)
-        for name, field_type in device.fields(kind).items():
+        arrays = {name: given for name, given in device.fields(kind).items() if hasattr(given, "ndim")}
+        for name, field_type in arrays.items():
             shape = (self.worlds, max(self._totals[others.get(name, rows)], 1))
             setattr(made, name, wp.zeros(shape, dtype=field_type.dtype, device=self.device))
         return made
@@ -286,10 +303,10 @@ class TrackModule(KernelModule):
     def commit(self, h: float) -> None:
         super().commit(h)
         if self._spare:
-            self._soil.ensure(self._spare)
+            self._soil.ensure(0)
 
     def steps_ahead(self) -> int:
-        return self._soil.room_for(self._spare) if self._spare else sys.maxsize
+        return self._soil.room_for(0) if self._spare else sys.maxsize
 
     def launches(self, h: float) -> tuple[Launches, Launches]:
         for worker in self._workers:
@@ -329,7 +346,7 @@ class TrackModule(KernelModule):
         m = self.motion
         inputs = [
             self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._contacts,
-            m.position, m.rotation, m.velocity, m.angular_velocity,
+            self._ruts, self._heap, m.position, m.rotation, m.velocity, m.angular_velocity,
         ]  # fmt: skip
         launch(self.kernels.commit_tracks, (self.worlds, len(self.tracks)), inputs)
 
@@ -339,7 +356,8 @@ class TrackModule(KernelModule):
         return REASONS[code]
 
     def state(self) -> dict[str, wp.array]:
-        return {name: getattr(self._committed, name) for name in device.fields(t.State)}
+        held = {name: getattr(self._committed, name) for name in device.fields(t.State)}
+        return held | {f"ruts/{name}": getattr(self._ruts, name) for name in device.fields(t.Ruts)}
 
     def reset(self, worlds: Sequence[int]) -> None:
         """Reset some worlds. The links are placed on their wheels at the next commit."""
@@ -376,6 +394,12 @@ class TrackModule(KernelModule):
     def pair_wrench_sum(self) -> np.ndarray:
         """Sum of the wrenches of links and wheels on each other over the larger one, (world, track): 0 if opposite."""
         return self._observation.read("pair_wrench_sum")
+
+    def volume_error(self) -> np.ndarray:
+        """Relative error of the volume balance of ruts, (world, track): |rise + compressed| / volume pressed down."""
+        removed, moved = (getattr(self._ruts, name).numpy().astype(float) for name in ("removed", "moved"))
+        compressed = removed * (1 - float(self._ground.displaced))
+        return np.abs(moved + compressed) / np.maximum(removed, 1e-30)
 
     def ground_force(self) -> np.ndarray:
         """Force [N] of the ground on each chain, (world, track, 3), mean over the last step."""
@@ -458,6 +482,7 @@ class TrackModule(KernelModule):
             seen("momentum", "N s", k, 3),
             seen("chain_speed", "m/s", k, frame=""),
             seen("pair_wrench_sum", "1", k, frame=""),
+            Channel(name("rut_volume_error"), "1", (), "", read=lambda: self.volume_error()[:, k]),
             Channel(name("wear"), "1, 1, N, m/s, m, m", (len(WEAR),), "", "ragged", WEAR, lambda: self._wear(k)),
         ]
 
