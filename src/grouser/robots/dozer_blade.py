@@ -16,7 +16,7 @@ from grouser.contact.soil import prepare
 from grouser.contact.soil.surface import Surface
 from grouser.terrain import checks
 
-FINEST = 0.1  # [m] longest edge of the mesh that the soil gets: two cells of a grid of 50 mm
+FINEST = 0.3  # [m] longest edge of the mesh that the soil gets: all of a straight edge slides alike
 QUADS = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))  # of eight corners
 
 

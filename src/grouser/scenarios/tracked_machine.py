@@ -163,17 +163,17 @@ class Pull:
 def simulate(
     s: MachineSettings, speeds: Speeds, ground: GridGround | None = None, *, place=(0.0, 0.0, 0.0),
     heading: float = 0.0, pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (),
-    drive: Any = None, soil_options: SoilOptions | None = None,
+    drive: Any = None, soil_options: SoilOptions | None = None, standing: Terrain | None = None,
 ) -> Simulation:  # fmt: skip
     """Build the bulldozer on its ground with drive, blade load and pull.
 
     `drive` replaces the controller that follows `speeds`. A blade that moves soil needs `plastic` ground, which it
-    shares with the tracks; `soil_options` are its own.
+    shares with the tracks; `soil_options` are its own. `standing` replaces the ground of the settings.
     """
     p = s.machine
     height = (place[0], place[1], place[2] + p.start_height)
     spec, tracks = bulldozer.build(p, gravity=s.gravity, place=height, heading=heading)
-    standing = below(s, ground)
+    standing = standing or below(s, ground)
     module = TrackModule(
         tracks, standing, scheme=s.scheme, substeps=s.substeps, gravity=s.gravity,
         threads=s.threads,

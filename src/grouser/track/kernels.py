@@ -22,6 +22,7 @@ from grouser.track.stages import wheels as wheel_stage
 from grouser.track.types import Carriers, Contacts, Ground, Heap, Links, Results, Ruts, State, Tables, Track, Wheels
 
 MODULE = device.module("grouser.track")
+LOOK = wp.constant(real(0.01))  # [s] soil beside ruts is put down and slides this often: a rut deepens little meanwhile
 
 
 @wp.kernel(module=MODULE)
@@ -107,9 +108,9 @@ def push_bodies(
 @wp.func
 def shape_ground(
     world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, contacts: Contacts, rut: Ruts,
-    heap: Heap,
+    heap: Heap, h: real,
 ):  # fmt: skip
-    """Leave the ruts of all plates of a track, and let the soil beside them slide."""
+    """Leave the ruts of all plates of a track in a step of h [s], and let the soil beside them slide."""
     box = rut.steep[world, which]
     footprint = boxes.empty_box()
     for q in range(tr.first_link, tr.first_link + contacts.low_count[world, which]):
@@ -117,12 +118,10 @@ def shape_ground(
         dug = ruts.leave_rut(world, which, tr, g, tiles, s, rut, i)
         R = wp.quat_to_matrix(s.rotation[world, i])
         if R[2, 2] >= real(0.5):
-            footprint = boxes.spanning(footprint, ruts.node_box(tr, tiles, R, s.position[world, i], real(1.0)))
+            under = ruts.node_box(tr, tiles, R, s.position[world, i], real(1.0))
+            footprint = boxes.spanning(footprint, under)
             if dug > real(0.0):
-                # With the soil beside the plate, where the spoil lies.
-                box = boxes.spanning(box, ruts.node_box(tr, tiles, R, s.position[world, i], real(3.0)))
-    if g.tan_repose == real(0.0):
-        return
+                box = boxes.spanning(box, under)
     # Plates that lift off set walls free that they held: look at the whole track whenever it has moved on by a node.
     last = rut.footprint[world, which]
     if (
@@ -131,12 +130,21 @@ def shape_ground(
     ):  # fmt: skip
         box = boxes.spanning(box, footprint)
         rut.footprint[world, which] = footprint
-    slides.slide(world, which, tr, g, tiles, s, contacts, rut, heap, box)
+    rut.steep[world, which] = box
+    rut.waited[world, which] = rut.waited[world, which] + h
+    if rut.waited[world, which] < LOOK:
+        return
+    rut.waited[world, which] = real(0.0)
+    if g.displaced > real(0.0):
+        box = boxes.spanning(box, ruts.pay_spoil(world, which, tr, g, tiles, s, rut))
+    if g.tan_repose > real(0.0):
+        slides.slide(world, which, tr, g, tiles, s, contacts, rut, heap, box)
 
 
 @wp.kernel(module=MODULE)
 def commit_tracks(
     c: Tables, g: Ground, tiles: GroundArrays, committed: State, s: State, contacts: Contacts, rut: Ruts, heap: Heap,
+    step: array[real],
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
     """Make the trial state the committed one, and leave ruts. At the start, place the links as assembled.
@@ -149,13 +157,14 @@ def commit_tracks(
         link_stage.copy_state(world, which, tr, s, committed)
         # Ruts only here: a step may be evaluated more than once, but is committed once.
         if g.kind == t.SOIL:
-            shape_ground(world, which, tr, g, tiles, s, contacts, rut, heap)
+            shape_ground(world, which, tr, g, tiles, s, contacts, rut, heap, step[0])
         return
     # First commit: the chain starts at rest against its frame. On a vehicle that already moves, links at rest in the
     # world would be jerked along.
     row = c.row[tr.first_carrier + tr.frame]
     q = rotation[world, row]
     for i in range(tr.first_link, tr.first_link + tr.links):
+        rut.owed[world, i] = real(0.0)
         arm = wp.quat_rotate(q, c.start_position[i])
         committed.position[world, i] = position[world, row] + arm
         committed.rotation[world, i] = wp.normalize(q * c.start_rotation[i])
@@ -169,6 +178,8 @@ def commit_tracks(
     committed.impulse[world, which] = vec3()
     rut.removed[world, which] = real(0.0)
     rut.moved[world, which] = real(0.0)
+    # Two tracks take turns, so that steps cost about the same.
+    rut.waited[world, which] = LOOK * real(which) / real(c.track.shape[0])
     rut.steep[world, which] = boxes.empty_box()
     rut.footprint[world, which] = boxes.empty_box()
     committed.placed[world, which] = 1

@@ -273,7 +273,7 @@ class TrackModule(KernelModule):
         self._links = self._make(t.Links, "link", {})
         self._contacts = self._make(t.Contacts, "track", {"contact": "contact", "low_links": "link"})
         self._results = self._make(t.Results, "track", {"tension": "link", "tooth_load": "link", "shoe_load": "link"})
-        self._ruts = self._make(t.Ruts, "track", {})
+        self._ruts = self._make(t.Ruts, "track", {"owed": "link"})
         side = max(map(self._heap_side, self.tracks)) if isinstance(self.ground, SoilGround) else 1
         self._totals["node"] = len(self.tracks) * side**2
         self._heap = self._make(t.Heap, "node", {})
@@ -346,7 +346,7 @@ class TrackModule(KernelModule):
         m = self.motion
         inputs = [
             self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._contacts,
-            self._ruts, self._heap, m.position, m.rotation, m.velocity, m.angular_velocity,
+            self._ruts, self._heap, self._step, m.position, m.rotation, m.velocity, m.angular_velocity,
         ]  # fmt: skip
         launch(self.kernels.commit_tracks, (self.worlds, len(self.tracks)), inputs)
 
@@ -396,10 +396,13 @@ class TrackModule(KernelModule):
         return self._observation.read("pair_wrench_sum")
 
     def volume_error(self) -> np.ndarray:
-        """Relative error of the volume balance of ruts, (world, track): |rise + compressed| / volume pressed down."""
-        removed, moved = (getattr(self._ruts, name).numpy().astype(float) for name in ("removed", "moved"))
-        compressed = removed * (1 - float(self._ground.displaced))
-        return np.abs(moved + compressed) / np.maximum(removed, 1e-30)
+        """Relative error of the volume balance of ruts, (world, track).
+
+        |rise of the surface + compressed + still to be put down| / volume pressed down.
+        """
+        removed, moved, owed = (getattr(self._ruts, n).numpy().astype(float) for n in ("removed", "moved", "owed"))
+        kept = np.add.reduceat(owed, self._first_link[:-1], axis=1) + removed * (1 - float(self._ground.displaced))
+        return np.abs(moved + kept) / np.maximum(removed, 1e-30)
 
     def ground_force(self) -> np.ndarray:
         """Force [N] of the ground on each chain, (world, track, 3), mean over the last step."""

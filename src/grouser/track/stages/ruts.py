@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from grouser.contact.soil import boxes
 from grouser.contact.soil.elements import Box
 from grouser.precision import mat33, real, vec3, vec4
 from grouser.terrain.ground import PACKED, PACKED_VIRGIN, SURFACE, TILE, VIRGIN, GroundArrays, allocate_tile
@@ -65,9 +66,9 @@ def set_levels(tiles: GroundArrays, world: int, row: int, column: int, now: vec4
 
 @wp.func
 def leave_rut(world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, ruts: Ruts, i: int):
-    """Lower the nodes below the plate of link i to the level after elastic rebound, and push part of the soil aside.
+    """Lower the nodes below the plate of link i to the level after elastic rebound.
 
-    Returns the sum of the heights [m] that nodes lost.
+    Returns the sum of the heights [m] that nodes lost. Part of the soil is owed to the ground beside the plate.
     """
     zero, half = real(0.0), real(0.5)
     R = wp.quat_to_matrix(s.rotation[world, i])
@@ -96,10 +97,23 @@ def leave_rut(world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays,
                             dug = dug + old[SURFACE] - now
     ruts.removed[world, which] = ruts.removed[world, which] + dug
     ruts.moved[world, which] = ruts.moved[world, which] - dug
-    if dug > zero and g.displaced > zero:
-        raised = push_aside(world, tr, g, tiles, R, x, g.displaced * dug)
-        ruts.moved[world, which] = ruts.moved[world, which] + raised
+    ruts.owed[world, i] = ruts.owed[world, i] + g.displaced * dug
     return dug
+
+
+@wp.func
+def pay_spoil(world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, ruts: Ruts):
+    """Put the soil from below all plates of a track beside them. Returns the box of the nodes that may have got some."""
+    box = Box(tiles.rows, -1, tiles.columns, -1)
+    for i in range(tr.first_link, tr.first_link + tr.links):
+        if ruts.owed[world, i] > real(0.0):
+            R = wp.quat_to_matrix(s.rotation[world, i])
+            x = s.position[world, i]
+            put = push_aside(world, tr, g, tiles, R, x, ruts.owed[world, i])
+            ruts.moved[world, which] = ruts.moved[world, which] + put
+            ruts.owed[world, i] = ruts.owed[world, i] - put
+            box = boxes.spanning(box, node_box(tr, tiles, R, x, real(3.0)))
+    return box
 
 
 @wp.func
