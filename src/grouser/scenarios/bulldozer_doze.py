@@ -239,7 +239,7 @@ def figures(s: BulldozerDoze) -> list[dict[str, Any]]:
 def measure(s: BulldozerDoze, recording: Recording) -> dict[str, Any]:
     travel, height = recording["blade/travel"], recording["blade/edge_height"]
     start = float(recording["body/pose[blade]"][0, 0])
-    pushing = (travel > min(s.end, travel[-1]) - LAST) & (travel < s.end) & (recording.time > SETTLING)
+    pushing = (travel > min(s.end, travel[-1]) - min(LAST, s.length / 2)) & (travel < s.end) & (recording.time > SETTLING)
     if not pushing.any():
         pushing = np.arange(len(travel)) == len(travel) - 1
     last = int(np.flatnonzero(pushing)[-1])  # the end of the pass: a blade that stops draws back a little
