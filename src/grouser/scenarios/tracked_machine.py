@@ -16,7 +16,7 @@ from grouser.control.memoryless import Memoryless
 from grouser.module import Channel, Motion, Outputs
 from grouser.recording import Recording
 from grouser.robots import bulldozer
-from grouser.robots.bulldozer import Bulldozer
+from grouser.robots.bulldozer import Bulldozer, RoadArms
 from grouser.scenarios import track_results as results
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, soil_map
@@ -25,7 +25,18 @@ from grouser.scenarios.track_results import track_metric
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
-from grouser.track import FlatGround, GridGround, Layout, Link, Shoe, SoilGround, SoilValues, TrackModule
+from grouser.track import (
+    FlatGround,
+    GridGround,
+    Layout,
+    Link,
+    PinBushing,
+    Shoe,
+    SoilGround,
+    SoilValues,
+    TrackModule,
+    rounded_sprocket,
+)
 from grouser.track.ground import Terrain
 
 SETTLING = 2.5  # [s] at rest before anything is driven
@@ -61,6 +72,11 @@ class MachineSettings(Settings):
     spacing: Annotated[float, Positive, Unit("m")] = 0.05  # of the grid of that soil
     grousers: Annotated[int, pydantic.Field(ge=0, le=3)] = 1
     grouser_strength: Literal["sum", "lesser"] = "sum"  # of tip plane and face
+    sprocket: Literal["hunting", "spline"] = "hunting"  # outline of the teeth: six points, or a round root as a spline
+    back_bend: Literal["angle", "shoes"] = "angle"  # what stops links from bending back: an angle, or their shoes
+    rollers: Literal["fixed", "road-arms"] = "fixed"  # on the frame, or on arms with springs and dampers
+    arm_stiffness: Annotated[float, Positive, Unit("N/m")] = RoadArms.stiffness  # of a road arm, at its roller
+    arm_damping: Annotated[float, pydantic.Field(ge=0), Unit("N*s/m")] = RoadArms.damping
     tension: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 15e3
     blade_load: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 0.0  # force against the motion, at the blade
     scheme: Literal["implicit", "explicit"] = "implicit"
@@ -75,8 +91,14 @@ class MachineSettings(Settings):
 
     def bulldozer(self, **more: Any) -> Bulldozer:
         """The machine of these settings; `more` are parameters of it that a scenario sets."""
-        link = Link(shoe=Shoe(grousers=self.grousers, grouser_strength=self.grouser_strength))
-        return Bulldozer(tension=self.tension, layout=Layout(link=link), **more)
+        shoe = Shoe(grousers=self.grousers, grouser_strength=self.grouser_strength)
+        link = Link(shoe=shoe, joint=PinBushing(back_bend=self.back_bend))
+        teeth = rounded_sprocket(pitch=link.pitch, bushing_radius=link.bushing_radius)
+        layout = Layout(link=link, sprocket=teeth if self.sprocket == "spline" else None)
+        arms = RoadArms(stiffness=self.arm_stiffness, damping=self.arm_damping)
+        return Bulldozer(
+            tension=self.tension, layout=layout, road_arms=arms if self.rollers == "road-arms" else None, **more
+        )
 
 
 Speeds = Callable[[float], tuple[float, float]]
@@ -176,7 +198,7 @@ def simulate(
     standing = standing or below(s, ground)
     module = TrackModule(
         tracks, standing, scheme=s.scheme, substeps=s.substeps, gravity=s.gravity,
-        threads=s.threads,
+        threads=s.threads, derivatives=p.road_arms is not None,
     )  # fmt: skip
     modules: list[Any] = [module]
     deformed = standing.ground if isinstance(standing, SoilGround) else None

@@ -12,7 +12,7 @@ import warp as wp
 from grouser import device
 from grouser.contact.soil import boxes
 from grouser.device import array, array2d
-from grouser.precision import quat, real, vec3, vec6
+from grouser.precision import mat66, quat, real, vec3, vec6
 from grouser.terrain.ground import GroundArrays
 from grouser.track import types as t
 from grouser.track.stages import contacts as contact_stage
@@ -103,6 +103,33 @@ def push_bodies(
             wrench_out[world, row] = wrench_out[world, row] + carriers.wrench[world, k]
         if results.status[world, which] != 0:
             status_out[world, c.out[tr.first_carrier + tr.frame]] = results.status[world, which]
+
+
+@wp.kernel(module=MODULE)
+def add_derivatives(
+    c: Tables, wheels: Wheels, contacts: Contacts, step: array[real], position: array2d[vec3],
+    implicit_out: array2d[mat66],
+):  # fmt: skip
+    """Sum h times the loss of wrench per velocity of each body, from the contacts of the last substep.
+
+    Only along the normals: friction turns the free wheels rather than it holds their bodies. The links are taken as
+    they move, so the true loss, with links that give way, is less. One thread per world.
+    """
+    world = wp.tid()
+    for row in range(implicit_out.shape[1]):
+        implicit_out[world, row] = mat66()
+    for which in range(c.track.shape[0]):
+        tr = c.track[which]
+        for k in range(tr.first_contact, tr.first_contact + contacts.found[world, which].count):
+            one = contacts.contact[world, k]
+            if one.wheel != t.GROUND:
+                b = tr.first_carrier + c.carrier[one.wheel]
+                arm = wheels.centre[world, one.wheel] + one.wheel_arm - position[world, c.row[b]]
+                turn = wp.cross(arm, one.normal)
+                n = one.normal
+                j = vec6(n[0], n[1], n[2], turn[0], turn[1], turn[2])
+                share = step[0] * one.normal_impedance * wp.outer(j, j)
+                implicit_out[world, c.out[b]] = implicit_out[world, c.out[b]] + share
 
 
 @wp.func

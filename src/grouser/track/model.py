@@ -88,13 +88,21 @@ class TrackModule(KernelModule):
         threads: int = 1,
         lists: bool = True,
         contacts: int = CONTACTS,
+        derivatives: bool = False,
         name: str = "track",
     ):
-        """`substeps` per step (default: by the stability bound); `gravity` [m/s^2] downwards, or a vector."""
+        """`substeps` per step (default: by the stability bound); `gravity` [m/s^2] downwards, or a vector.
+
+        `derivatives`: tell the host how the wrench on each body falls with its velocity (`Outputs.implicit`). Light
+        bodies that carry wheels, such as road arms, need it; implicit scheme only.
+        """
         if not tracks:
             raise InputError(f"{name}: no tracks given")
         if scheme not in ("implicit", "explicit"):
             raise InputError(f"{name}: scheme: {scheme!r} is not known; allowed: 'implicit', 'explicit'")
+        if derivatives and scheme != "implicit":
+            raise InputError(f"{name}: derivatives: not allowed with scheme {scheme!r}; allowed: 'implicit'")
+        self.derivatives = derivatives
         self.name, self.tracks, self.ground, self.scheme = name, tuple(tracks), ground, scheme
         self.bodies = tuple(dict.fromkeys(body for track in self.tracks for body in track.bodies))
         self.step_limit = LARGEST_STEP
@@ -332,6 +340,11 @@ class TrackModule(KernelModule):
             worker.wait(launch)
         inputs = [self._tables, self._carriers, self._results, self.out.wrench, self.out.status]
         launch(self.kernels.push_bodies, self.worlds, inputs)
+        if self.derivatives:
+            inputs = [
+                self._tables, self._wheels, self._contacts, self._step, self.motion.position, self.out.implicit,
+            ]  # fmt: skip
+            launch(self.kernels.add_derivatives, self.worlds, inputs)
 
     def _record_run(self, launch, enabled: wp.array, share: int) -> None:
         m, (first, end) = self.motion, self._first_track[share : share + 2]
