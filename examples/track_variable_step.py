@@ -1,9 +1,9 @@
 """Tracks in a host code of one's own that chooses its step and uses derivatives: SciPy's `solve_ivp`, without MuJoCo.
 
 The host asks for the wrench over the next h seconds and for B = -h dW/dv, how it falls as its bodies speed up
-(`derivatives=True`). Between two exchanges it integrates its own equations with W - (B/h)(v - v0) by an implicit method.
-h follows the change of the wrench, from 0.25 to 2 ms. Nothing is kept of a step until the host commits it: one that is too
-long is tried again with half of it.
+(`derivatives=True`). Between two exchanges it integrates its own equations with W - (B/h)(v - v0) by an implicit
+method. h follows the change of the wrench, from 0.25 to 2 ms. Nothing is kept of a step until the host commits it: one
+that is too long is tried again with half of it.
 
     python examples/track_variable_step.py [seconds]
 """

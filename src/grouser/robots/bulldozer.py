@@ -203,7 +203,8 @@ def _add_side(spec, chassis, side: str, p: Bulldozer, wheels: list[TrackWheel], 
         load = p.mass * gravity / (2 * len(rollers))  # of each roller at rest, about
         for k, wheel in enumerate(renamed):
             if wheel.kind == "roller":
-                arm, at = f"arm_{side}_{wheel.name.split()[-1]}", (wheel.centre[0] + p.road_arms.length, 0.0, wheel.centre[1])
+                arm, (x, z) = f"arm_{side}_{wheel.name.split()[-1]}", wheel.centre
+                at = (x + p.road_arms.length, 0.0, z)
                 _add_arm(frame, arm, p, at, load)
                 renamed[k], origins[arm] = _on(wheel, arm), at
     offset = (-p.pivot_x, 0.0, -p.pivot_z)

@@ -1,4 +1,4 @@
-"""Blade of a bulldozer: a flat plate across the machine on a lift, as a body of the model and as a surface for the soil.
+"""Blade of a bulldozer: a flat plate on a lift, as a body of the model and as a surface for the soil.
 
 The frame of the blade is at the middle of its lower edge, x forward. The lift is a vertical slide at the chassis; push
 arms and cylinders are not modelled. All numbers are assumed: typical values of the 20 t class.

@@ -226,8 +226,8 @@ def build(
     mass = vehicle.chassis.mass - (len(vehicle.wheels) * vehicle.wheel_mass if wheels == "rigid" else 0.0)
     if mass <= 0:
         raise InputError(
-            f"vehicle: wheel_inertia = {vehicle.wheel_inertia:g} kg m^2: rigid wheels of {vehicle.wheel_mass:.3g} kg each "
-            f"are heavier than the vehicle, {vehicle.chassis.mass:g} kg"
+            f"vehicle: wheel_inertia = {vehicle.wheel_inertia:g} kg m^2: rigid wheels of {vehicle.wheel_mass:.3g} kg "
+            f"each are heavier than the vehicle, {vehicle.chassis.mass:g} kg"
         )
     _give_inertia(body, mass, vehicle.chassis.inertias)
     _draw_chassis(spec, body, vehicle)
@@ -266,7 +266,7 @@ def add_ground(spec: mujoco.MjSpec, terrain: ElevationGrid) -> None:
 
 
 def _add_wheel(spec: mujoco.MjSpec, chassis, wheel: WheelMount, vehicle: Vehicle, rigid: bool = False) -> None:
-    """Add a hinge body with the wheel's inertia about its axle, on a knuckle if it is steered, and `rigid` on a strut."""
+    """Add a hinge body with the wheel's inertia about its axle, on a knuckle if steered, on a strut if `rigid`."""
     hinge, place = mujoco.mjtJoint.mjJNT_HINGE, [wheel.x, wheel.y, wheel.z]
     mount = chassis
     if rigid:

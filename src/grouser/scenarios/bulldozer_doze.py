@@ -36,8 +36,9 @@ LIFT_TIME = 0.1  # [s] in which the grade control corrects an error of height; a
 STOPPING = 1.0  # [s] after the pass
 SLOW = 0.05  # [m/s] of the chains, below which slip is not told
 CUT_TOLERANCE = 0.1  # of the depth of the cut: the lower edge presses on its floor and the grade control lags
-WEDGE_TOLERANCE = 0.1  # draught against the trial wedge: 5 % of the face law on fine grids, and cells of 5 % of the pile
+WEDGE_TOLERANCE = 0.1  # draught against the trial wedge: 5 % as on fine grids, and cells of 5 % of the pile
 FLOOR = 0.2  # [m] half the width of the strip between the tracks in which the floor of the cut is measured
+NOT_TOLD = ("speed_ratio", "speed_ratio_loaded")  # metrics of a steady drive on hard ground
 PLACES = 5  # places in the last metres at which the draught is compared with the trial wedge
 LAST = 2.0  # [m] these metres
 PROFILES = 5
@@ -100,7 +101,7 @@ class DozeDrive:
         self.impulse += self.period * self.out.effective.numpy()[0, 0, :3]
         place = sensors.xpos[self.body]
         travel = float(place[0]) - self.start
-        going = SETTLING <= time and travel < s.end
+        going = time >= SETTLING and travel < s.end
         change = self.period * s.speed / RAMP
         self.speed[0] = min(max(self.speed[0] + (change if going else -change), 0.0), s.speed)
         command[0] = command[1] = self.speed[0] / self.radius
@@ -167,7 +168,7 @@ def duration(s: BulldozerDoze) -> float:
 
 def metrics(s: BulldozerDoze) -> list[dict[str, Any]]:
     soil = s.plastic.resolve()
-    shared = [one for one in tracked.shared_metrics(s, False) if one["name"] not in ("speed_ratio", "speed_ratio_loaded")]
+    shared = [one for one in tracked.shared_metrics(s, False) if one["name"] not in NOT_TOLD]
     return [
         *shared[:-1],  # without the real-time factor, which is last here too
         metric(
@@ -178,7 +179,7 @@ def metrics(s: BulldozerDoze) -> list[dict[str, Any]]:
         metric("cut_volume_m3", "m^3", "soil missing below the initial surface behind the blade, with the ruts"),
         metric("pile_volume_m3", "m^3", "soil above the initial surface ahead of the blade, between its ends"),
         metric("spilled_volume_m3", "m^3", "soil above the initial surface beside the ends of the blade"),
-        metric("pile_height_m", "m", "highest soil above the initial surface ahead of the blade, at the end of the pass"),
+        metric("pile_height_m", "m", "highest soil above the initial surface ahead of the blade, at the end"),
         metric(
             "pile_slope_deg", "degree", "steepest slope between two nodes ahead of the blade, at the end of the pass",
             None, {"max": math.degrees(math.atan((1 + SLOPE_TOLERANCE) * soil.slope_limit))}, "angle of repose",
@@ -186,15 +187,15 @@ def metrics(s: BulldozerDoze) -> list[dict[str, Any]]:
         metric("draught_N", "N", f"force of the soil on the blade against the travel, mean over the last {LAST:g} m"),
         metric("draught_level_N", "N", "the trial wedge in level ground of that depth, without a pile"),
         metric(
-            "draught_error_rel", "1", f"draught over that of the trial wedge through the recorded heights, less 1, mean "
+            "draught_error_rel", "1", "draught over that of the trial wedge through the recorded heights, less 1, mean "
             f"over {PLACES} places in the last {LAST:g} m", 0.0, {"abs": WEDGE_TOLERANCE},
             "trial wedge of Coulomb with side wedges (docs/theory/soil.md)",
         ),
         metric("thrust_N", "N", f"forward force of the ground on both tracks, mean over the last {LAST:g} m"),
         metric("slip", "1", f"1 - travel / chain that the sprockets moved, over the last {LAST:g} m"),
         metric(
-            "volume_error_rel", "1", "change of the volume of the ground less what blade and tracks compressed, over the "
-            "soil they displaced, at the end; the larger of both", 0.0, {"abs": VOLUME_TOLERANCE},
+            "volume_error_rel", "1", "change of the volume of the ground less what blade and tracks compressed, over "
+            "the soil they displaced, at the end; the larger of both", 0.0, {"abs": VOLUME_TOLERANCE},
             "conservation of volume",
         ),
         metric("travel_m", "m", "travel of the blade", s.end, {"rel": 0.02}, "the pass is completed"),
@@ -215,8 +216,8 @@ def figures(s: BulldozerDoze) -> list[dict[str, Any]]:
         {
             "name": "draught", "title": "Force of the soil on the blade", "kind": "lines", "x": "blade/travel",
             "y": ["blade/draught", "blade/lift", "machine/thrust"], "xlabel": "travel of the blade [m]",
-            "ylabel": "force [N]", "caption": "Draught: against the travel. Lift: upwards. Thrust: of the ground on both "
-            "tracks. The draught grows with the pile.",
+            "ylabel": "force [N]", "caption": "Draught: against the travel. Lift: upwards. Thrust: of the ground on "
+            "both tracks. The draught grows with the pile.",
         },
         {
             "name": "slip", "title": "Slip of the tracks", "kind": "lines", "x": "blade/travel", "y": ["machine/slip"],
@@ -226,7 +227,7 @@ def figures(s: BulldozerDoze) -> list[dict[str, Any]]:
         {
             "name": "edge", "title": "The lower edge of the blade", "kind": "lines", "x": "blade/travel",
             "y": ["blade/edge_height"], "xlabel": "travel of the blade [m]", "ylabel": "height [m]",
-            "caption": "Above the initial ground; the grade control keeps it while the machine drives down into its cut.",
+            "caption": "Above the initial ground. Grade control keeps it while the machine drives down into its cut.",
         },
         soil_map(
             "Height above the initial surface: cut, pile, soil spilled at the ends of the blade, ruts.",
@@ -239,7 +240,8 @@ def figures(s: BulldozerDoze) -> list[dict[str, Any]]:
 def measure(s: BulldozerDoze, recording: Recording) -> dict[str, Any]:
     travel, height = recording["blade/travel"], recording["blade/edge_height"]
     start = float(recording["body/pose[blade]"][0, 0])
-    pushing = (travel > min(s.end, travel[-1]) - min(LAST, s.length / 2)) & (travel < s.end) & (recording.time > SETTLING)
+    begin = min(s.end, travel[-1]) - min(LAST, s.length / 2)
+    pushing = (travel > begin) & (travel < s.end) & (recording.time > SETTLING)
     if not pushing.any():
         pushing = np.arange(len(travel)) == len(travel) - 1
     last = int(np.flatnonzero(pushing)[-1])  # the end of the pass: a blade that stops draws back a little
@@ -256,7 +258,7 @@ def measure(s: BulldozerDoze, recording: Recording) -> dict[str, Any]:
     moved = float(np.sum((chain[1:] + chain[:-1]) / 2 * np.diff(time)))
     shared = tracked.shared_measures(s, recording)
     return {
-        **{name: value for name, value in shared.items() if name not in ("speed_ratio", "speed_ratio_loaded")},
+        **{name: value for name, value in shared.items() if name not in NOT_TOLD},
         **_earth(s, recording, start, start + float(travel[last]), float(recording.time[last])),
         "draught_N": float(recording["blade/draught"][pushing].mean()),
         "draught_level_N": level_draught(s.plastic.resolve(), depth=s.depth, **soil).draught,

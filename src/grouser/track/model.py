@@ -22,7 +22,7 @@ from grouser.precision import precision
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import soil
-from grouser.track import kernels
+from grouser.track import kernels, table_rows
 from grouser.track import types as t
 from grouser.track.assembly import Assembly
 from grouser.track.display import floor, shapes
@@ -204,15 +204,19 @@ class TrackModule(KernelModule):
         c.first_point = self._array(np.cumsum([0, *map(len, profiles)]), integer)
         c.profile = self._array(np.concatenate([np.array(q, float) for q in profiles]), p.vec2)
         segment = self._kind(t.Segment)
-        c.segment = self._array(np.concatenate([_segments(q, segment.numpy_dtype()) for q in profiles]), segment)
+        c.segment = self._array(
+            np.concatenate([table_rows.segments(q, segment.numpy_dtype()) for q in profiles]), segment
+        )
         c.group = self._array(np.concatenate(groups), integer)
         points = max(len(track.link.rail.sections[0]) for track in tracks)
         c.station = self._array(np.concatenate([track.link.rail.stations for track in tracks]), real)
-        c.per_station = self._array(np.concatenate([_per_station(track.link.rail.stations) for track in tracks]), real)
+        c.per_station = self._array(
+            np.concatenate([table_rows.per_station(track.link.rail.stations) for track in tracks]), real
+        )
         sections = [np.array(track.link.rail.sections, float) for track in tracks]
         shares = [track.link.rail.shares() for track in tracks]
-        c.section = self._array(np.concatenate([_padded(s, points) for s in sections]), p.vec2)
-        c.share = self._array(np.concatenate([_padded(s, points) for s in shares]), real)
+        c.section = self._array(np.concatenate([table_rows.padded(s, points) for s in sections]), p.vec2)
+        c.share = self._array(np.concatenate([table_rows.padded(s, points) for s in shares]), real)
         markers = [track.link.shoe.marker_table(track.link.pitch) for track in tracks]
         c.marker = self._array(np.concatenate([m[0] for m in markers]), p.vec3)
         c.area, c.blade = (self._array(np.concatenate([m[k] for m in markers]), real) for k in (1, 2))
@@ -501,27 +505,6 @@ class TrackModule(KernelModule):
             Channel(name("rut_volume_error"), "1", (), "", read=lambda: self.volume_error()[:, k]),
             Channel(name("wear"), "1, 1, N, m/s, m, m", (len(WEAR),), "", "ragged", WEAR, lambda: self._wear(k)),
         ]
-
-
-def _segments(profile: Sequence[tuple[float, float]], dtype: Any) -> Any:
-    """Segment that starts at each point of a profile, (point,); empty for the last."""
-    step = np.diff(np.array(profile, float), axis=0)
-    length = np.linalg.norm(step, axis=1)
-    table: Any = np.zeros(len(profile), dtype)
-    table["direction"][:-1], table["length"][:-1] = step / length[:, None], length
-    table["slope"][:-1] = np.divide(step[:, 1], step[:, 0], out=np.zeros(len(step)), where=step[:, 0] != 0)
-    return table
-
-
-def _per_station(stations: Sequence[float]) -> np.ndarray:
-    """One over the distance to the next station [1/m], (station,); 0 at the last."""
-    return np.append(1 / np.diff(np.array(stations, float)), 0.0)
-
-
-def _padded(values: np.ndarray, points: int) -> np.ndarray:
-    """Pad the second axis with zeros up to `points`."""
-    room = [(0, 0), (0, points - values.shape[1])] + [(0, 0)] * (values.ndim - 2)
-    return np.pad(values, room)
 
 
 def _matrices(q: np.ndarray) -> np.ndarray:

@@ -241,11 +241,11 @@ class Results:
 
 @struct
 class Ruts:
-    """What tracks have done to plastic soil, (world, track) unless noted. State: a run continues bit for bit with it."""
+    """What tracks have done to plastic soil, (world, track) unless noted. It is state."""
 
     removed: array2d[real]  # [m] pressed down by plates, sum over nodes
     moved: array2d[real]  # [m] rise of the surface, sum over nodes, of all that this track has written
-    owed: array2d[real]  # [m], (world, link) soil from below its plate that is still to be put beside it, sum over nodes
+    owed: array2d[real]  # [m], (world, link) soil from below its plate, to be put beside it; sum over nodes
     steep: array2d[Box]  # nodes that may be too steep, grid indices
     waited: array2d[real]  # [s] since slopes were last looked at
     footprint: array2d[Box]  # nodes around the plates when slopes were last looked at, grid indices

@@ -101,7 +101,7 @@ class SoilOptions:
     fused: bool | None = None  # older name of `threads`: True is "per-world", False is "per-team"
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
     faces: bool = True  # steep faces of bodies push the soil ahead of them
-    face_interval: float = FACE_INTERVAL  # [cells] advance of a face after which the wedge ahead of it is computed again
+    face_interval: float = FACE_INTERVAL  # [cells] advance of a face after which its wedge is computed again
     threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-team" on GPU
     lanes: bool = True  # "per-world" on a CPU: forces of eight nodes at once (node_lanes.py); False: one by one
     laws: str = DEFAULT  # one of law_sets.LAW_SETS; the papers' own laws fix most of the other options

@@ -103,7 +103,7 @@ def leave_rut(world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays,
 
 @wp.func
 def pay_spoil(world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, ruts: Ruts):
-    """Put the soil from below all plates of a track beside them. Returns the box of the nodes that may have got some."""
+    """Put the soil from below all plates of a track beside them. Returns the box of nodes that may have got some."""
     box = Box(tiles.rows, -1, tiles.columns, -1)
     for i in range(tr.first_link, tr.first_link + tr.links):
         if ruts.owed[world, i] > real(0.0):
