@@ -27,6 +27,7 @@ from grouser.track import types as t
 from grouser.track.assembly import Assembly
 from grouser.track.display import floor, shapes
 from grouser.track.ground import GridGround, SoilGround, Terrain, ground_arrays
+from grouser.track.momentum import momentum_of
 from grouser.track.observation import TrackObservation
 from grouser.track.parts import Link, TrackWheel, WheelContact
 from grouser.track.stages import slides
@@ -395,18 +396,10 @@ class TrackModule(KernelModule):
 
     def momentum(self) -> np.ndarray:
         """Linear [N s] and angular momentum about the world's origin [N m s] of the links, (world, track, 6)."""
-        s, out = self._committed, []
-        x, v, w, q = (
-            getattr(s, n).numpy().astype(float) for n in ("position", "velocity", "angular_velocity", "rotation")
-        )
-        for k, track in enumerate(self.tracks):
-            at, m = self.links_of(k), track.link.mass
-            R = _matrices(q[:, at])
-            local = np.einsum("...ji,...j->...i", R, w[:, at]) * np.array(track.link.inertia)
-            turning = np.einsum("...ij,...j->...i", R, local)
-            linear = m * v[:, at]
-            out.append(np.concatenate([linear.sum(1), (np.cross(x[:, at], linear) + turning).sum(1)], axis=-1))
-        return np.stack(out, axis=1)
+        each = [
+            momentum_of(self._committed, track.link, self.links_of(k)) for k, track in enumerate(self.tracks)
+        ]  # fmt: skip
+        return np.stack(each, axis=1)
 
     def pair_wrench_sum(self) -> np.ndarray:
         """Sum of the wrenches of links and wheels on each other over the larger one, (world, track): 0 if opposite."""
@@ -505,13 +498,3 @@ class TrackModule(KernelModule):
             Channel(name("rut_volume_error"), "1", (), "", read=lambda: self.volume_error()[:, k]),
             Channel(name("wear"), "1, 1, N, m/s, m, m", (len(WEAR),), "", "ragged", WEAR, lambda: self._wear(k)),
         ]
-
-
-def _matrices(q: np.ndarray) -> np.ndarray:
-    """Rotation matrices (…, 3, 3) of quaternions xyzw."""
-    x, y, z, w = np.moveaxis(q, -1, 0)
-    return np.stack([
-        np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
-        np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
-        np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
-    ], -2)  # fmt: skip
