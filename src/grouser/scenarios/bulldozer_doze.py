@@ -245,7 +245,7 @@ def measure(s: BulldozerDoze, recording: Recording) -> dict[str, Any]:
     if not pushing.any():
         pushing = np.arange(len(travel)) == len(travel) - 1
     last = int(np.flatnonzero(pushing)[-1])  # the end of the pass: a blade that stops draws back a little
-    soil = {"width": s.blade.width, "rake_deg": s.blade.rake_deg, "gravity": s.gravity}
+    soil: dict[str, Any] = {"width": s.blade.width, "rake_deg": s.blade.rake_deg, "gravity": s.gravity}
     errors = [
         float(recording["blade/draught"][k]) / draught_through(
             s.plastic.resolve(),

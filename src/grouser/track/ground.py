@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -86,7 +87,7 @@ class SoilGround:
 Terrain = FlatGround | GridGround | MeshGround | SoilGround
 
 
-def ground_arrays(ground: Terrain | None, p: Precision, make, width: float) -> object:
+def ground_arrays(ground: Terrain | None, p: Precision, make, width: float) -> Any:
     """Make the device struct of a ground. `make(values, dtype)` puts an array on the device.
 
     `width` [m] of a shoe is b in Bekker's law. Without a ground (None) there is nothing to stand on.
