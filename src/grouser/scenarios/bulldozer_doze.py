@@ -117,7 +117,7 @@ class DozeDrive:
         self.impulse[:] = self.speed[:] = 0.0
 
     def channels(self) -> list[Channel]:
-        return [Channel("blade/impulse", "N s", (3,), read=lambda: self.impulse[None])]
+        return [Channel("blade_soil/impulse", "N s", (3,), read=lambda: self.impulse[None])]
 
 
 def pitches_per_radian(s: BulldozerDoze) -> float:

@@ -342,7 +342,7 @@ def impulse_error(s: MachineSettings, recording: Recording) -> float:
         gained = gained + recording[f"track/{side}/momentum"][[0, -1]]
         got = got + np.diff(recording[f"track/{side}/impulse"][[0, -1]], axis=0)[0]
     got[2] -= p.mass * s.gravity * span
-    for name in ("blade", "drawbar"):
+    for name in ("blade", "blade_soil", "drawbar"):
         if f"{name}/impulse" in recording:
             got = got + np.diff(recording[f"{name}/impulse"][[0, -1]], axis=0)[0]
     error = np.diff(gained, axis=0)[0] - got
