@@ -71,6 +71,7 @@ SHORT = {
     "blade": Short(3.0, {"travel": 0.1}, own=True),
     "box-on-stairs": Short(2.0, start=0.25),
     "bulldozer-ditch": Short(1.0, follows=True),
+    "bulldozer-doze": Short(4.2, {"length": 1.0, "speed": 1.5}),
     "bulldozer-drawbar": Short(1.0),
     "bulldozer-turn": Short(1.0),
     "docking-olev": Short(15.0, {"initial": NEAR}, follows=True),

@@ -47,6 +47,7 @@ class Entry:
 ENTRIES = {
     "blade": Entry(camera="wheel", figure="blade-pile.png"),
     "bulldozer-ditch": Entry(),
+    "bulldozer-doze": Entry(figure="bulldozer-doze.png"),
     "bulldozer-drawbar": Entry(),
     "bulldozer-turn": Entry(),
     "docking-olev": Entry(figure="docking-forces.png"),

@@ -81,6 +81,7 @@ TOO_TIGHT = {"tension": 3e5}
 STILL_TIGHTER = {"tension": 6e5}
 SMALL_DITCH = {"side": 0.5, "speed": 2.0}
 ON_LOADS = ("ground_load_error_rel", "impulse_error_rel")
+SHORT_PASS = {"length": 1.5, "speed": 1.2}
 
 TRACKS = (
     Wrong("track-rig", ON_LOADS, {}, AT_REST, changes.undeclared_load),
@@ -94,6 +95,14 @@ TRACKS = (
     Wrong("bulldozer-ditch", ("pair_wrench_sum_rel",), {}, AT_REST, changes.single_precision),
     Wrong("bulldozer-ditch", ("tension_idle_error_rel",), TOO_TIGHT, AT_REST),
     Wrong("bulldozer-ditch", ("distance_m",), {"blade_load": 3e5}, SMALL_DITCH),
+    Wrong("bulldozer-doze", ON_LOADS, {}, SHORT_PASS, changes.undeclared_load),
+    Wrong("bulldozer-doze", ("thrown_links",), {}, SHORT_PASS, changes.bent_idlers),
+    Wrong("bulldozer-doze", ("pair_wrench_sum_rel", "volume_error_rel"), {}, SHORT_PASS, changes.single_precision),
+    Wrong("bulldozer-doze", ("tension_idle_error_rel",), TOO_TIGHT, SHORT_PASS),
+    Wrong("bulldozer-doze", ("cut_depth_m",), {"grade": False}, {"speed": 1.2, "length": 4.0}),
+    Wrong("bulldozer-doze", ("draught_error_rel",), {"faces": False}),
+    Wrong("bulldozer-doze", ("pile_slope_deg",), {"erosion": False}),
+    Wrong("bulldozer-doze", ("travel_m",), {"blade_load": 3e5}, SHORT_PASS),
     Wrong("bulldozer-turn", ON_LOADS, {}, TURNING, changes.undeclared_load),
     Wrong("bulldozer-turn", ("thrown_links",), LOST, TURNING),
     Wrong("bulldozer-turn", ("pair_wrench_sum_rel",), {}, TURNING, changes.single_precision),

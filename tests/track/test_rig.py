@@ -9,7 +9,7 @@ import grouser
 from grouser.recording import Recording
 from grouser.scenarios.track_rig import SETTLING, TrackRig, build
 from grouser.track import SoilValues
-from grouser.track.model import _matrices
+from grouser.track.momentum import matrices
 
 SAG = 0.03  # a chain of five straight links for a parabola
 TORQUE = 0.05  # of the sprocket's balance: friction on the teeth and forces across the links are not in it
@@ -124,7 +124,7 @@ def strength_below(sim) -> float:
     module, soil = sim.modules[0], SoilValues()
     marker, area = module._tables.marker.numpy(), module._tables.area.numpy()
     state = module._committed
-    axes = _matrices(state.rotation.numpy()[0])
+    axes = matrices(state.rotation.numpy()[0])
     depth = -(state.position.numpy()[0][:, None] + np.einsum("lij,mj->lmi", axes, marker))[..., 2]
     slope = math.tan(math.radians(soil.friction_angle_deg))
     return float(np.where(depth > 0, area * (soil.cohesion + soil.stiffness * depth * slope), 0.0).sum())

@@ -8,6 +8,9 @@ gives the tree and 46 links per side. All other numbers are assumed: typical val
             ├─ equaliser left, right              two halves, a torsional spring between them
             └─ frame left, right                  on pivot shafts with torsional springs; rollers and carriers
                  └─ front frame ── idler          slides on the recoil spring
+
+With `dozer` there is a blade on a lift at the chassis; without it the chassis has that mass. With `road_arms` each
+roller hangs on a sprung arm of the frame; without them the rollers are fixed to the frame, as on most bulldozers.
 """
 
 from __future__ import annotations
@@ -18,11 +21,28 @@ import mujoco
 import numpy as np
 
 from grouser.errors import InputError
+from grouser.robots.dozer_blade import DozerBlade
 from grouser.terrain import checks
 from grouser.track import Layout, Track, TrackWheel, WheelContact, mount
 
 SIDES = {"left": 1.0, "right": -1.0}
 EARTH = 9.81  # [m/s^2]
+
+
+@dataclass(frozen=True)
+class RoadArms:
+    """Arms that carry the rollers, one each, hinged ahead of the roller. All assumed."""
+
+    length: float = 0.3  # [m]
+    stiffness: float = 3e5  # [N/m] at the roller
+    damping: float = 2e4  # [N s/m] at the roller
+    mass: float = 100.0  # [kg] of an arm with its roller, at the roller; taken from the frame
+    travel: float = 0.12  # [m] up and down, to the stops
+
+    def __post_init__(self):
+        for name in ("length", "stiffness", "mass", "travel"):
+            checks.number(getattr(self, name), f"bulldozer: road_arms: {name}", above=0.0)
+        checks.number(self.damping, "bulldozer: road_arms: damping", at_least=0.0)
 
 
 @dataclass(frozen=True)
@@ -35,6 +55,9 @@ class Bulldozer:
     tension: float = 15e3  # [N] of the chain at rest
     layout: Layout = field(default_factory=Layout)
     contact: WheelContact = field(default_factory=WheelContact)
+    road_arms: RoadArms | None = None  # None: rollers are fixed to their frame
+    dozer: DozerBlade | None = None  # a blade that moves soil
+    dozer_clearance: float = 0.35  # [m] of its lower edge above the ground at the start
 
     cab_mass: float = 700.0  # [kg]
     tandem_mass: float = 150.0  # [kg] each
@@ -77,7 +100,7 @@ class Bulldozer:
     def chassis_mass(self) -> float:
         """Mass [kg] of the chassis: total minus the other parts."""
         pairs = self.tandem_mass + self.sprocket_mass + self.frame_mass + self.front_mass + self.equaliser_mass
-        return self.mass - self.cab_mass - 2 * pairs
+        return self.mass - self.cab_mass - 2 * pairs - (self.dozer.mass if self.dozer else 0.0)
 
     @property
     def total_mass(self) -> float:
@@ -116,13 +139,15 @@ def build(parameters: Bulldozer | None = None, *, gravity: float = EARTH, place=
     chassis.add_freejoint(name="base")
     _box(chassis, p.chassis_mass, (3.2, 1.4, 1.2), (p.centre[0], 0, p.centre[1]), "0.85 0.65 0.15 1")
     _add_cab(chassis, p)
-    tracks = [_add_side(spec, chassis, side, p, wheels, chain) for side in SIDES]
+    tracks = [_add_side(spec, chassis, side, p, wheels, chain, gravity) for side in SIDES]
     _add_equaliser(spec, chassis, p)
     for side in SIDES:
         motor = spec.add_actuator(name=f"drive_{side}", target=f"drive_{side}", trntype=mujoco.mjtTrn.mjTRN_JOINT)
         motor.set_to_velocity(kv=p.drive_gain)
         motor.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
         motor.forcerange = [-p.drive_torque, p.drive_torque]
+    if p.dozer is not None:
+        p.dozer.add_to(spec, chassis, p.dozer_clearance - p.start_height)
     return spec, tracks
 
 
@@ -141,7 +166,7 @@ def _add_cab(chassis, p: Bulldozer) -> None:
         )  # fmt: skip
 
 
-def _add_side(spec, chassis, side: str, p: Bulldozer, wheels: list[TrackWheel], chain) -> Track:
+def _add_side(spec, chassis, side: str, p: Bulldozer, wheels: list[TrackWheel], chain, gravity: float) -> Track:
     y = SIDES[side] * p.gauge / 2
     hinge, slide = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
     axle = next(w.centre for w in wheels if w.kind == "sprocket")
@@ -158,7 +183,9 @@ def _add_side(spec, chassis, side: str, p: Bulldozer, wheels: list[TrackWheel], 
     frame.add_joint(
         name=f"pivot_{side}", type=hinge, axis=[0, 1, 0], stiffness=p.pivot_stiffness, damping=p.pivot_damping
     )
-    _box(frame, p.frame_mass, (2.6, 0.3, 0.3), (1.17, 0, -0.05), "0.35 0.35 0.3 1")
+    rollers = [wheel for wheel in wheels if wheel.kind == "roller"]
+    arms = len(rollers) * p.road_arms.mass if p.road_arms else 0.0
+    _box(frame, p.frame_mass - arms, (2.6, 0.3, 0.3), (1.17, 0, -0.05), "0.35 0.35 0.3 1")
     front = frame.add_body(name=f"front_{side}")
     front.add_joint(
         name=f"recoil_{side}", type=slide, axis=[1, 0, 0], stiffness=p.recoil_stiffness, damping=p.recoil_damping,
@@ -167,13 +194,35 @@ def _add_side(spec, chassis, side: str, p: Bulldozer, wheels: list[TrackWheel], 
     _box(front, p.front_mass, (0.9, 0.25, 0.25), (2.6, 0, 0), "0.45 0.45 0.4 1")
     names = {"sprocket": f"sprocket_{side}", "front_frame": f"front_{side}", "frame": f"frame_{side}"}
     renamed = [_on(w, names[w.body]) for w in wheels]
-    origins = {
+    origins: dict[str, tuple[float, float, float]] = {
         names["sprocket"]: (axle[0], 0.0, axle[1]),
         names["frame"]: (p.pivot_x, 0.0, p.pivot_z),
         names["front_frame"]: (p.pivot_x, 0.0, p.pivot_z),
     }
+    if p.road_arms is not None:
+        load = p.mass * gravity / (2 * len(rollers))  # of each roller at rest, about
+        for k, wheel in enumerate(renamed):
+            if wheel.kind == "roller":
+                arm, (x, z) = f"arm_{side}_{wheel.name.split()[-1]}", wheel.centre
+                at = (x + p.road_arms.length, 0.0, z)
+                _add_arm(frame, arm, p, at, load)
+                renamed[k], origins[arm] = _on(wheel, arm), at
     offset = (-p.pivot_x, 0.0, -p.pivot_z)
     return Track(side, p.layout.link, mount(renamed, origins), chain, names["frame"], offset, p.contact)
+
+
+def _add_arm(frame, name: str, p: Bulldozer, hinge_at: tuple[float, float, float], load: float) -> None:
+    """Add a road arm that points back from its hinge, level under `load` [N]. Positive angles lift the roller."""
+    a = p.road_arms
+    assert a is not None
+    arm = frame.add_body(name=name, pos=[hinge_at[0] - p.pivot_x, 0, hinge_at[2] - p.pivot_z])
+    most = a.travel / a.length
+    arm.add_joint(
+        name=name, type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0, 1, 0], stiffness=a.stiffness * a.length**2,
+        damping=a.damping * a.length**2, springref=-load / (a.stiffness * a.length),
+        limited=mujoco.mjtLimited.mjLIMITED_TRUE, range=[-most, most],
+    )  # fmt: skip
+    _box(arm, a.mass, (0.2, 0.1, 0.2), (-a.length, 0, 0), "0.45 0.45 0.4 1")
 
 
 def _on(wheel: TrackWheel, body: str) -> TrackWheel:

@@ -13,6 +13,8 @@ from typing import Literal
 import mujoco
 import numpy as np
 
+from grouser.contact.soil import SoilModule, SoilOptions
+from grouser.contact.soil import wheel as soil_wheel
 from grouser.contact.tyre import Suspension, Tyre, TyreModule, WheelUnit
 from grouser.drive import Battery, Motor
 from grouser.errors import InputError
@@ -157,6 +159,19 @@ class Vehicle:
         units = [WheelUnit(prefix + body, self.tyre, self.suspension) for body in self.bodies]
         return TyreModule(terrain, units, f"{prefix}chassis", name=f"{prefix}tyre", **options)
 
+    def soil_module(self, ground: Ground, prefix: str = "", options: SoilOptions | None = None, **others) -> SoilModule:
+        """The force module of its wheels on soil, where tyres are rigid; for a model built with `wheels` "rigid".
+
+        `others`: surfaces of further bodies on the same ground, such as blades and feet, by name.
+        """
+        rims = {prefix + body: soil_wheel(self.tyre.radius, self.tyre.width) for body in self.bodies}
+        return SoilModule(ground, {**rims, **others}, options, name=f"{prefix}soil")
+
+    @property
+    def wheel_mass(self) -> float:
+        """Mass [kg] of a rigid wheel: that of a solid disc with the wheel's inertia (assumed)."""
+        return 2 * self.wheel_inertia / self.tyre.radius**2
+
     def rest_travel(self, gravity: float = 9.81) -> np.ndarray:
         """Travel [m], (wheel,) of the suspensions at rest on level ground: springs under a rigid body, two unknowns."""
         x = np.array([wheel.x for wheel in self.wheels])
@@ -189,8 +204,12 @@ def build(
     position: tuple[float, float, float] = (0.0, 0.0, 0.0),
     quaternion: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0),
     parked: bool = False,
+    wheels: Literal["tyres", "rigid"] = "tyres",
 ) -> mujoco.MjSpec:
     """Build the vehicle alone, with its centre of mass at `position` [m] and wxyz `quaternion`.
+
+    `wheels` "tyres": suspensions are those of the tyre module. "rigid": wheels with mass on struts, for soil, on which
+    a tyre hardly deforms; the strut has the spring up to saturation and the compression damping of the suspension.
 
     `drive` "motors": DC motors with gearbox and friction, control = torque of the motor shaft [N m]; "torque": plain
     torques at the wheels [N m]. `parked`: brakes hold the wheels.
@@ -204,10 +223,16 @@ def build(
         spec.meshdir = spec.texturedir = str(vehicle.folder)
     body = spec.worldbody.add_body(name="chassis", pos=position, quat=quaternion)
     body.add_freejoint(name="chassis")
-    _give_inertia(body, vehicle.chassis.mass, vehicle.chassis.inertias)
+    mass = vehicle.chassis.mass - (len(vehicle.wheels) * vehicle.wheel_mass if wheels == "rigid" else 0.0)
+    if mass <= 0:
+        raise InputError(
+            f"vehicle: wheel_inertia = {vehicle.wheel_inertia:g} kg m^2: rigid wheels of {vehicle.wheel_mass:.3g} kg "
+            f"each are heavier than the vehicle, {vehicle.chassis.mass:g} kg"
+        )
+    _give_inertia(body, mass, vehicle.chassis.inertias)
     _draw_chassis(spec, body, vehicle)
     for wheel in vehicle.wheels:
-        _add_wheel(spec, body, wheel, vehicle)
+        _add_wheel(spec, body, wheel, vehicle, rigid=wheels == "rigid")
         if parked:
             brake = spec.joint(f"drive_{wheel.name}")
             brake.stiffness[0], brake.damping[0] = BRAKE_STIFFNESS, BRAKE_DAMPING
@@ -240,13 +265,22 @@ def add_ground(spec: mujoco.MjSpec, terrain: ElevationGrid) -> None:
     )  # fmt: skip
 
 
-def _add_wheel(spec: mujoco.MjSpec, chassis, wheel: WheelMount, vehicle: Vehicle) -> None:
-    """Add a hinge body with the wheel's inertia about its axle, on a knuckle if it is steered."""
+def _add_wheel(spec: mujoco.MjSpec, chassis, wheel: WheelMount, vehicle: Vehicle, rigid: bool = False) -> None:
+    """Add a hinge body with the wheel's inertia about its axle, on a knuckle if steered, on a strut if `rigid`."""
     hinge, place = mujoco.mjtJoint.mjJNT_HINGE, [wheel.x, wheel.y, wheel.z]
     mount = chassis
+    if rigid:
+        p = vehicle.suspension
+        mount = chassis.add_body(name=f"strut_{wheel.name}", pos=place)
+        mount.add_joint(
+            name=f"strut_{wheel.name}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[0, 0, 1], stiffness=p.stiffness,
+            damping=p.compression, limited=mujoco.mjtLimited.mjLIMITED_TRUE, range=[0.0, p.travel],
+        )  # fmt: skip
+        _give_inertia(mount, AXLE_MASS, [AXLE_MASS] * 3)
+        place = [0, 0, 0]
     if wheel.steer_limit_deg:
         limit = math.radians(wheel.steer_limit_deg)
-        mount = chassis.add_body(name=f"knuckle_{wheel.name}", pos=place)
+        mount = mount.add_body(name=f"knuckle_{wheel.name}", pos=place)
         mount.add_joint(
             name=f"steer_{wheel.name}", type=hinge, axis=[0, 0, 1], armature=KNUCKLE_INERTIA,
             limited=mujoco.mjtLimited.mjLIMITED_TRUE, range=[-limit, limit],
@@ -256,7 +290,7 @@ def _add_wheel(spec: mujoco.MjSpec, chassis, wheel: WheelMount, vehicle: Vehicle
     body = mount.add_body(name=f"wheel_{wheel.name}", pos=place)
     body.add_joint(name=f"drive_{wheel.name}", type=hinge, axis=[0, 1, 0])
     axial = vehicle.wheel_inertia
-    _give_inertia(body, AXLE_MASS, [axial / 2, axial, axial / 2])
+    _give_inertia(body, vehicle.wheel_mass if rigid else AXLE_MASS, [axial / 2, axial, axial / 2])
     _draw_wheel(spec, body, vehicle)
 
 

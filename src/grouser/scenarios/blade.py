@@ -303,11 +303,14 @@ def measure(s: Blade, recording: Recording) -> dict[str, Any]:
 
 
 class HeightsAhead:
-    """The ground at the end of a recording, above the lower edge of the blade. Beyond the grid it is level."""
+    """The ground at a time of a recording (default: the end), above the lower edge of the blade.
 
-    def __init__(self, recording: Recording, at: float, depth: float):
+    Beyond the grid it is level. `at` and `depth` [m]: where the lower edge is.
+    """
+
+    def __init__(self, recording: Recording, at: float, depth: float, time: float = math.inf):
         self.at, self.depth = at, depth
-        x, y, self.heights, before = recording.surface_at()
+        x, y, self.heights, before = recording.surface_at(time)
         self.x0, self.y0, self.dx = float(x[0]), float(y[0]), float(x[1] - x[0])
         first = math.floor((at - self.x0) / self.dx + 1e-9) + 1  # the first column of nodes ahead of the face
         self.highest = float(np.max(self.heights - before))

@@ -13,6 +13,7 @@ NAMES = (
     "blade",
     "box-on-stairs",
     "bulldozer-ditch",
+    "bulldozer-doze",
     "bulldozer-drawbar",
     "bulldozer-turn",
     "docking-olev",

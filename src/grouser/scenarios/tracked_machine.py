@@ -11,11 +11,12 @@ import numpy as np
 import pydantic
 import warp as wp
 
+from grouser.contact.soil import SoilModule, SoilOptions
 from grouser.control.memoryless import Memoryless
 from grouser.module import Channel, Motion, Outputs
 from grouser.recording import Recording
 from grouser.robots import bulldozer
-from grouser.robots.bulldozer import Bulldozer
+from grouser.robots.bulldozer import Bulldozer, RoadArms
 from grouser.scenarios import track_results as results
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, soil_map
@@ -24,7 +25,18 @@ from grouser.scenarios.track_results import track_metric
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
-from grouser.track import FlatGround, GridGround, Layout, Link, Shoe, SoilGround, SoilValues, TrackModule
+from grouser.track import (
+    FlatGround,
+    GridGround,
+    Layout,
+    Link,
+    PinBushing,
+    Shoe,
+    SoilGround,
+    SoilValues,
+    TrackModule,
+    rounded_sprocket,
+)
 from grouser.track.ground import Terrain
 
 SETTLING = 2.5  # [s] at rest before anything is driven
@@ -60,6 +72,11 @@ class MachineSettings(Settings):
     spacing: Annotated[float, Positive, Unit("m")] = 0.05  # of the grid of that soil
     grousers: Annotated[int, pydantic.Field(ge=0, le=3)] = 1
     grouser_strength: Literal["sum", "lesser"] = "sum"  # of tip plane and face
+    sprocket: Literal["hunting", "spline"] = "hunting"  # outline of the teeth: six points, or a round root as a spline
+    back_bend: Literal["angle", "shoes"] = "angle"  # what stops links from bending back: an angle, or their shoes
+    rollers: Literal["fixed", "road-arms"] = "fixed"  # on the frame, or on arms with springs and dampers
+    arm_stiffness: Annotated[float, Positive, Unit("N/m")] = RoadArms.stiffness  # of a road arm, at its roller
+    arm_damping: Annotated[float, pydantic.Field(ge=0), Unit("N*s/m")] = RoadArms.damping
     tension: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 15e3
     blade_load: Annotated[float, pydantic.Field(ge=0), Unit("N")] = 0.0  # force against the motion, at the blade
     scheme: Literal["implicit", "explicit"] = "implicit"
@@ -70,8 +87,18 @@ class MachineSettings(Settings):
 
     @property
     def machine(self) -> Bulldozer:
-        link = Link(shoe=Shoe(grousers=self.grousers, grouser_strength=self.grouser_strength))
-        return Bulldozer(tension=self.tension, layout=Layout(link=link))
+        return self.bulldozer()
+
+    def bulldozer(self, **more: Any) -> Bulldozer:
+        """The machine of these settings; `more` are parameters of it that a scenario sets."""
+        shoe = Shoe(grousers=self.grousers, grouser_strength=self.grouser_strength)
+        link = Link(shoe=shoe, joint=PinBushing(back_bend=self.back_bend))
+        teeth = rounded_sprocket(pitch=link.pitch, bushing_radius=link.bushing_radius)
+        layout = Layout(link=link, sprocket=teeth if self.sprocket == "spline" else None)
+        arms = RoadArms(stiffness=self.arm_stiffness, damping=self.arm_damping)
+        return Bulldozer(
+            tension=self.tension, layout=layout, road_arms=arms if self.rollers == "road-arms" else None, **more
+        )
 
 
 Speeds = Callable[[float], tuple[float, float]]
@@ -158,25 +185,33 @@ class Pull:
 def simulate(
     s: MachineSettings, speeds: Speeds, ground: GridGround | None = None, *, place=(0.0, 0.0, 0.0),
     heading: float = 0.0, pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (),
+    drive: Any = None, soil_options: SoilOptions | None = None, standing: Terrain | None = None,
 ) -> Simulation:  # fmt: skip
-    """Build the bulldozer on its ground with drive, blade load and pull."""
+    """Build the bulldozer on its ground with drive, blade load and pull.
+
+    `drive` replaces the controller that follows `speeds`. A blade that moves soil needs `plastic` ground, which it
+    shares with the tracks; `soil_options` are its own. `standing` replaces the ground of the settings.
+    """
     p = s.machine
     height = (place[0], place[1], place[2] + p.start_height)
     spec, tracks = bulldozer.build(p, gravity=s.gravity, place=height, heading=heading)
-    standing = below(s, ground)
+    standing = standing or below(s, ground)
     module = TrackModule(
         tracks, standing, scheme=s.scheme, substeps=s.substeps, gravity=s.gravity,
-        threads=s.threads,
+        threads=s.threads, derivatives=p.road_arms is not None,
     )  # fmt: skip
     modules: list[Any] = [module]
     deformed = standing.ground if isinstance(standing, SoilGround) else None
+    if p.dozer is not None and deformed is not None:
+        # After the tracks: the blade copies the ground anew when it commits, with the ruts of this step.
+        modules.append(SoilModule(deformed, {"blade": p.dozer.surface()}, soil_options, name="soil"))
     if s.blade_load:
         blade = s.blade_load
         modules.append(Pull("blade", "chassis", p.blade, lambda t: blade * min(max((t - SETTLING) / RAMP, 0.0), 1.0)))
     if pull is not None:
         modules.append(Pull("drawbar", "chassis", p.hitch, pull))
     sprocket = next(w for w in tracks[0].wheels if w.kind == "sprocket")
-    drive = TrackDrive(speeds, sprocket.radius, s.step)
+    drive = drive or TrackDrive(speeds, sprocket.radius, s.step)
     sim = Simulation(spec, modules, ground=deformed, controllers=[drive, *controllers], step=s.step)
     for channel in machine_channels(sim, p):
         sim.add_channel(channel)
@@ -307,7 +342,7 @@ def impulse_error(s: MachineSettings, recording: Recording) -> float:
         gained = gained + recording[f"track/{side}/momentum"][[0, -1]]
         got = got + np.diff(recording[f"track/{side}/impulse"][[0, -1]], axis=0)[0]
     got[2] -= p.mass * s.gravity * span
-    for name in ("blade", "drawbar"):
+    for name in ("blade", "blade_soil", "drawbar"):
         if f"{name}/impulse" in recording:
             got = got + np.diff(recording[f"{name}/impulse"][[0, -1]], axis=0)[0]
     error = np.diff(gained, axis=0)[0] - got

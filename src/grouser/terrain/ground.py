@@ -298,6 +298,7 @@ class Ground:
         self._viewed = -1  # generation of the views below
         self._views: tuple[np.ndarray, ...] = ()  # stamp, owner, levels
         self.generation = 0  # number of reallocations; launches must be recorded again after each
+        self.reserved = 0  # tiles that modules beside the one that asks may need in a step
 
     def _allocate(self, capacity: int):
         p: Precision = self.precision
@@ -358,6 +359,11 @@ class Ground:
         """Number of tiles allocated for each world."""
         return self._capacity
 
+    def reserve(self, tiles: int) -> None:
+        """Add `tiles` to what every step may need, for a module that shares the ground with others."""
+        self.reserved += tiles
+        self.ensure(0)
+
     def ensure(self, spare: int) -> bool:
         """Keep `spare` free tiles in every world, or twice as many if there is only one world.
 
@@ -366,7 +372,7 @@ class Ground:
         if self.fixed:
             return False
         steps = 2 if self.worlds == 1 else 1  # steps that may run before the next call
-        wanted = min(self._most_used() + steps * spare, self._tiles)
+        wanted = min(self._most_used() + steps * (spare + self.reserved), self._tiles)
         if wanted <= self._capacity:
             return False
         doubled = 2 * self.capacity
@@ -399,7 +405,7 @@ class Ground:
             self.ensure(spare)
         if self.fixed or self._capacity >= self._tiles:
             return sys.maxsize
-        return (self._capacity - self._most_used()) // spare
+        return (self._capacity - self._most_used()) // (spare + self.reserved)
 
     def _most_used(self) -> int:
         """Largest number of tiles in use in any world."""

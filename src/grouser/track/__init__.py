@@ -16,6 +16,7 @@ from grouser.track.parts import (
     collared,
     flanged,
     hunting_sprocket,
+    rounded_sprocket,
     spline_sprocket,
 )
 
@@ -41,5 +42,6 @@ __all__ = [
     "flanged",
     "hunting_sprocket",
     "mount",
+    "rounded_sprocket",
     "spline_sprocket",
 ]

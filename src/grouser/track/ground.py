@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -60,14 +61,15 @@ class MeshGround:
 class SoilGround:
     """The deformable grid of `terrain.ground`: Bekker pressure and lasting ruts.
 
-    Shoes compact the soil. The share 1 - `compression` of the volume is put beside them. Unlike in the soil module, it
-    does not slide. There is one soil for the whole ground.
+    Shoes compact the soil. The share 1 - `compression` of the volume is put beside them, and slopes that are too steep
+    slide. There is one soil for the whole ground.
     """
 
     ground: Ground
     slip_damping: float = 2e4  # [N s/m^3]
     slip_speed: float = 0.5  # [m/s]
     weight: float = 1.6e4  # [N/m^3]
+    erosion: bool = True  # slopes steeper than the soil can stand slide
 
     def __post_init__(self):
         if self.ground.depth is not None:
@@ -85,7 +87,7 @@ class SoilGround:
 Terrain = FlatGround | GridGround | MeshGround | SoilGround
 
 
-def ground_arrays(ground: Terrain | None, p: Precision, make, width: float) -> object:
+def ground_arrays(ground: Terrain | None, p: Precision, make, width: float) -> Any:
     """Make the device struct of a ground. `make(values, dtype)` puts an array on the device.
 
     `width` [m] of a shoe is b in Bekker's law. Without a ground (None) there is nothing to stand on.
@@ -98,11 +100,12 @@ def ground_arrays(ground: Terrain | None, p: Precision, make, width: float) -> o
     g.vertex, g.triangle = make(np.zeros((1, 3)), p.vec3), make(np.zeros((1, 3), np.int32), wp.vec3i)
     g.first, g.count = make(np.zeros((1, 1), np.int32), wp.int32), make(np.zeros((1, 1), np.int32), wp.int32)
     g.listed = make(np.zeros(1, np.int32), wp.int32)
-    g.modulus, g.exponent, g.displaced = 1.0, 1.0, 0.0
+    g.modulus, g.exponent, g.displaced, g.tan_repose = 1.0, 1.0, 0.0, 0.0
     if isinstance(ground, SoilGround):
         first = ground.ground.soils[0]
         g.kind, g.modulus, g.exponent = t.SOIL, first.pressure_modulus(width), first.n
         g.displaced = 1 - first.compression
+        g.tan_repose = first.slope_limit if ground.erosion else 0.0
     elif isinstance(ground, FlatGround):
         g.height = ground.height
     elif isinstance(ground, GridGround):

@@ -10,17 +10,19 @@ from __future__ import annotations
 import warp as wp
 
 from grouser import device
+from grouser.contact.soil import boxes
 from grouser.device import array, array2d
-from grouser.precision import quat, real, vec3, vec6
+from grouser.precision import mat66, quat, real, vec3, vec6
 from grouser.terrain.ground import GroundArrays
 from grouser.track import types as t
 from grouser.track.stages import contacts as contact_stage
 from grouser.track.stages import links as link_stage
-from grouser.track.stages import pins, rollers, ruts, shoes, teeth
+from grouser.track.stages import pins, rollers, ruts, shoes, slides, teeth
 from grouser.track.stages import wheels as wheel_stage
-from grouser.track.types import Carriers, Contacts, Ground, Links, Results, State, Tables, Wheels
+from grouser.track.types import Carriers, Contacts, Ground, Heap, Links, Results, Ruts, State, Tables, Track, Wheels
 
 MODULE = device.module("grouser.track")
+LOOK = wp.constant(real(0.01))  # [s] soil beside ruts is put down and slides this often: a rut deepens little meanwhile
 
 
 @wp.kernel(module=MODULE)
@@ -107,8 +109,72 @@ def push_bodies(
 
 
 @wp.kernel(module=MODULE)
+def add_derivatives(
+    c: Tables, wheels: Wheels, contacts: Contacts, step: array[real], position: array2d[vec3],
+    implicit_out: array2d[mat66],
+):  # fmt: skip
+    """Sum h times the loss of wrench per velocity of each body, from the contacts of the last substep.
+
+    Only along the normals: friction turns the free wheels rather than it holds their bodies. The links are taken as
+    they move, so the true loss, with links that give way, is less. One thread per world.
+    """
+    world = wp.tid()
+    for row in range(implicit_out.shape[1]):
+        implicit_out[world, row] = mat66()
+    for which in range(c.track.shape[0]):
+        tr = c.track[which]
+        for k in range(tr.first_contact, tr.first_contact + contacts.found[world, which].count):
+            one = contacts.contact[world, k]
+            if one.wheel != t.GROUND:
+                b = tr.first_carrier + c.carrier[one.wheel]
+                arm = wheels.centre[world, one.wheel] + one.wheel_arm - position[world, c.row[b]]
+                turn = wp.cross(arm, one.normal)
+                n = one.normal
+                j = vec6(n[0], n[1], n[2], turn[0], turn[1], turn[2])
+                share = step[0] * one.normal_impedance * wp.outer(j, j)
+                implicit_out[world, c.out[b]] = implicit_out[world, c.out[b]] + share
+
+
+@wp.func
+def shape_ground(
+    world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, contacts: Contacts, rut: Ruts,
+    heap: Heap, h: real,
+):  # fmt: skip
+    """Leave the ruts of all plates of a track in a step of h [s], and let the soil beside them slide."""
+    box = rut.steep[world, which]
+    footprint = boxes.empty_box()
+    for q in range(tr.first_link, tr.first_link + contacts.low_count[world, which]):
+        i = contacts.low_links[world, q]
+        dug = ruts.leave_rut(world, which, tr, g, tiles, s, rut, i)
+        R = wp.quat_to_matrix(s.rotation[world, i])
+        if R[2, 2] >= real(0.5):
+            under = ruts.node_box(tr, tiles, R, s.position[world, i], real(1.0))
+            footprint = boxes.spanning(footprint, under)
+            if dug > real(0.0):
+                box = boxes.spanning(box, under)
+    # Plates that lift off set walls free that they held: look at the whole track whenever it has moved on by a node.
+    last = rut.footprint[world, which]
+    if (
+        footprint.row0 != last.row0 or footprint.row1 != last.row1
+        or footprint.column0 != last.column0 or footprint.column1 != last.column1
+    ):  # fmt: skip
+        box = boxes.spanning(box, footprint)
+        rut.footprint[world, which] = footprint
+    rut.steep[world, which] = box
+    rut.waited[world, which] = rut.waited[world, which] + h
+    if rut.waited[world, which] < LOOK:
+        return
+    rut.waited[world, which] = real(0.0)
+    if g.displaced > real(0.0):
+        box = boxes.spanning(box, ruts.pay_spoil(world, which, tr, g, tiles, s, rut))
+    if g.tan_repose > real(0.0):
+        slides.slide(world, which, tr, g, tiles, s, contacts, rut, heap, box)
+
+
+@wp.kernel(module=MODULE)
 def commit_tracks(
-    c: Tables, g: Ground, tiles: GroundArrays, committed: State, s: State, contacts: Contacts,
+    c: Tables, g: Ground, tiles: GroundArrays, committed: State, s: State, contacts: Contacts, rut: Ruts, heap: Heap,
+    step: array[real],
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
     """Make the trial state the committed one, and leave ruts. At the start, place the links as assembled.
@@ -121,14 +187,14 @@ def commit_tracks(
         link_stage.copy_state(world, which, tr, s, committed)
         # Ruts only here: a step may be evaluated more than once, but is committed once.
         if g.kind == t.SOIL:
-            for i in range(tr.first_link, tr.first_link + contacts.low_count[world, which]):
-                ruts.leave_rut(world, tr, g, tiles, s, contacts.low_links[world, i])
+            shape_ground(world, which, tr, g, tiles, s, contacts, rut, heap, step[0])
         return
     # First commit: the chain starts at rest against its frame. On a vehicle that already moves, links at rest in the
     # world would be jerked along.
     row = c.row[tr.first_carrier + tr.frame]
     q = rotation[world, row]
     for i in range(tr.first_link, tr.first_link + tr.links):
+        rut.owed[world, i] = real(0.0)
         arm = wp.quat_rotate(q, c.start_position[i])
         committed.position[world, i] = position[world, row] + arm
         committed.rotation[world, i] = wp.normalize(q * c.start_rotation[i])
@@ -140,6 +206,12 @@ def commit_tracks(
     for k in range(tr.first_wheel, tr.first_wheel + tr.wheels):
         committed.wheel_rate[world, k] = real(0.0)
     committed.impulse[world, which] = vec3()
+    rut.removed[world, which] = real(0.0)
+    rut.moved[world, which] = real(0.0)
+    # Two tracks take turns, so that steps cost about the same.
+    rut.waited[world, which] = LOOK * real(which) / real(c.track.shape[0])
+    rut.steep[world, which] = boxes.empty_box()
+    rut.footprint[world, which] = boxes.empty_box()
     committed.placed[world, which] = 1
     # The next commit copies the trial state, also if no step was evaluated before it.
     link_stage.copy_state(world, which, tr, committed, s)

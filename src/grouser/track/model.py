@@ -22,13 +22,15 @@ from grouser.precision import precision
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import soil
-from grouser.track import kernels
+from grouser.track import kernels, table_rows
 from grouser.track import types as t
 from grouser.track.assembly import Assembly
 from grouser.track.display import floor, shapes
 from grouser.track.ground import GridGround, SoilGround, Terrain, ground_arrays
+from grouser.track.momentum import momentum_of
 from grouser.track.observation import TrackObservation
 from grouser.track.parts import Link, TrackWheel, WheelContact
+from grouser.track.stages import slides
 from grouser.track.worker import Worker, always_enabled
 
 LARGEST_STEP = 2e-3  # [s] largest step of the engine: during it wheels are extrapolated with constant velocity
@@ -88,13 +90,21 @@ class TrackModule(KernelModule):
         threads: int = 1,
         lists: bool = True,
         contacts: int = CONTACTS,
+        derivatives: bool = False,
         name: str = "track",
     ):
-        """`substeps` per step (default: by the stability bound); `gravity` [m/s^2] downwards, or a vector."""
+        """`substeps` per step (default: by the stability bound); `gravity` [m/s^2] downwards, or a vector.
+
+        `derivatives`: tell the host how the wrench on each body falls with its velocity (`Outputs.implicit`). Light
+        bodies that carry wheels, such as road arms, need it; implicit scheme only.
+        """
         if not tracks:
             raise InputError(f"{name}: no tracks given")
         if scheme not in ("implicit", "explicit"):
             raise InputError(f"{name}: scheme: {scheme!r} is not known; allowed: 'implicit', 'explicit'")
+        if derivatives and scheme != "implicit":
+            raise InputError(f"{name}: derivatives: not allowed with scheme {scheme!r}; allowed: 'implicit'")
+        self.derivatives = derivatives
         self.name, self.tracks, self.ground, self.scheme = name, tuple(tracks), ground, scheme
         self.bodies = tuple(dict.fromkeys(body for track in self.tracks for body in track.bodies))
         self.step_limit = LARGEST_STEP
@@ -157,12 +167,12 @@ class TrackModule(KernelModule):
             )
         self._spare = sum(map(self._tiles_under, self.tracks)) if isinstance(self.ground, SoilGround) else 0
         self._soil.held_by(None)  # shoes read levels of tiles in use only
-        self._soil.ensure(self._spare)
+        self._soil.reserve(self._spare)
 
     def _tiles_under(self, track: Track) -> int:
         """Largest number of new tiles that a track and the soil beside it may touch within a step, in any direction."""
         tile = TILE * self._soil.spacing
-        length, width = len(track.assembly.position) / 2 * track.link.pitch, 3 * track.link.shoe.width
+        length, width = self._extent(track)
         return math.ceil(1.5 * (length / tile + 2) * (width / tile + 2))
 
     def _array(self, values, dtype) -> wp.array:
@@ -197,15 +207,19 @@ class TrackModule(KernelModule):
         c.first_point = self._array(np.cumsum([0, *map(len, profiles)]), integer)
         c.profile = self._array(np.concatenate([np.array(q, float) for q in profiles]), p.vec2)
         segment = self._kind(t.Segment)
-        c.segment = self._array(np.concatenate([_segments(q, segment.numpy_dtype()) for q in profiles]), segment)
+        c.segment = self._array(
+            np.concatenate([table_rows.segments(q, segment.numpy_dtype()) for q in profiles]), segment
+        )
         c.group = self._array(np.concatenate(groups), integer)
         points = max(len(track.link.rail.sections[0]) for track in tracks)
         c.station = self._array(np.concatenate([track.link.rail.stations for track in tracks]), real)
-        c.per_station = self._array(np.concatenate([_per_station(track.link.rail.stations) for track in tracks]), real)
+        c.per_station = self._array(
+            np.concatenate([table_rows.per_station(track.link.rail.stations) for track in tracks]), real
+        )
         sections = [np.array(track.link.rail.sections, float) for track in tracks]
         shares = [track.link.rail.shares() for track in tracks]
-        c.section = self._array(np.concatenate([_padded(s, points) for s in sections]), p.vec2)
-        c.share = self._array(np.concatenate([_padded(s, points) for s in shares]), real)
+        c.section = self._array(np.concatenate([table_rows.padded(s, points) for s in sections]), p.vec2)
+        c.share = self._array(np.concatenate([table_rows.padded(s, points) for s in shares]), real)
         markers = [track.link.shoe.marker_table(track.link.pitch) for track in tracks]
         c.marker = self._array(np.concatenate([m[0] for m in markers]), p.vec3)
         c.area, c.blade = (self._array(np.concatenate([m[k] for m in markers]), real) for k in (1, 2))
@@ -274,11 +288,27 @@ class TrackModule(KernelModule):
         self._links = self._make(t.Links, "link", {})
         self._contacts = self._make(t.Contacts, "track", {"contact": "contact", "low_links": "link"})
         self._results = self._make(t.Results, "track", dict.fromkeys(OF_LINKS, "link"))
+        self._ruts = self._make(t.Ruts, "track", {"owed": "link"})
+        side = max(map(self._heap_side, self.tracks)) if isinstance(self.ground, SoilGround) else 1
+        self._totals["node"] = len(self.tracks) * side**2
+        self._heap = self._make(t.Heap, "node", {})
+        self._heap.side = side
+
+    def _heap_side(self, track: Track) -> int:
+        """Nodes along each side of a square that holds a track and the soil beside it, in any direction."""
+        length, width = self._extent(track)
+        return math.ceil(math.hypot(length, width) / self._soil.spacing) + 2 * (slides.REACH + slides.SPREAD) + 2
+
+    @staticmethod
+    def _extent(track: Track) -> tuple[float, float]:
+        """Length [m] of a track, and its width with the soil that it puts beside its shoes."""
+        return len(track.assembly.position) / 2 * track.link.pitch, 3 * track.link.shoe.width
 
     def _make(self, struct: Any, rows: str, others: dict[str, str]) -> Any:
         """A struct of zero arrays, (world, row). `rows` names what a row is, `others` the fields that differ."""
         made, kind = self._kind(struct)(), self._kind(struct)
-        for name, field_type in device.fields(kind).items():
+        arrays = {name: given for name, given in device.fields(kind).items() if hasattr(given, "ndim")}
+        for name, field_type in arrays.items():
             shape = (self.worlds, max(self._totals[others.get(name, rows)], 1))
             setattr(made, name, wp.zeros(shape, dtype=field_type.dtype, device=self.device))
         return made
@@ -288,10 +318,10 @@ class TrackModule(KernelModule):
     def commit(self, h: float) -> None:
         super().commit(h)
         if self._spare:
-            self._soil.ensure(self._spare)
+            self._soil.ensure(0)
 
     def steps_ahead(self) -> int:
-        return self._soil.room_for(self._spare) if self._spare else sys.maxsize
+        return self._soil.room_for(0) if self._spare else sys.maxsize
 
     def launches(self, h: float) -> tuple[Launches, Launches]:
         for worker in self._workers:
@@ -317,6 +347,11 @@ class TrackModule(KernelModule):
             worker.wait(launch)
         inputs = [self._tables, self._carriers, self._results, self.out.wrench, self.out.status]
         launch(self.kernels.push_bodies, self.worlds, inputs)
+        if self.derivatives:
+            inputs = [
+                self._tables, self._wheels, self._contacts, self._step, self.motion.position, self.out.implicit,
+            ]  # fmt: skip
+            launch(self.kernels.add_derivatives, self.worlds, inputs)
 
     def _record_run(self, launch, enabled: wp.array, share: int) -> None:
         m, (first, end) = self.motion, self._first_track[share : share + 2]
@@ -331,7 +366,7 @@ class TrackModule(KernelModule):
         m = self.motion
         inputs = [
             self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._contacts,
-            m.position, m.rotation, m.velocity, m.angular_velocity,
+            self._ruts, self._heap, self._step, m.position, m.rotation, m.velocity, m.angular_velocity,
         ]  # fmt: skip
         launch(self.kernels.commit_tracks, (self.worlds, len(self.tracks)), inputs)
 
@@ -341,7 +376,8 @@ class TrackModule(KernelModule):
         return REASONS[code]
 
     def state(self) -> dict[str, wp.array]:
-        return {name: getattr(self._committed, name) for name in device.fields(t.State)}
+        held = {name: getattr(self._committed, name) for name in device.fields(t.State)}
+        return held | {f"ruts/{name}": getattr(self._ruts, name) for name in device.fields(t.Ruts)}
 
     def reset(self, worlds: Sequence[int]) -> None:
         """Reset some worlds. The links are placed on their wheels at the next commit."""
@@ -362,22 +398,23 @@ class TrackModule(KernelModule):
 
     def momentum(self) -> np.ndarray:
         """Linear [N s] and angular momentum about the world's origin [N m s] of the links, (world, track, 6)."""
-        s, out = self._committed, []
-        x, v, w, q = (
-            getattr(s, n).numpy().astype(float) for n in ("position", "velocity", "angular_velocity", "rotation")
-        )
-        for k, track in enumerate(self.tracks):
-            at, m = self.links_of(k), track.link.mass
-            R = _matrices(q[:, at])
-            local = np.einsum("...ji,...j->...i", R, w[:, at]) * np.array(track.link.inertia)
-            turning = np.einsum("...ij,...j->...i", R, local)
-            linear = m * v[:, at]
-            out.append(np.concatenate([linear.sum(1), (np.cross(x[:, at], linear) + turning).sum(1)], axis=-1))
-        return np.stack(out, axis=1)
+        each = [
+            momentum_of(self._committed, track.link, self.links_of(k)) for k, track in enumerate(self.tracks)
+        ]  # fmt: skip
+        return np.stack(each, axis=1)
 
     def pair_wrench_sum(self) -> np.ndarray:
         """Sum of the wrenches of links and wheels on each other over the larger one, (world, track): 0 if opposite."""
         return self._observation.read("pair_wrench_sum")
+
+    def volume_error(self) -> np.ndarray:
+        """Relative error of the volume balance of ruts, (world, track).
+
+        |rise of the surface + compressed + still to be put down| / volume pressed down.
+        """
+        removed, moved, owed = (getattr(self._ruts, n).numpy().astype(float) for n in ("removed", "moved", "owed"))
+        kept = np.add.reduceat(owed, self._first_link[:-1], axis=1) + removed * (1 - float(self._ground.displaced))
+        return np.abs(moved + kept) / np.maximum(removed, 1e-30)
 
     def ground_force(self) -> np.ndarray:
         """Force [N] of the ground on each chain, (world, track, 3), mean over the last step."""
@@ -462,36 +499,6 @@ class TrackModule(KernelModule):
             seen("momentum", "N s", k, 3),
             seen("chain_speed", "m/s", k, frame=""),
             seen("pair_wrench_sum", "1", k, frame=""),
+            Channel(name("rut_volume_error"), "1", (), "", read=lambda: self.volume_error()[:, k]),
             Channel(name("wear"), "1, 1, N, m/s, m, m", (len(WEAR),), "", "ragged", WEAR, lambda: self._wear(k)),
         ]
-
-
-def _segments(profile: Sequence[tuple[float, float]], dtype: Any) -> Any:
-    """Segment that starts at each point of a profile, (point,); empty for the last."""
-    step = np.diff(np.array(profile, float), axis=0)
-    length = np.linalg.norm(step, axis=1)
-    table: Any = np.zeros(len(profile), dtype)
-    table["direction"][:-1], table["length"][:-1] = step / length[:, None], length
-    table["slope"][:-1] = np.divide(step[:, 1], step[:, 0], out=np.zeros(len(step)), where=step[:, 0] != 0)
-    return table
-
-
-def _per_station(stations: Sequence[float]) -> np.ndarray:
-    """One over the distance to the next station [1/m], (station,); 0 at the last."""
-    return np.append(1 / np.diff(np.array(stations, float)), 0.0)
-
-
-def _padded(values: np.ndarray, points: int) -> np.ndarray:
-    """Pad the second axis with zeros up to `points`."""
-    room = [(0, 0), (0, points - values.shape[1])] + [(0, 0)] * (values.ndim - 2)
-    return np.pad(values, room)
-
-
-def _matrices(q: np.ndarray) -> np.ndarray:
-    """Rotation matrices (…, 3, 3) of quaternions xyzw."""
-    x, y, z, w = np.moveaxis(q, -1, 0)
-    return np.stack([
-        np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
-        np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
-        np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
-    ], -2)  # fmt: skip

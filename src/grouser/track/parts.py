@@ -242,6 +242,37 @@ def spline_sprocket(teeth: int, pitch_radius: float, knots: Points, count: int =
     return Sprocket(teeth, pitch_radius, tuple((float(a), float(b)) for a, b in points), tuple(groups))
 
 
+def rounded_sprocket(
+    teeth: int = 25,
+    pitch: float = 0.2032,
+    bushing_radius: float = 0.033,
+    *,
+    teeth_per_pitch: int = 2,
+    clearance: float = 0.0012,
+    flank_angle: float = math.radians(25),
+    tooth_height: float = 0.055,
+) -> Sprocket:
+    """Sprocket whose gap has a round root, straight flanks and rounded tips, as a spline (Omar 2014, section 4.2).
+
+    The root is round about the seated bushing, with `clearance` [m] more than its radius; numbers are assumed.
+    """
+    straight = hunting_sprocket(
+        teeth, pitch, bushing_radius, teeth_per_pitch=teeth_per_pitch, clearance=clearance, flank_angle=flank_angle,
+        tooth_height=tooth_height,
+    )  # fmt: skip
+    root, seat = straight.pitch_radius - bushing_radius, bushing_radius + clearance
+    turn = math.pi / 2 - flank_angle  # from the deepest point of the root to where a flank begins
+    arc = [(seat * math.sin(a), root + seat * (1 - math.cos(a))) for a in np.linspace(0, turn, 8)]
+    out = np.array([math.sin(flank_angle), math.cos(flank_angle)])
+    length = (root + tooth_height - arc[-1][1]) / out[1]
+    flank = [tuple(np.array(arc[-1]) + share * length * out) for share in (0.25, 0.5, 0.75)]
+    tip, top = straight.gap[-1]
+    edge = flank[-1][0] + 0.25 * length * out[0]
+    half = [*arc, *flank, (0.5 * edge + 0.5 * tip, top), (tip, top)]
+    knots = [(-x, z) for x, z in half[:0:-1]] + half
+    return spline_sprocket(teeth, straight.pitch_radius, tuple((float(x), float(z)) for x, z in knots), count=40)
+
+
 def flanged(radius: float, tread: float = 0.111, width: float = 0.13, flange: float = 0.02) -> Points:
     """Profile (along the axle, radius) [m] of a roller with flanges outside the rails, at `tread` on both sides."""
     lip = 0.001

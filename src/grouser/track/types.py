@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from grouser.contact.soil.elements import Box
 from grouser.device import array, array2d, struct
 from grouser.precision import mat33, quat, real, vec2, vec3, vec6
 
@@ -242,6 +243,29 @@ class Results:
 
 
 @struct
+class Ruts:
+    """What tracks have done to plastic soil, (world, track) unless noted. It is state."""
+
+    removed: array2d[real]  # [m] pressed down by plates, sum over nodes
+    moved: array2d[real]  # [m] rise of the surface, sum over nodes, of all that this track has written
+    owed: array2d[real]  # [m], (world, link) soil from below its plate, to be put beside it; sum over nodes
+    steep: array2d[Box]  # nodes that may be too steep, grid indices
+    waited: array2d[real]  # [s] since slopes were last looked at
+    footprint: array2d[Box]  # nodes around the plates when slopes were last looked at, grid indices
+
+
+@struct
+class Heap:
+    """Working arrays of slides: nodes around a track, (world, track x node)."""
+
+    side: int  # [nodes] largest number along each side
+    height: array2d[real]  # [m] of the surface
+    plate: array2d[real]  # [m] of the lowest plate above
+    flow: array2d[real]  # [m] gained in this sweep; zero between sweeps
+    pairs: array2d[int]  # number of pairs in which a node gives and takes; zero between sweeps
+
+
+@struct
 class ShoeSoil:
     """Soil constants for shoes; Omar 2014, eq. 48 to 55."""
 
@@ -269,6 +293,7 @@ class Ground:
     modulus: real  # [N/m^(n+2)] k_c/b + k_phi of plastic soil
     exponent: real  # n
     displaced: real  # share of the rut's volume that is pushed to the sides, 1 - chi
+    tan_repose: real  # slope above which plastic soil slides; 0: never
     vertex: array[vec3]  # [m], (vertex,)
     triangle: array[wp.vec3i]  # (triangle,) counter-clockwise from above
     first: array2d[int]  # (row, column) of the first triangle in the bucket's list

@@ -36,8 +36,7 @@ IDLE, ADVANCE, WEIGH = range(3)  # what a face has to do in a step
 LAST_BIN = BINS - 1
 PLANES = wp.constant(real(BINS))
 FIRST_COT = wp.constant(real(3.0))  # cotangent of the first slip plane: a face that has just met the soil
-AGAIN = wp.constant(real(0.05))  # [cells] advance or change of depth after which the wedge is computed again
-AGAIN_ALONG = wp.constant(real(0.1))  # the same for motion along the face, over its length
+AGAIN_ALONG = wp.constant(real(0.1))  # motion along the face, over its length, after which the wedge is computed again
 AGAIN_IDLE = wp.constant(real(0.1))  # the same over the depth, for a face that mobilises hardly any of its force
 
 
@@ -349,7 +348,7 @@ def weigh_face(
 
 @wp.func
 def start_face(
-    g: Ground, faces: Faces, push: Pushing, place: Placement, view: FaceView, world: int, slot: int, f: int,
+    g: Ground, o: Options, faces: Faces, push: Pushing, place: Placement, view: FaceView, world: int, slot: int, f: int,
     m: BodyMotion,
 ):  # fmt: skip
     """Find what a face has to do in this step: IDLE, ADVANCE or WEIGH. Resets a face that is out of the soil."""
@@ -369,9 +368,9 @@ def start_face(
     moved = wp.abs(travel) + wp.abs(m.duration * m.velocity[2])  # pyright: ignore[reportOperatorIssue]
     if push.length[world, f] > real(0.0):
         along = travel_along(faces, push, view, world, f, m)
-        moved += along * AGAIN * g.spacing / (AGAIN_ALONG * push.length[world, f])
+        moved += along * o.face_interval / (AGAIN_ALONG * push.length[world, f])
     push.since[world, f] = push.since[world, f] + moved
-    again = AGAIN * g.spacing
+    again = o.face_interval
     if push.mobilised[world, f] < push.target[world, f]:
         idle = wp.max(AGAIN_IDLE * push.depth[world, f], again)
         again = wp.min(again * push.target[world, f] / wp.max(push.mobilised[world, f], real(1.0e-12)), idle)
@@ -425,7 +424,7 @@ def move_face(
         travel = face_travel(push, view, world, f, m)
         if push.length[world, f] > real(0.0):
             along = travel_along(faces, push, view, world, f, m)
-        work = start_face(g, faces, push, place, view, world, slot, f, m)
+        work = start_face(g, o, faces, push, place, view, world, slot, f, m)
     team.sync()
     work = team.most_int(work)
     if work == WEIGH:

@@ -55,11 +55,12 @@ SWEEPS = 1000  # maximum number of erosion sweeps per step; a slide ends long be
 PAPER_SWEEPS = 1  # the same with the papers' laws, which do not say how many (assumed)
 MARGIN = 0.2  # [m] default of `SoilOptions.margin`
 AT_ONCE = 4096  # worlds that work at the same time on a GPU
-LONGEST_PILE = 1.0  # [m] the same with such faces, at most
+LONGEST_PILE = 1.0  # [m] default of `SoilOptions.longest_pile`
 FLATTEST = 0.3  # least slope limit of soils that worlds draw anew for which windows hold the whole pile (assumed)
 SPARE = 0.1  # [m] extra window around the footprint and sliding soil: a slide runs no farther in one step
 TEAM_SPARE = 0.06  # [m] the same for teams of lanes, whose windows take memory of thousands of worlds
 BLOCK = 0.05  # [m] displaced soil is summed over blocks this wide before it is put on the border
+FACE_INTERVAL = 0.05  # [cells] default of `SoilOptions.face_interval`
 GRAVITY = 9.81  # [m/s^2] where no model says otherwise
 MEMORY_SHARE = 0.8  # largest share of the machine's memory that windows may use
 SHEAR_LAWS = {
@@ -104,6 +105,7 @@ class SoilOptions:
     fused: bool | None = None  # older name of `threads`: True is "per-world", False is "per-team"
     pressure: str = "bekker"  # one of pressure.PRESSURE_LAWS
     faces: bool = True  # steep faces of bodies push the soil ahead of them
+    face_interval: float = FACE_INTERVAL  # [cells] advance of a face after which its wedge is computed again
     threads: str | None = None  # one of THREADS; None: "per-world" on CPU, "per-team" on GPU
     lanes: bool = True  # "per-world" on a CPU: forces of eight nodes at once (node_lanes.py); False: one by one
     laws: str = DEFAULT  # one of law_sets.LAW_SETS; the papers' own laws fix most of the other options
@@ -111,6 +113,7 @@ class SoilOptions:
     # on a GPU.
     worlds_at_once: int | None = None
     margin: float = MARGIN  # [m] distance from a footprint within which soil may slide, without faces that pile it up
+    longest_pile: float = LONGEST_PILE  # [m] the same with faces that pile up soil, at most
     deposit_exponent: float = 2.0  # m of Krenn and Hirzinger 2009, eq. 10, above 1 (assumed); "krenn2009" alone
 
     def __post_init__(self):
@@ -137,6 +140,8 @@ class SoilOptions:
         if self.worlds_at_once is not None:
             checks.count(self.worlds_at_once, "worlds_at_once", at_least=1)
         checks.number(self.margin, "margin", above=0)
+        checks.number(self.longest_pile, "longest_pile", above=0)
+        checks.number(self.face_interval, "face_interval", above=0, at_most=1)
         if self.threads is not None and self.threads not in THREADS:
             raise InputError(f"threads: {self.threads!r} is not known; allowed: {', '.join(THREADS)}")
         if self.threads is not None and self.fused is not None and self.fused != (self.threads == "per-world"):
@@ -235,7 +240,7 @@ class SoilModule(KernelModule):
         """
         flat = [not surface.rolls for surface in self.surfaces.values()]
         faces = [face.side for of_body, pushes in zip(self._faces, flat, strict=True) if pushes for face in of_body]
-        shortest, longest = (self.options.margin, LONGEST_PILE) if self.options.erosion else (0.0, 0.0)
+        shortest, longest = (self.options.margin, self.options.longest_pile) if self.options.erosion else (0.0, 0.0)
         any_size = Margin(max(faces, default=0.0), shortest, longest, self.ground.spacing, sys.maxsize)
         of_worlds = self.ground.world_soils
         weakest = min(soil.slope_limit for soils in of_worlds or (self.ground.soils,) for soil in soils)
@@ -351,6 +356,7 @@ class SoilModule(KernelModule):
         o.creep_speed = choice.creep_speed
         # The papers move the soil once a step. A float32 holds this number.
         o.part_travel = t.FAR if choice.by_vertices else PART_TRAVEL * spacing
+        o.face_interval = choice.face_interval * spacing
         o.stages = wp.array([len(COMMIT), len(EVALUATE)], dtype=wp.int32, device=self.device)
         o.laps = lap_array(self.device)
         o.below = NO_SECOND_SOIL if self.ground.below is None else table.soils.shape[0] - 1

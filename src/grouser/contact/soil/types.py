@@ -148,6 +148,7 @@ class Options:
     digs: int  # 1: soil pushed or dragged away takes its virgin level along; 0: all sinkage leaves it where it was
     creep_speed: real  # [m/s] slip speed below which SHEAR_LIMIT is regularised
     part_travel: real  # [m] a step in which a body travels farther along the ground is committed in parts
+    face_interval: real  # [m] advance or change of depth of a face after which its wedge is computed again
     stages: array[int]  # (2,) number of stages of commit and of evaluate to run; fewer than all only to time them
     laps: array[wp.int64]  # (2 + stages,) time spent in each stage, see stage_clock.py
     below: int  # index in `soils` of the soil below the bottom of the soil; negative: hard ground

@@ -1,0 +1,48 @@
+"""A bulldozer that moves earth with its blade, on one ground with its tracks."""
+
+import numpy as np
+import pytest
+
+import grouser
+from grouser.recording import Recording
+from grouser.scenarios import bulldozer_doze
+from grouser.scenarios.bulldozer_doze import BulldozerDoze
+
+SHORT = {"length": 1.0, "speed": 1.5}
+ROUND_OFF = 1e-9  # of the displaced volume
+
+
+def test_blade_and_tracks_keep_the_volume_of_their_ground():
+    """Summed over the whole grid, not by the accounts of the modules: what is missing was compressed."""
+    settings = BulldozerDoze(**SHORT)
+    sim = bulldozer_doze.build(settings)
+    sim.step(round(4.2 / settings.step))
+    track, soil = sim.modules
+    tally = soil.arrays.displacement.tally.numpy()
+    removed, owed = (float(getattr(track._ruts, name).numpy().sum()) for name in ("removed", "owed"))
+    compressed = settings.plastic.resolve().compression * removed + float(tally["compressed"].sum())
+    assert float(tally["removed"].sum()) * settings.spacing**2 > 0.1, "the blade has cut soil"
+    assert removed * settings.spacing**2 > 0.1, "the tracks have left ruts"
+    rise = float(sim.ground.heights().sum())
+    assert rise == pytest.approx(-compressed - owed, abs=ROUND_OFF * removed)
+
+
+@pytest.mark.long
+def test_a_pass_cuts_pushes_a_pile_and_spills(tmp_path):
+    outcome = grouser.run("bulldozer-doze", out=tmp_path / "out", report=False)
+    assert outcome.missed == []
+    values = outcome.metrics
+    assert values["draught_N"] > 5 * values["draught_level_N"], "the pile is most of the load"
+    assert values["pile_volume_m3"] > 1.0
+    assert values["spilled_volume_m3"] > 0.3
+    with Recording(outcome.recording) as recording:
+        travel, draught = recording["blade/travel"], recording["blade/draught"]
+        x, y, heights, before = recording.surface_at()
+    early, late = (draught[(travel > a) & (travel < a + 2)].mean() for a in (2.0, 8.0))
+    assert late > 1.5 * early, "the pile grows"
+    rise = heights - before
+    behind = (x > 7.0) & (x < 12.0)
+    for side in (-1, 1):  # windrows beside the cut, outside the ends of the blade
+        beside = (side * y > 1.6) & (side * y < 2.2)
+        assert rise[beside][:, behind].max(axis=0).min() > 0.02
+    assert np.abs(rise[np.abs(y) > 3.5]).max() == 0.0
