@@ -38,7 +38,7 @@ def test_a_misspelt_name_gets_the_nearest(capsys):
     assert cli.status(["run", "exomars-drabar"]) == 2
     assert "did you mean 'exomars-drawbar'" in capsys.readouterr().err
     assert cli.status(["drive", "rover-curse"]) == 2
-    assert "did you mean 'rover-course'?" in capsys.readouterr().err
+    assert "did you mean 'rover-course'" in capsys.readouterr().err
     assert cli.status(["exprot", "x"]) == 2
     assert "No such command 'exprot'" in capsys.readouterr().err
 
@@ -52,5 +52,5 @@ def test_the_shell_completes_names():
 
 def test_a_scenario_that_cannot_be_driven_says_so(tmp_path, capsys):
     assert cli.status(["drive", "single-wheel", "--out", str(tmp_path / "x"), "--port", "0"]) == 2
-    assert "no wheels to drive" in capsys.readouterr().err
+    assert "nothing to drive" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()

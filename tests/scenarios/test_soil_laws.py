@@ -23,7 +23,7 @@ ON_SOIL = [
 def test_the_soil_scenarios_are_found():
     assert set(ON_SOIL) == {
         "blade", "exomars-drawbar", "exomars-gradeability", "multi-pass", "plate-sinkage", "robot", "rocks-and-sand",
-        "rover-course", "single-wheel",
+        "rover-course", "single-wheel", "traverse",
     }  # fmt: skip
 
 
