@@ -1,14 +1,20 @@
 """A robot under resistive force theory, from Python."""
 
+import dataclasses
+
+import mujoco
 import numpy as np
 import pytest
 
 import grouser
 from grouser.cli import status
 from grouser.contact.rft import RftOptions
+from grouser.contact.rft.laws import PLATE_DOWN
 from grouser.contact.soil import SoilOptions
+from grouser.contact.soil.surface import wheel
 from grouser.errors import InputError
 from grouser.recording import Recording
+from grouser.scenarios.settings import from_python
 
 
 def test_the_cart_stands_and_drives():
@@ -53,3 +59,54 @@ def test_wrong_laws_are_named():
         grouser.on_soil(grouser.CART, bodies="wheel.*", law="mud")
     with pytest.raises(InputError, match="depth"):
         grouser.on_soil(grouser.CART, bodies="wheel.*", law="rft", depth=0.1)
+
+
+# ---- what would do nothing, or give wrong numbers, is refused or told -----------------------------------------
+
+REST = 0.01  # of the closed form of a box that is set down, at 1 ms: flow forces follow the velocity of a step
+
+
+def box_at_rest(step: float) -> float:
+    """Sinkage [m] of a box of 20 kg and 0.2 m under law rft."""
+    xml = """<mujoco><worldbody><body name="box" pos="0 0 0.2"><freejoint/>
+        <geom type="box" size="0.1 0.1 0.1" mass="20"/></body></worldbody></mujoco>"""
+    sim = grouser.on_soil(mujoco.MjSpec.from_string(xml), "dry-sand", ["box"], law="rft", step=step)
+    return float(sim.observe()["soil/sinkage"][0, 0])
+
+
+def test_a_box_that_is_set_down_rests_at_its_closed_form():
+    sand = grouser.soil("dry-sand")
+    expected = 20 * 9.81 / (0.04 * RftOptions().scale_of(sand, 9.81) * PLATE_DOWN)
+    assert box_at_rest(1e-3) == pytest.approx(expected, rel=REST)
+    assert box_at_rest(5e-3) != pytest.approx(expected, rel=REST)  # too long a step misses
+
+
+def test_lugs_by_their_height_are_refused():
+    lugged = {"wheel_fl": wheel(0.12, 0.08, grouser_height=0.02, grouser_count=18)}
+    with pytest.raises(InputError, match="lugs by their height are not allowed with law 'rft'"):
+        grouser.on_soil(grouser.CART, "dry-sand", lugged, law="rft")
+
+
+def test_cohesion_is_told():
+    sim = grouser.on_soil(grouser.CART, "clay", law="rft", settle=False)
+    assert [note for note in sim.notes if "knows no cohesion: 4140 Pa" in note]
+
+
+def test_a_scale_in_other_units_is_refused():
+    with pytest.raises(InputError, match="1 N/cm"):
+        RftOptions(scale=1.2)
+
+
+def test_a_robot_that_soil_cannot_carry_ends_the_set_down():
+    weak = dataclasses.replace(grouser.soil("dry-sand"), k_phi=10.0, k_c=0.0)
+    sim = grouser.on_soil(grouser.CART, weak)
+    assert [note for note in sim.notes if note.startswith("not set down: ")]
+
+
+CHOICES = [{"erosion": False}, {"laws": "krenn2008"}, {"scale_with_gravity": True}, {"node_shear": True}]
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_choices_that_would_do_nothing_are_refused(choice):
+    with pytest.raises(InputError, match="not allowed with law 'rft'"):
+        from_python("single-wheel", {"law": "rft", **choice})

@@ -23,7 +23,7 @@ from grouser.simulation.soil_robot import chosen_bodies
 from grouser.terrain import soils
 
 SOILS = ("dry-sand", "clay", "lunar-nominal")
-WITHIN = 0.01  # of the weight, by which the load on soil and hard floor may differ from it
+WITHIN = 0.01  # of the weight, by which the load on soil may differ from it
 STANDING, SHARE = 0.015, 0.1  # [m], of its height above its lowest point: bodies this low stand on the ground (assumed)
 
 
@@ -124,7 +124,9 @@ def measure(sim: Simulation, row: Row) -> None:
     loads = force[:, 2]
     weight = row.mass * float(np.linalg.norm(m.opt.gravity))
     held = sim.loads.floor_load[0].sum() if sim.loads is not None else 0.0
-    row.carried = float((loads.sum() + held) / weight) if weight > 0 else None
+    row.carried = float(loads.sum() / weight) if weight > 0 else None
+    if weight > 0 and held > WITHIN * weight:
+        row.remark = row.remark or f"{100 * held / weight:.3g} % stand on the hard floor"
     most = int(loads.argmax())
     if loads[most] <= 0:
         row.remark = row.remark or "touches no soil"

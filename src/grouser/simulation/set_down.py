@@ -42,6 +42,7 @@ HOVER = 1.0  # [s] that are always given; after it, a robot that hangs still cou
 GIVING = np.radians(2)  # [rad] motion of a joint from which it counts as giving way, if the robot falls (assumed)
 INTERVAL = 0.01  # [s] between two looks at depth and speed
 LONGEST = 20.0  # times c d / g, the time of the approach, after which a robot that still moves cannot rest (assumed)
+SUNK = 2.0  # sinkage over the largest extent of a body from which on soil does not carry it (assumed)
 FALLEN = np.radians(20)  # [rad] turn of the base or of a joint from which the robot counts as fallen (assumed)
 LOCK = 1e8  # armature of a locked joint over the largest inertia of the robot
 HINGE, SLIDE = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
@@ -108,6 +109,7 @@ def _attempt(sim: Simulation, locked: np.ndarray, gravity: float) -> Outcome:
         d.qvel[:] = 0.0
     sim.engine.kinematics()
     steps = max(1, round(INTERVAL / sim.step_size))
+    sizes = np.array([2 * surface.reach for surface in sim.soil.surfaces.values()])  # [m]
     try:
         while True:
             sinkage = sim.observe()["soil/sinkage"].copy()
@@ -121,6 +123,9 @@ def _attempt(sim: Simulation, locked: np.ndarray, gravity: float) -> Outcome:
                 done += stepping.advance(sim, steps - done)
             if (fallen := _fallen(sim, first, free)) is not None:
                 return fallen
+            sunk = sinkage.max(axis=0) / sizes
+            if sunk.max() > SUNK:  # the time below grows as it sinks, so it would never end
+                return Outcome(False, f"soil does not carry {sim.soil.bodies[int(sunk.argmax())]!r}")
             left = np.abs(sim.observe()["soil/sinkage"] - sinkage) / INTERVAL * rate * depth / gravity
             if (landed or sim.time > HOVER) and rate * _sinking(sim) < REST * gravity and left.max() < NEAR:
                 return Outcome(rests=True)

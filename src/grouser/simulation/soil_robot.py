@@ -168,7 +168,12 @@ def on_soil(
         raise InputError("soil: a function that draws soils is not allowed with law 'rft'")
     module = module_of(law, soil_grid, surfaces, options)
     module.takes_floor = False  # the floor is already replaced; remaining world geoms are walls and obstacles
-    loaded.notes.append(f"ground contact of {', '.join(names)} moved from MuJoCo to the soil ({soil_names(materials)})")
+    by = " by resistive force theory" if law == "rft" else ""
+    where = f"{soil_names(materials)}{by}"
+    loaded.notes.append(f"ground contact of {', '.join(names)} moved from MuJoCo to the soil ({where})")
+    cohesion = max(one.cohesion for one in materials)
+    if law == "rft" and cohesion > 0:
+        loaded.notes.append(f"law 'rft' knows no cohesion: {cohesion:g} Pa of {soil_names(materials)} are left out")
     if soil_grid.depth is not None:
         loaded.notes.append(depth_note(soil_grid.depth, under))
     sim = Simulation(
@@ -194,6 +199,12 @@ def module_of(
         raise InputError(f"options: {type(options).__name__} is not allowed with law {law!r}; use {kind.__name__}")
     if not isinstance(options, SoilOptions) and law == "rft":
         options = options or RftOptions()
+        lugged = [body for body, surface in surfaces.items() if surface.grouser_height > 0]
+        if lugged:
+            raise InputError(
+                f"body {lugged[0]!r}: lugs by their height are not allowed with law 'rft', which knows lugs only as "
+                "parts of a mesh; give a mesh with lugs, or a smooth wheel"
+            )
         ruts = SoilModule(ground, surfaces, SoilOptions(digs=False, faces=False)) if options.ruts else None
         return RftModule(ground, surfaces, options, ruts=ruts)
     return SoilModule(ground, surfaces, options if isinstance(options, SoilOptions) else None)

@@ -177,7 +177,7 @@ def evaluate(
                     power = -wp.dot(stress, v)
                     pull = vec3()
                     if medium.stiffness * wp.length(strain) > most and power > zero:
-                        # Rank one and positive: f = -s (s.v) / (s.v_now) takes power at any velocity v.
+                        # Rank one and positive: f = s (s.v) / (s.v_now) takes power at any velocity v.
                         state.mode[world, k] = FLOWING
                         weight = wp.outer((h * part.area / power) * stress, stress)
                         block = add_point(block, arm, weight)

@@ -26,6 +26,7 @@ from grouser.terrain.soils import EARTH, Soil
 
 FACE_LENGTH = 2.0  # [cells] of the ground that a face element is long at most (assumed)
 STUCK_SPEED = 1e-4  # [m/s] below which slip counts as 0 (assumed)
+LEAST_SCALE = 1e3  # [N/m^3] less carries nothing: media of Li et al. 2013 have 2e5 and more
 FORMS = ("li2013", "agarwal2023")  # in the order of `laws.flow_stress`
 
 
@@ -43,11 +44,20 @@ class RftOptions:
         checks.number(self.memory, "rft: memory", above=0.0)
         if self.scale is not None:
             checks.number(self.scale, "rft: scale", above=0.0)
+            if self.scale < LEAST_SCALE:
+                raise InputError(
+                    f"rft: scale {self.scale:g} N/m^3 is not allowed; it must be {LEAST_SCALE:g} or more "
+                    "(1 N/cm^3, in which scales of media are often given, is 1e6 N/m^3)"
+                )
 
     def scale_of(self, soil: Soil, gravity: float) -> float:
         """Scale [N/m^3] of a soil. Both forms carry the same level plate (assumed for li2013)."""
         if self.scale is not None:
             return self.scale
+        if not soil.friction_angle_deg > 0:
+            raise InputError(
+                f"soil {soil.name!r}: a friction angle of 0 is not allowed with law 'rft', which it scales"
+            )
         scale = medium_scale(soil.density, gravity, math.tan(math.radians(soil.friction_angle_deg)))
         return scale * (PLATE_DOWN if self.form == "li2013" else 1.0)
 

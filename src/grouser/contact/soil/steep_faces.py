@@ -52,9 +52,11 @@ def steep_faces(surface: Surface, spacing: float) -> list[SteepFace]:
         if size == 0 or (unit @ area).min() < SMOOTH_COSINE * size:
             continue
         outline = edges[sharp & chosen[owners].any(axis=1)]
+        if len(outline) < 3:
+            continue
         corners = surface.vertices[np.unique(outline)]
         across = np.sort(np.ptp(corners @ _in_plane(area / size), axis=0))
-        if len(outline) < 3 or across[0] < LEAST_SIDE * spacing:
+        if across[0] < LEAST_SIDE * spacing:
             continue
         middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
         radius = float(np.linalg.norm(corners - middle, axis=1).max())
