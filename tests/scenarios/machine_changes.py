@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -20,6 +21,8 @@ from grouser.terrain.ground import Ground
 Build = Callable[[Any], Simulation]
 EXTRA = 0.02  # of the mass of the body that carries the load
 STIFF = 100.0  # times the declared pressure of the soil
+WEAK = 0.9  # of the declared strength of the ground
+STEEP = 36.0  # [degree] slope on which soil stands; declared are 28
 ASIDE = 0.06  # [m] of the idlers, out of the line of the rollers; three times the flange's play
 
 
@@ -95,3 +98,16 @@ def hard_sand(build: Build, s: Any) -> Simulation:
     soil = s.soil.resolve()
     stiff = s.soil.model_copy(update={"k_phi": STIFF * soil.k_phi, "k_c": STIFF * soil.k_c})
     return build(s.model_copy(update={"soil": stiff}))
+
+
+def weaker_ground(build: Build, s: Any) -> Simulation:
+    """The ground under the shoes has less strength than declared."""
+    tangent = WEAK * math.tan(math.radians(s.soil.friction_angle_deg))
+    weak = {"cohesion": WEAK * s.soil.cohesion, "friction_angle_deg": math.degrees(math.atan(tangent))}
+    return build(s.model_copy(update={"soil": s.soil.model_copy(update=weak)}))
+
+
+def steeper_soil(build: Build, s: Any) -> Simulation:
+    """The soil stands on slopes steeper than declared."""
+    steep = s.plastic.model_copy(update={"repose_angle_deg": STEEP})
+    return build(s.model_copy(update={"plastic": steep}))

@@ -101,8 +101,8 @@ TRACKS = (
     Wrong("bulldozer-doze", ("tension_idle_error_rel",), TOO_TIGHT, SHORT_PASS),
     Wrong("bulldozer-doze", ("cut_depth_m",), {"grade": False}, {"speed": 1.2, "length": 4.0}),
     Wrong("bulldozer-doze", ("draught_error_rel",), {"faces": False}),
-    Wrong("bulldozer-doze", ("pile_slope_deg",), {"erosion": False}),
-    Wrong("bulldozer-doze", ("travel_m",), {"blade_load": 3e5}, SHORT_PASS),
+    Wrong("bulldozer-doze", ("pile_slope_deg",), {}, {}, changes.steeper_soil),
+    Wrong("bulldozer-doze", ("travel_m",), {"blade_load": 3e5}),
     Wrong("bulldozer-turn", ON_LOADS, {}, TURNING, changes.undeclared_load),
     Wrong("bulldozer-turn", ("thrown_links",), LOST, TURNING),
     Wrong("bulldozer-turn", ("pair_wrench_sum_rel",), {}, TURNING, changes.single_precision),
@@ -110,11 +110,8 @@ TRACKS = (
     Wrong("bulldozer-drawbar", ON_LOADS, {}, AT_REST, changes.undeclared_load),
     Wrong("bulldozer-drawbar", ("thrown_links",), {}, AT_REST, changes.bent_idlers),
     Wrong("bulldozer-drawbar", ("pair_wrench_sum_rel",), {}, AT_REST, changes.single_precision),
-    Wrong(
-        "bulldozer-drawbar",
-        ("speed_ratio", "speed_ratio_loaded", "tension_idle_error_rel", "pull_over_strength"),
-        TOO_TIGHT,
-    ),
+    Wrong("bulldozer-drawbar", ("speed_ratio", "speed_ratio_loaded", "tension_idle_error_rel"), TOO_TIGHT),
+    Wrong("bulldozer-drawbar", ("pull_over_strength",), {}, {}, changes.weaker_ground),
 )
 
 # ---- rovers ---------------------------------------------------------------------------------------------------
