@@ -20,49 +20,43 @@ from grouser.terrain.mesh_file import _read as read_mesh
 Positive = pydantic.Field(gt=0)
 
 
-class TerrainChoice(Settings):
-    """A terrain file, or a mapping with the options of its importer (`grouser.terrain.load`)."""
+class FileChoice(Settings):
+    """A file, by its name alone or in a mapping with options."""
 
     file: Path
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        return of_file(given)
+
+    @pydantic.field_validator("file")
+    @classmethod
+    def _check_file(cls, file: Path, info: pydantic.ValidationInfo) -> Path:
+        return beside(file, info)
+
+
+class TerrainChoice(FileChoice):
+    """A terrain file, or a mapping with the options of its importer (`grouser.terrain.load`)."""
+
     key: str | None = None  # name of the array in an .npz file; None: heights
     spacing: Annotated[float, Positive, Unit("m")] | None = None
     scale: float | None = None
     offset: Annotated[float, Unit("m")] | None = None
     missing: Literal["error", "nearest"] | float | None = None
 
-    @pydantic.model_validator(mode="before")
-    @classmethod
-    def _named(cls, given: Any) -> Any:
-        return of_file(given)
-
-    @pydantic.field_validator("file")
-    @classmethod
-    def _check_file(cls, file: Path, info: pydantic.ValidationInfo) -> Path:
-        return beside(file, info)
-
     def read(self) -> ElevationGrid:
         options = self.model_dump(exclude={"file"}, exclude_none=True)
         return load(self.file, **options)
 
 
-class CourseChoice(Settings):
+class CourseChoice(FileChoice):
     """A mesh file that is cut into convex pieces, or a mapping with options (`grouser.terrain.courses.from_mesh`)."""
 
-    file: Path
     method: Literal["patches", "coacd"] = "patches"  # patches: faceted meshes, also open ones; coacd: closed ones
     thickness: Annotated[float, Positive, Unit("m")] = 0.1  # of the patches, behind their faces
     threshold: Annotated[float, Positive] = 0.05  # relative concavity that coacd allows
     scale: Annotated[float, Positive] = 1.0  # metres per unit of the file
-
-    @pydantic.model_validator(mode="before")
-    @classmethod
-    def _named(cls, given: Any) -> Any:
-        return of_file(given)
-
-    @pydantic.field_validator("file")
-    @classmethod
-    def _check_file(cls, file: Path, info: pydantic.ValidationInfo) -> Path:
-        return beside(file, info)
 
     def read(self) -> Course:
         _, vertices, triangles = read_mesh(self.file)
