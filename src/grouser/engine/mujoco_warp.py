@@ -24,6 +24,7 @@ from grouser.engine.gearbox import add_losses_to_worlds, gearboxes
 from grouser.engine.graph_loop import GraphLoop, graph_of
 from grouser.engine.mujoco_cpu import ACCELERATION_SENSORS, DENSE_NOTE, compile_spec
 from grouser.engine.mujoco_warp_kernels import Health, StepStart, Worlds
+from grouser.engine.mujoco_warp_order import ACTUATION, INTEGRATION, POSITION, VELOCITY, ordered_stages
 from grouser.engine.mujoco_warp_parameters import Parameters
 from grouser.engine.mujoco_warp_setup import (
     check_modules,
@@ -130,8 +131,8 @@ class MujocoWarp:
         pairs = len(self.m.nxn_geom_pair_filtered)
         self.m.opt.run_collision_detection = pairs > 0
         self.m.opt.warn_overflow = 0  # `world_faults` says it in words
-        if self.repeatable:
-            self.m.opt.deterministic = int(mjw.DeterminismType.ALL)
+        self._ordered = ordered_stages(self.model, pairs)
+        self._in_order()
         if self.contacts is None:
             self.contacts = min(CONTACTS_PER_PAIR * pairs, MOST_CONTACTS)
         self.contacts = checks.count(self.contacts, "contacts", at_least=0)
@@ -251,13 +252,24 @@ class MujocoWarp:
 
     # ---- the step -----------------------------------------------------------------------------------
 
+    def _in_order(self, stage: str = "") -> None:
+        """Let what follows sum in a fixed order, unless any order gives the same bits in this `stage`."""
+        kinds = self.mjw.DeterminismType
+        free = stage and stage not in self._ordered
+        chosen = kinds.ALL & ~kinds.ATOMICS if free else kinds.ALL
+        self.m.opt.deterministic = int(chosen if self.repeatable else kinds.NONE)
+
     def kinematics(self) -> None:
         """Compute positions, velocities and the mass matrix at the present time, and the motion for the modules."""
         with wp.ScopedDevice(self.device):
             mjw, m, d, motion = self.mjw, self.m, self.d, self.motion
+            self._in_order(POSITION)
             mjw.fwd_position(m, d, factorize=False)
+            self._in_order()
             mjw.sensor_pos(m, d)
+            self._in_order(VELOCITY)
             mjw.fwd_velocity(m, d)
+            self._in_order()
             mjw.sensor_vel(m, d)
             if len(self.body_ids):
                 out = [motion.position, motion.rotation, motion.velocity, motion.angular_velocity]
@@ -284,10 +296,14 @@ class MujocoWarp:
         """Integrate one step, hold the worlds that diverged, then compute the wrenches that the bodies received."""
         mjw, m, d, k, w = self.mjw, self.m, self.d, self.kernels, self.views
         with wp.ScopedDevice(self.device):
+            self._in_order(ACTUATION)
             mjw.fwd_actuation(m, d)
+            self._in_order()
             mjw.fwd_acceleration(m, d, factorize=True)
             mjw.solve(m, d)
+            self._in_order(INTEGRATION)
             mjw.implicit(m, d)
+            self._in_order()
             self._launch(k.hold_diverged, 0, [w, self._before, SPEED_LIMIT, self._capacity_bits, self.health])
             for s in self.slots:
                 constant = [self.tree, w, self._before, s.row_array, int(self.implicit), self.step]
