@@ -25,7 +25,7 @@ def test_one_motor_a_joint_and_one_spring_need_no_order():
 
 
 @pytest.mark.parametrize(
-    "more, expected",
+    ("more", "expected"),
     [
         ('<actuator><motor joint="left"/><motor joint="left"/></actuator>', {POSITION, ACTUATION, INTEGRATION}),
         ('<actuator><motor site="b" gear="1 0 0 0 0 0"/></actuator>', {POSITION, ACTUATION, INTEGRATION}),
@@ -34,7 +34,7 @@ def test_one_motor_a_joint_and_one_spring_need_no_order():
             {POSITION, VELOCITY, INTEGRATION},
         ),
         (
-            '<tendon><fixed><joint joint="left" coef="1"/></fixed><fixed><joint joint="left" coef="1"/></fixed></tendon>',
+            f"<tendon>{2 * '<fixed><joint joint="left" coef="1"/></fixed>'}</tendon>",
             {POSITION, VELOCITY, INTEGRATION},
         ),
     ],
