@@ -23,13 +23,14 @@ from tests.rig import ManufacturedMotion
 
 STEP = 5e-3
 BAR = 2.5 - 0.25  # [MiB] a world without the engine and what CUDA takes for kernels and graphs
+SAME = 1e-6  # [m] sums of lanes are in another order, and slides begin at a threshold
 LESS_ROOM = 1e-3  # of the force: the largest footprint leaves slides only the spare nodes around it
 
 
-def module(worlds: int = 1, **options: Any) -> SoilModule:
+def module(worlds: int = 1, threads: str = "per-team", **options: Any) -> SoilModule:
     ground = Ground(flat(size=(2, 1), spacing=0.5, origin=(-1, -0.5)), soil("dry-sand"), 0.01, worlds=worlds)
     surface = wheel(0.15, 0.1)
-    return SoilModule(ground, {"front": surface, "rear": surface}, SoilOptions(threads="per-team", **options))
+    return SoilModule(ground, {"front": surface, "rear": surface}, SoilOptions(threads=threads, **options))
 
 
 def box(row0: int, row1: int, column0: int, column1: int) -> Any:
@@ -110,6 +111,21 @@ def test_a_wheel_that_lies_on_its_side_fits_into_its_window():
     forces = [rig.wrench[0, 0] for rig in rigs]
     assert forces[0][2] > 100
     assert np.abs(forces[1] - forces[0]).max() < LESS_ROOM * np.abs(forces[0]).max()
+
+
+def test_a_wheel_pushed_sideways_piles_its_own_soil_up():
+    """Nodes that its side cuts, and those the soil is put on, belong to its own window in either layout."""
+    rigs = [ManufacturedMotion(module(threads=threads), step=STEP) for threads in ("per-world", "per-team")]
+    at = np.array([(0.3, 0.0, 0.12), (-0.3, 0.0, 0.12)])
+    for rig in rigs:
+        for k in range(60):
+            across = np.array([(0, 5e-4 * k, 0), (0, 0, 0)])
+            rig.place(position=at + across, velocity=[[(0, 0.1, 0), (0, 0, 0)]]).advance()
+    heights = [rig.module.ground.heights(0) for rig in rigs]
+    beside = heights[0] - heights[0][0, 0]
+    assert beside.max() > 5e-3, "the side of the wheel heaps soil up"
+    assert np.abs(heights[1] - heights[0]).max() < SAME
+    assert rigs[1].module.volume_error()[0] < 1e-9
 
 
 @pytest.mark.parametrize("start", [1e30, 0.02, -0.02])

@@ -38,7 +38,6 @@ def pile_at(
 
     Nodes whose cell the body covers in part take none: soil does not slide away from there.
     """
-    side = win.side
     j0 = int(wp.floor(column + real(1.0e-9)))
     i0 = int(wp.floor(row + real(1.0e-9)))
     u = wp.max(column - real(j0), real(0.0))
@@ -52,7 +51,7 @@ def pile_at(
             jj = j0 + c % 2
             w = wp.where(c // 2 == 1, v, real(1.0) - v) * wp.where(c % 2 == 1, u, real(1.0) - u)
             if w > real(1.0e-6) and ii >= 1 and jj >= 1 and ii <= frame.rows - 2 and jj <= frame.columns - 2:
-                k = nonnegative((slot * side + ii) * side + jj)
+                k = nonnegative(slot * win.nodes + ii * win.side + jj)
                 at = face_place(g, m, view, frame.row0 + ii, frame.column0 + jj)
                 if win.mark[k] != t.BARE_NODE and win.mark[k] != t.BESIDE and at[0] > limit:
                     if pass_number == 0:
