@@ -119,8 +119,8 @@ def test_a_wheel_pushed_sideways_piles_its_own_soil_up():
     at = np.array([(0.3, 0.0, 0.12), (-0.3, 0.0, 0.12)])
     for rig in rigs:
         for k in range(60):
-            across = np.array([(0, 5e-4 * k, 0), (0, 0, 0)])
-            rig.place(position=at + across, velocity=[[(0, 0.1, 0), (0, 0, 0)]]).advance()
+            across = np.array([(0, 0, 0), (0, 5e-4 * k, 0)])  # the second one: windows begin one after another
+            rig.place(position=at + across, velocity=[[(0, 0, 0), (0, 0.1, 0)]]).advance()
     heights = [rig.module.ground.heights(0) for rig in rigs]
     beside = heights[0] - heights[0][0, 0]
     assert beside.max() > 5e-3, "the side of the wheel heaps soil up"
