@@ -128,8 +128,8 @@ def memory_growth(sim: Simulation, steps: int) -> int:
 def kernel_times(sim: Simulation, steps: int = 10) -> dict[str, float]:
     """Time [ms] of each kernel in a step, launched one by one; as in a graph, without those that no world needs."""
     evaluate, commit = sim.modules[0].launches(sim.engine.step)
-    launchers.only_if = _if_set
     totals: dict[str, list[float]] = defaultdict(list)
+    in_graphs, launchers.only_if = launchers.only_if, _if_set
     for _ in range(steps):
         wp.timing_begin(cuda_filter=wp.TIMING_KERNEL)
         evaluate.make()
@@ -143,6 +143,7 @@ def kernel_times(sim: Simulation, steps: int = 10) -> dict[str, float]:
             found[name] += result.elapsed
         for name, elapsed in found.items():
             totals[name].append(elapsed)
+    launchers.only_if = in_graphs
     return {name: statistics.median(times) for name, times in totals.items()}
 
 
