@@ -45,9 +45,9 @@ def dragged(form, depth, direction, body=BOX):
     direction = np.asarray(direction) / np.linalg.norm(direction)
     end, steps = np.array([0.0, 0.0, HIGH / 2 - depth]), 300
     rig = rig_of(form, body)
-    rig.follow(lambda t: (end + direction * SPEED * (t - (steps + 1) * STEP), quaternion(np.zeros(3))), steps)
+    rig.follow(lambda t: (end + direction * SPEED * (t - (steps + 0.5) * STEP), quaternion(np.zeros(3))), steps)
     assert len(rig.module._faces) == 12
-    return rig.wrench[0, 0]  # that of the end of the next step, at `depth`
+    return rig.wrench[0, 0]  # that of the middle of the next step, at `depth`
 
 
 @pytest.mark.parametrize("form", FORMS)

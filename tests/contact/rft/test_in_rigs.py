@@ -50,7 +50,7 @@ def test_a_plate_that_sinks_meets_alpha_times_area_times_depth(form, alpha, spee
     steps = round(0.03 / (speed * STEP))
     start = THICK / 2
     rig.follow(lambda t: (np.array([0.0, 0, start - speed * t]), quaternion(np.zeros(3))), steps)
-    depth = speed * (rig.time + STEP)  # the force is that at the end of the next step
+    depth = speed * (rig.time + STEP / 2)  # the force is that at the middle of the next step
     assert rig.wrench[0, 0, 2] == pytest.approx(SCALE * alpha * SIDE**2 * depth, rel=1e-6)
     assert rig.wrench[0, 0, [0, 1, 3, 4, 5]] == pytest.approx(np.zeros(5), abs=1e-6)
 

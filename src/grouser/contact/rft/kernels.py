@@ -12,6 +12,7 @@ from grouser.precision import mat33, mat66, quat, real, vec2, vec3, vec6
 from grouser.terrain.ground import SURFACE, TILE, VIRGIN, GroundArrays, base_height, between
 
 OUTSIDE, FREE, ELASTIC, FLOWING = 0, 1, 2, 3  # what a face element does in a step: FREE carries nothing
+SLOWEST, FASTEST = 0.5, 2.0  # factors on the speed of flow that a step may expect (assumed)
 rft = module("grouser.contact.rft.kernels")
 
 
@@ -46,7 +47,8 @@ class FaceStates:
     start: array2d[vec3]  # [m] elastic displacement at the start of the step, on the area at its end
     wet: array2d[real]  # [m^2] area at the end of the step
     stress: array2d[vec3]  # [Pa] of the flow
-    power: array2d[real]  # [W/m^2] that the flow takes
+    power: array2d[real]  # [W/m^2] that the flow takes at the speed expected at the end of the step
+    trend: array2d[real]  # speed along the flow at the end of the last step over that at its start; 0: not flowing
     arm: array2d[vec3]  # [m] of the centre of pressure from the frame origin
 
 
@@ -150,12 +152,17 @@ def evaluate(
             n = wp.quat_rotate(q, face.normal)
             corners = mat33()
             depths = vec3()
+            # Speed expected at the end of the step over that now.
+            trend = state.trend[world, k]
+            share = wp.where(trend > zero, trend, real(1.0))
             for c in range(3):
                 corner = wp.quat_rotate(q, face.corners[c])
-                fall = h * (v_origin + wp.cross(omega, corner))[2]
+                fall = share * h * (v_origin + wp.cross(omega, corner))[2]
                 corners[c] = corner
-                depths[c] = levels_at(g, world, origin + corner, n)[0] - origin[2] - corner[2] - fall
-                sinkage = wp.max(sinkage, depths[c])
+                # Depth grows during the step. Its mean is that at half the way, and so is the mean of the stress.
+                depth = levels_at(g, world, origin + corner, n)[0] - origin[2] - corner[2]
+                depths[c] = depth - real(0.5) * fall
+                sinkage = wp.max(sinkage, depth - fall)
             part = wetted(face.area, corners, depths)
             if part.volume > zero:
                 state.mode[world, k] = FREE
@@ -177,11 +184,14 @@ def evaluate(
                     power = -wp.dot(stress, v)
                     pull = vec3()
                     if medium.stiffness * wp.length(strain) > most and power > zero:
-                        # Rank one and positive: f = s (s.v) / (s.v_now) takes power at any velocity v.
+                        # Rank one and positive: f = s (s.v) / (s.v_e) takes power at any velocity v. v_e is that
+                        # expected at the end of the step, where f is the stress of the flow: with the velocity now
+                        # instead, a body that slows down would get less than that in every step and sink too deep.
                         state.mode[world, k] = FLOWING
-                        weight = wp.outer((h * part.area / power) * stress, stress)
+                        weight = wp.outer((h * part.area / (power * share)) * stress, stress)
                         block = add_point(block, arm, weight)
-                        pull = part.area * stress
+                        pull = (part.area / share) * stress
+                        power *= share
                         area += part.area
                     elif wp.dot(strain, n) >= zero and most > zero:
                         state.mode[world, k] = ELASTIC
@@ -219,6 +229,7 @@ def commit(
         mode = state.mode[world, k]
         strain = vec3()
         path = vec3()
+        trend = real(0.0)
         if mode != OUTSIDE:
             v = velocity[world, row] + wp.cross(angular_velocity[world, row], state.arm[world, k])
             old = state.start[world, k]
@@ -228,6 +239,8 @@ def commit(
             if mode == FLOWING:
                 # The strain is that of the stress which acted, if the work of the step pays for its energy.
                 stress = state.stress[world, k]
+                before = wp.where(state.trend[world, k] > real(0.0), state.trend[world, k], real(1.0))
+                trend = wp.clamp(-wp.dot(stress, v) * before / state.power[world, k], real(SLOWEST), real(FASTEST))
                 acted = wp.max(-wp.dot(stress, v) / state.power[world, k], real(0.0))
                 work = acted * -wp.dot(stress, v) * h
                 most = wp.sqrt(wp.dot(old, old) + real(2.0) * wp.max(work, real(0.0)) / stiffness)
@@ -235,3 +248,4 @@ def commit(
         state.strain[world, k] = strain
         state.area[world, k] = state.wet[world, k]
         state.path[world, k] = path
+        state.trend[world, k] = trend
