@@ -174,6 +174,8 @@ def on_soil(
     cohesion = max(one.cohesion for one in materials)
     if law == "rft" and cohesion > 0:
         loaded.notes.append(f"law 'rft' knows no cohesion: {cohesion:g} Pa of {soil_names(materials)} are left out")
+    if isinstance(module, RftModule):
+        loaded.notes += module.mesh_notes
     if soil_grid.depth is not None:
         loaded.notes.append(depth_note(soil_grid.depth, under))
     sim = Simulation(

@@ -68,6 +68,24 @@ def test_a_plate_above_the_ground_feels_nothing():
     assert not rig.implicit.any()
 
 
+def test_above_the_ground_sinkage_is_minus_the_height():
+    rig = ManufacturedMotion(module_of()).place((0, 0, 0.1), quaternion(np.array([0.0, 0.3, 0.0]))).advance()
+    lowest = 0.1 - np.sin(0.3) * SIDE / 2 - np.cos(0.3) * THICK / 2
+    assert rig.module.observe()["sinkage"][0, 0] == pytest.approx(-lowest, rel=ROUND_OFF)
+
+
+@pytest.mark.parametrize(
+    ("speed", "spin", "slip"), [(0.1, 0.0, -1.0), (0.0, 5.0, 1.0), (8e-4, 0.0, 0.0), (2e-3, 0.0, -1.0)]
+)
+def test_slip_of_a_body_that_slides_spins_or_rests(speed, spin, slip):
+    """Below 1 mm/s a body rests; one that slides without turning has slip -1, one that spins on the spot 1."""
+    rig = ManufacturedMotion(module_of(), step=STEP)
+    rig.place((0, 0, 0.02), velocity=(0, 0, -0.01)).evaluate().advance()
+    rig.place((0, 0, 0.005), velocity=(speed, 0, -1e-4), spin=(0, spin, 0)).evaluate().advance()
+    assert rig.module.observe()["contact_area"][0, 0] > 0
+    assert rig.module.observe()["slip"][0, 0] == pytest.approx(slip, abs=1e-9)
+
+
 def test_the_implicit_matrix_is_the_derivative_at_rest():
     rig = ManufacturedMotion(module_of(body=FOOT), step=STEP)
     rig.place((0, 0, -0.03), velocity=(0, 0, -1e-3)).evaluate().advance()

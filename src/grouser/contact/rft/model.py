@@ -11,8 +11,8 @@ import numpy as np
 import warp as wp
 
 from grouser.contact.rft import kernels
+from grouser.contact.rft.faces import face_corners
 from grouser.contact.rft.laws import PLATE_DOWN, medium_scale
-from grouser.contact.rft.wetted import subdivided
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
@@ -25,7 +25,8 @@ from grouser.terrain.ground import Ground
 from grouser.terrain.soils import EARTH, Soil
 
 FACE_LENGTH = 2.0  # [cells] of the ground that a face element is long at most (assumed)
-STUCK_SPEED = 1e-4  # [m/s] below which slip counts as 0 (assumed)
+STUCK_SPEED = 1e-3  # [m/s] below which slip counts as 0 (assumed)
+ROLLING = 0.1  # rim speed over travel speed below which a body slides rather than rolls (assumed)
 LEAST_SCALE = 1e3  # [N/m^3] less carries nothing: media of Li et al. 2013 have 2e5 and more
 FORMS = ("li2013", "agarwal2023")  # in the order of `laws.flow_stress`
 
@@ -104,6 +105,12 @@ class RftModule(KernelModule):
         self.gravity, self.takes_floor = EARTH, True
         self.ruts = ruts
         self.fatal_codes = 1 if ruts is None else ruts.fatal_codes
+        self.mesh_notes: list[str] = []  # what the law changes in the meshes, or cannot do with them
+        # A face has one velocity, and soil before it or not: it is no longer than some cells.
+        self._corners = [
+            face_corners(surface, body, FACE_LENGTH * ground.spacing, self.mesh_notes)
+            for body, surface in surfaces.items()
+        ]
 
     def declare(self, spec) -> None:
         """Switch off MuJoCo's contact between the bodies and the floor of the world. Take over its gravity."""
@@ -127,6 +134,7 @@ class RftModule(KernelModule):
         self._highest = max(float(one.heights.max()) for one in self.ground.terrains)
         self._active = wp.ones(self.worlds, dtype=wp.int32, device=self.device)
         count, shape = self._faces.shape[0], (self.worlds, len(self.bodies))
+        self._outermost = [np.unique(corners.reshape(-1, 3), axis=0) for corners in self._corners]
         self.faces = zeros(at(kernels.FaceStates, p.name), self.device, (self.worlds, count))
         self._sinkage, self._area = (wp.zeros(shape, dtype=wp.float64, device=self.device) for _ in range(2))
         if self.ruts is not None:
@@ -137,11 +145,7 @@ class RftModule(KernelModule):
     def _make_faces(self) -> tuple[wp.array, wp.array]:
         kind = at(kernels.Face, self.precision.name)
         tables = []
-        for surface in self.surfaces.values():
-            # A face has one velocity, and soil before it or not: it is no longer than some cells.
-            corners = subdivided(
-                np.asarray(surface.vertices, float)[np.asarray(surface.triangles)], FACE_LENGTH * self.ground.spacing
-            )
+        for corners in self._corners:
             normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
             size = np.linalg.norm(normals, axis=1)
             table: Any = np.zeros(len(size), dtype=kind.numpy_dtype())
@@ -258,16 +262,31 @@ class RftModule(KernelModule):
 
     def observe(self) -> dict[str, np.ndarray]:
         """Force [N], torque [N m], sinkage [m], loaded area [m^2] and slip [1] of each body, (world, body, …)."""
-        wrench = self.out.effective.numpy()
+        wrench, sinkage = self.out.effective.numpy(), self._depths()
         return {
-            "force": wrench[..., :3], "torque": wrench[..., 3:], "sinkage": self._sinkage.numpy(),
-            "contact_area": self._area.numpy(), "slip": self._slip(),
+            "force": wrench[..., :3], "torque": wrench[..., 3:], "sinkage": sinkage,
+            "contact_area": self._area.numpy(), "slip": self._slip(sinkage),
         }  # fmt: skip
 
-    def _slip(self) -> np.ndarray:
-        """Slip of rolling bodies, (world, body): driving 1 - v/u, braking u/v - 1; 0 out of contact.
+    def _depths(self) -> np.ndarray:
+        """Sinkage [m], (world, body); of bodies in the air minus the least height of a vertex above the ground."""
+        sinkage = self._sinkage.numpy()
+        terrain, rows = self.ground.arrays.terrain.numpy(), self._rows.numpy()
+        for body in np.flatnonzero((sinkage <= 0).any(axis=0)):
+            q = self.motion.rotation.numpy()[:, rows[body]].astype(float)  # (world, xyzw)
+            w, axis, corners = q[:, None, 3:], q[:, None, :3], self._outermost[body][None]
+            turned = corners + 2 * np.cross(axis, np.cross(axis, corners) + w * corners)
+            places = turned + self.motion.position.numpy()[:, rows[body], None].astype(float)
+            for world in np.flatnonzero(sinkage[:, body] <= 0):
+                x, y, z = places[world].T
+                sinkage[world, body] = -(z - self.ground.terrains[terrain[world]].height(x, y)).min()
+        return sinkage
+
+    def _slip(self, sinkage: np.ndarray) -> np.ndarray:
+        """Slip of the bodies, (world, body): driving 1 - v/u, braking u/v - 1; 0 out of contact and at rest.
 
         u is the horizontal speed [m/s] of the lowest point relative to the frame origin, v that of the origin along u.
+        If a body hardly turns, both are taken along its travel: one that slides without turning has slip -1.
         """
         m, rows = self.motion, self._rows.numpy()
         position, velocity, spin = (
@@ -277,12 +296,15 @@ class RftModule(KernelModule):
             self.ground.terrains[terrain].height(place[:, 0], place[:, 1])
             for terrain, place in zip(self.ground.arrays.terrain.numpy(), position, strict=True)
         ]
-        radius = position[..., 2] - np.array(level) + self._sinkage.numpy()
+        radius = position[..., 2] - np.array(level) + sinkage
         rim = radius[..., None] * np.stack([spin[..., 1], -spin[..., 0]], axis=-1)
-        u = np.linalg.norm(rim, axis=-1)
-        v = (rim * velocity[..., :2]).sum(axis=-1) / np.maximum(u, 1e-30)
-        larger = np.maximum(u, np.abs(v))
-        moving = (larger > STUCK_SPEED) & (self._area.numpy() > 0)
+        turning, travel = np.linalg.norm(rim, axis=-1), np.linalg.norm(velocity[..., :2], axis=-1)
+        both = (rim * velocity[..., :2]).sum(axis=-1)
+        rolls = turning > ROLLING * travel
+        u = np.where(rolls, turning, both / np.maximum(travel, 1e-30))
+        v = np.where(rolls, both / np.maximum(turning, 1e-30), travel)
+        larger = np.maximum(np.abs(u), np.abs(v))
+        moving = (larger >= STUCK_SPEED) & (self._area.numpy() > 0)
         return np.where(moving, (u - v) / np.where(moving, larger, 1.0), 0.0)
 
     def channels(self) -> list[Channel]:
