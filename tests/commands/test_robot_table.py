@@ -42,6 +42,31 @@ def test_robots_stand_fall_or_are_refused_and_the_table_says_which(tmp_path, cap
     assert "is no folder" in capsys.readouterr().err
 
 
+def test_a_robot_that_fails_has_its_row_and_the_others_theirs(tmp_path, capsys, monkeypatch):
+    """Rows are written as they come: those before an interrupt are on disk."""
+    folder, out = tmp_path / "robots", tmp_path / "out"
+    folder.mkdir()
+    for name in ("hopper-rail.xml", "top-heavy.xml", "two-robots.xml"):
+        shutil.copy(ROBOTS / name, folder)
+
+    def stands(path, row, bodies):
+        if path.stem == "hopper-rail":
+            raise ZeroDivisionError("a | b\nc")
+        if path.stem == "two-robots":
+            raise KeyboardInterrupt
+        row.carried, row.sinkage = 1.0, 0.01
+
+    monkeypatch.setattr("grouser.commands.robot_table._stand", stands)
+    arguments = ["robots", str(folder), "--soil", "clay", "--out", str(out)]
+    assert status(arguments) != 0
+    failed, top = json.loads((out / "robots.json").read_text())
+    assert failed["remark"] == "failed: ZeroDivisionError: a / b c"
+    assert top["carried"] == 1.0
+    (folder / "two-robots.xml").unlink()
+    assert status(arguments) == 1
+    assert "1 stand, 0 carried off by more than 1 %, 1 failed" in capsys.readouterr().out
+
+
 def test_a_weight_that_soil_does_not_carry_is_missed():
     assert not Row("a", "clay", carried=0.995).missed
     assert Row("a", "clay", carried=0.98).missed

@@ -49,6 +49,24 @@ def test_functions_and_controllers_act_in_their_order():
     assert sim.data.ctrl[0] == 3.0
 
 
+def test_controls_that_a_function_returns_are_taken():
+    sim = slider(lambda time, data: [2.5])
+    sim.step(1)
+    assert sim.data.ctrl[0] == 2.5
+    sim.use_controllers(lambda time, data: data.ctrl)  # returns what it may have set
+    sim.step(1)
+    assert sim.data.ctrl[0] == 2.5
+
+
+@pytest.mark.parametrize("returned", [True, 1.0, [1.0, 2.0], "fast", {"x": 1.0}, [[1.0], [2.0, 3.0]]])
+def test_what_a_function_cannot_return_is_named(returned):
+    def walk(time, data):
+        return returned
+
+    with pytest.raises(InputError, match=r"^controller walk: returned \w+.*; allowed are nothing, .* or 1 controls$"):
+        slider(walk).step(1)
+
+
 def test_a_function_that_fails_stops_the_run_with_its_name():
     def walk(time, data):
         raise KeyError("gait")

@@ -161,8 +161,18 @@ def test_a_robot_that_cannot_stand_starts_where_it_was_placed_and_a_note_says_so
 
 def test_what_is_not_placed_or_has_no_weight_is_not_set_down():
     assert on_soil(mujoco.MjSpec.from_string(ball(height=0.5)), place=False).data.qpos[2] == 0.5
+    assert refusal(mujoco.MjSpec.from_string(ball(height=0.5)), place=False, settle=True) == (
+        "settle: True is not allowed with place=False, which keeps the pose given"
+    )
     sim = on_soil(mujoco.MjSpec.from_string(ball(height=0.5)), gravity=0.0)
     assert lowest(sim, "ball") == pytest.approx(1e-4)
+
+
+def test_arguments_by_a_wrong_name_are_named():
+    spec = mujoco.MjSpec.from_string(ball())
+    assert refusal(spec, soils="clay") == "on_soil: 'soils' is no argument; use 'soil'"
+    assert refusal(spec, controler=[]) == "on_soil: 'controler' is no argument; use 'controllers'"
+    assert refusal(spec, zebra=1) == "on_soil: 'zebra' is no argument"
 
 
 def test_a_start_from_python():

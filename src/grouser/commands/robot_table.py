@@ -90,16 +90,22 @@ def stand(path: Path, name: str, soil: str, bodies: str | None) -> Row:
     """Stand a robot on soil. Whatever goes wrong is its remark."""
     row = Row(name, soil)
     try:
-        sim = on_soil(path, soil, bodies) if bodies else _on_all_feet(path, soil)
+        _stand(path, row, bodies)
     except GrouserError as error:
         row.remark = f"refused: {' '.join(str(error).split())}"
-        return row
+    except Exception as error:  # a table of many robots goes on with the next one
+        row.remark = f"failed: {type(error).__name__}: {' '.join(str(error).split())}"
+    row.remark = row.remark.replace("|", "/")  # a cell of a table
+    return row
+
+
+def _stand(path: Path, row: Row, bodies: str | None) -> None:
+    sim = on_soil(path, row.soil, bodies) if bodies else _on_all_feet(path, row.soil)
     row.bodies, row.notes = list(sim.soil.bodies), len(sim.notes)
     measure(sim, row)
     said = [note for note in sim.notes if note.startswith("not set down: ")]
     if said:
         row.remark = said[0].removeprefix("not set down: ").split(";")[0]
-    return row
 
 
 def _on_all_feet(path: Path, soil: str) -> Simulation:
@@ -155,18 +161,26 @@ def _text(value: float | None, form: str, factor: float = 1.0) -> str:
 
 
 def robots(folder: Path, chosen: Sequence[str], bodies: str | None, out: Path | None) -> int:
-    """Print the table; with `out`, write robots.md and robots.json there. Exit status 1 if a weight is missed."""
+    """Print the table; with `out`, write robots.md and robots.json there. Exit status 1 if a weight is missed or a case
+    fails. Rows are printed and written as they come, so an interrupted run leaves those it has.
+    """
     files = robot_files(folder)
     rows: list[Row] = []
+    print(table(rows), flush=True)
     for path in files:
         for soil in chosen or SOILS:
             rows.append(stand(path, path.relative_to(folder).with_suffix("").as_posix(), soil, bodies))
             print(table(rows[-1:]).splitlines()[-1], flush=True)
+            if out is not None:
+                _write(rows, out)
     standing = [row for row in rows if row.sinkage is not None and not row.remark]
-    missed = sum(row.missed for row in rows)
-    print(f"{len(files)} robots, {len(rows)} cases: {len(standing)} stand, {missed} carried off by more than 1 %")
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        write_atomically(out / "robots.md", table(rows) + "\n")
-        write_atomically(out / "robots.json", json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    return 1 if missed else 0
+    missed, failed = sum(row.missed for row in rows), sum(row.remark.startswith("failed: ") for row in rows)
+    end = f", {failed} failed" if failed else ""
+    print(f"{len(files)} robots, {len(rows)} cases: {len(standing)} stand, {missed} carried off by more than 1 %{end}")
+    return 1 if missed or failed else 0
+
+
+def _write(rows: Sequence[Row], out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(out / "robots.md", table(rows) + "\n")
+    write_atomically(out / "robots.json", json.dumps([asdict(row) for row in rows], indent=1) + "\n")

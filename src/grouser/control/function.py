@@ -22,14 +22,29 @@ ControlLaw = Callable[[float, Any], object]  # time [s], MjData
 class ControlFunction(Memoryless):
     """Calls `control(time, data)` at its own rate. `time` [s]; `data` is MuJoCo's MjData, of which it sets `ctrl`.
 
-    What the function itself remembers is not in checkpoints, and a reset does not change it.
+    It may return the controls instead of setting them, one for each actuator. What the function itself remembers is not in checkpoints, and a reset does not change it.
     """
 
     def __init__(self, function: ControlLaw, period: float):
         self.function, self.period = function, period  # [s]
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
-        self.function(time, sensors)
+        self._take(self.function(time, sensors), command)
+
+    def _take(self, returned: object, command: Any) -> None:
+        """Take what the function returned, if anything, as the controls, (actuator,)."""
+        if returned is None or returned is command:
+            return
+        try:
+            values = np.asarray(returned, float)
+        except (TypeError, ValueError):
+            values = np.zeros((0, 0))
+        if values.shape != command.shape or isinstance(returned, bool):
+            raise InputError(
+                f"controller {name_of(self)}: returned {type(returned).__name__}{_shape(returned)}; allowed are nothing, "
+                f"if it sets data.ctrl, or {len(command)} controls"
+            )
+        command[:] = values
 
 
 class DrivenFunction(ControlFunction):
@@ -47,9 +62,9 @@ class DrivenFunction(ControlFunction):
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         if self._listens:
-            self.function(time, sensors, self.twist[0].copy())  # type: ignore[call-arg]
+            self._take(self.function(time, sensors, self.twist[0].copy()), command)  # type: ignore[call-arg]
         else:
-            self.function(time, sensors)
+            self._take(self.function(time, sensors), command)
 
     def state(self) -> dict[str, Any]:
         return {"twist": self.twist}
@@ -70,6 +85,14 @@ def as_controllers(given: Iterable[Controller | ControlLaw] | ControlLaw, step: 
         if one.period < step * (1 - 1e-9):
             raise InputError(f"controller {name_of(one)}: period {one.period:g} s is below the step {step:g} s")
     return found
+
+
+def _shape(returned: object) -> str:
+    """How many values a function returned, where that can be said."""
+    try:
+        return f" of shape {np.shape(returned)}"  # type: ignore[arg-type]
+    except ValueError:
+        return ""
 
 
 def _takes_time_and_data(function: Any) -> bool:

@@ -56,7 +56,7 @@ class RobotOnSoil(SoilLaws):
     step: Annotated[float, pydantic.Field(gt=0, le=LONGEST_STEP), Unit("s")] | None = None
     base: Literal["auto", "free", "fixed"] = "auto"
     place: bool = True  # place the robot on the ground
-    settle: bool = True  # then set it down: it begins at rest; false: it is dropped
+    settle: bool | None = None  # whether it is then set down, to begin at rest; none: if it is placed
     at: tuple[float, ...] | None = None  # x, y [m] and heading [deg] of the start
     keyframe: str | None = None  # None: the model's first, if it has any
     merge_small_shapes: bool = True  # replace small shapes of a body that lie close together by their convex hull

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,15 @@ def check_argument_types(given: Mapping[str, Any]) -> None:
     _check_type(given["settle"], "settle", (bool, np.bool_, type(None)), "True, False or None")
     _check_type(given["start"], "start", (Mapping, type(None)), 'values by name, such as {"qpos": […]}')
     checks.count(given["worlds"], "worlds", at_least=1)
+
+
+def check_names(given: Mapping[str, Any], *functions: Callable[..., Any]) -> None:
+    """Raise an InputError for further arguments that none of the functions has; a similar name is offered."""
+    known = [name for one in functions for name in inspect.signature(one).parameters if name != "more"]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise InputError(f"on_soil: {name!r} is no argument" + (f"; use {near[0]!r}" if near else ""))
 
 
 def _check_type(value: Any, what: str, kinds: tuple[type, ...], allowed: str) -> None:

@@ -57,12 +57,14 @@ class Outcome:
     gave_way: tuple[str, ...] = ()  # joints that moved by more than FALLEN
 
 
-def can_set_down(wanted: bool | None, on_device: bool, terrains: int, own_soils: bool) -> bool:
-    """Whether a robot is set down. `wanted` None: where it can be.
+def can_set_down(wanted: bool | None, placed: bool, on_device: bool, terrains: int, own_soils: bool) -> bool:
+    """Whether a robot is set down. `wanted` None: where it can be. `placed`: it is put on the ground, not left as given.
 
     Worlds are set down together, until all rest: with soils or terrains of their own they would depend on each other.
     """
-    able = not on_device and terrains <= 1 and not own_soils
+    if wanted and not placed:
+        raise InputError("settle: True is not allowed with place=False, which keeps the pose given")
+    able = placed and not on_device and terrains <= 1 and not own_soils
     if wanted and not able:
         raise InputError("settle: True is not allowed with worlds on a device, several terrains or soils by world")
     return able if wanted is None else wanted

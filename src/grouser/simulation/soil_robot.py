@@ -20,7 +20,7 @@ from grouser.engine.mujoco_cpu import compile_spec
 from grouser.errors import InputError
 from grouser.module import ForceModule
 from grouser.simulation import adapt, floors, placement
-from grouser.simulation.arguments import check_argument_types
+from grouser.simulation.arguments import check_argument_types, check_names
 from grouser.simulation.batch import Soils, device_of, engine_for, soils_of_worlds, tiles_for_path
 from grouser.simulation.module_notes import grouped
 from grouser.simulation.robot_file import check_moving_masses, load_robot
@@ -84,7 +84,7 @@ def on_soil(
     `step` [s]: at most 20 ms. `base`: whether its base may get a free joint. `place`: whether it is put on the ground.
     `settle`: whether it is then set down, so that it begins at rest and as deep as its weight presses it
     (`set_down.py`); False: it is dropped; None: set down, except worlds on a device, with several terrains or a soil
-    for each world. `at`: x, y [m] and heading [deg, from x towards y] of its start. `start`:
+    for each world, and with `place=False`, which keeps the pose given. `at`: x, y [m] and heading [deg, from x towards y] of its start. `start`:
     "qpos", "qvel", "act", "ctrl" of the start in the model's order, instead of a `keyframe`'s.
     `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull.
     `law`: "soil", or "rft" for resistive force theory (docs/theory/rft.md), whose `options` are RftOptions. For
@@ -97,6 +97,7 @@ def on_soil(
     `tiles` tiles of ground, which do not grow; by default for a path of 5 m.
     """
     check_argument_types(locals())
+    check_names(more, on_soil, Simulation)
     loaded = load_robot(robot)
     spec = loaded.spec
     device = device_of(device)
@@ -163,6 +164,7 @@ def on_soil(
         terrains or ground, () if own else materials[0], cell, worlds=worlds, dtype=dtype, device=device, depth=depth,
         below=under, **own, **room,
     )  # fmt: skip
+    sets_down = can_set_down(settle, place, on_device, len(terrains), bool(own))
     checks.choice(law, "law", ("soil", "rft"))
     if law == "rft" and draw is not None:
         raise InputError("soil: a function that draws soils is not allowed with law 'rft'")
@@ -186,7 +188,7 @@ def on_soil(
         sim.start_by_terrain(np.array(starts))
     if draw is not None:
         sim.draw_soils(draw if not scale_with_gravity else lambda rng: draw(rng).under_gravity(acting), seed, drawn=1)
-    if place and can_set_down(settle, on_device, len(terrains), bool(own)):
+    if sets_down:
         set_down(sim)
     sim.watch_loads()
     return sim
