@@ -26,6 +26,25 @@ def test_a_robot_is_recorded_by_one_call(tmp_path):
     }
 
 
+def test_the_whole_robot_is_drawn(tmp_path):
+    """Each body moves with its own pose, and together they are as large as the robot, chassis and wheels."""
+    sim = cart(settle=False)
+    run = grouser.record(sim, tmp_path / "out", 0.05, report=False)
+    with grouser.Recording(run.recording) as recording:
+        shapes = recording.shapes()
+        poses = {shape.follows: recording[shape.follows][0] for shape in shapes}
+    drawn = {follows.removeprefix("body/pose[").removesuffix("]") for follows in poses}
+    assert drawn == {"chassis", "wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr"}
+    for shape in shapes:
+        geom = sim.model.geom(sim.model.body(shape.follows[10:-1]).geomadr[0])
+        wide, high = geom.size[0], geom.size[1]
+        size = 2 * geom.size if geom.type == mujoco.mjtGeom.mjGEOM_BOX else [2 * wide, 2 * wide, 2 * high]
+        np.testing.assert_allclose(np.sort(np.ptp(shape.vertices, axis=0)), np.sort(size), rtol=0.01)
+    places = np.array([pose[:3] for pose in poses.values()])
+    bodies = np.array([sim.data.body(name).xpos for name in drawn])
+    np.testing.assert_allclose(np.ptp(places[:, :2], axis=0), np.ptp(bodies[:, :2], axis=0), atol=1e-3)
+
+
 def test_a_second_recording_goes_on_and_has_the_ruts_of_the_first(tmp_path):
     sim = cart()
     first, second = (grouser.record(sim, tmp_path / name, 1.0, report=False) for name in ("a", "b"))

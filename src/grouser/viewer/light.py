@@ -14,7 +14,7 @@ from grouser.viewer.colours import linear
 SUN = np.array([-0.4, -0.3, 0.85]) / np.linalg.norm([-0.4, -0.3, 0.85])  # towards the sun
 SHADED = 0.45  # shade of ground that the sun does not reach, of that of level ground
 BRIGHTEST = 1.3  # largest shade: faces towards the sun
-HORIZON, ZENITH = (0.93, 0.95, 0.97), (0.70, 0.77, 0.84)  # sRGB of the sky
+HORIZON, ZENITH = (0.815, 0.86, 0.905), (0.70, 0.77, 0.84)  # sRGB of the sky, as films have it
 WHITEST = 0.97  # largest share of white that is inverted: ACES never reaches white
 
 INPUT = np.array([[0.59719, 0.35458, 0.04823], [0.07600, 0.90834, 0.01566], [0.02840, 0.13383, 0.83777]])
