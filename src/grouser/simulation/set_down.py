@@ -78,6 +78,9 @@ def set_down(sim: Simulation) -> None:
     gravity = float(np.linalg.norm(sim.model.opt.gravity))
     if gravity == 0 or sim.model.nv == 0:
         return
+    if steep := _too_steep(sim):
+        sim.notes.append(_not_set_down(steep))
+        return
     started, notes = sim.checkpoint(), list(sim.notes)
     outcome = _attempt(sim, _unheld(sim), gravity)
     if outcome.gave_way:
@@ -87,11 +90,27 @@ def set_down(sim: Simulation) -> None:
             notes.append(f"locked while the robot was set down, as nothing in the model holds it: {listed(gave_way)}")
     if not outcome.rests:
         sim.restore(started)
-        notes.append(f"not set down: {outcome.reason}; the robot starts in the air, as with settle=False")
+        notes.append(_not_set_down(outcome.reason))
     sim.notes[:] = notes
     if outcome.rests:
         _begin(sim, started)
     sim.forget_module_notes()
+
+
+def _not_set_down(reason: str) -> str:
+    return f"not set down: {reason}; the robot starts in the air, as with settle=False"
+
+
+def _too_steep(sim: Simulation) -> str:
+    """Why no robot can rest here, if the ground below the soil bodies, taken together, slides by itself; else empty."""
+    assert sim.terrain is not None
+    places = np.concatenate([[d.body(name).xpos[:2] for name in sim.soil.bodies] for d in sim.engine.data])
+    rise = float(np.hypot(*np.mean(sim.terrain.gradient(places[:, 0], places[:, 1]), axis=1)))
+    stands = max(soil.slope_limit for soil in sim.ground.soils)
+    if rise <= stands:
+        return ""
+    slope, repose = np.degrees(np.arctan([rise, stands]))
+    return f"the ground has a slope of {slope:.3g}°, and soil slides above {repose:.3g}°"
 
 
 def _attempt(sim: Simulation, locked: np.ndarray, gravity: float) -> Outcome:
