@@ -1,7 +1,7 @@
 """A measured wheel at slip angles under both laws: `python benchmarks/rft_wheels.py [--write]` for docs/theory/rft.md.
 
-The smooth wheel of benchmarks/wheels/pavlov2023.yaml, steered against its way. Nothing is fitted: sand, wheel and friction
-are those of that file, the scale of resistive force theory follows from density and angle of friction.
+The smooth wheel of benchmarks/wheels/pavlov2023.yaml, steered against its way. Nothing is fitted: sand, wheel and
+friction are those of that file, the scale of resistive force theory follows from density and angle of friction.
 """
 
 from __future__ import annotations
@@ -20,17 +20,27 @@ from grouser.validation.measured import read_wheels
 
 PAGE = ROOT / "docs" / "theory" / "rft.md"
 # Means of three trials each at Carnegie Mellon University, read from output/all_smooth_data_2.mat of the repository
-# qishuny/3D-RFT-wheel, commit cdd8f8f: slip angle [deg], slip: load, pull, side force [N], sinkage [mm]. Pull is along the
-# heading of the wheel, side force against its sideways motion. Standard deviations between trials are 0.1 to 1 N and 0.1
-# to 0.8 mm. The zero of sinkage is uncertain by 3 mm (see pavlov2023.yaml). The side force of 0.5 to 1.1 N at slip angle
-# 0 says how well the wheel was aligned.
+# qishuny/3D-RFT-wheel, commit cdd8f8f: slip angle [deg], slip: load, pull, side force [N], sinkage [mm]. Pull is along
+# the heading of the wheel, side force against its sideways motion. Standard deviations between trials are 0.1 to 1 N
+# and 0.1 to 0.8 mm, at 60 degrees and slip -0.5 up to 3.5 N and 3 mm. The zero of sinkage is uncertain by 3 mm (see
+# pavlov2023.yaml). The side force of 0.5 to 1.1 N at slip angle 0 says how well the wheel was aligned.
 MEASURED = {
-    (0, -0.5): (23.24, -17.15, 1.13, 23.32), (0, 0.0): (24.58, -1.34, 0.78, 14.07), (0, 0.5): (25.28, 0.97, 0.54, 22.37),
-    (15, -0.5): (22.59, -17.60, 7.78, 24.67), (15, 0.0): (23.59, -3.61, 7.21, 16.84), (15, 0.5): (24.76, 0.57, 4.06, 22.99),
-    (30, -0.5): (21.61, -17.49, 13.95, 28.78), (30, 0.0): (22.00, -4.66, 10.08, 21.27), (30, 0.5): (23.21, 0.30, 6.10, 23.57),
-    (45, -0.5): (21.62, -16.74, 20.27, 33.01), (45, 0.0): (22.09, -5.61, 13.74, 25.97), (45, 0.5): (21.91, 0.10, 8.21, 25.77),
-    (60, -0.5): (21.05, -13.90, 23.76, 35.08), (60, 0.0): (20.99, -5.49, 17.86, 32.68), (60, 0.5): (20.79, -0.33, 11.16, 31.73),
-}  # fmt: skip
+    (0, -0.5): (23.24, -17.15, 1.13, 23.32),
+    (0, 0.0): (24.58, -1.34, 0.78, 14.07),
+    (0, 0.5): (25.28, 0.97, 0.54, 22.37),
+    (15, -0.5): (22.59, -17.60, 7.78, 24.67),
+    (15, 0.0): (23.59, -3.61, 7.21, 16.84),
+    (15, 0.5): (24.76, 0.57, 4.06, 22.99),
+    (30, -0.5): (21.61, -17.49, 13.95, 28.78),
+    (30, 0.0): (22.00, -4.66, 10.08, 21.27),
+    (30, 0.5): (23.21, 0.30, 6.10, 23.57),
+    (45, -0.5): (21.62, -16.74, 20.27, 33.01),
+    (45, 0.0): (22.09, -5.61, 13.74, 25.97),
+    (45, 0.5): (21.91, 0.10, 8.21, 25.77),
+    (60, -0.5): (21.05, -13.90, 23.76, 35.08),
+    (60, 0.0): (20.99, -5.49, 17.86, 32.68),
+    (60, 0.5): (20.79, -0.33, 11.16, 31.73),
+}
 LAWS = ("soil", "rft")
 WRONG = "rft, rim without friction"
 QUANTITIES = {"pull": (1, "N", "drawbar_pull_N", 1.0), "side": (2, "N", "side_force_N", 1.0)}
@@ -95,7 +105,9 @@ def draw(found: Mapping[str, Mapping[tuple[int, float], Case]]) -> None:
         for axes, (quantity, (column, unit, *_)) in zip(figure.subplots(1, 3), QUANTITIES.items(), strict=True):
             for slip, colour in colours.items():
                 angles = [angle for angle, own in MEASURED if own == slip]
-                axes.plot(angles, [MEASURED[a, slip][column] for a in angles], "o", color=colour, label=f"slip {slip:g}")
+                axes.plot(
+                    angles, [MEASURED[a, slip][column] for a in angles], "o", color=colour, label=f"slip {slip:g}"
+                )
                 for law, line in (("rft", "-"), ("soil", ":")):
                     axes.plot(angles, [getattr(found[law][a, slip], quantity) for a in angles], line, color=colour)
             axes.set(xlabel="slip angle [°]", ylabel=f"{quantity} [{unit}]")
@@ -103,7 +115,7 @@ def draw(found: Mapping[str, Mapping[tuple[int, float], Case]]) -> None:
         axes.plot([], [], "o", color="k", label="measured")
         axes.plot([], [], "-", color="k", label="law rft")
         axes.plot([], [], ":", color="k", label="law soil")
-        axes.legend(frameon=False, fontsize=8)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=6, frameon=False)
         figure.savefig(FIGURES / "rft-wheel-slip-angles.png", dpi=DOTS_PER_INCH)
 
 

@@ -22,7 +22,8 @@ ControlLaw = Callable[[float, Any], object]  # time [s], MjData
 class ControlFunction(Memoryless):
     """Calls `control(time, data)` at its own rate. `time` [s]; `data` is MuJoCo's MjData, of which it sets `ctrl`.
 
-    It may return the controls instead of setting them, one for each actuator. What the function itself remembers is not in checkpoints, and a reset does not change it.
+    It may return the controls instead of setting them, one for each actuator. What the function itself remembers is not
+    in checkpoints, and a reset does not change it.
     """
 
     def __init__(self, function: ControlLaw, period: float):
@@ -41,8 +42,8 @@ class ControlFunction(Memoryless):
             values = np.zeros((0, 0))
         if values.shape != command.shape or isinstance(returned, bool):
             raise InputError(
-                f"controller {name_of(self)}: returned {type(returned).__name__}{_shape(returned)}; allowed are nothing, "
-                f"if it sets data.ctrl, or {len(command)} controls"
+                f"controller {name_of(self)}: returned {type(returned).__name__}{_shape(returned)}; allowed are "
+                f"nothing, if it sets data.ctrl, or {len(command)} controls"
             )
         command[:] = values
 

@@ -58,7 +58,7 @@ class Outcome:
 
 
 def can_set_down(wanted: bool | None, placed: bool, on_device: bool, terrains: int, own_soils: bool) -> bool:
-    """Whether a robot is set down. `wanted` None: where it can be. `placed`: it is put on the ground, not left as given.
+    """Whether a robot is set down. `wanted` None: where it can be. `placed`: it is put on the ground.
 
     Worlds are set down together, until all rest: with soils or terrains of their own they would depend on each other.
     """

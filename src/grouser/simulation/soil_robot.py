@@ -84,8 +84,9 @@ def on_soil(
     `step` [s]: at most 20 ms. `base`: whether its base may get a free joint. `place`: whether it is put on the ground.
     `settle`: whether it is then set down, so that it begins at rest and as deep as its weight presses it
     (`set_down.py`); False: it is dropped; None: set down, except worlds on a device, with several terrains or a soil
-    for each world, and with `place=False`, which keeps the pose given. `at`: x, y [m] and heading [deg, from x towards y] of its start. `start`:
-    "qpos", "qvel", "act", "ctrl" of the start in the model's order, instead of a `keyframe`'s.
+    for each world, and with `place=False`, which keeps the pose given. `at`: x, y [m] and heading [deg, from x towards
+    y] of its start. `start`: "qpos", "qvel", "act", "ctrl" of the start in the model's order, instead of a
+    `keyframe`'s.
     `merge_small_shapes`: whether small shapes of a body that lie close together are replaced by their convex hull.
     `law`: "soil", or "rft" for resistive force theory (docs/theory/rft.md), whose `options` are RftOptions. For
     arguments not given, the model's own values are used or values are chosen; `notes` lists them. `modules`: force

@@ -1,7 +1,7 @@
 """Face elements of a body under resistive force theory: its triangles, checked, and cut to the size of a cell.
 
-The law pushes on the side that a triangle faces. Parts whose triangles face inward are turned. Faces inside another part
-of the body meet no soil and are left out.
+The law pushes on the side that a triangle faces. Parts whose triangles face inward are turned. Faces inside another
+part of the body meet no soil and are left out.
 """
 
 from __future__ import annotations
