@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import mujoco
 import numpy as np
 import pydantic
 import warp as wp
+from pydantic_core import PydanticCustomError
 
 from grouser.contact.soil import SoilModule, SoilOptions
 from grouser.control.memoryless import Memoryless
+from grouser.errors import InputError
 from grouser.module import Channel, Motion, Outputs
 from grouser.recording import Recording
 from grouser.robots import bulldozer
@@ -22,6 +25,7 @@ from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.track_results import track_metric
+from grouser.scenarios.track_terrain import TrackTerrain, place_from, start_on
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
@@ -68,6 +72,8 @@ class MachineSettings(Settings):
     """Settings all machines on tracks share."""
 
     soil: TrackSoil = TrackSoil()
+    terrain: TrackTerrain | None = None  # a mesh or grid instead of the scenario's own ground
+    at: tuple[float, float, float] = (0.0, 0.0, 0.0)  # x, y [m] and heading [deg] of the start on a terrain
     plastic: SoilChoice | None = None  # a plastic soil, such as dry-sand, in which the tracks leave ruts
     spacing: Annotated[float, Positive, Unit("m")] = 0.05  # of the grid of that soil
     grousers: Annotated[int, pydantic.Field(ge=0, le=3)] = 1
@@ -85,9 +91,33 @@ class MachineSettings(Settings):
     threads: Annotated[int, pydantic.Field(ge=1, le=2)] = 1
     gravity: Annotated[float, Positive, Unit("m/s^2")] = 9.81
 
+    @pydantic.field_validator("at", mode="before")
+    @classmethod
+    def _place(cls, given: Any) -> Any:
+        try:
+            return place_from(given)
+        except (ValueError, InputError):
+            text = f"{given!r}: allowed are x,y [m] or x,y,heading [deg], such as 1.5,0,90"
+            raise PydanticCustomError("at", "{text}", {"text": text}) from None
+
+    @pydantic.model_validator(mode="after")
+    def _needs_terrain(self) -> Self:
+        if self.terrain is None and self.at != (0.0, 0.0, 0.0):
+            raise PydanticCustomError("at", "{text}", {"text": "at: it is allowed with a terrain only"})
+        return self
+
     @property
     def machine(self) -> Bulldozer:
         return self.bulldozer()
+
+    @functools.cached_property
+    def own_ground(self) -> Terrain | None:
+        """The ground of `terrain`, plastic or hard; None without one."""
+        if self.terrain is None:
+            return None
+        if self.plastic is None:
+            return self.terrain.hard(self.soil.values())
+        return SoilGround(Ground(self.terrain.grid(self.spacing), self.plastic.resolve(), self.spacing))
 
     def bulldozer(self, **more: Any) -> Bulldozer:
         """The machine of these settings; `more` are parameters of it that a scenario sets."""
@@ -183,9 +213,9 @@ class Pull:
 
 
 def simulate(
-    s: MachineSettings, speeds: Speeds, ground: GridGround | None = None, *, place=(0.0, 0.0, 0.0),
-    heading: float = 0.0, pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (),
-    drive: Any = None, soil_options: SoilOptions | None = None, standing: Terrain | None = None,
+    s: MachineSettings, speeds: Speeds, ground: GridGround | None = None, *,
+    pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (), drive: Any = None,
+    soil_options: SoilOptions | None = None, standing: Terrain | None = None,
 ) -> Simulation:  # fmt: skip
     """Build the bulldozer on its ground with drive, blade load and pull.
 
@@ -193,9 +223,10 @@ def simulate(
     shares with the tracks; `soil_options` are its own. `standing` replaces the ground of the settings.
     """
     p = s.machine
-    height = (place[0], place[1], place[2] + p.start_height)
-    spec, tracks = bulldozer.build(p, gravity=s.gravity, place=height, heading=heading)
     standing = standing or below(s, ground)
+    place, up = start_on(standing, s.at, p) if s.terrain else ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    pins = tuple(x + p.start_height * z for x, z in zip(place, up, strict=True))
+    spec, tracks = bulldozer.build(p, gravity=s.gravity, place=pins, heading=math.radians(s.at[2]), up=up)
     module = TrackModule(
         tracks, standing, scheme=s.scheme, substeps=s.substeps, gravity=s.gravity,
         threads=s.threads, derivatives=p.road_arms is not None,
@@ -219,7 +250,9 @@ def simulate(
 
 
 def below(s: MachineSettings, ground: GridGround | None) -> Terrain:
-    """The given ground, or unlimited level ground. With `plastic`, the same shape as plastic soil."""
+    """The terrain of the settings, the given ground, or level ground; with `plastic` as plastic soil."""
+    if s.own_ground is not None:
+        return s.own_ground
     if s.plastic is None:
         return ground or FlatGround(soil=s.soil.values())
     shape = ground.elevation if ground else flat(size=(PLAIN, PLAIN), spacing=1.0, origin=(-PLAIN / 4, -PLAIN / 2))
@@ -276,7 +309,8 @@ def ramped(segments: Sequence[tuple[float, float, float]]) -> Speeds:
     return speeds
 
 
-def shared_metrics(s: MachineSettings, driven: bool, flat: bool = True) -> list[dict[str, Any]]:
+def shared_metrics(s: MachineSettings, driven: bool) -> list[dict[str, Any]]:
+    flat = s.terrain is None
     return [
         track_metric("ground_load_error_rel"),
         track_metric("speed_ratio", driven and flat), track_metric("speed_ratio_loaded", driven and flat),
