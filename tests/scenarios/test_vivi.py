@@ -11,6 +11,7 @@ from grouser.robots.vehicle_file import vehicle
 from grouser.scenarios.vivi_acceleration import balance, paper_front
 from grouser.scenarios.vivi_jump import flight, landing
 
+SLOPE_SLIP = 0.01  # tyres slip more on level ground, where they accelerate the vehicle more
 QUICK = {"step": 1e-3, "control_period": 5e-3}
 
 
@@ -122,6 +123,64 @@ def test_an_imported_copy_of_the_ramp_gives_the_same_bits(tmp_path):
         assert float(np.max(one["course/height"])) > 0.6, "it is on the ramp"
         for name in ("course/height", "course/energy", "cdta_tyre/normal_force", "proportional_tyre/slip"):
             np.testing.assert_array_equal(np.asarray(one[name]), np.asarray(two[name]))
+
+
+def saved(grid, file):
+    np.savez(file, heights=grid.heights, spacing=grid.spacing, origin=grid.origin)
+    return str(file)
+
+
+@pytest.mark.parametrize("name", ["vivi-acceleration", "vivi-turn"])
+def test_an_imported_plain_has_the_bits_of_the_scenarios_own(tmp_path, name):
+    from grouser.scenarios.registry import scenario
+    from grouser.terrain.generators import flat
+
+    file = saved(flat(size=(40.0, 40.0), spacing=1.0, origin=(-20.0, -20.0)), tmp_path / "flat.npz")
+    ends = []
+    for settings in ({}, {"terrain": file}):
+        one = scenario(name)
+        sim = one.build(one.settings(**settings))
+        sim.step(100)
+        ends.append(sim.qpos)
+    assert np.array_equal(*ends)
+
+
+def test_on_a_slope_the_vehicle_accelerates_less_by_its_weight_along_it(tmp_path):
+    """a = (sum T / r - m g sin) / m_eff, where level ground gives m_eff = sum T / (r a)."""
+    from grouser.terrain.generators import slope
+
+    v, torque, angle = vehicle("vivi"), 5.0, 5.0
+    file = saved(slope(angle, size=(40.0, 20.0), spacing=0.5, origin=(-10.0, -10.0)), tmp_path / "slope.npz")
+    rates = {}
+    for name, more in (("level", {}), ("slope", {"terrain": file})):
+        outcome = ran(tmp_path / name, "vivi-acceleration", torques=(torque,), duration=1.5, **more)
+        rates[name] = outcome.metrics["acceleration_m_s2"][0]
+    drive = len(v.drives) * torque / v.tyre.radius
+    weight = v.chassis.mass * 9.81 * math.sin(math.radians(angle))
+    assert rates["slope"] == pytest.approx(rates["level"] * (1 - weight / drive), rel=SLOPE_SLIP)
+
+
+def test_an_imported_ramp_gives_the_flight_of_the_scenarios_own(tmp_path):
+    from grouser.scenarios import vivi_jump
+
+    quick = {"step": 5e-4}
+    real = vivi_jump.ViviJump(ramp="real", angles_deg=(35.0,), **quick)
+    sim = vivi_jump.build(real)
+    turn = math.radians(35.0)
+    file = saved(sim.modules[0].terrain, tmp_path / "ramp.npz")
+    own = ran(tmp_path / "own", "vivi-jump", ramp="real", angles_deg=(35.0,), **quick).metrics
+    start = (-vivi_jump.ROLL * math.cos(turn), 0.0)
+    copied = ran(tmp_path / "copy", "vivi-jump", terrain=file, at=start, **quick).metrics
+    assert copied["flight_distance_m"] == pytest.approx(own["flight_distance_m"], rel=1e-6)
+    with pytest.raises(InputError, match="not allowed with a terrain, which is the ramp"):
+        ran(tmp_path / "both", "vivi-jump", terrain=file, ramp="real")
+
+
+def test_a_terrain_without_a_jump_misses(tmp_path):
+    from grouser.terrain.generators import flat
+
+    file = saved(flat(size=(20.0, 10.0), spacing=0.5, origin=(-5.0, -5.0)), tmp_path / "flat.npz")
+    assert "flight_distance_error_rel" in ran(tmp_path, "vivi-jump", terrain=file, time=0.3, step=5e-4).missed
 
 
 def test_expectations_are_those_of_the_papers_vehicle_and_ground(tmp_path):
