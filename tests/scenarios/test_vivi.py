@@ -183,6 +183,37 @@ def test_a_terrain_without_a_jump_misses(tmp_path):
     assert "flight_distance_error_rel" in ran(tmp_path, "vivi-jump", terrain=file, time=0.3, step=5e-4).missed
 
 
+ON_SAND = {"soil": "dry-sand", "speed": 0.5, "step": 2e-3, "control_period": 4e-3, "spacing": 0.03}
+
+
+def test_on_soil_the_wheels_sink_and_sensors_feel_their_load(tmp_path):
+    from grouser.scenarios import vivi_ramp
+
+    s = vivi_ramp.ViviRamp(**ON_SAND | {"soil": {"name": "dry-sand"}, "controller": "proportional", "speed": 1e-3})
+    sim = vivi_ramp.SCENARIO.build(s)
+    sim.step(400)
+    weight = s.chosen_vehicle().chassis.mass * s.gravity
+    readings = sim.controllers[0].sensors.readings
+    assert readings.load.sum() == pytest.approx(weight, rel=0.01)
+    assert readings.contact.all()
+    assert (sim.observe()["proportional_soil/sinkage"] > 5e-3).all()
+    assert sim.ground.heights(region=(-1, 1, -1, 1)).min() < -5e-3
+
+
+def test_a_course_on_soil_leaves_ruts_of_both_vehicles_and_expects_nothing(tmp_path):
+    outcome = ran(tmp_path, "vivi-ramp", duration=0.8, **ON_SAND)
+    values = outcome.metrics
+    assert min(values["distance_m"]) > 0.1
+    assert min(values["sinkage_m"]) > 5e-3
+    assert min(values["slip"]) > 0.0
+    with grouser.Recording(outcome.recording) as recording:
+        _, y, heights, first = recording.surface_at()
+    rut = (first - heights).max(axis=1)
+    for lane in (-1.5, 1.5):
+        assert rut[np.abs(y - lane) < 0.6].max() > 5e-3
+    assert rut[np.abs(y) < 0.5].max() == 0.0, "between the lanes"
+
+
 def test_expectations_are_those_of_the_papers_vehicle_and_ground(tmp_path):
     from grouser.scenarios.registry import scenario
 
@@ -195,6 +226,7 @@ def test_expectations_are_those_of_the_papers_vehicle_and_ground(tmp_path):
     assert "cdta_upright" in expected()
     (tmp_path / "flat.npz").touch()
     assert expected(vehicle="her") == expected(terrain=str(tmp_path / "flat.npz")) == expected(duration=1.0) == set()
+    assert expected(soil={"name": "dry-sand"}) == set()
 
 
 def test_a_start_beyond_the_ground_is_refused(tmp_path):

@@ -72,7 +72,7 @@ def _fill(axes: Axes, drawn: list[tuple[np.ndarray, float, float]], colours: Seq
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import to_rgb
 
-    order = np.argsort([-distance for _, distance, _ in drawn]).tolist()
+    order = sorted(range(len(drawn)), key=lambda k: -drawn[k][1])
     seen = [k for k in order if drawn[k][2] > 0]
     fills = [tuple(drawn[k][2] * c for c in to_rgb(colours[k])) for k in seen]
     rings = [drawn[k][0] + shift for k in seen]

@@ -20,6 +20,7 @@ from grouser.module import Channel, Motion, Outputs
 from grouser.recording import Recording
 from grouser.robots import bulldozer
 from grouser.robots.bulldozer import Bulldozer, RoadArms
+from grouser.robots.dozer_blade import DozerBlade
 from grouser.scenarios import track_results as results
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, soil_map
@@ -42,6 +43,7 @@ from grouser.track import (
     rounded_sprocket,
 )
 from grouser.track.ground import Terrain
+from grouser.track.model import SLIDE_REACH
 
 SETTLING = 2.5  # [s] at rest before anything is driven
 RAMP = 0.5  # [s] time to change from one speed to the next
@@ -234,6 +236,7 @@ def simulate(
     modules: list[Any] = [module]
     deformed = standing.ground if isinstance(standing, SoilGround) else None
     if p.dozer is not None and deformed is not None:
+        check_distance(p, p.dozer, deformed.spacing)
         # After the tracks: the blade copies the ground anew when it commits, with the ruts of this step.
         modules.append(SoilModule(deformed, {"blade": p.dozer.surface()}, soil_options, name="soil"))
     if s.blade_load:
@@ -247,6 +250,21 @@ def simulate(
     for channel in machine_channels(sim, p):
         sim.add_channel(channel)
     return sim
+
+
+def check_distance(p: Bulldozer, blade: DozerBlade, spacing: float) -> None:
+    """Refuse cells so large that the slides beside the tracks would reach the soil that the blade holds.
+
+    Blade and tracks press, cut and raise the same nodes, but slides of one do not know what the other holds back.
+    """
+    shoes = p.layout.idler_x + 1.5 * p.layout.link.pitch  # the foremost that are near the ground
+    free = blade.x - blade.thickness / math.sin(math.radians(blade.rake_deg)) - shoes
+    largest = free / SLIDE_REACH
+    if spacing > largest:
+        raise InputError(
+            f"spacing = {spacing:g} m: soil beside the tracks slides within {SLIDE_REACH} cells of the shoes, but the "
+            f"blade is {free:.2g} m ahead of them; allowed is up to {largest:.2g} m"
+        )
 
 
 def below(s: MachineSettings, ground: GridGround | None) -> Terrain:
