@@ -52,7 +52,9 @@ def test_a_pass_cuts_pushes_a_pile_and_spills(tmp_path):
         height = recording["body/pose[chassis]"][:, 2]
         at_rest = height[int(np.searchsorted(recording.time, tracked_machine.SETTLING))]
     # The tracks stand on the floor that the blade has cut.
-    assert height[-1] - at_rest == pytest.approx(-values["cut_depth_m"], rel=0.3)
+    assert -2 < (height[-1] - at_rest) / values["cut_depth_m"] < -0.8, (
+        "lower by the cut, and by ruts in its loose floor"
+    )
     early, late = (draught[(travel > a) & (travel < a + 2)].mean() for a in (2.0, 8.0))
     assert late > 1.5 * early, "the pile grows"
     rise = heights - before

@@ -25,6 +25,7 @@ from grouser.scenarios import track_results as results
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.track_rest import set_to_rest
 from grouser.scenarios.track_results import track_metric
 from grouser.scenarios.track_terrain import TrackTerrain, place_from, start_on
 from grouser.simulation import Simulation
@@ -45,10 +46,10 @@ from grouser.track import (
 from grouser.track.ground import Terrain
 from grouser.track.model import SLIDE_REACH
 
-SETTLING = 2.5  # [s] at rest before anything is driven
+SETTLING = 0.5  # [s] for which the machine stands before anything is driven
 RAMP = 0.5  # [s] time to change from one speed to the next
 CONTACT_LENGTH = 2.4  # [m] of a track on the ground: end rollers plus half a roller spacing; assumed
-REST = 0.3  # [s] at the end of settling over which loads at rest are averaged
+REST = 0.3  # [s] at the end of standing over which loads at rest are averaged
 SIDES = ("left", "right")
 PLAIN = 60.0  # [m] size of the level ground with plastic soil
 CREEP = 0.03  # [m/s] forward speed below which a pull fades
@@ -217,12 +218,13 @@ class Pull:
 def simulate(
     s: MachineSettings, speeds: Speeds, ground: GridGround | None = None, *,
     pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (), drive: Any = None,
-    soil_options: SoilOptions | None = None, standing: Terrain | None = None,
+    soil_options: SoilOptions | None = None, standing: Terrain | None = None, at_rest: bool = True,
 ) -> Simulation:  # fmt: skip
     """Build the bulldozer on its ground with drive, blade load and pull.
 
     `drive` replaces the controller that follows `speeds`. A blade that moves soil needs `plastic` ground, which it
-    shares with the tracks; `soil_options` are its own. `standing` replaces the ground of the settings.
+    shares with the tracks; `soil_options` are its own. `standing` replaces the ground of the settings. `at_rest`:
+    it starts in static equilibrium, else with its grousers just above the ground.
     """
     p = s.machine
     standing = standing or below(s, ground)
@@ -249,6 +251,8 @@ def simulate(
     sim = Simulation(spec, modules, ground=deformed, controllers=[drive, *controllers], step=s.step)
     for channel in machine_channels(sim, p):
         sim.add_channel(channel)
+    if at_rest:
+        set_to_rest(sim)
     return sim
 
 
