@@ -89,7 +89,7 @@ class BulldozerDoze(MachineSettings):
 
     def edge_height(self, travel: float) -> float:
         """Wanted height [m] of the lower edge above the level of the initial ground below it at the start."""
-        clearance = self.machine.dozer_clearance
+        clearance = Bulldozer.dozer_clearance
         return clearance - (clearance + self.depth) * min(max(travel / ENTRY, 0.0), 1.0)
 
 
