@@ -9,6 +9,8 @@ from grouser.scenarios import bulldozer_ditch, bulldozer_drawbar, tracked_machin
 from grouser.scenarios.bulldozer_turn import chain_speeds
 from grouser.track import Link, SoilValues
 
+AT_REST = 2e-3  # of the weight: chains still swing with a hundred-thousandth of the energy of the first fall
+STANDS = 1e-3  # [m] in a tenth of a second; built above the ground, the machine falls by several centimetres
 MIRROR = 1e-6  # relative: round-off that contact carries on for a few thousand steps
 
 
@@ -19,6 +21,24 @@ def test_on_level_ground_all_loads_are_accounted_for(tmp_path):
     assert abs(values["ground_load_error_rel"]) < 1e-4
     assert abs(values["impulse_error_rel"]) < 1e-3
     assert values["distance_m"] > 0.3
+
+
+@pytest.mark.parametrize("ground", [{}, {"plastic": {"name": "dry-sand"}}])
+def test_a_machine_begins_in_static_equilibrium(ground):
+    """Ground load and height stay from the first step on; built just above the ground, the machine falls."""
+    settings = tracked_machine.MachineSettings(**ground)
+    weight = settings.machine.total_mass * settings.gravity
+    errors = {}
+    for at_rest in (True, False):
+        sim = tracked_machine.simulate(settings, tracked_machine.ramped([]), at_rest=at_rest)
+        height, load = float(sim.data.qpos[2]), []
+        for _ in range(10):
+            sim.step(10)
+            load.append(sim.modules[0].ground_force()[0, :, 2].sum() / weight - 1)
+        errors[at_rest] = np.abs(load).max()
+        assert (abs(float(sim.data.qpos[2]) - height) < STANDS) == at_rest
+    assert errors[True] < AT_REST
+    assert errors[False] > 0.5
 
 
 def test_left_and_right_turns_are_mirror_images(tmp_path):

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import grouser
+from grouser.errors import InputError
 from grouser.recording import Recording
-from grouser.scenarios import bulldozer_doze
+from grouser.scenarios import bulldozer_doze, tracked_machine
 from grouser.scenarios.bulldozer_doze import BulldozerDoze
+from grouser.track.model import SLIDE_REACH
 
 SHORT = {"length": 1.0, "speed": 1.5}
 ROUND_OFF = 1e-9  # of the displaced volume
@@ -23,8 +25,17 @@ def test_blade_and_tracks_keep_the_volume_of_their_ground():
     compressed = settings.plastic.resolve().compression * removed + float(tally["compressed"].sum())
     assert float(tally["removed"].sum()) * settings.spacing**2 > 0.1, "the blade has cut soil"
     assert removed * settings.spacing**2 > 0.1, "the tracks have left ruts"
+    # No node that slides of the tracks may move is one that the blade holds.
+    columns, dozer = track._ruts.footprint.numpy()["column1"], settings.machine.dozer
+    farthest = sim.ground.arrays.x0 + settings.spacing * float(columns.max() + SLIDE_REACH)
+    assert farthest < float(sim.data.body("blade").xpos[0]) + dozer.corners[dozer.corners[:, 2] == 0][:, 0].min()
     rise = float(sim.ground.heights().sum())
     assert rise == pytest.approx(-compressed - owed, abs=ROUND_OFF * removed)
+
+
+def test_cells_with_which_slides_of_the_tracks_would_reach_the_blade_are_refused():
+    with pytest.raises(InputError, match=r"spacing = 0.1 m: .* allowed is up to 0.0\d+ m"):
+        bulldozer_doze.build(BulldozerDoze(spacing=0.1))
 
 
 @pytest.mark.long
@@ -38,6 +49,12 @@ def test_a_pass_cuts_pushes_a_pile_and_spills(tmp_path):
     with Recording(outcome.recording) as recording:
         travel, draught = recording["blade/travel"], recording["blade/draught"]
         x, y, heights, before = recording.surface_at()
+        height = recording["body/pose[chassis]"][:, 2]
+        at_rest = height[int(np.searchsorted(recording.time, tracked_machine.SETTLING))]
+    # The tracks stand on the floor that the blade has cut.
+    assert -2 < (height[-1] - at_rest) / values["cut_depth_m"] < -0.8, (
+        "lower by the cut, and by ruts in its loose floor"
+    )
     early, late = (draught[(travel > a) & (travel < a + 2)].mean() for a in (2.0, 8.0))
     assert late > 1.5 * early, "the pile grows"
     rise = heights - before

@@ -11,6 +11,7 @@ from grouser.robots.vehicle_file import vehicle
 from grouser.scenarios.vivi_acceleration import balance, paper_front
 from grouser.scenarios.vivi_jump import flight, landing
 
+SLOPE_SLIP = 0.01  # tyres slip more on level ground, where they accelerate the vehicle more
 QUICK = {"step": 1e-3, "control_period": 5e-3}
 
 
@@ -124,6 +125,95 @@ def test_an_imported_copy_of_the_ramp_gives_the_same_bits(tmp_path):
             np.testing.assert_array_equal(np.asarray(one[name]), np.asarray(two[name]))
 
 
+def saved(grid, file):
+    np.savez(file, heights=grid.heights, spacing=grid.spacing, origin=grid.origin)
+    return str(file)
+
+
+@pytest.mark.parametrize("name", ["vivi-acceleration", "vivi-turn"])
+def test_an_imported_plain_has_the_bits_of_the_scenarios_own(tmp_path, name):
+    from grouser.scenarios.registry import scenario
+    from grouser.terrain.generators import flat
+
+    file = saved(flat(size=(40.0, 40.0), spacing=1.0, origin=(-20.0, -20.0)), tmp_path / "flat.npz")
+    ends = []
+    for settings in ({}, {"terrain": file}):
+        one = scenario(name)
+        sim = one.build(one.settings(**settings))
+        sim.step(100)
+        ends.append(sim.qpos)
+    assert np.array_equal(*ends)
+
+
+def test_on_a_slope_the_vehicle_accelerates_less_by_its_weight_along_it(tmp_path):
+    """a = (sum T / r - m g sin) / m_eff, where level ground gives m_eff = sum T / (r a)."""
+    from grouser.terrain.generators import slope
+
+    v, torque, angle = vehicle("vivi"), 5.0, 5.0
+    file = saved(slope(angle, size=(40.0, 20.0), spacing=0.5, origin=(-10.0, -10.0)), tmp_path / "slope.npz")
+    rates = {}
+    for name, more in (("level", {}), ("slope", {"terrain": file})):
+        outcome = ran(tmp_path / name, "vivi-acceleration", torques=(torque,), duration=1.5, **more)
+        rates[name] = outcome.metrics["acceleration_m_s2"][0]
+    drive = len(v.drives) * torque / v.tyre.radius
+    weight = v.chassis.mass * 9.81 * math.sin(math.radians(angle))
+    assert rates["slope"] == pytest.approx(rates["level"] * (1 - weight / drive), rel=SLOPE_SLIP)
+
+
+def test_an_imported_ramp_gives_the_flight_of_the_scenarios_own(tmp_path):
+    from grouser.scenarios import vivi_jump
+
+    quick = {"step": 5e-4}
+    real = vivi_jump.ViviJump(ramp="real", angles_deg=(35.0,), **quick)
+    sim = vivi_jump.build(real)
+    turn = math.radians(35.0)
+    file = saved(sim.modules[0].terrain, tmp_path / "ramp.npz")
+    own = ran(tmp_path / "own", "vivi-jump", ramp="real", angles_deg=(35.0,), **quick).metrics
+    start = (-vivi_jump.ROLL * math.cos(turn), 0.0)
+    copied = ran(tmp_path / "copy", "vivi-jump", terrain=file, at=start, **quick).metrics
+    assert copied["flight_distance_m"] == pytest.approx(own["flight_distance_m"], rel=1e-6)
+    with pytest.raises(InputError, match="not allowed with a terrain, which is the ramp"):
+        ran(tmp_path / "both", "vivi-jump", terrain=file, ramp="real")
+
+
+def test_a_terrain_without_a_jump_misses(tmp_path):
+    from grouser.terrain.generators import flat
+
+    file = saved(flat(size=(20.0, 10.0), spacing=0.5, origin=(-5.0, -5.0)), tmp_path / "flat.npz")
+    assert "flight_distance_error_rel" in ran(tmp_path, "vivi-jump", terrain=file, time=0.3, step=5e-4).missed
+
+
+ON_SAND = {"soil": "dry-sand", "speed": 0.5, "step": 2e-3, "control_period": 4e-3, "spacing": 0.03}
+
+
+def test_on_soil_the_wheels_sink_and_sensors_feel_their_load(tmp_path):
+    from grouser.scenarios import vivi_ramp
+
+    s = vivi_ramp.ViviRamp(**ON_SAND | {"soil": {"name": "dry-sand"}, "controller": "proportional", "speed": 1e-3})
+    sim = vivi_ramp.SCENARIO.build(s)
+    sim.step(400)
+    weight = s.chosen_vehicle().chassis.mass * s.gravity
+    readings = sim.controllers[0].sensors.readings
+    assert readings.load.sum() == pytest.approx(weight, rel=0.01)
+    assert readings.contact.all()
+    assert (sim.observe()["proportional_soil/sinkage"] > 5e-3).all()
+    assert sim.ground.heights(region=(-1, 1, -1, 1)).min() < -5e-3
+
+
+def test_a_course_on_soil_leaves_ruts_of_both_vehicles_and_expects_nothing(tmp_path):
+    outcome = ran(tmp_path, "vivi-ramp", duration=0.8, **ON_SAND)
+    values = outcome.metrics
+    assert min(values["distance_m"]) > 0.1
+    assert min(values["sinkage_m"]) > 5e-3
+    assert min(values["slip"]) > 0.0
+    with grouser.Recording(outcome.recording) as recording:
+        _, y, heights, first = recording.surface_at()
+    rut = (first - heights).max(axis=1)
+    for lane in (-1.5, 1.5):
+        assert rut[np.abs(y - lane) < 0.6].max() > 5e-3
+    assert rut[np.abs(y) < 0.5].max() == 0.0, "between the lanes"
+
+
 def test_expectations_are_those_of_the_papers_vehicle_and_ground(tmp_path):
     from grouser.scenarios.registry import scenario
 
@@ -136,6 +226,7 @@ def test_expectations_are_those_of_the_papers_vehicle_and_ground(tmp_path):
     assert "cdta_upright" in expected()
     (tmp_path / "flat.npz").touch()
     assert expected(vehicle="her") == expected(terrain=str(tmp_path / "flat.npz")) == expected(duration=1.0) == set()
+    assert expected(soil={"name": "dry-sand"}) == set()
 
 
 def test_a_start_beyond_the_ground_is_refused(tmp_path):

@@ -271,3 +271,43 @@ def test_the_climb_does_not_hang_on_the_step(tmp_path):
 def test_a_lock_makes_it_climb_where_grip_is_poor(tmp_path):
     done = outcome(tmp_path, case="poor-grip", hold="lock", compare_sides=None, time=14.0)
     assert done.metrics["steps_climbed"] == WheelWalkerStairs().stairs.count
+
+
+# ---- courses of the user ------------------------------------------------------------------------------------
+
+
+def copied_stairs(file):
+    """The default stairs as an open mesh, 3 m wide."""
+    import trimesh
+
+    s = WheelWalkerStairs().stairs
+    profile = [(-4.0, 0.0)]
+    for k in range(s.count):
+        profile += [(k * s.run, k * s.rise), (k * s.run, (k + 1) * s.rise)]
+    profile.append((4.0, s.count * s.rise))
+    vertices = [(x, y, z) for x, z in profile for y in (-1.5, 1.5)]
+    triangles = [f for k in range(0, 2 * len(profile) - 2, 2) for f in ((k, k + 2, k + 3), (k, k + 3, k + 1))]
+    trimesh.Trimesh(vertices, triangles, process=False).export(file)
+    return str(file)
+
+
+def test_a_robot_starts_on_the_course_of_the_user(tmp_path):
+    mesh = copied_stairs(tmp_path / "stairs.obj")
+    s = WheelWalkerStairs(terrain=mesh, at=(-1.6, 0.2))
+    sim = stairs.build(s)
+    assert sim.data.qpos[:3] == pytest.approx([-1.6, 0.2, s.parameters.hub_height])
+    sim.step(100)
+    weight = sim.modules[0].out.effective.numpy()[0, :, 2].sum()
+    assert weight == pytest.approx(s.parameters.mass * s.gravity, rel=0.05)
+    with pytest.raises(InputError, match=r"at = 3.5, 0 m: part of the robot is beside the mesh"):
+        stairs.build(WheelWalkerStairs(terrain=mesh, at=(3.5, 0.0)))
+
+
+@pytest.mark.long
+def test_the_robot_climbs_stairs_cut_from_a_mesh_and_not_without_grip(tmp_path):
+    mesh = {"terrain": copied_stairs(tmp_path / "stairs.obj"), "at": (-1.6, 0.0)}
+    climbed = outcome(tmp_path / "right", **mesh).metrics
+    top = WheelWalkerStairs().stairs.count * WheelWalkerStairs().stairs.rise
+    assert climbed["height_gained_m"] == pytest.approx(top, abs=0.01)
+    assert climbed["mode_sequence"] == ["rolling", "stepping", "rolling"]
+    assert outcome(tmp_path / "wrong", friction=0.2, time=5.0, **mesh).metrics["height_gained_m"] < 0.05

@@ -9,7 +9,7 @@ import warp as wp
 
 from grouser import device
 from grouser.device import array, array2d, struct
-from grouser.precision import real, vec3
+from grouser.precision import real, vec3, vec6
 
 MODULE = device.module("grouser.control.sensors")
 
@@ -104,3 +104,23 @@ def sense(
     last.last_velocity[world] = v
     last.last_time[world] = time
     last.last_known[world] = 1
+
+
+@wp.kernel(module=MODULE)
+def feel_soil(
+    wires: Wires, effective: array2d[vec6],
+    touching_out: array2d[int], angle_out: array2d[real], force_out: array2d[vec3],
+):  # fmt: skip
+    """What `sense` reads of tyres, for rigid wheels on soil: the force of the last step in chassis axes.
+
+    Soil presses on an arc of the rim and not at a point; the middle of the arc counts as straight below the axle.
+    """
+    world = wires.world
+    R = wires.rotations[wires.chassis]
+    for k in range(wires.wheel_dofs.shape[0]):
+        f = effective[world, k]
+        local = wp.transpose(R) * wp.vec3d(wp.float64(f[0]), wp.float64(f[1]), wp.float64(f[2]))
+        load = wp.max(local[2], wp.float64(0.0))
+        touching_out[world, k] = wp.where(load > wp.float64(0.0), 1, 0)
+        angle_out[world, k] = real(0.0)
+        force_out[world, k] = vec3(real(local[0]), real(local[1]), real(load))

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import warp as wp
 
-from grouser.control.sensor_kernels import LastReading, Sensed, Wires, sense
+from grouser.control.sensor_kernels import LastReading, Sensed, Wires, feel_soil, sense
 from grouser.control.wheels import Worlds, body_id
 from grouser.device import at, fields
 from grouser.errors import InputError
@@ -73,7 +73,7 @@ class Readings:
 
 
 class VehicleSensors:
-    """Encoders, IMU, contact, load, current and pose of one vehicle, from MuJoCo and its tyre module.
+    """Encoders, IMU, contact, load, current and pose of one vehicle, from MuJoCo and the module of its wheels.
 
     Accelerometers give the mean over the time since the last reading: (v - v_last) / dt - g.
     """
@@ -81,9 +81,14 @@ class VehicleSensors:
     def __init__(
         self, tyres: Any, joints: Sequence[str], chassis: str = "chassis", battery: Any = None, worlds: int = 1
     ):
-        """`tyres`: a TyreModule. `joints`: of its wheels. `battery`: has a `current` [A], (world, motor)."""
-        if len(joints) != len(tyres.wheels):
-            raise InputError(f"sensors: {len(joints)} joints for {len(tyres.wheels)} wheels")
+        """`tyres`: a TyreModule, or a SoilModule whose first bodies are the wheels. `joints`: of these wheels.
+
+        `battery`: has a `current` [A], (world, motor).
+        """
+        self.on_soil = not hasattr(tyres, "wheels")
+        count = len(joints) if self.on_soil else len(tyres.wheels)
+        if len(joints) != count or len(joints) > len(tyres.bodies):
+            raise InputError(f"sensors: {len(joints)} joints for {min(count, len(tyres.bodies))} wheels")
         self.tyres, self.joints, self.chassis, self.battery = tyres, tuple(joints), chassis, battery
         self.worlds, count = Worlds(self, worlds, self._find), len(self.joints)
         self.clock = wp.zeros(1, dtype=wp.float64, device="cpu")  # [s] time of the next reading
@@ -93,6 +98,7 @@ class VehicleSensors:
         host = _on_host(self.sensed)
         current = np.zeros((worlds, count)) if battery is None else battery.current
         self._readings = [Readings(host, current, world) for world in range(worlds)]
+        self._on_wheels: list[wp.array] = []
         self._reads: dict[int, Callable[[], None]] = {}
 
     def _find(self, model: mujoco.MjModel) -> None:
@@ -115,10 +121,20 @@ class VehicleSensors:
         wires.speeds = wp.array(data.qvel, dtype=wp.float64, copy=False, device="cpu")
         wires.positions = wp.array(data.xpos, dtype=wp.vec3d, copy=False, device="cpu")
         wires.rotations = wp.array(data.xmat.reshape(-1, 3, 3), dtype=wp.mat33d, copy=False, device="cpu")
-        wheels = self.tyres.wheel_states
-        seen = [wheels.touching, wheels.angle, wheels.force]
-        kernel = at(sense, self.tyres.precision.name)
-        launch(kernel, 1, [wires, self.clock, *seen, self.last, self.sensed])
+        if self.on_soil:
+            seen, dtype = self._felt(), "float64"
+            launch(at(feel_soil, dtype), 1, [wires, self.tyres.out.effective, *seen])
+        else:
+            wheels, dtype = self.tyres.wheel_states, self.tyres.precision.name
+            seen = [wheels.touching, wheels.angle, wheels.force]
+        launch(at(sense, dtype), 1, [wires, self.clock, *seen, self.last, self.sensed])
+
+    def _felt(self) -> list[wp.array]:
+        """Contact, angle and force of wheels on soil, (world, wheel); each reading finds them anew."""
+        if not self._on_wheels:
+            shape = (self.worlds.count, len(self.joints))
+            self._on_wheels = [wp.zeros(shape, dtype=kind, device="cpu") for kind in (wp.int32, wp.float64, wp.vec3d)]
+        return self._on_wheels
 
     def set_time(self, time: float) -> None:
         """Set the time [s] of the next reading."""

@@ -14,6 +14,7 @@ from grouser.report.bars import draw_bars
 from grouser.report.chain import draw_chain, draw_loop
 from grouser.report.lines import draw_lines
 from grouser.report.maps import draw_map
+from grouser.report.pieces import draw_pieces
 from grouser.report.points import draw_points
 from grouser.report.profiles import draw_profiles
 from grouser.report.route import draw_route
@@ -37,6 +38,7 @@ KINDS: dict[str, Callable[[Axes, Recording, Mapping[str, Any]], None]] = {
     "snapshots": draw_snapshots,
     "scene": draw_scene,
     "profiles": draw_profiles,
+    "pieces": draw_pieces,
 }
 PANEL_HEIGHT, TITLE_HEIGHT = 2.6, 0.3  # inch
 
@@ -106,7 +108,7 @@ def _draw_on(axes: Axes, recording: Recording, figure: Mapping[str, Any], allowe
     allowed[kind](axes, recording, figure)
     if figure.get("title"):
         axes.set_title(figure["title"])
-    if not len(recording) and kind not in ("map", "route"):
+    if not len(recording) and kind not in ("map", "route", "pieces"):
         axes.text(0.5, 0.5, "no frames recorded", transform=axes.transAxes, ha="center", color=FAINT)
 
 

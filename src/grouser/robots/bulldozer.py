@@ -124,8 +124,15 @@ class Bulldozer:
         return shoe.depth + (shoe.grouser_height if shoe.grousers else 0.0)
 
 
-def build(parameters: Bulldozer | None = None, *, gravity: float = EARTH, place=(0.0, 0.0, 0.0), heading: float = 0.0):
-    """The machine as an MjSpec and its two tracks. `place` [m]: position of the lower pins below the sprockets."""
+def build(
+    parameters: Bulldozer | None = None, *, gravity: float = EARTH, place=(0.0, 0.0, 0.0), heading: float = 0.0,
+    up=(0.0, 0.0, 1.0),
+):  # fmt: skip
+    """The machine as an MjSpec and its two tracks.
+
+    `place` [m]: position of the lower pins below the sprockets. `up`: upward axis of the machine, which is leaned there
+    from its `heading` [rad] on level ground.
+    """
     p = parameters or Bulldozer()
     wheels, chain = p.layout.close(links=p.links, tension=p.tension)
     spec = mujoco.MjSpec()
@@ -133,9 +140,7 @@ def build(parameters: Bulldozer | None = None, *, gravity: float = EARTH, place=
     spec.compiler.degree = False
     spec.option.gravity = [0, 0, -gravity]
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    chassis = spec.worldbody.add_body(
-        name="chassis", pos=list(place), quat=[np.cos(heading / 2), 0, 0, np.sin(heading / 2)]
-    )
+    chassis = spec.worldbody.add_body(name="chassis", pos=list(place), quat=_leaned(heading, up))
     chassis.add_freejoint(name="base")
     _box(chassis, p.chassis_mass, (3.2, 1.4, 1.2), (p.centre[0], 0, p.centre[1]), "0.85 0.65 0.15 1")
     _add_cab(chassis, p)
@@ -149,6 +154,14 @@ def build(parameters: Bulldozer | None = None, *, gravity: float = EARTH, place=
     if p.dozer is not None:
         p.dozer.add_to(spec, chassis, p.dozer_clearance - p.start_height)
     return spec, tracks
+
+
+def _leaned(heading: float, up) -> list[float]:
+    """Quaternion wxyz of a heading [rad], then the shortest turn of the vertical to `up`."""
+    lean, turned = np.array([1.0 + up[2], -up[1], up[0], 0.0]), np.zeros(4)
+    mujoco.mju_normalize4(lean)
+    mujoco.mju_mulQuat(turned, lean, np.array([np.cos(heading / 2), 0, 0, np.sin(heading / 2)]))
+    return turned.tolist()
 
 
 def _add_cab(chassis, p: Bulldozer) -> None:

@@ -20,7 +20,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of
-from grouser.scenarios.terrain_choice import CourseChoice
+from grouser.scenarios.terrain_choice import CourseChoice, pieces_figure
 from grouser.simulation import Simulation
 from grouser.terrain.course import Course
 from grouser.terrain.courses import stairs
@@ -178,6 +178,7 @@ def figures(s: BoxOnStairs) -> list[dict[str, Any]]:
             "name": "force", "title": "Force on the box", "kind": "lines", "y": ["convex/force[box]"],
             "ylabel": "force [N]", "caption": "Force applied to the box in each step, world axes.",
         },
+        *(pieces_figure(s.course) if s.terrain is not None else []),
     ]  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def terrain(s: BulldozerDitch):
 
 def build(s: BulldozerDitch) -> Simulation:
     speeds = tracked.ramped([(SETTLING, s.speed, s.speed)])
-    return tracked.simulate(s, speeds, GridGround(terrain(s), s.soil.values()))
+    return tracked.simulate(s, speeds, None if s.terrain else GridGround(terrain(s), s.soil.values()))
 
 
 def duration(s: BulldozerDitch) -> float:
@@ -88,14 +88,16 @@ def metrics(s: BulldozerDitch) -> list[dict[str, Any]]:
 
 def _out(s: BulldozerDitch) -> tuple[Any, Any, Any]:
     """Expected distance: in a run of default length the whole machine is past the ditch at the end."""
-    if s.time is not None:
+    if s.time is not None or s.terrain is not None:
         return None, None, None
     return None, {"min": s.distance - BEYOND}, "geometry: the rear of the machine has passed the far edge of the ditch"
 
 
 def figures(s: BulldozerDitch) -> list[dict[str, Any]]:
     x = np.linspace(-2.0, s.distance + FRONT, 200)
-    ground = (x.tolist(), terrain(s).height(x, 0 * x + s.machine.gauge / 2).tolist())
+    ground = None
+    if s.terrain is None:
+        ground = (x.tolist(), terrain(s).height(x, 0 * x + s.machine.gauge / 2).tolist())
     end = duration(s)
     start = SETTLING + RAMP
     times = [SETTLING, start + 0.33 * (end - start), start + 0.62 * (end - start), end]

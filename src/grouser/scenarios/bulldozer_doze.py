@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 import pydantic
 import warp as wp
+from pydantic_core import PydanticCustomError
 
 from grouser.contact.soil import SoilOptions
 from grouser.module import Channel
@@ -26,6 +27,7 @@ from grouser.scenarios.blade_theory import draught_through, level_draught
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.terrain_choice import height_at
 from grouser.scenarios.tracked_machine import RAMP, SETTLING, SIDES, MachineSettings
 from grouser.simulation import Simulation
 
@@ -73,14 +75,21 @@ class BulldozerDoze(MachineSettings):
         dozer = DozerBlade(thickness=thickness, **self.blade.model_dump())
         return self.bulldozer(dozer=dozer)
 
+    @pydantic.model_validator(mode="after")
+    def _along_x(self) -> Self:
+        if self.at[2] != 0.0:
+            text = f"at has a heading of {self.at[2]:g} deg; allowed is 0: the cut goes along x"
+            raise PydanticCustomError("at", "{text}", {"text": text})
+        return self
+
     @property
     def end(self) -> float:
         """Travel [m] of the blade at the end of the pass, from its place at the start."""
         return ENTRY + self.length
 
     def edge_height(self, travel: float) -> float:
-        """Wanted height [m] of the lower edge above the initial ground."""
-        clearance = self.machine.dozer_clearance
+        """Wanted height [m] of the lower edge above the level of the initial ground below it at the start."""
+        clearance = Bulldozer.dozer_clearance
         return clearance - (clearance + self.depth) * min(max(travel / ENTRY, 0.0), 1.0)
 
 
@@ -89,12 +98,16 @@ class DozeDrive:
 
     def __init__(self, s: BulldozerDoze, sprocket_radius: float):
         self.s, self.period, self.radius = s, s.step, sprocket_radius
+        self.level = 0.0  # [m] of the ground below the blade at the start
         self._arrays = {name: wp.zeros(n, dtype=wp.float64, device="cpu") for name, n in (("impulse", 3), ("speed", 1))}
         self.impulse, self.speed = (array.numpy() for array in self._arrays.values())  # [N s], [m/s]; views
 
     def attach(self, sim: Simulation) -> None:
         self.out, self.body = sim.engine.slots[1].out, sim.model.body("blade").id
-        self.lift, self.start = sim.model.joint("blade_lift").dofadr[0], float(sim.data.xpos[self.body][0])
+        self.lift = sim.model.joint("blade_lift").dofadr[0]
+        self.start, y, _ = map(float, sim.data.xpos[self.body])
+        if sim.ground is not None:
+            self.level = height_at(sim.ground.elevation, self.start, y, "the blade")
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
         s = self.s
@@ -106,7 +119,7 @@ class DozeDrive:
         self.speed[0] = min(max(self.speed[0] + (change if going else -change), 0.0), s.speed)
         command[0] = command[1] = self.speed[0] / self.radius
         # The blade moves with the chassis: the lift makes up for the difference.
-        error = s.edge_height(travel) - float(place[2])
+        error = self.level + s.edge_height(travel) - float(place[2])
         follows = time >= SETTLING and travel < s.end and (s.grade or travel < ENTRY)
         command[2] = min(max(error / LIFT_TIME, -LIFT_SPEED), LIFT_SPEED) if follows else 0.0
 
@@ -169,12 +182,17 @@ def duration(s: BulldozerDoze) -> float:
 def metrics(s: BulldozerDoze) -> list[dict[str, Any]]:
     soil = s.plastic.resolve()
     shared = [one for one in tracked.shared_metrics(s, False) if one["name"] not in NOT_TOLD]
+    steepest = math.degrees(math.atan((1 + SLOPE_TOLERANCE) * soil.slope_limit))
+    level: Any = (s.depth, {"rel": CUT_TOLERANCE}, "the grade control keeps the lower edge at the depth of the cut")
+    repose: Any = (None, {"max": steepest}, "angle of repose")
+    wedge: Any = (0.0, {"abs": WEDGE_TOLERANCE}, "trial wedge of Coulomb with side wedges (docs/theory/soil.md)")
+    if s.terrain is not None:  # a level cut through uneven ground is not of one depth, nor is its wedge the same across
+        level = repose = wedge = (None, None, None)
     return [
         *shared[:-1],  # without the real-time factor, which is last here too
         metric(
             "cut_depth_m", "m", "mean depth of the floor between the tracks, from the end of the way down to half a "
-            "metre behind the blade, at the end of the pass", s.depth, {"rel": CUT_TOLERANCE},
-            "the grade control keeps the lower edge at the depth of the cut",
+            "metre behind the blade, at the end of the pass", *level,
         ),
         metric("cut_volume_m3", "m^3", "soil missing below the initial surface behind the blade, with the ruts"),
         metric("pile_volume_m3", "m^3", "soil above the initial surface ahead of the blade, between its ends"),
@@ -182,14 +200,13 @@ def metrics(s: BulldozerDoze) -> list[dict[str, Any]]:
         metric("pile_height_m", "m", "highest soil above the initial surface ahead of the blade, at the end"),
         metric(
             "pile_slope_deg", "degree", "steepest slope between two nodes ahead of the blade, at the end of the pass",
-            None, {"max": math.degrees(math.atan((1 + SLOPE_TOLERANCE) * soil.slope_limit))}, "angle of repose",
+            *repose,
         ),
         metric("draught_N", "N", f"force of the soil on the blade against the travel, mean over the last {LAST:g} m"),
         metric("draught_level_N", "N", "the trial wedge in level ground of that depth, without a pile"),
         metric(
             "draught_error_rel", "1", "draught over that of the trial wedge through the recorded heights, less 1, mean "
-            f"over {PLACES} places in the last {LAST:g} m", 0.0, {"abs": WEDGE_TOLERANCE},
-            "trial wedge of Coulomb with side wedges (docs/theory/soil.md)",
+            f"over {PLACES} places in the last {LAST:g} m", *wedge,
         ),
         metric("thrust_N", "N", f"forward force of the ground on both tracks, mean over the last {LAST:g} m"),
         metric("slip", "1", f"1 - travel / chain that the sprockets moved, over the last {LAST:g} m"),
@@ -278,6 +295,7 @@ def _earth(s: BulldozerDoze, recording: Recording, start: float, at: float, time
     x, y, heights, before = recording.surface_at(time)
     rise = np.asarray(heights - before, float)
     cell = float(x[1] - x[0]) * float(y[1] - y[0])
+    y = y - s.at[1]
     ahead, between = x[None, :] > at, np.abs(y)[:, None] <= s.blade.width / 2
     pile = rise[:, x > at]
     drops = [np.abs(np.diff(pile, axis=axis)) for axis in (0, 1)]

@@ -19,13 +19,15 @@ from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import metric, scenario_of
 from grouser.scenarios.tracked_machine import CONTACT_LENGTH, RAMP, SETTLING, SIDES, MachineSettings
 from grouser.simulation import Simulation
-from grouser.track import Link, SoilValues
+from grouser.track import FlatGround, Link, SoilValues
+from grouser.track.ground import soil_at
 
 STEADY = 1.0  # [s] driving time before the pull starts
 SLIPPING = 0.9  # slip above which the tracks count as spinning
 SMOOTHED = 0.4  # [s] over which slip and pull are averaged: one or two shoes
 PULLING = 8.0  # [s] from zero to full pull
 THROUGH = 0.02  # tolerance of the pull: strength is computed from frames at 25 Hz, of loads that each shoe shakes
+SHARED = 0.01  # tolerance of the ratio of both sides: frames at 25 Hz, of loads that each shoe shakes
 
 
 class BulldozerDrawbar(MachineSettings):
@@ -48,14 +50,16 @@ class BulldozerDrawbar(MachineSettings):
         return self.pull if self.pull is not None else 1.5 * self.strength
 
 
-def shear_strength(load: np.ndarray, link: Link, soil: SoilValues) -> np.ndarray:
-    """Shear strength [N] of the ground below shoes, each with a `load` [N]. Same shape as `load`.
+def shear_strength(load: np.ndarray, link: Link, soil: SoilValues, straight: Any = 1.0) -> np.ndarray:
+    """Shear strength [N] of the ground below shoes, each with a `load` [N]. Same shape as `load`; values of soil too.
+
+    `straight`: cosine between the slip and the chain, with whose square the faces of grousers count.
 
     c A + load tan(phi) (Omar 2014, eq. 49) + Rankine's passive force on the grouser faces, or no more than the tip
     plane if the shoes have `grouser_strength` "lesser" (`track.laws.face_before_plate`). The depth of a shoe follows
     from its load: the stiffness K_y (eq. 48) supports first the tips of the grousers and then the plate too.
     """
-    shoe, slope = link.shoe, math.tan(math.radians(soil.friction_angle_deg))
+    shoe, slope = link.shoe, np.tan(np.radians(soil.friction_angle_deg))
     tips = shoe.grousers * shoe.grouser_thickness * shoe.width
     plate, high = link.pitch * shoe.width - tips, shoe.grouser_height if shoe.grousers else 0.0
     lying = load > soil.stiffness * tips * high  # the plate is in contact too
@@ -63,13 +67,13 @@ def shear_strength(load: np.ndarray, link: Link, soil: SoilValues) -> np.ndarray
     if tips:
         depth = np.where(lying, depth, load / (soil.stiffness * tips))
     area = np.where(load > 0, tips, 0.0) + np.where(lying, plate, 0.0)
-    root = math.hypot(1, slope) + slope  # tan(45 deg + phi / 2)
+    root = np.hypot(1, slope) + slope  # tan(45 deg + phi / 2)
     face = shoe.grousers * shoe.width * (soil.weight * depth * root / 2 + 2 * soil.cohesion) * depth * root
     if shoe.grouser_strength == "lesser" and tips:
         gap = link.pitch * shoe.width - tips
         bare = np.clip(10 * (1 - depth / shoe.grouser_height), 0, 1)
         face = bare * np.minimum(face, gap * (soil.cohesion + soil.weight * depth * slope))
-    return soil.cohesion * area + load * slope + face
+    return soil.cohesion * area + load * slope + straight**2 * face
 
 
 def build(s: BulldozerDrawbar) -> Simulation:
@@ -124,6 +128,10 @@ def metrics(s: BulldozerDrawbar) -> list[dict[str, Any]]:
         metric("strength_N", "N", "c A + W tan(phi) + passive force on grousers, from the shoe loads during that "
             "time; mean"),
         metric("pull_over_strength", "1", "drawbar_pull_max_N over strength_N", *_expected(s)),
+        *([metric(
+            "shear_ratio_error_rel", "1", "shear below the shoes of the left track over that of the right one, against "
+            "the ratio of the strengths below them, less 1, in the same time", *_shared_out(s),
+        )] if s.terrain is not None else []),
         metric("slip_at_half", "1", "slip at half that pull"),
         metric("mean_maximum_pressure_Pa", "Pa", "mean over the rollers of the largest shoe pressure near each, "
             "without pull"),
@@ -134,7 +142,15 @@ def metrics(s: BulldozerDrawbar) -> list[dict[str, Any]]:
 def _expected(s: BulldozerDrawbar) -> tuple[Any, Any, Any]:
     """With spinning tracks the pull equals the ground's strength. If the pull grows fast, inertia adds to it."""
     slips = s.pull is None and s.plastic is None and not s.blade_load and s.time >= PULLING
-    return (1.0, {"rel": THROUGH}, "closed form: Omar 2014 eq. 49, Rankine") if slips else (None, None, None)
+    level = s.terrain is None  # on a slope the weight pulls too
+    return (1.0, {"rel": THROUGH}, "closed form: Omar 2014 eq. 49, Rankine") if slips and level else (None, None, None)
+
+
+def _shared_out(s: BulldozerDrawbar) -> tuple[Any, Any, Any]:
+    """Below spinning tracks the shear is the strength of the soil on each side (Omar 2014, Fig. 12 and eq. 47)."""
+    slips = s.plastic is None and s.time >= PULLING
+    source = "closed form: Omar 2014 eq. 47 and 49, Rankine"
+    return (0.0, {"abs": SHARED}, source) if slips else (None, None, None)
 
 
 def figures(s: BulldozerDrawbar) -> list[dict[str, Any]]:
@@ -143,7 +159,8 @@ def figures(s: BulldozerDrawbar) -> list[dict[str, Any]]:
         {
             "name": "slip-pull", "title": "Pull against slip", "kind": "xy", "x": "machine/slip", "y": ["drawbar/pull"],
             "xlabel": "slip [1]", "ylabel": "drawbar pull [N]", "window": [begin, end],
-            "overlay": [{"label": "soil strength, approximate", "x": [0, 1], "y": [s.strength] * 2, "style": "line"}],
+            "overlay": [{"label": "soil strength, approximate", "x": [0, 1], "y": [s.strength] * 2, "style": "line"}]
+            if s.terrain is None else [],
             "caption": "The pull grows steadily and decreases when the machine stops: the load resists and never "
             "pulls the machine.",
         },
@@ -170,7 +187,8 @@ def measure(s: BulldozerDrawbar, recording: Recording) -> dict[str, Any]:
     last = int(through[0]) if len(through) else len(pull) - 1
     most = sustained_pull(recording, frames) if frames is not None else float(pull.max())
     slipping = frames if frames is not None else pulling
-    strength = None if s.plastic else _strength(recording, slipping, link, s.soil.values())
+    below = None if s.plastic else strengths(s, recording, slipping)
+    strength = None if below is None else float(sum(below))
     before = (t > begin - STEADY / 2) & (t <= begin)
     bearing = [(recording[f"track/{side}/shoe_pressure"][before] > 0).sum(axis=1).mean() for side in SIDES]
     weight = s.machine.total_mass * s.gravity
@@ -180,6 +198,7 @@ def measure(s: BulldozerDrawbar, recording: Recording) -> dict[str, Any]:
         "pull_coefficient": most / weight,
         "strength_N": strength,
         "pull_over_strength": most / strength if strength else None,
+        **({"shear_ratio_error_rel": shear_ratio_error(recording, frames, below)} if s.terrain is not None else {}),
         "slip_at_half": float(np.interp(most / 2, pull[: last + 1], slip[: last + 1])),
         "mean_maximum_pressure_Pa": float(recording["machine/mean_maximum_pressure"][before].mean()),
         "mean_pressure_Pa": float(weight / (sum(bearing) * link.pitch * link.shoe.width)),
@@ -208,10 +227,30 @@ def sustained_pull(recording: Recording, frames: np.ndarray) -> float:
     return float(gained @ ahead / np.diff(recording.time[ends])[0])
 
 
-def _strength(recording: Recording, when: np.ndarray, link: Link, soil: SoilValues) -> float:
-    """Strength [N] of the ground below both tracks, mean over the frames `when`."""
-    loads = [recording[f"track/{side}/shoe_pressure"][when] * link.pitch * link.shoe.width for side in SIDES]
-    return sum(float(shear_strength(load, link, soil).sum(axis=1).mean()) for load in loads)
+def strengths(s: BulldozerDrawbar, recording: Recording, when: np.ndarray) -> tuple[float, float]:
+    """Strength [N] of the ground below the left and the right track, mean over the frames `when`."""
+    link, ground = s.machine.layout.link, s.own_ground or FlatGround(soil=s.soil.values())
+    heading = recording["machine/heading"][when][:, None]
+
+    def below(side: str) -> float:
+        load = recording[f"track/{side}/shoe_pressure"][when] * link.pitch * link.shoe.width
+        at, force = (recording[f"track/{side}/shoe_{what}"][when] for what in ("point", "force"))
+        along = force[..., 0] * np.cos(heading) + force[..., 1] * np.sin(heading)
+        straight = along / np.maximum(np.hypot(force[..., 0], force[..., 1]), 1e-9)
+        soil = soil_at(ground, at[..., 0].ravel(), at[..., 1].ravel())
+        each = shear_strength(load.ravel(), link, soil, straight.ravel()).reshape(load.shape)
+        return float(np.where(load > 0, each, 0.0).sum(axis=1).mean())
+
+    return below("left"), below("right")
+
+
+def shear_ratio_error(recording: Recording, frames: np.ndarray | None, strength: Any) -> float | None:
+    """Ratio of the shear below the two tracks over the ratio of the strengths, less 1. None: they do not spin."""
+    if frames is None or strength is None:
+        return None
+    forces = [recording[f"track/{side}/shoe_force"][frames] for side in SIDES]
+    left, right = (float(np.hypot(force[..., 0], force[..., 1]).sum(axis=1).mean()) for force in forces)
+    return left / right / (strength[0] / strength[1]) - 1
 
 
 SCENARIO = scenario_of(

@@ -118,7 +118,8 @@ def metrics(s: BulldozerTurn) -> list[dict[str, Any]]:
         metric("turning_moment_max_Nm", "N m", "largest of `turning_moments_Nm`"),
         metric("turning_moments_Nm", "N m", "difference of the tracks' thrusts x gauge / 2, mean of each stage"),
         metric("radii_m", "m", "measured radius in each stage: speed over yaw rate"),
-        metric("sliding_moment_Nm", "N m", "mu W L / 4, for uniform pressure and sideways sliding, mu = tan(phi)"),
+        *([metric("sliding_moment_Nm", "N m", "mu W L / 4, for uniform pressure and sideways sliding, mu = tan(phi)")]
+          if s.terrain is None else []),
         metric("heading_change_deg", "degree", "yaw angle of the chassis over the run, positive to the left"),
     ]  # fmt: skip
 
@@ -130,7 +131,8 @@ def figures(s: BulldozerTurn) -> list[dict[str, Any]]:
         {
             "name": "turning-moment", "title": "Turning moment against radius", "kind": "points", "x": "turn/asked",
             "y": ["turn/moment"], "xlabel": "commanded radius [m]", "ylabel": "moment [N m]",
-            "overlay": [{"label": "mu W L / 4", "x": [0.0, most], "y": [sliding_moment(s)] * 2, "style": "line"}],
+            "overlay": [{"label": "mu W L / 4", "x": [0.0, most], "y": [sliding_moment(s)] * 2, "style": "line"}]
+            if s.terrain is None else [],
             "caption": "Difference of the two tracks' thrusts times half the gauge, mean of each stage.",
         },
         {
@@ -159,7 +161,7 @@ def measure(s: BulldozerTurn, recording: Recording) -> dict[str, Any]:
         "turning_moment_max_Nm": float(np.nanmax(moments)) if np.isfinite(moments).any() else math.nan,
         "turning_moments_Nm": [float(m) for m in moments],
         "radii_m": [float(r) for r in driven],
-        "sliding_moment_Nm": sliding_moment(s),
+        **({"sliding_moment_Nm": sliding_moment(s)} if s.terrain is None else {}),
         "heading_change_deg": float(np.degrees(heading[-1] - heading[0])),
     }
 

@@ -18,6 +18,7 @@ from grouser.terrain.importers import load
 from grouser.terrain.mesh_file import _read as read_mesh
 
 Positive = pydantic.Field(gt=0)
+MOST_DRAWN = 300  # pieces of a course
 
 
 class FileChoice(Settings):
@@ -62,6 +63,19 @@ class CourseChoice(FileChoice):
         _, vertices, triangles = read_mesh(self.file)
         options = self.model_dump(include={"method", "thickness", "threshold"})
         return from_mesh((self.scale * vertices, triangles), **options)
+
+
+def faces_of(course: Course) -> list[list[list[list[float]]]]:
+    """Corners [m] of the faces of each piece, for a figure."""
+    return [[piece.vertices[list(face)].round(4).tolist() for face in piece.faces] for piece in course]
+
+
+def pieces_figure(course: Course) -> list[dict[str, Any]]:
+    """The figure of a course that was cut from a mesh; none if it has too many pieces to be seen."""
+    if len(course) > MOST_DRAWN:
+        return []
+    caption = "The mesh, and the convex pieces it was cut into, moved apart, as in Stadukhin 2016, Fig. 5 and 6."
+    return [{"name": "pieces", "title": "The course", "kind": "pieces", "pieces": faces_of(course), "caption": caption}]
 
 
 def height_at(terrain: ElevationGrid, x: float, y: float, what: str) -> float:

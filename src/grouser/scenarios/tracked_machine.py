@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import mujoco
 import numpy as np
 import pydantic
 import warp as wp
+from pydantic_core import PydanticCustomError
 
 from grouser.contact.soil import SoilModule, SoilOptions
 from grouser.control.memoryless import Memoryless
+from grouser.errors import InputError
 from grouser.module import Channel, Motion, Outputs
 from grouser.recording import Recording
 from grouser.robots import bulldozer
 from grouser.robots.bulldozer import Bulldozer, RoadArms
+from grouser.robots.dozer_blade import DozerBlade
 from grouser.scenarios import track_results as results
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
+from grouser.scenarios.track_rest import set_to_rest
 from grouser.scenarios.track_results import track_metric
+from grouser.scenarios.track_terrain import TrackTerrain, place_from, start_on
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
@@ -38,11 +44,12 @@ from grouser.track import (
     rounded_sprocket,
 )
 from grouser.track.ground import Terrain
+from grouser.track.model import SLIDE_REACH
 
-SETTLING = 2.5  # [s] at rest before anything is driven
+SETTLING = 0.5  # [s] for which the machine stands before anything is driven
 RAMP = 0.5  # [s] time to change from one speed to the next
 CONTACT_LENGTH = 2.4  # [m] of a track on the ground: end rollers plus half a roller spacing; assumed
-REST = 0.3  # [s] at the end of settling over which loads at rest are averaged
+REST = 0.3  # [s] at the end of standing over which loads at rest are averaged
 SIDES = ("left", "right")
 PLAIN = 60.0  # [m] size of the level ground with plastic soil
 CREEP = 0.03  # [m/s] forward speed below which a pull fades
@@ -68,6 +75,8 @@ class MachineSettings(Settings):
     """Settings all machines on tracks share."""
 
     soil: TrackSoil = TrackSoil()
+    terrain: TrackTerrain | None = None  # a mesh or grid instead of the scenario's own ground
+    at: tuple[float, float, float] = (0.0, 0.0, 0.0)  # x, y [m] and heading [deg] of the start on a terrain
     plastic: SoilChoice | None = None  # a plastic soil, such as dry-sand, in which the tracks leave ruts
     spacing: Annotated[float, Positive, Unit("m")] = 0.05  # of the grid of that soil
     grousers: Annotated[int, pydantic.Field(ge=0, le=3)] = 1
@@ -85,9 +94,33 @@ class MachineSettings(Settings):
     threads: Annotated[int, pydantic.Field(ge=1, le=2)] = 1
     gravity: Annotated[float, Positive, Unit("m/s^2")] = 9.81
 
+    @pydantic.field_validator("at", mode="before")
+    @classmethod
+    def _place(cls, given: Any) -> Any:
+        try:
+            return place_from(given)
+        except (ValueError, InputError):
+            text = f"{given!r}: allowed are x,y [m] or x,y,heading [deg], such as 1.5,0,90"
+            raise PydanticCustomError("at", "{text}", {"text": text}) from None
+
+    @pydantic.model_validator(mode="after")
+    def _needs_terrain(self) -> Self:
+        if self.terrain is None and self.at != (0.0, 0.0, 0.0):
+            raise PydanticCustomError("at", "{text}", {"text": "at: it is allowed with a terrain only"})
+        return self
+
     @property
     def machine(self) -> Bulldozer:
         return self.bulldozer()
+
+    @functools.cached_property
+    def own_ground(self) -> Terrain | None:
+        """The ground of `terrain`, plastic or hard; None without one."""
+        if self.terrain is None:
+            return None
+        if self.plastic is None:
+            return self.terrain.hard(self.soil.values())
+        return SoilGround(Ground(self.terrain.grid(self.spacing), self.plastic.resolve(), self.spacing))
 
     def bulldozer(self, **more: Any) -> Bulldozer:
         """The machine of these settings; `more` are parameters of it that a scenario sets."""
@@ -183,19 +216,21 @@ class Pull:
 
 
 def simulate(
-    s: MachineSettings, speeds: Speeds, ground: GridGround | None = None, *, place=(0.0, 0.0, 0.0),
-    heading: float = 0.0, pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (),
-    drive: Any = None, soil_options: SoilOptions | None = None, standing: Terrain | None = None,
+    s: MachineSettings, speeds: Speeds, ground: GridGround | None = None, *,
+    pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (), drive: Any = None,
+    soil_options: SoilOptions | None = None, standing: Terrain | None = None, at_rest: bool = True,
 ) -> Simulation:  # fmt: skip
     """Build the bulldozer on its ground with drive, blade load and pull.
 
     `drive` replaces the controller that follows `speeds`. A blade that moves soil needs `plastic` ground, which it
-    shares with the tracks; `soil_options` are its own. `standing` replaces the ground of the settings.
+    shares with the tracks; `soil_options` are its own. `standing` replaces the ground of the settings. `at_rest`:
+    it starts in static equilibrium, else with its grousers just above the ground.
     """
     p = s.machine
-    height = (place[0], place[1], place[2] + p.start_height)
-    spec, tracks = bulldozer.build(p, gravity=s.gravity, place=height, heading=heading)
     standing = standing or below(s, ground)
+    place, up = start_on(standing, s.at, p) if s.terrain else ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    pins = tuple(x + p.start_height * z for x, z in zip(place, up, strict=True))
+    spec, tracks = bulldozer.build(p, gravity=s.gravity, place=pins, heading=math.radians(s.at[2]), up=up)
     module = TrackModule(
         tracks, standing, scheme=s.scheme, substeps=s.substeps, gravity=s.gravity,
         threads=s.threads, derivatives=p.road_arms is not None,
@@ -203,6 +238,7 @@ def simulate(
     modules: list[Any] = [module]
     deformed = standing.ground if isinstance(standing, SoilGround) else None
     if p.dozer is not None and deformed is not None:
+        check_distance(p, p.dozer, deformed.spacing)
         # After the tracks: the blade copies the ground anew when it commits, with the ruts of this step.
         modules.append(SoilModule(deformed, {"blade": p.dozer.surface()}, soil_options, name="soil"))
     if s.blade_load:
@@ -215,11 +251,30 @@ def simulate(
     sim = Simulation(spec, modules, ground=deformed, controllers=[drive, *controllers], step=s.step)
     for channel in machine_channels(sim, p):
         sim.add_channel(channel)
+    if at_rest:
+        set_to_rest(sim)
     return sim
 
 
+def check_distance(p: Bulldozer, blade: DozerBlade, spacing: float) -> None:
+    """Refuse cells so large that the slides beside the tracks would reach the soil that the blade holds.
+
+    Blade and tracks press, cut and raise the same nodes, but slides of one do not know what the other holds back.
+    """
+    shoes = p.layout.idler_x + 1.5 * p.layout.link.pitch  # the foremost that are near the ground
+    free = blade.x - blade.thickness / math.sin(math.radians(blade.rake_deg)) - shoes
+    largest = free / SLIDE_REACH
+    if spacing > largest:
+        raise InputError(
+            f"spacing = {spacing:g} m: soil beside the tracks slides within {SLIDE_REACH} cells of the shoes, but the "
+            f"blade is {free:.2g} m ahead of them; allowed is up to {largest:.2g} m"
+        )
+
+
 def below(s: MachineSettings, ground: GridGround | None) -> Terrain:
-    """The given ground, or unlimited level ground. With `plastic`, the same shape as plastic soil."""
+    """The terrain of the settings, the given ground, or level ground; with `plastic` as plastic soil."""
+    if s.own_ground is not None:
+        return s.own_ground
     if s.plastic is None:
         return ground or FlatGround(soil=s.soil.values())
     shape = ground.elevation if ground else flat(size=(PLAIN, PLAIN), spacing=1.0, origin=(-PLAIN / 4, -PLAIN / 2))
@@ -276,7 +331,8 @@ def ramped(segments: Sequence[tuple[float, float, float]]) -> Speeds:
     return speeds
 
 
-def shared_metrics(s: MachineSettings, driven: bool, flat: bool = True) -> list[dict[str, Any]]:
+def shared_metrics(s: MachineSettings, driven: bool) -> list[dict[str, Any]]:
+    flat = s.terrain is None
     return [
         track_metric("ground_load_error_rel"),
         track_metric("speed_ratio", driven and flat), track_metric("speed_ratio_loaded", driven and flat),

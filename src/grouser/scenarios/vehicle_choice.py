@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from grouser.module import Channel
 from grouser.robots.vehicle import Vehicle
 from grouser.robots.vehicle_file import builtin_vehicles, vehicle
 from grouser.scenarios.scenario import Settings
+from grouser.scenarios.terrain_choice import TerrainChoice, height_at
 from grouser.simulation import Simulation
+from grouser.terrain.elevation import ElevationGrid
 
 PAPER = "Morrot et al."
 PAPER_VEHICLE = "vivi"  # results of the paper are expected of this vehicle only
@@ -38,6 +41,13 @@ class OnWheels(Settings):
         return vehicle(self.vehicle)
 
 
+class OnOwnGround(OnWheels):
+    """Settings that have a vehicle and may have a terrain of the user."""
+
+    terrain: TerrainChoice | None = None  # a file instead of the scenario's own ground; driven along x
+    at: tuple[float, float] = (0.0, 0.0)  # [m] x and y of the start on that terrain
+
+
 def add_start(
     spec: mujoco.MjSpec, v: Vehicle, *, height: float, velocity: tuple[float, float, float], rolling: bool, ctrl: Any
 ) -> None:
@@ -45,13 +55,38 @@ def add_start(
 
     With `rolling` the wheels turn at the speed of travel.
     """
+    add_start_on(spec, v, (0.0, 0.0, 0.0), 0.0, height=height, velocity=velocity, rolling=rolling, ctrl=ctrl)
+
+
+def ground_below(
+    terrain: ElevationGrid, v: Vehicle, at: tuple[float, float]
+) -> tuple[tuple[float, float, float], float]:
+    """Point of the ground below a vehicle at x, y [m], and the slope [rad] along x between its end axles."""
+    x, y = at
+    wheels = [wheel.x for wheel in v.wheels]
+    rear, front = (height_at(terrain, x + ahead, y, "the start") for ahead in (min(wheels), max(wheels)))
+    slope = math.atan2(front - rear, max(wheels) - min(wheels))
+    return (x, y, height_at(terrain, x, y, "the start")), slope
+
+
+def add_start_on(
+    spec: mujoco.MjSpec, v: Vehicle, point: tuple[float, float, float], slope: float, *, height: float,
+    velocity: tuple[float, float, float], rolling: bool, ctrl: Any,
+) -> None:  # fmt: skip
+    """Add a keyframe as `add_start` does, on ground with a slope [rad] along x at `point` [m].
+
+    `height` [m] is measured across the ground, `velocity` [m/s] along and across it.
+    """
+    along, up = (math.cos(slope), 0.0, math.sin(slope)), (-math.sin(slope), 0.0, math.cos(slope))
+    turned = [a * velocity[0] + b * velocity[2] for a, b in zip(along, up, strict=True)]
+    place = [p + height * b for p, b in zip(point, up, strict=True)]
     joints = len(v.wheels) + sum(1 for name in v.steers if name)
     wheel_speed = velocity[0] / v.tyre.radius if rolling else 0.0
     wheel_speeds: list[float] = []
     for name in v.steers:
         wheel_speeds += [0.0, wheel_speed] if name else [wheel_speed]
-    position = [0, 0, height, 1, 0, 0, 0, *([0.0] * joints)]
-    spec.add_key(qpos=position, qvel=[*velocity, 0, 0, 0, *wheel_speeds], ctrl=list(ctrl))
+    position = [*place, math.cos(slope / 2), 0, -math.sin(slope / 2), 0, *([0.0] * joints)]
+    spec.add_key(qpos=position, qvel=[turned[0], velocity[1], turned[2], 0, 0, 0, *wheel_speeds], ctrl=list(ctrl))
 
 
 def acceleration_channel(

@@ -22,7 +22,7 @@ from grouser.robots.vehicle import Vehicle
 from grouser.robots.vehicle import build as build_vehicle
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import metric, scenario_of
-from grouser.scenarios.vehicle_choice import PAPER, OnWheels, acceleration_channel, add_start
+from grouser.scenarios.vehicle_choice import PAPER, OnOwnGround, acceleration_channel, add_start_on, ground_below
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 
@@ -38,7 +38,7 @@ MARGIN = 5.0  # [m] ground ahead and behind
 Torques = Annotated[tuple[Annotated[float, Unit("N m")], ...], pydantic.Field(min_length=1)]
 
 
-class ViviAcceleration(OnWheels):
+class ViviAcceleration(OnOwnGround):
     """Settings of `vivi-acceleration`."""
 
     torques: Torques = (2.5, 5.0, 7.5, 10.0)  # at every wheel; assumed
@@ -56,7 +56,7 @@ class ViviAcceleration(OnWheels):
 
 
 def build(s: ViviAcceleration) -> Simulation:
-    for torque in s.torques:
+    for torque in s.torques if s.terrain is None else ():
         balance(s.chosen_vehicle(), torque, s.gravity)  # raises InputError if there is no balance
     sim = _simulation(s, s.slices, s.refine, s.torques)
     cost = _cost_increase(s)
@@ -70,10 +70,17 @@ def _simulation(s: ViviAcceleration, slices: int, refine: bool, torques: tuple[f
     fastest = s.start_speed + s.duration * max(torques) * len(v.drives) / v.tyre.radius / v.chassis.mass
     length = (s.start_speed + fastest) / 2 * s.duration + 2 * MARGIN
     terrain = flat(size=(length, 2 * MARGIN), spacing=1.0, origin=(-MARGIN, -MARGIN))
+    if s.terrain is not None:
+        terrain = s.terrain.read()
+    point, slope = ground_below(terrain, v, s.at)
     spec = build_vehicle(v, drive="torque", gravity=s.gravity)
-    start = {"height": v.rest_height(s.gravity), "velocity": (s.start_speed, 0.0, 0.0), "rolling": True}
+    start = {
+        "height": v.rest_height(s.gravity * math.cos(slope)), "velocity": (s.start_speed, 0.0, 0.0), "rolling": True,
+    }  # fmt: skip
     for torque in torques:
-        add_start(spec, v, **start, ctrl=[torque] * len(v.drives) + [0.0] * sum(1 for n in v.steers if n))
+        add_start_on(
+            spec, v, point, slope, **start, ctrl=[torque] * len(v.drives) + [0.0] * sum(1 for n in v.steers if n)
+        )
     module = v.module(terrain, slices=slices, refine=refine)
     return Simulation(spec, [module], step=s.step, worlds=len(torques))
 
@@ -100,9 +107,13 @@ def _channels(sim: Simulation, cost: float) -> list[Channel]:
         """Pitch angle, positive nose up."""
         return np.array([math.degrees(math.asin(d.xmat[body][6])) for d in data])
 
+    def speed() -> np.ndarray:
+        """Along the ground: level ground is driven along x."""
+        return np.array([math.copysign(math.hypot(d.qvel[0], d.qvel[2]), d.qvel[0]) for d in data])
+
     return [
         Channel("chassis/pitch_deg", "deg", frame="", read=pitch),
-        Channel("chassis/speed", "m/s", frame="", read=lambda: np.array([d.qvel[0] for d in data])),
+        Channel("chassis/speed", "m/s", frame="", read=speed),
         Channel("cost/increase", "1", frame="", read=lambda: np.full(len(data), cost)),
     ]
 
@@ -175,7 +186,7 @@ def paper_front(v: Vehicle, acceleration: float, height: float, gravity: float) 
 
 def metrics(s: ViviAcceleration) -> list[dict[str, Any]]:
     worst = f"worst of the torques, mean over the last {END:g} s"
-    return [
+    level = [
         metric(
             "front_normal_force_error_rel", "1", f"normal force of a front wheel against the balance, {worst}",
             0.0, {"abs": s.bar}, f"{PAPER}, section 4: {'0.03' if s.bar == FINE_BAR else '0.34'} %",
@@ -186,6 +197,9 @@ def metrics(s: ViviAcceleration) -> list[dict[str, Any]]:
         ),
         metric("front_normal_force_paper_error_rel", "1",
                f"the same against m (g L_1 - a h_cm) / L, which ignores pitch and wheel inertia, {worst}"),
+    ]  # fmt: skip
+    return [
+        *(level if s.terrain is None else []),
         metric("front_normal_force_N", "N", "of one front wheel, one value for each torque"),
         metric("rear_normal_force_N", "N", "of one rear wheel, one value for each torque"),
         metric("pitch_deg", "deg", "nose up, one value for each torque"),
@@ -228,6 +242,19 @@ def measure(s: ViviAcceleration, recording: Recording) -> dict[str, Any]:
     acceleration = (speed[-1] - speed[0]) / (times[-1] - times[0])
     front = normal[:, :, v.axles[0]].mean(axis=(0, 2))
     rear = normal[:, :, v.axles[-1]].mean(axis=(0, 2))
+    return {
+        **(_against_balance(s, v, front, pitch, acceleration) if s.terrain is None else {}),
+        "front_normal_force_N": front.tolist(),
+        "rear_normal_force_N": rear.tolist(),
+        "pitch_deg": pitch.tolist(),
+        "acceleration_m_s2": acceleration.tolist(),
+        "slice_cost_increase_rel": float(_worlds(recording, "cost/increase", count)[-1, 0]),
+    }
+
+
+def _against_balance(
+    s: ViviAcceleration, v: Vehicle, front: np.ndarray, pitch: np.ndarray, acceleration: np.ndarray
+) -> dict[str, float]:
     oracles = [balance(v, torque, s.gravity) for torque in s.torques]
     wanted = np.array([o.normal[0] for o in oracles])
     paper = np.array([
@@ -237,11 +264,6 @@ def measure(s: ViviAcceleration, recording: Recording) -> dict[str, Any]:
         "front_normal_force_error_rel": float(np.abs(front / wanted - 1).max()),
         "pitch_error_deg": float(np.abs(pitch - np.degrees([o.pitch for o in oracles])).max()),
         "front_normal_force_paper_error_rel": float(np.abs(front / paper - 1).max()),
-        "front_normal_force_N": front.tolist(),
-        "rear_normal_force_N": rear.tolist(),
-        "pitch_deg": pitch.tolist(),
-        "acceleration_m_s2": acceleration.tolist(),
-        "slice_cost_increase_rel": float(_worlds(recording, "cost/increase", count)[-1, 0]),
     }
 
 

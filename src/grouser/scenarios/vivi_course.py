@@ -23,16 +23,19 @@ from grouser.robots.vehicle import Vehicle, add_ground
 from grouser.robots.vehicle import build as build_vehicle
 from grouser.scenarios.course_kernels import Chassis, CourseValues, observe
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import Scenario, metric
+from grouser.scenarios.scenario import Scenario, metric, soil_map
+from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.terrain_choice import TerrainChoice, height_at
 from grouser.scenarios.vehicle_choice import PAPER, PAPER_VEHICLE, OnWheels, acceleration_channel
 from grouser.simulation import Simulation
 from grouser.terrain.elevation import ElevationGrid
+from grouser.terrain.ground import Ground
 
 LANE = 3.0  # [m] lateral distance of the vehicles
 MARGIN = 5.0  # [m] ground behind the start and beside the lanes, if not given
 WHOLE = 9.0  # [s] shortest run that shows the results of the paper
 REACHED = 0.95  # fraction of the wanted speed that counts as reached
+LAST = 1.0  # [s] at the end over which sinkage and slip are averaged
 BUILT_IN = ("proportional", "cdta")
 UNITS = {
     "speed": "m/s", "power": "W", "energy": "J", "battery_current": "A", "upright": "1", "pitch_deg": "deg",
@@ -54,6 +57,8 @@ class Course(OnWheels):
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
     margin: Annotated[float, pydantic.Field(ge=MARGIN, le=50), Unit("m")] = MARGIN  # of the ground around the course
     terrain: TerrainChoice | None = None  # a file instead of the scenario's own ground; starts at x = 0
+    soil: SoilChoice | None = None  # a soil, such as dry-sand, on which the tyres are rigid wheels; None: hard ground
+    spacing: Annotated[float, pydantic.Field(gt=0), Unit("m")] = 0.02  # of the grid of that soil
     # Factors on data that the paper does not give, to study their influence.
     mass_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0
     height_factor: Annotated[float, pydantic.Field(gt=0)] = 1.0  # of the centre of mass
@@ -119,12 +124,14 @@ def build(s: Course, terrain: ElevationGrid) -> Simulation:
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # for a few geoms a tree costs more than it saves
     add_ground(spec, terrain)
     modules, controllers = [], []
+    soil = None if s.soil is None else Ground(terrain, s.soil.resolve(), s.spacing)
     for k, (name, kind) in enumerate(zip(s.names, s.controllers, strict=True)):
         prefix, lane = f"{name}_", LANE * (k - (len(s.names) - 1) / 2)
         height = v.rest_height(s.gravity) + height_at(terrain, 0.0, lane, f"the start of {name!r}")
-        child = build_vehicle(v, gravity=s.gravity, position=(0.0, 0.0, height))
+        wheels = "tyres" if soil is None else "rigid"
+        child = build_vehicle(v, gravity=s.gravity, position=(0.0, 0.0, height), wheels=wheels)
         spec.attach(child, prefix=prefix, frame=spec.worldbody.add_frame(pos=[0.0, lane, 0.0]))
-        module = v.module(terrain, prefix, slices=s.slices)
+        module = v.module(terrain, prefix, slices=s.slices) if soil is None else v.soil_module(soil, prefix)
         modules.append(module)
         drives = [f"{prefix}drive_{wheel.name}" for wheel in v.wheels]
         pack = BatteryPack(
@@ -133,7 +140,7 @@ def build(s: Course, terrain: ElevationGrid) -> Simulation:
         )  # fmt: skip
         sensors = VehicleSensors(module, drives, f"{prefix}chassis", pack)
         controllers += [_controller(kind, s, v, sensors, drives, prefix), pack]
-    sim = Simulation(spec, modules, controllers=controllers, step=s.step)
+    sim = Simulation(spec, modules, ground=soil, controllers=controllers, step=s.step)
     for channel in _channels(sim, s, controllers[1::2]):
         sim.add_channel(channel)
     sim.add_channel(acceleration_channel(sim, "course/acceleration", [f"{name}_chassis" for name in s.names], s.names))
@@ -207,6 +214,9 @@ def metrics(s: Course, expectations: dict[str, tuple[Any, Any, str]]) -> list[di
             row("cdta_upright", "1", "whether the vehicle with CDTA never rolled over"),
             row("proportional_rolled_over", "1", "whether the vehicle with the proportional controller rolled over"),
         ]  # fmt: skip
+    if s.soil is not None:
+        out.append(metric("sinkage_m", "m", f"mean over the wheels and the last {LAST:g} s; {order}"))
+        out.append(metric("slip", "1", f"1 - speed / rim speed, mean over the wheels and the last {LAST:g} s; {order}"))
     out.append(metric("real_time_factor", "1", "simulated time over wall time of the loop"))
     return out
 
@@ -232,6 +242,8 @@ def figures(s: Course) -> list[dict[str, Any]]:
             "y": ["course/height"], "xlabel": "distance [m]", "ylabel": "height [m]",
             "caption": "Seen from the side.",
         },
+        *([soil_map("Height above the initial surface.", [f"body/pose[{name}_chassis]" for name in s.names])]
+          if s.soil is not None else []),
     ]  # fmt: skip
 
 
@@ -249,6 +261,10 @@ def measure(s: Course, recording: Recording) -> dict[str, Any]:
         "battery_current_max_A": read["battery_current"].max(axis=0).tolist(),
         "distance_m": read["distance"][-1].tolist(),
     }  # fmt: skip
+    if s.soil is not None:
+        last = time >= time[-1] - LAST
+        for metric_name, channel in (("sinkage_m", "sinkage"), ("slip", "slip")):
+            values[metric_name] = [float(np.mean(recording[f"{name}_soil/{channel}"][last])) for name in s.names]
     if count == 1:
         values = {name: value[0] for name, value in values.items()}
     if s.paired:
@@ -270,9 +286,9 @@ def _first(holds: np.ndarray, time: np.ndarray) -> float | None:
 def outcomes(s: Course, rolls: bool) -> dict[str, tuple[Any, Any, str]]:
     """Results of the paper: CDTA is faster, needs less energy and stays upright.
 
-    Empty for a short run, for another vehicle than the paper's, and on ground of the user.
+    Empty for a short run, for another vehicle than the paper's, on ground of the user and on soil.
     """
-    if s.duration < WHOLE or s.vehicle != PAPER_VEHICLE or s.terrain is not None:
+    if s.duration < WHOLE or s.vehicle != PAPER_VEHICLE or s.terrain is not None or s.soil is not None:
         return {}
     expected = {
         "cdta_time_ratio": (None, {"max": 1.0}, f"{PAPER}, Fig. 11: sooner"),

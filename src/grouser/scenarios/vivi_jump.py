@@ -10,6 +10,7 @@ h g / (2 v_y), which is why the step is small.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -19,13 +20,21 @@ import numpy as np
 import pydantic
 from pydantic_core import PydanticCustomError
 
+from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.robots.vehicle import Vehicle
 from grouser.robots.vehicle import build as build_vehicle
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import metric, scenario_of
-from grouser.scenarios.vehicle_choice import PAPER, OnWheels, acceleration_channel, add_start
+from grouser.scenarios.vehicle_choice import (
+    PAPER,
+    OnOwnGround,
+    acceleration_channel,
+    add_start,
+    add_start_on,
+    ground_below,
+)
 from grouser.simulation import Simulation
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import flat, from_function
@@ -42,7 +51,7 @@ Angle = Annotated[float, pydantic.Field(gt=0, lt=90), Unit("degree")]
 Angles = Annotated[tuple[Angle, ...], pydantic.Field(min_length=1)]
 
 
-class ViviJump(OnWheels):
+class ViviJump(OnOwnGround):
     """Settings of `vivi-jump`."""
 
     ramp: Literal["virtual", "real"] = "virtual"  # virtual: the paper's
@@ -52,9 +61,15 @@ class ViviJump(OnWheels):
     step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 65e-6
     slices: Annotated[int, pydantic.Field(ge=4, le=100000)] = 20
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
+    time: Annotated[float, pydantic.Field(gt=0), Unit("s")] | None = (
+        None  # None: until all have landed; on a terrain, to its end at `speed`
+    )
 
     @pydantic.model_validator(mode="after")
     def _not_too_steep(self) -> ViviJump:
+        if self.terrain is not None and (self.ramp == "real" or self.angles_deg is not None):
+            text = "ramp and angles_deg are not allowed with a terrain, which is the ramp; allowed: speed, at, time"
+            raise PydanticCustomError("terrain", "{text}", {"text": text})
         if self.ramp == "real" and max(self.angles) > STEEPEST:
             text = f"angles_deg has {max(self.angles):g}: allowed on a real ramp is up to {STEEPEST:g} deg"
             raise PydanticCustomError("angles", "{text}", {"text": text})
@@ -63,9 +78,20 @@ class ViviJump(OnWheels):
     @property
     def angles(self) -> tuple[float, ...]:
         """Angles [deg], one for each world."""
+        if self.terrain is not None:
+            return (0.0,)
         if self.angles_deg is not None:
             return self.angles_deg
         return (22.5, 35.0, 45.0) if self.ramp == "real" else (22.5, 35.0, 45.0, 60.0)
+
+    @property
+    def rolls(self) -> bool:
+        """Whether the vehicle rolls off ground that is there."""
+        return self.ramp == "real" or self.terrain is not None
+
+    @functools.cached_property
+    def own_ground(self) -> ElevationGrid | None:
+        return self.terrain.read() if self.terrain is not None else None
 
     @property
     def highest(self) -> float:
@@ -83,7 +109,7 @@ class ViviJump(OnWheels):
 def build(s: ViviJump) -> Simulation:
     v = s.chosen_vehicle()
     spec = build_vehicle(v, drive="torque", gravity=s.gravity)
-    terrain = _virtual(s, v, spec) if s.ramp == "virtual" else _real(s, v, spec)
+    terrain = _own(s, v, spec) if s.own_ground else _real(s, v, spec) if s.rolls else _virtual(s, v, spec)
     sim = Simulation(spec, [v.module(terrain, slices=s.slices)], step=s.step, worlds=len(s.angles))
     body, data = sim.model.body("chassis").id, sim.engine.data
     for axis, name in ((0, "distance"), (2, "height")):
@@ -111,18 +137,10 @@ def _virtual(s: ViviJump, v: Vehicle, spec: mujoco.MjSpec) -> ElevationGrid:
 
 def _real(s: ViviJump, v: Vehicle, spec: mujoco.MjSpec) -> ElevationGrid:
     """A ramp for each world, side by side, that ends at x = 0, and starts on them with the springs at rest."""
-    add_start(spec, v, height=0.0, velocity=(s.speed, 0.0, 0.0), rolling=True, ctrl=[0.0] * _controls(v))
-    level = spec.keys[0]
-    qpos, qvel = np.array(level.qpos), np.array(level.qvel)
-    spec.delete(level)
     for world, angle in enumerate(s.angles):
         turn = math.radians(angle)
-        along, up = np.array([math.cos(turn), 0.0, math.sin(turn)]), np.array([-math.sin(turn), 0.0, math.cos(turn)])
-        height = v.rest_height(s.gravity * math.cos(turn))
-        qpos[:3] = -ROLL * along + height * up + np.array([0.0, world * LANE, s.lip])
-        qpos[3:7] = math.cos(turn / 2), 0.0, -math.sin(turn / 2), 0.0
-        qvel[:3] = s.speed * along
-        spec.add_key(qpos=qpos.tolist(), qvel=qvel.tolist(), ctrl=[0.0] * _controls(v))
+        point = (-ROLL * math.cos(turn), world * LANE, s.lip - ROLL * math.sin(turn))
+        _add_rolling(s, v, spec, point, turn)
 
     def heights(x, y):
         lane = np.clip(np.rint(y / LANE), 0, len(s.angles) - 1).astype(int)
@@ -131,6 +149,21 @@ def _real(s: ViviJump, v: Vehicle, spec: mujoco.MjSpec) -> ElevationGrid:
 
     size = (s.speed * s.flight_time + 2 * MARGIN, (len(s.angles) + 1) * LANE)
     return from_function(heights, size=size, spacing=GRID, origin=(-MARGIN, -LANE))
+
+
+def _own(s: ViviJump, v: Vehicle, spec: mujoco.MjSpec) -> ElevationGrid:
+    """The terrain of the user, and a start on it with the springs at rest."""
+    assert s.own_ground is not None
+    _add_rolling(s, v, spec, *ground_below(s.own_ground, v, s.at))
+    return s.own_ground
+
+
+def _add_rolling(s: ViviJump, v: Vehicle, spec: mujoco.MjSpec, point: tuple[float, float, float], slope: float) -> None:
+    """Add a start in which the vehicle rolls along ground of a slope [rad] at a point [m]."""
+    add_start_on(
+        spec, v, point, slope, height=v.rest_height(s.gravity * math.cos(slope)), velocity=(s.speed, 0.0, 0.0),
+        rolling=True, ctrl=[0.0] * _controls(v),
+    )  # fmt: skip
 
 
 def _controls(v) -> int:
@@ -142,12 +175,19 @@ def _reader(data, body: int, axis: int):
 
 
 def duration(s: ViviJump) -> float:
+    if s.time is not None:
+        return s.time
+    if s.own_ground is not None:
+        ahead = s.own_ground.bounds[1] - s.at[0] - MARGIN
+        if ahead <= 0:
+            raise InputError(f"at = {s.at[0]:g} m: allowed: {MARGIN:g} m before the end of the terrain, or give time")
+        return ahead / s.speed
     rolling = (ROLL + 1.0) / s.speed if s.ramp == "real" else 0.0
     return rolling + s.flight_time + AFTER
 
 
 def metrics(s: ViviJump) -> list[dict[str, Any]]:
-    if s.ramp == "real":
+    if s.rolls:
         return [
             metric(
                 "flight_distance_error_rel", "1", "horizontal distance of the centre of mass from the last wheel off "
@@ -182,8 +222,8 @@ def figures(s: ViviJump) -> list[dict[str, Any]]:
         {
             "name": "flight", "title": "Flight of the centre of mass", "kind": "xy", "x": "chassis/distance",
             "y": ["chassis/height"], "xlabel": "distance [m]", "ylabel": "height [m]", "equal": True,
-            "caption": f"One line for each angle: {', '.join(f'{a:g}' for a in s.angles)} deg "
-            "(Morrot et al., Fig. 9).",
+            "caption": "On the ground and in the air." if s.terrain is not None else "One line for each angle: "
+            f"{', '.join(f'{a:g}' for a in s.angles)} deg (Morrot et al., Fig. 9).",
         },
         {
             "name": "normal-force", "title": "Normal force of the wheels", "kind": "lines",
@@ -205,7 +245,7 @@ def measure(s: ViviJump, recording: Recording) -> dict[str, Any]:
     read = [np.asarray(recording[name]) for name in names]
     x, z, velocity, force, travel, pose = (values[:, None] if count == 1 else values for values in read)
     out: dict[str, Any] = {"landing_force_peak_N": force.max(axis=(0, 2)).tolist()}
-    if s.ramp == "real":
+    if s.rolls:
         flights = [
             flight(recording.time, x[:, w], z[:, w], velocity[:, w], force[:, w], travel[:, w], s.gravity)
             for w in range(count)

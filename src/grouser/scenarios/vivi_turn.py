@@ -23,7 +23,8 @@ from grouser.robots.vehicle import Vehicle
 from grouser.robots.vehicle import build as build_vehicle
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import metric, scenario_of
-from grouser.scenarios.vehicle_choice import PAPER, OnWheels
+from grouser.scenarios.terrain_choice import height_at
+from grouser.scenarios.vehicle_choice import PAPER, OnOwnGround
 from grouser.simulation import Simulation
 from grouser.terrain.generators import flat
 
@@ -32,7 +33,7 @@ BAR = 1e-3  # by END the turn is steady to 1e-4 of its rate, up to a rim speed o
 FIELD = 20.0  # [m] side of the level ground
 
 
-class ViviTurn(OnWheels):
+class ViviTurn(OnOwnGround):
     """Settings of `vivi-turn`."""
 
     rim_speed: Annotated[float, pydantic.Field(gt=0, le=10), Unit("m/s")] = 2.0  # right side forward, left side back
@@ -48,7 +49,10 @@ def build(s: ViviTurn) -> Simulation:
     tyre = replace(v.tyre, p_Dy1=v.tyre.p_Dy1 * s.lateral_grip, p_Ky1=v.tyre.p_Ky1 * s.lateral_grip)
     turning = replace(v, tyre=tyre)
     terrain = flat(size=(FIELD, FIELD), spacing=1.0, origin=(-FIELD / 2, -FIELD / 2))
-    spec = build_vehicle(turning, gravity=s.gravity, position=(0.0, 0.0, v.rest_height(s.gravity)))
+    if s.terrain is not None:
+        terrain = s.terrain.read()
+    height = v.rest_height(s.gravity) + height_at(terrain, *s.at, "the start")
+    spec = build_vehicle(turning, gravity=s.gravity, position=(*s.at, height))
     lever = float(np.mean([abs(wheel.y) for wheel in v.wheels]))
     drive = TorqueDrive(turning, (0.0, 0.0, s.rim_speed / lever), period=max(s.step, 1e-3))
     pack = BatteryPack(v.battery, [v.motor] * len(v.drives), v.drives, period=s.step)
@@ -109,7 +113,7 @@ def balance(v: Vehicle, rim_speed: float, gravity: float) -> Turn:
 
 def metrics(s: ViviTurn) -> list[dict[str, Any]]:
     v = s.chosen_vehicle()
-    skid = all(wheel.driven and not wheel.steer_limit_deg for wheel in v.wheels)
+    skid = s.terrain is None and all(wheel.driven and not wheel.steer_limit_deg for wheel in v.wheels)
     source = "balance of moments about the vertical, tyres alike in both directions"
     yaw = (0.0, {"abs": BAR}, source) if skid else (None, None, None)
     moment = (0.0, {"abs": BAR}, source) if skid else (None, None, None)

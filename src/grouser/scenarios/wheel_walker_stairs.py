@@ -8,6 +8,7 @@ failures are assumed.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,8 @@ from grouser.robots import wheel_walker
 from grouser.robots.wheel_walker import DRIVES, WheelWalker
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, scenario_of
+from grouser.scenarios.terrain_choice import CourseChoice, pieces_figure
+from grouser.scenarios.walker_course import OwnCourse, own_measures, own_metrics
 from grouser.simulation import Simulation
 from grouser.terrain.course import Course
 from grouser.terrain.courses import stairs
@@ -92,6 +95,8 @@ class WheelWalkerStairs(Settings):
     case: Literal["paper", "too-light", "too-strong", "wrong-gears", "poor-grip", "too-heavy"] = "paper"
     hold: Literal["none", "brake", "lock"] = "none"  # carriers braked to the hull, or locked to the sun gears
     stairs: Steps = Steps()
+    terrain: CourseChoice | None = None  # a mesh, cut into convex pieces, instead of stairs; driven along x to its end
+    at: tuple[float, float] = (0.0, 0.0)  # [m] x and y of the middle of the robot at the start on a mesh
     approach: Metres = 0.75  # level ground ahead of the front wheels
     friction: Annotated[float, pydantic.Field(ge=0, le=2)] = 0.6  # of wheels, carriers and hull on the stairs
     voltage: Annotated[float, pydantic.Field(gt=0), Unit("V")] = 24.0  # applied; the motors are rated at robot.voltage
@@ -124,15 +129,30 @@ class WheelWalkerStairs(Settings):
             **{**self.robot.model_dump(), **{k: v for k, v in CASES[self.case].items() if k in own}}  # type: ignore[attr-defined]
         )
 
+    @functools.cached_property
+    def own_course(self) -> OwnCourse | None:
+        """The course of `terrain`; None without one."""
+        return OwnCourse(self.terrain.read(), self.at, self.parameters) if self.terrain is not None else None
+
+    @property
+    def compared(self) -> int | None:
+        """Sides of the wheels of a second robot, which rolls beside the stairs."""
+        sides = self.compare_sides if self.terrain is None else None
+        return None if sides == self.parameters.sides else sides
+
     @property
     def start_x(self) -> float:
         """Start x [m] of the hull's centre: front wheels `approach` before the first riser, which is at x = 0."""
         p = self.parameters
+        if self.own_course is not None:
+            return self.at[0]
         return -(self.approach + p.wheel_radius + p.axle(0)[0] + p.wheelbase / 2)
 
     @property
     def goal(self) -> float:
-        """Position [m] where the hull's centre stops: all drives are on the landing."""
+        """Position [m] where the hull's centre stops: all drives are on the landing, or near the end of a mesh."""
+        if self.own_course is not None:
+            return self.own_course.goal
         return (self.stairs.count - 1) * self.stairs.run + self.parameters.wheelbase / 2 + BEYOND
 
 
@@ -148,14 +168,16 @@ def build(s: WheelWalkerStairs) -> Simulation:
     p = s.parameters
     parts = robot_parts(p)
     spec = wheel_walker.build(p, gravity=s.gravity, x=s.start_x)
+    if s.own_course is not None:
+        spec.body("hull").pos = s.own_course.start
     controllers = [
         StepDrive(
             DRIVES, s.changed("voltage"), start=SETTLING, goal=s.goal, hold=s.hold, pull=s.changed("pull"),
             period=max(0.01, s.step),
         )
     ]  # fmt: skip
-    if s.compare_sides is not None:
-        other = dataclasses.replace(p, sides=s.compare_sides)
+    if s.compared is not None:
+        other = dataclasses.replace(p, sides=s.compared)
         parts += robot_parts(other, ROUND)[:12]  # its wheels
         frame = spec.worldbody.add_frame(pos=[0, LANE, 0])
         spec.attach(wheel_walker.build(other, gravity=s.gravity, x=s.start_x), prefix=ROUND, frame=frame)
@@ -183,14 +205,16 @@ def robot_parts(p: WheelWalker, prefix: str = "") -> list[ConvexPart]:
 
 
 def course_of(s: WheelWalkerStairs) -> Course:
-    """The stairs and, if two robots are compared, level ground beside them."""
+    """The stairs and, if two robots are compared, level ground beside them; or the course of the user."""
+    if s.own_course is not None:
+        return s.own_course.course
     length = s.parameters.wheelbase / 2
     landing = BEYOND + 2 * length + SPARE
     main = stairs(
         s.stairs.count, s.stairs.rise, s.stairs.run, 2 * BESIDE, approach=BEHIND + length - s.start_x, landing=landing,
         overhang=s.stairs.overhang,
     )  # fmt: skip
-    if s.compare_sides is None:
+    if s.compared is None:
         return main
     size = (2 * BEHIND + LANE_LENGTH + 2 * length, 2 * BESIDE, 0.5)
     lane = box(size, (s.start_x + LANE_LENGTH / 2, LANE, -size[2] / 2), "lane")
@@ -220,7 +244,7 @@ def duration(s: WheelWalkerStairs) -> float:
 
 
 def metrics(s: WheelWalkerStairs) -> list[dict[str, Any]]:
-    p, free = s.parameters, s.hold == "none"
+    p, free = s.parameters, s.hold == "none" and s.terrain is None
     climbs, sequence, flat = (None, None, None), (None, None, None), (None, None, None)
     if free and s.case == "paper":
         climbs = (s.stairs.count, {"abs": 0}, f"{PAPER}, Fig. 10: it climbs the stairs")
@@ -231,25 +255,30 @@ def metrics(s: WheelWalkerStairs) -> list[dict[str, Any]]:
     elif free:
         climbs, sequence = (0, {"abs": 0}, WARNINGS), (["rolling"], None, WARNINGS)
     out = [
-        metric("steps_climbed", "1", "number of steps below all four drives at the end", *climbs),
+        *(own_metrics() if s.terrain is not None else
+          [metric("steps_climbed", "1", "number of steps below all four drives at the end", *climbs)]),
         metric(
             "mode_sequence", "", "sequence of modes of the front right drive; stepping: its carrier turns 30 deg in "
             "1 s",
             *sequence,
         ),
-        metric(
-            "steps_on_flat", "1", "complete steps of the front right carrier before its wheels touch the first "
-            "riser", *flat
-        ),
-        metric("climb_time_s", "s", "from the start of the motors until all four hubs are past the last riser"),
-        metric(
-            f"ripple_{p.sides}_sides", "1", "standard deviation over mean of a wheel's speed while rolling on the level"
-        ),
     ]  # fmt: skip
-    if s.compare_sides is not None and s.compare_sides != p.sides:
-        finer = s.compare_sides > p.sides and s.case == "paper"
+    if s.terrain is None:
         out += [
-            metric(f"ripple_{s.compare_sides}_sides", "1", "the same for a second robot with such wheels"),
+            metric(
+                "steps_on_flat", "1", "complete steps of the front right carrier before its wheels touch the first "
+                "riser", *flat
+            ),
+            metric("climb_time_s", "s", "from the start of the motors until all four hubs are past the last riser"),
+            metric(
+                f"ripple_{p.sides}_sides", "1",
+                "standard deviation over mean of a wheel's speed while rolling on the level",
+            ),
+        ]  # fmt: skip
+    if s.compared is not None:
+        finer = s.compared > p.sides and s.case == "paper"
+        out += [
+            metric(f"ripple_{s.compared}_sides", "1", "the same for a second robot with such wheels"),
             metric(
                 "ripple_ratio", "1", "ripple of the second robot over that of the first",
                 None, {"max": 1.0} if finer else None, f"{PAPER}: more sides, less ripple" if finer else None,
@@ -266,17 +295,21 @@ def measure(s: WheelWalkerStairs, recording: Recording) -> dict[str, Any]:
     p, time = s.parameters, recording.time
     angle = recording["joint/position[carrier_fr]"]
     motors = np.column_stack([recording[f"actuator/force[motor_{name}]"] for name in DRIVES])
-    out = {
-        "steps_climbed": steps_climbed(s, recording),
+    out: dict[str, Any] = {
         "mode_sequence": mode_sequence(time, angle),
+        "motor_torque_peak_Nm": float(np.abs(motors).max()),
+    }
+    if s.own_course is not None:
+        return out | own_measures(recording)
+    out |= {
+        "steps_climbed": steps_climbed(s, recording),
         "steps_on_flat": steps_on_flat(s, recording),
         "climb_time_s": climb_time(s, recording),
-        "motor_torque_peak_Nm": float(np.abs(motors).max()),
         f"ripple_{p.sides}_sides": ripple(s, recording),
     }
-    if s.compare_sides is not None and s.compare_sides != p.sides:
+    if s.compared is not None:
         other = ripple(s, recording, ROUND)
-        out[f"ripple_{s.compare_sides}_sides"] = other
+        out[f"ripple_{s.compared}_sides"] = other
         out["ripple_ratio"] = other / out[f"ripple_{p.sides}_sides"]
     return out
 
@@ -352,14 +385,16 @@ def figures(s: WheelWalkerStairs) -> list[dict[str, Any]]:
             "caption": "Motor torques follow the straight line from stall torque to no-load speed.",
         },
     ]  # fmt: skip
-    if s.compare_sides is not None:
+    if s.compared is not None:
         out.append({
             "name": "ripple", "title": "Ripple of many-sided wheels", "kind": "lines",
             "y": ["joint/velocity[wheel_fr_0]", f"joint/velocity[{ROUND}wheel_fr_0]"],
             "ylabel": "angular speed [rad/s]",
             "window": [SETTLING, SETTLING + GATHERED + 0.8],
-            "caption": f"Wheels of {s.parameters.sides} and of {s.compare_sides} sides ({ROUND}…) on the level.",
+            "caption": f"Wheels of {s.parameters.sides} and of {s.compared} sides ({ROUND}…) on the level.",
         })  # fmt: skip
+    if s.own_course is not None:
+        out += pieces_figure(s.own_course.course)
     return out
 
 
@@ -377,7 +412,9 @@ def _outlines(p: WheelWalker) -> list[dict[str, Any]]:
 
 
 def _profile(s: WheelWalkerStairs) -> dict[str, list[float]]:
-    """Side view of the stairs."""
+    """Side view of the stairs, or of a mesh below the middle of the robot."""
+    if s.own_course is not None:
+        return s.own_course.profile
     reach = s.parameters.wheelbase / 2 + s.parameters.arm + s.parameters.wheel_radius
     x, z = [s.start_x - reach], [0.0]
     for k in range(s.stairs.count):

@@ -146,6 +146,29 @@ def _seams_of(piece: Polyhedron, others: Walls) -> Seams:
     return Seams(covered, cover, ridge, edges)
 
 
+def valley_normals(pieces: Sequence[Polyhedron], seams: Sequence[Seams]) -> list[np.ndarray]:
+    """For every face of every piece, (corner, 3): normal of the face beyond the seam that starts at the corner.
+
+    Zero where there is no seam, or none that two faces share from end to end.
+    """
+    fine = 1e-7 * max(piece.size for piece in pieces)
+    sides: dict[frozenset[tuple[int, ...]], list[tuple[int, int]]] = {}
+    found, index = [], 0
+    for piece, seam in zip(pieces, seams, strict=True):
+        for face, normal, joins in zip(piece.faces, piece.normals, seam.edges, strict=True):
+            found.append((np.zeros((len(face), 3)), normal))
+            ends = np.rint(piece.vertices[list(face)] / fine).astype(np.int64)
+            for i in np.flatnonzero(joins).tolist():
+                key = frozenset((tuple(ends[i]), tuple(ends[(i + 1) % len(face)])))
+                sides.setdefault(key, []).append((index, i))
+            index += 1
+    for shared in sides.values():
+        if len(shared) == 2:
+            (one, i), (two, j) = shared
+            found[one][0][i], found[two][0][j] = found[two][1], found[one][1]
+    return [beyond for beyond, _ in found]
+
+
 def _covered(piece: Polyhedron, others: Walls, out: float) -> np.ndarray:
     """Whether each face is covered, (face,) bool: all sample points just outside it lie in other pieces."""
     samples = []

@@ -34,12 +34,8 @@ def from_mesh(
     y_max) select a part of the mesh after scaling and rotation. The mesh keeps its position in the world unless
     `origin` gives that of the first node. Surfaces below an overhang are ignored; a node over a hole is missing.
     """
-    what, vertices, triangles = _read(source)
+    what, vertices, triangles = upright_mesh(source, scale=scale, up=up)
     step = checks.number(spacing, f"{what}: spacing", above=0.0)
-    upright = up or ("y" if what.lower().endswith(Y_UP_ENDINGS) else "z")
-    if checks.choice(upright, f"{what}: up", ("z", "y")) == "y":
-        vertices = vertices[:, [0, 2, 1]] * np.array([1.0, -1.0, 1.0])
-    vertices = vertices * checks.number(scale, f"{what}: scale", above=0.0)
     x, y = _nodes(what, vertices, triangles, step, bounds)
 
     from grouser.terrain.mesh_rays import heights_from_above
@@ -48,6 +44,26 @@ def from_mesh(
     heights = filled(what, heights, missing)
     corner = (float(x[0]), float(y[0])) if origin is None else checks.pair(origin, f"{what}: origin")
     return ElevationGrid(heights, step, corner)
+
+
+def upright_mesh(
+    source: str | Path | tuple[Any, Any], *, scale: float = 1.0, up: Literal["z", "y"] | None = None
+) -> tuple[str, np.ndarray, np.ndarray]:
+    """Read a mesh. Returns its name, vertices [m] (n, 3) with z up, and triangles (m, 3); arguments as `from_mesh`."""
+    what, vertices, triangles = _read(source)
+    upright = up or ("y" if what.lower().endswith(Y_UP_ENDINGS) else "z")
+    if checks.choice(upright, f"{what}: up", ("z", "y")) == "y":
+        vertices = vertices[:, [0, 2, 1]] * np.array([1.0, -1.0, 1.0])
+    return what, vertices * checks.number(scale, f"{what}: scale", above=0.0), triangles
+
+
+def ply_values(file: Path) -> dict[str, np.ndarray]:
+    """Further properties of the vertices of a PLY file, (vertex,) each, by name; none for other files."""
+    if file.suffix.lower() != ".ply":
+        return {}
+    found = _load(file).metadata.get("_ply_raw", {}).get("vertex", {}).get("data", {})
+    names = [name for name in getattr(found, "keys", lambda: found.dtype.names)() if name not in ("x", "y", "z")]
+    return {name: np.asarray(found[name], float).ravel() for name in names}
 
 
 def _read(source: str | Path | tuple[Any, Any]) -> tuple[str, np.ndarray, np.ndarray]:
@@ -82,6 +98,11 @@ def _read(source: str | Path | tuple[Any, Any]) -> tuple[str, np.ndarray, np.nda
 
 
 def _read_file(file: Path) -> tuple[Any, Any]:
+    mesh = _load(file)
+    return mesh.vertices, mesh.faces
+
+
+def _load(file: Path) -> Any:
     try:
         import trimesh
     except ImportError:
@@ -93,7 +114,7 @@ def _read_file(file: Path) -> tuple[Any, Any]:
         raise InputError(f"terrain mesh {str(file)!r} is not readable: {type(error).__name__}: {error}") from None
     if not hasattr(mesh, "faces"):
         raise InputError(f"terrain mesh {str(file)!r} holds no triangles")
-    return mesh.vertices, mesh.faces
+    return mesh
 
 
 def _nodes(

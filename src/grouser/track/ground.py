@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
 from grouser.track import types as t
 from grouser.track.parts import SoilValues
+
+INSIDE = 1e-9  # weight of a vertex up to which a point counts as lying on the opposite edge
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,43 @@ class MeshGround:
             raise InputError(
                 f"ground mesh: {len(self.soil)} soils for {len(self.vertices)} vertices; one per vertex is needed"
             )
+        self._check_one_layer(corners.mean(axis=1))
+
+    def _check_one_layer(self, centroids: np.ndarray) -> None:
+        """Refuse overhangs and undersides: shoes would stand on whichever triangle comes first."""
+        own, other, weights = self.covering(*centroids[:, :2].T)
+        folded = (own != other) & (weights > INSIDE).all(axis=1)
+        if folded.any():
+            k = int(folded.argmax())
+            raise InputError(
+                f"ground mesh: triangle {own[k]} lies above or below triangle {other[k]}; "
+                "shoes need one surface seen from above"
+            )
+
+    def covering(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All pairs of a point (x, y) [m] and a triangle that covers it: numbers of both, weights of the vertices."""
+        vertices, triangles = np.asarray(self.vertices, float), np.asarray(self.triangles)
+        origin, spacing, first, count, listed = buckets(vertices, triangles)
+        column, row = (np.floor((np.asarray(v) - o) / spacing).astype(int) for v, o in zip((x, y), origin, strict=True))
+        there = (column >= 0) & (row >= 0) & (column < count.shape[1]) & (row < count.shape[0])
+        known = np.flatnonzero(there)
+        first, count = first[row[known], column[known]], count[row[known], column[known]]
+        point = np.repeat(known, count)
+        within = np.arange(len(point)) - np.repeat(np.cumsum(count) - count, count)
+        triangle = listed[np.repeat(first, count) + within]
+        a, b, c = np.moveaxis(vertices[triangles[triangle]][:, :, :2], 1, 0)
+        p = np.stack([np.asarray(x), np.asarray(y)], axis=-1)[point]
+        area = _cross(b - a, c - a)
+        weights = np.stack([_cross(b - p, c - p), _cross(c - p, a - p), _cross(a - p, b - p)], axis=-1) / area[:, None]
+        over = (weights >= -INSIDE).all(axis=1)
+        return point[over], triangle[over], weights[over]
+
+    def values_at(self, of_vertices: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Values at points (n,), linear between those of the vertices (Omar 2014, eq. 47). NaN beside the mesh."""
+        point, triangle, weights = self.covering(x, y)
+        out = np.full(len(x), np.nan)
+        out[point] = (weights * of_vertices[np.asarray(self.triangles)[triangle]]).sum(axis=1)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +124,30 @@ class SoilGround:
 
 
 Terrain = FlatGround | GridGround | MeshGround | SoilGround
+
+
+def heights_at(ground: Terrain, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Height [m] of the undisturbed ground at points (n,). NaN beside it."""
+    if isinstance(ground, FlatGround):
+        return np.full(len(x), ground.height)
+    if isinstance(ground, MeshGround):
+        return ground.values_at(np.asarray(ground.vertices, float)[:, 2], x, y)
+    elevation = ground.elevation if isinstance(ground, GridGround) else ground.ground.elevation
+    x0, x1, y0, y1 = elevation.bounds
+    there = (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
+    return np.where(there, elevation.height(np.clip(x, x0, x1), np.clip(y, y0, y1)), np.nan)
+
+
+def soil_at(ground: Terrain, x: np.ndarray, y: np.ndarray) -> SoilValues:
+    """The soil under points (n,): one for all, or values (n,) interpolated as the shoes do; NaN beside a mesh."""
+    if not isinstance(ground, MeshGround) or isinstance(ground.soil, SoilValues):
+        assert isinstance(ground.soil, SoilValues)
+        return ground.soil
+    names = [f.name for f in fields(SoilValues) if f.name != "friction_angle_deg"]
+    of_vertices = {name: np.array([getattr(soil, name) for soil in ground.soil]) for name in (*names, "tan_friction")}
+    found = {name: ground.values_at(values, x, y) for name, values in of_vertices.items()}
+    angle = np.degrees(np.arctan(found.pop("tan_friction")))
+    return SoilValues(friction_angle_deg=angle, **found)  # type: ignore[arg-type]
 
 
 def ground_arrays(ground: Terrain | None, p: Precision, make, width: float) -> Any:
@@ -137,6 +200,10 @@ def _fill_mesh(g, ground: MeshGround, soils: list[SoilValues], p: Precision, mak
     g.vertex, g.triangle = make(vertices, p.vec3), make(triangles, wp.vec3i)
     g.first, g.count, g.listed = make(first, wp.int32), make(count, wp.int32), make(listed, wp.int32)
     return soils if len(soils) > 1 else soils * len(vertices)
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
 
 
 def buckets(vertices: np.ndarray, triangles: np.ndarray, lists: bool = True):

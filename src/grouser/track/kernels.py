@@ -13,11 +13,11 @@ from grouser import device
 from grouser.contact.soil import boxes
 from grouser.device import array, array2d
 from grouser.precision import mat66, quat, real, vec3, vec6
-from grouser.terrain.ground import GroundArrays
+from grouser.terrain.ground import SURFACE, GroundArrays
 from grouser.track import types as t
 from grouser.track.stages import contacts as contact_stage
 from grouser.track.stages import links as link_stage
-from grouser.track.stages import pins, rollers, ruts, shoes, slides, teeth
+from grouser.track.stages import pins, rollers, ruts, shoes, slides, surface, teeth
 from grouser.track.stages import wheels as wheel_stage
 from grouser.track.types import Carriers, Contacts, Ground, Heap, Links, Results, Ruts, State, Tables, Track, Wheels
 
@@ -147,8 +147,12 @@ def shape_ground(
         i = contacts.low_links[world, q]
         dug = ruts.leave_rut(world, which, tr, g, tiles, s, rut, i)
         R = wp.quat_to_matrix(s.rotation[world, i])
-        if R[2, 2] >= real(0.5):
-            under = ruts.node_box(tr, tiles, R, s.position[world, i], real(1.0))
+        x = s.position[world, i]
+        # A plate well above the soil holds none of it: those that come down at the idler do not count yet.
+        there, levels = surface.soil_levels(tiles, world, x[0], x[1])
+        above = x[2] + R[2, 2] * tr.edge_z - levels[SURFACE]
+        if R[2, 2] >= real(0.5) and above < tr.pitch:
+            under = ruts.node_box(tr, tiles, R, x, real(1.0))
             footprint = boxes.spanning(footprint, under)
             if dug > real(0.0):
                 box = boxes.spanning(box, under)

@@ -52,6 +52,7 @@ REASONS = {
     t.FULL: ("too many contacts: increase `contacts`", True),
     t.OUTSIDE: ("a shoe has left the given ground", True),
 }
+SLIDE_REACH = slides.REACH + slides.SPREAD  # [nodes] from a footprint to the farthest node that may slide in a step
 
 
 @dataclass(frozen=True)

@@ -60,18 +60,20 @@ def face_towards(s: Solids, solid: int, direction: vec3):
 
 @wp.func
 def reference(
-    s: Solids, a: int, b: int, xa: vec3, Ra: mat33, xb: vec3, Rb: mat33, away: vec3, distance: real, most: real
-):
+    s: Solids, a: int, b: int, xa: vec3, Ra: mat33, xb: vec3, Rb: mat33, away: vec3, distance: real, most: real,
+    alone: bool,
+):  # fmt: skip
     """Choose the reference face of the contact of part a with solid b. `away` is coal's direction out of b.
 
     Normally this is the face with the smallest depth, of b or of a. If coal's direction is hidden by a neighbouring
     piece, a face with a depth above `most` [m] is rejected: the part would be pushed through a piece it is not in. If
-    two edges cross, coal's direction is kept, and the face closest to it becomes the reference.
+    two edges cross, coal's direction is kept, and the face closest to it becomes the reference. `alone`: no other
+    contact holds the part, so that faces count though they are hidden.
     """
     back_b = wp.transpose(Rb)
     back_a = wp.transpose(Ra)
     local = back_b * away
-    trusted = may_push(s, b, local, farthest(s, b, local))
+    trusted = alone or may_push(s, b, local, farthest(s, b, local))
     aligned = real(ALIGNED)
     if not trusted:
         aligned = real(-0.1)
@@ -100,7 +102,7 @@ def reference(
             far = farthest(s, b, local)
             d = s.offset[f] - wp.dot(m, xa) + wp.dot(m, xb) + far
             if d < limit:
-                if may_push(s, b, local, far):
+                if alone or may_push(s, b, local, far):
                     depth = d
                     limit = d
                     face = f
@@ -111,7 +113,7 @@ def reference(
     if not trusted:
         if depth > most:
             face = -1
-    elif face < 0 or edges:
+    elif face < 0 or (edges and not alone):
         crossing = 1
         depth = -distance
         out = away
@@ -185,7 +187,11 @@ def clip(
             nxt = first
         one = x + R * s.vertex[s.corner[k]]
         two = x + R * s.vertex[s.corner[nxt]]
-        side, count = cut(e, side, count, one, wp.cross(out, two - one), share * s.rim[k])
+        # In a valley two faces meet at a seam: each point below it belongs to the face it is less deep behind.
+        # With planes along their own normals neither would have those between, and a corner that comes out of the gap
+        # would get its stored energy back without work.
+        upright = out + R * s.beyond[k]
+        side, count = cut(e, side, count, one, wp.cross(upright, two - one), share * s.rim[k])
     return side, count
 
 

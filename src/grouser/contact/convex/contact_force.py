@@ -180,13 +180,16 @@ def add_friction(s: Solids, e: Contacts, q: Overlap, stick: Stick, centre: vec3,
 @wp.func
 def pair_force(
     s: Solids, poses: Poses, found: Candidates, old: Sticks, fresh: Sticks, e: Contacts, k: int, slot: int,
-    wrench_out: array2d[vec6], implicit_out: array2d[mat66],
+    alone: bool, wrench_out: array2d[vec6], implicit_out: array2d[mat66],
 ):  # fmt: skip
-    """Compute the forces of one pair and add them to its bodies. Returns whether the pair is in contact."""
+    """Compute the forces of one pair and add them to its bodies. Returns whether the pair is in contact.
+
+    `alone`: no other contact holds the part.
+    """
     zero = real(0.0)
     q = overlap_of(s, poses, found.pair[k, 0], found.pair[k, 1])
     q.first = e.first_point[slot]
-    q = patch(s, found, old, e, q, k, slot)
+    q = patch(s, found, old, e, q, k, slot, alone)
     if q.points == 0:
         return False
     # Centre of the patch, about which the stick spring is displaced and rotated.

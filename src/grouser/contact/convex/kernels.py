@@ -44,8 +44,22 @@ def compute_forces(
         if found.touch[k] == 1:
             if slot >= e.kind.shape[0]:  # the run must stop: without this contact a part would fall through
                 found.counts[0].overflow = 1
-            elif pair_force(s, poses, found, old, fresh, e, k, slot, wrench_out, implicit_out):
+            elif pair_force(s, poses, found, old, fresh, e, k, slot, False, wrench_out, implicit_out):
                 slot += 1
+    # A part that overlaps the course and that no contact holds: its directions were all hidden by neighbouring pieces,
+    # as on a saddle of a grid. It would fall into the ground and be thrown out of it later.
+    for part in range(s.parts):
+        held = int(0)
+        for j in range(slot):
+            if fresh.pair[j, 0] == part or fresh.pair[j, 1] == part:
+                held = 1
+        if held == 0:
+            for k in range(found.counts[0].candidates):
+                if found.touch[k] == 1 and found.pair[k, 0] == part and found.distance[k] < real(0.0):
+                    if slot >= e.kind.shape[0]:
+                        found.counts[0].overflow = 1
+                    elif pair_force(s, poses, found, old, fresh, e, k, slot, True, wrench_out, implicit_out):
+                        slot += 1
     fresh.count[0] = slot
     found.counts[0].contacts = slot
     found.counts[0].points = e.first_point[slot]

@@ -22,7 +22,7 @@ from grouser.launches import Launches
 from grouser.model_compiler import compile_model
 from grouser.module import Channel, Motion, Outputs
 from grouser.precision import real, vec2, vec3
-from grouser.terrain.course import Course, Seams
+from grouser.terrain.course import Course, Seams, valley_normals
 from grouser.terrain.polyhedra import MOST_CORNERS, Polyhedron
 
 POINTS_EACH = 96  # room for this many points per contact, on average
@@ -188,6 +188,7 @@ class ConvexContact:
         s.first_corner = ints(np.cumsum([0] + [len(loop) for loop in loops]))
         s.corner = ints(np.concatenate([loop + first_vertex[k] for loop, k in zip(loops, owner, strict=True)]))
         s.rim = self._reals(np.concatenate([~edge for seam in seams for edge in seam.edges]))
+        s.beyond = self._reals(np.concatenate(valley_normals(solids, seams)), vec3)
         row = dict(zip(self.bodies, rows, strict=True))
         s.row = ints([row[part.body] for part in self.parts])
         s.out = ints([self.bodies.index(part.body) for part in self.parts])

@@ -81,10 +81,10 @@ def clipped(s: Solids, e: Contacts, q: Overlap, face: int, of_part: int, inciden
 
 
 @wp.func
-def patch(s: Solids, found: Candidates, old: Sticks, e: Contacts, q: Overlap, k: int, slot: int):
+def patch(s: Solids, found: Candidates, old: Sticks, e: Contacts, q: Overlap, k: int, slot: int, alone: bool):
     """Find the reference face, the clipped corners with their depths, and the points with their areas.
 
-    If the result has no points, there is no contact.
+    If the result has no points, there is no contact. `alone`: no other contact holds the part, see `reference`.
     """
     zero = real(0.0)
     # In one step a contact gets no deeper than the part moves. A deeper face belongs to a piece the part is not in.
@@ -92,7 +92,7 @@ def patch(s: Solids, found: Candidates, old: Sticks, e: Contacts, q: Overlap, k:
     for j in range(old.count[0]):
         if old.pair[j, 0] == q.a:
             most = wp.max(most, old.deepest[j] + found.reach[k] + real(SHALLOW))
-    ref = reference(s, q.a, q.b, q.xa, q.Ra, q.xb, q.Rb, -found.normal[k], found.distance[k], most)
+    ref = reference(s, q.a, q.b, q.xa, q.Ra, q.xb, q.Rb, -found.normal[k], found.distance[k], most, alone)
     if ref.face < 0:
         return q
     n = ref.out

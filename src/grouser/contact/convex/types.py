@@ -28,6 +28,7 @@ class Solids:
     first_corner: array[int]  # (face + 1,)
     corner: array[int]  # (corner,) vertex of each corner of a face
     rim: array[real]  # (corner,) 1: pressure reaches beyond the edge that starts here; 0: a seam between two pieces
+    beyond: array[vec3]  # (corner,) normal of the face beyond that seam, or zero
     row: array[int]  # (part,) row in `Motion`
     out: array[int]  # (part,) row in `Outputs`
     radius: array[real]  # [m], (part,) largest distance of a vertex from the body's origin
