@@ -74,7 +74,7 @@ class FakeSimulation:
     def step(self, count: int = 1) -> None:
         self.time = round(self.time + count * self.step_size, 9)
 
-    def run(self, duration: float, writer: Any = None, rate: float = 100.0, progress: Any = None) -> None:
+    def run(self, duration: float, writer: Any = None, rate: float = 100.0, progress: Any = None, **_: Any) -> None:
         writer.append(self.time)
         while self.time < duration - 1e-9:
             self.step()

@@ -14,6 +14,7 @@ import numpy as np
 
 from grouser.errors import InputError, RunStopped
 from grouser.module import Channel, Shape
+from grouser.recording.copying import Beginning, copy_frames
 from grouser.recording.file_lock import FileLock, close_without_writing, error_text, is_locked_by_writer
 from grouser.recording.layout import Elevation, Geometry, create
 from grouser.recording.schema import NEW_FILE, PAGED, STATUSES, check_channels, stored_dtype, to_json
@@ -50,8 +51,12 @@ class RecordingWriter:
         shapes: Sequence[Shape] = (),
         precision: str | Mapping[str, str] = "float32",
         patience: float | None = None,
+        begin: Beginning | None = None,
     ):
-        """`patience` [s]: wall time that a full block may wait before it is written; 0 for a live view."""
+        """`patience` [s]: wall time that a full block may wait before it is written; 0 for a live view.
+
+        `begin`: frames of another recording that this one begins with. It may have the same name.
+        """
         self.path = Path(path)
         if worlds < 1 or block < 1:
             raise InputError(f"recording {self.path}: worlds = {worlds}, block = {block}; allowed: at least 1")
@@ -65,6 +70,7 @@ class RecordingWriter:
         self._last_time = self._kept_time = -math.inf  # [s] times of the last frame taken and of the last in the file
         self._failure: RunStopped | None = None
         self._closed = False  # asking h5py is slow
+        self._begin = begin
         self._open(worlds, terrain, geometry, shapes, {c.name: stored_dtype(c, precision) for c in channels})
         self._capacity = self._waiting_frames(worlds)
         self._flushed = -math.inf  # [s] wall-clock time of the last flush
@@ -72,6 +78,17 @@ class RecordingWriter:
         self._times = np.empty(self._capacity)
         self._make_streams(worlds)
         self._tiles = TileStream(self._layout.tiles) if self._layout.tiles else None
+        if begin is not None and begin.frames:
+            self._go_on_after(begin)
+
+    def _go_on_after(self, begin: Beginning) -> None:
+        """Append after the frames that were copied."""
+        self._frames, self._last_time, self._kept_time = begin.frames, begin.last_time, begin.last_time
+        for stream in self._streams:
+            if isinstance(stream, RaggedStream):
+                stream.written = begin.rows(stream.name)
+        if self._tiles is not None:
+            self._tiles.written = begin.patches
 
     def _waiting_frames(self, worlds: int) -> int:
         """Number of frames that fit into the memory for waiting blocks; a multiple of the block size."""
@@ -123,6 +140,7 @@ class RecordingWriter:
             if self.path.exists() and is_locked_by_writer(self.path):
                 raise self._busy()
             size = _first_bytes(self._header, self._channels, terrain, geometry, shapes)
+            size += 0 if self._begin is None else self._begin.source.path.stat().st_size
             self._file_lock.reserve(size)  # HDF5 crashes if the disk is full from the start
             self._file = h5py.File(part, "w", **NEW_FILE, **PAGED)
         except BaseException as error:
@@ -138,6 +156,8 @@ class RecordingWriter:
                 self._file, self._header, self._channels, dtypes,
                 worlds=worlds, block=self._block, terrain=terrain, geometry=geometry, shapes=shapes,
             )  # fmt: skip
+            if self._begin is not None:
+                copy_frames(self._begin, self._layout)
             self._file.swmr_mode = True
             self._file_lock.forget_reserved()  # HDF5 has truncated the file to its data
             self._file_lock.reserve(self._file.id.get_filesize())
@@ -158,6 +178,11 @@ class RecordingWriter:
     def frames(self) -> int:
         """Frames appended so far."""
         return self._frames
+
+    @property
+    def patches(self) -> int:
+        """Patches of ground in the file."""
+        return 0 if self._tiles is None else self._tiles.written
 
     @property
     def last_time(self) -> float:
