@@ -133,12 +133,12 @@ SCENARIO = Scenario(
 )  # fmt: skip
 
 
-def install() -> None:
-    """Make the rig known as a scenario of this process."""
+def install(alone: bool = True) -> None:
+    """Make the rig known as a scenario of this process, `alone` or beside all others."""
     module = types.ModuleType("grouser.scenarios.fake_rig")
     module.SCENARIO = SCENARIO
     sys.modules[module.__name__] = module
-    registry.NAMES = (NAME,)
+    registry.NAMES = (NAME,) if alone else (NAME, *registry.NAMES)
 
 
 if __name__ == "__main__":

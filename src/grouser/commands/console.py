@@ -150,8 +150,9 @@ def print_outcome(outcome: Outcome) -> None:
         print(f"note: {note}")
     tables.metric_table(summary["metrics"])
     sim_s, wall_s = summary["sim_s"], summary["wall_s"]
-    speed = f", {sim_s / wall_s:.2f} x real time" if wall_s > 0 else ""
-    print(f"{sim_s:.2f} s in {wall_s:.2f} s{speed}, {summary['steps']} steps: {outcome.folder}")
+    if wall_s is not None:  # else the recording could not be closed
+        speed = f", {sim_s / wall_s:.2f} x real time" if wall_s > 0 else ""
+        print(f"{sim_s:.2f} s in {wall_s:.2f} s{speed}, {summary['steps']} steps: {outcome.folder}")
     if outcome.status != "complete":
         print(f"error: {outcome.message}; {_data_kept(outcome)}", file=sys.stderr)
     elif outcome.missed:

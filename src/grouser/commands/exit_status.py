@@ -7,6 +7,7 @@ refuses files or memory; 3 a stopped run; 130 Ctrl-C.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,6 +30,11 @@ def run_process(status: Callable[[list[str]], int]) -> int:
             stream.reconfigure(errors="replace")  # a terminal without the minus sign prints a question mark
     ended = _flush_output(status(sys.argv[1:]))
     gc.freeze()  # skip the final garbage collection: the process ends here
+    file_lock = sys.modules.get("grouser.recording.file_lock")
+    if file_lock is not None and file_lock.ABANDONED:  # HDF5 would crash when the process exits
+        if sys.stderr is not None:
+            sys.stderr.flush()
+        os._exit(ended)
     return ended
 
 

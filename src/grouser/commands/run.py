@@ -306,6 +306,9 @@ class _Run:
             values = self._measure(names)
         except RunStopped as stop:
             self._set_end("stopped", str(stop), self.stop or stop)
+        except (OSError, RuntimeError) as error:  # HDF5 may write what waits when a reader of the same file is closed
+            stop = writer.lose(error)
+            self._set_end("stopped", str(stop), self.stop or stop)
         finally:
             try:
                 writer.close(
@@ -351,7 +354,8 @@ class _Run:
             except OSError as error:
                 reason = f"cannot write to {self.folder}: {error.strerror or error}"
                 stop = RunStopped(reason, module="report", body="-", time=self.sim.time)
-                self._set_end("stopped", str(stop), self.stop or stop)
+                if self.stop is None:  # else the first reason is the cause
+                    self._set_end("stopped", str(stop), stop)
         notes = tuple(self.sim.notes)
         return Outcome(self.folder, summary, self.status, self.message, notes, self.stop, undrawn, frames, last_time)
 
