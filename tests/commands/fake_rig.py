@@ -38,7 +38,7 @@ class FakeSettings(Settings):
     duration: Annotated[float, Field(gt=0), Unit("s")] = 1.0
     frequency: float = 1.0
     expected_end: float | None = 1.0
-    event: Literal["none", "stop", "break", "sleep", "wait", "full", "refuse"] = "none"
+    event: Literal["none", "stop", "break", "sleep", "wait", "full", "refuse", "memory"] = "none"
     plotted: str = "ball/x"
     rows: int = 0  # numbers more in a frame
 
@@ -90,6 +90,8 @@ class FakeSimulation:
             raise RunStopped("it flew away", module="spring", body="ball", time=self.time)
         if event == "full":
             raise RunStopped("cannot write: No space left on device", module="recording", body="-", time=self.time)
+        if event == "memory":
+            raise MemoryError("Unable to allocate 8.00 EiB for an array")
         if event == "break":
             raise ZeroDivisionError("a bug")
         if event == "sleep":

@@ -1,4 +1,4 @@
-"""Runs command lines with faults: one line of JSON in, one out. All that commands import is loaded once, then forked."""
+"""Runs command lines with faults: one line of JSON in, one out. What commands import is loaded once, then forked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from grouser.quiet_warp import start_warp
 from tests.commands import fake_rig
 from tests.faults.system_calls import Fault, run
 
@@ -28,7 +29,17 @@ def load_all() -> None:
     import grouser.viewer.replay
     import grouser.viewer.tables  # noqa: F401
 
+    start_warp()
     fake_rig.install(alone=False)
+
+
+def limit_memory(more: int) -> None:
+    """Allow this process so many bytes beyond those it has."""
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + more
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def answer(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -42,6 +53,8 @@ def answer(wanted: dict[str, Any]) -> dict[str, Any]:
             os.dup2(out.fileno(), 1)
             os.dup2(told.fileno(), 2)
             sys.argv = ["grouser", *wanted["arguments"]]
+            if wanted.get("memory"):
+                limit_memory(wanted["memory"])
             from grouser import cli
             from grouser.commands.exit_status import run_process
 

@@ -1,7 +1,7 @@
-"""Makes the n-th write, flush, rename, creation or fork of a process fail, whoever calls the system: Python, HDF5, ffmpeg.
+"""Makes the n-th write, flush, rename, creation or fork of a process fail, whoever makes it: Python, HDF5, ffmpeg.
 
-The kernel asks a supervisor before each such call (seccomp, user notification, Linux 5.9), which lets it pass or answers
-with an error. Nothing has to be installed or compiled, and processes started by the process are asked about too.
+The kernel asks a supervisor before each such call (seccomp, user notification, Linux 5.9), which lets it pass or
+answers with an error. Nothing has to be installed or compiled. Processes that the process starts are asked about too.
 """
 
 from __future__ import annotations
@@ -143,10 +143,10 @@ def _describe(process: int, call: int, arguments: list[int], folder: Path) -> tu
     if call == OPENAT and not arguments[2] & os.O_CREAT:
         return "", ""
     if how == "fd":
-        path = os.readlink(f"/proc/{process}/fd/{arguments[0]}")
+        path = str(Path(f"/proc/{process}/fd/{arguments[0]}").readlink())
     else:
         name = _memory(process, arguments[1] if how == "at" else arguments[0], 4096).split(b"\0")[0].decode()
-        path = name if name.startswith("/") else f"{os.readlink(f'/proc/{process}/cwd')}/{name}"
+        path = name if name.startswith("/") else str(Path(f"/proc/{process}/cwd").readlink() / name)
     inside = Path(path).is_relative_to(folder)
     return (kind, str(Path(path).relative_to(folder))) if inside else ("", "")
 

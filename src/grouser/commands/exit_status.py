@@ -17,7 +17,7 @@ from typing import Any
 
 from typer.exceptions import Abort, TyperException
 
-from grouser.errors import GrouserError
+from grouser.errors import GrouserError, is_out_of_memory, out_of_memory
 from grouser.files import REFUSED
 
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
@@ -91,8 +91,8 @@ def status_of(app: Any, arguments: list[str]) -> int:
     except Exception as error:
         if "--debug" in arguments:
             raise
-        if isinstance(error, MemoryError):
-            return _print_error(f"not enough memory{f': {error}' if str(error) else ''}", BAD_INPUT)
+        if is_out_of_memory(error):
+            return _print_error(out_of_memory(error), BAD_INPUT)
         if isinstance(error, OSError) and error.errno in REFUSED:
             return _print_error(f"{error.filename or 'cannot write'}: {error.strerror}", BAD_INPUT)
         text = next(iter(str(error).splitlines()), "")

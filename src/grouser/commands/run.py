@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import grouser
 from grouser.commands.continuation import PERIOD, Checkpoints, Continuation, forget, restore
 from grouser.commands.folder import FIGURES, RECORDING, check_output_folder, lock_folder, remove_old_results
-from grouser.errors import GrouserError, InputError, RunEnded, RunStopped
+from grouser.errors import GrouserError, InputError, RunEnded, RunStopped, is_out_of_memory, out_of_memory
 from grouser.module import HasLimits
 from grouser.scenarios.settings import Experiment, from_python
 
@@ -250,15 +250,14 @@ class _Run:
             self._set_end("complete", str(end))
         except RunStopped as stop:
             self._set_end("stopped", str(stop), stop)
-        except MemoryError as error:
-            reason = f"not enough memory{f': {error}' if str(error) else ''}"
-            stop = RunStopped(reason, module="-", body="-", time=sim.time)
-            self._set_end("stopped", str(stop), stop)
         except KeyboardInterrupt:
             self._set_end("interrupted", f"interrupted at t = {sim.time:.6g} s")
         except BaseException as error:
-            writer.close("stopped", f"{type(error).__name__}: {error}")
-            raise
+            if not is_out_of_memory(error):
+                writer.close("stopped", f"{type(error).__name__}: {error}")
+                raise
+            stop = RunStopped(out_of_memory(error), module="-", body="-", time=sim.time)
+            self._set_end("stopped", str(stop), stop)
         self.wall_s, self.sim_s = before + time.perf_counter() - started, sim.time - start_time
         with interrupts_ignored():
             self._finish(writer, [metric["name"] for metric in header["metrics"]])
@@ -306,6 +305,9 @@ class _Run:
             values = self._measure(names)
         except RunStopped as stop:
             self._set_end("stopped", str(stop), self.stop or stop)
+        except MemoryError as error:
+            stop = RunStopped(out_of_memory(error), module="-", body="-", time=self.sim.time)
+            self._set_end("stopped", str(stop), self.stop or stop)
         except (OSError, RuntimeError) as error:  # HDF5 may write what waits when a reader of the same file is closed
             stop = writer.lose(error)
             self._set_end("stopped", str(stop), self.stop or stop)
@@ -351,8 +353,11 @@ class _Run:
                     write_report(recording, self.folder, figures, summary=summary)
             except InputError as error:  # a figure that cannot be drawn is a fault of the scenario, not of the input
                 undrawn = f"report: {error}"
-            except OSError as error:
-                reason = f"cannot write to {self.folder}: {error.strerror or error}"
+            except (OSError, MemoryError) as error:
+                lacking = isinstance(error, MemoryError)
+                reason = (
+                    out_of_memory(error) if lacking else f"cannot write to {self.folder}: {error.strerror or error}"
+                )
                 stop = RunStopped(reason, module="report", body="-", time=self.sim.time)
                 if self.stop is None:  # else the first reason is the cause
                     self._set_end("stopped", str(stop), stop)

@@ -1,8 +1,8 @@
 """The writer's lock on its recording, and disk space that is reserved before HDF5 needs it.
 
-The lock tells readers that the file is being written. HDF5 cannot recover from a failed write (the process crashes at the
-next call or when it exits), so disk space is reserved in advance. If a write still fails, HDF5 is redirected to memory and
-the file is closed once. A command then ends without the clean-up of HDF5 (`ABANDONED`).
+The lock tells readers that the file is being written. HDF5 cannot recover from a failed write (the process crashes at
+the next call or when it exits), so disk space is reserved in advance. If a write still fails, HDF5 is redirected to
+memory and the file is closed once. A command then ends without the clean-up of HDF5 (`ABANDONED`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 
 from grouser.errors import InputError
 from grouser.recording.copying import Beginning, copy_frames
-from grouser.recording.file_lock import FileLock, close_without_writing, error_text
+from grouser.recording.file_lock import ABANDONED, FileLock, close_without_writing, error_text, hidden_errors_raised
 from grouser.recording.folder_lock import FolderLock
 from grouser.recording.layout import Layout, create
 from grouser.recording.reader import DAMAGE, Recording
@@ -53,15 +53,20 @@ def _replace(source: Recording, part: Path) -> None:
 def _rewrite(source: Recording, part: Path) -> None:
     import h5py
 
-    lock, target = FileLock(part), None
+    lock, target, closing = FileLock(part), None, False
     try:
-        target = h5py.File(part, "w", **NEW_FILE, locking=False)
-        lock.reserve(source.path.stat().st_size)
-        _copy(source, _create_like(source, target))
-        target.close()
+        with hidden_errors_raised():
+            target = h5py.File(part, "w", **NEW_FILE, locking=False)
+            lock.reserve(source.path.stat().st_size)
+            _copy(source, _create_like(source, target))
+        closing = True
+        with hidden_errors_raised():
+            target.close()
         lock.trim()
     except BaseException:
-        if target:
+        if closing:
+            ABANDONED.append(target)
+        elif target is not None:
             close_without_writing(target, part)
         raise
     finally:

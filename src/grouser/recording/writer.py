@@ -83,9 +83,16 @@ class RecordingWriter:
         self._capacity = self._waiting_frames(worlds)
         self._flushed = -math.inf  # [s] wall-clock time of the last flush
         self._patience = FLUSH_PERIOD if patience is None else patience
-        self._times = np.empty(self._capacity)
-        self._make_streams(worlds)
-        self._tiles = TileStream(self._layout.tiles) if self._layout.tiles else None
+        try:
+            self._times = np.empty(self._capacity)
+            self._make_streams(worlds)
+            self._tiles = TileStream(self._layout.tiles) if self._layout.tiles else None
+        except BaseException:  # such as no memory for the buffers
+            self._file.close()
+            if begin is None:
+                self.path.unlink(missing_ok=True)
+            self._file_lock.release()
+            raise
         if begin is not None and begin.frames:
             self._go_on_after(begin)
 
