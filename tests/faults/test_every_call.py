@@ -151,7 +151,7 @@ def is_whole(file: Path) -> bool:
     if file.suffix == ".csv":
         rows = list(csv.reader(file.open()))
         return len({len(row) for row in rows}) == 1
-    return file.suffix in (".mcap", ".yaml", ".jsonl", "") and file.stat().st_size > 0
+    return file.suffix in (".mcap", ".yaml", ".jsonl", ".md", ".parquet", "") and file.stat().st_size > 0
 
 
 def test_some_calls_of_a_run(server, tmp_path):
